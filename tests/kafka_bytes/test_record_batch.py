@@ -6,6 +6,7 @@ import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder as AioBuilder
 from hypothesis import given
 from hypothesis import strategies as st
+from kafka.record import MemoryRecords
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
 from rackspan.errors import CorruptRecords, MalformedBytes
@@ -20,6 +21,7 @@ from rackspan.kafka_bytes.record_batch import (
     stamp_append_time,
     stored_records,
     verify_crc,
+    whole_batches,
     with_records,
     write_batch,
 )
@@ -110,6 +112,30 @@ def test_a_header_that_contradicts_itself_is_refused(at: int, byte: int, message
     batch[at] = byte
     with pytest.raises(CorruptRecords, match=message):
         read_header(batch)
+
+
+@given(st.lists(values, max_size=4), st.data())
+def test_the_whole_batches_of_bytes_cut_anywhere_are_those_of_kafka_python(
+    batches: list[list[bytes]], data: st.DataObject
+) -> None:
+    log = b"".join(built(one) for one in batches)
+    cut = log[: data.draw(st.integers(0, len(log)))]
+    theirs, reader = [], MemoryRecords(cut)
+    while (batch := reader.next_batch()) is not None:
+        theirs.append([bytes(record.value) for record in batch])
+    read = list(whole_batches(cut))
+    ours = [cut[at : at + header.size_bytes] for header, at in read]
+    assert [[bytes(value or b"") for _, (_, value) in read_records(batch)] for batch in ours] == theirs
+    assert b"".join(ours) == cut[: sum(len(batch) for batch in ours)]
+
+
+def test_a_batch_whose_records_were_compacted_away_is_whole_and_one_that_contradicts_itself_is_refused() -> None:
+    first, second = built([b"a", b"b", b"c"]), built([b"d"])
+    some = with_records(first, list(stored_records(memoryview(first)[HEADER_BYTES:]))[1:2])
+    read = [(header.record_count, header.last_offset_delta, at) for header, at in whole_batches(some + second)]
+    assert read == [(1, 2, 0), (1, 0, len(some))]
+    with pytest.raises(CorruptRecords, match="by its length field"):
+        list(whole_batches(second + first[:8] + bytes(4) + first[12:]))
 
 
 KEYS_AND_VALUES = st.lists(

@@ -40,6 +40,8 @@ MAGIC_AT: Final = 16
 
 _HEADER: Final = Struct(">qiibIhiqqqhii")
 _BASE_OFFSET: Final = Struct(">q")
+_LENGTH: Final = Struct(">i")
+_LENGTH_AT: Final = 8
 _LEADER_EPOCH: Final = Struct(">i")
 _CRC: Final = Struct(">I")
 _CRC_AT: Final = 17
@@ -128,6 +130,20 @@ def read_stored_header(data: bytes | bytearray | memoryview, at: int = 0) -> Bat
             f"a record batch of {header.record_count} records whose last has offset delta {header.last_offset_delta}"
         )
     return header
+
+
+def whole_batches(data: bytes | bytearray | memoryview) -> Iterator[tuple[BatchHeader, int]]:
+    """The batches of a log or a Fetch response in order, each with the position where it begins. Their CRCs are unchecked.
+
+    One that is cut off at the end of `data` is left out: a broker cuts a response at its maximum size. Errors: CorruptRecords.
+    """
+    at = 0
+    while len(data) - at >= HEADER_BYTES:
+        if len(data) - at < LENGTH_END + _LENGTH.unpack_from(data, at + _LENGTH_AT)[0]:
+            return
+        header = read_stored_header(data, at)
+        yield header, at
+        at += header.size_bytes
 
 
 def verify_crc(data: bytes | bytearray | memoryview, header: BatchHeader, at: int = 0) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from rackspan.gateway.upstream.broker_connection import Login
 from rackspan.gateway.upstream.cluster import Cluster, Node
 from rackspan.gateway.upstream.config_topic import ConfigTopic
+from rackspan.kafka_bytes.record_batch import HEADER_BYTES, stored_records, with_records, write_batch
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.fetch import FetchableTopicResponse, FetchResponseData
 from rackspan.wire.messages.fetch import FetchResponsePartitionData as FetchedPartition
@@ -128,6 +129,22 @@ def test_a_broker_whose_metadata_is_behind_does_not_hold_up_a_write() -> None:
             return await written(cluster)
 
     assert asyncio.run(scenario()) == [(b"key", b"value")]
+
+
+def test_batches_that_lost_records_to_compaction_are_replayed() -> None:
+    async def scenario() -> list[Any]:
+        async with brokers(1) as (leader,):
+            log = Log()
+            leader.handles |= {
+                ApiKey.METADATA: metadata({1: leader.port}, leader=1, epoch=5),
+                ApiKey.PRODUCE: log.produce,
+                ApiKey.FETCH: log.fetch,
+            }
+            whole = write_batch([(b"a", b"1"), (b"b", b"1"), (b"a", b"2")], 0)
+            log.batches = [with_records(whole, list(stored_records(whole[HEADER_BYTES:]))[1:]), b"", b""]
+            return await written(cluster_of(leader.port))
+
+    assert asyncio.run(scenario()) == [(b"b", b"1"), (b"a", b"2"), (b"key", b"value")]
 
 
 def test_a_broker_that_does_not_respond_does_not_hold_up_a_write() -> None:

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from rackspan.errors import MalformedBytes, UnknownMetadataVersion
 from rackspan.kafka_bytes import ByteReader
-from rackspan.kafka_bytes.record_batch import LENGTH_END, read_header, read_records, verify_crc
+from rackspan.kafka_bytes.record_batch import read_records, verify_crc, whole_batches
 
 METADATA_VERSION: Final = "metadata.version"
 METADATA_LEVELS: Final = range(1, 28)
@@ -196,14 +196,8 @@ def _brokers(reader: ByteReader) -> tuple[int, ...]:
 
 def _batches(data: bytes) -> Iterable[tuple[bytes, int, int, int, bool]]:
     """Each whole batch with its first offset, the one after its last, its epoch, and whether its records are the log's own."""
-    at = 0
-    while at + LENGTH_END <= len(data):
-        size = LENGTH_END + int.from_bytes(data[at + 8 : at + LENGTH_END], "big")
-        if at + size > len(data):
-            return
-        batch = data[at : at + size]
-        header = read_header(batch)
+    for header, at in whole_batches(data):
+        batch = data[at : at + header.size_bytes]
         verify_crc(batch, header)
         next_offset = header.base_offset + header.last_offset_delta + 1
         yield batch, header.base_offset, next_offset, header.leader_epoch, header.control
-        at += size

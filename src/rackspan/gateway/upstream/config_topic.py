@@ -10,7 +10,7 @@ from typing import Final
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, MalformedBytes, MalformedRequest, RackspanError
 from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login
 from rackspan.gateway.upstream.cluster import Cluster
-from rackspan.kafka_bytes.record_batch import LENGTH_END, read_header, read_records, write_batch
+from rackspan.kafka_bytes.record_batch import read_records, whole_batches, write_batch
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequestData
 from rackspan.wire.messages.fetch import FetchPartition, FetchRequestData, FetchTopic
@@ -287,19 +287,12 @@ class ConfigTopic:
         return int(response.topics[0].partitions[0].offset)
 
     def _replay_batches(self, records: bytes) -> None:
-        at = 0
-        while at + LENGTH_END <= len(records):
-            size = LENGTH_END + int.from_bytes(records[at + 8 : at + LENGTH_END], "big")
-            if at + size > len(records):
-                # The broker cuts the last batch where its limit is.
-                return
-            batch = records[at : at + size]
-            header = read_header(batch)
+        for header, at in whole_batches(records):
+            batch = records[at : at + header.size_bytes]
             for delta, (key, value) in read_records(batch) if not header.control else ():
                 if header.base_offset + delta >= self._offset:
                     self._replay(key, value)
             self._offset = header.base_offset + header.last_offset_delta + 1
-            at += size
 
     def close(self) -> None:
         self._drop_connection()

@@ -8,7 +8,7 @@ KIP-98, and the consumer's use of FetchResponse's aborted transactions.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from struct import Struct
 from typing import Final, TypeAlias
@@ -18,14 +18,12 @@ import numpy.typing as npt
 
 from rackspan.errors import CorruptRecords
 from rackspan.kafka_bytes.reader import ByteReader
-from rackspan.kafka_bytes.record_batch import HEADER_BYTES, LENGTH_END, BatchHeader, read_stored_header, verify_crc
+from rackspan.kafka_bytes.record_batch import HEADER_BYTES, BatchHeader, verify_crc, whole_batches
 from rackspan.kafka_source.records.compression import decompressed
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Header: TypeAlias = tuple[str, bytes | None]
 
-_LENGTH: Final = Struct(">i")
-_LENGTH_AT: Final = 8
 _MARKER_TYPE: Final = Struct(">hh")
 _ABORT: Final = 0
 
@@ -102,7 +100,7 @@ def decode(
     producers = AbortedProducers(aborted)
     kept: list[tuple[BatchHeader, int]] = []
     next_offset = start
-    for header, at in _whole_batches(data):
+    for header, at in whole_batches(data):
         if header.base_offset >= end:
             # What lies between is a gap, so the range is complete.
             next_offset = max(next_offset, header.base_offset)
@@ -114,16 +112,6 @@ def decode(
         if not (skipped or header.control) and header.record_count and next_offset > start:
             kept.append((header, at))
     return Fetched(_between(_columns(data, kept), start, end), next_offset)
-
-
-def _whole_batches(data: bytes) -> Iterator[tuple[BatchHeader, int]]:
-    at = 0
-    while len(data) - at >= HEADER_BYTES:
-        if len(data) - at < _LENGTH.unpack_from(data, at + _LENGTH_AT)[0] + LENGTH_END:
-            return
-        header = read_stored_header(data, at)
-        yield header, at
-        at += header.size_bytes
 
 
 def _marker_type(data: bytes, header: BatchHeader, at: int) -> int | None:
