@@ -24,6 +24,7 @@ from rackspan.cluster.core.messages import (
     Send,
     SendRequest,
     Stopped,
+    WatermarkMoved,
 )
 from rackspan.cluster.core.transactions import TransactionCoordinator
 from rackspan.model.ids import BrokerId, TopicPartition
@@ -278,6 +279,9 @@ class Running:
                 self.traffic.send_request(self.machines[BrokerId(node)], effect)
             elif isinstance(effect, LeadershipChanged):
                 self._led(self.machines[BrokerId(node)], effect)
+                self.traffic.readable(self.machines[BrokerId(node)], effect.partition)
+            elif isinstance(effect, WatermarkMoved):
+                self.traffic.readable(self.machines[BrokerId(node)], effect.partition)
             elif isinstance(effect, Stopped):
                 self.stop_broker(self.machines[BrokerId(node)])
 

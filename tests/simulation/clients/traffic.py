@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from rackspan.cluster.core.ids import NodeId
 from rackspan.cluster.core.messages import LeadershipChanged, Message, Respond, SendRequest
+from rackspan.model.ids import TopicPartition
 from tests.simulation.clients.request import ClientRequest
 from tests.simulation.environment.machine import Machine
 
@@ -27,6 +28,9 @@ class Traffic:
 
     def led(self, machine: Machine, change: LeadershipChanged) -> None:
         """A leadership has begun or ended."""
+
+    def readable(self, machine: Machine, partition: TopicPartition) -> None:
+        """A broker says that there may be more to read in a partition."""
 
     def ticked(self, machine: Machine) -> None:
         """Time has passed."""

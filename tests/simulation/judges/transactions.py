@@ -7,6 +7,7 @@ TX3 the records of one incarnation are visible in the order in which it wrote th
 TX4 no transaction of an incarnation commits if its commit was first requested after a newer incarnation was let in.
 TX5 after everything healed no transaction is open, readers reach the end of every log, and every transactional id
     commits again.
+TX6 a fetch that waits is woken by what it waits for: when its time is over there is nothing that it could have had before.
 
 Visible is what the log of the leader in office says: batches by their producer, up to the producer's next marker. It is
 read here anew. What read_committed readers were given is compared with it, so the last stable offset and the index of
@@ -19,7 +20,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from rackspan.cluster.core.batch import Marker, RecordBatch
-from rackspan.cluster.core.broker import Isolation
+from rackspan.cluster.core.broker import ClientFetch, FetchRead, Isolation
 from rackspan.model.ids import TopicPartition
 from tests.simulation.judges.evidence import Evidence, Violation
 
@@ -205,6 +206,12 @@ class TransactionRules:
             written = self._of_record[record]
             if isolation is Isolation.READ_COMMITTED and not written.commit_requested:
                 self._break("TX1", f"{partition} shows record {record} of {written}, whose commit nobody has requested")
+
+    def wait_ended(self, fetch: ClientFetch, read: FetchRead) -> None:
+        """The time of a fetch that waits is over, and this is what its broker has for it."""
+        if read.size_bytes >= fetch.min_bytes:
+            where = fetch.partitions[0]
+            self._break("TX6", f"a fetch of {where.partition} from {where.offset} on waited though there was something")
 
     def shows_offsets(self, numbers: Iterable[int]) -> None:
         """The group coordinator in office gives a client these transactions' offsets."""

@@ -135,6 +135,7 @@ PLANTED: Final[Mapping[str, Planted]] = {
         Build(broker=transactions.IgnoresOpenTransactions), "transactions", 1, "TX1"
     ),
     "aborted transactions shown": _transactions(Build(broker=transactions.ForgetsAborted), "transactions", 1, "TX1"),
+    "waiting fetches not woken": _transactions(Build(broker=transactions.WakesNobody), "transactions", 1, "TX6"),
     "unverified writes taken": _transactions(
         Build(process=transactions.TrustsSilence), "transactions", 2.6, "TX1", "TX2", "TX5"
     ),

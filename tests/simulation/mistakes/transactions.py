@@ -9,7 +9,8 @@ from rackspan.cluster.core.broker import BrokerCore, Isolation, ReadResponse
 from rackspan.cluster.core.coordination import Append
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator
-from rackspan.cluster.core.ids import CorrelationId
+from rackspan.cluster.core.ids import CorrelationId, NodeId
+from rackspan.cluster.core.messages import Effect, Message, WatermarkMoved
 from rackspan.cluster.core.transactions import (
     TransactionCoordinator,
     TransactionSettings,
@@ -173,6 +174,13 @@ class ForgetsAborted(BrokerCore):
         **others: Any,
     ) -> ReadResponse:
         return replace(super().read(partition, offset, max_bytes, isolation, **others), aborted=())
+
+
+class WakesNobody(BrokerCore):
+    """A watermark or a last stable offset that moves is reported to nobody."""
+
+    def on_message(self, now: int, source: NodeId, message: Message) -> list[Effect]:
+        return [each for each in super().on_message(now, source, message) if not isinstance(each, WatermarkMoved)]
 
 
 # The process: verification and markers.

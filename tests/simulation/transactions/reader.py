@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, Final
 
 from rackspan.cluster.core.batch import Marker, RecordBatch
-from rackspan.cluster.core.broker import Isolation, ReadResponse
+from rackspan.cluster.core.broker import ClientFetch, Isolation, PartitionFetch, ReadResponse
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log import AbortedTransaction
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
@@ -20,14 +20,8 @@ from tests.simulation.transactions.script import RequestStep, Steps, Wait
 NO_BROKER: Final = -1
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRequest:
-    """Fetch of one partition by a client in `rack`."""
-
-    partition: TopicPartition
-    offset: int
-    isolation: Isolation
-    rack: RackId | None
+MAX_BYTES: Final = 1 << 20
+MAX_WAITS_MS: Final = (0, 40, 120)
 
 
 @dataclass(slots=True)
@@ -49,10 +43,14 @@ class Reader:
         while self.clock.now < self.stop_at:
             for partition in self.partitions:
                 near = self._nearest.get(partition)
-                request = ReadRequest(partition, self.positions.get(partition, 0), self.isolation, self.rack)
-                response: Any = yield RequestStep(partition, request, near)
+                response: Any = yield RequestStep(partition, self._fetch(partition), near)
                 self._take(partition, response)
             yield Wait(self.rng.randint(5, 60))
+
+    def _fetch(self, partition: TopicPartition) -> ClientFetch:
+        fetches = (PartitionFetch(partition, self.positions.get(partition, 0), MAX_BYTES),)
+        wait_ms = self.rng.choice(MAX_WAITS_MS)
+        return ClientFetch(fetches, 1, MAX_BYTES, wait_ms, self.isolation, self.rack, follower_ok=True)
 
     def _take(self, partition: TopicPartition, result: ReadResponse | None) -> None:
         """Whatever goes wrong at a follower is tried at the leader next."""

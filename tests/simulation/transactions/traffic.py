@@ -10,7 +10,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from rackspan.cluster.core.broker import BrokerCore, Isolation, ReadResponse
+from rackspan.cluster.core.broker import ClientFetch, Isolation, ReadResponse
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupSettings
 from rackspan.cluster.core.groups.requests import OffsetFetch, OffsetFetchResponse
@@ -25,9 +25,10 @@ from tests.simulation.clients.traffic import Traffic
 from tests.simulation.environment.machine import Machine
 from tests.simulation.environment.parameters import FAULTS_MS
 from tests.simulation.judges.transactions import Incarnation, TransactionRules
+from tests.simulation.transactions.fetches import WaitingFetches
 from tests.simulation.transactions.process import SimulatedProcess
 from tests.simulation.transactions.producer import GROUP, INPUT, TransactionalProducer
-from tests.simulation.transactions.reader import Reader, ReadRequest
+from tests.simulation.transactions.reader import Reader
 from tests.simulation.transactions.script import RequestStep, Script, Steps, Wait
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class Transactions(Traffic):
         self.state, self.offsets, *orders = world.partitions
         self.orders = tuple(orders)
         self.rules = TransactionRules(world.observer.evidence)
+        self._fetches = WaitingFetches(world.clock, self.rules, self._read)
         self._waiting: dict[CorrelationId, _Waiting] = {}
         self._markers: dict[CorrelationId, list[Produce]] = {}
         """Each copy of a marker that has arrived."""
@@ -174,17 +176,23 @@ class Transactions(Traffic):
         return self.world.next("record", count) - count
 
     def received(self, machine: Machine, message: ClientRequest) -> None:
-        """Reads get their response at once, as from a handler; the rest is for a coordinator."""
+        """Reads get their response at once or when there is something, as from a handler; the rest is for a coordinator."""
         now, request, process = self.world.clock.now, message.request, machine.process
         assert process is not None
         if isinstance(request, OffsetFetch):
             self.responded(machine.id, Respond(message.correlation_id, process.groups.fetch_offsets(request)))
-        elif isinstance(request, ReadRequest):
-            self.responded(machine.id, Respond(message.correlation_id, _read(process.broker, request)))
+        elif isinstance(request, ClientFetch):
+            self._fetches.received(machine, message.correlation_id, request)
         else:
             if isinstance(request, EndTransaction) and request.commit:
                 self.rules.commit_arrives((request.producer_id, request.producer_epoch))
             self.world.carry_out(machine.id, process.on_request(now, message.correlation_id, request))
+
+    def _read(self, machine: Machine, correlation_id: CorrelationId, response: ReadResponse) -> None:
+        self.responded(machine.id, Respond(correlation_id, response))
+
+    def readable(self, machine: Machine, partition: TopicPartition) -> None:
+        self._fetches.wake(machine, partition)
 
     def arriving(self, message: Message) -> Message:
         """Each copy of a marker is a record of its own."""
@@ -317,8 +325,3 @@ class Transactions(Traffic):
 
 def _committed(response: OffsetFetchResponse) -> set[int]:
     return {fetched.offset for fetched in response.offsets.values() if fetched.offset >= 0}
-
-
-def _read(broker: BrokerCore, request: ReadRequest) -> ReadResponse:
-    where = (request.partition, request.offset, 1 << 20, request.isolation)
-    return broker.read(*where, rack=request.rack, follower_ok=True)
