@@ -3,11 +3,14 @@
 RACKSPAN_NO_SKIPS=1, which CI sets, fails a test that is skipped for lack of Java, Kafka, Spark or Chromium.
 """
 
+import gc
 import os
 from collections.abc import Generator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.depth import DEPTH
 
 pytest_plugins = ["pytester", "tests.kafka_fixtures", "tests.secured_fixtures", "tests.json_schemas"]
 
@@ -17,13 +20,21 @@ settings.register_profile("test", max_examples=100, derandomize=True, deadline=N
 settings.register_profile(
     "soak", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
-DEPTH = "soak" if os.environ.get("RACKSPAN_SOAK") else os.environ.get("RACKSPAN_DEPTH", "test")
 settings.load_profile(DEPTH)
 
 
 def pytest_report_header() -> str:
     seeds = "random" if DEPTH == "soak" else "the same every run; make soak for 1,000 random ones"
     return f"rackspan depth: {DEPTH}, {settings().max_examples:,} examples a property, {seeds}"
+
+
+# Ten thousand collected tests are a million objects. Python's collector would walk them again and again, a tenth of the run.
+gc.set_threshold(50_000, 20, 20)
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

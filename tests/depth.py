@@ -1,8 +1,17 @@
-"""How many examples a property draws, as a multiple of the profile: 20 in `make check`, 100 in `make test`, 1,000 in `make soak`."""
+"""How much a test draws: 20 examples a property in `make check`, 100 in `make test`, 1,000 in `make soak`; and fewer repetitions."""
 
-from typing import Any
+import os
+from typing import Any, Final
 
 from hypothesis import settings
+
+DEPTH: Final = "soak" if os.environ.get("RACKSPAN_SOAK") else os.environ.get("RACKSPAN_DEPTH", "test")
+"""`check`, `test` or `soak`, each the name of a profile of tests/conftest.py."""
+
+
+def at_depth(*, check: int, test: int) -> int:
+    """How often a test repeats itself or how large a case it makes: `test` in make test and make soak."""
+    return check if DEPTH == "check" else test
 
 
 def examples(times: float, **others: Any) -> settings:

@@ -24,6 +24,17 @@ def test_a_word_is_found_in_names_comments_docstrings_and_help(text: str) -> Non
     assert list(complaints("src/rackspan/a.py", text))
 
 
+@pytest.mark.parametrize("phrase", ["answered", "front pages", "late names", "carried", "availability zone", "taken"])
+def test_a_word_is_found_however_a_name_is_written(phrase: str) -> None:
+    """A file in which no word stands is not looked at more closely, so that first look must miss no spelling."""
+    words = phrase.split()
+    whole = ["_".join(words), "_".join(words).upper(), f"_{'_'.join(words)}_", "".join(map(str.title, words))]
+    longer = [f"x_{whole[0]}_2", f"x{whole[3]}Y", f"HTTP{whole[3]}", f"ABC_{whole[1]}", f"X{whole[3]}List"]
+    for name in whole if phrase == "taken" else whole + longer:
+        assert list(complaints("src/rackspan/a.py", f"{name} = 1\n")), name
+        assert list(complaints(f"src/rackspan/{name}.py", "")), name
+
+
 @pytest.mark.parametrize(
     "text",
     [

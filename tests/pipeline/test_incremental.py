@@ -20,6 +20,7 @@ from rackspan.pipeline.delta.append import commit
 from rackspan.pipeline.incremental import RunWork
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.schemas import TABLES
+from tests.depth import at_depth
 from tests.pipeline import expected, plain_build
 from tests.pipeline.examples import NOON, generated, small
 from tests.pipeline.plain_build import refresh
@@ -53,11 +54,12 @@ def drift(warehouse: Warehouse) -> list[tuple[str, str]]:
 
 
 def test_a_table_holds_every_snapshot_once_sorted_by_the_grain(warehouse: Warehouse) -> None:
-    snapshots = generated(40)
+    number = at_depth(check=15, test=40)
+    snapshots = generated(number)
     store_all(snapshots, warehouse)
     report = refresh(warehouse, STRICT)
     check(warehouse, snapshots, STRICT)
-    assert report.snapshots == 40
+    assert report.snapshots == number
     assert report.rows == {name: len(list(rows(warehouse, name))) for name in TABLES}
     assert len(list(rows(warehouse, "findings", limit=7))) == 7
 
@@ -134,7 +136,7 @@ def test_a_late_snapshot_is_judged_and_corrects_the_drift_of_the_one_after_it_al
     check(warehouse, [*snapshots, late, last])
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(at_depth(check=1, test=4)))
 def test_snapshots_in_any_order_give_the_tables_of_their_order_in_time(tmp_path: Path, seed: int) -> None:
     warehouse = create_warehouse(tmp_path / "warehouse")
     snapshots = [at(7 * hour, 1 + hour % 3, cluster) for hour in range(9) for cluster in ("a", "b")]

@@ -18,6 +18,7 @@ from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.read import read_snapshot
 from rackspan.pipeline.schemas import LANDING, TABLES
 from rackspan.sources import snapshot_file
+from tests.depth import at_depth
 from tests.pipeline import expected
 from tests.pipeline.examples import NOON, small
 from tests.pipeline.killed import Victims, collected, last_touch, maintained, refreshed, victims
@@ -118,7 +119,6 @@ def test_a_run_that_was_killed_left_the_old_tables_or_the_new_ones(
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_maintenance_that_was_killed_left_the_tables_of_before_or_after(forked: Victims, tmp_path: Path) -> None:
     template = Path(create_warehouse(tmp_path / "template").root)
     for snapshot in SNAPSHOTS:
@@ -150,7 +150,7 @@ def test_readers_find_one_run_or_the_other_while_runs_go_on(forked: Victims, tmp
     refreshed(root, 1)
     known = {1: wanted(1), 2: wanted(2)}
     reads: Counter[int] = Counter()
-    for racks in [2, 1] * 5:
+    for racks in [2, 1] * at_depth(check=1, test=5):
         with forked.at_work(refreshed, root, racks) as done:
             while not done():
                 for name in TABLES:

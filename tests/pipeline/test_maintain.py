@@ -1,6 +1,7 @@
 """Maintenance changes no row that is kept, breaks no reader, and leaves the files that somebody may still read."""
 
 import os
+import shutil
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +13,7 @@ from deltalake import DeltaTable
 from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidWarehouse, UsageError, WarehouseBusy
 from rackspan.model import ClusterSnapshot
-from rackspan.pipeline import Warehouse, create_warehouse, rows, store
+from rackspan.pipeline import Warehouse, create_warehouse, open_warehouse, rows, store
 from rackspan.pipeline import maintain as module
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, commit
 from rackspan.pipeline.landing.markers import read_markers
@@ -30,14 +31,20 @@ SNAPSHOTS = [small(cluster, NOON + timedelta(hours=8 * n), 1 + n % 3) for n in r
 """Two of the first day, three of the second, one of the third, for each cluster."""
 
 
-@pytest.fixture
-def warehouse(tmp_path: Path) -> Warehouse:
-    made = create_warehouse(tmp_path / "warehouse")
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = create_warehouse(tmp_path_factory.mktemp("template") / "warehouse")
     for n in range(0, len(SNAPSHOTS), 2):
         for one in SNAPSHOTS[n : n + 2]:
             store(one, made)
         refresh(made)
-    return made
+    return Path(made.root)
+
+
+@pytest.fixture
+def warehouse(template: Path, tmp_path: Path) -> Warehouse:
+    """A copy of its own for each test, in which the six runs need not be repeated."""
+    return open_warehouse(shutil.copytree(template, tmp_path / "warehouse"))
 
 
 def maintained(

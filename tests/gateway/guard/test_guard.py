@@ -63,7 +63,10 @@ def kafka_python(cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], N
 
 def aiokafka(cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], None]) -> Exception | None:
     async def work() -> Exception | None:
-        producer = GuardedAIOKafkaProducer({topic: 2}, settle_seconds=0.02, bootstrap_servers=cluster.bootstrap_servers)
+        # Its admin client takes any broker, a lost one too, and waits for it this long: 40 s by default.
+        producer = GuardedAIOKafkaProducer(
+            {topic: 2}, settle_seconds=0.02, bootstrap_servers=cluster.bootstrap_servers, request_timeout_ms=2_000
+        )
         await producer.start()
         inner = producer._producer.send_and_wait
 
