@@ -134,7 +134,7 @@ class Load:
 def run_trials(mode: str, trials: int, version: str = "4.1.0") -> Outcome:
     cluster = KafkaCluster(racks=("r1", "r2", "r3"), brokers=3, controllers={101: None}, config=CONFIG, version=version)
     with cluster, tempfile.TemporaryDirectory() as folder:
-        controllers = f'controllers.bootstrap.servers = "{controller_servers(cluster)}"\n' if mode == "strict" else ""
+        controllers = f'controllers.bootstrap.servers = "{cluster.bootstrap_controllers}"\n' if mode == "strict" else ""
         lines = f'{controllers}acknowledgements.mode = "{mode}"\n[topics.{TOPIC}]\nmin.insync.racks = 2\n'
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
         layout = [[1, 2, 3]] * PARTITIONS
@@ -144,10 +144,6 @@ def run_trials(mode: str, trials: int, version: str = "4.1.0") -> Outcome:
             frozen = [_trial(cluster, admin, partial(load.probe, number)) for number in range(trials)]
             load.stop()
         return _judged(cluster.bootstrap_servers, load, frozen)
-
-
-def controller_servers(cluster: KafkaCluster) -> str:
-    return ",".join(f"127.0.0.1:{port}" for port in cluster._controller_ports.values())
 
 
 def _trial(cluster: KafkaCluster, admin: AdminClient, probe: Callable[[], Producer]) -> tuple[float, float]:

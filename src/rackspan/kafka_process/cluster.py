@@ -53,6 +53,7 @@ class KafkaCluster:
         self._ready_seconds = ready_seconds
         self._ports = HeldPorts()
         self._client_ports: Mapping[int, int] = MappingProxyType({})
+        self._controller_ports: Mapping[int, int] = MappingProxyType({})
         self._more_ports: Mapping[str, Mapping[int, int]] = MappingProxyType({})
         self._folder: DataFolder | None = None
         self._runtime: KafkaRuntime | None = None
@@ -68,6 +69,11 @@ class KafkaCluster:
     def bootstrap_servers(self) -> str:
         """Every broker, stopped ones too: "127.0.0.1:…,127.0.0.1:…"."""
         return ",".join(f"{LOOPBACK}:{self._client_ports[node.id]}" for node in self.brokers)
+
+    @property
+    def bootstrap_controllers(self) -> str:
+        """Every controller, stopped ones too, for `--bootstrap-controller`: "127.0.0.1:…,127.0.0.1:…"."""
+        return ",".join(f"{LOOPBACK}:{port}" for port in self._controller_ports.values())
 
     def bootstrap_servers_of(self, listener: str) -> str:
         """Every broker, by its address on one of `listeners`."""

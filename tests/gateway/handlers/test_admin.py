@@ -13,6 +13,7 @@ from kafka.admin import KafkaAdminClient
 from kafka.admin import NewTopic as PythonNewTopic
 
 from rackspan.cluster import EmbeddedCluster
+from rackspan.errors import ClusterUnreachable
 from tests.conformance.wire import send
 from tests.gateway.running import RunningGateway, running
 from tests.kafka_fixtures import eventually
@@ -184,3 +185,41 @@ def test_a_placer_that_fails_refuses_its_topic_alone_with_its_reason(
     with pytest.raises(KafkaException, match="seven is refused"):
         results[bad].result(20)
     assert bad not in placing.list_topics(timeout=10).topics
+
+
+@pytest.fixture
+def unreadable(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningGateway]:
+    """Before a placing gateway, whose own connections to the cluster fail."""
+    tables = {
+        "placement": {"replica": {"placer": {"class": {"name": "tests.gateway.handlers.last_broker:LastBroker"}}}}
+    }
+
+    async def fails() -> None:
+        raise ClusterUnreachable("no broker responds")
+
+    with running(cluster.bootstrap_servers, **tables) as gateway:
+        monkeypatch.setattr(gateway.gateway.cluster, "any_broker", fails)
+        yield gateway
+
+
+def test_new_partitions_that_cannot_be_placed_are_refused_with_the_reason(
+    unreadable: RunningGateway, cluster: EmbeddedCluster
+) -> None:
+    name = f"topic-{uuid4().hex[:8]}"
+    cluster.create_topic(name, replicas=[[1, 2]])
+    address = "{}:{}".format(*unreadable.address(1))
+    body = {
+        "topics": [{"name": name, "count": 3, "assignments": None}],
+        "timeout_ms": 1000,
+        "validate_only": False,
+    }
+    (result,) = send(address, "CreatePartitions", 1, body)["results"]
+    assert result["error_code"] == -1
+    assert "no broker responds" in result["error_message"]
+
+
+def test_a_topic_that_cannot_be_placed_is_not_created_automatically(unreadable: RunningGateway) -> None:
+    address = "{}:{}".format(*unreadable.address(1))
+    body = {"topics": [{"name": f"topic-{uuid4().hex[:8]}"}], "allow_auto_topic_creation": True}
+    (topic,) = send(address, "Metadata", 4, body)["topics"]
+    assert topic["error_code"] == 3

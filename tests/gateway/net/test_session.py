@@ -1,13 +1,14 @@
 """Connections with bytes that no client sends: each costs itself, and no more."""
 
 import socket
-from contextlib import closing
+from contextlib import closing, suppress
 from random import Random
 from struct import pack
 
 import pytest
 
 from rackspan.cluster import EmbeddedCluster
+from rackspan.gateway.net.requests import MAX_UNSENT
 from tests.gateway.running import RunningGateway
 from tests.kafka_fixtures import eventually
 
@@ -87,6 +88,28 @@ def test_half_requests_take_no_more_memory_than_is_allowed(gateway: RunningGatew
         for link in links:
             link.close()
     eventually(lambda: gateway.gateway.frames.used == 0, "their memory is free again", 10)
+
+
+def test_a_client_that_reads_no_response_piles_up_none(gateway: RunningGateway) -> None:
+    """Each request is refused here, at once: nobody but a gateway writes the config topic."""
+    topic = b"__rackspan_configs"
+    body = pack(">hhiih", -1, 1, 1000, 1, len(topic)) + topic + pack(">iii", 1, 0, -1)
+    request = framed(pack(">hhih", 0, 3, 9, -1) + body)
+    with socket.socket() as link:
+        # The system's own buffers are to be full soon.
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        link.connect(gateway.address(1))
+        link.settimeout(0.3)
+        sent = 0
+        with suppress(TimeoutError):
+            while sent < 4_000_000:
+                link.sendall(request * 1000)
+                sent += 1000
+        (session,) = (one for one in gateway.gateway.sessions if one.peer.endswith(f":{link.getsockname()[1]}"))
+        assert len(session.client.outgoing) < 2 * MAX_UNSENT
+        link.settimeout(10)
+        assert sent > MAX_UNSENT
+        assert {received(link)[:4] for _ in range(MAX_UNSENT)} == {pack(">i", 9)}
 
 
 def test_mutated_requests_cost_their_own_connection(gateway: RunningGateway, cluster: EmbeddedCluster) -> None:

@@ -28,6 +28,11 @@ class FakeBroker:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self.port = self._server.sockets[0].getsockname()[1]
 
+    def send_raw(self, data: bytes) -> None:
+        """Send these bytes to every client."""
+        for writer in self._writers:
+            writer.write(data)
+
     async def close(self) -> None:
         self._server.close()
         for writer in self._writers:

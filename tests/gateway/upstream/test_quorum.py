@@ -9,6 +9,7 @@ from confluent_kafka.admin import AdminClient
 from rackspan.errors import ClusterRequestFailed
 from rackspan.gateway.core.metadata_log import MetadataImage
 from rackspan.gateway.upstream.broker_connection import Login
+from rackspan.gateway.upstream.cluster import addresses
 from rackspan.gateway.upstream.quorum import MetadataQuorum
 from rackspan.kafka_process import KafkaCluster
 from tests.kafka_fixtures import create_topic, eventually
@@ -16,13 +17,9 @@ from tests.kafka_fixtures import create_topic, eventually
 pytestmark = pytest.mark.kafka
 
 
-def controllers(cluster: KafkaCluster) -> tuple[tuple[str, int], ...]:
-    return tuple(("127.0.0.1", port) for port in cluster._controller_ports.values())
-
-
 def read(cluster: KafkaCluster, cluster_id: str | None = None) -> MetadataImage:
     async def scenario() -> MetadataImage:
-        quorum = MetadataQuorum(controllers(cluster), Login(), cluster_id)
+        quorum = MetadataQuorum(addresses("controllers", cluster.bootstrap_controllers), Login(), cluster_id)
         try:
             await quorum.current()
             # The second read begins where the first ended.

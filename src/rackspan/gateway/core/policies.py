@@ -91,6 +91,10 @@ def parse_record(key: bytes | None, value: bytes | None) -> tuple[Scope, str, En
         return None
 
 
+_MOST_CACHED: Final = 100_000
+"""Requirements. A client chooses how many topics it names, existing or not."""
+
+
 class Policies:
     """The requirements of all topics. Lookups are cached until something changes."""
 
@@ -141,6 +145,8 @@ class Policies:
         """None where one rack is enough."""
         known = (topic, leader)
         if known not in self._cache:
+            if len(self._cache) >= _MOST_CACHED:
+                self._cache.clear()
             self._cache[known] = self._requirement(topic, leader)
         return self._cache[known]
 

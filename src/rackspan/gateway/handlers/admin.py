@@ -6,9 +6,10 @@ after the cluster has accepted it.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from uuid import UUID
 
 from rackspan.errors import ClusterRequestFailed, RackspanError
@@ -16,6 +17,7 @@ from rackspan.gateway.core.endpoints import Addresses
 from rackspan.gateway.core.policies import Entry, Policies, Scope, record
 from rackspan.gateway.core.topic_configs import (
     BROKER,
+    DELETE,
     SET,
     TOPIC,
     Change,
@@ -80,6 +82,7 @@ _TOPIC_LOOKUPS: Final = 20
 _LOOKUP_SECONDS: Final = 0.1
 
 Handle = Callable[[Session, RequestHeader, Any], Awaitable[WireStruct]]
+T = TypeVar("T")
 
 
 class Store(Protocol):
@@ -166,76 +169,49 @@ class AdminHandler:
     async def _incremental_alter(
         self, session: Session, header: RequestHeader, body: IncrementalAlterConfigsRequestData
     ) -> WireStruct:
-        changes: dict[tuple[int, str], Change | RefusedChange] = {}
-        forwarded = []
-        for resource in body.resources:
-            rest, ours = (
-                without(resource.configs) if resource.resource_type in (TOPIC, BROKER) else (resource.configs, [])
-            )
-            if ours:
-                change = change_of(
-                    resource.resource_type,
-                    resource.resource_name,
-                    ours[0].config_operation,
-                    [one.value for one in ours],
-                    self._cluster.all_brokers(),
-                )
-                changes[resource.resource_type, resource.resource_name] = change
-                if isinstance(change, RefusedChange):
-                    continue
-                resource.configs = rest
-            forwarded.append(resource)
+        split = self._split(body.resources, lambda config: config.config_operation, None)
         response = IncrementalAlterConfigsResponseData()
-        if forwarded:
-            body.resources = forwarded
+        if split.forwarded:
+            body.resources = split.forwarded
             response = await self._forward(session, header, body)
-        refused = [
-            IncrementalAlterConfigsResponseAlterConfigsResourceResponse(
-                error_code=change.code, error_message=change.message, resource_type=kind, resource_name=name
-            )
-            for (kind, name), change in changes.items()
-            if isinstance(change, RefusedChange)
-        ]
         if not body.validate_only:
-            self._hint_replicas(forwarded)
-            await self._keep(changes, response.responses)
+            self._hint_replicas(split.forwarded)
+            await self._keep(split.changes, response.responses)
+        refused = split.refused(IncrementalAlterConfigsResponseAlterConfigsResourceResponse)
         response.responses = [*response.responses, *refused]
         return response
 
     async def _alter(self, session: Session, header: RequestHeader, body: AlterConfigsRequestData) -> WireStruct:
         """The older API replaces all configs of a resource: without our key its value is removed."""
-        changes: dict[tuple[int, str], Change | RefusedChange] = {}
-        forwarded = []
-        for resource in body.resources:
+        split = self._split(body.resources, lambda _: SET, DELETE)
+        response = AlterConfigsResponseData()
+        if split.forwarded:
+            body.resources = split.forwarded
+            response = await self._forward(session, header, body)
+        if not body.validate_only:
+            await self._keep(split.changes, response.responses)
+        response.responses = [*response.responses, *split.refused(AlterConfigsResourceResponse)]
+        return response
+
+    def _split(self, resources: Iterable[Any], operation: Callable[[Any], int], absent: int | None) -> "_Split":
+        """Take min.insync.racks out of resources that are to be altered.
+
+        `operation` is what a config of ours requires; `absent` what a resource without one requires, None for nothing.
+        """
+        split = _Split()
+        for resource in resources:
             kind, name = resource.resource_type, resource.resource_name
-            if kind in (TOPIC, BROKER):
-                rest, ours = without(resource.configs)
-                removed = Change(Scope.TOPIC if kind == TOPIC else Scope.BROKER, name, None)
-                change = (
-                    change_of(kind, name, SET, [one.value for one in ours], self._cluster.all_brokers())
-                    if ours
-                    else removed
-                )
-                changes[kind, name] = change
+            rest, ours = without(resource.configs) if kind in (TOPIC, BROKER) else (resource.configs, [])
+            required = operation(ours[0]) if ours else absent
+            if required is not None and kind in (TOPIC, BROKER):
+                values = [one.value for one in ours] or [None]
+                change = change_of(kind, name, required, values, self._cluster.all_brokers())
+                split.changes[kind, name] = change
                 if isinstance(change, RefusedChange):
                     continue
                 resource.configs = rest
-            forwarded.append(resource)
-        response = AlterConfigsResponseData()
-        if forwarded:
-            body.resources = forwarded
-            response = await self._forward(session, header, body)
-        refused = [
-            AlterConfigsResourceResponse(
-                error_code=change.code, error_message=change.message, resource_type=kind, resource_name=name
-            )
-            for (kind, name), change in changes.items()
-            if isinstance(change, RefusedChange)
-        ]
-        if not body.validate_only:
-            await self._keep(changes, response.responses)
-        response.responses = [*response.responses, *refused]
-        return response
+            split.forwarded.append(resource)
+        return split
 
     async def _keep(self, changes: Mapping[tuple[int, str], Change | RefusedChange], responses: Sequence[Any]) -> None:
         """Keep the values of the resources that the cluster accepted."""
@@ -389,27 +365,39 @@ class AdminHandler:
         refused: list[CreatePartitionsTopicResult] = []
         forwarded: list[CreatePartitionsTopic] = []
         for topic in body.topics:
-            rows = await load.rows(topic.name)
-            if self.placer is not None and topic.assignments is None and rows and topic.count > len(rows):
-                placed = await load.place(
-                    self.placer, self.placer_configs, len(rows), topic.count - len(rows), len(rows[0]), self._rng
-                )
-                if placed.error is not None:
-                    self.placement_failures += 1
-                    code = self._placement_failed
-                    refused.append(
-                        CreatePartitionsTopicResult(name=topic.name, error_code=code, error_message=placed.error)
-                    )
-                    continue
-                self.placements += 1
-                topic.assignments = [CreatePartitionsAssignment(broker_ids=row) for row in placed.replicas]
-            forwarded.append(topic)
+            reason = await self._assign_more(topic, load)
+            if reason is None:
+                forwarded.append(topic)
+                continue
+            self.placement_failures += 1
+            refused.append(
+                CreatePartitionsTopicResult(name=topic.name, error_code=self._placement_failed, error_message=reason)
+            )
         response = CreatePartitionsResponseData()
         if forwarded:
             body.topics = forwarded
             response = await self._forward(session, header, body)
         response.results = [*response.results, *refused]
         return response
+
+    async def _assign_more(self, topic: CreatePartitionsTopic, load: "_Load") -> str | None:
+        """Fill in the assignment of new partitions that have none. The reason where that fails."""
+        if self.placer is None or topic.assignments is not None:
+            return None
+        try:
+            rows = await load.rows(topic.name)
+            if not rows or topic.count <= len(rows):
+                # Kafka refuses it, in Kafka's words.
+                return None
+            placed = await load.place(
+                self.placer, self.placer_configs, len(rows), topic.count - len(rows), len(rows[0]), self._rng
+            )
+        except _FAILURES as error:
+            return f"the cluster could not be read to place new partitions of {topic.name}: {error}"
+        if placed.error is None:
+            self.placements += 1
+            topic.assignments = [CreatePartitionsAssignment(broker_ids=row) for row in placed.replicas]
+        return placed.error
 
     async def _metadata(self, session: Session, header: RequestHeader, body: MetadataRequestData) -> WireStruct:
         """Automatic creation: the topics that are missing are created as by CreateTopics, with the client's rights."""
@@ -433,16 +421,20 @@ class AdminHandler:
     async def _create_missing(self, session: Session, header: RequestHeader, metadata: MetadataResponseData) -> bool:
         missing = [topic.name for topic in metadata.topics if topic.error_code == UNKNOWN_TOPIC and topic.name]
         load = _Load(self._cluster)
-        if not missing or not (await load.defaults())["auto.create.topics.enable"]:
+        try:
+            if not missing or not (await load.defaults())["auto.create.topics.enable"]:
+                return False
+        except _FAILURES as error:
+            log.warning("topics %s are not created automatically: %s", ", ".join(missing), error)
             return False
         topics = []
         for name in missing:
             topic = CreatableTopic(name=name, num_partitions=-1, replication_factor=-1)
-            error = await self._assign(topic, load)
-            if error is None:
+            reason = await self._assign(topic, load)
+            if reason is None:
                 topics.append(topic)
             else:
-                log.warning("topic %s is not created automatically: %s", name, error)
+                log.warning("topic %s is not created automatically: %s", name, reason)
         if topics:
             request = CreateTopicsRequestData(topics=topics, timeout=10_000)
             await session.call(ApiKey.CREATE_TOPICS, _CREATE_VERSION, header.client_id, request)
@@ -467,6 +459,22 @@ def _not_created(name: str, code: int, message: str) -> CreatableTopicResult:
     return CreatableTopicResult(
         name=name, error_code=code, error_message=message, num_partitions=-1, replication_factor=-1, configs=None
     )
+
+
+@dataclass(slots=True)
+class _Split:
+    """Resources that are to be altered: what is forwarded of them, and the change of min.insync.racks of each."""
+
+    changes: dict[tuple[int, str], Change | RefusedChange] = field(default_factory=dict)
+    forwarded: list[Any] = field(default_factory=list)
+
+    def refused(self, response: Callable[..., T]) -> list[T]:
+        """The responses for what is not forwarded."""
+        return [
+            response(error_code=change.code, error_message=change.message, resource_type=kind, resource_name=name)
+            for (kind, name), change in self.changes.items()
+            if isinstance(change, RefusedChange)
+        ]
 
 
 class _Load:

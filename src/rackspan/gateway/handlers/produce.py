@@ -47,6 +47,10 @@ _MESSAGES_SINCE: Final = 8
 _ACKNOWLEDGED: Final = frozenset({0, 46})
 """NONE, and DUPLICATE_SEQUENCE_NUMBER, which clients take for an acknowledgement too."""
 
+_MOST_COUNTED: Final = 10_000
+_OTHERS: Final = "(others)"
+"""Refusals of further partitions are counted together: a client chooses how many it names, existing or not."""
+
 TOPIC_AUTHORIZATION_FAILED: Final = 29
 POLICY_VIOLATION: Final = 44
 UNKNOWN_TOPIC_ID: Final = 100
@@ -242,7 +246,10 @@ class ProduceHandler:
         for refusal in refusals:
             after = refusal.verdict in _AFTER
             topic, partition = refusal.partition
-            self.refusals[topic, partition, refusal.cause, after] += 1
+            key = topic, partition, refusal.cause, after
+            if key not in self.refusals and len(self.refusals) >= _MOST_COUNTED:
+                key = _OTHERS, -1, refusal.cause, after
+            self.refusals[key] += 1
             by_racks = by_racks or refusal.cause is not Cause.REPLICAS
             log.warning(
                 "refused %s: %s client=%s cause=%s",

@@ -13,6 +13,10 @@ from rackspan.wire.framing import Piece
 MAX_IN_FLIGHT: Final = 100
 """Requests of one connection without a response. Further ones stay in the socket."""
 
+MAX_UNSENT: Final = 256
+"""Pieces of responses that the client has not accepted. Further requests stay in the socket: one that is refused here gets its
+response at once, and a client that reads none would let them pile up."""
+
 _HEADER: Final = Struct(">ihhi")
 _SIZE: Final = Struct(">i")
 _LEAST_BYTES: Final = 8
@@ -43,7 +47,8 @@ class Requests(Direction):
         return not self._sink.outgoing and self._may_go_on() and not (self._session.draining and self.at_boundary)
 
     def _may_go_on(self) -> bool:
-        return not self.blocked and len(self._session.exchanges) < MAX_IN_FLIGHT
+        session = self._session
+        return not self.blocked and len(session.exchanges) < MAX_IN_FLIGHT and len(session.client.outgoing) < MAX_UNSENT
 
     @property
     def stalled_at(self) -> int | None:

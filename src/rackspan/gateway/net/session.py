@@ -166,6 +166,7 @@ class Session:
 
     def _client_drained(self) -> None:
         self._responses.go_on()
+        self._requests.go_on()
         self._end_if_over()
 
     # The end.

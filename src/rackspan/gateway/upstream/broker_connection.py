@@ -3,14 +3,15 @@
 import asyncio
 import ssl
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, UsageError
 from rackspan.kafka_bytes import ByteReader
 from rackspan.kafka_bytes.writer import NO_TAGS, byte_string, int16, int32, string
+from rackspan.model import INT32_MAX
 from rackspan.wire.apis import VERSIONS, ApiKey
 from rackspan.wire.codec import read_response, write_request
 from rackspan.wire.messages.api_versions import ApiVersionsRequestData, ApiVersionsResponseData
@@ -24,6 +25,8 @@ MAX_RESPONSE_BYTES: Final = 100 * 1024 * 1024
 _SASL_HANDSHAKE: Final = 17
 _SASL_AUTHENTICATE: Final = 36
 _REQUEST_HEADER_BYTES: Final = 4
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,8 @@ class BrokerConnection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self._waiting: deque[tuple[Callable[[bytes], Any], asyncio.Future[Any]]] = deque()
+        self._waiting: deque[tuple[int, Callable[[bytes], Any], asyncio.Future[Any]]] = deque()
+        """Correlation id of each request without a response, and what reads its response."""
         self._correlation = 0
         self._versions: dict[int, tuple[int, int]] = {}
         self._task: asyncio.Task[None] | None = None
@@ -82,13 +86,13 @@ class BrokerConnection:
         if self.closed:
             raise ConnectionResetError("the connection to the broker is closed")
         used = self.version(api_key) if version is None else version
-        self._correlation += 1
+        self._correlation = self._correlation + 1 & INT32_MAX
         parts = write_request(api_key, used, self._correlation, CLIENT_ID, request)
         return self._sent(b"".join(parts), partial(read_response, api_key, used))
 
     def _sent(self, body: bytes, read: Callable[[bytes], Any]) -> "asyncio.Future[Any]":
         response: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.append((read, response))
+        self._waiting.append((self._correlation, read, response))
         self._writer.write(len(body).to_bytes(4, "big") + body)
         return response
 
@@ -96,7 +100,7 @@ class BrokerConnection:
         """The body of the response to a request that wire/ has no class for, in a flexible version. Errors: as of `call`."""
         if self.closed:
             raise ConnectionResetError("the connection to the broker is closed")
-        self._correlation += 1
+        self._correlation = self._correlation + 1 & INT32_MAX
         header = int16(api_key) + int16(version) + int32(self._correlation) + string(CLIENT_ID) + NO_TAGS
         try:
             async with asyncio.timeout(seconds):
@@ -123,7 +127,7 @@ class BrokerConnection:
         self._writer.transport.abort()
         if self._task is not None:
             self._task.cancel()
-        for _, response in self._waiting:
+        for _, _, response in self._waiting:
             if not response.done():
                 response.set_exception(ConnectionResetError("the broker closed the connection"))
                 # Read here, so that a response that nobody waits for any more is no warning.
@@ -134,13 +138,24 @@ class BrokerConnection:
         try:
             while True:
                 frame = await self._frame()
-                read, response = self._waiting.popleft()
-                if not response.done():
-                    response.set_result(read(frame))
+                if not self._waiting or int.from_bytes(frame[:4], "big") != self._waiting[0][0]:
+                    # Taken for the response to a later request, it would show the past as the present.
+                    raise ConnectionResetError("a response to a request that was not sent")
+                self._respond(frame)
         except asyncio.CancelledError:
             raise
         except Exception:
             self.close()
+
+    def _respond(self, frame: bytes) -> None:
+        _, read, response = self._waiting.popleft()
+        if response.done():
+            return
+        try:
+            response.set_result(read(frame))
+        except Exception as error:
+            response.set_exception(error)
+            raise
 
     async def _frame(self) -> bytes:
         size = int.from_bytes(await self._reader.readexactly(4), "big", signed=True)
@@ -183,6 +198,13 @@ class BrokerConnection:
         request = header + body
         self._writer.write(len(request).to_bytes(4, "big") + request)
         return (await self._frame())[_REQUEST_HEADER_BYTES:]
+
+
+def first(found: Sequence[T], what: str) -> T:
+    """The first of what a response has to hold. Errors: ClusterRequestFailed where it holds none."""
+    if not found:
+        raise ClusterRequestFailed(f"the response holds no {what}")
+    return found[0]
 
 
 def _read_raw(response: bytes) -> ByteReader:

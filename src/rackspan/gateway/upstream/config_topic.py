@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, MalformedBytes, MalformedRequest, RackspanError
-from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login
+from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login, first
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.kafka_bytes.record_batch import read_records, whole_batches, write_batch
 from rackspan.wire.apis import ApiKey
@@ -164,7 +164,7 @@ class ConfigTopic:
             return
         request = CreateTopicsRequestData(topics=[topic], timeout=10_000)
         response = await connection.call(ApiKey.CREATE_TOPICS, request, seconds=15)
-        (result,) = response.topics
+        result = first(response.topics, "topic")
         if result.error_code not in (_NONE, _TOPIC_EXISTS):
             raise ClusterRequestFailed(
                 f"the config topic {self.topic} could not be created: {result.error_message or result.error_code}; create it "
@@ -208,7 +208,7 @@ class ConfigTopic:
         connection = await (cluster.any_connection() if node_id is None else cluster.connection(node_id))
         request = MetadataRequestData(topics=[MetadataRequestTopic(name=self.topic)], allow_auto_topic_creation=False)
         metadata = await connection.call(ApiKey.METADATA, request)
-        (topic,) = metadata.topics
+        topic = first(metadata.topics, "topic")
         if topic.error_code != _NONE or not topic.partitions:
             raise ClusterUnreachable(f"error {topic.error_code} for {self.topic}")
         partition = topic.partitions[0]
@@ -230,7 +230,7 @@ class ConfigTopic:
         )
         version = connection.version(ApiKey.PRODUCE, _PRODUCE_VERSION)
         response = await connection.call(ApiKey.PRODUCE, request, version, _PRODUCE_MS / 1000 + 2)
-        partition = response.responses[0].partition_responses[0]
+        partition = first(first(response.responses, "topic").partition_responses, "partition")
         if partition.error_code != _NONE:
             raise ClusterRequestFailed(partition.error_message or f"error {partition.error_code}")
         return int(partition.base_offset)
@@ -262,7 +262,7 @@ class ConfigTopic:
         )
         version = connection.version(ApiKey.FETCH, _FETCH_VERSION)
         response = await connection.call(ApiKey.FETCH, request, version, max_wait_ms / 1000 + 2)
-        partition = response.responses[0].partitions[0]
+        partition = first(first(response.responses, "topic").partitions, "partition")
         if partition.error_code == _OFFSET_OUT_OF_RANGE:
             self._offset = await self._earliest(connection)
             return
@@ -284,7 +284,7 @@ class ConfigTopic:
             ],
         )
         response = await connection.call(ApiKey.LIST_OFFSETS, request)
-        return int(response.topics[0].partitions[0].offset)
+        return int(first(first(response.topics, "topic").partitions, "partition").offset)
 
     def _replay_batches(self, records: bytes) -> None:
         for header, at in whole_batches(records):

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable, RackspanError
 from rackspan.gateway.core.metadata_log import MetadataImage
-from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login
+from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login, first
 from rackspan.kafka_bytes import ByteReader
 from rackspan.kafka_bytes.writer import NO_TAGS, compact_array, compact_string, int32, int64, tagged_fields
 from rackspan.wire.apis import ApiKey
@@ -113,11 +113,10 @@ class MetadataQuorum:
     async def _confirm(self, quorum: _Quorum, confirmations: list["asyncio.Task[bool]"]) -> None:
         """Wait until a majority of the voters, the leader among them, has no later leader."""
         needed = len(quorum.voters) // 2 + 1
-        confirmed = 1
-        for one in asyncio.as_completed(confirmations):
-            if confirmed >= needed:
-                return
-            confirmed += await one
+        confirmed, waiting = 1, set(confirmations)
+        while waiting and confirmed < needed:
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            confirmed += sum(one.result() for one in done)
         if confirmed < needed:
             raise ClusterUnreachable(
                 f"{confirmed} of {len(quorum.voters)} controllers confirm that {quorum.leader} leads the quorum; {needed} are needed"
@@ -182,9 +181,7 @@ class MetadataQuorum:
             raise ClusterRequestFailed("the controllers' Fetch names no topic ids; strict needs Kafka 3.9 or later")
         response: FetchResponseData = await connection.call(ApiKey.FETCH, request, version, READ_SECONDS)
         _check(response.error_code, "a controller")
-        if not response.responses or not response.responses[0].partitions:
-            raise ClusterRequestFailed("a controller returns nothing of the metadata log")
-        found: FetchResponsePartitionData = response.responses[0].partitions[0]
+        found: FetchResponsePartitionData = first(first(response.responses, "topic").partitions, "partition")
         return found
 
     async def _snapshot(self, connection: BrokerConnection, epoch: int, end: int, end_epoch: int) -> MetadataImage:
@@ -248,7 +245,7 @@ class MetadataQuorum:
         if response.error_code == _NOT_LEADER:
             return None
         _check(response.error_code, f"controller at {address[0]}:{address[1]}")
-        partition = response.topics[0].partitions[0]
+        partition = first(first(response.topics, "topic").partitions, "partition")
         if partition.error_code == _NOT_LEADER:
             return None
         _check(partition.error_code, f"controller at {address[0]}:{address[1]}")

@@ -166,3 +166,12 @@ def test_what_cannot_be_verified_in_time_is_refused_unless_it_fails_open() -> No
         assert guard.expire(1.3) == [hold]
         assert bool(hold.refusals) is not fail_open  # type: ignore[attr-defined]
         assert guard.held == 0
+
+
+def test_topics_that_clients_name_and_that_do_not_exist_leave_nothing_behind() -> None:
+    guard = AcknowledgementGuard(GuardSettings())
+    for number in range(60_000):
+        guard.observe(Sample(1, number / 1000, BITS, frozenset({f"typo-{number}"}), {}))
+    assert len(guard._samples) < 20_000
+    # What is recent is still known.
+    assert guard.admit(1, {("typo-59999", 0): TWO_RACKS}, 60.0).unsampled == set()

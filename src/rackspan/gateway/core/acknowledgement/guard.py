@@ -28,6 +28,9 @@ from rackspan.model import BrokerId
 Partition: TypeAlias = tuple[str, int]
 """Topic and partition."""
 
+_PRUNE_ABOVE: Final = 10_000
+"""Samples. There are as many as guarded topics that are produced to, times the brokers that lead them."""
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionIsr:
@@ -131,6 +134,7 @@ class AcknowledgementGuard:
         self._rules = rules or GuardRules()
         self._samples: dict[tuple[int, str], Sample] = {}
         """The last sample of each topic by each broker."""
+        self._prune_above = _PRUNE_ABOVE
         self._last_good: dict[Partition, float] = {}
         self._stalled: dict[Partition, float] = {}
         """When a request was acknowledged last that had waited long for followers."""
@@ -204,6 +208,8 @@ class AcknowledgementGuard:
         """The holds that a sample completes."""
         for topic in sample.topics:
             self._samples[sample.source, topic] = sample
+        if len(self._samples) > self._prune_above:
+            self._prune(sample.requested_at)
         complete: list[Hold] = []
         for hold in tuple(self._holds.get(sample.source, ())):
             for partition, sample_from in tuple(hold.waiting.items()):
@@ -213,6 +219,12 @@ class AcknowledgementGuard:
                 complete.append(hold)
                 self._forget(hold)
         return complete
+
+    def _prune(self, now: float) -> None:
+        """Drop samples that count for nothing any more: a client chooses how many topics it names, existing or not."""
+        oldest = now - max(self.settings.max_staleness, self.settings.refresh)
+        self._samples = {key: one for key, one in self._samples.items() if one.requested_at >= oldest}
+        self._prune_above = max(_PRUNE_ABOVE, 2 * len(self._samples))
 
     def _verify(self, hold: Hold, partition: Partition, sample: Sample) -> None:
         requirement = hold.requirements[partition]

@@ -1,0 +1,113 @@
+"""A read of the metadata log counts once a majority of the controllers has confirmed the leader. Controllers of few lines here."""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
+from rackspan.gateway.upstream.broker_connection import Login
+from rackspan.gateway.upstream.quorum import TOPIC, MetadataQuorum
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.describe_quorum import (
+    DescribeQuorumResponseData,
+    DescribeQuorumResponseListener,
+    DescribeQuorumResponseNode,
+    DescribeQuorumResponsePartitionData,
+    DescribeQuorumResponseReplicaState,
+    DescribeQuorumResponseTopicData,
+)
+from rackspan.wire.messages.fetch import FetchableTopicResponse, FetchResponseData, FetchResponsePartitionData
+from tests.gateway.upstream.fake_broker import FakeBroker, Handle
+
+NONE, NOT_LEADER, FENCED_EPOCH = 0, 6, 74
+
+
+def fetched(error: int) -> Handle:
+    async def respond(_request: Any) -> FetchResponseData:
+        partition = FetchResponsePartitionData(partition_index=0, error_code=error, high_watermark=0, records=[])
+        return FetchResponseData(responses=[FetchableTopicResponse(partitions=[partition])])
+
+    return respond
+
+
+def described(controllers: list[FakeBroker]) -> Handle:
+    """By controller 1, the leader in epoch 0."""
+
+    async def respond(_request: Any) -> DescribeQuorumResponseData:
+        voters = [DescribeQuorumResponseReplicaState(replica_id=one) for one in range(1, len(controllers) + 1)]
+        partition = DescribeQuorumResponsePartitionData(leader_id=1, leader_epoch=0, current_voters=voters)
+        nodes = [
+            DescribeQuorumResponseNode(
+                node_id=number,
+                listeners=[DescribeQuorumResponseListener(name="C", host="127.0.0.1", port=one.port)],
+            )
+            for number, one in enumerate(controllers, 1)
+        ]
+        topic = DescribeQuorumResponseTopicData(topic_name=TOPIC, partitions=[partition])
+        return DescribeQuorumResponseData(topics=[topic], nodes=nodes)
+
+    return respond
+
+
+@asynccontextmanager
+async def quorum(*others: int) -> AsyncIterator[tuple[MetadataQuorum, list[FakeBroker]]]:
+    """Controller 1 leads; the others respond with these errors to a request in its epoch."""
+    controllers = [FakeBroker() for _ in range(1 + len(others))]
+    for one, error in zip(controllers, (NONE, *others), strict=True):
+        await one.start()
+        one.handles[ApiKey.FETCH] = fetched(error)
+    controllers[0].handles[ApiKey.DESCRIBE_QUORUM] = described(controllers)
+    read = MetadataQuorum((("127.0.0.1", controllers[0].port),), Login(), None)
+    try:
+        yield read, controllers
+    finally:
+        read.close()
+        for one in controllers:
+            await one.close()
+
+
+async def offset_read(*others: int) -> int:
+    async with quorum(*others) as (read, _):
+        return (await read.current()).offset
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("others", [(), (NOT_LEADER, NOT_LEADER), (FENCED_EPOCH, NOT_LEADER), (NONE,) * 4])
+def test_a_majority_is_enough(others: tuple[int, ...]) -> None:
+    assert asyncio.run(offset_read(*others)) == 0
+    # A coroutine that nobody awaited warns when it is collected.
+    gc.collect()
+
+
+@pytest.mark.parametrize("others", [(FENCED_EPOCH,), (FENCED_EPOCH, FENCED_EPOCH)])
+def test_a_leader_that_others_have_replaced_is_not_believed(others: tuple[int, ...]) -> None:
+    with pytest.raises(ClusterUnreachable, match=rf"1 of {1 + len(others)} controllers confirm"):
+        asyncio.run(offset_read(*others))
+
+
+def test_a_controller_that_is_silent_is_not_waited_for_where_a_majority_has_confirmed() -> None:
+    async def scenario() -> int:
+        async with quorum(NOT_LEADER, NOT_LEADER) as (read, controllers):
+            del controllers[2].handles[ApiKey.FETCH]
+            async with asyncio.timeout(2):
+                return (await read.current()).offset
+
+    assert asyncio.run(scenario()) == 0
+
+
+def test_a_response_without_the_log_is_an_error() -> None:
+    async def scenario() -> None:
+        async with quorum() as (read, controllers):
+
+            async def nothing(_request: Any) -> FetchResponseData:
+                return FetchResponseData()
+
+            controllers[0].handles[ApiKey.FETCH] = nothing
+            await read.current()
+
+    with pytest.raises(ClusterRequestFailed, match="holds no topic"):
+        asyncio.run(scenario())
