@@ -67,6 +67,14 @@ def test_a_size_that_is_negative_or_huge_closes_the_connection(gateway: RunningG
     assert serves(gateway)
 
 
+def test_a_size_that_is_refused_closes_the_connection_before_more_is_received(gateway: RunningGateway) -> None:
+    for size, behind in ((-5, b""), (0, b""), (3, b"\x00\x03\x00"), (2**31 - 1, b"\x00")):
+        with closing(connection(gateway)) as link:
+            link.sendall(pack(">i", size) + behind)
+            assert is_closed(link)
+    assert serves(gateway)
+
+
 def test_an_api_that_is_not_offered_closes_the_connection(gateway: RunningGateway) -> None:
     for api_key, version in ((4, 0), (27, 1), (0, 99), (1000, 0), (-1, 0)):
         with closing(connection(gateway)) as link:

@@ -92,6 +92,9 @@ class Requests(Direction):
                 if at > forwarded_from:
                     outgoing.append(data[forwarded_from:at])
                 self._header += bytes(data[at:])
+                if len(self._header) >= SIZE_BYTES:
+                    # A size that is refused may have nothing behind it: the connection is closed without waiting for more.
+                    self._check_size(*_SIZE.unpack_from(self._header))
                 return size
             header = self._header
             exchange, frame_bytes = self._begin(header + bytes(data[at : at + header_bytes]))
@@ -123,13 +126,16 @@ class Requests(Direction):
 
     def _begin(self, header: bytes) -> tuple[Exchange, int]:
         size, api_key, version, correlation_id = _HEADER.unpack(header)
-        owner = self._session.owner
-        if not _LEAST_BYTES <= size <= owner.max_request_bytes:
-            raise MalformedRequest(f"a request of {size} bytes; at most {owner.max_request_bytes} are read")
+        self._check_size(size)
         if not is_offered(api_key, version):
             raise MalformedRequest(f"API key {api_key} version {version} is not offered here")
-        owner.count_frame(api_key)
+        self._session.owner.count_frame(api_key)
         return Exchange(api_key, version, correlation_id, treatment(api_key, version)), size + SIZE_BYTES
+
+    def _check_size(self, size: int) -> None:
+        most_bytes = self._session.owner.max_request_bytes
+        if not _LEAST_BYTES <= size <= most_bytes:
+            raise MalformedRequest(f"a request of {size} bytes; at most {most_bytes} are read")
 
     def _gather(self, header: bytes, data: memoryview, frame_bytes: int) -> bool:
         frame = self._session.owner.frames.take(frame_bytes)
