@@ -237,3 +237,9 @@ def test_what_is_not_reported_before_a_value_is_set_is_not_found_after_it(
 
 def min_replicas_of(topic: Topic) -> int:
     return int(topic.config.get("min.insync.replicas", 1))
+
+
+def test_a_topic_of_which_one_rack_is_required_gains_nothing_from_another_placement() -> None:
+    crowded = cluster("aabb", [0, 1])
+    assert advice(crowded, 2).better
+    assert (advice(crowded, 1).losses, advice(crowded, 1).better) == ((), ())

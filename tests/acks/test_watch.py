@@ -111,3 +111,7 @@ def test_a_later_one_that_the_policy_refuses_is_a_failure_like_any_other() -> No
     policy = RackPolicy(unracked=UnrackedPolicy.ERROR)
     watches = list(watch_readings([(0, cluster([1])), (1, rackless)], policy))
     assert isinstance(watches[-1].error, UsageError)
+
+
+def test_a_watch_that_has_read_nothing_yet_reports_no_isr() -> None:
+    assert (Watch().latest, Watch().latest_at, Watch().error, Watch().under_seconds) == (None, None, None, 0.0)

@@ -10,8 +10,10 @@ import pytest
 
 from rackspan import api
 from rackspan.audit import Finding, RackPolicy, Severity
+from rackspan.audit.batch import snapshot_batch
+from rackspan.audit.constraints.remedies import bring_back_racks, survive_loss, target_that_survives
 from rackspan.audit.findings import REPAIR_ORDER
-from rackspan.model import ClusterSnapshot
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, UnrackedPolicy, columns
 from tests.audit import brute_force, repairs
 
 STEPS_MAX = 200
@@ -154,3 +156,61 @@ def test_every_constraint_of_a_violation_has_its_place_in_the_order_of_repair() 
     found = {one.constraint for seed in range(200) for one in violations(*repairs.generated(Random(seed)))}
     assert found <= set(REPAIR_ORDER)
     assert len(found) > 9
+
+
+def one_partition(
+    racks: str, replicas: list[int], config: dict[str, str], isr: list[int] | None = None
+) -> ClusterSnapshot:
+    """Brokers from 1 on, one a letter, a blank for one without a rack; one partition of topic `t`."""
+    in_sync = replicas if isr is None else isr
+    return ClusterSnapshot(
+        brokers=tuple(
+            Broker(BrokerId(one), None if rack == " " else RackId(rack)) for one, rack in enumerate(racks, start=1)
+        ),
+        topics=(Topic(TopicName("t"), config=config),),
+        partitions=columns(topic=[0], partition=[0], leader=in_sync[:1], replicas=[replicas], isr=[in_sync]),
+    )
+
+
+def remedies(snapshot: ClusterSnapshot, policy: RackPolicy) -> dict[str, str]:
+    return {one.constraint: one.remedy for one in api.audit(snapshot, policy).findings}
+
+
+PLAN = "rackspan reassign plan --topic t"
+
+
+def test_replicas_on_a_broker_that_is_gone_are_moved_and_their_minimum_is_left() -> None:
+    gone = one_partition("aabbcc", [9, 5], {"min.insync.replicas": "1"})
+    assert survive_loss(snapshot_batch(gone, RackPolicy()), 0) == PLAN
+
+
+def test_racks_that_no_replica_is_on_need_a_plan_and_those_of_lagging_replicas_their_brokers() -> None:
+    required = {"min.insync.racks": "2"}
+    crowded = snapshot_batch(one_partition("aabbcc", [1, 2], required), RackPolicy())
+    assert bring_back_racks(crowded, 0) == f"{PLAN} --replication-factor 3, or lower min.insync.racks"
+    lagging = one_partition("abc", [1, 2, 3], required, isr=[1])
+    assert remedies(lagging, RackPolicy())["under-min-racks"] == "bring back brokers 2,3"
+
+
+def test_harden_names_the_minimum_of_all_topics_and_leaves_out_one_of_the_topic() -> None:
+    even, forces = one_partition("abc", [1, 2, 3], {"min.insync.replicas": "1"}), "min-insync-replicas-forces-racks"
+    harden = "rackspan acks harden --topic t"
+    assert remedies(even, RackPolicy(min_insync_racks=2))[forces] == f"{harden} --min-insync-racks 2"
+    assert remedies(even, RackPolicy(topic_min_insync_racks={"t": 2}))[forces] == harden
+
+
+def target(snapshot: ClusterSnapshot, policy: RackPolicy) -> str:
+    return target_that_survives(snapshot_batch(snapshot, policy), 0)
+
+
+def test_a_target_that_does_not_survive_is_replaced_by_one_that_does() -> None:
+    one_each = one_partition("abc", [1, 2], {"min.insync.replicas": "2"})
+    assert target(one_each, RackPolicy()) == f"{PLAN} --replication-factor 3"
+    no_more = one_partition("ab", [1, 2], {"min.insync.replicas": "2"})
+    assert target(no_more, RackPolicy()).endswith("--entity-name t --add-config min.insync.replicas=1")
+    nowhere = one_partition("aa", [1, 2], {"min.insync.racks": "2"})
+    assert target(nowhere, RackPolicy()).startswith("add racks (min.insync.racks 2 needs 3 to lose one)")
+    unnamed = one_partition("a b", [1, 2], {"min.insync.replicas": "1"})
+    assert target(unnamed, RackPolicy(unracked=UnrackedPolicy.IGNORE)) == (
+        "set broker.rack on broker 2: replicas there count in no rack"
+    )

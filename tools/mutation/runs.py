@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -58,15 +59,30 @@ class TestMap:
     def covering(self, mutant: Mutant) -> list[str]:
         """The tests that execute a line of the mutant, the quickest first.
 
-        A line executed on import alone, such as a table, belongs to every test of the module.
+        A line executed on import alone, such as a table, belongs to every test of the module and of the test files that
+        name it.
         """
         by_line = self.lines.get(mutant.path, {})
         tests = {test for line in range(mutant.first_line, mutant.last_line + 1) for test in by_line.get(line, ())}
-        if "" in tests:
+        # Python keeps one line number of a table of constants.
+        if "" in tests or not (tests or mutant.function):
+            naming = _naming(mutant.path)
             tests = {test for tests in by_line.values() for test in tests}
-        if "" in tests and tests == {""}:
+            tests |= {test for test in self.seconds if naming(test.partition("::")[0])}
+        if tests == {""}:
             tests = set(self.seconds)
         return sorted(tests - {""}, key=lambda test: (self.seconds.get(test, 0.0), test))
+
+
+def _naming(path: str) -> Callable[[str], bool]:
+    """Whether a file of tests names the module at `path`."""
+    module = path.removeprefix("src/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+    @cache
+    def names(file: str) -> bool:
+        return module in (ROOT / file).read_text(encoding="utf-8")
+
+    return names
 
 
 def record(folders: Sequence[str], marks: str, source: str, *, may_fail: bool = False) -> TestMap:

@@ -244,7 +244,7 @@ def _racks_held(rack_codes: Int32s) -> tuple[Int64s, Int32s, Int64s]:
 def _better(advice: HardenAdvice, rack_sizes: tuple[int, ...], replication_factor: int) -> tuple[RackSpread, ...]:
     """What would be gained by placing the topic otherwise; nothing where any rack can be lost already."""
     content = not advice.losses or advice.current > advice.least
-    if advice.min_insync_racks <= 1 or (content and advice.outcome is not HardenOutcome.IMPOSSIBLE):
+    if content and advice.outcome is not HardenOutcome.IMPOSSIBLE:
         return ()
     return tuple(
         one for one in _better_spreads(rack_sizes, advice.min_insync_racks, replication_factor) if _gains(one, advice)

@@ -155,3 +155,15 @@ def test_a_replica_that_is_added_under_a_minimum_above_them_all_refuses_until_it
     grown = cluster(isr=(1,), required=9)
     alone = replace(grown, partitions=replace(grown.partitions, replicas=np.array([[1]], dtype=np.int32)))
     assert safety(alone, grown) == lost("under-min-isr", "replicas-moved", was="one-rack")
+
+
+def test_a_minimum_of_racks_that_was_raised_is_the_cause() -> None:
+    before = cluster("aab")
+    after = replace(before, topics=(replace(before.topics[0], config={"min.insync.racks": "3"}),))
+    assert safety(before, after) == lost("under-min-racks", "min-insync-racks-changed")
+
+
+def test_a_broker_that_is_unfenced_gives_safety_back() -> None:
+    after = cluster()
+    before = replace(cluster(isr=(1,)), brokers=tuple(replace(one, fenced=one.id == 3) for one in after.brokers))
+    assert safety(before, after) == [Change("safety-gained", "t", 0, None, "under-min-isr", "ok", "broker-unfenced", 3)]

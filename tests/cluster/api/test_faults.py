@@ -152,9 +152,9 @@ class HeldTimers:
 
 @pytest.mark.parametrize("fault", ["lag", "slow_disk"])
 def test_a_slow_follower_delays_acknowledgements_and_stays_in_sync(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    acknowledged: list[str] = []
+    acknowledged: list[str | KafkaError] = []
 
-    def produced(acks: str) -> Producer:
+    def produced(cluster: EmbeddedCluster, acks: str) -> Producer:
         producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": acks, "log_level": 0})
         producer.produce("orders", acks, on_delivery=lambda error, _: acknowledged.append(error or acks))
         return producer
@@ -165,8 +165,8 @@ def test_a_slow_follower_delays_acknowledgements_and_stays_in_sync(fault: str, m
         held = HeldTimers(cluster, 0.3, monkeypatch)
         getattr(cluster, fault)(follower, 300)
         eventually(lambda: bool(held.waiting))
-        of_all = produced("all")
-        assert produced("1").flush(30) == 0
+        of_all = produced(cluster, "all")
+        assert produced(cluster, "1").flush(30) == 0
         of_all.poll(0)
         assert acknowledged == ["1"]
         assert follower in cluster.isr("orders", 0)
@@ -174,7 +174,7 @@ def test_a_slow_follower_delays_acknowledgements_and_stays_in_sync(fault: str, m
         assert of_all.flush(30) == 0
         assert acknowledged == ["1", "all"]
         getattr(cluster, fault)(follower, 0)
-        assert produced("all").flush(30) == 0
+        assert produced(cluster, "all").flush(30) == 0
 
 
 def crowded(cluster: EmbeddedCluster) -> list[str | None]:
