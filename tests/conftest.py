@@ -28,6 +28,10 @@ def pytest_report_header() -> str:
     return f"rackspan depth: {DEPTH}, {settings().max_examples:,} examples a property, {seeds}"
 
 
+# The large counts take as long as they take.
+if DEPTH == "soak":
+    os.environ.setdefault("PYTEST_TIMEOUT", "0")
+
 # Ten thousand collected tests are a million objects. Python's collector would walk them again and again, a tenth of the run.
 gc.set_threshold(50_000, 20, 20)
 
@@ -35,6 +39,10 @@ gc.set_threshold(50_000, 20, 20)
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # Extension modules report what is alive at the end as leaked.
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,9 +1,13 @@
-"""Whether processes that a test started are gone. By their ids, never by name."""
+"""Processes that a test starts: they end with it, and whether they are gone. By their ids, never by name."""
 
 import os
+import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 
 def alive(pid: int) -> bool:
@@ -20,3 +24,16 @@ def gone_within(seconds: float, *pids: int) -> bool:
     while any(map(alive, pids)) and time.monotonic() < until:
         time.sleep(0.02)
     return not any(map(alive, pids))
+
+
+@contextmanager
+def running(command: Sequence[str | Path], **options: Any) -> Iterator["subprocess.Popen[str]"]:
+    """A process whose output is text, killed after the block. `options` are those of Popen.
+
+    Popen's own block waits for the process to end by itself, for ever where the block failed before it said so.
+    """
+    with subprocess.Popen(command, text=True, **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

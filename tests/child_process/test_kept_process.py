@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rackspan.child_process.kept_process import KeptProcess, ProcessExit, run_kept
-from tests.processes import alive, gone_within
+from tests.processes import alive, gone_within, running
 
 OWNER = """
 import sys, time
@@ -76,7 +76,7 @@ def test_a_command_that_does_not_exist_is_an_error_and_not_a_wait(tmp_path: Path
 
 @pytest.mark.parametrize("victim", ["owner", "keeper"])
 def test_a_sigkill_of_its_owner_or_its_keeper_ends_it(tmp_path: Path, victim: str) -> None:
-    with subprocess.Popen([sys.executable, "-c", OWNER, str(tmp_path / "log")], stdout=subprocess.PIPE) as owner:
+    with running([sys.executable, "-c", OWNER, str(tmp_path / "log")], stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None
         pid, keeper_pid = map(int, owner.stdout.readline().split())
         assert alive(pid)

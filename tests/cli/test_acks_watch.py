@@ -22,6 +22,7 @@ from rackspan.kafka_process import KafkaCluster
 from tests.cli.conftest import Ran
 from tests.cluster import raw
 from tests.kafka_fixtures import create_topic
+from tests.processes import running
 
 
 class Watching:
@@ -66,11 +67,8 @@ def watching(bootstrap_servers: str, *more: str) -> Iterator[Watching]:
         *(sys.executable, "-m", "rackspan", "acks", "watch", "--bootstrap-server", bootstrap_servers),
         *("--metrics-listen", "127.0.0.1:0", "--every", "0.2", "--timeout", "3000", "-o", "json", *more),
     ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            yield Watching(process)
-        finally:
-            process.kill()
+    with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        yield Watching(process)
 
 
 def brokers_say(cluster: EmbeddedCluster, metric: str) -> int:

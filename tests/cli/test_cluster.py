@@ -10,6 +10,7 @@ import urllib.request
 import pytest
 
 from rackspan.cli import main
+from tests.processes import running
 
 
 @pytest.mark.parametrize("ended_by", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
@@ -18,7 +19,7 @@ def test_a_cluster_comes_up_says_where_it_is_and_ends_cleanly(ended_by: signal.S
         *(sys.executable, "-m", "rackspan", "cluster", "up", "--racks", "2", "--brokers", "4"),
         *("--metrics-listen", "127.0.0.1:0", "-o", "json"),
     ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         output = ""
         while not output.rstrip().endswith("\n}"):

@@ -6,7 +6,6 @@ import os
 import pty
 import re
 import struct
-import subprocess
 import sys
 import termios
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from rich.text import Text
 from rackspan.cli import command_tree, leaf_commands
 from rackspan.cli.output import documents
 from tests.cli.conftest import GOOD, Ran
+from tests.processes import running
 
 Cli = Callable[..., Ran]
 
@@ -147,7 +147,7 @@ def in_terminal(arguments: list[str], columns: int, folder: Path) -> str:
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     environment = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "COLUMNS")}
     environment |= {"TERM": "xterm-256color", "XDG_CONFIG_HOME": str(folder)}
-    with subprocess.Popen(
+    with running(
         [sys.executable, "-m", "rackspan", *arguments],
         cwd=folder,
         env=environment,

@@ -19,6 +19,7 @@ from kafka.structs import TopicPartition as PythonTopicPartition
 from rackspan.cluster import EmbeddedCluster
 from rackspan.model.ids import BrokerId, RackId
 from tests.cluster.conftest import RunTool
+from tests.processes import running
 
 GROUPS_TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 SECONDS = 30.0
@@ -149,14 +150,12 @@ def test_the_partitions_of_a_crashed_member_are_assigned_to_the_others(
     cluster: EmbeddedCluster, members: Callable[..., Consumer], group: str, topic: str
 ) -> None:
     command = [sys.executable, "-c", CRASHING_MEMBER, cluster.bootstrap_servers, group, topic]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as crashing:
-        try:
-            assert crashing.stdout is not None
-            assert crashing.stdout.readline() == "owns\n"
-            survivor = members()
-            poll_until([survivor], lambda: len(owned(survivor)) == 2)
-        finally:
-            crashing.kill()
+    with running(command, stdout=subprocess.PIPE) as crashing:
+        assert crashing.stdout is not None
+        assert crashing.stdout.readline() == "owns\n"
+        survivor = members()
+        poll_until([survivor], lambda: len(owned(survivor)) == 2)
+        crashing.kill()
         poll_until([survivor], shares([survivor]))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.compat import ivy
+from tests.processes import running
 
 KAFKA_VERSION: Final = "4.1.0"
 _SOURCE: Final = Path(__file__).parent / "java" / "KafkaAssignors.java"
@@ -22,9 +23,7 @@ def request(mode: str, problem: Mapping[str, Any], movable: str = "any") -> Requ
 def run_requests(requests: Iterable[Request], timeout_seconds: float, heap: str = "2g") -> list[dict[str, Any]]:
     """Kafka's responses in order; a shorter list where the time ran out. The JVM has ended when this returns."""
     lines = "".join(json.dumps(each) + "\n" for each in requests)
-    with subprocess.Popen(
-        _command(heap), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as jvm:
+    with running(_command(heap), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as jvm:
         try:
             out, _ = jvm.communicate(lines, timeout=timeout_seconds)
         except subprocess.TimeoutExpired:

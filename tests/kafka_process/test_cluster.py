@@ -11,7 +11,7 @@ import pytest
 from rackspan.errors import KafkaProcessFailed, UsageError
 from rackspan.kafka_process import KafkaCluster, console_tool
 from tests.kafka_fixtures import TOPIC_TOOL, create_topic, eventually
-from tests.processes import alive, gone_within
+from tests.processes import alive, gone_within, running
 
 pytestmark = pytest.mark.kafka
 
@@ -91,7 +91,7 @@ def test_a_console_tool_that_fails_says_why(kafka: KafkaCluster) -> None:
 
 
 def test_nothing_runs_on_when_the_owner_is_killed(kafka: KafkaCluster, tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE, text=True) as owner:
+    with running([sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None
         pids = [int(pid) for pid in owner.stdout.readline().split()]
         assert len(pids) == 2

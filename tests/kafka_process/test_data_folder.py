@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rackspan.kafka_process.data_folder import PREFIX, DataFolder, sweep
+from tests.processes import running
 
 OWNER = """
 import sys, tempfile, time
@@ -52,7 +53,7 @@ def test_a_folder_that_is_only_called_alike_is_left_alone(tmp_path: Path) -> Non
 
 
 def test_the_next_cluster_sweeps_what_a_killed_owner_left(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE, text=True) as owner:
+    with running([sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None
         left = Path(owner.stdout.readline().strip())
         (left / "node-1").mkdir()

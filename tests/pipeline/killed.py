@@ -27,6 +27,7 @@ from rackspan.pipeline import collect, create_warehouse, from_folder, open_wareh
 from rackspan.pipeline.delta import append as append_module
 from rackspan.pipeline.maintain import maintain
 from tests.pipeline import plain_build
+from tests.processes import running
 
 KillPoint: TypeAlias = int
 """The number of a step."""
@@ -82,7 +83,7 @@ class Victims:
 def victims(*imported: str) -> Iterator[Victims]:
     """Victims that find these modules imported already."""
     command = [sys.executable, "-m", __name__, *imported]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+    with running(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         yield Victims(server)
 
 
