@@ -30,7 +30,7 @@ def gone_within(seconds: float, *pids: int) -> bool:
 def running(command: Sequence[str | Path], **options: Any) -> Iterator["subprocess.Popen[str]"]:
     """A process whose output is text, killed after the block. `options` are those of Popen.
 
-    Popen's own block waits for the process to end by itself, for ever where the block failed before it said so.
+    Popen's own block waits for the process to end by itself, for ever where the block failed before it could end it.
     """
     with subprocess.Popen(command, text=True, **options) as process:
         try:

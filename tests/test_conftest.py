@@ -43,6 +43,7 @@ def test_what_must_run_fails_when_it_is_skipped(
     hook = Path(__file__).with_name("conftest.py").read_text(encoding="utf-8").replace("pytest_plugins = ", "_ = ")
     pytester.makeconftest(hook)
     pytester.makepyfile(TESTS)
+    monkeypatch.syspath_prepend(Path(__file__).parents[1])
     monkeypatch.setenv("RACKSPAN_NO_SKIPS", no_skips)
     ran = pytester.runpytest("-p", "no:rackspan", "-W", "ignore")
     ran.assert_outcomes(xfailed=1, **outcomes)
