@@ -91,6 +91,10 @@ class SourceCluster:
         self._connection: ClusterConnection | None = None
         self._addresses = client.bootstrap_servers
 
+    @property
+    def is_open(self) -> bool:
+        return self._connection is not None
+
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
@@ -235,9 +239,9 @@ class SourceCluster:
     # -- records
 
     def fetch(
-        self, broker: int, topic_id: UUID | None, at: TopicPartition, offset: int
+        self, broker: int, topic_id: UUID | None, at: TopicPartition, offset: int, most_bytes: int
     ) -> Callable[[], FetchedPartition]:
-        """Start a fetch of one partition from a broker; the returned function waits for it.
+        """Start a fetch of one partition from a broker, of about `most_bytes`; the returned function waits for it.
 
         Errors, of both: KafkaError and ClusterUnreachable, after which the connection is opened again at the next use.
         """
@@ -249,13 +253,13 @@ class SourceCluster:
             fetch_offset=offset,
             last_fetched_epoch=-1,
             log_start_offset=-1,
-            partition_max_bytes=client.partition_fetch_bytes,
+            partition_max_bytes=most_bytes,
         )
         request = FetchRequest(
             replica_id=_CONSUMER,
             max_wait_ms=client.fetch_wait_ms,
             min_bytes=1,
-            max_bytes=client.partition_fetch_bytes,
+            max_bytes=most_bytes,
             isolation_level=int(client.read_committed),
             session_id=0,
             session_epoch=_NO_SESSION,

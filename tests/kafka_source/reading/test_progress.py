@@ -205,5 +205,19 @@ def test_a_log_that_has_the_position_after_all_is_read_again() -> None:
 
 def test_a_batch_larger_than_a_fetch_names_the_option_to_raise() -> None:
     cut = built([Record(0, 1, None, b"v" * 100)])[:90]
+    larger = FetchedPartition(OK, cut, 10, 0, -1, ())
+    progress = reading()
+    assert progress.received(larger).next is Next.FETCH
+    assert progress.fetch_bytes(8_000_000) == 8_000_000
     with pytest.raises(ClusterRequestFailed, match=r"raise kafka\.max\.partition\.fetch\.bytes"):
-        reading().received(FetchedPartition(OK, cut, 10, 0, -1, ()))
+        progress.received(larger)
+
+
+def test_no_more_is_requested_than_the_rest_of_the_range_is_about() -> None:
+    progress = reading(end=100_000)
+    assert progress.fetch_bytes(8_000_000) == 8_000_000
+    assert reading(end=10).fetch_bytes(8_000_000) < 100_000
+    got = response(0, 49_999)
+    progress.received(got)
+    assert len(got.records) < progress.fetch_bytes(8_000_000) < 2 * len(got.records) + 70_000
+    assert progress.fetch_bytes(100) == 100

@@ -23,6 +23,12 @@ from rackspan.model.ids import NO_BROKER
 LAGGING_FETCHES: Final = 20
 """Empty responses of a follower, each after the fetch's wait, before the leader is fetched from: it lags behind."""
 
+_RECORD_BYTES: Final = 1024
+"""Assumed of a record before any has arrived. Too little costs one more request, too much is sent for nothing."""
+
+_SPARE_BYTES: Final = 1 << 16
+"""Requested beyond the estimate: brokers send whole batches, so that the last one may be cut off."""
+
 
 class ReplicaChoice(StrEnum):
     """Why a task reads the replica it reads."""
@@ -79,10 +85,20 @@ class RangeProgress:
         self._topic_id: object = None
         self._failed_followers: set[int] = set()
         self._empty = 0
+        self._bytes_received = 0
+        self._batch_is_larger = False
 
     @property
     def is_done(self) -> bool:
         return self.position >= self.range.end
+
+    def fetch_bytes(self, most: int) -> int:
+        """How much to request: about what is left of the range by the records so far, so that little beyond it is sent."""
+        if self._batch_is_larger:
+            return most
+        passed = self.position - self.range.start
+        per_offset = self._bytes_received / passed if self._bytes_received else _RECORD_BYTES
+        return min(most, int((self.range.end - self.position) * per_offset) + _SPARE_BYTES)
 
     def choose_replica(self, metadata: SourceMetadata) -> bool:
         """Choose the broker to fetch from; False where there is none now. Errors: ClusterRequestFailed for a topic made anew."""
@@ -153,11 +169,17 @@ class RangeProgress:
         fetched = decode(response.records, self.position, self.range.end, response.aborted, check_crcs=self._check_crcs)
         if fetched.next_offset > self.position:
             self.position, self._empty = fetched.next_offset, 0
+            self._bytes_received += len(response.records)
+            self._batch_is_larger = False
             return Step(Next.DONE if self.is_done else Next.FETCH, fetched)
         return self._nothing_new(response)
 
     def _nothing_new(self, response: FetchedPartition) -> Step:
         """The broker has no batch at the position yet."""
+        if response.records and not self._batch_is_larger:
+            # Kafka sends a whole batch however few bytes are requested; other brokers may not.
+            self._batch_is_larger = True
+            return Step(Next.FETCH)
         if response.records:
             raise ClusterRequestFailed(
                 f"{self.range.partition}: the batch at offset {self.position} does not fit into a fetch of "

@@ -20,6 +20,7 @@ from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, Client
 from rackspan.kafka_source.ranges import OffsetRange
 from rackspan.kafka_source.reading.progress import Next, RangeProgress, Step
 from rackspan.kafka_source.reading.report import Batch, TaskReport, publish
+from rackspan.kafka_source.reading.reused_cluster import reused_cluster
 from rackspan.kafka_source.records.columns import RecordColumns
 from rackspan.kafka_source.records.rows import record_batches
 
@@ -44,7 +45,7 @@ def read_range(wanted: OffsetRange, options: TaskOptions, batch: Batch) -> Itera
     Errors: ClusterRequestFailed for records that are gone; ClusterUnreachable after `progress_timeout_seconds` without any.
     """
     report = TaskReport(wanted, executor_rack(options.source.rack))
-    with SourceCluster(options.client) as cluster:
+    with reused_cluster(options.client) as cluster:
         for records in _RangeReader(cluster, options, report).records():
             report.rows += len(records)
             yield from record_batches(records, wanted.partition.topic, wanted.partition.partition, options.columns)
@@ -65,6 +66,7 @@ class _RangeReader:
         self._report = report
         self._sleep = sleep
         self._timeout = options.client.progress_timeout_seconds
+        self._most_bytes = options.client.partition_fetch_bytes
         self._progress = RangeProgress(
             report.wanted,
             report.rack.rack,
@@ -73,6 +75,8 @@ class _RangeReader:
             costs=options.source.rack_costs.get(report.rack.rack or ""),
         )
         self._metadata: SourceMetadata | None = None
+        self._unproven = cluster.is_open
+        """A connection that an earlier task used, and that has not responded to this one."""
         self._deadline = time.monotonic() + self._timeout
 
     def records(self) -> Iterator[RecordColumns]:
@@ -115,7 +119,8 @@ class _RangeReader:
             self._report.chose(progress.choice)
         try:
             topic_id = self._metadata.topics[wanted.topic].topic_id
-            return self._cluster.fetch(progress.broker, topic_id, wanted, progress.position)
+            size = progress.fetch_bytes(self._most_bytes)
+            return self._cluster.fetch(progress.broker, topic_id, wanted, progress.position, size)
         except (KafkaError, ClusterUnreachable) as error:
             self._unanswered(error)
             return None
@@ -124,13 +129,18 @@ class _RangeReader:
         if pending is None:
             return None
         try:
-            return pending()
+            response = pending()
         except (KafkaError, ClusterUnreachable) as error:
             self._unanswered(error)
             return None
+        self._unproven = False
+        return response
 
     def _unanswered(self, error: Exception) -> None:
-        self._progress.failed()
+        if not self._unproven:
+            self._progress.failed()
+        # The broker may have closed the connection while no task used it, which says nothing about the broker.
+        self._unproven = False
         self._again(f"broker {self._progress.broker}: {error}")
 
     def _again(self, why: str) -> None:
