@@ -32,7 +32,7 @@ def reused_cluster(client: ClientOptions) -> Iterator[SourceCluster]:
 
     After an error, or where the reader stopped early, it is closed: a response may be outstanding.
     """
-    cluster = _taken(client) or SourceCluster(client)
+    cluster = _kept_for(client) or SourceCluster(client)
     try:
         yield cluster
     except BaseException:
@@ -42,7 +42,7 @@ def reused_cluster(client: ClientOptions) -> Iterator[SourceCluster]:
     _kept.cluster = (client, cluster, time.monotonic())
 
 
-def _taken(client: ClientOptions) -> SourceCluster | None:
+def _kept_for(client: ClientOptions) -> SourceCluster | None:
     kept, _kept.cluster = _kept.cluster, None
     if kept is None:
         return None
