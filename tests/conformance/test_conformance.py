@@ -1,6 +1,8 @@
 """The embedded cluster behaves as Apache Kafka does: every behaviour looked at in both, the outcomes compared as values."""
 
+import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from tests.conformance.differences import AT_MOST, DIFFERENCES
 from tests.conformance.subject import Subject
 
 KAFKAS = recorded.read()
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def of(outcome: Outcome) -> Outcome:
@@ -51,3 +54,13 @@ def test_there_are_behaviours_enough_of_every_area() -> None:
 
 def test_what_is_recorded_is_what_is_looked_at() -> None:
     assert set(KAFKAS) == set(BEHAVIOURS)
+
+
+def test_what_the_page_names_exists() -> None:
+    page = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/(?:cluster|conformance)/[^`]+)`", page)
+    assert len(named) > 4
+    for name in named:
+        path, _, function = name.partition("::")
+        assert (ROOT / path).exists(), name
+        assert not function or f"def {function}(" in (ROOT / path).read_text(encoding="utf-8"), name
