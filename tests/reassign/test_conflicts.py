@@ -5,6 +5,7 @@ import numpy as np
 from rackspan.audit import RackPolicy
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from rackspan.reassign import ReassignmentRequest, plan
+from tests.reassign.instances import cluster
 from tests.reassign.plans import cost, targets
 
 
@@ -172,3 +173,19 @@ def test_a_rack_of_excluded_brokers_is_named_with_how_the_exclusion_ends() -> No
         "3 topics (a, b, c) have partitions that need rack b, whose brokers 3 are excluded and can receive nothing"
     )
     assert conflict.remedy == "end the exclusion of 3, or --drain 3"
+
+
+def test_a_partition_without_a_leader_takes_no_move_from_those_that_can_be_balanced() -> None:
+    snapshot = cluster([[0], [0], [0], [0]], {0: "a", 1: "a"})
+    leader = np.array([-1, 0, 0, 0], dtype=np.int32)
+    leaderless = replace(snapshot, partitions=replace(snapshot.partitions, leader=leader))
+    planned = plan(leaderless, request=ReassignmentRequest(balance=True))
+    assert [(partition, replicas) for _, partition, replicas in targets(planned)] == [(1, (1,)), (2, (1,))]
+    assert [step.reason for step in planned.steps] == ["in no order yet"]
+
+
+def test_a_plan_that_states_no_cost_has_nothing_impossible_to_report() -> None:
+    planned = plan(three_topics(FOUR, [9], min_insync_replicas="1"))
+    assert planned.infeasible == cost(planned).infeasible
+    assert len(planned.infeasible) > 0
+    assert replace(planned, cost=None).infeasible == ()

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from rackspan.audit import RackPolicy, Severity
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from rackspan.plan.reassignment_file import read_reassignment
-from rackspan.reassign import ListedPartition, ReassignmentDocument, ReassignmentRequest, lint, plan, snapshot_after
+from rackspan.reassign import (
+    ListedPartition,
+    ReassignmentDocument,
+    ReassignmentRequest,
+    known_reassignments,
+    lint,
+    plan,
+    snapshot_after,
+)
 from rackspan.reassign.document import faults
 from tests.audit import brute_force as audit_brute_force
 from tests.reassign import brute_force
@@ -283,3 +291,20 @@ def test_no_target_that_a_loss_stops_is_without_a_finding(
         }
         lost = audit_brute_force.lost_by(cluster_document, topic, target, racks, policy, present=True)
         assert lost is None or (entry.topic, entry.partition) in found, (entry, lost)
+
+
+def test_the_sound_entries_of_a_document_are_those_with_their_replicas_of_now_as_undo() -> None:
+    document = ReassignmentDocument(
+        (
+            ListedPartition("orders", 0, (2, 4, 6)),
+            ListedPartition("orders", 1, (2, 4, 6)),
+            ListedPartition("payments", 0, (1,)),
+            ListedPartition("payments", 0, (2,)),
+        )
+    )
+    known = known_reassignments(orders([1, 3, 5]), document)
+    assert [(one.topic, one.partition, one.replicas, one.undo) for one in known] == [
+        ("orders", 0, (2, 4, 6), (1, 3, 5))
+    ]
+    twice = ReassignmentDocument((ListedPartition("orders", 0, (2, 4)), ListedPartition("orders", 0, (4, 6))))
+    assert len(known_reassignments(orders([1, 3, 5]), twice)) == 0

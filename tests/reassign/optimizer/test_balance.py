@@ -1,13 +1,19 @@
 import os
 from collections import Counter
 from collections.abc import Iterable
-from itertools import chain, combinations, product
+from itertools import chain, combinations, pairwise, product
 from random import Random
+from typing import Any
 
+import numpy as np
 import pytest
 
 from rackspan.model import ClusterSnapshot
+from rackspan.model.partitions import Int32s
 from rackspan.reassign import LoadRange, ReassignmentRequest, plan, snapshot_after
+from rackspan.reassign.optimizer import balance, placement_flow
+from rackspan.reassign.optimizer.placement_flow import place
+from rackspan.reassign.problem import ReassignmentProblem
 from tests.reassign.brute_force import spread_is_even
 from tests.reassign.instances import cluster, spread
 from tests.reassign.plans import cost, rows
@@ -119,6 +125,29 @@ def _crowded(seed: int) -> ClusterSnapshot:
     racks = {broker: f"r{rng.randrange(3)}" for broker in range(rng.randint(6, 14))}
     old = range(len(racks) // 2 + 2)
     return cluster([rng.sample(old, 3) for _ in range(rng.randint(40, 90))], racks)
+
+
+@pytest.mark.parametrize(("seed", "rounds"), [(0, 3), (11, 5), (68, 5), (76, 4), (64, 8)])
+def test_parts_are_levelled_until_two_rounds_find_nothing_better_and_eight_times_at_most(
+    seed: int, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached: list[tuple[int, int]] = []
+
+    def recorded(problem: ReassignmentProblem, *arguments: Any, **options: Any) -> Int32s:
+        targets = place(problem, *arguments, **options)
+        loads = np.bincount(targets[targets >= 0], minlength=len(problem.loads))
+        known = (targets[:, :, None] == problem.replica_index[:, None, :]).any(axis=2)
+        reached.append((int((loads**2).sum()), int(np.count_nonzero((targets >= 0) & ~known))))
+        return targets
+
+    monkeypatch.setattr(balance, "place", recorded)
+    for module in (placement_flow, balance):
+        monkeypatch.setattr(module, "PLACEMENT_ARCS_MAX", 60)
+    plan(_crowded(seed), request=ReassignmentRequest(balance=True, allow_fewer_racks=True))
+    better = [later < earlier for earlier, later in pairwise(reached)]
+    assert len(reached) == rounds
+    assert rounds == 8 or better[-2:] == [False, False][: len(better)]
+    assert all(better[:-2])
 
 
 @pytest.mark.parametrize("seed", [0, 8, 12, 37, 64, 74, 83, 133])

@@ -4,11 +4,15 @@ from random import Random
 import numpy as np
 import pytest
 
+from rackspan.reassign.optimizer import leaders
 from rackspan.reassign.optimizer.leaders import even_leaders
 
 
+@pytest.mark.parametrize("rounds", [leaders.BULK_ROUNDS, 0])
 @pytest.mark.parametrize("seed", range(100))
-def test_no_choice_of_leaders_is_more_even(seed: int) -> None:
+def test_no_choice_of_leaders_is_more_even(seed: int, rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With no round of flow all is left to single paths."""
+    monkeypatch.setattr(leaders, "BULK_ROUNDS", rounds)
     rng = Random(seed)
     brokers = rng.randint(1, 5)
     factor = rng.randint(1, min(3, brokers))
@@ -22,7 +26,9 @@ def test_no_choice_of_leaders_is_more_even(seed: int) -> None:
     assert sum(led.count(broker) ** 2 for broker in range(brokers)) == fewest
 
 
-def test_leaders_flow_through_brokers_that_neither_gain_nor_lose() -> None:
+@pytest.mark.parametrize("rounds", [leaders.BULK_ROUNDS, 0])
+def test_leaders_flow_through_brokers_that_neither_gain_nor_lose(rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaders, "BULK_ROUNDS", rounds)
     # 0 leads too many, 3 nothing; no partition is on both.
     placed = np.array([[0, 1], [0, 1], [1, 2], [2, 3]], dtype=np.int32)
     rows, leader = even_leaders(placed, np.ones(4, bool), np.ones(4, bool))
