@@ -136,7 +136,8 @@ CRASHING_MEMBER = """
 import sys
 from confluent_kafka import Consumer
 servers, group, topic = sys.argv[1:]
-consumer = Consumer({"bootstrap.servers": servers, "group.id": group, "session.timeout.ms": 1000})
+config = {"bootstrap.servers": servers, "group.id": group, "session.timeout.ms": 1500, "heartbeat.interval.ms": 300}
+consumer = Consumer(config)
 consumer.subscribe([topic])
 while not consumer.assignment():
     consumer.poll(0.05)

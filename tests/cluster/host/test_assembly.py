@@ -4,6 +4,8 @@ import asyncio
 import time
 from random import Random
 
+import pytest
+
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host.assembly import Assembly
 from rackspan.model.ids import BrokerId, RackId
@@ -24,3 +26,27 @@ def test_no_broker_is_fenced_after_a_suspended_process_resumes() -> None:
             assembly.stop()
 
     asyncio.run(stopped_for_several_sessions())
+
+
+def test_timeouts_are_kept_after_a_tick_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that failed once left transactions open and the members of groups in place for good."""
+
+    async def failed_once() -> None:
+        settings = ClusterSettings(session_timeout_ms=1_000, heartbeat_interval_ms=100)
+        assembly = Assembly({BrokerId(one): RackId(f"r{one}") for one in (1, 2)}, settings, Random(1))
+        await assembly.start(10)
+        errors: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context["exception"]))
+        try:
+            with monkeypatch.context() as patch:
+                patch.setattr(assembly.controller, "tick", lambda _now: 1 // 0)
+                async with asyncio.timeout(10):
+                    while not errors:
+                        await asyncio.sleep(0.01)
+            assembly.hosts[BrokerId(2)].kill()
+            await assembly.wait_for(lambda: not assembly.is_active(BrokerId(2)), 10)
+        finally:
+            assembly.stop()
+        assert {type(error) for error in errors} == {ZeroDivisionError}
+
+    asyncio.run(failed_once())

@@ -103,11 +103,15 @@ class Assembly:
         self.controller.close()
 
     def _tick(self) -> None:
-        now = self.clock.now()
-        self.controller.tick(now)
-        for host in self.hosts.values():
-            host.tick(now)
-        self._next_tick = asyncio.get_running_loop().call_later(self.settings.tick_interval_ms / 1000, self._tick)
+        try:
+            now = self.clock.now()
+            self.controller.tick(now)
+            for host in self.hosts.values():
+                host.tick(now)
+        finally:
+            # asyncio logs the error of one tick; without the next one no session and no transaction would ever time out.
+            interval = self.settings.tick_interval_ms / 1000
+            self._next_tick = asyncio.get_running_loop().call_later(interval, self._tick)
 
 
 def _cluster_id(rng: Random) -> str:
