@@ -6,13 +6,14 @@ from typing import Final
 
 import pytest
 
+from tests.depth import at_depth
 from tests.simulation.judges.evidence import Violation
 from tests.simulation.kinds import DEMANDED, KINDS
 from tests.simulation.measure import soak
 from tests.simulation.runs.replay import explained, run
 
-SEEDS: Final = int(os.environ.get("RACKSPAN_SIM_SEEDS", "6"))
-"""Of each kind of world: six in make check; make test sets more."""
+SEEDS: Final = int(os.environ.get("RACKSPAN_SIM_SEEDS", at_depth(check=3, test=6)))
+"""Of each kind of world: three in make check; make test sets more."""
 
 SOAK_SEEDS: Final = 4_200
 """Of all worlds together, in one run, with make soak."""

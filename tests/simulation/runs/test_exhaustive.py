@@ -13,6 +13,7 @@ def test_no_order_of_four_events_breaks_a_rule(racks: str) -> None:
     assert explore(start(racks), 4).states > 1_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("racks", ["abb", "abc"])
 def test_no_order_of_seven_events_without_a_fault_breaks_a_rule(racks: str) -> None:
     assert explore(start(racks, faults=0), 7).states > 1_500
