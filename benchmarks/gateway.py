@@ -1,21 +1,28 @@
-"""The gateway before real Kafka, beside the same Kafka direct: throughput, processor time, latency, start, memory.
+"""The gateway before real Kafka, beside Kroxylicious without filters and the same Kafka direct.
 
-Rounds go in turns in one run, since a machine's speed drifts; ratios are of runs of one round. The client, the broker and the
-gateway share the machine's cores: the ratio is what a hop costs where no core is spare.
+Throughput, processor time, latency, start and memory. Rounds go in turns in one run, since a machine's speed drifts; ratios are
+of runs of one round. The client, the brokers and the proxy share the machine's cores: the ratio is what a hop costs where no
+core is spare.
+
+python -m benchmarks.gateway [ROUNDS]
 """
 
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Final
 
-from benchmarks._cluster_clients import run_client
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from benchmarks._cluster_clients import PARTITIONS, run_client
 from benchmarks._cluster_servers import KAFKA, Server, served
+from benchmarks._gateways import KROXYLICIOUS, KROXYLICIOUS_VERSION, Started, gateway, kroxylicious
 from benchmarks._measure import Figures, machine
 
 MEGABYTES: Final = 200
@@ -23,14 +30,22 @@ ROUNDS: Final = 7
 BROKERS: Final = 2
 """In two racks, with a replica of every partition in each: with one rack nothing would be verified."""
 
-LATENCY_SECONDS: Final = 8
-DIRECT: Final = "direct"
+STARTS: Final = 5
+LATENCY_SECONDS: Final = 5
+DIRECT, PASS_THROUGH, VERIFIED = "direct", "pass-through", "verified"
+WORKS: Final = ("produce", "consume")
 
 CONFIGS: Final[Mapping[str, str]] = {
-    "pass-through": 'acknowledgements.mode = "off"\n',
-    "verified": 'acknowledgements.mode = "verified"\nacknowledgements.min.insync.racks = 2\n',
+    PASS_THROUGH: 'acknowledgements.mode = "off"\n',
+    VERIFIED: 'acknowledgements.mode = "verified"\nacknowledgements.min.insync.racks = 2\n',
 }
 """Each gateway that is compared, by the lines of its config beyond the addresses."""
+
+Proxy = Callable[[Path, str], AbstractContextManager[Started]]
+PROXIES: Final[Mapping[str, Proxy]] = {
+    **{path: partial(gateway, lines=lines) for path, lines in CONFIGS.items()},
+    KROXYLICIOUS: partial(kroxylicious, brokers=BROKERS),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,71 +53,88 @@ class Run:
     """One client's work through one path."""
 
     megabytes_per_second: float
-    gateway_ms_per_megabyte: float
+    proxy_ms_per_megabyte: float
 
 
 @dataclass
 class Series:
+    """The figures of all rounds, by path."""
+
     runs: dict[tuple[str, str], list[Run]] = field(default_factory=dict)
     latencies: dict[str, list[float]] = field(default_factory=dict)
-    starts: dict[str, float] = field(default_factory=dict)
-
-    def add(self, path: str, work: str, run: Run) -> None:
-        self.runs.setdefault((path, work), []).append(run)
+    starts: dict[str, list[float]] = field(default_factory=dict)
+    memory: dict[str, float] = field(default_factory=dict)
 
     def speed(self, path: str, work: str) -> Figures:
         return Figures(tuple(run.megabytes_per_second for run in self.runs[path, work]))
 
     def processor(self, path: str, work: str) -> Figures:
-        return Figures(tuple(run.gateway_ms_per_megabyte for run in self.runs[path, work]))
+        return Figures(tuple(run.proxy_ms_per_megabyte for run in self.runs[path, work]))
 
+    def of_direct(self, path: str, work: str) -> Figures:
+        return self.speed(path, work).over(self.speed(DIRECT, work))
 
-@contextmanager
-def gateway(bootstrap: str, lines: str) -> Iterator[Server]:
-    """A gateway in a process of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        config = Path(folder) / "gateway.toml"
-        config.write_text(f'bootstrap.servers = "{bootstrap}"\nlisten.first.port = 0\n{lines}')
-        command = [sys.executable, "-m", "rackspan", "gateway", "--config", str(config)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        assert process.stdout is not None
-        try:
-            address = process.stdout.readline().partition("=")[2].strip()
-            assert address, "the gateway did not start"
-            yield Server("gateway", address, process.pid)
-        finally:
-            process.terminate()
-            process.wait(30)
+    def added_ms(self, path: str) -> Figures:
+        pairs = zip(self.latencies[path], self.latencies[DIRECT], strict=True)
+        return Figures(tuple(through - direct for through, direct in pairs))
 
 
 def main(rounds: int = ROUNDS) -> None:
     print(machine())
+    series = Series()
     with ExitStack() as stack:
         kafka = stack.enter_context(served(KAFKA, BROKERS))
-        paths: dict[str, Server] = {DIRECT: kafka}
-        starts: dict[str, float] = {}
-        for name, lines in CONFIGS.items():
-            begin = time.perf_counter()
-            paths[name] = stack.enter_context(gateway(kafka.bootstrap, lines))
-            starts[name] = time.perf_counter() - begin
-        run_client(
-            kafka.bootstrap, "create", BROKERS, *(f"{path}-{number}" for path in paths for number in range(rounds + 1))
-        )
-        series = Series(starts=starts)
-        _measure(series, paths, rounds)
-        memory = {path: _resident_megabytes(server.process) for path, server in paths.items() if path != DIRECT}
-    for work in ("produce", "consume"):
-        print(f"\n{work}, MB/s of {MEGABYTES} MB, 1 KB records, acks=all, librdkafka, two brokers; {rounds} rounds")
-        for path in paths:
-            speed = series.speed(path, work)
-            ratio = speed.over(series.speed(DIRECT, work)).text("of direct")
-            print(f"  {path:<14} {speed.text('MB/s', 0):<28} {ratio:<30} {series.processor(path, work).text('ms/MB')}")
-    print(f"\nmedian time to an acknowledgement at 1,000 records/s, linger 0, ms; {rounds} rounds")
-    for path in paths:
-        print(f"  {path:<14} {Figures(tuple(series.latencies[path])).text('ms', 2)}")
-    print("\nmemory after that, MB, and seconds from the start to the first listener")
-    for path, megabytes in memory.items():
-        print(f"  {path:<14} {megabytes:.0f} MB, {series.starts[path]:.2f} s")
+        folders = {path: Path(stack.enter_context(tempfile.TemporaryDirectory())) for path in PROXIES}
+        _measure_starts(series, kafka.bootstrap, folders)
+        paths = {DIRECT: kafka} | {
+            path: stack.enter_context(proxy(folders[path], kafka.bootstrap)).server for path, proxy in PROXIES.items()
+        }
+        for number in range(rounds + 1):
+            _measure_round(series, paths, number)
+        series.memory = {path: _resident_megabytes(paths[path].process) for path in PROXIES}
+    _print(series, rounds)
+
+
+def _measure_starts(series: Series, bootstrap: str, folders: Mapping[str, Path]) -> None:
+    """In turns; the first of each writes and reads what the others find."""
+    for number in range(STARTS + 1):
+        for path, proxy in PROXIES.items():
+            with proxy(folders[path], bootstrap) as started:
+                if number:
+                    series.starts.setdefault(path, []).append(started.seconds)
+
+
+def _measure_round(series: Series, paths: Mapping[str, Server], number: int) -> None:
+    """Every work through every path. Round 0 warms up."""
+    order: Sequence[str] = Random(number).sample(sorted(paths), len(paths))
+    with _topics(paths[DIRECT].bootstrap, {path: f"{path}-{number}" for path in order}) as topics:
+        for work in WORKS:
+            for path in order:
+                run = _run(paths[path], work, topics[path])
+                if number:
+                    series.runs.setdefault((path, work), []).append(run)
+        for path in order if number else ():
+            seconds = run_client(paths[path].bootstrap, "latency", LATENCY_SECONDS, topics[path])
+            series.latencies.setdefault(path, []).append(seconds * 1000)
+
+
+@contextmanager
+def _topics(bootstrap: str, names: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
+    """Deleted afterwards, from the disk as well: a round writes more than a gigabyte."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    config = {"file.delete.delay.ms": "1000"}
+    wanted = [NewTopic(name, PARTITIONS, BROKERS, config=config) for name in names.values()]
+    for created in admin.create_topics(wanted).values():
+        created.result(60)
+    yield names
+    for deleted in admin.delete_topics(list(names.values())).values():
+        deleted.result(60)
+
+
+def _run(server: Server, work: str, topic: str) -> Run:
+    before = server.processor_seconds()
+    seconds = run_client(server.bootstrap, work, MEGABYTES, topic)
+    return Run(MEGABYTES / seconds, (server.processor_seconds() - before) * 1000 / MEGABYTES)
 
 
 def _resident_megabytes(process: int) -> float:
@@ -110,23 +142,23 @@ def _resident_megabytes(process: int) -> float:
     return int(line.split()[1]) / 1024
 
 
-def _measure(series: Series, paths: Mapping[str, Server], rounds: int) -> None:
-    for number in range(rounds + 1):
-        order: Sequence[str] = sorted(paths, key=lambda path: hash((path, number)))
-        for work in ("produce", "consume"):
-            for path in order:
-                run = _run(paths[path], work, f"{path}-{number}")
-                if number:
-                    series.add(path, work, run)
-        for path in order if number else ():
-            seconds = run_client(paths[path].bootstrap, "latency", LATENCY_SECONDS, f"{path}-{number}")
-            series.latencies.setdefault(path, []).append(seconds * 1000)
-
-
-def _run(server: Server, work: str, topic: str) -> Run:
-    before = server.processor_seconds()
-    seconds = run_client(server.bootstrap, work, MEGABYTES, topic)
-    return Run(MEGABYTES / seconds, (server.processor_seconds() - before) * 1000 / MEGABYTES)
+def _print(series: Series, rounds: int) -> None:
+    print(
+        f"median (range) of {rounds} rounds; Kroxylicious {KROXYLICIOUS_VERSION} without filters; librdkafka; {KAFKA}"
+    )
+    for work in WORKS:
+        print(f"\n{work}: {MEGABYTES} MB of 1 KB records, acks=all, {BROKERS} brokers; processor time of the proxy")
+        for path in (DIRECT, *PROXIES):
+            ratio = series.of_direct(path, work).text("of direct")
+            cost = "" if path == DIRECT else series.processor(path, work).text("ms/MB")
+            print(f"  {path:<14} {series.speed(path, work).text('MB/s', 0):<26} {ratio:<34} {cost}".rstrip())
+    print("\nmedian time to an acknowledgement at 1,000 records/s, linger 0; what the proxy adds")
+    for path in (DIRECT, *PROXIES):
+        added = "" if path == DIRECT else series.added_ms(path).text("ms added")
+        print(f"  {path:<14} {Figures(tuple(series.latencies[path])).text('ms'):<30} {added}".rstrip())
+    print(f"\nstart to listening, {STARTS} starts; resident memory after all of the above")
+    for path in PROXIES:
+        print(f"  {path:<14} {Figures(tuple(series.starts[path])).text('s'):<30} {series.memory[path]:.0f} MB")
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def test_the_embedded_cluster_does_as_kafka_did(
     name: str, embedded_subject: Subject, embedded_loss: dict[str, Outcome]
 ) -> None:
     difference = DIFFERENCES.get(name)
-    wanted = difference.embedded if difference else KAFKAS[name]
+    wanted = difference.outcome if difference else KAFKAS[name]
     one = BEHAVIOURS[name]
     assert of(embedded_loss[name] if one.loses_a_broker else one.look(embedded_subject)) == wanted
 
@@ -40,7 +40,7 @@ def test_kafka_does_as_it_did(name: str, kafka_outcomes: dict[str, Outcome]) -> 
 
 
 def test_a_listed_difference_is_one() -> None:
-    assert {name for name, one in DIFFERENCES.items() if one.embedded == KAFKAS[name]} == set()
+    assert {name for name, one in DIFFERENCES.items() if one.outcome == KAFKAS[name]} == set()
     assert len(DIFFERENCES) <= AT_MOST
     assert all(one.reason for one in DIFFERENCES.values())
 

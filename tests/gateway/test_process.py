@@ -2,8 +2,11 @@
 
 import json
 import os
+import re
 import signal
 import socket
+import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -17,6 +20,7 @@ import pytest
 from confluent_kafka import Producer
 from kafka import KafkaConsumer
 
+from rackspan.__main__ import gateway_options
 from rackspan.cluster import EmbeddedCluster
 from tests.gateway.process import GatewayProcess, free_ports, gateway_process
 from tests.gateway.test_app import new_topic
@@ -123,14 +127,17 @@ def test_health_metrics_reload_and_a_log_in_json(cluster: EmbeddedCluster, tmp_p
         producer.flush(10)
         (error,) = errors
         assert "NOT_ENOUGH_REPLICAS" in str(error)
-        counted = f'rackspan_gateway_refused_partitions_total{{cause="racks",partition="0",stage="before",topic="{topic}"}} 1.0'
-        assert counted in fetched(address, "/metrics")[1]
+        metrics = fetched(address, "/metrics")[1]
+        counted = f'cause="racks",partition="0",racks="r1,r2,r3",stage="before",topic="{topic}"'
+        assert f"rackspan_gateway_refused_partitions_total{{{counted}}} 1.0" in metrics
+        assert re.search(r'^rackspan_rack_check_failures_total{broker="\d",rack="r\d"} 1.0$', metrics, re.M)
         config.write_text("bootstrap.servers = 3\n")
         gateway.process.send_signal(signal.SIGHUP)
         eventually(lambda: "the config is kept" in gateway.log.read_text(), "the old config is kept", 10)
     log = [json.loads(line) for line in gateway.log.read_text().splitlines()]
     (refused,) = (line for line in log if line["message"].startswith("refused"))
     assert (refused["topic"], refused["partition"], refused["cause"], refused["stage"]) == (topic, 0, "racks", "before")
+    assert refused["racks"] == ["r1", "r2", "r3"]
     assert {line["level"] for line in log} >= {"INFO", "WARNING", "ERROR"}
 
 
@@ -161,3 +168,57 @@ def test_workers_share_the_ports_and_one_that_dies_is_started_again(cluster: Emb
         eventually(lambda: len(children.read_text().split()) == 2, "two workers run", 10)
         gateway.process.send_signal(signal.SIGTERM)
         assert gateway.process.wait(20) == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "options"),
+    [
+        ("gateway --config g.toml", (Path("g.toml"), 1)),
+        ("gateway --workers 3 --config g.toml", (Path("g.toml"), 3)),
+        *(
+            (line, None)
+            for line in (
+                "gateway",
+                "gateway --config",
+                "gateway --help",
+                "gateway --workers 2",
+                "gateway --config g.toml check",
+                "gateway --config g.toml --workers",
+                "gateway --config g.toml --workers 0",
+                "gateway --config g.toml --workers two",
+                "gateway --config g.toml --config h.toml",
+                "gateway --config g.toml --debug yes",
+                "gateway --config --workers",
+                "audit --config g.toml",
+            )
+        ),
+    ],
+)
+def test_a_line_that_starts_a_gateway_is_read_without_the_command_line(
+    line: str, options: tuple[Path, int] | None
+) -> None:
+    assert gateway_options(line.split()) == options
+
+
+def test_a_gateway_that_starts_imports_no_other_command(
+    cluster: EmbeddedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Typer, Rich, NumPy and the other commands take longer than all that it needs."""
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+    with gateway_process(tmp_path, cluster.bootstrap_servers) as gateway:
+        imported = set(re.findall(r"^import time:.*\| +(\S+)$", gateway.log.read_text(), re.M))
+    assert "rackspan.gateway.process" in imported
+    assert {"typer", "rich.console", "numpy", "rackspan.cli", "rackspan.api"} & imported == set()
+
+
+def test_a_gateway_that_cannot_start_reports_it_as_every_command_does(tmp_path: Path) -> None:
+    config = tmp_path / "gateway.toml"
+    config.write_text("bootstrap.servers = 3\n")
+    lines = []
+    for start in (["-m", "rackspan"], ["-c", "from rackspan.cli import run; run()"]):
+        command = [sys.executable, *start, "gateway", "--config", str(config)]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1)
+        lines.append(ran.stderr)
+    assert lines[0] == lines[1]
+    assert "bootstrap.servers" in lines[0]

@@ -2,7 +2,8 @@
 
     <!-- cluster 127.0.0.1:9092: racks=3 brokers=6 -->   a practice cluster of the page, and the address that the page writes
     <!-- also on: kafka -->                              the page holds on Apache Kafka too
-    <!-- needs: spark -->
+    <!-- needs: spark -->                                kafka: the page holds on Apache Kafka alone
+    <!-- ports: 19091 19093 -->                          ports that the page's own processes listen at: consecutive or not
 
     ```toml file=rackspan.toml                           a file, as the reader saves it
     ```console
@@ -62,6 +63,8 @@ class Page:
     steps: tuple[File | Command, ...]
     also_on: str | None
     needs: str | None
+    ports: tuple[str, ...] = ()
+    """They are replaced by free ones, as addresses are; distances between them stay."""
 
 
 def read(path: Path) -> Page:
@@ -70,11 +73,12 @@ def read(path: Path) -> Page:
         match[1]: {key: int(value) for key, value in (word.split("=") for word in match[2].split())}
         for match in _CLUSTER.finditer(text)
     }
-    return Page(path.stem, clusters, tuple(_steps(text)), _note(text, "also on"), _note(text, "needs"))
+    ports = tuple((_note(text, "ports") or "").split())
+    return Page(path.stem, clusters, tuple(_steps(text)), _note(text, "also on"), _note(text, "needs"), ports)
 
 
 def _note(text: str, name: str) -> str | None:
-    match = re.search(rf"<!-- {name}: (\w+) -->", text)
+    match = re.search(rf"<!-- {name}: ([\w ]+) -->", text)
     return None if match is None else match[1]
 
 

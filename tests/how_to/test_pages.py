@@ -6,6 +6,8 @@ On the embedded cluster; where a page says so, on Apache Kafka too.
 import difflib
 import os
 import re
+import shlex
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,7 +23,8 @@ from tests.kafka_fixtures import eventually, started
 
 ALL = [page for page in map(read, sorted(PAGES.glob("*.md"))) if any(isinstance(one, Command) for one in page.steps)]
 REWRITE = bool(os.environ.get("RACKSPAN_REWRITE"))
-ON_KAFKA = [page for page in ALL if page.also_on == "kafka"]
+EMBEDDED = [page for page in ALL if page.needs != "kafka"]
+ON_KAFKA = [page for page in ALL if "kafka" in (page.also_on, page.needs)]
 
 
 @pytest.fixture
@@ -41,7 +44,7 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, documents_validate
     "page",
     [
         pytest.param(page, marks=[getattr(pytest.mark, page.needs)] if page.needs else [pytest.mark.slow])
-        for page in ALL
+        for page in EMBEDDED
     ],
     ids=lambda page: page.name,
 )
@@ -62,10 +65,14 @@ def apache_kafka() -> Iterator[KafkaCluster]:
 
 @pytest.mark.kafka
 @pytest.mark.parametrize("page", ON_KAFKA, ids=lambda page: page.name)
-def test_the_page_holds_on_apache_kafka(page: Page, terminal: Path, apache_kafka: KafkaCluster) -> None:
+def test_the_page_holds_on_apache_kafka(
+    page: Page, terminal: Path, apache_kafka: KafkaCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     delete_topics(apache_kafka)
+    monkeypatch.setenv("PATH", f"{console_scripts(apache_kafka, terminal / '.kafka')}:{os.environ['PATH']}")
     (address,) = page.clusters
-    follow(page, terminal, {address: apache_kafka.bootstrap_servers}, settle_seconds=2)
+    addresses = {address: apache_kafka.bootstrap_servers} | free_ports(page.ports)
+    follow(page, terminal, addresses, settle_seconds=2)
 
 
 def test_a_page_says_where_it_holds() -> None:
@@ -117,6 +124,42 @@ def varying(line: str) -> str:
     """The line with … for ids and times."""
     line = re.sub(r"\bcluster [\w-]{22}", "cluster …", line)
     return re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z|\d{8}T\d+[0-9a-f]+|[\d.]+ s$", "…", line)
+
+
+SCRIPTS = {
+    "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
+    "kafka-configs.sh": "kafka.admin.ConfigCommand",
+    "kafka-console-producer.sh": "org.apache.kafka.tools.ConsoleProducer",
+    "kafka-console-consumer.sh": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+}
+"""The scripts of a Kafka download that pages use, and the class that each of them starts."""
+
+
+def console_scripts(cluster: KafkaCluster, folder: Path) -> Path:
+    """A folder with the scripts: the jars by their Maven coordinates come without them."""
+    folder.mkdir()
+    for name, main_class in SCRIPTS.items():
+        script = folder / name
+        script.write_text(
+            f'#!/bin/sh\nexec {shlex.join(cluster.runtime.command(main_class, log_level="error"))} "$@"\n'
+        )
+        script.chmod(0o755)
+    return folder
+
+
+def free_ports(named: Sequence[str]) -> dict[str, str]:
+    """Free ports in place of those that a page writes, as far from each other."""
+    if not named:
+        return {}
+    for shift in range(1000, 30_000, 10):
+        with ExitStack() as held:
+            try:
+                for port in named:
+                    held.enter_context(socket.create_server(("127.0.0.1", int(port) + shift)))
+            except OSError:
+                continue
+            return {port: str(int(port) + shift) for port in named}
+    raise RuntimeError(f"no free ports as far from each other as {', '.join(named)}")
 
 
 def delete_topics(cluster: KafkaCluster) -> None:

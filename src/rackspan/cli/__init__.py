@@ -84,23 +84,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         # Here, so that a full disk is reported: Python ignores the error when it flushes at exit.
         sys.stdout.flush()
-    except RackspanError as error:
-        return _failed(str(error), debug)
-    except _UsageError as error:
-        return _failed(_usage(error), debug)
-    except (KeyboardInterrupt, typer.Abort):
-        output.note("interrupted")
-        return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        # `rackspan audit | head`: the reader closed the pipe.
-        output.discard_standard_output()
-        return ExitCode.ERROR
-    except OSError as error:
-        if error.filename is not None:
-            return _failed(f"{error.filename}: {error.strerror}; name another file, or change its permissions", debug)
-        output.discard_standard_output()
-        return _failed(f"standard output: cannot be written: {error.strerror}; make room, or write elsewhere", debug)
+    except (Exception, KeyboardInterrupt) as error:
+        return report(error, debug=debug)
     return result if isinstance(result, int) else ExitCode.DONE
+
+
+def report(error: BaseException, *, debug: bool = False) -> int:
+    """Print the one line of an error that ended a command, and return the exit code. What is no mistake of the user is raised again."""
+    match error:
+        case RackspanError():
+            return _failed(str(error), debug)
+        case _UsageError():
+            return _failed(_usage(error), debug)
+        case KeyboardInterrupt() | typer.Abort():
+            output.note("interrupted")
+            return ExitCode.INTERRUPTED
+        case BrokenPipeError():
+            # `rackspan audit | head`: the reader closed the pipe.
+            output.discard_standard_output()
+            return ExitCode.ERROR
+        case OSError(filename=None):
+            output.discard_standard_output()
+            line = f"standard output: cannot be written: {error.strerror}; make room, or write elsewhere"
+            return _failed(line, debug)
+        case OSError():
+            return _failed(f"{error.filename}: {error.strerror}; name another file, or change its permissions", debug)
+    raise error
 
 
 def run() -> None:

@@ -86,8 +86,11 @@ def _listeners(config: GatewayConfig, gateway: Gateway) -> Iterator[Result]:
                 f"listener of broker {node_id}", Level.FAILURE, f"{place}: {error.strerror}; choose another port"
             )
         else:
-            where = f"{listener.host}:{listener.port or 'any free port'}, advertised as {listener.advertised_host}"
-            yield Result(f"listener of broker {node_id}", Level.OK, where)
+            port = listener.port or "any free port"
+            advertised = f"{listener.advertised_host}:{listener.advertised_port or port}"
+            yield Result(
+                f"listener of broker {node_id}", Level.OK, f"{listener.host}:{port}, advertised as {advertised}"
+            )
 
 
 async def _brokers(gateway: Gateway) -> AsyncIterator[Result]:

@@ -71,11 +71,12 @@ def _acknowledgements(gateway: Gateway) -> Iterator[Family]:
         return
     refused = CounterMetricFamily(
         "rackspan_gateway_refused_partitions_total",
-        "partitions of produce requests that were refused, before or after the append",
-        labels=("topic", "partition", "cause", "stage"),
+        "partitions of produce requests that were refused, before or after the append, with the racks in sync",
+        labels=("topic", "partition", "cause", "stage", "racks"),
     )
-    for (topic, partition, cause, after), count in handler.refusals.items():
-        refused.add_metric((topic, str(partition), cause.name.lower(), "after" if after else "before"), count)
+    for (topic, partition, cause, after, isr_racks), count in handler.refusals.items():
+        stage = "after" if after else "before"
+        refused.add_metric((topic, str(partition), cause.name.lower(), stage, isr_racks), count)
     yield refused
     failures = CounterMetricFamily(_FAILURES.name, _FAILURES.help, labels=("broker", "rack"))
     racks = {int(broker.id): broker.rack or "" for broker in gateway.cluster.all_brokers()}

@@ -7,10 +7,14 @@ KIP-36's first draft had this interface and its accepted text does not: racks ma
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from rackspan.errors import RackLocatorFailed, RackspanError, UsageError
-from rackspan.model import INT32_MAX, Broker, BrokerId, ClusterSnapshot, Controller, RackId
+from rackspan.model import INT32_MAX, Broker, BrokerId, Controller, RackId
+
+if TYPE_CHECKING:
+    # NumPy comes with it, for which a gateway would wait when it starts.
+    from rackspan.model import ClusterSnapshot
 
 Properties: TypeAlias = Mapping[str, str]
 
@@ -43,7 +47,7 @@ RackLocatorFactory: TypeAlias = Callable[[Properties], RackLocator]
 """The type of `rack.locator.class`: a class or function that takes the properties."""
 
 
-def located(snapshot: ClusterSnapshot, locator: RackLocator) -> ClusterSnapshot:
+def located(snapshot: "ClusterSnapshot", locator: RackLocator) -> "ClusterSnapshot":
     """The snapshot with the locator's racks instead of the registered ones.
 
     A controller in the same process as a broker has the broker's rack; the others keep theirs, since locators return racks

@@ -90,8 +90,8 @@ class ProduceHandler:
         """Looks the ids up at a broker and puts their names into `names`."""
         self.names: dict[UUID, str] = {}
         self._held: dict[Hold, _Response] = {}
-        self.refusals: Counter[tuple[str, int, Cause, bool]] = Counter()
-        """By topic, partition, cause, and whether it was after the append."""
+        self.refusals: Counter[tuple[str, int, Cause, bool, str]] = Counter()
+        """By topic, partition, cause, whether it was after the append, and the racks that were in sync."""
         self.rack_check_failures: Counter[int] = Counter()
         """Requests refused for want of racks, by broker (RackCheckFailureRate)."""
         self.acknowledged = 0
@@ -246,9 +246,9 @@ class ProduceHandler:
         for refusal in refusals:
             after = refusal.verdict in _AFTER
             topic, partition = refusal.partition
-            key = topic, partition, refusal.cause, after
+            key = topic, partition, refusal.cause, after, ",".join(refusal.isr_racks)
             if key not in self.refusals and len(self.refusals) >= _MOST_COUNTED:
-                key = _OTHERS, -1, refusal.cause, after
+                key = _OTHERS, -1, refusal.cause, after, ""
             self.refusals[key] += 1
             by_racks = by_racks or refusal.cause is not Cause.REPLICAS
             log.warning(
@@ -263,6 +263,7 @@ class ProduceHandler:
                         "partition": partition,
                         "cause": refusal.cause.name.lower(),
                         "stage": "after" if after else "before",
+                        "racks": refusal.isr_racks,
                         "client": session.peer,
                     }
                 },

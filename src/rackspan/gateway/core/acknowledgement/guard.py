@@ -24,6 +24,7 @@ from rackspan.acks.min_insync_racks import (
 from rackspan.acks.produce_errors import error_message
 from rackspan.gateway.core.acknowledgement.rules import NEVER, STALLED_SECONDS, GuardRules, GuardSettings
 from rackspan.model import BrokerId
+from rackspan.model.ids import shown
 
 Partition: TypeAlias = tuple[str, int]
 """Topic and partition."""
@@ -77,6 +78,8 @@ class Refusal:
     verdict: ProduceVerdict
     cause: Cause
     message: str | None
+    isr_racks: tuple[str, ...] = ()
+    """The racks of the sampled ISR, by name; empty where it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,9 +313,12 @@ class AcknowledgementGuard:
 def _refusal(
     partition: Partition, verdict: ProduceVerdict, state: PartitionIsr, sample: Sample, requirement: Requirement
 ) -> Refusal:
-    cause = _CAUSES.get(verdict, Cause.RACKS)
     return Refusal(
-        partition, verdict, cause, error_message(verdict, *partition, state.isr, sample.racks, requirement.thresholds)
+        partition,
+        verdict,
+        _CAUSES.get(verdict, Cause.RACKS),
+        error_message(verdict, *partition, state.isr, sample.racks, requirement.thresholds),
+        tuple(map(shown, sample.racks.names(state.isr))),
     )
 
 
