@@ -84,6 +84,20 @@ def test_two_brokers_of_one_rack_are_one_rack() -> None:
     assert w.produced(orders).error is KafkaError.NOT_ENOUGH_RACKS
 
 
+def test_six_brokers_in_three_racks_refuse_acks_all_while_a_rack_is_down_and_accept_it_when_it_is_back() -> None:
+    w = world(TWO_A_RACK)
+    orders = w.create("orders", [1, 3, 5], min_insync_racks="3")
+    w.settle()
+    assert w.produced(orders).error is KafkaError.NONE
+    lose(w, 5, 6)
+    assert w.isr(orders) == {1, 3}
+    assert w.produced(orders).error is KafkaError.NOT_ENOUGH_RACKS
+    w.start(5)
+    w.start(6)
+    w.settle()
+    assert w.produced(orders).error is KafkaError.NONE
+
+
 FIVE: dict[int, str | None] = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c"}
 """The proposal's example: three zones and five replicas, so 2, 2 and 1."""
 
