@@ -7,6 +7,7 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 
+from rackspan.cluster import EmbeddedCluster
 from rackspan.kafka_process import KafkaCluster, console_tool
 from tests.kafka_fixtures import TOPIC_TOOL
 
@@ -75,7 +76,7 @@ def largest_log(cluster: KafkaCluster) -> dict[tuple[str, int], int]:
     return sizes
 
 
-def produce(cluster: KafkaCluster, topic: str, partitions: int, bytes_each: int) -> None:
+def produce(cluster: KafkaCluster | EmbeddedCluster, topic: str, partitions: int, bytes_each: int) -> None:
     """Records to every partition, by librdkafka, acknowledged by all in sync; returns when all are."""
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all"})
     refused: list[object] = []

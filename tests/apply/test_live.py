@@ -1,4 +1,4 @@
-"""A run on Kafka 3, by the command line in this process; Kafka 4 is met in tests/compat/test_reassign_apply.py."""
+"""The cluster as a run observes it; a run on Kafka 3, by the command line in this process. Kafka 4 is met in tests/compat/test_reassign_apply.py."""
 
 import json
 from collections.abc import Callable
@@ -6,18 +6,23 @@ from pathlib import Path
 
 import pytest
 
+from rackspan.apply.live import LiveCluster
+from rackspan.cluster import EmbeddedCluster
+from rackspan.cluster.core.ids import CONTROLLER
 from rackspan.kafka_process import KafkaCluster
+from rackspan.model import TopicPartition
+from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster
+from rackspan.sources.live.connection import ConnectionSettings
 from tests.cli.conftest import Ran, cli
 from tests.kafka_fixtures import create_topic, eventually
 from tests.kafka_tools import described, produce, reassign
-
-pytestmark = pytest.mark.kafka
 
 Cli = Callable[..., Ran]
 
 __all__ = ["cli"]
 
 
+@pytest.mark.kafka
 def test_kafka_3_takes_a_file_of_another_tool(cli: Cli, kafka3: KafkaCluster, tmp_path: Path) -> None:
     create_topic(kafka3, "moved", assignment=[[1], [1], [1]])
     eventually(lambda: ("moved", 2) in described(kafka3), "the topic is there")
@@ -44,3 +49,28 @@ def test_kafka_3_takes_a_file_of_another_tool(cli: Cli, kafka3: KafkaCluster, tm
 def replicas(cluster: KafkaCluster) -> list[tuple[int, ...]]:
     found = described(cluster)
     return [found["moved", partition].replicas for partition in range(3)]
+
+
+def test_what_a_copy_has_so_far_is_observed_where_it_arrives() -> None:
+    """The new follower catches up, and its leader cannot tell the controller, so that the move does not end."""
+    with EmbeddedCluster(racks=3, brokers=3, config={"broker.session.timeout.ms": "600000"}) as cluster:
+        cluster.create_topic("moved", replicas=[[1]])
+        produce(cluster, "moved", 1, 10)
+        size = sum(one.size_bytes or 0 for one in cluster.snapshot().partitions)
+        third = cluster.bootstrap_servers.split(",")[2]
+        live, moved = LiveCluster(ConnectionSettings(third)), TopicPartition("moved", 0)
+
+        def observed() -> ObservedCluster:
+            return live.observe(ObservationRequest(frozenset({"moved"})))
+
+        assert observed().copied_bytes == {}
+        cluster.cut(1, 2)
+        live.start_moves({moved: (2,)})
+        eventually(lambda: observed().copied_bytes == {moved: {2: 0}}, "the copy has begun")
+        cluster.cut(1, CONTROLLER)
+        cluster.heal(1, 2)
+        eventually(lambda: observed().copied_bytes == {moved: {2: size}}, "the copy is whole")
+        assert size > 1_000
+        cluster.heal(1, CONTROLLER)
+        eventually(lambda: observed().in_flight == {}, "the move ends")
+        assert observed().copied_bytes == {}

@@ -5,7 +5,8 @@ run needs are in docs/security.md. Where an observation is refused, the error na
 anyway: in Kafka Alter includes Describe, and AlterConfigs DescribeConfigs.
 """
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -26,6 +27,10 @@ T = TypeVar("T")
 
 _BROKER_SECONDS: Final = 5.0
 """For one broker's own configs, which it keeps in memory. One that is frozen is not worth the whole deadline."""
+
+
+_SIZES_SECONDS: Final = 1.0
+"""For the sizes of logs that are being copied, which are only displayed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,7 @@ async def _observe(connection: ClusterConnection, request: ObservationRequest) -
     known = await _topics(connection, sorted(request.topics))
     alive = frozenset(int(broker.id) for broker in known.brokers)
     rows = [(TopicPartition(topic.name, one.partition), one) for topic in known.topics for one in topic.partitions]
+    in_sync = {topic_partition: frozenset(one.isr) for topic_partition, one in rows}
     return ObservedCluster(
         cluster_id=known.cluster_id,
         brokers=alive,
@@ -74,6 +80,14 @@ async def _observe(connection: ClusterConnection, request: ObservationRequest) -
             TopicPartition(*topic_partition): InFlight(one.replicas, one.adding, one.removing)
             for topic_partition, one in moving.items()
         },
+        copied_bytes=await _copied_bytes(
+            connection,
+            {
+                topic_partition: alive & set(one.adding) - in_sync[topic_partition]
+                for topic_partition, one in moving.items()
+                if topic_partition in in_sync
+            },
+        ),
         configs={
             **await _topic_configs(connection, request.configs),
             **await _broker_configs(connection, request.configs, alive),
@@ -97,6 +111,26 @@ async def _topics(connection: ClusterConnection, names: Sequence[str]) -> reques
         error = TopicAuthorizationFailedError()
         raise request_failed(f"topic {listed(hidden)}", f"Describe on Topic {listed(hidden)}", error)
     return known
+
+
+async def _copied_bytes(
+    connection: ClusterConnection, arriving: Mapping[TopicPartition, Collection[int]]
+) -> dict[TopicPartition, dict[int, int]]:
+    """The size of each log on the brokers that it arrives on. For display alone: a broker that does not respond is left out."""
+    on_broker: dict[int, list[TopicPartition]] = {}
+    for topic_partition, brokers in arriving.items():
+        for broker in brokers:
+            on_broker.setdefault(broker, []).append(topic_partition)
+    pending = {
+        broker: connection.start(requests.log_sizes, connection, broker, partitions, _SIZES_SECONDS)
+        for broker, partitions in on_broker.items()
+    }
+    found: dict[TopicPartition, dict[int, int]] = {}
+    for broker, response in pending.items():
+        with suppress(KafkaError, OSError):
+            for topic_partition, size_bytes in (await response).items():
+                found.setdefault(topic_partition, {})[broker] = size_bytes
+    return found
 
 
 async def _topic_configs(connection: ClusterConnection, configs: frozenset[ConfigKey]) -> dict[ConfigKey, str | None]:

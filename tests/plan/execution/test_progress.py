@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from rackspan.model.ids import TopicPartition
 from rackspan.plan.execution.events import RunState
 from rackspan.plan.execution.observed import InFlight, ObservedCluster
@@ -24,6 +26,18 @@ def test_copies_count_once_they_are_in_sync() -> None:
     assert found == Progress(step=2, steps=2, copied=3, copies=4, moving=1, bytes=2_060, bytes_copied=2_030)
     ended = progress(RunState(PLAN, done=frozenset({1, 2})), cluster, sizes)
     assert ended == Progress(step=2, steps=2, copied=4, copies=4, moving=1, bytes=2_060, bytes_copied=2_060)
+
+
+def test_bytes_of_a_copy_count_as_they_arrive_and_no_log_as_more_than_it_was() -> None:
+    place = ON_THE_WAY.topic_partition
+    cluster = ObservedCluster("c", frozenset(), isr={place: (1, 2)}, copied_bytes={place: {4: 7, 5: 31, 9: 30}})
+    sizes = copy_sizes(PLAN, Direction.TARGETS, {place: 30})
+    found = progress(RunState(PLAN, done=frozenset({1})), cluster, sizes)
+    assert (found.copied, found.bytes, found.bytes_copied) == (2, 60, 7 + 30)
+    in_sync = replace(cluster, isr={place: (1, 2, 4)})
+    assert progress(RunState(PLAN, done=frozenset({1})), in_sync, sizes).bytes_copied == 30 + 30
+    back = RunState(PLAN, direction=Direction.ORIGINALS)
+    assert progress(back, cluster, copy_sizes(PLAN, Direction.ORIGINALS, {place: 30})).bytes_copied == 60
 
 
 def test_copies_of_a_deferred_step_count_too() -> None:

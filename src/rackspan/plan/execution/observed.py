@@ -35,6 +35,8 @@ class ObservedCluster:
     """`brokers` are alive and not fenced. Topics and configs are present where they were requested and exist.
 
     `configs`: what a topic or a broker itself has set, None for nothing; a default from elsewhere does not count.
+    `copied_bytes`: of replicas that are being added and are not in sync, the bytes that their brokers have so far; only for
+    display, and only where these brokers respond.
     `isr` and `leaders` are present for partitions whose topics were requested; `leaderless` are those of them without a
     leader.
     """
@@ -47,6 +49,7 @@ class ObservedCluster:
     leaderless: frozenset[TopicPartition] = frozenset()
     leaders: Mapping[TopicPartition, int] = field(default_factory=dict)
     in_flight: Mapping[TopicPartition, InFlight] = field(default_factory=dict)
+    copied_bytes: Mapping[TopicPartition, Mapping[int, int]] = field(default_factory=dict)
     configs: Mapping[ConfigKey, str | None] = field(default_factory=dict)
 
 

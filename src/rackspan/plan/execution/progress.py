@@ -30,7 +30,8 @@ def copy_sizes(plan: ReassignmentPlan, direction: Direction, sizes: Mapping[Topi
 class Progress:
     """Step `step` of `steps`; of `copies` replicas to copy, `copied` are in sync; `moving` partitions are under way.
 
-    `bytes` of what is copied, `bytes_copied` of it in sync, both as far as sizes are known.
+    `bytes` of what is copied; `bytes_copied` of it are in sync, or on a broker that is not in sync yet; both as far as sizes
+    are known.
     """
 
     step: int
@@ -61,12 +62,23 @@ def progress(state: RunState, cluster: ObservedCluster, sizes: CopySizes = NO_SI
         moving=sum(topic_partition in state.plan.by_partition for topic_partition in cluster.in_flight),
         bytes=sum(sizes.of_step.values()),
         bytes_copied=sum(sizes.of_step.get(number, 0) for number in state.done)
-        + sum(sizes.of_partition.get(one.topic_partition, 0) * copied for one, copied in in_sync),
+        + sum(
+            sizes.of_partition.get(one.topic_partition, 0) * copied + _arriving(one, state, cluster, sizes)
+            for one, copied in in_sync
+        ),
     )
 
 
 def _in_sync(one: PartitionReassignment, state: RunState, cluster: ObservedCluster) -> int:
     return len(set(one.additions(state.direction)) & set(cluster.isr.get(one.topic_partition, ())))
+
+
+def _arriving(one: PartitionReassignment, state: RunState, cluster: ObservedCluster, sizes: CopySizes) -> int:
+    """Bytes of copies that are not in sync yet. A log that grew since its size was read counts as one of that size."""
+    whole, in_sync = sizes.of_partition.get(one.topic_partition, 0), cluster.isr.get(one.topic_partition, ())
+    found = cluster.copied_bytes.get(one.topic_partition, {})
+    arriving = set(one.additions(state.direction)) - set(in_sync)
+    return sum(min(whole, found.get(broker, 0)) for broker in arriving)
 
 
 def awaited(state: RunState, cluster: ObservedCluster) -> dict[TopicPartition, tuple[int, ...]]:

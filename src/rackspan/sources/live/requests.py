@@ -4,7 +4,7 @@ Errors of all of them: kafka.errors.KafkaError.
 """
 
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -161,9 +161,18 @@ async def quorum(connection: ClusterConnection) -> tuple[QuorumMember, ...]:
     )
 
 
-async def log_sizes(connection: ClusterConnection, broker_id: int) -> dict[TopicPartition, int]:
-    """DescribeLogDirs (key 35) of one broker: bytes of each log it serves; a log still being copied to another disk is left out."""
-    response = await connection.send_to_broker(broker_id, DescribeLogDirsRequest(topics=None), LOG_DIR_SECONDS)
+async def log_sizes(
+    connection: ClusterConnection,
+    broker_id: int,
+    partitions: Collection[TopicPartition] | None = None,
+    seconds: float = LOG_DIR_SECONDS,
+) -> dict[TopicPartition, int]:
+    """DescribeLogDirs (key 35) of one broker: bytes of each log it has of these partitions, or of all.
+
+    A log still being copied to another disk is left out.
+    """
+    topics = None if partitions is None else _log_dir_topics(partitions)
+    response = await connection.send_to_broker(broker_id, DescribeLogDirsRequest(topics=topics), seconds)
     _raise_for(response)
     return {
         TopicPartition(topic.name, one.partition_index): one.partition_size
@@ -173,6 +182,14 @@ async def log_sizes(connection: ClusterConnection, broker_id: int) -> dict[Topic
         for one in topic.partitions
         if not one.is_future_key
     }
+
+
+def _log_dir_topics(partitions: Collection[TopicPartition]) -> list[Any]:
+    numbers: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        numbers.setdefault(topic, []).append(partition)
+    entry = DescribeLogDirsRequest.DescribableLogDirTopic
+    return [entry(topic=topic, partitions=listed) for topic, listed in numbers.items()]
 
 
 def _broker(broker_id: int, described: Any, *, fenced: bool) -> Broker:
