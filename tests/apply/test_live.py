@@ -52,7 +52,7 @@ def replicas(cluster: KafkaCluster) -> list[tuple[int, ...]]:
 
 
 def test_what_a_copy_has_so_far_is_observed_where_it_arrives() -> None:
-    """The new follower catches up, and its leader cannot tell the controller, so that the move does not end."""
+    """The new follower catches up, and its leader does not reach the controller, so that the move does not end."""
     with EmbeddedCluster(racks=3, brokers=3, config={"broker.session.timeout.ms": "600000"}) as cluster:
         cluster.create_topic("moved", replicas=[[1]])
         produce(cluster, "moved", 1, 10)
