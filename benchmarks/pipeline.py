@@ -165,7 +165,7 @@ def spark_engine(spark: Any, warehouse: Warehouse, name: str, kind: str) -> Call
 
     def make(out: Path) -> None:
         known = registrations(warehouse, stored, POLICY)
-        inputs = job.job_inputs(spark, warehouse, work, one, known, POLICY)
+        inputs = job.job_inputs(spark, warehouse, work, one, known)
         if kind == "delta":
             by_delta = DeltaInputs(spark, warehouse, stored, one.judged)
             inputs = replace(inputs, inputs=by_delta, compared=by_delta)

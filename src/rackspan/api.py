@@ -26,7 +26,7 @@ from rackspan import streams as _streams
 from rackspan.acks import Watch, watch_readings
 from rackspan.acks import harden as _harden
 from rackspan.acks.harden import HardenAdvice
-from rackspan.audit import Audit, Finding, RackLoss, RackPolicy
+from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, RackPolicy
 from rackspan.model import MIN_INSYNC_REPLICAS, ClusterSnapshot
 from rackspan.model import json_format as _json_format
 from rackspan.model.json_format import ReadSnapshot
@@ -532,17 +532,20 @@ def export_tables(warehouse: str | Path, names: Sequence[str], out: Path) -> "It
 
 
 def run_pipeline(
-    warehouse: str | Path, policy: RackPolicy = RackPolicy(), master: str | None = None, remote: str | None = None
+    warehouse: str | Path,
+    policies: ClusterPolicies = RackPolicy(),
+    master: str | None = None,
+    remote: str | None = None,
 ) -> "RunReport":
     """Bring every table up to date with what was collected, on Spark; `remote` is a Spark Connect server."""
     from rackspan import pipeline
 
-    return pipeline.run(pipeline.open_warehouse(warehouse), policy, master, remote=remote)
+    return pipeline.run(pipeline.open_warehouse(warehouse), policies, master, remote=remote)
 
 
 def follow_pipeline(
     warehouse: str | Path,
-    policy: RackPolicy,
+    policies: ClusterPolicies,
     on_batch: "Callable[[FollowedBatch], None]",
     stop: threading.Event,
     *,
@@ -555,7 +558,7 @@ def follow_pipeline(
     from rackspan.pipeline.follow import follow
 
     opened = pipeline.open_warehouse(warehouse)
-    follow(opened, policy, on_batch, stop, master=master, every=every, available_now=available_now)
+    follow(opened, policies, on_batch, stop, master=master, every=every, available_now=available_now)
 
 
 def maintain(
@@ -581,7 +584,7 @@ def table(warehouse: str | Path, name: str, limit: int | None = None) -> Iterato
 
 
 def report(
-    warehouse: str | Path, policy: RackPolicy, out: Path, names: Mapping[str, str] = MappingProxyType({})
+    warehouse: str | Path, policies: ClusterPolicies, out: Path, names: Mapping[str, str] = MappingProxyType({})
 ) -> list[str]:
     """One page about every cluster of the warehouse, drawn from its tables without Spark. Returns its warnings.
 
@@ -589,4 +592,4 @@ def report(
     """
     from rackspan import pipeline
 
-    return pipeline.draw_report(pipeline.open_warehouse(warehouse), policy, out, names)
+    return pipeline.draw_report(pipeline.open_warehouse(warehouse), policies, out, names)

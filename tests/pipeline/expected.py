@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-from rackspan.audit import RackPolicy, audit
+from rackspan.audit import ClusterPolicies, RackPolicy, audit
 from rackspan.model import ClusterSnapshot, Partition, Topic, UnrackedPolicy
 from rackspan.model.json_format import utc_text
 from tests.audit import brute_force, brute_force_drift
@@ -76,25 +76,31 @@ def _impact(
         }
 
 
-def drift(snapshots: Iterable[ClusterSnapshot], policy: RackPolicy) -> Rows:
+def drift(snapshots: Iterable[ClusterSnapshot], policies: ClusterPolicies) -> Rows:
     """Of clusters' snapshots in any order; the first of each cluster is only there to be compared with."""
     in_time = sorted(snapshots, key=lambda one: (str(one.cluster_id), utc_text(one.taken_at or NEVER)))
     return [
         {**_keys(after), "previous_taken_at": _keys(before)["taken_at"], **row, "schema_version": 3}
         for before, after in pairwise(in_time)
         if before.cluster_id == after.cluster_id
-        for row in brute_force_drift.drift(brute_force.document(before), brute_force.document(after), policy)
+        for row in brute_force_drift.drift(
+            brute_force.document(before), brute_force.document(after), _of(after, policies)
+        )
     ]
 
 
 EXPECTED = {"findings": findings, "partition_durability": partition_durability, "outage_impact": outage_impact}
 
 
-def table(name: str, snapshots: Iterable[ClusterSnapshot], policy: RackPolicy) -> Rows:
+def table(name: str, snapshots: Iterable[ClusterSnapshot], policies: ClusterPolicies) -> Rows:
     """All rows of a table over some snapshots, in order of nothing."""
     if name == "drift":
-        return drift(snapshots, policy)
-    return [row for snapshot in snapshots for row in EXPECTED[name](snapshot, policy)]
+        return drift(snapshots, policies)
+    return [row for snapshot in snapshots for row in EXPECTED[name](snapshot, _of(snapshot, policies))]
+
+
+def _of(snapshot: ClusterSnapshot, policies: ClusterPolicies) -> RackPolicy:
+    return policies.of_cluster(str(snapshot.cluster_id))
 
 
 def ordered(rows: Iterable[Mapping[str, Any]], grain: tuple[str, ...]) -> list[Mapping[str, Any]]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rackspan.audit import RackPolicy
+from rackspan.audit import ClusterPolicies, RackPolicy
 from rackspan.pipeline import Warehouse, incremental
 from rackspan.pipeline.delta.table import filesystem_of, open_table
 from rackspan.pipeline.incremental import Build, RunReport, RunWork, TableWork
@@ -19,23 +19,23 @@ from tests.pipeline import expected
 
 
 def build_for(warehouse: Warehouse) -> Build:
-    def build(work: RunWork, policy: RackPolicy) -> None:
+    def build(work: RunWork, policies: ClusterPolicies) -> None:
         for one in work.tables.values():
-            write(warehouse, work, one, policy)
+            write(warehouse, work, one, policies)
 
     return build
 
 
-def refresh(warehouse: Warehouse, policy: RackPolicy = RackPolicy(), build: Build | None = None) -> RunReport:
+def refresh(warehouse: Warehouse, policies: ClusterPolicies = RackPolicy(), build: Build | None = None) -> RunReport:
     """`pipeline run` without Spark."""
     ticks = count()
     made = build or build_for(warehouse)
-    return incremental.refresh(warehouse, policy, made, now=lambda: datetime.now(UTC), seconds=lambda: next(ticks))
+    return incremental.refresh(warehouse, policies, made, now=lambda: datetime.now(UTC), seconds=lambda: next(ticks))
 
 
-def write(warehouse: Warehouse, work: RunWork, one: TableWork, policy: RackPolicy) -> None:
+def write(warehouse: Warehouse, work: RunWork, one: TableWork, policies: ClusterPolicies) -> None:
     """One file for each day, as Spark names them: without the column `day`, which the folder has."""
-    rows = _typed(_rows(warehouse, work, one, policy), one.table)
+    rows = _typed(_rows(warehouse, work, one, policies), one.table)
     for day in sorted(set(rows["day"].to_pylist())):
         table = open_table(warehouse.table(one.table.name))
         assert table is not None
@@ -46,7 +46,7 @@ def write(warehouse: Warehouse, work: RunWork, one: TableWork, policy: RackPolic
             pq.write_table(rows.filter(pc.equal(rows["day"], day)).drop_columns("day"), out)
 
 
-def _rows(warehouse: Warehouse, work: RunWork, one: TableWork, policy: RackPolicy) -> list[dict[str, Any]]:
+def _rows(warehouse: Warehouse, work: RunWork, one: TableWork, policies: ClusterPolicies) -> list[dict[str, Any]]:
     pairs = work.pairs(one.judged) if one.table.looks_back else []
     read = sorted({*one.judged, *(before for before, _ in pairs)})
     snapshots = {number: read_snapshot(warehouse, work.snapshots[number]) for number in read}
@@ -55,7 +55,7 @@ def _rows(warehouse: Warehouse, work: RunWork, one: TableWork, policy: RackPolic
         for stored in (work.snapshots[number] for number in one.judged)
     }
     rows = []
-    for row in expected.table(one.table.name, snapshots.values(), policy):
+    for row in expected.table(one.table.name, snapshots.values(), policies):
         taken_at = datetime.fromisoformat(row["taken_at"])
         if (row["cluster_id"], taken_at) in ids:
             keys = {"day": date.fromisoformat(row["taken_at"][:10]), "snapshot_id": ids[row["cluster_id"], taken_at]}

@@ -1,7 +1,7 @@
 """Everything a run does around Spark, with a build that needs none (plain_build.py)."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from datetime import timedelta
 from itertools import count
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from rackspan.audit import RackPolicy
+from rackspan.audit import ClusterPolicies, FleetPolicy, RackPolicy
 from rackspan.errors import InvalidWarehouse
 from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import Warehouse, create_warehouse, incremental, rows, runs, store
@@ -38,10 +38,10 @@ def at(hours: float, leader: int = 1, cluster_id: str = "one") -> ClusterSnapsho
     return small(cluster_id, NOON + timedelta(hours=hours), leader)
 
 
-def check(warehouse: Warehouse, snapshots: list[ClusterSnapshot], policy: RackPolicy = RackPolicy()) -> None:
+def check(warehouse: Warehouse, snapshots: list[ClusterSnapshot], policies: ClusterPolicies = RackPolicy()) -> None:
     """Every table has the rows of these snapshots, each once, in order."""
     for name, table in TABLES.items():
-        wanted = expected.ordered(expected.table(name, snapshots, policy), table.grain)
+        wanted = expected.ordered(expected.table(name, snapshots, policies), table.grain)
         assert expected.judged_columns(rows(warehouse, name)) == wanted, name
 
 
@@ -100,8 +100,8 @@ def test_another_version_of_a_table_makes_that_table_alone_anew(
     before = versions(warehouse)
     hashes = runs.made_by
 
-    def made_by(policy: RackPolicy) -> dict[str, str]:
-        return {**hashes(policy), "findings": "judged in another way"}
+    def made_by(document: Mapping[str, Any]) -> dict[str, str]:
+        return {**hashes(document), "findings": "judged in another way"}
 
     monkeypatch.setattr("rackspan.pipeline.runs.made_by", made_by)
     report = refresh(warehouse)
@@ -109,6 +109,46 @@ def test_another_version_of_a_table_makes_that_table_alone_anew(
     after = versions(warehouse)
     assert {name for name in TABLES if after[name] != before[name]} == {"findings"}
     check(warehouse, [small()])
+
+
+def test_another_policy_of_one_cluster_makes_its_rows_alone_anew(warehouse: Warehouse) -> None:
+    one, two = [at(0), at(25)], [at(0, cluster_id="two"), at(1, cluster_id="two"), at(25, cluster_id="two")]
+    store_all([*one, *two], warehouse)
+    refresh(warehouse)
+    run_ids = run_of_each(warehouse)
+    policies = FleetPolicy(by_cluster={"two": STRICT})
+    report = refresh(warehouse, policies)
+    assert (report.remade, report.reason, report.up_to_date) == (3, "another policy of two", 2)
+    check(warehouse, [*one, *two], policies)
+    remade = {cluster for (cluster, _), run in run_of_each(warehouse).items() if run not in run_ids.values()}
+    assert remade == {"two"}
+    assert refresh(warehouse, policies).run is None
+
+
+def test_one_policy_for_a_cluster_is_the_same_whether_it_is_general_or_the_clusters_own(warehouse: Warehouse) -> None:
+    store(at(0), warehouse)
+    refresh(warehouse, STRICT)
+    assert refresh(warehouse, FleetPolicy(RackPolicy(), {"one": STRICT})).run is None
+    assert refresh(warehouse, FleetPolicy(STRICT, {"another": RackPolicy()})).run is None
+    assert refresh(warehouse, FleetPolicy(STRICT, {"one": RackPolicy()})).reason == "another policy of one"
+
+
+def test_a_new_snapshot_beside_a_cluster_of_another_policy_corrects_the_one_after_it(warehouse: Warehouse) -> None:
+    """A day of both clusters is replaced in part: rows of the other cluster stay, but for the drift that a late one changes."""
+    stored = [at(0), at(2), at(0, cluster_id="two"), at(1, cluster_id="two")]
+    store_all(stored, warehouse)
+    refresh(warehouse)
+    late = at(1, leader=2)
+    store(late, warehouse)
+    policies = FleetPolicy(by_cluster={"two": STRICT})
+    report = refresh(warehouse, policies)
+    assert (report.snapshots, report.remade, report.corrected) == (1, 2, 1)
+    check(warehouse, [*stored, late], policies)
+
+
+def run_of_each(warehouse: Warehouse) -> dict[tuple[str, str], str]:
+    """The run that made the rows of each snapshot."""
+    return {(row["cluster_id"], row["taken_at"]): row["run_id"] for row in rows(warehouse, "partition_durability")}
 
 
 def test_another_release_alone_makes_nothing_anew(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,9 +246,9 @@ def failing_at(call: int, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def test_what_a_failed_build_wrote_is_part_of_no_table_and_removed_by_the_next_run(warehouse: Warehouse) -> None:
-    def half(work: RunWork, policy: RackPolicy) -> None:
+    def half(work: RunWork, policies: ClusterPolicies) -> None:
         for one in list(work.tables.values())[:2]:
-            plain_build.write(warehouse, work, one, policy)
+            plain_build.write(warehouse, work, one, policies)
         raise InvalidWarehouse("Spark stopped")
 
     store(at(0), warehouse)
@@ -239,8 +279,8 @@ def test_a_run_that_meets_another_ones_commits_counts_for_nothing(
             pending.clear()
             refresh(warehouse)
 
-    def with_another(work: RunWork, policy: RackPolicy) -> None:
-        mine(work, policy)
+    def with_another(work: RunWork, policies: ClusterPolicies) -> None:
+        mine(work, policies)
         if when == "while it is made":
             other()
 

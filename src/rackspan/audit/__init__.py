@@ -8,6 +8,16 @@ never reads a cluster, a snapshot is its argument.
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.judge import Audit, audit, outage
 from rackspan.audit.outage import RackLoss
-from rackspan.audit.policy import RackPolicy
+from rackspan.audit.policy import ClusterPolicies, FleetPolicy, RackPolicy
 
-__all__ = ["Audit", "Finding", "RackLoss", "RackPolicy", "Severity", "audit", "outage"]
+__all__ = [
+    "Audit",
+    "ClusterPolicies",
+    "Finding",
+    "FleetPolicy",
+    "RackLoss",
+    "RackPolicy",
+    "Severity",
+    "audit",
+    "outage",
+]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 from rackspan.errors import UsageError
 from rackspan.model import RackId, UnrackedPolicy
@@ -52,6 +52,10 @@ class RackPolicy:
                 whose = f"topic {topic!r}: " if topic else ""
                 raise UsageError(f"{whose}min.insync.racks is {value}, expected at least 1")
 
+    def of_cluster(self, _cluster_id: str) -> "RackPolicy":
+        """This policy: it is the same for every cluster. FleetPolicy has one for each."""
+        return self
+
     def min_insync_racks_of(self, topic: str) -> int:
         """The racks that the policy requires in sync for a topic."""
         return self.topic_min_insync_racks.get(topic, self.min_insync_racks)
@@ -63,3 +67,19 @@ class RackPolicy:
     def requires(self, survive: Survive) -> bool:
         """Whether any topic, and so the controller quorum, has to survive this loss."""
         return survive in (self.survive, *self.topic_survive.values())
+
+
+@dataclass(frozen=True, slots=True)
+class FleetPolicy:
+    """The policy of each cluster of a fleet: `by_cluster` by cluster id, `general` for every other cluster."""
+
+    general: RackPolicy = field(default_factory=RackPolicy)
+    by_cluster: Mapping[str, RackPolicy] = field(default_factory=dict)
+
+    def of_cluster(self, cluster_id: str) -> RackPolicy:
+        """The policy that a cluster is judged by."""
+        return self.by_cluster.get(cluster_id, self.general)
+
+
+ClusterPolicies: TypeAlias = RackPolicy | FleetPolicy
+"""The policies of many clusters: one for all of them, or one for each."""

@@ -120,7 +120,13 @@ def follow(
             _report_batch(batch)
 
         api.follow_pipeline(
-            warehouse, policy_options.policy(), ended, stop, master=master, every=every, available_now=available_now
+            warehouse,
+            policy_options.fleet_policy(),
+            ended,
+            stop,
+            master=master,
+            every=every,
+            available_now=available_now,
         )
     output.note("ended")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from rackspan.audit import RackPolicy
+from rackspan.audit import ClusterPolicies
 from rackspan.pipeline.collect import Collected, collect, collect_every, from_folder
 from rackspan.pipeline.export import Exported, export
 from rackspan.pipeline.incremental import RunReport, RunWork, refresh
@@ -50,23 +50,25 @@ SHORT_PARTITIONS: Final = 1_000_000
 """Of all snapshots of a run: so many take Spark some ten seconds."""
 
 
-def run(warehouse: Warehouse, policy: RackPolicy, master: str | None = None, *, remote: str | None = None) -> RunReport:
+def run(
+    warehouse: Warehouse, policies: ClusterPolicies, master: str | None = None, *, remote: str | None = None
+) -> RunReport:
     """Bring every table up to date. Spark is started only where there is something to do.
 
-    Errors: InvalidWarehouse, MissingRequirement without pyspark or Java, UsageError where the policy refuses a cluster or
+    Errors: InvalidWarehouse, MissingRequirement without pyspark or Java, UsageError where a policy refuses a cluster or
     Spark does not come up on `master` or `remote`.
     """
 
-    def build(work: RunWork, policy: RackPolicy) -> None:
+    def build(work: RunWork, policies: ClusterPolicies) -> None:
         from rackspan.pipeline.spark import session
 
         short = work.partitions <= SHORT_PARTITIONS
         with session.spark_session(master, remote, delta=False, short=short) as spark:
             from rackspan.pipeline.jobs import build as job
 
-            job.build(spark, warehouse, work, policy)
+            job.build(spark, warehouse, work, policies)
 
-    return refresh(warehouse, policy, build, now=lambda: datetime.now(UTC), seconds=time.monotonic)
+    return refresh(warehouse, policies, build, now=lambda: datetime.now(UTC), seconds=time.monotonic)
 
 
 def import_version_0_1(folder: Path, warehouse: str | Path) -> Iterator[Collected]:
@@ -80,16 +82,16 @@ def import_version_0_1(folder: Path, warehouse: str | Path) -> Iterator[Collecte
 
 
 def draw_report(
-    warehouse: Warehouse, policy: RackPolicy, out: Path, names: Mapping[str, str] = MappingProxyType({})
+    warehouse: Warehouse, policies: ClusterPolicies, out: Path, names: Mapping[str, str] = MappingProxyType({})
 ) -> list[str]:
     """Write one HTML page from the tables in force, without Spark. Returns its warnings, a line each.
 
     `names`: what to call clusters, by id.
-    Errors: InvalidWarehouse; UsageError where the policy refuses a cluster, or where `out` cannot be written.
+    Errors: InvalidWarehouse; UsageError where a policy refuses a cluster, or where `out` cannot be written.
     """
     from rackspan.pipeline.report import write_report
     from rackspan.pipeline.report.from_warehouse import report_data
 
-    run, data = report_data(warehouse, policy, names)
+    run, data = report_data(warehouse, policies, names)
     write_report(data, out)
-    return policy_warnings(run, policy)
+    return policy_warnings(run, policies, [cluster.cluster_id for cluster in data.clusters])

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from rackspan.audit import RackPolicy
+from rackspan.audit import ClusterPolicies
 from rackspan.errors import InvalidWarehouse, RackspanError, UsageError, WarehouseBusy
 from rackspan.pipeline.incremental import Build, RunReport, RunWork, refresh
 from rackspan.pipeline.schemas import SNAPSHOTS
@@ -90,7 +90,7 @@ def metric_families(totals: FollowTotals) -> "Iterator[Family]":
 
 def follow(
     warehouse: Warehouse,
-    policy: RackPolicy,
+    policies: ClusterPolicies,
     on_batch: Callable[[FollowedBatch], None],
     stop: threading.Event,
     *,
@@ -101,7 +101,7 @@ def follow(
     """Judge snapshots as they are stored until `stop` is set; with `available_now`, those that are stored now.
 
     A batch at work is finished before this returns. `on_batch` is called from another thread. Errors: InvalidWarehouse;
-    MissingRequirement; UsageError where the policy refuses a cluster or Spark does not come up.
+    MissingRequirement; UsageError where a policy refuses a cluster or Spark does not come up.
     """
     from rackspan.pipeline.spark import session
 
@@ -110,7 +110,7 @@ def follow(
             "SPARK_REMOTE is set, and follow does not run through Spark Connect; unset it, or give --master"
         )
     with session.spark_session(master) as spark:
-        batches = _Batches(warehouse, policy, _spark_build(spark, warehouse), on_batch, stop)
+        batches = _Batches(warehouse, policies, _spark_build(spark, warehouse), on_batch, stop)
         markers = spark.readStream.format("delta").option("maxFilesPerTrigger", FILES_PER_BATCH)
         # Retention removes rows; only added ones are of interest.
         stored = markers.option("skipChangeCommits", "true").load(warehouse.spark_path(SNAPSHOTS.name))
@@ -131,8 +131,8 @@ def follow(
 def _spark_build(spark: "SparkSession", warehouse: Warehouse) -> Build:
     from rackspan.pipeline.jobs import build as job
 
-    def build(work: RunWork, policy: RackPolicy) -> None:
-        job.build(spark, warehouse, work, policy)
+    def build(work: RunWork, policies: ClusterPolicies) -> None:
+        job.build(spark, warehouse, work, policies)
 
     return build
 
@@ -143,13 +143,13 @@ class _Batches:
     def __init__(
         self,
         warehouse: Warehouse,
-        policy: RackPolicy,
+        policies: ClusterPolicies,
         build: Build,
         on_batch: Callable[[FollowedBatch], None],
         stop: threading.Event,
     ) -> None:
         self.failure: RackspanError | None = None
-        self._warehouse, self._policy, self._build = warehouse, policy, build
+        self._warehouse, self._policies, self._build = warehouse, policies, build
         self._on_batch, self._stop = on_batch, stop
         self._at_work = threading.Lock()
 
@@ -179,7 +179,7 @@ class _Batches:
             try:
                 return refresh(
                     self._warehouse,
-                    self._policy,
+                    self._policies,
                     self._build,
                     now=lambda: datetime.now(UTC),
                     seconds=time.monotonic,

@@ -3,7 +3,7 @@
 Begin with refresh(). The rows themselves are made and written by a function of type `Build`: Spark (jobs/build.py).
 
 Constraints: a reader sees either everything a run made or nothing of it; each snapshot counts once; a run that dies or meets another
-one changes nothing in force. Goal: only snapshots without rows are judged; others only where the policy, a table's version
+one changes nothing in force. Goal: only snapshots without rows are judged; others only where their cluster's policy, a table's version
 or the snapshot before them has changed. Method: let the build write files that no table names yet; restore each table to the
 version that the last run named and commit the files there, unless somebody else has committed meanwhile; then write the row
 of `runs` that names the new versions. Bound: the log of `snapshots` and `judged`, and their rows of the days with news. Source:
@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rackspan.audit import RackPolicy
+from rackspan.audit import ClusterPolicies
 from rackspan.pipeline import runs as history
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, commit
 from rackspan.pipeline.delta.replace import without_snapshots, written_files
@@ -74,7 +74,7 @@ class RunWork:
         ]
 
 
-Build: TypeAlias = Callable[[RunWork, RackPolicy], None]
+Build: TypeAlias = Callable[[RunWork, ClusterPolicies], None]
 """Writes the rows of each table's work as Parquet files, at TABLE/RUN_ID/day=YYYY-MM-DD/NAME.parquet; commits nothing."""
 
 
@@ -97,7 +97,7 @@ class RunReport:
 
 def refresh(
     warehouse: Warehouse,
-    policy: RackPolicy,
+    policies: ClusterPolicies,
     build: Build,
     *,
     now: Callable[[], datetime],
@@ -116,17 +116,17 @@ def refresh(
         history.restore_judged(warehouse, judged, last)
         history.remove_leftovers(warehouse, last)
         markers = read_markers(warehouse)
-        made_by = history.made_by(policy)
-        stale = [name for name in TABLES if last is None or last.made_by.get(name) != made_by[name]]
+        document = history.policies_document(policies)
         new = _without_rows(markers, judged, only)
         stored_count = sum(markers.count_by_day().values())
-        again = _others(markers, new) if last is not None and stale else []
+        outdated = _outdated(last, document)
+        again = _others(markers, new, outdated) if outdated else []
         if not new and not again:
             return RunReport(None, up_to_date=stored_count, seconds=seconds() - began)
         number = 1 if last is None else last.number + 1
         run_id = history.new_run_id(number)
-        work = _work(warehouse, markers, judged, run_id, last, stale, new, again)
-        build(work, policy)
+        work = _work(warehouse, markers, judged, run_id, last, outdated, new, again)
+        build(work, policies)
         commits = {name: _committed(warehouse, work, one, number) for name, one in work.tables.items()}
         versions = {name: 0 if last is None else last.versions.get(name, 0) for name in TABLES}
         versions |= {name: version for name, (version, _) in commits.items()}
@@ -136,13 +136,13 @@ def refresh(
             kind,
             started_at,
             now(),
-            history.policy_document(policy),
-            made_by,
+            document,
+            history.made_by(document),
             versions,
             rows={name: rows for name, (_, rows) in commits.items()},
             snapshots=len(new),
             remade=len(again),
-            reason=_reason(last, policy, stale) if again and last is not None else None,
+            reason=outdated.reason(again) if again else None,
         )
         run = replace(run, versions={**versions, JUDGED.name: history.add_judged(warehouse, judged, new, run)})
         history.commit_run(warehouse, runs, run)
@@ -154,7 +154,7 @@ def refresh(
         run.rows,
         stored_count - len(new) - len(again),
         seconds() - began,
-        corrected=max((len(one.again) for one in work.tables.values()), default=0) if not again else 0,
+        corrected=_corrected(work, again),
         newest=max((one.taken_at for one in new), default=None),
     )
 
@@ -170,9 +170,57 @@ def _without_rows(markers: Markers, judged: "DeltaTable", only: Collection[str] 
     return [one for one in markers.of_days(days) if one.snapshot_id not in ids]
 
 
-def _others(markers: Markers, new: Sequence[StoredSnapshot]) -> list[StoredSnapshot]:
+@dataclass(frozen=True, slots=True)
+class _Outdated:
+    """What the last run made in another way than this one: all rows of `tables`, and those of clusters with another policy."""
+
+    tables: frozenset[str]
+    policies_before: Mapping[str, Any]
+    policies: Mapping[str, Any]
+
+    def __bool__(self) -> bool:
+        return bool(self.tables) or self.policies_before != self.policies
+
+    def cluster(self, cluster_id: str) -> bool:
+        """Whether a cluster is judged by another policy than before."""
+        before, after = (history.document_of(one, cluster_id) for one in (self.policies_before, self.policies))
+        return before != after
+
+    def of_table(self, name: str, again: Sequence[StoredSnapshot]) -> list[StoredSnapshot]:
+        """The snapshots whose rows in a table are made again."""
+        return [one for one in again if name in self.tables or self.cluster(one.cluster_id)]
+
+    def reason(self, again: Sequence[StoredSnapshot]) -> str:
+        """Why snapshots are judged again."""
+        if self.tables:
+            return f"another version of {', '.join(name for name in TABLES if name in self.tables)}"
+        single = {*self.policies_before.get(history.CLUSTERS, ()), *self.policies.get(history.CLUSTERS, ())}
+        clusters = sorted({one.cluster_id for one in again})
+        return f"another policy of {', '.join(clusters)}" if single.issuperset(clusters) else "another policy"
+
+
+def _outdated(last: Run | None, policies: Mapping[str, Any]) -> _Outdated:
+    if last is None:
+        return _Outdated(frozenset(), policies, policies)
+    same_versions = history.made_by(last.policy)
+    tables = frozenset(name for name in TABLES if last.made_by.get(name) != same_versions[name])
+    return _Outdated(tables, last.policy, policies)
+
+
+def _others(markers: Markers, new: Sequence[StoredSnapshot], outdated: _Outdated) -> list[StoredSnapshot]:
+    """The snapshots that the tables have, and that are judged again."""
     ids = {one.snapshot_id for one in new}
-    return [one for one in markers.of_days(markers.count_by_day()) if one.snapshot_id not in ids]
+    others = [one for one in markers.of_days(markers.count_by_day()) if one.snapshot_id not in ids]
+    return others if outdated.tables else [one for one in others if outdated.cluster(one.cluster_id)]
+
+
+def _corrected(work: RunWork, again: Sequence[StoredSnapshot]) -> int:
+    """The snapshots that only follow another one than before."""
+    ids = {one.snapshot_id for one in again}
+    corrected = (
+        sum(work.snapshots[place].snapshot_id not in ids for place in one.again) for one in work.tables.values()
+    )
+    return max(corrected, default=0)
 
 
 def _work(
@@ -181,7 +229,7 @@ def _work(
     judged: "DeltaTable",
     run_id: str,
     last: Run | None,
-    stale: Sequence[str],
+    outdated: _Outdated,
     new: Sequence[StoredSnapshot],
     again: Sequence[StoredSnapshot],
 ) -> RunWork:
@@ -202,26 +250,25 @@ def _work(
     def places(stored: Sequence[StoredSnapshot]) -> tuple[int, ...]:
         return tuple(sorted(place[one.snapshot_id] for one in stored))
 
-    whole_days = _whole_days(markers, judged) if again else frozenset()
+    judged_by_day = {day: history.judged_ids(judged, [day]) for day in sorted({one.day for one in again})}
     tables = {}
     for name, table in TABLES.items():
-        replaced = again if name in stale else following if table.looks_back else []
+        outdated_rows = outdated.of_table(name, again)
+        replaced = {one.snapshot_id: one for one in (*outdated_rows, *(following if table.looks_back else ()))}
         if not new and not replaced:
             continue
         named = 0 if last is None else last.versions.get(name, 0)
         version, restored = _standing(warehouse, table, named)
         tables[name] = TableWork(
-            table, version, places(new), places(replaced), whole_days if name in stale else frozenset(), restored
+            table,
+            version,
+            places(new),
+            places(list(replaced.values())),
+            # Days all of whose rows are made again.
+            frozenset(day for day, ids in judged_by_day.items() if ids <= replaced.keys()),
+            restored,
         )
     return RunWork(run_id, snapshots, tables)
-
-
-def _whole_days(markers: Markers, judged: "DeltaTable") -> frozenset[date]:
-    """The days whose snapshots are all stored still, so that all their rows are made again."""
-    stored, ids_by_day = markers.count_by_day(), history.judged_counts(judged)
-    full = [day for day, count in ids_by_day.items() if stored.get(day, 0) >= count]
-    there = {one.snapshot_id for one in markers.of_days(full)}
-    return frozenset(day for day in full if history.judged_ids(judged, [day]) <= there)
 
 
 def _standing(warehouse: Warehouse, table: Table, named: int) -> tuple[int, int | None]:
@@ -259,9 +306,3 @@ def _committed(warehouse: Warehouse, work: RunWork, one: TableWork, number: int)
     if table.version() != expected:
         raise history.concurrent(warehouse)
     return expected, sum(file.rows for file in added)
-
-
-def _reason(last: Run, policy: RackPolicy, stale: Sequence[str]) -> str:
-    if dict(last.policy) != history.policy_document(policy):
-        return "another policy"
-    return f"another version of {', '.join(stale)}"

@@ -6,7 +6,7 @@ Each function takes a Spark session with Delta Lake, classic or Spark Connect. `
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from rackspan.audit import RackPolicy
+from rackspan.audit import ClusterPolicies, RackPolicy
 from rackspan.errors import UsageError
 from rackspan.pipeline.delta.table import open_table
 from rackspan.pipeline.incremental import RunWork, TableWork
@@ -38,9 +38,9 @@ def judge(
     warehouse: Warehouse,
     name: str,
     snapshot_ids: Iterable[str],
-    policy: RackPolicy = RackPolicy(),
+    policies: ClusterPolicies = RackPolicy(),
 ) -> "DataFrame":
-    """The rows that a derived table would have of some stored snapshots under a policy. Nothing is written.
+    """The rows that a derived table would have of some stored snapshots under a policy, or that of each cluster. Nothing is written.
 
     `run_id` is empty. Grain: the table's. Errors: UsageError for a table that is not derived, or an id that is not stored.
     """
@@ -63,7 +63,7 @@ def judge(
     send_code(spark)
     one = TableWork(TABLES[name], 0, places)
     work = RunWork("", stored, {name: one})
-    job = job_inputs(spark, warehouse, work, one, registrations(warehouse, stored, policy), policy)
+    job = job_inputs(spark, warehouse, work, one, registrations(warehouse, stored, policies))
     return table_rows(JOBS[name](job), job.compared.snapshots, one.table, work.run_id)
 
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from rackspan import __version__
-from rackspan.audit.policy import RackPolicy, Survive
+from rackspan.audit.policy import ClusterPolicies, RackPolicy, Survive
 from rackspan.errors import InvalidWarehouse, WarehouseBusy
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, append
 from rackspan.pipeline.delta.local_disk import flush_log, repair_log
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 TRANSACTION: Final = "rackspan-run"
 """The application id of every commit of a run: of two runs that write at once, Delta refuses the second."""
+
+CLUSTERS: Final = "clusters"
+"""The key of the policies of single clusters, by cluster id, in the policy of a run."""
 
 RUN_FOLDERS: Final = "[0-9]" * 10 + "-*"
 """What a run writes for a table is in a folder of its id, from where no commit moves it."""
@@ -203,13 +206,32 @@ def same_files(current: "DeltaTable", warehouse: Warehouse, table: Table, versio
     return set(existing_table(warehouse, table.name, version).file_uris()) == set(current.file_uris())
 
 
-def made_by(policy: RackPolicy) -> dict[str, str]:
-    """For each derived table a hash of what its rows depend on besides the snapshot: its version and the policy."""
-    document = json.dumps(policy_document(policy), sort_keys=True)
+def made_by(document: Mapping[str, Any]) -> dict[str, str]:
+    """For each derived table a hash of what its rows depend on besides the snapshot: its version and the policies.
+
+    `document` is one of `policies_document`.
+    """
+    text = json.dumps(document, sort_keys=True)
     return {
-        name: hashlib.sha256(f"{name} {table.version} {document}".encode()).hexdigest()[:16]
+        name: hashlib.sha256(f"{name} {table.version} {text}".encode()).hexdigest()[:16]
         for name, table in TABLES.items()
     }
+
+
+def policies_document(policies: ClusterPolicies) -> dict[str, Any]:
+    """The policy of every cluster as JSON, and under CLUSTERS those of single clusters, where they are others."""
+    if isinstance(policies, RackPolicy):
+        return policy_document(policies)
+    general = policy_document(policies.general)
+    own = {cluster_id: policy_document(policy) for cluster_id, policy in policies.by_cluster.items()}
+    differing = {cluster_id: document for cluster_id, document in sorted(own.items()) if document != general}
+    return {**general, **({CLUSTERS: differing} if differing else {})}
+
+
+def document_of(document: Mapping[str, Any], cluster_id: str) -> Mapping[str, Any]:
+    """The policy of one cluster, from a document of `policies_document`."""
+    own: Mapping[str, Any] | None = document.get(CLUSTERS, {}).get(cluster_id)
+    return {name: value for name, value in document.items() if name != CLUSTERS} if own is None else own
 
 
 def policy_document(policy: RackPolicy) -> dict[str, Any]:
@@ -230,14 +252,26 @@ def policy_document(policy: RackPolicy) -> dict[str, Any]:
     }
 
 
-def policy_warnings(run: Run, policy: RackPolicy) -> list[str]:
-    """A warning where the tables were made with another policy than this one, with the differences."""
-    given = policy_document(policy)
-    differing = [name for name in {**given, **run.policy} if run.policy.get(name) != given.get(name)]
-    if not differing:
-        return []
-    theirs, ours = (", ".join(f"{name} {one.get(name)}" for name in differing) for one in (run.policy, given))
-    return [f"the tables were made with {theirs}, the verdicts on the page with {ours}; say the same to run and report"]
+def policy_warnings(run: Run, policies: ClusterPolicies, cluster_ids: Collection[str]) -> list[str]:
+    """A warning where the tables of a cluster were made with another policy than this one, with the differences."""
+    given = policies_document(policies)
+    clusters: dict[str, list[str]] = {}
+    for cluster_id in cluster_ids:
+        theirs, ours = document_of(run.policy, cluster_id), document_of(given, cluster_id)
+        differing = [name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name)]
+        if differing:
+            made, shown = (", ".join(f"{name} {one.get(name)}" for name in differing) for one in (theirs, ours))
+            difference = f"the tables were made with {made}, the verdicts on the page with {shown}"
+            clusters.setdefault(difference, []).append(cluster_id)
+    return [
+        _whose(named, cluster_ids) + f"{difference}; give run and report the same policy"
+        for difference, named in clusters.items()
+    ]
+
+
+def _whose(named: Collection[str], cluster_ids: Collection[str]) -> str:
+    """The clusters that a line is about, unless it is about all of them."""
+    return "" if len(named) == len(cluster_ids) else f"{', '.join(named)}: "
 
 
 def _run(row: Mapping[str, Any]) -> Run:

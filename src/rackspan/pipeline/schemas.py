@@ -317,11 +317,11 @@ RUNS: Final = Table(
         TableColumn("started_at", TIMESTAMP, "When it started."),
         TableColumn("ended_at", TIMESTAMP, "When its tables were committed."),
         TableColumn("rackspan_version", pa.string(), "The rackspan that ran."),
-        TableColumn("policy", pa.string(), "The rack policy of the verdicts, as JSON."),
+        TableColumn("policy", pa.string(), "The rack policy of the verdicts, as JSON; under `clusters`, by id, those of clusters with another one."),
         TableColumn(
             "made_by",
             pa.map_(pa.string(), pa.string()),
-            "For each derived table a hash of its schema version and the policy; another one makes the table again.",
+            "For each derived table a hash of its schema version and the policies. Another version makes the table again, another policy the rows of its clusters.",
         ),
         TableColumn("versions", pa.map_(pa.string(), pa.int64()), "The Delta version of each table to read."),
         TableColumn("rows", pa.map_(pa.string(), pa.int64()), "The rows that the run wrote, by table."),

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
-from rackspan.audit import RackPolicy
+from rackspan.audit import FleetPolicy, RackPolicy
+from rackspan.audit.policy import Survive
 from rackspan.cluster import EmbeddedCluster
+from rackspan.model import RackId
+from rackspan.pipeline import RunReport
 from tests.cli.conftest import GOOD, Ran, good
 
 Cli = Callable[..., Ran]
@@ -232,20 +235,92 @@ def test_an_address_that_leads_to_another_cluster_is_warned_of(
     assert cli("audit", "--cluster", "three").err == ""
 
 
-def test_the_pipeline_has_the_policy_of_the_file_and_says_what_it_cannot_take_from_it(
-    cli: Cli, files: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    policies = []
+EU = """
+[clusters.eu]
+bootstrap-server = "h:1"
+name = "Europe"
+cluster-id = "abc"
+min-insync-racks = 2
+[clusters.eu.topics."orders"]
+survive = "none"
+[clusters.eu.controllers]
+3000 = "r1"
+[clusters.eu.brokers]
+excluded = [5]
+"""
 
-    def drawn(_warehouse: str, policy: RackPolicy, _out: Path, names: Mapping[str, str]) -> list[str]:
-        policies.append((policy.excluded_brokers, policy.survive, dict(names)))
+
+@pytest.fixture
+def policies(monkeypatch: pytest.MonkeyPatch) -> list[FleetPolicy]:
+    """The policies that pipeline run, follow and report get."""
+    found: list[FleetPolicy] = []
+
+    def ran(_warehouse: str, policies: FleetPolicy, *_others: object, **_options: object) -> Any:
+        found.append(policies)
+        return RunReport(None)
+
+    def drawn(_warehouse: str, policies: FleetPolicy, _out: Path, names: Mapping[str, str]) -> list[str]:
+        assert names == {"abc": "Europe"}
+        found.append(policies)
         return []
 
+    monkeypatch.setattr("rackspan.api.run_pipeline", ran)
+    monkeypatch.setattr("rackspan.api.follow_pipeline", ran)
     monkeypatch.setattr("rackspan.api.report", drawn)
-    files(
-        'survive = "broker"\n[brokers]\nexcluded = [4]\n[clusters.eu]\nbootstrap-server = "h:1"\nname = "Europe"\n'
-        'cluster-id = "abc"\nmin-insync-racks = 2\n[clusters.eu.brokers]\nexcluded = [5]\n'
+    return found
+
+
+PIPELINE_VERBS = (("run",), ("follow", "--available-now"), ("report", "--out", "r.html"))
+
+
+def test_the_pipeline_judges_each_cluster_by_its_own_tables_of_the_file(
+    cli: Cli, files: Callable[..., None], policies: list[FleetPolicy]
+) -> None:
+    files('survive = "broker"\n[topics."clicks"]\nsurvive = "none"\n[brokers]\nexcluded = [4]\n' + EU)
+    for verb in PIPELINE_VERBS:
+        assert "warning" not in cli("pipeline", *verb, "--warehouse", "w").err
+    general = RackPolicy(
+        survive=Survive.BROKER, topic_survive={"clicks": Survive.NONE}, excluded_brokers=frozenset({4})
     )
-    ran = cli("pipeline", "report", "--warehouse", tmp_path, "--out", tmp_path / "r.html")
-    assert policies == [(frozenset({4}), "broker", {"abc": "Europe"})]
-    assert ran.err.count("has no effect here: every cluster of a warehouse is judged by one policy") == 2
+    of_eu = RackPolicy(
+        min_insync_racks=2,
+        survive=Survive.BROKER,
+        topic_survive={"orders": Survive.NONE, "clicks": Survive.NONE},
+        controller_racks={3000: RackId("r1")},
+        excluded_brokers=frozenset({5}),
+    )
+    assert policies == [FleetPolicy(general, {"abc": of_eu})] * 3
+
+
+def test_a_flag_of_the_pipeline_counts_for_every_cluster_and_says_what_it_overrules(
+    cli: Cli, files: Callable[..., None], policies: list[FleetPolicy]
+) -> None:
+    files(EU)
+    ran = cli("pipeline", "run", "--warehouse", "w", "--min-insync-racks", "3", "--survive", "rack")
+    assert [
+        (one.min_insync_racks, one.topic_survive) for one in (policies[0].general, policies[0].of_cluster("abc"))
+    ] == [
+        (3, {}),
+        (3, {}),
+    ]
+    assert ran.err.startswith(
+        'warning: rackspan.toml: [clusters.eu]: [topics."orders"] survive = none has no effect: --survive rack counts for every topic'
+    )
+
+
+def test_the_pipeline_names_the_tables_of_clusters_that_it_cannot_find(
+    cli: Cli, files: Callable[..., None], policies: list[FleetPolicy]
+) -> None:
+    files(
+        EU
+        + '[clusters.us]\nbootstrap-server = "h:2"\nsurvive = "none"\n[clusters.us.brokers]\nexcluded = [5]\n'
+        + '[clusters.zz]\nbootstrap-server = "h:3"\ncluster-id = "abc"\nsurvive = "none"\n'
+    )
+    warned = cli("pipeline", "run", "--warehouse", "w").err.splitlines()
+    assert warned[:3] == [
+        f"warning: rackspan.toml: [clusters.us]: {what} has no effect here: a warehouse has clusters by their id; "
+        'add cluster-id = "ID" (rackspan audit --cluster us -o json prints it)'
+        for what in ("[brokers]", "survive")
+    ] + ["warning: rackspan.toml: [clusters.zz]: has no effect here: [clusters.eu] has the same cluster-id"]
+    assert set(policies[0].by_cluster) == {"abc"}
+    assert policies[0].of_cluster("abc").survive is Survive.RACK

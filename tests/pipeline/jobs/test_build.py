@@ -2,9 +2,11 @@
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Final
 
 import duckdb
 import polars as pl
@@ -13,7 +15,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from rackspan import pipeline
-from rackspan.audit import RackPolicy
+from rackspan.audit import ClusterPolicies, FleetPolicy, RackPolicy
 from rackspan.audit.policy import Survive
 from rackspan.errors import InvalidWarehouse, UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, UnrackedPolicy, columns
@@ -30,13 +32,28 @@ pytestmark = pytest.mark.spark
 
 SNAPSHOTS = 1000 if os.environ.get("RACKSPAN_SOAK") else 40
 
-POLICIES = {
+POLICIES: Final[Mapping[str, ClusterPolicies]] = {
     "shared, as the proposal has it": RackPolicy(),
     "own, with demands and known controllers": RackPolicy(
         UnrackedPolicy.OWN, 2, {"orders": 1, "a.b": 3}, {101: RackId("a"), 102: RackId("a"), 103: RackId("b")}
     ),
-    "ignore, brokers alone may be lost": RackPolicy(
-        UnrackedPolicy.IGNORE, 3, survive=Survive.BROKER, topic_survive={"orders": Survive.NONE, "a.b": Survive.RACK}
+    "ignore, brokers alone may be lost; a cluster has a policy of its own": FleetPolicy(
+        RackPolicy(
+            UnrackedPolicy.IGNORE,
+            3,
+            survive=Survive.BROKER,
+            topic_survive={"orders": Survive.NONE, "a.b": Survive.RACK},
+        ),
+        {
+            "007": RackPolicy(
+                UnrackedPolicy.OWN,
+                2,
+                {"a.b": 1},
+                {101: RackId("a")},
+                frozenset({1, 2}),
+                topic_survive={"orders": Survive.NONE},
+            )
+        },
     ),
 }
 """Each is run with batches of another size, so that some end in the middle of a snapshot and some hold many."""
@@ -67,7 +84,7 @@ def with_a_gap() -> list[ClusterSnapshot]:
     ]
 
 
-def test_a_topic_that_could_not_be_read_is_not_deleted_in_drift(ran: tuple[Warehouse, RackPolicy]) -> None:
+def test_a_topic_that_could_not_be_read_is_not_deleted_in_drift(ran: tuple[Warehouse, ClusterPolicies]) -> None:
     changes = [row for row in pipeline.rows(ran[0], "drift") if row["cluster_id"] == "gap"]
     assert {(row["taken_at"], row["change"]) for row in changes if "voter" not in row["change"]} == {
         ("2026-11-20T15:00:00Z", "topic-deleted"),
@@ -103,7 +120,7 @@ def template(everything: list[ClusterSnapshot], tmp_path_factory: pytest.TempPat
 @pytest.fixture(scope="module", params=POLICIES)
 def ran(
     request: pytest.FixtureRequest, spark: SparkSession, template: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Warehouse, RackPolicy]:
+) -> tuple[Warehouse, ClusterPolicies]:
     copy = shutil.copytree(template, tmp_path_factory.mktemp("spark") / template.name)
     warehouse = pipeline.open_warehouse(Path(copy))
     with pytest.MonkeyPatch.context() as patch:
@@ -114,7 +131,7 @@ def ran(
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_equals_the_audit_of_every_snapshot(
-    ran: tuple[Warehouse, RackPolicy], everything: list[ClusterSnapshot], name: str
+    ran: tuple[Warehouse, ClusterPolicies], everything: list[ClusterSnapshot], name: str
 ) -> None:
     warehouse, policy = ran
     wanted = expected.ordered(expected.table(name, everything, policy), TABLES[name].grain)
@@ -126,7 +143,7 @@ def test_a_table_equals_the_audit_of_every_snapshot(
 
 
 def test_other_engines_read_the_same_rows_from_the_same_path(
-    ran: tuple[Warehouse, RackPolicy], spark: SparkSession
+    ran: tuple[Warehouse, ClusterPolicies], spark: SparkSession
 ) -> None:
     """DuckDB over delta-rs' Arrow data set and Spark by path: the rows of `pipeline table`. Polars is below, on a plain path."""
     warehouse, _ = ran
@@ -142,13 +159,17 @@ def test_other_engines_read_the_same_rows_from_the_same_path(
         assert spark.read.format("delta").load(warehouse.spark_path(name)).count() == ours
 
 
-def test_no_derived_table_has_a_feature_that_another_engine_may_not_know(ran: tuple[Warehouse, RackPolicy]) -> None:
+def test_no_derived_table_has_a_feature_that_another_engine_may_not_know(
+    ran: tuple[Warehouse, ClusterPolicies],
+) -> None:
     for name in TABLES:
         protocol = DeltaTable(ran[0].table(name)).protocol()
         assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
 
 
-def test_a_run_without_news_starts_nothing(ran: tuple[Warehouse, RackPolicy], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_news_starts_nothing(
+    ran: tuple[Warehouse, ClusterPolicies], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(session, "spark_session", None)
     warehouse, policy = ran
     assert pipeline.run(warehouse, policy).run is None

@@ -1,18 +1,18 @@
 """The options that commands share, each declared once."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, Self, TypeAlias
 
 import typer
 
 from rackspan import api
 from rackspan.api import Cluster, Source
-from rackspan.audit import RackPolicy
+from rackspan.audit import FleetPolicy, RackPolicy
 from rackspan.audit.policy import Survive
 from rackspan.cli.options.given import Given, Level
 from rackspan.cli.options.input_files import STANDARD_STREAM, standard_input
@@ -341,6 +341,13 @@ class SourceOptions(ClusterOptions):
 _FIELDS: Final = {"topics": "topics", "controllers": "controllers", "brokers": "excluded_brokers"}
 """The field of a Section that holds each table of [clusters.NAME]."""
 
+_POLICY_OPTIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "unracked": UnrackedPolicy,
+    "min-insync-racks": int,
+    SURVIVE: Survive,
+}
+"""The options of [clusters.NAME] that are part of its policy, and the types of their values."""
+
 _OPTION_OF: Final = {MIN_INSYNC_RACKS: "min-insync-racks", SURVIVE: SURVIVE}
 """The option for every topic that a key of [topics."NAME"] is for one."""
 
@@ -365,9 +372,32 @@ class PolicyOptions:
             topic_survive={topic: Survive(value) for topic, value in self._of_topics(SURVIVE).items()},
         )
 
-    def fleet_policy(self) -> RackPolicy:
-        """The same for a command that judges many clusters: the brokers that rackspan.toml excludes are those of each."""
+    def fleet_policy(self) -> FleetPolicy:
+        """The same for a command that judges many clusters: each [clusters.NAME] with a cluster-id has a policy of its own."""
+        own = {cluster_id: chosen._with_excluded() for cluster_id, chosen in self._of_clusters().items()}
+        return FleetPolicy(self._with_excluded(), own)
+
+    def _with_excluded(self) -> RackPolicy:
         return self.policy(self.given.settings.excluded_brokers)
+
+    def _of_clusters(self) -> dict[str, Self]:
+        """These options with the tables of each [clusters.NAME] that has a cluster-id, by that id; the first of two counts."""
+        found: dict[str, Self] = {}
+        for name in self.given.settings.cluster_names:
+            chosen = self.given.settings.for_cluster(name)
+            if chosen.cluster_id is not None:
+                found.setdefault(chosen.cluster_id, self._of_cluster(chosen))
+        return found
+
+    def _of_cluster(self, chosen: Settings) -> Self:
+        own = chosen.options()
+        values = {
+            name: kind(own[option])
+            for option, kind in _POLICY_OPTIONS.items()
+            for name in [option.replace("-", "_")]
+            if option in own and hasattr(self, name) and self.given.level(name) <= Level.FILE
+        }
+        return replace(self, given=replace(self.given, settings=chosen), **values)
 
     @property
     def to_survive(self) -> Survive:
@@ -384,22 +414,32 @@ class PolicyOptions:
         ]
 
     def fleet_warnings(self) -> list[str]:
-        """A line for each setting that has no effect on a command that judges every cluster alike."""
-        single = [
-            f"{section.where}: [{what}] has no effect here: every cluster of a warehouse is judged by one policy"
-            for file in self.given.settings.files
-            for section in file.clusters.values()
-            for what in ("topics", "controllers", "brokers")
-            if getattr(section, _FIELDS[what])
-        ]
-        single += [
-            f"{section.where}: {option} has no effect here: every cluster of a warehouse is judged by one policy"
-            for file in self.given.settings.files
-            for section in file.clusters.values()
-            for option in ("min-insync-racks", SURVIVE, "unracked")
-            if option in section.options
-        ]
-        return [*self._overruled(), *single]
+        """A line for each setting that has no effect on a command that judges many clusters."""
+        overruled = [line for one in (self, *self._of_clusters().values()) for line in one._overruled()]
+        return list(dict.fromkeys((*overruled, *self._without_an_id(), *self._same_id())))
+
+    def _without_an_id(self) -> Iterator[str]:
+        """A line for each policy of a [clusters.NAME] whose cluster a warehouse cannot find."""
+        settings = self.given.settings
+        for name in settings.cluster_names:
+            chosen = settings.for_cluster(name)
+            for section in chosen.cluster_sections if chosen.cluster_id is None else ():
+                tables = [f"[{what}]" for what, field_name in _FIELDS.items() if getattr(section, field_name)]
+                for what in (*tables, *(option for option in _POLICY_OPTIONS if option in section.options)):
+                    yield (
+                        f"{section.where}: {what} has no effect here: a warehouse has clusters by their id; "
+                        f'add cluster-id = "ID" (rackspan audit --cluster {name} -o json prints it)'
+                    )
+
+    def _same_id(self) -> Iterator[str]:
+        first: dict[str, str] = {}
+        for name in self.given.settings.cluster_names:
+            chosen = self.given.settings.for_cluster(name)
+            if chosen.cluster_id is not None and first.setdefault(chosen.cluster_id, name) != name:
+                yield (
+                    f"{chosen.cluster_sections[0].where}: has no effect here: [clusters.{first[chosen.cluster_id]}] "
+                    "has the same cluster-id"
+                )
 
     def _another_cluster(self, snapshot: ClusterSnapshot) -> Iterator[str]:
         """A line where the address leads to another cluster than the one that rackspan.toml names."""

@@ -1,15 +1,17 @@
-"""The minimums required of each partition: from its topic's configs first, then from the policy, as in rackspan.audit."""
+"""The minimums required of each partition: from its topic's configs first, then from its cluster's policy, as in rackspan.audit."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
 from typing import Any, Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from rackspan.audit import RackPolicy
-from rackspan.audit.batch import requirements
+from rackspan.audit.batch import Requirements, requirements
 from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Topic, TopicName
+from rackspan.pipeline.frames.registrations import Policies, Registrations
 
 BatchFunction: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -22,7 +24,7 @@ BROADCAST_TOPICS_MAX: Final = 500_000
 """Of all snapshots together: some 75 MB in every executor."""
 
 
-def topic_requirements(topics: DataFrame, policy: RackPolicy) -> DataFrame:
+def topic_requirements(topics: DataFrame, known: Registrations) -> DataFrame:
     """The minimums that each topic requires. Grain: snapshot, topic."""
     configured = topics.select(
         "snapshot",
@@ -31,7 +33,7 @@ def topic_requirements(topics: DataFrame, policy: RackPolicy) -> DataFrame:
         F.try_element_at("config", F.lit(MIN_INSYNC_REPLICAS)).alias("replicas"),
         F.try_element_at("config", F.lit(MIN_INSYNC_RACKS)).alias("racks"),
     )
-    return configured.mapInArrow(_requirements_by_batch(policy), REQUIREMENTS)
+    return configured.mapInArrow(_requirements_by_batch(known.policies), REQUIREMENTS)
 
 
 def partitions_with_requirements(partitions: DataFrame, requirements: DataFrame, topic_count: int) -> DataFrame:
@@ -42,10 +44,10 @@ def partitions_with_requirements(partitions: DataFrame, requirements: DataFrame,
     )
 
 
-def _requirements_by_batch(policy: RackPolicy) -> BatchFunction:
+def _requirements_by_batch(policies: Policies) -> BatchFunction:
     def over(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            required = requirements([_topic(row) for row in batch.to_pylist()], policy)
+            required = _required(batch, policies)
             yield pa.record_batch(
                 {
                     "snapshot": batch.column("snapshot"),
@@ -59,6 +61,19 @@ def _requirements_by_batch(policy: RackPolicy) -> BatchFunction:
             )
 
     return over
+
+
+def _required(batch: pa.RecordBatch, policies: Policies) -> Requirements:
+    """What is required of each row's topic, by the policy of its snapshot."""
+    topics = [_topic(row) for row in batch.to_pylist()]
+    if len(policies.distinct) == 1 or not topics:
+        return requirements(topics, policies.distinct[0])
+    place = policies.of_snapshot[batch.column("snapshot").to_numpy()]
+    rows_of = {one: np.flatnonzero(place == one) for one in np.unique(place).tolist()}
+    parts = [requirements([topics[row] for row in rows], policies.distinct[one]) for one, rows in rows_of.items()]
+    in_order = np.argsort(np.concatenate(list(rows_of.values())))
+    columns = {one.name: np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Requirements)}
+    return Requirements(**{name: column[in_order] for name, column in columns.items()})
 
 
 def _topic(row: dict[str, Any]) -> Topic:

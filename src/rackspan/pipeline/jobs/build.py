@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rackspan.audit import RackPolicy
+from rackspan.audit import ClusterPolicies
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline.delta.credentials import redacted
 from rackspan.pipeline.frames.inputs import Inputs
@@ -42,9 +42,9 @@ VERY_FEW_SETTINGS: Final[Mapping[str, str]] = {
 }
 
 
-def build(spark: SparkSession, warehouse: Warehouse, work: RunWork, policy: RackPolicy) -> None:
-    """Write every table's rows. Errors: InvalidWarehouse where Spark fails; UsageError where the policy refuses a cluster."""
-    known = registrations(warehouse, work.snapshots, policy)
+def build(spark: SparkSession, warehouse: Warehouse, work: RunWork, policies: ClusterPolicies) -> None:
+    """Write every table's rows. Errors: InvalidWarehouse where Spark fails; UsageError where a policy refuses a cluster."""
+    known = registrations(warehouse, work.snapshots, policies)
     few = work.partitions <= FEW_PARTITIONS
     settings = {
         **(FEW_SETTINGS if few else {}),
@@ -55,9 +55,9 @@ def build(spark: SparkSession, warehouse: Warehouse, work: RunWork, policy: Rack
     shared = None
     if few:
         every = Inputs(spark, warehouse, work.snapshots, range(len(work.snapshots)))
-        shared = with_requirements(every, policy).persist()
+        shared = with_requirements(every, known).persist()
     jobs: list[Callable[[], None]] = [
-        partial(_one_table, spark, warehouse, work, one, known, policy, shared) for one in work.tables.values()
+        partial(_one_table, spark, warehouse, work, one, known, shared) for one in work.tables.values()
     ]
     try:
         _all_done(warehouse, jobs)
@@ -78,10 +78,9 @@ def _one_table(
     work: RunWork,
     one: TableWork,
     known: Registrations,
-    policy: RackPolicy,
     shared: DataFrame | None,
 ) -> None:
-    job = job_inputs(spark, warehouse, work, one, known, policy, shared)
+    job = job_inputs(spark, warehouse, work, one, known, shared)
     rows = table_rows(JOBS[one.table.name](job), job.compared.snapshots, one.table, work.run_id)
     # Readers go by the log, where a run names its files: a mark of success would be one file more.
     writer = rows.write.partitionBy("day").option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
@@ -94,7 +93,6 @@ def job_inputs(
     work: RunWork,
     one: TableWork,
     known: Registrations,
-    policy: RackPolicy,
     shared: DataFrame | None = None,
 ) -> JobInputs:
     """The frames that a table is made of."""
@@ -104,7 +102,6 @@ def job_inputs(
         Inputs(spark, warehouse, work.snapshots, one.judged),
         Inputs(spark, warehouse, work.snapshots, both, pairs),
         known,
-        policy,
         shared,
     )
 

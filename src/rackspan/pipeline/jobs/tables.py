@@ -8,7 +8,6 @@ from typing import Final, TypeAlias
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from rackspan.audit import RackPolicy
 from rackspan.pipeline.frames import drift, durability, findings, loads, outage
 from rackspan.pipeline.frames.bits import durability as durability_bits
 from rackspan.pipeline.frames.bits import outage as outage_bits
@@ -20,7 +19,7 @@ from rackspan.pipeline.frames.requirements import partitions_with_requirements, 
 
 @dataclass(frozen=True)
 class JobInputs:
-    """The input of a job: the snapshots it judges, the members of each cluster, and the rack policy.
+    """The input of a job: the snapshots it judges, and the members and the policy of each cluster.
 
     `compared` reads the snapshots that the judged ones are compared with as well. `shared` has the partitions of all snapshots of
     the run with their requirements, where all tables use one frame of them.
@@ -29,7 +28,6 @@ class JobInputs:
     inputs: Inputs
     compared: Inputs
     registrations: Registrations
-    policy: RackPolicy
     shared: DataFrame | None = None
 
     @cached_property
@@ -49,17 +47,15 @@ class JobInputs:
 
     def _partitions_of(self, inputs: Inputs) -> DataFrame:
         if self.shared is None:
-            return with_requirements(inputs, self.policy)
+            return with_requirements(inputs, self.registrations)
         if len(inputs.read) == len(inputs.stored):
             return self.shared
         return self.shared.join(F.broadcast(inputs.snapshots.select("snapshot")), "snapshot", "left_semi")
 
 
-def with_requirements(inputs: Inputs, policy: RackPolicy) -> DataFrame:
+def with_requirements(inputs: Inputs, known: Registrations) -> DataFrame:
     """Each partition with its topic's requirements. Grain: snapshot, topic, partition."""
-    return partitions_with_requirements(
-        inputs.partitions, topic_requirements(inputs.topics, policy), inputs.topic_count
-    )
+    return partitions_with_requirements(inputs.partitions, topic_requirements(inputs.topics, known), inputs.topic_count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +107,7 @@ def all_drift(job: JobInputs) -> TableRows:
     inputs, known = job.compared, job.registrations
     pairs = drift.pairs(inputs, known)
     partitions = drift.partitions_twice(job.compared_partitions, pairs)
-    topics = drift.topics_twice(inputs.topics, topic_requirements(inputs.topics, job.policy), pairs)
+    topics = drift.topics_twice(inputs.topics, topic_requirements(inputs.topics, known), pairs)
     gaps = drift.gaps(inputs)
     changes = (
         drift.registration_drift(inputs, known)

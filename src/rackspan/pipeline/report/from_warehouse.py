@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
-from rackspan.audit.policy import RackPolicy
+from rackspan.audit.policy import ClusterPolicies
 from rackspan.errors import InvalidWarehouse
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.pipeline.delta.table import data_files, read_files
@@ -20,13 +20,13 @@ from rackspan.pipeline.warehouse import Warehouse, existing_table
 
 
 def report_data(
-    warehouse: Warehouse, policy: RackPolicy, names: Mapping[str, str] = MappingProxyType({})
+    warehouse: Warehouse, policies: ClusterPolicies, names: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Run, ReportData]:
     """The run in force, a summary of its tables, and the outcome of each loss for the latest snapshot of each cluster.
 
     `names`: what to call clusters, by id.
     Snapshots collected since that run are left out. Errors: InvalidWarehouse where nothing has been run; UsageError where
-    the policy refuses a cluster.
+    a policy refuses a cluster.
     """
     run = last_run(warehouse)
     if run is None:
@@ -38,7 +38,7 @@ def report_data(
     return run, summarize(
         Tables(*(partial(table_batches, warehouse, run, table) for table in tables)),
         latest_snapshots(warehouse, run),
-        policy,
+        policies,
     ).named(names)
 
 

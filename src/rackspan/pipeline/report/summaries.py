@@ -14,7 +14,7 @@ from rackspan import __version__
 from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.findings import Severity
 from rackspan.audit.judge import outage
-from rackspan.audit.policy import RackPolicy
+from rackspan.audit.policy import ClusterPolicies, RackPolicy
 from rackspan.errors import InvalidSnapshot
 from rackspan.model.ids import RackId
 from rackspan.model.snapshot import ClusterSnapshot
@@ -68,7 +68,7 @@ class ClusterSummary:
 def summarize(
     tables: Tables,
     latest: Mapping[str, ClusterSnapshot],
-    policy: RackPolicy,
+    policies: ClusterPolicies,
     *,
     topics_most: int = TOPICS_MAX,
     points_most: int = POINTS_MAX,
@@ -76,14 +76,14 @@ def summarize(
     """The report on every cluster of `latest`, which maps the tables' cluster_id to its latest snapshot.
 
     Of each cluster at most `topics_most` topics, `points_most` points and DRIFT_MAX groups of changes are kept.
-    Errors: InvalidSnapshot for a snapshot without a time; UsageError where the policy refuses a cluster.
+    Errors: InvalidSnapshot for a snapshot without a time; UsageError where a policy refuses a cluster.
     """
     if not latest:
         return ReportData((), __version__)
     at = {cluster_id: _micros(cluster_id, snapshot) for cluster_id, snapshot in latest.items()}
     collected = collect(tables, at, topics_most, points_most)
     clusters = (
-        cluster_report(cluster_id, snapshot, policy, collected[cluster_id], topics_most)
+        cluster_report(cluster_id, snapshot, policies.of_cluster(cluster_id), collected[cluster_id], topics_most)
         for cluster_id, snapshot in latest.items()
     )
     return ReportData(tuple(clusters), __version__)

@@ -156,7 +156,7 @@ def made(
     known = registrations(warehouse, stored, policy)
     found = {}
     for name, one in tables.items():
-        job = build.job_inputs(spark, warehouse, work, one, known, policy)
+        job = build.job_inputs(spark, warehouse, work, one, known)
         frame = build.table_rows(JOBS[name](job), job.compared.snapshots, one.table, work.run_id)
         rows = frame.toArrow().to_pylist()
         typed = [{**row, "taken_at": utc_text(row["taken_at"]), "day": row["day"].isoformat()} for row in rows]
