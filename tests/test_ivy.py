@@ -41,5 +41,5 @@ def test_a_release_that_does_not_exist_is_one_line(tmp_path: Path) -> None:
 
 def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingRequirement, match=r'pip install "rackspan\[spark\]"'):
+    with pytest.raises(MissingRequirement, match=r"pip install '\.\[spark\]' in a checkout"):
         ivy.ivy_jar("real Kafka")

@@ -224,6 +224,11 @@ class MissingRequirement(RackspanError):
     """Something rackspan needs is not installed; the message says what to install."""
 
 
+def how_to_install(extra: str) -> str:
+    """The command that installs an extra: from a checkout of the repository, until rackspan is published."""
+    return f"pip install '.[{extra}]' in a checkout of rackspan"
+
+
 def cause(error: Exception) -> str:
     """An exception of another library in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())

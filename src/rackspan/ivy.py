@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from rackspan.child_process.kept_process import run_kept
-from rackspan.errors import MissingRequirement
+from rackspan.errors import MissingRequirement, how_to_install
 from rackspan.java import Java
 
 _SETTINGS: Final = """\
@@ -54,13 +54,12 @@ def ivy_jar(needed_for: str) -> Path:
     pyspark = importlib.util.find_spec("pyspark")
     if pyspark is None or pyspark.origin is None:
         raise MissingRequirement(
-            f"PySpark is not installed, and {needed_for} is fetched with the Ivy inside it; pip install "
-            '"rackspan[spark]"'
+            f"PySpark is not installed, and {needed_for} is fetched with the Ivy inside it; {how_to_install('spark')}"
         )
     found = sorted((Path(pyspark.origin).parent / "jars").glob("ivy-*.jar"))
     if not found:
         raise MissingRequirement(
-            f'PySpark in {Path(pyspark.origin).parent} has no Ivy among its jars; reinstall it: pip install "rackspan[spark]"'
+            f"PySpark in {Path(pyspark.origin).parent} has no Ivy among its jars; reinstall it: {how_to_install('spark')}"
         )
     return found[-1]
 

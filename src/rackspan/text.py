@@ -1,13 +1,19 @@
 """Numbers, nouns and sizes in messages."""
 
+from collections.abc import Sequence
 from typing import Final
 
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
-def count_noun(number: int, noun: str, layout: str = "") -> str:
-    """`1 partition`, `2 partitions`; `layout` is the number's format specification."""
-    return f"{number:{layout}} {noun}" if number == 1 else f"{number:{layout}} {noun}s"
+def count_noun(number: int, noun: str, layout: str = "", *, plural: str | None = None) -> str:
+    """`1 partition`, `2 partitions`; `layout` is the number's format specification, `plural` one that is not `noun` with an s."""
+    return f"{number:{layout}} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def noun_and_ids(noun: str, ids: Sequence[int]) -> str:
+    """`broker 1`, or `brokers 1,4`."""
+    return f"{noun} {ids[0]}" if len(ids) == 1 else f"{noun}s {','.join(map(str, ids))}"
 
 
 def human_bytes(size: int) -> str:

@@ -201,7 +201,8 @@ def broken(
         found.add("under-min-isr")
     if k > 1 and len(isr_racks) < k:
         found.add("under-min-racks")
-    if len(isr) < len(partition["replicas"]):
+    alive = {broker["id"] for broker in cluster["brokers"] if not broker["fenced"]}
+    if set(replicas) - set(isr) - (set(partition["adding_replicas"]) & alive):
         found.add("under-replicated")
     if set(partition["replicas"]) - listed:
         found.add("unknown-broker")

@@ -68,14 +68,14 @@ def test_a_tenth_and_one_above_the_even_share_is_accepted_and_no_more() -> None:
 def test_the_broker_whose_leaders_are_most_often_away_is_named() -> None:
     leaders = [held[1] if held[0] == 3 or (held[0] == 2 and at < 18) else held[0] for at, held in enumerate(EVEN)]
     assert warnings(cluster(EVEN, leaders=leaders))["preferred-leader"] == (
-        "10 of the 10 partitions that prefer broker 3 are led elsewhere; so are 1 more"
+        "10 of 10 partitions with broker 3 as preferred leader are not led by it; likewise 1 other broker"
     )
 
 
 def test_leaders_that_moved_away_are_left_to_kafkas_election() -> None:
     found = warnings(cluster(EVEN, leaders=[held[1] for held in EVEN]))
     assert found == {
-        "preferred-leader": "10 of the 10 partitions that prefer broker 0 are led elsewhere; so are 5 more"
+        "preferred-leader": "10 of 10 partitions with broker 0 as preferred leader are not led by it; likewise 5 other brokers"
     }
 
 

@@ -348,7 +348,7 @@ def test_a_plan_that_does_not_fit_is_refused_in_one_line(
         ),
         ({"assignments": {"0": [1, 1]}}, "partition 0: [1, 1] is not a list of different broker ids"),
         ({"assignments": {"0": [1], "2": [2]}}, "assignments does not hold partitions 0 to 1"),
-        ({"assignments": {"0": [1, 2], "1": [2]}}, "partition 1 has 1 replicas, partition 0 2"),
+        ({"assignments": {"0": [1, 2], "1": [2]}}, "partition 1 has 1 replica, partition 0 2"),
         (
             {"start_partition": 1, "topic": "orders", "assignments": {"1": [1, 2, 3]}},
             "topic 'orders' has 2 partitions, and the plan begins at 1",

@@ -213,7 +213,7 @@ def test_people_read_clients_strategies_and_a_verdict(cli: Cli, monkeypatch: pyt
     ran = cli(*live(*swapped(), monkeypatch=monkeypatch))
     assert (ran.code, ran.err) == (2, "")
     assert [" ".join(line.split()) for line in ran.out.splitlines() if line] == [
-        "group shop: 2 tasks with state, 0 without, 1 standbys each",
+        "group shop: 2 tasks with state, 0 without, 1 standby each",
         "client rack threads active across racks standby across racks",
         "a r1 1 1 1 1 1",
         "b r2 1 1 1 1 1",

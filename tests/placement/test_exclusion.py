@@ -73,7 +73,7 @@ def test_too_few_brokers_are_named_with_what_is_excluded() -> None:
     brokers = cluster([1, 1, 1])
     snapshot = snapshot_of(brokers, np.array([[0]], dtype=np.int32))
     with pytest.raises(
-        UsageError, match=r"^replication factor 3: 2 brokers are left where 1 are excluded; exclude fewer"
+        UsageError, match=r"^replication factor 3: 2 brokers left without the excluded 1; exclude fewer"
     ):
         new_topic(snapshot, "new", 3, 3, choice("balanced", 1), JavaRandom(0))
     with pytest.raises(UsageError, match=r"^every broker is excluded, and one at least has to hold the replicas"):

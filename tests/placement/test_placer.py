@@ -93,11 +93,11 @@ def test_configs_and_close_reach_the_placer_behind_the_check() -> None:
         ),
         (
             TopicAssignment.of([[0, 1]]),
-            "ours returned 1 partitions where 2 were requested; correct the placer, or choose another",
+            "ours returned 1 partition, expected 2; correct the placer, or choose another",
         ),
         (
             TopicAssignment.of([[0], [1]]),
-            "ours returned 1 replicas a partition where 2 were requested; correct the placer, or choose another",
+            "ours returned 1 replica a partition, expected 2; correct the placer, or choose another",
         ),
         (
             TopicAssignment.of([[0, 1], [1, 1]]),
@@ -130,7 +130,7 @@ def test_rows_of_different_lengths_are_refused_where_they_are_made() -> None:
         TopicAssignment.of([[0, 1], [1]])
     assert (
         str(refusal.value)
-        == "partition 1 of the result has 1 replicas and partition 0 has 2; a placer gives all the same number"
+        == "partition 1 of the result has 1 replica and partition 0 has 2; a placer gives all the same number"
     )
 
 

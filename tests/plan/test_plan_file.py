@@ -185,7 +185,6 @@ STEP = {"step": 1, "partitions": [{**GOOD, "undo": [1, 3]}]}
             {"partitions": [{**GOOD, "log_dirs": ["any", "/data"]}]},
             'a-0: log directory /data is named; rackspan moves between brokers alone, write "any"',
         ),
-        ({"partitions": []}, "Partition reassignment list cannot be empty"),
     ],
 )
 def test_a_plan_that_contradicts_itself_is_refused_in_one_line(change: dict[str, Any], line: str) -> None:
@@ -193,3 +192,8 @@ def test_a_plan_that_contradicts_itself_is_refused_in_one_line(change: dict[str,
     with pytest.raises(InvalidReassignment) as refused:
         read_plan(json.dumps(document))
     assert str(refused.value) == line
+
+
+def test_a_plan_without_partitions_is_read_as_one_without_steps() -> None:
+    plan = read_plan(json.dumps({"version": 1, "partitions": []}))
+    assert (len(plan), plan.steps) == (0, ())

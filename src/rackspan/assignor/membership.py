@@ -10,6 +10,7 @@ from rackspan.consumers import ConsumerGroup, GroupMember, RebalanceDecision, de
 from rackspan.consumers.member_data import LastAssignment, member_data, read_assignment
 from rackspan.consumers.rack_awareness import members_without_local_replicas, unknown_topics
 from rackspan.model.ids import RackId, TopicPartition
+from rackspan.text import count_noun
 
 log = logging.getLogger("rackspan.assignor")
 
@@ -76,6 +77,6 @@ def _summary(group: ConsumerGroup, decision: RebalanceDecision) -> str:
     crossing = "not counted" if decision.off_reason is not None else str(target.cross_rack)
     partitions = sum(map(len, target.partitions.values()))
     return (
-        f"{partitions} partitions to {len(group.members)} members: {crossing} across racks, {target.moved} moved, "
+        f"{count_noun(partitions, 'partition')} to {count_noun(len(group.members), 'member')}: {crossing} across racks, {target.moved} moved, "
         f"{len(decision.withheld)} waiting for the member that reads them"
     )

@@ -156,6 +156,14 @@ class PartitionBatch:
         return np.asarray(staying)
 
     @cached_property
+    def being_copied(self) -> Bools:
+        """Replicas that a reassignment is adding on live brokers: until they are in sync nothing is wrong with them. Shape as `replicas`."""
+        added = np.zeros(self.rows.replicas.shape, dtype=np.bool_)
+        for one in self.rows.adding_replicas.T:
+            added |= self.rows.replicas == one[:, None]
+        return np.asarray(added & self.members.usable[self.replica_index])
+
+    @cached_property
     def replication_factor(self) -> Int64s:
         return count_in_row(self.staying)
 

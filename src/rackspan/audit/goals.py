@@ -16,7 +16,7 @@ from rackspan.audit.loads import BrokerLoads, replica_bound
 from rackspan.model.ids import shown
 from rackspan.model.partitions import Bools, Int64s
 from rackspan.model.racks import even_spread
-from rackspan.text import count_noun
+from rackspan.text import count_noun, human_bytes
 
 TOLERANCE: Final = 1.10
 """How far above the even share is still accepted: Cruise Control's default balance threshold."""
@@ -42,12 +42,26 @@ class Goal:
 def _leaders_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
     open_ = ~members.excluded
     even = -(-int(loads.preferred[open_].sum()) // max(1, int(open_.sum())))
-    return _above(members, loads.preferred, even, f"is preferred leader of {{most}} partitions, {even} would be even")
+    return _above(
+        members,
+        loads.preferred,
+        even,
+        "is preferred leader of",
+        lambda most: count_noun(most, "partition"),
+        f"{even} would be even",
+    )
 
 
 def _replicas_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
     bound = replica_bound(members.open_rack_map, loads.by_replication_factor)
-    return _above(members, loads.replicas, bound, f"holds {{most}} replicas, {bound} are possible with racks kept")
+    return _above(
+        members,
+        loads.replicas,
+        bound,
+        "holds",
+        lambda most: count_noun(most, "replica"),
+        f"{count_noun(bound, 'is', plural='are')} possible with racks kept",
+    )
 
 
 def _rack_leaders_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
@@ -61,7 +75,8 @@ def _rack_leaders_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | N
     if not over.any():
         return None
     worst = int(np.argmax(led - share))
-    return f"rack {shown(rack_map.racks[worst])} is preferred leader of {led[worst]} partitions, its share is {share[worst]}"
+    leads = count_noun(int(led[worst]), "partition")
+    return f"rack {shown(rack_map.racks[worst])} is preferred leader of {leads}, its share is {share[worst]}"
 
 
 def _bytes_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
@@ -71,7 +86,7 @@ def _bytes_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
     bound = replica_bound(members.open_rack_map, loads.by_replication_factor)
     # The bound on replicas, converted to bytes; an even placement can still exceed it by one partition.
     even = bound * held // replicas + loads.largest_partition_bytes
-    return _above(members, loads.bytes, even, f"holds {{most}} bytes, {even} would be even")
+    return _above(members, loads.bytes, even, "holds", human_bytes, f"{human_bytes(even)} would be even")
 
 
 def _leaders_away(members: ClusterMembers, loads: BrokerLoads) -> str | None:
@@ -81,8 +96,8 @@ def _leaders_away(members: ClusterMembers, loads: BrokerLoads) -> str | None:
         return None
     worst = int(np.argmax(np.where(over, away, -1)))
     return (
-        f"{int(away[worst])} of the {int(loads.preferred[worst])} partitions that prefer broker "
-        f"{members.rack_map.broker_ids[worst]} are led elsewhere{_others(over)}"
+        f"{int(away[worst])} of {count_noun(int(loads.preferred[worst]), 'partition')} with broker "
+        f"{members.rack_map.broker_ids[worst]} as preferred leader {'is' if away[worst] == 1 else 'are'} not led by it{_others(over)}"
     )
 
 
@@ -133,14 +148,17 @@ def _emptied(members: ClusterMembers, loads: BrokerLoads, broker: int, rack: int
     return f"rackspan reassign plan --drain {broker}, or end the exclusion when it is back in service"
 
 
-def _above(members: ClusterMembers, held: Int64s, even: int, words: str) -> str | None:
+def _above(
+    members: ClusterMembers, held: Int64s, even: int, verb: str, load: Callable[[int], str], expected: str
+) -> str | None:
+    """The broker farthest above `even` and its load in words; None where no broker is above it."""
     over = (held > even * TOLERANCE + 1) & ~members.excluded
     if not over.any():
         return None
     worst = int(np.argmax(np.where(over, held, -1)))
-    return f"broker {members.rack_map.broker_ids[worst]} {words.format(most=int(held[worst]))}{_others(over)}"
+    return f"broker {members.rack_map.broker_ids[worst]} {verb} {load(int(held[worst]))}, {expected}{_others(over)}"
 
 
 def _others(over: Bools) -> str:
     others = int(np.count_nonzero(over)) - 1
-    return f"; so are {others} more" if others else ""
+    return f"; likewise {count_noun(others, 'other broker')}" if others else ""

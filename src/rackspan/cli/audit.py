@@ -12,6 +12,7 @@ from rackspan.audit.policy import Survive
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.pages.audit import audit_page, outage_page
 from rackspan.errors import UsageError
+from rackspan.text import count_noun
 
 
 @options.with_option_groups
@@ -36,7 +37,9 @@ def snapshot(
         return
     read = api.snapshot(source, out)
     output.warn_of(read)
-    output.note(f"{out}: {len(read.snapshot.brokers)} brokers, {len(read.snapshot.partitions)} partitions")
+    output.note(
+        f"{out}: {count_noun(len(read.snapshot.brokers), 'broker')}, {count_noun(len(read.snapshot.partitions), 'partition')}"
+    )
 
 
 @options.with_option_groups

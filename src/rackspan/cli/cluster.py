@@ -11,7 +11,7 @@ import typer
 from rackspan.cli import options, output
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.signals import ended_by_signals
-from rackspan.errors import MissingRequirement, UsageError
+from rackspan.errors import MissingRequirement, UsageError, how_to_install
 
 app = CommandGroup(help="A local cluster for development and tests.")
 
@@ -57,7 +57,7 @@ def _embedded(
 ) -> Iterator[dict[str, Any]]:
     if find_spec("kio") is None:
         raise MissingRequirement(
-            "kio is not installed, and the embedded cluster needs it; pip install 'rackspan[cluster]'"
+            f"kio is not installed, and the embedded cluster needs it; {how_to_install('cluster')}"
         )
     from rackspan.cluster import EmbeddedCluster
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rackspan.cli import exit_codes, output
+from rackspan.text import count_noun
 
 if TYPE_CHECKING:
     from rackspan.demo.two_racks_lost import TwoRacksLost
@@ -38,7 +39,7 @@ def demo(
     verdict = "survives" if loss.survived else "does not survive"
     offline, refusing = loss.total("offline"), loss.total("under_min_isr")
     typer.echo(
-        f"The demo cluster {verdict} losing rack {racks}: {offline} partitions offline, {refusing} refusing acks=all."
+        f"The demo cluster {verdict} losing rack {racks}: {count_noun(offline, 'partition')} offline, {refusing} refusing acks=all."
     )
     if outcome.two_racks is not None:
         typer.echo(_two_racks(outcome.two_racks))

@@ -13,6 +13,7 @@ from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.signals import stopped_by_signals
 from rackspan.errors import UsageError
+from rackspan.text import count_noun
 
 if TYPE_CHECKING:
     from rackspan.pipeline import Collected, RunReport
@@ -149,8 +150,10 @@ def maintain(
 ) -> None:
     """Join small files, delete unused ones, and drop old days on request. Needs no Spark; readers and collectors may go on."""
     for one in api.maintain(warehouse, keep_days, vacuum_hours):
-        dropped = f"{one.days_dropped:,} days dropped, " if one.days_dropped else ""
-        output.note(f"{one.name}: {dropped}{one.joined:,} files joined into {one.into:,}, {one.deleted:,} deleted")
+        dropped = f"{count_noun(one.days_dropped, 'day', ',')} dropped, " if one.days_dropped else ""
+        output.note(
+            f"{one.name}: {dropped}{count_noun(one.joined, 'file', ',')} joined into {one.into:,}, {one.deleted:,} deleted"
+        )
 
 
 @app.command()
@@ -200,7 +203,7 @@ def export(
 ) -> None:
     """Write tables of the newest run as plain Parquet files, one a table. Needs no Spark."""
     for one in api.export_tables(warehouse, names or [], out):
-        output.note(f"{one.file}: written, {one.rows:,} rows")
+        output.note(f"{one.file}: written, {count_noun(one.rows, 'row', ',')}")
 
 
 @contextmanager
@@ -229,15 +232,15 @@ def _report_batch(batch: "FollowedBatch") -> None:
     corrected = f", {made.corrected:,} compared again" if made.corrected else ""
     behind = "" if batch.behind_seconds is None else f", {batch.behind_seconds:.1f} s behind the newest"
     output.note(
-        f"batch {batch.number}, run {made.run}: {made.snapshots:,} snapshots judged{again}{corrected}; "
-        f"{sum(made.rows.values()):,} rows written, {made.seconds:.1f} s{behind}"
+        f"batch {batch.number}, run {made.run}: {count_noun(made.snapshots, 'snapshot', ',')} judged{again}{corrected}; "
+        f"{count_noun(sum(made.rows.values()), 'row', ',')} written, {made.seconds:.1f} s{behind}"
     )
 
 
 def _report_run(made: "RunReport") -> None:
     again = f", {made.remade:,} judged again because of {made.reason}" if made.reason else ""
     output.note(
-        f"{made.snapshots:,} snapshots judged{again}, {made.up_to_date:,} up to date; {sum(made.rows.values()):,} rows written, "
+        f"{count_noun(made.snapshots, 'snapshot', ',')} judged{again}, {made.up_to_date:,} up to date; {count_noun(sum(made.rows.values()), 'row', ',')} written, "
         f"{made.seconds:.1f} s"
     )
 

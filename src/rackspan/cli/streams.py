@@ -25,6 +25,7 @@ from rackspan.streams import (
     settings,
 )
 from rackspan.streams.lab.picture import lab_picture
+from rackspan.text import count_noun
 
 _PROBLEM: Final = "problem file"
 
@@ -96,7 +97,9 @@ def audit(
     document = api.audit_streams(live, captured)
     if capture is not None:
         _write(capture, json.dumps(captured.document, indent=1, ensure_ascii=False) + "\n", "--capture")
-        output.note(f"{capture}: {len(captured.document['tasks'])} tasks, {len(live.processes)} clients")
+        output.note(
+            f"{capture}: {count_noun(len(captured.document['tasks']), 'task')}, {count_noun(len(live.processes), 'client')}"
+        )
     output.write(document, output_format, audit_page(document), _strategy_rows(document))
     raise exit_codes.finish(
         impossible=document["now"]["cross_rack"]["active"] is None, to_act_on=could_read_less(document)

@@ -12,6 +12,7 @@ from rackspan.consumers.ownership import owners
 from rackspan.consumers.shares import Shares, balanced_shares
 from rackspan.errors import UnprovenResult
 from rackspan.model.ids import TopicPartition
+from rackspan.text import count_noun
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,5 +74,7 @@ def _refuse_unproven(assignment: GroupAssignment, shares: Shares, flow: Assignme
     if shares.price(loads) != shares.proof.lower_bound:
         raise UnprovenResult(f"loads of {min(loads)} to {max(loads)} are not as even as proven; report this as a bug")
     if flow.price(assignment.cross_rack, assignment.moved) != flow.lower_bound:
-        costs = f"{assignment.cross_rack} cross-rack partitions and {assignment.moved} moves"
+        costs = (
+            f"{count_noun(assignment.cross_rack, 'cross-rack partition')} and {count_noun(assignment.moved, 'move')}"
+        )
         raise UnprovenResult(f"{costs} do not match their proof; report this as a bug")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final
 
-from rackspan.errors import MissingRequirement
+from rackspan.errors import MissingRequirement, how_to_install
 
 RECORD_BYTES: Final = 200
 PAUSE_SECONDS: Final = 0.02
@@ -28,9 +28,7 @@ def confluent_kafka() -> Any:
         import confluent_kafka
         import confluent_kafka.admin
     except ImportError:
-        raise MissingRequirement(
-            "the demo's traffic needs confluent-kafka; install it with pip install 'rackspan[clients]'"
-        ) from None
+        raise MissingRequirement(f"the demo's traffic needs confluent-kafka; {how_to_install('clients')}") from None
     return confluent_kafka
 
 

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from rackspan.demo.topics import BROKERS, RACKS
-from rackspan.errors import MissingRequirement
+from rackspan.errors import MissingRequirement, how_to_install
 from rackspan.model.ids import BrokerId
 
 ReportLine = Callable[[str], None]
@@ -36,7 +36,7 @@ class DemoCluster:
 def embedded(report: ReportLine) -> Iterator[DemoCluster]:
     """Errors: MissingRequirement without kio."""
     if find_spec("kio") is None:
-        raise MissingRequirement("the embedded cluster needs kio; install it with pip install 'rackspan[cluster]'")
+        raise MissingRequirement(f"the embedded cluster needs kio; {how_to_install('cluster')}")
     from rackspan.cluster import EmbeddedCluster
 
     with EmbeddedCluster(RACKS, BROKERS) as cluster:

@@ -17,6 +17,7 @@ from rackspan.demo.two_racks_lost import TwoRacksLost, lose_two_racks
 from rackspan.errors import RackspanError
 from rackspan.java import find_java
 from rackspan.model.ids import shown
+from rackspan.text import count_noun
 
 COLLECT_SECONDS: Final = 2.0
 
@@ -56,7 +57,8 @@ def run_demo(out: Path, report: ReportLine, *, kafka: bool = False) -> DemoResul
             clients.stop()
             missing = tuple(clients.missing())
         report(
-            f"{clients.acknowledged:,} records acknowledged, {len(missing)} partitions miss any; {len(collected)} snapshots collected"
+            f"{count_noun(clients.acknowledged, 'record', ',')} acknowledged, {count_noun(len(missing), 'partition')} with records missing; "
+            f"{count_noun(len(collected), 'snapshot')} collected"
         )
     page = _write_report(out, warehouse, report)
     return DemoResult(page, warehouse, predicted, clients.acknowledged, missing, len(collected), two_racks)

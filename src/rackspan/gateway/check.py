@@ -17,6 +17,7 @@ from rackspan.gateway.core.acknowledgement.rules import QUICK_SECONDS, Acknowled
 from rackspan.gateway.core.apis import OFFERED
 from rackspan.gateway.core.topic_configs import BROKER
 from rackspan.gateway.net.channel import connected
+from rackspan.text import count_noun
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.describe_configs import DescribeConfigsRequestData, DescribeConfigsResource
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic
@@ -57,7 +58,11 @@ async def check_cluster(config: GatewayConfig) -> list[Result]:
         return [Result("cluster", Level.FAILURE, str(error))]
     try:
         results = [
-            Result("cluster", Level.OK, f"{len(gateway.cluster.nodes)} brokers of cluster {gateway.cluster.cluster_id}")
+            Result(
+                "cluster",
+                Level.OK,
+                f"{count_noun(len(gateway.cluster.nodes), 'broker')} of cluster {gateway.cluster.cluster_id}",
+            )
         ]
         results += _listeners(config, gateway)
         async for result in _brokers(gateway):
@@ -203,7 +208,9 @@ async def _config_topic(config: GatewayConfig, gateway: Gateway) -> AsyncIterato
         )
     elif len(topic.partitions) != 1:
         yield Result(
-            check, Level.FAILURE, f"has {len(topic.partitions)} partitions, and order matters; create it with one"
+            check,
+            Level.FAILURE,
+            f"has {count_noun(len(topic.partitions), 'partition')}, and order matters; create it with one",
         )
     else:
         missing = [name for name, bit in _OPERATIONS.items() if not topic.topic_authorized_operations & 1 << bit]

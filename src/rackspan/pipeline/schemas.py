@@ -317,7 +317,11 @@ RUNS: Final = Table(
         TableColumn("started_at", TIMESTAMP, "When it started."),
         TableColumn("ended_at", TIMESTAMP, "When its tables were committed."),
         TableColumn("rackspan_version", pa.string(), "The rackspan that ran."),
-        TableColumn("policy", pa.string(), "The rack policy of the verdicts, as JSON; under `clusters`, by id, those of clusters with another one."),
+        TableColumn(
+            "policy",
+            pa.string(),
+            "The rack policy of the verdicts, as JSON; under `clusters`, by id, those of clusters with another one.",
+        ),
         TableColumn(
             "made_by",
             pa.map_(pa.string(), pa.string()),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from rackspan.errors import UsageError
 from rackspan.model.racks import even_spread
 from rackspan.placement.usable_brokers import UsableBroker
+from rackspan.text import count_noun
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Exclusion:
         ids = ",".join(str(broker.id) for broker in brokers if broker.id in self.brokers)
         if len(left) < replication_factor:
             raise UsageError(
-                f"replication factor {replication_factor}: {len(left)} brokers are left where {ids} are excluded; exclude fewer, or lower it"
+                f"replication factor {replication_factor}: {count_noun(len(left), 'broker')} left without the excluded {ids}; exclude fewer, or lower it"
             )
         before, after = (_spread(some, replication_factor) for some in (brokers, left))
         if by_rack and before != after and not self.allow_fewer_racks:

@@ -15,6 +15,7 @@ from rackspan.errors import ReplicaPlacementException, cause
 from rackspan.model import Bools, BrokerId, Int32s
 from rackspan.model.racks import DENSE_IDS_MAX
 from rackspan.placement.usable_brokers import UsableBroker
+from rackspan.text import count_noun
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class TopicAssignment:
         for partition, row in enumerate(listed):
             if len(row) != width:
                 raise ReplicaPlacementException(
-                    f"partition {partition} of the result has {len(row)} replicas and partition 0 has {width}; a placer gives all the same number"
+                    f"partition {partition} of the result has {count_noun(len(row), 'replica')} and partition 0 has {width}; a placer gives all the same number"
                 )
         flat = np.fromiter(chain.from_iterable(listed), dtype=np.int32, count=len(listed) * width)
         return cls(flat.reshape(len(listed), width))
@@ -122,9 +123,9 @@ def checked(
     """
     replicas = _matrix(assignment, placer)
     if len(replicas) != num_partitions:
-        _refuse(placer, f"returned {len(replicas)} partitions where {num_partitions} were requested")
+        _refuse(placer, f"returned {count_noun(len(replicas), 'partition')}, expected {num_partitions}")
     if replicas.shape[1] != num_replicas and num_partitions > 0:
-        _refuse(placer, f"returned {replicas.shape[1]} replicas a partition where {num_replicas} were requested")
+        _refuse(placer, f"returned {count_noun(replicas.shape[1], 'replica')} a partition, expected {num_replicas}")
     _refuse_unknown(replicas, start_partition, brokers, placer)
     _refuse_twice(replicas, start_partition, placer)
     return assignment if isinstance(assignment, TopicAssignment) else TopicAssignment(replicas)

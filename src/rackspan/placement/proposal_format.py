@@ -17,6 +17,7 @@ from rackspan.placement.new_partitions import Proposal, brokers_for_placer, refu
 from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.replica_counts import least_maximum, no_replicas, replica_counts
 from rackspan.placement.usable_brokers import usable
+from rackspan.text import count_noun
 
 VERSION: Final = 1
 
@@ -82,7 +83,7 @@ def _assignment(listed: object, start: int) -> TopicAssignment:
             raise UsageError(f"partition {name}: {shown(replicas)} is not a list of different broker ids; {ANEW}")
         if len(replicas) != len(listed[names[0]]):
             raise UsageError(
-                f"partition {name} has {len(replicas)} replicas, partition {names[0]} {len(listed[names[0]])}; {ANEW}"
+                f"partition {name} has {count_noun(len(replicas), 'replica')}, partition {names[0]} {len(listed[names[0]])}; {ANEW}"
             )
     return TopicAssignment.of(listed[name] for name in names)
 
@@ -124,11 +125,11 @@ def _refuse_other_topic(snapshot: ClusterSnapshot, plan: PlacementPlan) -> None:
     existing, factor = shape_of(snapshot, plan.topic)
     if existing != plan.start_partition:
         raise UsageError(
-            f"topic '{plan.topic}' has {existing} partitions, and the plan begins at {plan.start_partition}; {ANEW}"
+            f"topic '{plan.topic}' has {count_noun(existing, 'partition')}, and the plan begins at {plan.start_partition}; {ANEW}"
         )
     if factor != plan.assignment.replicas.shape[1]:
         raise UsageError(
-            f"topic '{plan.topic}' has {factor} replicas a partition, and the plan {plan.assignment.replicas.shape[1]}; {ANEW}"
+            f"topic '{plan.topic}' has {count_noun(factor, 'replica')} a partition, and the plan {plan.assignment.replicas.shape[1]}; {ANEW}"
         )
 
 

@@ -3,6 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
+
+EMPTY: Final = "plan-empty"
+"""A file without partitions: Kafka's tool refuses it, and there is nothing to do. `reassign plan` writes it where nothing is to move."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from rackspan.audit.findings import Finding, Severity, in_order
 from rackspan.audit.policy import RackPolicy
 from rackspan.model import INT32_MAX, NO_BROKER, ClusterSnapshot, Int32s, Int64s, PartitionColumns
 from rackspan.model.partitions import lengths, padded_lists, unpadded
-from rackspan.reassign.document import Fault, ListedPartition, ReassignmentDocument, faults
+from rackspan.reassign.document import EMPTY, Fault, ListedPartition, ReassignmentDocument, faults
 from rackspan.reassign.optimizer.bounds import needs
 from rackspan.reassign.problem import PLANNED_FACTOR_MAX, reassignment_problem
 from rackspan.reassign.reassignment_plan import (
@@ -28,6 +28,7 @@ from rackspan.reassign.reassignment_plan import (
 )
 from rackspan.reassign.request import ReassignmentRequest
 from rackspan.reassign.safety import less_safe, safety_of_rows, words
+from rackspan.text import count_noun
 
 OF_THE_TARGET = frozenset(
     {
@@ -42,6 +43,7 @@ OF_THE_TARGET = frozenset(
 FORCES_RACKS = "min-insync-replicas-forces-racks"
 """The one constraint that a larger replica set can break: two replicas of one rack may be in sync while it moves."""
 
+EMPTY_REMEDY = "none: there is nothing to move; Kafka's own tool refuses the file, rackspan reassign apply does not"
 REMEDY = "correct the file, or let rackspan reassign plan write one"
 
 
@@ -121,6 +123,8 @@ def _row_numbers(snapshot: ClusterSnapshot) -> dict[tuple[str, int], int]:
 
 
 def _finding(fault: Fault) -> Finding:
+    if fault.constraint == EMPTY:
+        return Finding(EMPTY, Severity.WARNING, None, None, fault.reason, EMPTY_REMEDY)
     return Finding(fault.constraint, Severity.VIOLATION, fault.topic, fault.partition, fault.reason, REMEDY)
 
 
@@ -155,7 +159,7 @@ def _of_entry(
     if len(entry.replicas) != (factor if request.replication_factor is None else request.replication_factor):
         why = f"the replication factor changes from {factor} to {len(entry.replicas)}"
         if request.replication_factor is not None:
-            why = f"it has {len(entry.replicas)} replicas where {request.replication_factor} are required"
+            why = f"it has {count_noun(len(entry.replicas), 'replica')}, and replication factor {request.replication_factor} is required"
         yield finding(
             "plan-replication-factor",
             Severity.WARNING,

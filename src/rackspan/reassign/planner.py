@@ -26,6 +26,7 @@ from rackspan.reassign.problem import ReassignmentProblem, reassignment_problem
 from rackspan.reassign.reassignment_plan import ReassignmentColumns, ReassignmentPlan, Step
 from rackspan.reassign.request import ReassignmentRequest
 from rackspan.reassign.safety import PlacementSafety, less_safe, safety_of_rows
+from rackspan.text import count_noun
 
 UNORDERED = "in no order yet"
 """The reason of the one step that a plan has before `plan.order_steps`."""
@@ -152,7 +153,7 @@ class _Bound:
 
     def why(self, moves: int) -> str | None:
         if self.load_gap:
-            replicas = "1 replica" if self.load_gap == 1 else f"{self.load_gap} replicas"
+            replicas = count_noun(self.load_gap, "replica")
             return (
                 f"the loads may not be the most even: at best, {replicas} would be on other brokers; "
                 "whether a plan can place them there is not proven"
@@ -162,7 +163,7 @@ class _Bound:
         if moves == self.moves:
             return None
         return (
-            f"the constraints alone need {self.constraints} moves and loads as even {self.even}; "
+            f"the constraints alone need {count_noun(self.constraints, 'move')} and loads as even {self.even}; "
             "whether a plan for both needs more than either is not proven"
         )
 

@@ -39,7 +39,7 @@ def test_without_java_one_line_says_what_to_install() -> None:
 
 def test_without_pyspark_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "find_spec", lambda _name: None)
-    with pytest.raises(MissingRequirement, match=r"pip install 'rackspan\[spark\]'"):
+    with pytest.raises(MissingRequirement, match=r"pip install '\.\[spark\]' in a checkout"):
         session.require_pyspark()
 
 

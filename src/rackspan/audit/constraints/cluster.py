@@ -57,7 +57,7 @@ def controller_quorum_spread(members: ClusterMembers) -> Iterator[Finding]:
                 topic=None,
                 partition=None,
                 reason=(
-                    f"rack {shown(rack)} holds {len(after.lost)} of {after.voters} voters "
+                    f"rack {shown(rack)} holds {len(after.lost)} of {count_noun(after.voters, 'voter')} "
                     f"({','.join(map(str, after.lost))}): without it no leader is elected and no ISR changes"
                 ),
                 remedy=f"spread the controllers over at least three racks, {ACCEPT_QUORUM.format(weaker='broker')}",

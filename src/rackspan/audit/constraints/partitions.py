@@ -16,7 +16,7 @@ from rackspan.audit.constraints.survival import SURVIVAL_CONSTRAINTS
 from rackspan.audit.constraints.wording import by_rack, held_by_rack, listed, out_of_sync, unlisted
 from rackspan.audit.findings import Finding, Severity
 from rackspan.model.ids import NO_BROKER, shown
-from rackspan.model.partitions import Bools, any_in_row, lengths, unpadded
+from rackspan.model.partitions import Bools, any_in_row, unpadded
 from rackspan.text import count_noun
 
 
@@ -127,12 +127,21 @@ def _under_min_racks_reason(batch: PartitionBatch, row: int) -> str:
 
 
 def _under_replicated(batch: PartitionBatch) -> Bools:
-    return np.asarray(batch.isr_size < lengths(batch.rows.replicas))
+    # What a reassignment is copying to a live broker, or is about to remove, is reported by reassignment-in-progress.
+    in_sync = np.zeros(batch.rows.replicas.shape, dtype=np.bool_)
+    for one in batch.rows.isr.T:
+        in_sync |= batch.rows.replicas == one[:, None]
+    return any_in_row(batch.staying & ~in_sync & ~batch.being_copied)
 
 
 def _under_replicated_reason(batch: PartitionBatch, row: int) -> str:
-    missing = out_of_sync(batch, row)
-    return f"{int(batch.isr_size[row])} of {len(unpadded(batch.rows.replicas[row]))} replicas in sync; out of sync: {held_by_rack(batch, missing)}"
+    absent, copied = remedies.out_of_sync_and_staying(batch, row), remedies.being_copied(batch, row)
+    out_of = len(unpadded(batch.rows.replicas[row]))
+    more = f"; being copied: {held_by_rack(batch, copied)}" if copied else ""
+    return (
+        f"{int(batch.isr_size[row])} of {count_noun(out_of, 'replica')} in sync; out of sync: "
+        f"{held_by_rack(batch, absent)}{more}"
+    )
 
 
 def _on_unknown_broker(batch: PartitionBatch) -> Bools:

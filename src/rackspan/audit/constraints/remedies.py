@@ -18,6 +18,9 @@ from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, NO_BROKER
 from rackspan.model.partitions import unpadded
 from rackspan.model.racks import even_shares
 
+END_OF_REASSIGNMENT: Final = "wait for the reassignment to end, or rackspan reassign cancel"
+"""Where every replica that is missing is being copied: no broker is to be brought back."""
+
 ACCEPT: Final = 'or accept it with survive = "{weaker}" for the topic in rackspan.toml'
 
 
@@ -130,17 +133,20 @@ def move(batch: PartitionBatch, row: int, factor: int) -> str:
 
 def bring_back_missing(batch: PartitionBatch, row: int) -> str:
     """Every replica in sync again."""
-    return f"{_bring_back(batch, row, missing(batch, row))}, or wait until in sync"
+    absent = _not_copied(batch, row, missing(batch, row))
+    return f"{_bring_back(batch, row, absent)}, or wait until in sync" if absent else END_OF_REASSIGNMENT
 
 
 def bring_back_out_of_sync(batch: PartitionBatch, row: int) -> str:
     # Fewer in sync than min.insync.replicas, which counts at most all replicas: one at least is missing.
-    return _bring_back(batch, row, out_of_sync(batch, row))
+    absent = _not_copied(batch, row, out_of_sync(batch, row))
+    return _bring_back(batch, row, absent) if absent else END_OF_REASSIGNMENT
 
 
 def bring_back_racks(batch: PartitionBatch, row: int) -> str:
-    absent = out_of_sync(batch, row)
-    return _bring_back(batch, row, absent) if absent else make_racks_satisfiable(batch, row)
+    if not out_of_sync(batch, row):
+        return make_racks_satisfiable(batch, row)
+    return bring_back_out_of_sync(batch, row)
 
 
 def bring_back_last_in_sync(batch: PartitionBatch, row: int) -> str:
@@ -172,6 +178,23 @@ def missing(batch: PartitionBatch, row: int) -> list[int]:
     in_sync = set(batch.rows.isr[row][batch.members.usable[batch.isr_index[row]]].tolist())
     held = batch.rows.replicas[row][batch.staying[row]].tolist()
     return [broker for broker in held if broker not in in_sync]
+
+
+def out_of_sync_and_staying(batch: PartitionBatch, row: int) -> list[int]:
+    """The replicas of one partition that are not in the ISR, but for those that a reassignment is copying or removing."""
+    staying = set(batch.rows.replicas[row][batch.staying[row]].tolist())
+    return [one for one in _not_copied(batch, row, out_of_sync(batch, row)) if one in staying]
+
+
+def being_copied(batch: PartitionBatch, row: int) -> list[int]:
+    """The replicas of one partition that a reassignment is copying to live brokers."""
+    copied = set(batch.rows.replicas[row][batch.being_copied[row]].tolist())
+    return [one for one in out_of_sync(batch, row) if one in copied]
+
+
+def _not_copied(batch: PartitionBatch, row: int, brokers: Sequence[int]) -> list[int]:
+    copied = being_copied(batch, row)
+    return [one for one in brokers if one not in copied]
 
 
 def reassigning(batch: PartitionBatch, row: int) -> bool:

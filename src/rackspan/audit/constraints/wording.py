@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from rackspan.audit.batch import PartitionBatch
 from rackspan.model.ids import shown
 from rackspan.model.partitions import unpadded
+from rackspan.text import noun_and_ids
 
 
 def by_rack(batch: PartitionBatch, row: int) -> str:
@@ -30,7 +31,7 @@ def listed(items: Iterable[object]) -> str:
 
 def broker_list(ids: Sequence[int]) -> str:
     """`broker 1`, or `brokers 1,4`."""
-    return f"broker {ids[0]}" if len(ids) == 1 else f"brokers {listed(ids)}"
+    return noun_and_ids("broker", ids)
 
 
 def unlisted(batch: PartitionBatch, row: int) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from rackspan.cli import options, output
 from rackspan.cli.exit_codes import finish
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.options.given import Given
-from rackspan.errors import MissingRequirement
+from rackspan.errors import MissingRequirement, how_to_install
 
 app = CommandGroup(no_args_is_help=False)
 
@@ -86,5 +86,5 @@ def _one_config(context: typer.Context, config: Path | None) -> Path:
 def _require_kio() -> None:
     if find_spec("kio") is None:
         raise MissingRequirement(
-            "kio is not installed, and the gateway needs it to read Kafka's protocol; pip install 'rackspan[gateway]'"
+            f"kio is not installed, and the gateway needs it to read Kafka's protocol; {how_to_install('gateway')}"
         )

@@ -1,4 +1,4 @@
-"""The options that commands share: shared.py declares each once, flags.py groups them.
+"""The options that commands share: shared.py and policy.py declare each once, flags.py groups them.
 
 settings_file.py reads rackspan.toml, settings.py and given.py decide which value counts, input_files.py reads the files that
 options name, quantities.py sizes and rates.
@@ -7,6 +7,7 @@ options name, quantities.py sizes and rates.
 from rackspan.cli.options.flags import with_option_groups
 from rackspan.cli.options.fleet import FleetOptions
 from rackspan.cli.options.input_files import STANDARD_STREAM, read_file, standard_input
+from rackspan.cli.options.policy import PolicyOptions, SurvivalOptions
 from rackspan.cli.options.shared import (
     DEFAULT_TIMEOUT_MS,
     AllowFewerRacks,
@@ -21,10 +22,8 @@ from rackspan.cli.options.shared import (
     OutputFormat,
     PlacementOptions,
     Placer,
-    PolicyOptions,
     RackLocatorOptions,
     SourceOptions,
-    SurvivalOptions,
     Timeout,
     TopicPattern,
     Unracked,

@@ -9,6 +9,7 @@ from rich.text import Text
 from rackspan.acks import HardenOutcome
 from rackspan.cli.output import page, table, whole
 from rackspan.model.topic import MIN_INSYNC_REPLICAS
+from rackspan.text import count_noun
 
 TOPICS_SHOWN: Final = 40
 
@@ -42,7 +43,7 @@ def _topics(listed: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
     filled = [at for at in range(len(columns)) if any(row[at] != "" for row in rows)]
     yield table([columns[at] for at in filled], [[row[at] for at in filled] for row in rows])
     if len(listed) > TOPICS_SHOWN:
-        yield Text(f"and {len(listed) - TOPICS_SHOWN} topics more: -o json lists them", style="dim")
+        yield Text(f"and {count_noun(len(listed) - TOPICS_SHOWN, 'more topic')}: -o json lists them", style="dim")
     yield Text()
 
 
@@ -66,7 +67,7 @@ def _commands(commands: Sequence[str]) -> Iterator[RenderableType]:
     # One line each, however wide: they are there to be copied.
     yield from (whole(f"  {line}") for line in commands[:TOPICS_SHOWN])
     if len(commands) > TOPICS_SHOWN:
-        yield Text(f"  and {len(commands) - TOPICS_SHOWN} more: -o json lists them", style="dim")
+        yield Text(f"  and {count_noun(len(commands) - TOPICS_SHOWN, 'more command')}: -o json lists them", style="dim")
     yield Text()
 
 
@@ -75,7 +76,9 @@ def _applied(document: dict[str, Any]) -> Iterator[RenderableType]:
     for one in document.get("applied", [])[:TOPICS_SHOWN]:
         yield Text(f"topic {one['topic']}: {MIN_INSYNC_REPLICAS} is now {one[MIN_INSYNC_REPLICAS]}", style="green")
     if len(document.get("applied", [])) > TOPICS_SHOWN:
-        yield Text(f"and {len(document['applied']) - TOPICS_SHOWN} topics more: -o json lists them", style="dim")
+        yield Text(
+            f"and {count_noun(len(document['applied']) - TOPICS_SHOWN, 'more topic')}: -o json lists them", style="dim"
+        )
     for one in document.get("audit", [])[:TOPICS_SHOWN]:
         yield Text(f"audit: {one['topic']}: {one['reason']}", style="yellow")
 

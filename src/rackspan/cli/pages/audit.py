@@ -9,7 +9,7 @@ from rich.text import Text
 
 from rackspan.audit.json_format import STATES
 from rackspan.cli.output import page, table
-from rackspan.text import count_noun
+from rackspan.text import count_noun, noun_and_ids
 
 GROUPS_SHOWN: Final = 40
 """Finding groups on one screen's worth of scrolling; -o json has them all."""
@@ -102,7 +102,9 @@ def _finding_groups(findings: Sequence[dict[str, Any]]) -> Iterator[RenderableTy
         (_finding_row(group) for group in groups[:GROUPS_SHOWN]),
     )
     if len(groups) > GROUPS_SHOWN:
-        yield Text(f"and {len(groups) - GROUPS_SHOWN} more lines like these: -o json lists every finding", style="dim")
+        yield Text(
+            f"and {count_noun(len(groups) - GROUPS_SHOWN, 'more line')}: -o json lists every finding", style="dim"
+        )
     yield Text()
 
 
@@ -161,8 +163,9 @@ def _survived(words: str, document: dict[str, Any]) -> Text:
         return Text(f"{words}; the controllers are not in the snapshot and not judged", style="bold yellow")
     unknown = quorums[0]["unknown_rack"]
     if unknown and not _certain_without(quorums):
-        ids = ",".join(map(str, unknown))
-        return Text(f"{words}, if controllers {ids} are not in it: their racks are not known", style="bold yellow")
+        are, their_racks = ("is", "its rack is") if len(unknown) == 1 else ("are", "their racks are")
+        which = noun_and_ids("controller", unknown)
+        return Text(f"{words}, if {which} {are} not in it: {their_racks} not known", style="bold yellow")
     return Text(words, style="bold green")
 
 
@@ -185,9 +188,11 @@ def _survives(loss: dict[str, Any]) -> Text:
 
 
 def _doubtful(racks: Sequence[str], losses: Sequence[dict[str, Any]]) -> Text:
-    unknown = ",".join(map(str, losses[0]["controller_quorum"]["unknown_rack"]))
+    unknown = losses[0]["controller_quorum"]["unknown_rack"]
+    racks_of, are = ("rack of", "is") if len(unknown) == 1 else ("racks of", "are")
     return Text(
-        f"not known whether it survives the loss of {' or '.join(racks)}: the racks of controllers {unknown} are not known",
+        f"not known whether it survives the loss of {' or '.join(racks)}: the {racks_of} "
+        f"{noun_and_ids('controller', unknown)} {are} not known",
         style="bold red",
     )
 
@@ -196,8 +201,8 @@ def _loss_parts(loss: dict[str, Any]) -> Iterator[RenderableType]:
     quorum = loss["controller_quorum"]
     if quorum is not None and not quorum["holds"]:
         yield Text(
-            f"  controllers {','.join(map(str, quorum['lost']))} are gone, {quorum['surviving']} of {quorum['voters']} "
-            "are no majority: no leader is elected, no ISR changes, no topic can be altered",
+            f"  without {noun_and_ids('controller', quorum['lost'])} {quorum['surviving']} of {quorum['voters']} left "
+            "is no majority: no leader is elected, no ISR changes, no topic can be altered",
             style="bold red",
         )
     if loss["topics"]:
@@ -205,10 +210,10 @@ def _loss_parts(loss: dict[str, Any]) -> Iterator[RenderableType]:
     if loss["survived"]:
         yield Text("  nothing goes offline, nothing refuses acks=all", style="green")
     elif not _known_harm(loss):
-        unknown = ",".join(map(str, quorum["unknown_rack"]))
+        unknown = noun_and_ids("controller", quorum["unknown_rack"])
         yield Text(
-            f"  nothing goes offline, nothing refuses acks=all, unless too many of controllers {unknown} are lost with it: "
-            "their racks are not known",
+            "  nothing goes offline, nothing refuses acks=all, unless the majority of controllers is lost with it: "
+            f"no rack is known of {unknown}",
             style="bold yellow",
         )
     if loss["leader_surge"]:
@@ -235,7 +240,9 @@ def _topics_table(topics: Sequence[dict[str, Any]]) -> RenderableType:
     )
     if len(worst) <= TOPICS_SHOWN:
         return drawn
-    return page(drawn, Text(f"  and {len(worst) - TOPICS_SHOWN} topics more: -o json lists them", style="dim"))
+    return page(
+        drawn, Text(f"  and {count_noun(len(worst) - TOPICS_SHOWN, 'more topic')}: -o json lists them", style="dim")
+    )
 
 
 def _outage_verdict(document: dict[str, Any]) -> Iterable[Text]:

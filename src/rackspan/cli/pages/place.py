@@ -7,6 +7,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from rackspan.cli.output import page, table
+from rackspan.text import count_noun
 
 PARTITIONS_SHOWN: Final = 40
 
@@ -28,7 +29,9 @@ def _assignments(assignments: Mapping[str, Sequence[int]]) -> Iterator[Renderabl
         ((int(partition), replicas[0], ",".join(map(str, replicas))) for partition, replicas in shown),
     )
     if len(assignments) > len(shown):
-        yield Text(f"and {len(assignments) - len(shown)} more: -o json lists them all", style="dim")
+        yield Text(
+            f"and {count_noun(len(assignments) - len(shown), 'more partition')}: -o json lists them all", style="dim"
+        )
     yield Text()
 
 

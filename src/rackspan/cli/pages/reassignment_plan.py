@@ -10,7 +10,7 @@ from rackspan.cli.output import page, table, whole
 from rackspan.cli.pages.difference import details_parts, difference_parts, less_safe_note
 from rackspan.plan.reassignment_file import reassignment_json
 from rackspan.reassign import PartitionReassignment
-from rackspan.text import human_bytes
+from rackspan.text import count_noun, human_bytes
 
 STEPS_SHOWN: Final = 20
 FINDINGS_SHOWN: Final = 40
@@ -57,8 +57,13 @@ def lint_page(document: dict[str, Any]) -> RenderableType:
         ]
         parts += [table(("severity", "constraint", "partition", "reason", "fix with"), rows), Text()]
     if len(findings) > FINDINGS_SHOWN:
-        parts.append(Text(f"and {len(findings) - FINDINGS_SHOWN} more: -o json lists every finding\n", style="dim"))
-    words = f"{count(summary['partitions'], 'partition')}: {count(summary['violations'], 'violation')}, {count(summary['warnings'], 'warning')}"
+        parts.append(
+            Text(
+                f"and {count_noun(len(findings) - FINDINGS_SHOWN, 'more finding')}: -o json lists every finding\n",
+                style="dim",
+            )
+        )
+    words = f"{count_noun(summary['partitions'], 'partition')}: {count_noun(summary['violations'], 'violation')}, {count_noun(summary['warnings'], 'warning')}"
     style = "bold red" if summary["violations"] else "bold yellow" if summary["warnings"] else "bold green"
     return page(*parts, Text(words, style=style))
 
@@ -75,7 +80,7 @@ def _steps(steps: Sequence[dict[str, Any]], *, unsized: bool) -> Iterator[Render
         ),
     )
     if len(steps) > STEPS_SHOWN:
-        yield Text(f"and {len(steps) - STEPS_SHOWN} more steps: -o json lists them all", style="dim")
+        yield Text(f"and {count_noun(len(steps) - STEPS_SHOWN, 'more step')}: -o json lists them all", style="dim")
     yield Text()
 
 
@@ -90,7 +95,7 @@ def copied_bytes(document: dict[str, Any]) -> str:
         return human_bytes(document["bytes"])
     if unsized == document["moves"]:
         return "an unknown number of bytes"
-    return f"{human_bytes(document['bytes'])} and {count(unsized, 'move')} of unknown size"
+    return f"{human_bytes(document['bytes'])} and {count_noun(unsized, 'move')} of unknown size"
 
 
 def _balances(document: dict[str, Any]) -> RenderableType:
@@ -127,7 +132,7 @@ def _verdict(document: dict[str, Any]) -> Text:
         else f"at least {bound} are needed: {document['gap_reason']}"
     )
     return Text(
-        f"{count(moves, 'move')}, {copied_bytes(document)}, {count(len(document['partitions']), 'partition')}; {proof}",
+        f"{count_noun(moves, 'move')}, {copied_bytes(document)}, {count_noun(len(document['partitions']), 'partition')}; {proof}",
         style="bold",
     )
 
@@ -140,7 +145,3 @@ def _partition_name(finding: dict[str, Any]) -> str:
     if finding["topic"] is None:
         return ""
     return finding["topic"] if finding["partition"] is None else f"{finding['topic']}-{finding['partition']}"
-
-
-def count(number: int, noun: str, plural: str | None = None) -> str:
-    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"

@@ -15,14 +15,14 @@ from rackspan.cli.pages.difference import (
     human_duration,
     less_safe_note,
 )
-from rackspan.cli.pages.reassignment_plan import STEPS_SHOWN, copied_bytes, count
+from rackspan.cli.pages.reassignment_plan import STEPS_SHOWN, copied_bytes
 from rackspan.plan import RunLimits
 from rackspan.plan.difference import PlanDifference
 from rackspan.plan.execution.effects import Finished
 from rackspan.plan.execution.events import RunState
 from rackspan.plan.execution.progress import progress
 from rackspan.plan.verification import VerifiedPartition, VerifiedState, all_done, counted
-from rackspan.text import human_bytes
+from rackspan.text import count_noun, human_bytes
 
 if TYPE_CHECKING:
     from rackspan.apply import RunUpdate
@@ -75,16 +75,19 @@ def preview_page(document: dict[str, Any]) -> RenderableType:
     parts += [table(("step", "partitions", "moves", "because"), rows), Text()] if rows else []
     parts += less_safe_note(document["difference"])
     if len(steps) > STEPS_SHOWN:
-        parts.append(Text(f"and {len(steps) - STEPS_SHOWN} more steps: -o json lists them all\n", style="dim"))
+        parts.append(
+            Text(f"and {count_noun(len(steps) - STEPS_SHOWN, 'more step')}: -o json lists them all\n", style="dim")
+        )
     rate = document["bytes_per_second"]
     held = "unthrottled" if rate is None else f"throttled to {human_bytes(rate)} a second"
     if document["seconds_at_least"]:
         held += f": {human_duration(document['seconds_at_least'])} or more"
     words = (
-        f"{count(document['moves'], 'move')}, {copied_bytes(document)}, in {count(len(steps), 'step')} "
+        f"{count_noun(document['moves'], 'move')}, {copied_bytes(document)}, in {count_noun(len(steps), 'step')} "
         f"on cluster {document['cluster_id']}, {held}"
     )
-    return page(*parts, Text(f"{words}; add --apply to do it" if steps else "nothing is left to do", style="bold"))
+    nothing = "nothing is left to do" if document["steps"] else "nothing to move"
+    return page(*parts, Text(f"{words}; add --apply to do it" if steps else nothing, style="bold"))
 
 
 def outcome_document(last: "RunUpdate", journal: Path, state: str) -> dict[str, Any]:
@@ -105,8 +108,8 @@ def outcome_document(last: "RunUpdate", journal: Path, state: str) -> dict[str, 
 
 def outcome_page(last: "RunUpdate", journal: Path, state: str) -> RenderableType:
     document = outcome_document(last, journal, state)
-    done = f"{document['steps_done']} of {count(document['steps'], 'step')}"
-    words = f"{state}: {done}, {document['moves_done']} of {count(document['moves'], 'move')}; journal {journal}"
+    done = f"{document['steps_done']} of {count_noun(document['steps'], 'step')}"
+    words = f"{state}: {done}, {document['moves_done']} of {count_noun(document['moves'], 'move')}; journal {journal}"
     owed = document["throttle_left_on_brokers"]
     gone = f"gone with its throttle set: {', '.join(map(str, owed))}; run this again once it is back"
     notes = [Text(gone, style="yellow")] if owed else []
@@ -139,9 +142,14 @@ def verdict_page(verified: Sequence[VerifiedPartition]) -> RenderableType:
     ]
     parts: list[RenderableType] = [table(("partition", "verdict", "expected", "actual"), rows), Text()] if rows else []
     if len(undone) > PARTITIONS_SHOWN:
-        parts.append(Text(f"and {len(undone) - PARTITIONS_SHOWN} more: -o json lists them all\n", style="dim"))
+        parts.append(
+            Text(
+                f"and {count_noun(len(undone) - PARTITIONS_SHOWN, 'more partition')}: -o json lists them all\n",
+                style="dim",
+            )
+        )
     words = ", ".join(f"{number} {verdict.value}" for verdict, number in counted(verified) if number)
-    total = f"{count(len(verified), 'partition')}: {words}"
+    total = f"{count_noun(len(verified), 'partition')}: {words}" if verified else "nothing to move"
     return page(*parts, Text(total, style="bold green" if all_done(verified) else "bold yellow"))
 
 

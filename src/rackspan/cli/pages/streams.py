@@ -8,6 +8,7 @@ from rich.text import Text
 
 from rackspan.cli import output
 from rackspan.streams import could_read_less
+from rackspan.text import count_noun
 
 Document = Mapping[str, Any]
 
@@ -64,8 +65,8 @@ def _assignment_verdict(assignment: Document) -> str:
 def _title(audit: Document) -> str:
     tasks = audit["tasks"]
     return (
-        f"group {audit['group']}: {tasks['stateful']} tasks with state, {tasks['stateless']} without, "
-        f"{audit['num_standbys']} standbys each"
+        f"group {audit['group']}: {count_noun(tasks['stateful'], 'task')} with state, {tasks['stateless']} without, "
+        f"{count_noun(audit['num_standbys'], 'standby')} each"
     )
 
 
@@ -113,13 +114,11 @@ def _audit_verdict(audit: Document) -> str:
     if not could_read_less(audit):
         return "no strategy reads less across racks"
     needless = now["active"] - best["active"]
-    return (
-        f"{needless} partitions cross racks needlessly: set rack.aware.assignment.strategy=min_traffic on every client"
-    )
+    return f"{count_noun(needless, 'partition')} {'crosses' if needless == 1 else 'cross'} racks needlessly: set rack.aware.assignment.strategy=min_traffic on every client"
 
 
 def _problem(problem: Document) -> Iterator[RenderableType]:
-    size = f"{problem['tasks']} tasks, {problem['clients']} clients, {problem['racks']} racks"
+    size = ", ".join(count_noun(problem[f"{noun}s"], noun) for noun in ("task", "client", "rack"))
     yield Text(f"{problem['problem']}: {size}", style="bold")
     yield output.table(
         (

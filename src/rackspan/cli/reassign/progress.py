@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from rackspan.cli import output
 from rackspan.cli.pages.difference import human_duration
-from rackspan.cli.pages.reassignment_plan import count
 from rackspan.plan.execution.effects import CancelMoves, Effect, ElectLeaders, Record, SetConfigs, StartMoves, Wait
 from rackspan.plan.execution.events import StepCompleted, StepDeferred, ThrottleRecorded
 from rackspan.plan.execution.progress import NO_SIZES, CopySizes, Progress, awaited, progress
-from rackspan.text import human_bytes
+from rackspan.text import count_noun, human_bytes
 
 if TYPE_CHECKING:
     from rackspan.apply import RunUpdate
@@ -55,7 +54,7 @@ class _Timer:
         if now - self._changed_at < QUIET_SECONDS or not waiting:
             return ""
         (topic, partition), brokers = next(iter(waiting.items()))
-        more = f" and {count(len(waiting) - 1, 'partition')} for others" if len(waiting) > 1 else ""
+        more = f" and {count_noun(len(waiting) - 1, 'partition')} for others" if len(waiting) > 1 else ""
         which = f"{topic}-{partition} waits for {','.join(map(str, brokers))}{more}"
         lasts = human_duration(round(now - self._changed_at))
         return f"; none got in sync for {lasts}, {which}: a large copy, or a broker that cannot follow"
@@ -135,7 +134,7 @@ class _Lines:
 
 def _copied(done: Progress) -> str:
     """`3 of 6 copies, 1.2 GiB of 4.5 GiB`."""
-    copies = f"{done.copied} of {count(done.copies, 'copy', 'copies')} in sync"
+    copies = f"{done.copied} of {count_noun(done.copies, 'copy', plural='copies')} in sync"
     return f"{copies}, {human_bytes(done.bytes_copied)} of {human_bytes(done.bytes)}" if done.bytes else copies
 
 
@@ -144,7 +143,7 @@ def _words(one: "RunUpdate", sizes: CopySizes | None, timer: _Timer) -> str | No
     step = f"step {done.step} of {done.steps}"
     match one.effect:
         case StartMoves(targets, copies):
-            return f"{step}: {count(len(targets), 'partition')} started, {count(copies, 'copy', 'copies')} to make"
+            return f"{step}: {count_noun(len(targets), 'partition')} started, {count_noun(copies, 'copy', plural='copies')} to make"
         case Wait(None):
             return f"{step}: {done.moving} moving, {_copied(done)}{timer.left(done)}{timer.quiet(one, done)}"
         case Wait(str(why)):
@@ -156,9 +155,9 @@ def _words(one: "RunUpdate", sizes: CopySizes | None, timer: _Timer) -> str | No
 def _of_others(effect: Effect, step: str) -> str | None:
     match effect:
         case CancelMoves(places):
-            return f"{count(len(places), 'partition')} on the way cancelled"
+            return f"{count_noun(len(places), 'partition')} on the way cancelled"
         case ElectLeaders(partitions):
-            return f"electing {count(len(partitions), 'preferred leader')}"
+            return f"electing {count_noun(len(partitions), 'preferred leader')}"
         case Record(ThrottleRecorded()):
             return f"{step}: throttled"
         case SetConfigs(values) if None in values.values():

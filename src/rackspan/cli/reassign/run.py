@@ -117,6 +117,11 @@ class _RunArguments:
     limits: RunLimits
     patience_seconds: float
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the plan has no partitions; its run then has no steps and no journal."""
+        return not len(self.plan)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RunOptions:
@@ -170,7 +175,7 @@ def apply(
     """
     run = run_options.run(plan, Direction.TARGETS)
     reviewed = _reviewed(source_options, rack_options, review_options, run, apply=apply)
-    if not apply:
+    if run.is_empty or not apply:
         _show(reviewed, run, output_format)
     loss = reviewed.difference.safety_loss
     if loss is not None and not allow_fewer_racks:
@@ -178,7 +183,7 @@ def apply(
             f"the plan leaves {count_noun(loss.partitions, 'partition')} {loss.reason}; make another with "
             "rackspan reassign plan, or accept it with --allow-fewer-racks"
         )
-    if not apply:
+    if run.is_empty or not apply:
         raise exit_codes.finish(to_act_on=bool(reviewed.state.remaining))
     _carry_out(source_options, run, reviewed, output_format)
 
@@ -196,7 +201,7 @@ def undo(
     """Restore the replicas that a plan replaced: moves under way are cancelled, completed ones move back, last step first."""
     run = run_options.run(plan, Direction.ORIGINALS)
     reviewed = _reviewed(source_options, rack_options, review_options, run, apply=apply)
-    if not apply:
+    if run.is_empty or not apply:
         _show(reviewed, run, output_format)
         raise exit_codes.finish(to_act_on=bool(reviewed.state.remaining))
     _carry_out(source_options, run, reviewed, output_format)
@@ -270,7 +275,7 @@ def _reviewed(
     review = review_options.checked(apply=apply)
     if apply:
         source_options.cluster_to_change()
-        if not run.journal.exists():  # A journal names the cluster of its run.
+        if not run.is_empty and not run.journal.exists():  # A journal names the cluster of its run.
             refuse_unnamed_cluster(run.plan)
     read = rack_options.of(source_options.source()).read()
     if apply:

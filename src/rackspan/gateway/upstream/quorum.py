@@ -18,6 +18,7 @@ from rackspan.gateway.core.metadata_log import MetadataImage
 from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login, first
 from rackspan.kafka_bytes import ByteReader
 from rackspan.kafka_bytes.writer import NO_TAGS, compact_array, compact_string, int32, int64, tagged_fields
+from rackspan.text import count_noun
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.describe_quorum import (
     DescribeQuorumRequestData,
@@ -119,7 +120,7 @@ class MetadataQuorum:
             confirmed += sum(one.result() for one in done)
         if confirmed < needed:
             raise ClusterUnreachable(
-                f"{confirmed} of {len(quorum.voters)} controllers confirm that {quorum.leader} leads the quorum; {needed} are needed"
+                f"{confirmed} of {count_noun(len(quorum.voters), 'controller')} confirm that {quorum.leader} leads the quorum, expected at least {needed}"
             )
 
     async def _has_no_later(self, address: tuple[str, int], epoch: int) -> bool:

@@ -21,6 +21,7 @@ from rackspan.kafka_source.cluster import SourceCluster, SourceMetadata
 from rackspan.kafka_source.writing.options import SinkOptions
 from rackspan.kafka_source.writing.rows import Headers, OutgoingRow
 from rackspan.sources.client_config.translation import librdkafka_settings
+from rackspan.text import count_noun
 
 ReadMetadata: TypeAlias = Callable[[Iterable[str]], SourceMetadata]
 Target: TypeAlias = tuple[str, int]
@@ -158,7 +159,7 @@ class RowSender:
         for row in rows:
             if row.partition is not None and row.partition >= (count := self._partition_counts[row.topic]):
                 raise ClusterRequestFailed(
-                    f"column 'partition': {row.topic} has {count} partitions, and a row names {row.partition}"
+                    f"column 'partition': {row.topic} has {count_noun(count, 'partition')}, and a row names {row.partition}"
                 )
 
     # -- librdkafka

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from rackspan.errors import MissingRequirement, UsageError
+from rackspan.errors import MissingRequirement, UsageError, how_to_install
 from rackspan.kafka_source.writing.options import SinkOptions
 from rackspan.kafka_source.writing.rows import outgoing_rows
 
@@ -46,7 +46,7 @@ def check_requirements(*, streaming: bool) -> None:
         raise UsageError("writeStream: only Spark 4.1 and newer give Arrow batches to a Python sink; use foreachBatch")
     if find_spec("confluent_kafka") is None:
         raise MissingRequirement(
-            'confluent-kafka is not installed, and writing to Kafka needs it; pip install "rackspan[clients]"'
+            f"confluent-kafka is not installed, and writing to Kafka needs it; {how_to_install('clients')}"
         )
 
 

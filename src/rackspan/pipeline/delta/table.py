@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rackspan.errors import InvalidWarehouse, MissingRequirement
+from rackspan.errors import InvalidWarehouse, MissingRequirement, how_to_install
 from rackspan.pipeline.delta.credentials import redacted
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def require_deltalake() -> Any:
         import deltalake
     except ImportError:
         raise MissingRequirement(
-            "deltalake is not installed, and the warehouse is made of Delta tables; pip install 'rackspan[warehouse]'"
+            f"deltalake is not installed, and the warehouse is made of Delta tables; {how_to_install('warehouse')}"
         ) from None
     return deltalake
 

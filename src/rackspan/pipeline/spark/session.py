@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import rackspan
-from rackspan.errors import MissingRequirement, UsageError
+from rackspan.errors import MissingRequirement, UsageError, how_to_install
 from rackspan.java import Java, find_java
 from rackspan.pipeline.delta.credentials import redacted
 from rackspan.pipeline.spark.jars import artifact, delta_jars
@@ -114,7 +114,7 @@ def _connection(remote: str, delta: bool) -> Iterator[Any]:
         from pyspark.sql.connect.client.retries import DefaultPolicy
         from pyspark.sql.connect.session import SparkSession as ConnectSession
     except ImportError as error:
-        raise MissingRequirement(f"Spark Connect needs {error.name}; pip install 'rackspan[spark]'") from None
+        raise MissingRequirement(f"Spark Connect needs {error.name}; {how_to_install('spark')}") from None
     try:
         session: Any = ConnectSession.builder.remote(remote).create()
         # By default a wrong address is tried for ten minutes.
@@ -137,7 +137,7 @@ def _connection(remote: str, delta: bool) -> Iterator[Any]:
 def require_pyspark() -> None:
     """Raise MissingRequirement where pyspark is not installed, or where Delta Lake has no build for it."""
     if find_spec("pyspark") is None:
-        raise MissingRequirement("pyspark is not installed, and the pipeline runs on it; pip install 'rackspan[spark]'")
+        raise MissingRequirement(f"pyspark is not installed, and the pipeline runs on it; {how_to_install('spark')}")
     from importlib.metadata import version
 
     artifact(version("pyspark"))

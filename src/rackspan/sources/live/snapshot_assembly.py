@@ -27,6 +27,7 @@ from rackspan.sources.live.responses import (
     PartitionMetadata,
     TopicMetadata,
 )
+from rackspan.text import count_noun
 
 _NO_REASSIGNMENT = OngoingReassignment((), ())
 
@@ -135,7 +136,7 @@ def _size_notes(responses: ClusterResponses, sizes: Mapping[TopicPartition, int]
                 lost[_why_no_size(broker_id, responses.log_dirs)].add(broker_id)
     if partitions:
         reasons = "; ".join(f"brokers {listed(sorted(ids))}: {why}" for why, ids in sorted(lost.items()))
-        yield f"{SIZES} of {partitions} partitions: unknown, {reasons}"
+        yield f"{SIZES} of {count_noun(partitions, 'partition')}: unknown, {reasons}"
 
 
 def _why_no_size(broker_id: int, log_dirs: LogDirs) -> str:

@@ -5,6 +5,8 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from rackspan.text import count_noun
+
 Document = Mapping[str, Any]
 
 WIDTH: Final = 800
@@ -44,7 +46,7 @@ def lab_picture(document: Document) -> str:
 def _label(document: Document) -> str:
     return "; ".join(
         f"{run['assignor']} {run['strategy']}: {_count(run['cross_rack']['active'])} partitions across racks, "
-        f"{run['moved']['in_all']} tasks moved, {run['rounds']} rounds"
+        f"{count_noun(run['moved']['in_all'], 'task')} moved, {count_noun(run['rounds'], 'round')}"
         for problem in document["problems"]
         for run in problem["runs"]
     )
@@ -61,7 +63,7 @@ def _section(problem: Document) -> Markup:
 
 
 def _head(problem: Document) -> Iterator[Markup]:
-    size = f"{problem['tasks']} tasks, {problem['clients']} clients, {problem['racks']} racks"
+    size = ", ".join(count_noun(problem[f"{noun}s"], noun) for noun in ("task", "client", "rack"))
     yield _text(0, 16, f"{problem['problem']}: {size}", "head")
     yield _text(LABELS, 42, "across racks: active, standby", "soft")
     yield _text(LABELS + PANEL + GAP, 42, "active tasks moved", "soft")

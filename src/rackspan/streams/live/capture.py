@@ -16,6 +16,7 @@ from rackspan.model.partitions import unpadded
 from rackspan.streams.live.changelogs import Changelogs, find_changelogs
 from rackspan.streams.live.streams_group import StreamProcess, StreamsGroup, family
 from rackspan.streams.problem import TaskId, task_order
+from rackspan.text import count_noun
 
 Document = dict[str, Any]
 
@@ -77,7 +78,7 @@ def _idle_partitions(group: StreamsGroup, counts: Mapping[str, int]) -> Iterator
     topics = sorted({(family(task), topic) for task, sources in group.sources.items() for topic, _ in sources})
     for name, topic in topics:
         if counts.get(topic, 0) > group.tasks_of[name]:
-            yield f"sub-topology {name} has {group.tasks_of[name]} tasks for {counts[topic]} partitions of {topic}; a rebalance is to come"
+            yield f"sub-topology {name} has {count_noun(group.tasks_of[name], 'task')} for {count_noun(counts[topic], 'partition')} of {topic}; a rebalance is to come"
 
 
 def _client(process: StreamProcess) -> Document:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from rackspan.errors import UsageError
 from rackspan.streams.live.streams_group import Family, StreamsGroup, family
+from rackspan.text import count_noun
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,5 +72,5 @@ def _refuse_unknown(
         for topic in topics:
             if partition_counts.get(topic, 0) < group.tasks_of[name]:
                 raise UsageError(
-                    f"--changelog {name}={topic}: the topic has {partition_counts.get(topic, 0)} partitions for {group.tasks_of[name]} tasks; name another"
+                    f"--changelog {name}={topic}: the topic has {count_noun(partition_counts.get(topic, 0), 'partition')} for {count_noun(group.tasks_of[name], 'task')}; name another"
                 )

@@ -1,0 +1,180 @@
+"""The options of a rack policy: flags over rackspan.toml, for one cluster or for each of a fleet."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Self
+
+from rackspan.audit import FleetPolicy, RackPolicy
+from rackspan.audit.policy import Survive
+from rackspan.cli.options.given import Given, Level
+from rackspan.cli.options.settings import Settings, nearest
+from rackspan.cli.options.settings_file import SURVIVE, Section
+from rackspan.cli.options.shared import MinInsyncRacks, Survives, Unracked
+from rackspan.model import MIN_INSYNC_RACKS, ClusterSnapshot, UnrackedPolicy
+
+_FIELDS: Final = {"topics": "topics", "controllers": "controllers", "brokers": "excluded_brokers"}
+"""The field of a Section that holds each table of [clusters.NAME]."""
+
+_POLICY_OPTIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "unracked": UnrackedPolicy,
+    "min-insync-racks": int,
+    SURVIVE: Survive,
+}
+"""The options of [clusters.NAME] that are part of its policy, and the types of their values."""
+
+_OPTION_OF: Final = {MIN_INSYNC_RACKS: "min-insync-racks", SURVIVE: SURVIVE}
+"""The option for every topic that a key of [topics."NAME"] is for one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyOptions:
+    """How racks are counted, and how many are required."""
+
+    unracked: Unracked = UnrackedPolicy.SHARED
+    min_insync_racks: MinInsyncRacks = 1
+    given: Given = field(default_factory=Given)
+
+    def policy(self, excluded_brokers: frozenset[int] = frozenset()) -> RackPolicy:
+        """The options, and rackspan.toml for single topics and controllers."""
+        return RackPolicy(
+            unracked=self.unracked,
+            min_insync_racks=self.min_insync_racks,
+            topic_min_insync_racks=self._of_topics(MIN_INSYNC_RACKS),
+            controller_racks=self.given.settings.controller_racks,
+            excluded_brokers=excluded_brokers,
+            survive=self.to_survive,
+            topic_survive={topic: Survive(value) for topic, value in self._of_topics(SURVIVE).items()},
+        )
+
+    def fleet_policy(self) -> FleetPolicy:
+        """The same for a command that judges many clusters: each [clusters.NAME] with a cluster-id has a policy of its own."""
+        own = {cluster_id: chosen._with_excluded() for cluster_id, chosen in self._of_clusters().items()}
+        return FleetPolicy(self._with_excluded(), own)
+
+    def _with_excluded(self) -> RackPolicy:
+        return self.policy(self.given.settings.excluded_brokers)
+
+    def _of_clusters(self) -> dict[str, Self]:
+        """These options with the tables of each [clusters.NAME] that has a cluster-id, by that id; the first of two counts."""
+        found: dict[str, Self] = {}
+        for name in self.given.settings.cluster_names:
+            chosen = self.given.settings.for_cluster(name)
+            if chosen.cluster_id is not None:
+                found.setdefault(chosen.cluster_id, self._of_cluster(chosen))
+        return found
+
+    def _of_cluster(self, chosen: Settings) -> Self:
+        own = chosen.options()
+        values = {
+            name: kind(own[option])
+            for option, kind in _POLICY_OPTIONS.items()
+            for name in [option.replace("-", "_")]
+            if option in own and hasattr(self, name) and self.given.level(name) <= Level.FILE
+        }
+        return replace(self, given=replace(self.given, settings=chosen), **values)
+
+    @property
+    def to_survive(self) -> Survive:
+        """The loss to survive; without a flag for it, the value of rackspan.toml."""
+        return Survive(self.given.settings.options().get(SURVIVE, Survive.RACK))
+
+    def warnings(self, snapshot: ClusterSnapshot) -> list[str]:
+        """A line for each setting that has no effect on this cluster."""
+        return [
+            *self._another_cluster(snapshot),
+            *self._overruled(),
+            *self._unknown(snapshot),
+            *self._enforced(snapshot),
+        ]
+
+    def fleet_warnings(self) -> list[str]:
+        """A line for each setting that has no effect on a command that judges many clusters."""
+        overruled = [line for one in (self, *self._of_clusters().values()) for line in one._overruled()]
+        return list(dict.fromkeys((*overruled, *self._without_an_id(), *self._same_id())))
+
+    def _without_an_id(self) -> Iterator[str]:
+        """A line for each policy of a [clusters.NAME] whose cluster a warehouse cannot find."""
+        settings = self.given.settings
+        for name in settings.cluster_names:
+            chosen = settings.for_cluster(name)
+            for section in chosen.cluster_sections if chosen.cluster_id is None else ():
+                tables = [f"[{what}]" for what, field_name in _FIELDS.items() if getattr(section, field_name)]
+                for what in (*tables, *(option for option in _POLICY_OPTIONS if option in section.options)):
+                    yield (
+                        f"{section.where}: {what} has no effect here: a warehouse has clusters by their id; "
+                        f'add cluster-id = "ID" (rackspan audit --cluster {name} -o json prints it)'
+                    )
+
+    def _same_id(self) -> Iterator[str]:
+        first: dict[str, str] = {}
+        for name in self.given.settings.cluster_names:
+            chosen = self.given.settings.for_cluster(name)
+            if chosen.cluster_id is not None and first.setdefault(chosen.cluster_id, name) != name:
+                yield (
+                    f"{chosen.cluster_sections[0].where}: has no effect here: [clusters.{first[chosen.cluster_id]}] "
+                    "has the same cluster-id"
+                )
+
+    def _another_cluster(self, snapshot: ClusterSnapshot) -> Iterator[str]:
+        """A line where the address leads to another cluster than the one that rackspan.toml names."""
+        expected = self.given.settings.cluster_id
+        if expected is not None and snapshot.cluster_id is not None and snapshot.cluster_id != expected:
+            where = self.given.settings.cluster_sections[0].where
+            yield f"{where}: cluster-id: expected {expected}, actual {snapshot.cluster_id}: it is another cluster"
+
+    def _topics(self, key: str) -> Mapping[str, tuple[Section, Any]]:
+        return self.given.settings.topic_values(key, _OPTION_OF[key])
+
+    def _of_topics(self, key: str) -> dict[str, Any]:
+        """A key of [topics] by topic, none where a flag or variable counts for every topic."""
+        by_file = self.given.level(_OPTION_OF[key].replace("-", "_")) <= Level.FILE
+        return {topic: value for topic, (_, value) in self._topics(key).items()} if by_file else {}
+
+    def _overruled(self) -> Iterator[str]:
+        for key, option in _OPTION_OF.items():
+            name = option.replace("-", "_")
+            level = self.given.level(name)
+            if level <= Level.FILE:
+                continue
+            by = f"--{option}" if level is Level.FLAG else f"RACKSPAN_{name.upper()}"
+            for topic, (section, value) in self._topics(key).items():
+                yield (
+                    f'{section.where}: [topics."{topic}"] {key} = {value} has no effect: '
+                    f"{by} {getattr(self, name)} counts for every topic"
+                )
+
+    def _unknown(self, snapshot: ClusterSnapshot) -> Iterator[str]:
+        names = {str(topic.name) for topic in snapshot.topics}
+        for section, topic in self.given.settings.topics():
+            if topic not in names:
+                yield f'{section.where}: [topics."{topic}"] has no effect: no such topic{nearest(topic, names)}'
+        controllers = {int(one.id) for one in snapshot.controllers}
+        for controller in self.given.settings.controller_racks if controllers else ():
+            if controller not in controllers:
+                listed = ", ".join(map(str, sorted(controllers)))
+                yield f"[controllers] {controller} has no effect: no such controller; there are {listed}"
+
+    def _enforced(self, snapshot: ClusterSnapshot) -> Iterator[str]:
+        """Topics whose brokers enforce more racks than is required here: a policy does not lower what brokers refuse."""
+        if self.given.level("min_insync_racks") is Level.DEFAULT and not self._topics(MIN_INSYNC_RACKS):
+            return
+        policy = self.policy()
+        lower = [
+            str(topic.name)
+            for topic in snapshot.topics
+            if policy.min_insync_racks_of(topic.name) < topic.config_number(MIN_INSYNC_RACKS, default=1)
+        ]
+        if lower:
+            shown = ", ".join(lower[:3]) + (f" and {len(lower) - 3} more" if len(lower) > 3 else "")
+            yield f"{MIN_INSYNC_RACKS} of {shown} is higher in the cluster, whose brokers enforce it: that value counts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurvivalOptions(PolicyOptions):
+    """The same, for commands that judge what the loss of a rack does."""
+
+    survive: Survives = Survive.RACK
+
+    @property
+    def to_survive(self) -> Survive:
+        return self.survive
