@@ -38,7 +38,9 @@ def test_a_reader_sees_what_the_watermark_has_passed_and_no_more() -> None:
         [0],
     )
     assert w.broker(1).read(orders, 3, 1_000).batches == ()
-    assert w.broker(1).read(orders, 5, 1_000).error is KafkaError.OFFSET_OUT_OF_RANGE
+    beyond = w.broker(1).read(orders, 5, 1_000)
+    assert beyond.error is KafkaError.OFFSET_OUT_OF_RANGE
+    assert (beyond.high_watermark, beyond.last_stable_offset, beyond.log_start) == (-1, -1, -1)
     w.run(500)
     assert [one.base_offset for one in w.broker(1).read(orders, 3, 1_000).batches] == [3]
 

@@ -2,8 +2,17 @@
 
 import pytest
 
-from rackspan.cluster.core.broker.record_validation import AFTER, BEFORE, CLEANUP, TIMESTAMP_TYPE, RecordConfig
+from rackspan.cluster.core.batch import RecordBatch
+from rackspan.cluster.core.broker.record_validation import (
+    AFTER,
+    BEFORE,
+    CLEANUP,
+    TIMESTAMP_TYPE,
+    RecordConfig,
+    validated_batch,
+)
 from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.messages import ProduceResponse
 from rackspan.cluster.handlers.common import keyless_records
 from rackspan.kafka_bytes.record_batch import read_header, stamp_append_time, verify_crc
 from rackspan.model.ids import TopicPartition
@@ -66,3 +75,34 @@ def test_the_time_of_append_is_stamped_and_the_bytes_stay_sound() -> None:
     header = read_header(data)
     verify_crc(data, header)
     assert (header.log_append_time, header.max_timestamp, header.base_timestamp) == (True, NOW, 5)
+
+
+def validated(data: bytes, **configs: str) -> RecordBatch | ProduceResponse:
+    named = {**DEFAULTS, **{key.replace("_", "."): value for key, value in configs.items()}}
+    return validated_batch(ORDERS, memoryview(data), RecordConfig.of(named), NOW, keyless_records)
+
+
+@pytest.mark.parametrize(("time_of", "latest"), [("CreateTime", NOW + 6), ("LogAppendTime", NOW)])
+def test_a_batch_has_the_time_of_its_records_or_of_the_append(time_of: str, latest: int) -> None:
+    made = validated(batch(b"a", b"b", times=[NOW + 5, NOW + 6]), message_timestamp_type=time_of)
+    assert isinstance(made, RecordBatch)
+    header = read_header(made.data)
+    verify_crc(made.data, header)
+    assert (made.max_timestamp, header.max_timestamp) == (latest, latest)
+    assert (made.base_offset, made.last_offset, made.leader_epoch) == (0, 1, -1)
+    assert (made.producer_id, made.producer_epoch, made.base_sequence) == (-1, -1, -1)
+    assert (made.transactional, made.control) == (False, False)
+
+
+def test_what_is_not_one_sound_batch_of_version_2_is_refused() -> None:
+    one = batch(b"a", times=[NOW])
+    older, flipped = bytearray(one), bytearray(one)
+    older[16], flipped[-1] = 1, flipped[-1] ^ 1
+    refusals = [validated(data) for data in (one + one, bytes(older), bytes(flipped), one[:-1], b"")]
+    assert [one.error for one in refusals if isinstance(one, ProduceResponse)] == [
+        KafkaError.INVALID_RECORD,
+        KafkaError.INVALID_RECORD,
+        KafkaError.CORRUPT_MESSAGE,
+        KafkaError.CORRUPT_MESSAGE,
+        KafkaError.CORRUPT_MESSAGE,
+    ]

@@ -370,3 +370,19 @@ def test_producer_ids_are_never_given_twice() -> None:
         assert isinstance(block, ProducerIdBlock)
         firsts.append((block.first, block.length))
     assert firsts == [(0, 1_000), (1_000, 1_000), (2_000, 1_000)]
+
+
+@pytest.mark.parametrize(
+    ("topic", "error", "message"),
+    [
+        (
+            NewTopic("orders", 1, 0),
+            KafkaError.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0.",
+        ),
+        (NewTopic("orders", 0, 3), KafkaError.INVALID_PARTITIONS, "Number of partitions must be larger than 0."),
+    ],
+)
+def test_a_topic_has_a_partition_and_a_replica_at_least(topic: NewTopic, error: KafkaError, message: str) -> None:
+    refused = create(world(), topic)
+    assert (refused.error, refused.message) == (error, message)
