@@ -14,9 +14,10 @@ from confluent_kafka.cimpl import NewTopic
 from kafka import KafkaConsumer, KafkaProducer
 
 from rackspan.cluster import EmbeddedCluster
-from rackspan.errors import UsageError
+from rackspan.errors import MalformedRequest, UsageError
 from rackspan.gateway.config import parse_config
 from tests.gateway.running import RunningGateway, document, running
+from tests.kafka_fixtures import eventually
 
 RECORDS = [str(number).encode() * 200 for number in range(2000)]
 
@@ -208,3 +209,27 @@ def test_a_reload_takes_over_policies_and_refuses_what_needs_a_restart(gateway: 
         gateway.run(reload(parse_config(document(servers, acknowledgements={"mode": "pre"}))))
     gateway.run(reload(parse_config(document(servers))))
     assert gateway.gateway.policies.requirement("reloaded", 1) is None
+
+
+def test_brokers_that_only_responses_name_get_few_listeners_and_not_for_long(gateway: RunningGateway) -> None:
+    listeners = gateway.gateway.listeners
+
+    async def named(ids: Iterable[int]) -> None:
+        for node_id in ids:
+            gateway.gateway.advertised(node_id, "127.0.0.1", 1)
+
+    for ids in ([-1], range(1000, 2000)):
+        with pytest.raises(MalformedRequest, match="which the cluster's metadata does not"):
+            gateway.run(named(ids))
+    assert 3 < len(listeners) < 200
+    eventually(lambda: set(listeners) == {1, 2, 3}, "the next refresh has closed them", 10)
+
+
+def test_a_response_does_not_move_a_broker_that_the_cluster_reports_elsewhere(gateway: RunningGateway) -> None:
+    before = dict(gateway.gateway.cluster.nodes)
+
+    async def named() -> None:
+        gateway.gateway.advertised(1, "192.0.2.1", 9092)
+
+    gateway.run(named())
+    assert gateway.gateway.cluster.nodes[1] == before[1]

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, Final
 from uuid import UUID
 
-from rackspan.errors import ClusterUnreachable, RackspanError, UsageError
+from rackspan.errors import ClusterUnreachable, MalformedRequest, RackspanError, UsageError
 from rackspan.gateway.config import GatewayConfig
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard
 from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode, GuardSettings
@@ -296,8 +296,11 @@ class Gateway:
     # Addresses.
 
     def advertised(self, node_id: int, host: str, port: int) -> tuple[str, int]:
-        self.cluster.learn(node_id, host, port)
-        return self._listener(node_id).advertised
+        self.cluster.learn_from_passing(node_id, host, port)
+        try:
+            return self._listener(node_id).advertised
+        except UsageError as error:
+            raise MalformedRequest(f"a response names broker {node_id}: {error}") from error
 
     def rack(self, node_id: int, registered: str | None) -> str | None:
         return self.cluster.rack(node_id, registered)
@@ -325,6 +328,9 @@ class Gateway:
                 self._listener(node_id)
             except UsageError as error:
                 log.error("%s", error)  # The message says everything.
+        for node_id in [one for one in self.listeners if not self.cluster.was_registered(one)]:
+            # Some response named it; the cluster's metadata never did.
+            self.listeners.pop(node_id).close()
 
     # Sessions.
 
@@ -384,8 +390,11 @@ class Gateway:
             self._principal_tls[name] = context
 
     async def _close_stalled(self) -> None:
-        """Close connections whose request stopped in the middle: its memory is bounded, its time is bounded here."""
+        """Close connections that made no progress between two looks: half a request, whose memory is bounded and whose time is
+        bounded here, and clients that are gone while their request waits for a broker that does not respond.
+        """
         before: dict[Session, int] = {}
+        gone_before: set[Session] = set()
         while True:
             await asyncio.sleep(HALF_REQUEST_SECONDS)
             now = {session: at for session in self.sessions if (at := session.stalled_at) is not None}
@@ -395,7 +404,11 @@ class Gateway:
                         "closing the connection of %s: half a request for %g s", session.peer, HALF_REQUEST_SECONDS
                     )
                     session.close()
-            before = now
+            gone = {session for session in self.sessions if session.client.has_ended_unseen}
+            for session in gone & gone_before:
+                log.info("closing the connection of %s: it is gone, and its request has no response", session.peer)
+                session.close()
+            before, gone_before = now, gone
 
     # Whole requests.
 

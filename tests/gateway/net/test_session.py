@@ -1,15 +1,22 @@
 """Connections with bytes that no client sends: each costs itself, and no more."""
 
+import asyncio
 import socket
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from random import Random
 from struct import pack
+from threading import Thread
 
 import pytest
 
 from rackspan.cluster import EmbeddedCluster
+from rackspan.gateway import app
+from rackspan.gateway.net.buffers import BUFFER_BYTES
 from rackspan.gateway.net.requests import MAX_UNSENT
-from tests.gateway.running import RunningGateway
+from rackspan.gateway.net.session import Session
+from tests.gateway.pairs import pair
+from tests.gateway.running import RunningGateway, running
 from tests.kafka_fixtures import eventually
 
 API_VERSIONS = pack(">hhih", 18, 0, 7, -1)
@@ -149,3 +156,92 @@ def test_two_thousand_connections_leave_nothing_behind(gateway: RunningGateway) 
     eventually(lambda: len(gateway.gateway.sessions) == 0, "every session has ended", 20)
     assert gateway.gateway.buffers.in_use == 0
     assert serves(gateway)
+
+
+@contextmanager
+def scripted(gateway: RunningGateway) -> Iterator[tuple[socket.socket, socket.socket, Session]]:
+    """A session between a client and a broker that are the test's own."""
+    (client_end, client), (upstream_end, broker) = pair(), pair()
+
+    async def started() -> Session:
+        session = Session(gateway.gateway, asyncio.get_running_loop(), client_end, upstream_end, 1)
+        session.start()
+        return session
+
+    session = gateway.run(started())
+    for link in (client, broker):
+        link.settimeout(10)
+    try:
+        yield client, broker, session
+    finally:
+        client.close()
+        broker.close()
+        eventually(lambda: session.closed, "the session has ended", 10)
+
+
+FIND_COORDINATOR, LIST_GROUPS = pack(">hhihh", 10, 0, 5, -1, 1) + b"g", pack(">hhih", 16, 0, 5, -1)
+
+
+@pytest.mark.parametrize("request_", [FIND_COORDINATOR, LIST_GROUPS])
+@pytest.mark.parametrize("size", [-(2**31), -1, 0, 3])
+def test_a_size_that_no_response_has_closes_the_connection(gateway: RunningGateway, request_: bytes, size: int) -> None:
+    with scripted(gateway) as (client, broker, _):
+        client.sendall(framed(request_))
+        assert received(broker) == request_
+        broker.sendall(pack(">i", size))
+        assert is_closed(client)
+
+
+def test_a_huge_response_that_would_be_read_whole_closes_the_connection(gateway: RunningGateway) -> None:
+    with scripted(gateway) as (client, broker, _):
+        client.sendall(framed(FIND_COORDINATOR))
+        received(broker)
+        broker.sendall(pack(">ii", 2**31 - 1, 5))
+        assert is_closed(client)
+
+
+def test_a_response_to_no_request_closes_the_connection(gateway: RunningGateway) -> None:
+    for correlation_id in (4, 5, 6):
+        with scripted(gateway) as (client, broker, _):
+            if correlation_id != 5:
+                client.sendall(framed(LIST_GROUPS))
+                received(broker)
+            broker.sendall(pack(">iihi", 10, correlation_id, 0, 0))
+            assert is_closed(client)
+
+
+def test_a_huge_response_that_is_forwarded_takes_no_more_than_a_buffer(gateway: RunningGateway) -> None:
+    """A broker announces 2 GB and sends 8 MB of them, and the client reads none, then all that was sent."""
+    with scripted(gateway) as (client, broker, session):
+        client.sendall(framed(LIST_GROUPS))
+        received(broker)
+        head, part = pack(">ii", 2**31 - 1, 5), bytes(8 * 1024 * 1024)
+        sending = Thread(target=lambda: broker.sendall(head + part))
+        sending.start()
+        eventually(lambda: bool(session.client.outgoing), "the client's socket is full", 10)
+        assert sum(map(len, tuple(session.client.outgoing))) <= BUFFER_BYTES
+        assert _exactly(client, len(head) + len(part)) == head + part
+        sending.join()
+
+
+def test_half_a_response_that_is_read_whole_takes_what_was_sent_of_it(gateway: RunningGateway) -> None:
+    with scripted(gateway) as (client, broker, session):
+        client.sendall(framed(FIND_COORDINATOR))
+        received(broker)
+        broker.sendall(pack(">ii", 60_000_000, 5) + bytes(1000))
+        eventually(lambda: session._responses._whole is not None, "it is being read", 10)
+        assert len(session._responses._whole or b"") < 2000
+
+
+def test_a_client_that_is_gone_while_its_request_waits_leaves_nothing_behind(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DescribeConfigs is read whole, and what is behind it waits: nothing is read of this client meanwhile."""
+    monkeypatch.setattr(app, "HALF_REQUEST_SECONDS", 0.1)
+    describe = pack(">hhih", 32, 1, 5, -1) + pack(">i", 0) + b"\0"
+    with running(cluster.bootstrap_servers) as gateway, scripted(gateway) as (client, broker, session):
+        client.sendall(framed(describe))
+        assert received(broker)[:4] == describe[:4]
+        client.close()
+        eventually(lambda: session.closed, "the session has ended", 10)
+        assert is_closed(broker)

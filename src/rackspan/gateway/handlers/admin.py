@@ -306,8 +306,8 @@ class AdminHandler:
         if result.error_code != NONE:
             return
         if not body.validate_only:
-            (topic,) = (one for one in body.topics if one.name == result.name)
-            values = {config.name: config.value for config in topic.configs}
+            requested = (one for one in body.topics if one.name == result.name)
+            values = {config.name: config.value for one in requested for config in one.configs}
             replicas = values.get(MIN_INSYNC_REPLICAS)
             try:
                 topic_id = result.topic_id or (await self._topic_id(result.name) if change is not None else None)

@@ -5,6 +5,7 @@ more until it has been sent.
 """
 
 import asyncio
+import select
 import socket
 import ssl
 from collections import deque
@@ -65,6 +66,15 @@ class Channel:
             self._reading = False
             self._loop.remove_reader(self.fd)
 
+    @property
+    def has_ended_unseen(self) -> bool:
+        """Whether the peer has closed its side while nothing is read here, so that no receive shows it."""
+        if self._reading or self.closed:
+            return False
+        poll = select.poll()
+        poll.register(self.fd, select.POLLRDHUP)
+        return bool(poll.poll(0))
+
     def read_rest(self) -> None:
         """TLS decrypts more than one receive takes; the system does not report that as readable."""
         if self._secure and self._reading and self.sock.pending():  # type: ignore[attr-defined]
@@ -116,13 +126,11 @@ class Channel:
             sent = self.sock.sendmsg(pieces)
             whole = sent == sum(map(len, pieces))
         self.sent_bytes += sent
-        while sent:
-            first = outgoing[0]
-            if sent < len(first):
-                outgoing[0] = memoryview(first)[sent:]
-                break
-            sent -= len(first)
-            outgoing.popleft()
+        # Empty pieces too: nothing is ever sent of them.
+        while outgoing and sent >= len(outgoing[0]):
+            sent -= len(outgoing.popleft())
+        if sent:
+            outgoing[0] = memoryview(outgoing[0])[sent:]
         return whole
 
     def _writable(self) -> None:

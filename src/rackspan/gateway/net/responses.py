@@ -62,6 +62,9 @@ class Responses(Direction):
         missing = _HEADER.size - len(self._header)
         if len(data) < missing:
             self._header += bytes(data)
+            if len(self._header) >= SIZE_BYTES and _SIZE.unpack_from(self._header)[0] < SIZE_BYTES:
+                # Nothing may come behind it.
+                raise MalformedRequest("a response without a correlation id")
             return len(data)
         head = self._header + bytes(data[:missing])
         size, correlation_id = _HEADER.unpack(head)

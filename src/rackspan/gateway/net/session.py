@@ -114,7 +114,8 @@ class Session:
         """Respond with the result of `work`. Requests behind it wait: a broker handles one of a connection at a time."""
         self.exchanges.append(exchange)
         self._requests.blocked = True
-        self._start(self._handle(exchange, work))
+        # Closed where the task is cancelled before it begins.
+        self._start(self._handle(exchange, work)).add_done_callback(lambda _: work.close())
 
     def wait_for(self, ready: "asyncio.Future[None]", then: Callable[[], None]) -> None:
         """Continue with `then` when `ready` is done. Requests behind it wait."""
@@ -217,10 +218,11 @@ class Session:
         self.awaited.clear()
         self._owner.sessions.discard(self)
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _handle(self, exchange: Exchange, work: Coroutine[Any, Any, list[Piece]]) -> None:
         try:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import Final
@@ -17,6 +18,10 @@ from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRespons
 log = logging.getLogger(__name__)
 
 REFRESH_SECONDS: Final = 5.0
+_LEAST_SECONDS: Final = 0.5
+"""Between two refreshes, where responses to clients name an address that is not known yet."""
+
+_MOST_UNCONFIRMED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +51,38 @@ class Cluster:
         """The brokers that are up, as of the last refresh, and those that responses have named since."""
         self._registered_racks: dict[int, str | None] = {}
         """The rack of each broker that was ever up: metadata leaves brokers out that are down, and their racks with them."""
+        self._unconfirmed: set[int] = set()
+        """Brokers of `nodes` that only responses to clients have named since the last refresh."""
+        self._outdated = asyncio.Event()
+        """Set by what says that the next refresh should not wait."""
         self.cluster_id: str | None = None
         self.on_nodes: Callable[[], None] = lambda: None
         self.refreshed_at: float | None = None
 
     def learn(self, node_id: int, host: str, port: int) -> None:
-        """A broker's address from a response that passed."""
+        """A broker's address from a response to the gateway itself."""
         known = self.nodes.get(node_id)
         if known is None or (known.host, known.port) != (host, port):
             self.nodes[node_id] = Node(node_id, host, port, self._registered_racks.get(node_id))
+
+    def learn_from_passing(self, node_id: int, host: str, port: int) -> None:
+        """A broker's address from a response to a client: that of a new broker, and the reason to look for those of others.
+
+        Errors: MalformedRequest where responses name more new brokers than one refresh is likely to confirm.
+        """
+        known = self.nodes.get(node_id)
+        if known is not None and (known.host, known.port) == (host, port):
+            return
+        self._outdated.set()
+        if known is None:
+            if node_id < 0 or len(self._unconfirmed) >= _MOST_UNCONFIRMED:
+                raise MalformedRequest(f"a response names broker {node_id}, which the cluster's metadata does not")
+            self._unconfirmed.add(node_id)
+            self.nodes[node_id] = Node(node_id, host, port, self._registered_racks.get(node_id))
+
+    def was_registered(self, node_id: int) -> bool:
+        """Whether the broker was up at any refresh of this process."""
+        return node_id in self._registered_racks
 
     def rack(self, node_id: int, registered: str | None) -> str | None:
         if self._locator is None:
@@ -106,13 +134,14 @@ class Cluster:
 
     def some_nodes(self, count: int) -> list[int]:
         """Ids of different brokers, at most so many, others each time."""
-        return self._rng.sample(sorted(self.nodes), min(count, len(self.nodes)))
+        nodes = sorted(self.nodes.keys() - self._unconfirmed)
+        return self._rng.sample(nodes, min(count, len(nodes)))
 
     async def any_broker(self) -> tuple[int, BrokerConnection]:
         """The same with the broker's id, which is negative for a bootstrap server. Errors: ClusterUnreachable."""
         failed: Exception | None = None
         open_ones = [node for node, one in self._connections.items() if not one.closed and node in self.nodes]
-        others = [node for node in self.nodes if node not in open_ones]
+        others = [node for node in self.nodes if node not in open_ones and node not in self._unconfirmed]
         self._rng.shuffle(others)
         for node_id in (*open_ones, *others):
             try:
@@ -142,6 +171,7 @@ class Cluster:
             raise ClusterUnreachable(f"the cluster's metadata could not be read: {_one_line(error)}") from error
         self.cluster_id = metadata.cluster_id
         self.nodes = {one.node_id: Node(one.node_id, one.host, one.port, one.rack) for one in metadata.brokers}
+        self._unconfirmed.clear()
         self._registered_racks.update((node.node_id, node.rack) for node in self.nodes.values())
         self.refreshed_at = asyncio.get_running_loop().time()
         self._close_moved()
@@ -176,7 +206,10 @@ class Cluster:
     async def follow(self) -> None:
         """Refresh for ever, so that brokers may come, go and move."""
         while True:
-            await asyncio.sleep(REFRESH_SECONDS)
+            await asyncio.sleep(_LEAST_SECONDS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._outdated.wait(), REFRESH_SECONDS - _LEAST_SECONDS)
+            self._outdated.clear()
             try:
                 await self.refresh()
             except (RackspanError, OSError) as error:
