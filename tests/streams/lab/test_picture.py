@@ -1,4 +1,6 @@
+import json
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -82,3 +84,10 @@ def test_names_are_escaped() -> None:
 
 def test_equal_documents_give_equal_pictures() -> None:
     assert lab_picture(replayed("one")) == lab_picture(replayed("one"))
+
+
+def test_the_committed_picture_is_the_one_that_its_figures_give() -> None:
+    folder = Path(__file__).resolve().parents[3] / "docs" / "pictures"
+    figures = json.loads((folder / "streams.json").read_text(encoding="utf-8"))
+    drawn = lab_picture({"problems": [figures["cost"]]})
+    assert drawn == (folder / "streams-cost.svg").read_text(encoding="utf-8"), "draw it again: python -m tools.pictures"
