@@ -7,6 +7,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 ALONE := java or kafka or spark or browser or package
+BESIDE := (java or browser or package) and not (kafka or spark)
 FAST := not ($(ALONE)) and not slow and not soak
 
 .PHONY: env demo test coverage check bench sim soak mutants lock clean
@@ -20,10 +21,12 @@ env: .venv/.complete
 demo: env
 	@$(BIN)/rackspan demo
 
-# On all cores what runs in Python alone, then one after another what starts Java, Kafka, a browser or a bare environment.
+# On all cores what runs in Python alone, then two at a time what starts one Java, a browser or a bare environment, then
+# one after another what starts Kafka or Spark, which need all cores themselves.
 test: env
-	RACKSPAN_SIM_SEEDS=60 $(BIN)/pytest -q -n auto -m "not ($(ALONE)) and not soak"
-	$(BIN)/pytest -m "($(ALONE)) and not soak" --durations=10
+	RACKSPAN_SIM_SEEDS=40 $(BIN)/pytest -q -n auto -m "not ($(ALONE)) and not soak"
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "($(BESIDE)) and not soak" --durations=10
+	$(BIN)/pytest -m "(kafka or spark) and not soak" --durations=10
 
 # The same, counting lines, which takes longer.
 coverage: env

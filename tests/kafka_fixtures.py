@@ -35,7 +35,8 @@ def started(cluster: KafkaCluster) -> Iterator[KafkaCluster]:
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[KafkaCluster]:
     """Six brokers in three racks, Kafka 4; brokers 1 to 3 are also the controllers."""
-    yield from started(KafkaCluster(racks=("r1", "r2", "r3"), brokers=6))
+    # A log is compacted soon after it is written: by default the cleaner looks every 15 s.
+    yield from started(KafkaCluster(racks=("r1", "r2", "r3"), brokers=6, config={"log.cleaner.backoff.ms": "200"}))
 
 
 @pytest.fixture(scope="session")
@@ -44,9 +45,12 @@ def kafka3() -> Iterator[KafkaCluster]:
     yield from started(KafkaCluster(racks=("r1", "r2"), brokers=2, version="3.9.1", controllers={101: "r1"}))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def uneven_kafka() -> Iterator[KafkaCluster]:
-    """Five brokers in racks of two, two and one, Kafka 4; broker 1 alone is the controller, so all others may stop."""
+    """Five brokers in racks of two, two and one, Kafka 4; broker 1 alone is the controller, so all others may stop.
+
+    Ends with the one module that uses it: five idle brokers slow down all tests after it.
+    """
     yield from started(KafkaCluster(racks=("r1", "r2", "r3"), brokers=5, controllers={1: "r1"}))
 
 

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 SOAK = bool(os.environ.get("RACKSPAN_SOAK"))
 KILLS = 10 if SOAK else 2
-RECORDS = 40_000 if SOAK else 6_000
+RECORDS = 40_000 if SOAK else 2_400
 BATCH = 60
 ROOT = Path(__file__).parents[2]
 
