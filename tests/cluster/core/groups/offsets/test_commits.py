@@ -117,6 +117,9 @@ def test_a_note_too_long_spoils_its_own_partition_alone() -> None:
     request = OffsetCommit("g", {P0: CommittedOffset(1, metadata="x" * 4097), P1: CommittedOffset(2)})
     response = world.call(request, OffsetCommitResponse)
     assert response.errors == {P0: KafkaError.OFFSET_METADATA_TOO_LARGE, P1: KafkaError.NONE}
+    alone = OffsetCommit("g", {P1: CommittedOffset(3, metadata="x" * 4097)})
+    assert world.call(alone, OffsetCommitResponse).errors == {P1: KafkaError.OFFSET_METADATA_TOO_LARGE}
+    assert fetched(world) == NOTHING
 
 
 # Transactions.
