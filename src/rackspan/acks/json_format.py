@@ -11,8 +11,7 @@ from rackspan.acks.wording import kafka_configs, loss_words, reason, remedies
 from rackspan.audit.constraints.survival import SURVIVAL_NAMES
 from rackspan.audit.findings import Finding
 from rackspan.audit.json_format import finding_document, head_document
-from rackspan.model import MIN_INSYNC_REPLICAS, ClusterSnapshot
-from rackspan.model.ids import shown
+from rackspan.model import MIN_INSYNC_REPLICAS, ClusterSnapshot, shown
 
 JUDGED_BY: Final = frozenset({"min-insync-replicas-forces-racks"}) | SURVIVAL_NAMES
 """The constraint of audit that a hardened topic meets, and those that its value can break."""

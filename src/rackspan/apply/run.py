@@ -4,10 +4,13 @@ from collections.abc import Iterator
 
 from rackspan.apply.executor import Pace, ReassigningCluster, RunUpdate, execute
 from rackspan.apply.journal import Journal
-from rackspan.plan import RunLimits
-from rackspan.plan.execution.events import DirectionSet, RunCancelled, RunStarted
-from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster
-from rackspan.plan.execution.start import (
+from rackspan.plan import (
+    DirectionSet,
+    ObservationRequest,
+    ObservedCluster,
+    RunCancelled,
+    RunLimits,
+    RunStarted,
     plan_to_start,
     refuse_a_limit_below,
     refuse_to_resume,

@@ -27,13 +27,14 @@ from rackspan.model import (
     RackId,
     RackMap,
     Topic,
+    count_in_row,
+    counts_descending,
     distinct_racks,
     even_spread,
     forcing_value,
+    lengths,
     rack_map,
 )
-from rackspan.model.partitions import count_in_row, lengths
-from rackspan.model.racks import counts_descending
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,16 @@ from functools import lru_cache
 import numpy as np
 
 from rackspan.audit.policy import SURVIVE_CODES, Survive
-from rackspan.model import NO_RACK, Bools, Int32s, Int64s
-from rackspan.model.partitions import count_in_row
-from rackspan.model.racks import counts_descending, even_spread, forcing_value
+from rackspan.model import (
+    NO_RACK,
+    Bools,
+    Int32s,
+    Int64s,
+    count_in_row,
+    counts_descending,
+    even_spread,
+    forcing_value,
+)
 
 RACK_CODE = SURVIVE_CODES.index(Survive.RACK)
 NONE_CODE = SURVIVE_CODES.index(Survive.NONE)

@@ -10,8 +10,7 @@ from typing import Any, Final
 from rackspan import json_text
 from rackspan.errors import UsageError
 from rackspan.json_text import shown
-from rackspan.model import ClusterSnapshot, TopicName
-from rackspan.model.partitions import Int64s
+from rackspan.model import ClusterSnapshot, Int64s, TopicName
 from rackspan.placement.exclusion import Exclusion
 from rackspan.placement.new_partitions import Proposal, brokers_for_placer, refuse_name, shape_of
 from rackspan.placement.placer import TopicAssignment

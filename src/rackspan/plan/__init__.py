@@ -5,17 +5,48 @@ kafka-reassign-partitions) and verification.py (how far a reassignment has come)
 Which replicas move is decided in `reassign`; `apply` carries out the effects on a cluster.
 """
 
-from rackspan.plan.difference import partition_differences, plan_difference
+from rackspan.plan.difference import PartitionDifference, PlanDifference, partition_differences, plan_difference
 from rackspan.plan.execution.decision import RunLimits
+from rackspan.plan.execution.effects import Finished, Paused
+from rackspan.plan.execution.events import DirectionSet, RunCancelled, RunStarted, RunState, after
+from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster, observed
+from rackspan.plan.execution.start import plan_to_start, refuse_a_limit_below, refuse_to_resume, refuse_unnamed_cluster
 from rackspan.plan.order import StepLimits, order_steps
 from rackspan.plan.plan_file import plan_document, read_plan
+from rackspan.plan.reassignment_file import read_broker_list, read_reassignment, read_topics_to_move, reassignment_json
+from rackspan.plan.verification import VerifiedPartition, VerifiedState, all_done, counted, verify
 
 __all__ = [
+    "DirectionSet",
+    "Finished",
+    "ObservationRequest",
+    "ObservedCluster",
+    "PartitionDifference",
+    "Paused",
+    "PlanDifference",
+    "RunCancelled",
     "RunLimits",
+    "RunStarted",
+    "RunState",
     "StepLimits",
+    "VerifiedPartition",
+    "VerifiedState",
+    "after",
+    "all_done",
+    "counted",
+    "observed",
     "order_steps",
     "partition_differences",
     "plan_difference",
     "plan_document",
+    "plan_to_start",
+    "read_broker_list",
     "read_plan",
+    "read_reassignment",
+    "read_topics_to_move",
+    "reassignment_json",
+    "refuse_a_limit_below",
+    "refuse_to_resume",
+    "refuse_unnamed_cluster",
+    "verify",
 ]

@@ -9,8 +9,17 @@ from rackspan.audit.batch import PartitionBatch, snapshot_batch
 from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.loads import BELIEVED_BYTES_MAX
 from rackspan.audit.policy import RackPolicy
-from rackspan.model import NO_BROKER, Bools, ClusterSnapshot, Int32s, Int64s, RackId, TopicPartition
-from rackspan.model.partitions import count_in_row, unpadded
+from rackspan.model import (
+    NO_BROKER,
+    Bools,
+    ClusterSnapshot,
+    Int32s,
+    Int64s,
+    RackId,
+    TopicPartition,
+    count_in_row,
+    unpadded,
+)
 from rackspan.plan.order import RISKS
 from rackspan.reassign import Direction, PartitionReassignment, ReassignmentColumns, reassignment_columns, snapshot_rows
 from rackspan.reassign.safety import less_safe, safety_of_rows, words

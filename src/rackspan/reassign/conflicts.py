@@ -7,9 +7,14 @@ import numpy as np
 
 from rackspan.audit.batch import Requirements, requirements
 from rackspan.audit.policy import RackPolicy
-from rackspan.model import NO_BROKER, Bools, ClusterSnapshot, Int64s
-from rackspan.model.ids import shown
-from rackspan.model.partitions import any_in_row
+from rackspan.model import (
+    NO_BROKER,
+    Bools,
+    ClusterSnapshot,
+    Int64s,
+    any_in_row,
+    shown,
+)
 from rackspan.reassign.plan_cost import Conflict
 from rackspan.reassign.problem import ReassignmentProblem
 from rackspan.reassign.request import ReassignmentRequest

@@ -15,8 +15,17 @@ from rackspan.audit.constraints.remedies import target_that_survives
 from rackspan.audit.constraints.survival import SURVIVAL_CONSTRAINTS
 from rackspan.audit.findings import Finding, Severity, in_order
 from rackspan.audit.policy import RackPolicy
-from rackspan.model import INT32_MAX, NO_BROKER, ClusterSnapshot, Int32s, Int64s, PartitionColumns
-from rackspan.model.partitions import lengths, padded_lists, unpadded
+from rackspan.model import (
+    INT32_MAX,
+    NO_BROKER,
+    ClusterSnapshot,
+    Int32s,
+    Int64s,
+    PartitionColumns,
+    lengths,
+    padded_lists,
+    unpadded,
+)
 from rackspan.reassign.document import EMPTY, Fault, ListedPartition, ReassignmentDocument, faults
 from rackspan.reassign.optimizer.bounds import needs
 from rackspan.reassign.problem import PLANNED_FACTOR_MAX, reassignment_problem

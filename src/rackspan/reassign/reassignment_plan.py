@@ -12,8 +12,18 @@ from functools import cached_property
 import numpy as np
 
 from rackspan.errors import InvalidReassignment, UsageError
-from rackspan.model import INT32_MAX, NO_BROKER, Bools, ClusterSnapshot, Int32s, Int64s, TopicPartition
-from rackspan.model.partitions import count_in_row, padded_lists, unpadded
+from rackspan.model import (
+    INT32_MAX,
+    NO_BROKER,
+    Bools,
+    ClusterSnapshot,
+    Int32s,
+    Int64s,
+    TopicPartition,
+    count_in_row,
+    padded_lists,
+    unpadded,
+)
 from rackspan.reassign.plan_cost import Conflict, PlanCost
 
 

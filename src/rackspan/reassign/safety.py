@@ -6,9 +6,17 @@ import numpy as np
 
 from rackspan.audit.batch import effective_min_isr, requirements
 from rackspan.audit.policy import RackPolicy
-from rackspan.model import NO_BROKER, Bools, ClusterSnapshot, Int32s, Int64s, RackMap, rack_map
-from rackspan.model.partitions import lengths
-from rackspan.model.racks import counts_descending
+from rackspan.model import (
+    NO_BROKER,
+    Bools,
+    ClusterSnapshot,
+    Int32s,
+    Int64s,
+    RackMap,
+    counts_descending,
+    lengths,
+    rack_map,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,9 +14,13 @@ from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.constraints.wording import broker_list, listed, out_of_sync, unlisted
 from rackspan.audit.policy import SURVIVE_CODES, Survive
 from rackspan.audit.survival import Demand, reachable, value_for
-from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, NO_BROKER
-from rackspan.model.partitions import unpadded
-from rackspan.model.racks import even_shares
+from rackspan.model import (
+    MIN_INSYNC_RACKS,
+    MIN_INSYNC_REPLICAS,
+    NO_BROKER,
+    even_shares,
+    unpadded,
+)
 
 END_OF_REASSIGNMENT: Final = "wait for the reassignment to end, or rackspan reassign cancel"
 """Where every replica that is missing is being copied: no broker is to be brought back."""

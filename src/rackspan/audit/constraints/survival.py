@@ -17,8 +17,7 @@ from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.loads import BrokerLoads
 from rackspan.audit.policy import SURVIVE_CODES, Survive
 from rackspan.audit.survival import RACK_CODE
-from rackspan.model import Bools
-from rackspan.model.ids import RackId, shown
+from rackspan.model import Bools, RackId, shown
 from rackspan.text import count_noun
 
 SURVIVES_RACK_LOSS: Final = "survives-rack-loss"

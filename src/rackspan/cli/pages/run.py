@@ -16,12 +16,17 @@ from rackspan.cli.pages.difference import (
     less_safe_note,
 )
 from rackspan.cli.pages.reassignment_plan import STEPS_SHOWN, copied_bytes
-from rackspan.plan import RunLimits
-from rackspan.plan.difference import PlanDifference
-from rackspan.plan.execution.effects import Finished
-from rackspan.plan.execution.events import RunState
+from rackspan.plan import (
+    Finished,
+    PlanDifference,
+    RunLimits,
+    RunState,
+    VerifiedPartition,
+    VerifiedState,
+    all_done,
+    counted,
+)
 from rackspan.plan.execution.progress import progress
-from rackspan.plan.verification import VerifiedPartition, VerifiedState, all_done, counted
 from rackspan.text import count_noun, human_bytes
 
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ from rackspan.cli.pages.reassignment_plan import generate_page, lint_page, plan_
 from rackspan.disk import replace_file, writing_output
 from rackspan.errors import UsageError
 from rackspan.placement.generate import GENERATE_PLACER, unknown_brokers
-from rackspan.plan import StepLimits, plan_document
-from rackspan.plan.reassignment_file import (
+from rackspan.plan import (
+    StepLimits,
+    plan_document,
     read_broker_list,
     read_reassignment,
     read_topics_to_move,

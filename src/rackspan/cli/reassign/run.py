@@ -27,13 +27,18 @@ from rackspan.cli.reassign.plan import REASSIGNMENT, AllowFewerRacks, Details
 from rackspan.cli.reassign.progress import follow
 from rackspan.errors import RackspanError, ReassignmentStopped, UsageError
 from rackspan.model import ClusterSnapshot, UnrackedPolicy
-from rackspan.plan import RunLimits, read_plan
+from rackspan.plan import (
+    Paused,
+    RunLimits,
+    RunState,
+    VerifiedPartition,
+    VerifiedState,
+    all_done,
+    read_plan,
+    refuse_unnamed_cluster,
+)
 from rackspan.plan.difference import PlanDifference, columns_toward, known_sizes, left_to_change
-from rackspan.plan.execution.effects import Paused
-from rackspan.plan.execution.events import RunState
 from rackspan.plan.execution.progress import copy_sizes
-from rackspan.plan.execution.start import refuse_unnamed_cluster
-from rackspan.plan.verification import VerifiedPartition, VerifiedState, all_done
 from rackspan.reassign import Direction, ReassignmentColumns, ReassignmentPlan
 from rackspan.text import count_noun
 

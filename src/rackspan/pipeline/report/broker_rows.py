@@ -7,9 +7,13 @@ import numpy as np
 
 from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.loads import loads
-from rackspan.model import NO_BROKER, Bools, Int64s
-from rackspan.model.partitions import count_in_row
-from rackspan.model.racks import distinct_racks
+from rackspan.model import (
+    NO_BROKER,
+    Bools,
+    Int64s,
+    count_in_row,
+    distinct_racks,
+)
 from rackspan.pipeline.report.data import BrokerRow
 
 

@@ -10,8 +10,14 @@ import numpy.typing as npt
 
 from rackspan.audit.batch import ClusterMembers, PartitionBatch
 from rackspan.audit.outage import RackLoss, TopicHarm, judge_loss
-from rackspan.model import NO_RACK, ClusterSnapshot, Int32s, Int64s, RackId
-from rackspan.model.partitions import lengths
+from rackspan.model import (
+    NO_RACK,
+    ClusterSnapshot,
+    Int32s,
+    Int64s,
+    RackId,
+    lengths,
+)
 from rackspan.pipeline.report.data import (
     LISTED_MAX,
     Cell,

@@ -5,8 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from rackspan.flow import solve
-from rackspan.flow.network_builder import NetworkBuilder
+from rackspan.flow import NetworkBuilder, solve
 from rackspan.model.partitions import Bools, Int32s, Int64s
 
 BULK_ROUNDS = 16

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.flow import solve
-from rackspan.flow.network_builder import NetworkBuilder
+from rackspan.flow import NetworkBuilder, solve
 from rackspan.model.partitions import Bools, Int32s, Int64s
 from rackspan.reassign.optimizer.load_costs import load_costs
 from rackspan.reassign.optimizer.removals import in_sync

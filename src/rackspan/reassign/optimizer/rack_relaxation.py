@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.flow import solve
-from rackspan.flow.network_builder import NetworkBuilder
+from rackspan.flow import NetworkBuilder, solve
 from rackspan.model.partitions import Int32s, Int64s
 from rackspan.reassign.optimizer.additions import distribute_additions
 from rackspan.reassign.optimizer.load_costs import load_costs

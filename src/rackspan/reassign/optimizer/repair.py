@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.flow import solve
-from rackspan.flow.network_builder import NetworkBuilder
+from rackspan.flow import NetworkBuilder, solve
 from rackspan.model.partitions import Bools, Int64s
 from rackspan.reassign.optimizer.additions import Additions, distribute_additions
 from rackspan.reassign.optimizer.bounds import Needs, needs

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rackspan.model import ClusterSnapshot
-from rackspan.model.partitions import unpadded
+from rackspan.model import ClusterSnapshot, unpadded
 from rackspan.streams.live.changelogs import Changelogs, find_changelogs
 from rackspan.streams.live.streams_group import StreamProcess, StreamsGroup, family
 from rackspan.streams.problem import TaskId, task_order

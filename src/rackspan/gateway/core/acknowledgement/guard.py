@@ -23,8 +23,7 @@ from rackspan.acks.min_insync_racks import (
 )
 from rackspan.acks.produce_errors import error_message
 from rackspan.gateway.core.acknowledgement.rules import NEVER, STALLED_SECONDS, GuardRules, GuardSettings
-from rackspan.model import BrokerId
-from rackspan.model.ids import shown
+from rackspan.model import BrokerId, shown
 
 Partition: TypeAlias = tuple[str, int]
 """Topic and partition."""
