@@ -1,4 +1,8 @@
-"""Rewrites the JSON Schema of `pipeline table -o json` from the schemas of the tables: python -m tools.table_schema."""
+"""Rewrites the JSON Schemas that follow from something else: python -m tools.table_schema.
+
+That of `pipeline table -o json` follows from the schemas of the tables, that of `reassign undo` from that of `reassign apply`,
+whose documents are the same.
+"""
 
 import json
 from pathlib import Path
@@ -8,10 +12,26 @@ import pyarrow as pa
 
 from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES, Table
 
-FILE: Final = Path(__file__).parents[1] / "src" / "rackspan" / "cli" / "schemas" / "pipeline-table.v1.json"
+SCHEMAS: Final = Path(__file__).parents[1] / "src" / "rackspan" / "cli" / "schemas"
 
 
-def document() -> str:
+def generated() -> dict[str, str]:
+    """The text of each generated file, by its name."""
+    return {"pipeline-table.v1.json": table_document(), "reassign-undo.v1.json": undo_document()}
+
+
+def undo_document() -> str:
+    """The schema of `reassign apply` under the names of `reassign undo`."""
+    apply = json.loads((SCHEMAS / "reassign-apply.v1.json").read_text(encoding="utf-8"))
+    own = {
+        "$id": "urn:rackspan:schema:reassign-undo:v1",
+        "title": "rackspan reassign undo -o json",
+        "description": "A run of a plan backwards: its dry run, or with --apply its result.",
+    }
+    return json.dumps({**apply, **own}, indent=1, ensure_ascii=False) + "\n"
+
+
+def table_document() -> str:
     """The text of the file: an array of rows, each of one table."""
     tables = {**TABLES, **LANDING, **HISTORY}
     schema = {
@@ -61,4 +81,5 @@ def _of(kind: pa.DataType) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    FILE.write_text(document(), encoding="utf-8")
+    for name, text in generated().items():
+        (SCHEMAS / name).write_text(text, encoding="utf-8")

@@ -37,7 +37,7 @@ from rackspan.reassign.reassignment_plan import (
 )
 from rackspan.reassign.request import ReassignmentRequest
 from rackspan.reassign.safety import less_safe, safety_of_rows, words
-from rackspan.text import count_noun
+from rackspan.text import count_noun, noun_and_ids
 
 OF_THE_TARGET = frozenset(
     {
@@ -336,17 +336,15 @@ def _needless(
     enough = int(needs(now.replica_racks[rows], uncounted, wanted, now.shares).additions.sum())
     if moves > enough:
         emptied = sorted({*_emptied(snapshot, targets, rows)} - request.leaving)
-        ids = ",".join(map(str, emptied))
-        drained = f"; it empties {'broker' if len(emptied) == 1 else 'brokers'} {ids}" if emptied else ""
+        meant = f"--drain {','.join(map(str, emptied))}" if emptied else "--balance"
+        drained = f"; it empties {noun_and_ids('broker', emptied)}" if emptied else ""
         yield Finding(
             constraint="plan-needless-moves",
             severity=Severity.WARNING,
             topic=None,
             partition=None,
-            reason=f"it copies {moves} replica{'' if moves == 1 else 's'}; the constraints of these partitions need {enough}{drained}",
-            remedy=f"if that is meant, lint it with --drain {ids}; else rackspan reassign plan"
-            if emptied
-            else "rackspan reassign plan",
+            reason=f"it copies {count_noun(moves, 'replica')}; the constraints of these partitions need {enough}{drained}",
+            remedy=f"if that is meant, lint it with {meant}; else rackspan reassign plan",
         )
 
 

@@ -25,7 +25,7 @@ def audit_page(document: dict[str, Any]) -> RenderableType:
         Text(),
         _losses_table(summary["losses"]),
         Text(),
-        *_finding_groups(findings),
+        *finding_groups(findings),
         *_audit_verdict(summary),
     )
 
@@ -82,7 +82,8 @@ def _losses_table(losses: Sequence[dict[str, Any]]) -> RenderableType:
     )
 
 
-def _finding_groups(findings: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
+def finding_groups(findings: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
+    """A row for the findings of one constraint about one topic, which have to stand together."""
     groups = [
         list(group)
         for _, group in groupby(
@@ -112,7 +113,7 @@ def _finding_row(group: Sequence[dict[str, Any]]) -> Sequence[object]:
     first = group[0]
     partitions = [one["partition"] for one in group if one["partition"] is not None]
     reasons = len({one["reason"] for one in group})
-    more = f" (and {count_noun(reasons - 1, 'reason', ',')} more)" if reasons > 1 else ""
+    more = f" (and {count_noun(reasons - 1, 'more reason', ',')})" if reasons > 1 else ""
     return (
         Text(first["severity"], style="bold red" if first["severity"] == "violation" else "yellow"),
         first["constraint"],

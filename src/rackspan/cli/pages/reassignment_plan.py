@@ -7,13 +7,13 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from rackspan.cli.output import page, table, whole
+from rackspan.cli.pages.audit import finding_groups
 from rackspan.cli.pages.difference import details_parts, difference_parts, less_safe_note
 from rackspan.plan.reassignment_file import reassignment_json
 from rackspan.reassign import PartitionReassignment
 from rackspan.text import count_noun, human_bytes
 
 STEPS_SHOWN: Final = 20
-FINDINGS_SHOWN: Final = 40
 
 
 def generate_page(
@@ -50,19 +50,8 @@ def lint_page(document: dict[str, Any]) -> RenderableType:
         *difference_parts(document["difference"]),
         *details_parts(document.get("details", []), {0: "as the file lists them"}),
     ]
-    if findings:
-        rows = [
-            (one["severity"], one["constraint"], _partition_name(one), one["reason"], one["remedy"])
-            for one in findings[:FINDINGS_SHOWN]
-        ]
-        parts += [table(("severity", "constraint", "partition", "reason", "fix with"), rows), Text()]
-    if len(findings) > FINDINGS_SHOWN:
-        parts.append(
-            Text(
-                f"and {count_noun(len(findings) - FINDINGS_SHOWN, 'more finding')}: -o json lists every finding\n",
-                style="dim",
-            )
-        )
+    # The document has them by partition; a topic's partitions stand in one row.
+    parts += finding_groups(sorted(findings, key=lambda one: (one["severity"], one["constraint"], one["topic"] or "")))
     words = f"{count_noun(summary['partitions'], 'partition')}: {count_noun(summary['violations'], 'violation')}, {count_noun(summary['warnings'], 'warning')}"
     style = "bold red" if summary["violations"] else "bold yellow" if summary["warnings"] else "bold green"
     return page(*parts, Text(words, style=style))
@@ -139,9 +128,3 @@ def _verdict(document: dict[str, Any]) -> Text:
 
 def _spread(spread: dict[str, int]) -> str:
     return f"{spread['min']} to {spread['max']}"
-
-
-def _partition_name(finding: dict[str, Any]) -> str:
-    if finding["topic"] is None:
-        return ""
-    return finding["topic"] if finding["partition"] is None else f"{finding['topic']}-{finding['partition']}"
