@@ -81,7 +81,7 @@ def copied_bytes(document: dict[str, Any]) -> str:
     """What is copied, as far as it is known."""
     unsized = document["moves_of_unknown_size"]
     if not unsized:
-        return human_bytes(document["bytes"])
+        return human_bytes(document["bytes"]) if document["bytes"] else "0 bytes"
     if unsized == document["moves"]:
         return "an unknown number of bytes"
     return f"{human_bytes(document['bytes'])} and {count_noun(unsized, 'move')} of unknown size"
