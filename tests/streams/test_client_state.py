@@ -3,7 +3,7 @@
 import pytest
 
 from rackspan.model.ids import RackId
-from rackspan.streams.client_state import ClientState, LeastLoaded
+from rackspan.streams.client_state import ClientState, LeastLoaded, owners
 from rackspan.streams.problem import Client, ProcessId
 
 
@@ -58,3 +58,9 @@ def test_load_counts_both_roles_by_threads() -> None:
 def test_taking_from_an_empty_queue_is_a_lookup_error() -> None:
     with pytest.raises(LookupError):
         LeastLoaded([], load).take()
+
+
+def test_a_task_that_no_client_has_is_owned_by_none() -> None:
+    states = [client(0, tasks=1), client(1)]
+    states[1].active = {2}
+    assert owners(states, 4).tolist() == [0, -1, 1, -1]

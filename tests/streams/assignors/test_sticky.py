@@ -1,6 +1,7 @@
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,3 +41,19 @@ def test_staying_outweighs_a_partition_across_racks_by_default() -> None:
     document["config"] |= {"traffic_cost": 11, "non_overlap_cost": 10}
     moves = assign(document, "sticky")
     assert (moves["cost"]["stateful"], moves["cross_rack"]["active"]) == (20, 0)
+
+
+@pytest.mark.parametrize("holder", [0, 1])
+def test_a_task_without_owner_goes_to_its_previous_standby_before_others_fill_that_client(holder: int) -> None:
+    ids = [f"00000000-0000-0000-0000-{at:012d}" for at in (1, 2)]
+    document: dict[str, Any] = {
+        "config": {"strategy": "none"},
+        "clients": [
+            {"process_id": one, "rack": "r1", "threads": 1, "prev_standby": ["0_1"] if at == holder else []}
+            for at, one in enumerate(ids)
+        ],
+        "tasks": [{"id": f"0_{at}", "stateful": True, "source": [f"in:{at}"]} for at in (0, 1)],
+        "partitions": {"in:0": ["r1"], "in:1": ["r1"]},
+    }
+    held = assign(document, "sticky")["assignment"]
+    assert {client: one["active"] for client, one in held.items()} == {ids[holder]: ["0_1"], ids[1 - holder]: ["0_0"]}
