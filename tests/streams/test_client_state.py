@@ -64,3 +64,8 @@ def test_a_task_that_no_client_has_is_owned_by_none() -> None:
     states = [client(0, tasks=1), client(1)]
     states[1].active = {2}
     assert owners(states, 4).tolist() == [0, -1, 1, -1]
+
+
+def test_a_client_that_just_joined_held_nothing_before() -> None:
+    joined = client(0).client
+    assert (joined.prev_active, joined.prev_standby) == (frozenset(), frozenset())

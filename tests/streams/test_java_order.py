@@ -1,6 +1,8 @@
 """Hash codes and orders as a JVM gave them (TaskId.hashCode, UUID.hashCode, HashSet, PriorityQueue of OpenJDK 17)."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rackspan.streams.java_order import hash_order, heap_order, process_hash, task_hash
 
@@ -29,3 +31,10 @@ def test_a_heap_returns_the_least_first_and_equals_in_heap_order() -> None:
     assert heap_order([(2,), (1,), (3,)]) == [1, 0, 2]
     assert heap_order([(1,), (1,), (1,), (1,)]) == [0, 3, 2, 1]
     assert heap_order([]) == []
+
+
+@given(st.lists(st.tuples(st.integers(0, 9)), max_size=40))
+def test_a_heap_returns_every_position_once_by_ascending_key(keys: list[tuple[int]]) -> None:
+    order = heap_order(keys)
+    assert sorted(order) == list(range(len(keys)))
+    assert [keys[at] for at in order] == sorted(keys)

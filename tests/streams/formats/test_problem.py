@@ -255,6 +255,11 @@ def test_every_config_that_is_read_by_kafkas_name_is_asserted() -> None:
     assert [key for key, _, _ in CONFIGS] == list(KAFKA_KEYS)
 
 
+def test_every_key_of_a_problem_is_known() -> None:
+    document = {**deepcopy(GOOD), "name": "n", "seed": 7, "partition_weights": {"in:0": 1}}
+    assert from_document(document).warnings == ()
+
+
 def test_unknown_keys_and_tasks_that_are_gone_are_warned_of() -> None:
     document = deepcopy(GOOD)
     document["comment"] = "?"

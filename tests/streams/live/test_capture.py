@@ -1,5 +1,7 @@
 from typing import Any
 
+import pytest
+
 from rackspan.streams import CapturedGroup, capture_group, from_document, streams_group
 from tests.streams.groups import PROCESS, cluster, described, member
 
@@ -66,6 +68,14 @@ def test_a_topic_that_the_cluster_does_not_show_is_left_out() -> None:
         streams_group(described(member("a", active={"0_0": ["orders:0"]}))), cluster({"other": [[1]]}), {}
     )
     assert found.document["partitions"] == {}
+
+
+@pytest.mark.parametrize("name", ["orders", "zeta"])
+def test_a_partition_that_the_cluster_does_not_show_yet_is_left_out(name: str) -> None:
+    """Of a topic before another, and of the last one."""
+    running = member("a", active={f"0_{at}": [f"{name}:{at}"] for at in range(3)})
+    found = capture_group(streams_group(described(running)), cluster({name: [[1], [2]], "payments": [[3]] * 3}), {})
+    assert found.document["partitions"] == {f"{name}:0": ["r1"], f"{name}:1": ["r2"]}
 
 
 def test_partitions_without_a_task_are_named() -> None:
