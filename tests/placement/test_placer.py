@@ -151,3 +151,9 @@ def test_a_placers_own_refusal_is_passed_on() -> None:
 
     with pytest.raises(ReplicaPlacementException, match=r"^every disk is full; add brokers$"):
         CheckedPlacer("ours", RefusingPlacer(None)).place(0, 1, 1, BROKERS)
+
+
+def test_a_single_partition_with_another_number_of_replicas_is_refused() -> None:
+    with pytest.raises(ReplicaPlacementException, match="returned 1 replica a partition, expected 2"):
+        checked(TopicAssignment.of([[0]]), 0, 1, 2, BROKERS)
+    assert len(checked(TopicAssignment(np.empty((0, 0), dtype=np.int32)), 0, 0, 2, BROKERS)) == 0

@@ -88,6 +88,7 @@ def test_an_entry_point_cannot_take_the_name_of_one_of_ours() -> None:
 def test_our_placers_are_entry_points_too() -> None:
     declared = tomllib.loads(PYPROJECT.read_text())["project"]["entry-points"][ENTRY_POINT_GROUP]
     assert declared == dict(PLACERS)
+    assert {one.name: one.value for one in installed_placers()} >= declared
 
 
 @pytest.mark.parametrize(
