@@ -11,7 +11,7 @@ from rackspan.model import BrokerId, RackId
 from rackspan.placement import TopicAssignment, UsableBroker, configured_placer, placer_named
 from rackspan.placement.kafka.rack_alternated import RackAlternatedReplicaPlacer
 from rackspan.placement.kafka.striped import StripedReplicaPlacer
-from rackspan.placement.registry import ENTRY_POINT_GROUP, PLACERS
+from rackspan.placement.registry import ENTRY_POINT_GROUP, PLACERS, installed_placers
 
 BROKERS = [UsableBroker(BrokerId(broker), RackId("ab"[broker % 2]), False) for broker in range(4)]
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
@@ -88,7 +88,7 @@ def test_an_entry_point_cannot_take_the_name_of_one_of_ours() -> None:
 def test_our_placers_are_entry_points_too() -> None:
     declared = tomllib.loads(PYPROJECT.read_text())["project"]["entry-points"][ENTRY_POINT_GROUP]
     assert declared == dict(PLACERS)
-    assert {one.name: one.value for one in installed_placers()} >= declared
+    assert {one.name: one.value for one in installed_placers()}.items() >= declared.items()
 
 
 @pytest.mark.parametrize(
