@@ -1,5 +1,6 @@
 """Plain Parquet: every row of every table, of one run, for engines that do not read Delta Lake."""
 
+import shutil
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,12 +18,18 @@ from tests.pipeline import plain_build
 from tests.pipeline.examples import NOON, generated, small
 
 
-@pytest.fixture
-def warehouse(tmp_path: Path) -> Warehouse:
-    made = pipeline.create_warehouse(tmp_path / "w")
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = pipeline.create_warehouse(tmp_path_factory.mktemp("template") / "w")
     store_all([*generated(10), small()], made)
     plain_build.refresh(made)
-    return made
+    return Path(made.root)
+
+
+@pytest.fixture
+def warehouse(template: Path, tmp_path: Path) -> Warehouse:
+    """A copy of its own for each test."""
+    return pipeline.open_warehouse(shutil.copytree(template, tmp_path / "w"))
 
 
 def test_each_file_has_the_rows_of_its_table_in_order(warehouse: Warehouse, tmp_path: Path) -> None:
