@@ -1,7 +1,8 @@
 """partition_durability and outage_impact in DuckDB and in Polars, as sums that must be ours: the best query known of each.
 
 Both are given the racks of the brokers, once: the benchmark's clusters keep theirs. As in rackspan a partition is
-judged by ISR, leader and minimums; no list is unnested. They make less than rackspan: no leader surge, no quorum.
+judged by ISR, leader and minimums; no list is unnested. partition_durability has all of its columns; outage_impact has less than
+rackspan makes: no leader surge, no quorum, no row for the whole cluster.
 """
 
 from pathlib import Path
@@ -16,6 +17,7 @@ Sums: TypeAlias = dict[str, int]
 """Rows, and partitions in each state; by loss for outage_impact."""
 
 RACK_OF = {broker: f"r{broker % RACKS}" for broker in range(BROKERS)}
+RUN_ID = "0000000001-benchmark"
 STATES = ("offline", "under-min-isr", "under-min-racks", "one-rack")
 
 
@@ -27,9 +29,10 @@ def duckdb_durability(folder: Path, out: Path) -> None:
         folder,
         out,
         f"""
-        select cluster_id, taken_at, topic, partition, leader, replication_factor, isr_size,
+        select cluster_id, taken_at, snapshot_id, topic, partition, internal, leader, replication_factor, isr_size,
           ([{sets}])[replica_bits + 1] as replica_racks, ([{sets}])[isr_bits + 1] as isr_racks,
-          min_isr, {MIN_INSYNC_RACKS} as min_insync_racks, size_bytes,
+          bit_count(replica_bits) as replica_rack_count, bit_count(isr_bits) as isr_rack_count,
+          min_isr, {MIN_INSYNC_RACKS} as min_insync_racks, size_bytes, '{RUN_ID}' as run_id, 2 as schema_version,
           case when leader < 0 then 'offline' when isr_size < least(min_isr, replication_factor) then 'under-min-isr'
             when bit_count(isr_bits) < {MIN_INSYNC_RACKS} then 'under-min-racks'
             when bit_count(isr_bits) < 2 then 'one-rack' else 'ok' end as state
@@ -92,9 +95,9 @@ def _duckdb(folder: Path, out: Path, query: str) -> None:
     partitions, topics = (f"{folder}/tables/{name}/*/*.parquet" for name in ("partitions", "topics"))
     with duckdb.connect() as connection:
         connection.execute("set enable_progress_bar = false")
-        connection.execute(f"""create view required as select p.*, t.min_isr
+        connection.execute(f"""create view required as select p.*, t.min_isr, t.internal
           from read_parquet('{partitions}') p
-          join (select cluster_id, taken_at, name, cast(config['min.insync.replicas'] as int) as min_isr
+          join (select cluster_id, taken_at, name, coalesce(internal, false) as internal, cast(config['min.insync.replicas'] as int) as min_isr
             from read_parquet('{topics}')) t
           on p.cluster_id = t.cluster_id and p.taken_at = t.taken_at and p.topic = t.name""")
         connection.execute(f"copy ({query}) to '{out}' (format parquet, compression zstd)")
@@ -105,16 +108,22 @@ def polars_durability(folder: Path, out: Path) -> None:
     judged = _with_minimum(folder).select(
         "cluster_id",
         "taken_at",
+        "snapshot_id",
         "topic",
         "partition",
+        "internal",
         "leader",
         pl.col("replicas").list.len().alias("replication_factor"),
         pl.col("isr").list.len().alias("isr_size"),
         _racks("replicas").alias("replica_racks"),
         isr_racks.alias("isr_racks"),
+        _racks("replicas").list.len().alias("replica_rack_count"),
+        isr_racks.list.len().alias("isr_rack_count"),
         "min_isr",
         pl.lit(MIN_INSYNC_RACKS).alias("min_insync_racks"),
         "size_bytes",
+        pl.lit(RUN_ID).alias("run_id"),
+        pl.lit(2).alias("schema_version"),
         pl.when(pl.col("leader") < 0)
         .then(pl.lit("offline"))
         .when(pl.col("isr").list.len() < _held_to())
@@ -168,5 +177,8 @@ def _with_minimum(folder: Path) -> pl.LazyFrame:
         for name in ("partitions", "topics")
     )
     minimum = pl.col("config").map.get("min.insync.replicas").cast(pl.Int32)
-    required = topics.select("cluster_id", "taken_at", pl.col("name").alias("topic"), minimum.alias("min_isr"))
+    internal = pl.col("internal").fill_null(value=False)
+    required = topics.select(
+        "cluster_id", "taken_at", pl.col("name").alias("topic"), minimum.alias("min_isr"), internal
+    )
     return partitions.join(required, on=["cluster_id", "taken_at", "topic"])

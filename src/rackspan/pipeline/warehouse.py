@@ -57,7 +57,7 @@ class Warehouse:
         return self.root.replace("s3://", "s3a://", 1) if self.root.startswith("s3://") else self.root
 
     def spark_path(self, name: str) -> str:
-        """The URL of a table in the same way."""
+        """The URL of a table, with the scheme as Hadoop names it: for Spark, which reads and writes files there."""
         return f"{self.spark_root}/tables/{name}"
 
 
@@ -116,7 +116,7 @@ def only_run(warehouse: Warehouse) -> Iterator[None]:
     """Hold the lock of a local warehouse for a block. Errors: InvalidWarehouse at once where another run holds it.
 
     An object store has no lock. There two runs that wrote at the same time are detected when a table is committed
-    (incremental.py), as far as the store commits a file only once: Spark on S3 does not, see docs/how-to/pipeline.md.
+    (incremental.py): delta-rs commits with a conditional put, so the second one is refused and nothing of it counts.
     """
     folder = warehouse.folder
     if folder is None:

@@ -25,8 +25,11 @@ from tests.pipeline.examples import NOON, small
 
 pytestmark = pytest.mark.spark
 
-KILLS = 25 if os.environ.get("RACKSPAN_SOAK") else 1
-"""Of each command; each costs a start of Spark."""
+SOAK = bool(os.environ.get("RACKSPAN_SOAK"))
+KILLS = 5 if SOAK else 1
+"""Of each command in a part; each costs a start of Spark."""
+
+PARTS = 5 if SOAK else 1
 
 PATIENCE_SECONDS = 240
 
@@ -106,8 +109,9 @@ def wait_for_runs(warehouse: Warehouse, process: "subprocess.Popen[str]", number
         time.sleep(0.05)
 
 
-def test_snapshots_count_once_however_often_follow_and_run_are_killed(tmp_path: Path) -> None:
-    rng = Random(7)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_snapshots_count_once_however_often_follow_and_run_are_killed(tmp_path: Path, part: int) -> None:
+    rng = Random(7 + part)
     warehouse = create_warehouse(tmp_path / "warehouse")
     every = [small(cluster, NOON + timedelta(hours=5 * n), 1 + n % 3) for n in range(4 * KILLS + 4) for cluster in "ab"]
     rng.shuffle(every)
