@@ -1,5 +1,9 @@
 """Arrow batches of decoded records, against the records themselves."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,6 +14,7 @@ from rackspan.kafka_source.records.columns import decode
 from rackspan.kafka_source.records.rows import SPARK_TYPES, arrow_schema, binary_array, check_schema, record_batches
 from tests.kafka_source.records.test_columns import Record, built
 
+ROOT = Path(__file__).parents[3]
 RECORDS = [
     Record(3, 1000, b"k", b"value", (("h", b"x"), ("n", None))),
     Record(4, 1001, None, None),
@@ -55,6 +60,20 @@ def test_a_string_without_bytes_is_not_null() -> None:
     starts = np.array([0, 1, 1], np.int64)
     assert binary_array(b"abc", starts, np.array([1, 0, -1], np.int64)).to_pylist() == [b"a", b"", None]
     assert binary_array(b"", starts[:0], starts[:0]).to_pylist() == []
+
+
+def test_columns_are_made_without_pandas() -> None:
+    """Importing it is half a second of each new Python worker. Headers alone need `pa.array`, which imports it."""
+    made = """
+import sys
+import tests.kafka_source.records.test_rows as module
+names = [name for name in module.SPARK_TYPES if name != "headers"]
+(batch,) = module.table(module.RECORDS, *names)
+batch.validate(full=True)
+print(batch.num_rows, "pandas" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", made], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout == "3 False\n"
 
 
 def test_a_schema_of_other_columns_is_refused() -> None:

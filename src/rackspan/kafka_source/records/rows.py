@@ -14,7 +14,7 @@ A schema given by the user chooses among them: what is left out is never built (
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -105,11 +105,11 @@ def _columns(topic: str, partition: int) -> Mapping[str, Column]:
     return {
         "key": lambda r, rows: binary_array(r.data, r.key_starts[rows], r.key_lengths[rows]),
         "value": lambda r, rows: binary_array(r.data, r.value_starts[rows], r.value_lengths[rows]),
-        "topic": lambda _, rows: pa.repeat(pa.scalar(topic, pa.string()), count(rows)),
-        "partition": lambda _, rows: pa.repeat(pa.scalar(partition, pa.int32()), count(rows)),
-        "offset": lambda r, rows: pa.array(r.offsets[rows]),
+        "topic": lambda _, rows: _repeated(topic.encode(), count(rows)),
+        "partition": lambda _, rows: _fixed_width(np.full(count(rows), partition, np.int32), pa.int32()),
+        "offset": lambda r, rows: _fixed_width(r.offsets[rows], pa.int64()),
         "timestamp": lambda r, rows: _timestamps(r.timestamps[rows]),
-        "timestampType": lambda r, rows: pa.array(r.log_append_time[rows].astype(np.int32)),
+        "timestampType": lambda r, rows: _fixed_width(r.log_append_time[rows].astype(np.int32), pa.int32()),
         HEADERS: lambda r, rows: pa.array(
             [r.headers(row) or None for row in range(rows.start, rows.stop)], _ARROW_TYPES[HEADERS]
         ),
@@ -118,7 +118,19 @@ def _columns(topic: str, partition: int) -> Mapping[str, Column]:
 
 def _timestamps(milliseconds: Ints) -> pa.Array:
     # As Spark's connector does: -1, no timestamp, is the millisecond before 1970.
-    return pa.array(milliseconds * 1000, _ARROW_TYPES["timestamp"])
+    return _fixed_width(milliseconds * 1000, _ARROW_TYPES["timestamp"])
+
+
+def _fixed_width(values: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
+    """Without nulls. `pa.array` and `pa.scalar` import pandas at their first call, which is half a second of each Python worker."""
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
+
+
+def _repeated(text: bytes, count: int) -> pa.Array:
+    bounds = np.arange(count + 1, dtype=np.int32) * len(text)
+    return pa.Array.from_buffers(
+        pa.string(), count, [None, pa.py_buffer(bounds.astype(np.int32)), pa.py_buffer(text * count)]
+    )
 
 
 def binary_array(data: bytes, starts: Ints, lengths: Ints) -> pa.Array:
@@ -129,14 +141,14 @@ def binary_array(data: bytes, starts: Ints, lengths: Ints) -> pa.Array:
     """
     count = len(starts)
     if not count:
-        return pa.array([], pa.binary())
+        return pa.nulls(0, pa.binary())
     bounds = np.empty(2 * count, np.int32)
     bounds[0::2] = starts
     bounds[1::2] = starts + np.maximum(lengths, 0)
     with_gaps = pa.Array.from_buffers(
         pa.binary(), 2 * count - 1, [_validity(lengths), pa.py_buffer(bounds), pa.py_buffer(data)]
     )
-    return with_gaps.take(pa.array(np.arange(0, 2 * count, 2)))
+    return with_gaps.take(_fixed_width(np.arange(0, 2 * count, 2), pa.int64()))
 
 
 def _validity(lengths: Ints) -> pa.Buffer | None:
