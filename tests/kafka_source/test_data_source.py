@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import InputPartition
 from pyspark.sql.functions import unix_millis
 
 from rackspan.cluster import EmbeddedCluster
@@ -115,6 +116,13 @@ def test_a_rack_of_no_broker_is_reported_and_the_leader_read(
     assert [row.choice for row in spark.read.json(str(tmp_path / "m")).select("choice").distinct().collect()] == [
         "rack-of-no-broker"
     ]
+
+
+def test_spark_takes_no_preferred_locations_from_python(spark: SparkSession) -> None:
+    """When this fails, tasks can be placed by rack: docs/decisions/0018-one-range-a-task.md."""
+    assert [name for name in vars(InputPartition) if "ocation" in name] == []
+    package = spark._jvm.org.apache.spark.sql.execution.datasources.v2.python  # type: ignore[union-attr]
+    assert list(package.PythonInputPartition(0, bytearray(b"range")).preferredLocations()) == []
 
 
 def test_starts_and_ends(spark: SparkSession, cluster: EmbeddedCluster, filled: str) -> None:
