@@ -147,3 +147,30 @@ def test_offsets_that_went_backwards_are_lost_records(cluster: EmbeddedCluster) 
 def test_an_option_of_batches_is_refused(spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path) -> None:
     with pytest.raises(PySparkException, match="option endingOffsets: only batch reads have it"):
         run_available(stream(spark, cluster, "orders", endingOffsets="latest"), tmp_path)
+
+
+def test_the_driver_logs_a_line_about_each_micro_batch(
+    cluster: EmbeddedCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic = created(cluster)
+    produced(cluster.bootstrap_servers, topic, 10)
+    start, middle, end = ({topic: {"0": n, "1": n}} for n in (0, 3, 5))
+    plain = reader(cluster, topic)
+    plain.partitions(start, middle)
+    plain.commit(start)
+    assert capsys.readouterr().err == ""
+    plain.commit(middle)
+    assert capsys.readouterr().err.endswith(": 6 offsets in 2 ranges; metricsPath adds bytes by rack\n")
+    plain.partitions(middle, end)
+    plain.stop()
+    # Spark does not say whether the last batch succeeded.
+    assert capsys.readouterr().err == ""
+    counting = reader(cluster, topic, metricsPath=str(tmp_path), **{"kafka.client.rack": "r2"})
+    for begin, until in ((start, middle), (middle, end)):
+        for task in counting.partitions(begin, until):
+            list(counting.read(task))
+    first = capsys.readouterr().err
+    assert first.startswith("rackspan-kafka: batch ")
+    assert first.endswith(": 6 records in 2 ranges, 0.0 MB, 0.0 MB of it across racks\n")
+    counting.stop()
+    assert ": 4 records in 2 ranges, " in capsys.readouterr().err

@@ -114,7 +114,7 @@ class KafkaReader(DataSourceReader):
             self._bounds.narrowed(OffsetRange(partition, start[partition], end[partition])) for partition in wanted
         ]
         parts = ranges.split(whole, options.min_partitions, options.max_records_per_partition)
-        return planned(parts)
+        return [*planned(parts)]
 
     def _within(self, position: Position, wanted: Iterable[TopicPartition]) -> Position:
         """Without the partitions that a filter leaves out."""

@@ -24,10 +24,10 @@ class RangePartition(InputPartition):
         self.batch = batch
 
 
-def planned(parts: Sequence[OffsetRange]) -> list[InputPartition]:
+def planned(parts: Sequence[OffsetRange], *, driver_reports: bool = False) -> list[RangePartition]:
     """A task for each range, all of one batch, whose name begins with the time in UTC."""
     name = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{uuid.uuid4().hex[:8]}"
-    return [RangePartition(part, Batch(name, len(parts))) for part in parts]
+    return [RangePartition(part, Batch(name, len(parts), driver_reports)) for part in parts]
 
 
 def read_partition(partition: InputPartition, options: TaskOptions) -> Iterator["pa.RecordBatch"]:

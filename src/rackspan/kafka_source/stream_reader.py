@@ -14,8 +14,9 @@ from rackspan.errors import ClusterRequestFailed
 from rackspan.kafka_source import ranges
 from rackspan.kafka_source.cluster import SourceCluster
 from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, SourceOptions
-from rackspan.kafka_source.range_partition import planned, read_partition
+from rackspan.kafka_source.range_partition import RangePartition, planned, read_partition
 from rackspan.kafka_source.ranges import OffsetRange, Offsets
+from rackspan.kafka_source.reading.report import finished_line
 from rackspan.kafka_source.reading.task import TaskOptions
 from rackspan.model.ids import TopicPartition
 
@@ -44,9 +45,11 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._task = TaskOptions(options, columns)
         self._cluster: SourceCluster | None = None
         self._target: dict[TopicPartition, int] | None = None
+        self._running: tuple[Mapping[str, Any], list[RangePartition]] | None = None
+        """Where the micro-batch ends that was planned last, and its tasks, until the line about it is logged."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_cluster": None}
+        return {**self.__dict__, "_cluster": None, "_running": None}
 
     # -- Spark's names
 
@@ -96,15 +99,41 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for backwards in [part for part in wanted if part.end < part.start]:
             self._lost(f"{backwards.partition} was read up to offset {backwards.start} and now ends at {backwards.end}")
         parts = ranges.split(wanted, self._options.min_partitions, self._options.max_records_per_partition)
-        return planned(parts)
+        self._log_running()
+        tasks = planned(parts, driver_reports=True)
+        self._running = (end, tasks) if tasks else None
+        return [*tasks]
+
+    def commit(self, end: Mapping[str, Any]) -> None:
+        """Logs the line about the micro-batch that ended there. Nothing is committed to Kafka."""
+        if self._running is not None and self._running[0] == end:
+            self._log_running(committed=True)
 
     def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
         return read_partition(partition, self._task)
 
     def stop(self) -> None:
+        self._log_running()
         if self._cluster is not None:
             self._cluster.close()
             self._cluster = None
+
+    def _log_running(self, *, committed: bool = False) -> None:
+        """Spark commits a batch when it plans the next one, the last one of a query never: that one is done where all its tasks say so."""
+        running, self._running = self._running, None
+        if running is None:
+            return
+        _, tasks = running
+        path, batch = self._options.metrics_path, tasks[0].batch
+        line = finished_line(path, batch) if path else None
+        if line is None and committed:
+            offsets = sum(task.wanted.size for task in tasks)
+            line = f"rackspan-kafka: batch {batch.name}: {offsets:,} offsets in {batch.tasks} ranges"
+            line += (
+                "; metricsPath adds bytes by rack" if path is None else "; rows of some tasks are not in metricsPath"
+            )
+        if line is not None:
+            print(line, file=sys.stderr, flush=True)
 
     # -- offsets
 

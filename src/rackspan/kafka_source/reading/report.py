@@ -29,6 +29,8 @@ class Batch:
 
     name: str
     tasks: int
+    driver_reports: bool = False
+    """Whether the driver logs the line about the batch: of a micro-batch it is called at the end, of a batch query never again."""
 
 
 @dataclass(slots=True)
@@ -92,25 +94,39 @@ class TaskReport:
 def publish(report: TaskReport, metrics_path: str | None, batch: Batch) -> None:
     """Log what crossed racks, and write the rows. A metrics path that cannot be written fails the task.
 
-    The last task of a batch logs a line about all of it; two that end together may both do so.
+    The last task of a batch query logs a line about all of it; two that end together may both do so.
     """
     if report.cross_rack_bytes:
         print(report.line(), file=sys.stderr, flush=True)
     if metrics_path is None:
         return
-    files, root = fs.FileSystem.from_uri(metrics_path if "://" in metrics_path else f"file://{metrics_path}")
-    folder = str(PurePosixPath(root) / f"batch={batch.name}")
+    files, folder = _folder(metrics_path, batch)
     files.create_dir(folder, recursive=True)
     lines = "".join(json.dumps(row) + "\n" for row in report.rows_for_table())
     wanted = report.wanted
     name = f"{wanted.partition}-{wanted.start}.{uuid.uuid4()}.json"
     with files.open_output_stream(f"{folder}/{name}") as stream:
         stream.write(lines.encode())
-    written = [entry.path for entry in files.get_file_info(fs.FileSelector(folder)) if entry.path.endswith(".json")]
+    if not batch.driver_reports and (line := finished_line(metrics_path, batch)):
+        print(line, file=sys.stderr, flush=True)
+
+
+def finished_line(metrics_path: str, batch: Batch) -> str | None:
+    """The line about a batch from the rows of its tasks; None where a range has none yet."""
+    files, folder = _folder(metrics_path, batch)
+    found = files.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+    written = [entry.path for entry in found if entry.path.endswith(".json")]
     # A range that was read twice, by a task that Spark ran again, is one range.
-    if len({path.rsplit(".", 2)[0] for path in written}) == batch.tasks:
-        rows = [json.loads(line) for path in written for line in files.open_input_stream(path).read().splitlines()]
-        print(batch_line(batch, rows), file=sys.stderr, flush=True)
+    if len({path.rsplit(".", 2)[0] for path in written}) != batch.tasks:
+        return None
+    return batch_line(
+        batch, [json.loads(line) for path in written for line in files.open_input_stream(path).read().splitlines()]
+    )
+
+
+def _folder(metrics_path: str, batch: Batch) -> tuple[fs.FileSystem, str]:
+    files, root = fs.FileSystem.from_uri(metrics_path if "://" in metrics_path else f"file://{metrics_path}")
+    return files, str(PurePosixPath(root) / f"batch={batch.name}")
 
 
 def batch_line(batch: Batch, rows: Iterable[Mapping[str, Any]]) -> str:
