@@ -8,10 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from rackspan.java import find_java
 from rackspan.kafka_process import KafkaCluster
-from rackspan.kafka_process.release.jars import resolve_jars
-from rackspan.kafka_process.release.runtime import KafkaRuntime
 
 _MBEAN: Final = "kafka.server:type=BrokerTopicMetrics,name=BytesOutPerSec"
 _JMX_TOOL: Final = "org.apache.kafka.tools.JmxTool"
@@ -19,16 +16,20 @@ _JMX_TOOL: Final = "org.apache.kafka.tools.JmxTool"
 
 def bytes_out(cluster: KafkaCluster) -> dict[str, int]:
     """Bytes sent to clients since each broker started, by rack."""
-    java = find_java()
-    runtime = KafkaRuntime(java, resolve_jars(cluster.version))
+    runtime = cluster.runtime
     racks = {node.id: node.rack or "" for node in cluster.brokers}
     found: dict[str, int] = dict.fromkeys(racks.values(), 0)
     for broker, pid in cluster.pids.items():
-        arguments = ("--object-name", _MBEAN, "--attributes", "Count", "--one-time", "--report-format", "csv")
-        printed = runtime.run_tool(_JMX_TOOL, *arguments, "--jmx-url", _address(java.home / "bin" / "jcmd", pid))
-        counts = re.findall(r"(?:Count[=,:]?\s*|^)(\d+)\s*$", printed, re.MULTILINE)
-        # A broker that has sent nothing yet has no counter.
-        found[racks[broker]] += int(counts[-1]) if counts else 0
+        if broker not in racks:
+            continue  # A controller alone.
+        address = _address(runtime.java.home / "bin" / "jcmd", pid)
+        arguments = ("--object-name", _MBEAN, "--attributes", "Count", "--one-time", "--report-format", "properties")
+        printed = runtime.run_tool(_JMX_TOOL, *arguments, "--jmx-url", address)
+        counts = re.findall(r":Count\W+(\d+)\b", printed)
+        if len(counts) != 1:
+            # Nothing found is not nothing sent.
+            raise RuntimeError(f"broker {broker}: JmxTool prints no counter:\n{printed}")
+        found[racks[broker]] += int(counts[0])
     return found
 
 

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -67,15 +67,15 @@ def seconds(action: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def processor_seconds() -> float:
+def processor_seconds(without: Collection[int] = ()) -> float:
     """What this process, its children and theirs have used so far: what a run costs, however many share the machine.
 
-    From Linux's /proc; of children that ended, only those waited for are counted.
+    Processes `without`, by id, and their children are left out. From Linux's /proc; of children that ended, only those waited for are counted.
     """
     fields = {pid: stat for pid in _pids() if (stat := _stat(pid))}
     ours = {os.getpid()}
     # A child may have a lower id than its parent, once ids have gone round.
-    while more := {pid for pid, stat in fields.items() if int(stat[1]) in ours} - ours:
+    while more := {pid for pid, stat in fields.items() if int(stat[1]) in ours and pid not in without} - ours:
         ours |= more
     ticks = sum(sum(map(int, fields[pid][11:15])) for pid in ours if pid in fields)
     return ticks / os.sysconf("SC_CLK_TCK")
