@@ -1,6 +1,6 @@
 """Rules of the source and the sink, each with the fault that breaks it and the fast test that reports the fault.
 
-A row is the file, the text of the rule, the text with the fault, and the test. make soak plants each in a copy and runs its test.
+A row is the file, the text of the rule, the text with the fault, and the test. make soak plants each in a copy and runs its test. A fault that makes a loop endless fails by the test's timeout.
 """
 
 import os
@@ -25,11 +25,13 @@ class Fault(NamedTuple):
 
 
 PROGRESS, REPORT, RANGES, FILTERS = "reading/progress.py", "reading/report.py", "ranges.py", "filters.py"
+REUSED = "reading/reused_cluster.py"
 COLUMNS, ROWS, CODECS, SENDER, RACK = (
     "records/columns.py", "records/rows.py", "records/compression.py", "writing/sender.py", "executor_rack.py",
 )  # fmt: skip
 OF_PROGRESS = "reading/test_progress.py::test_"
 OF_REPORT = "reading/test_report.py::test_"
+OF_REUSED = "reading/test_reused_cluster.py::test_"
 OF_RANGES = "test_ranges.py::test_"
 OF_FILTERS = "test_filters.py::test_"
 OF_COLUMNS = "records/test_columns.py::test_"
@@ -58,7 +60,12 @@ FAULTS = [
     Fault(PROGRESS, "response.aborted, check", "(), check", OF_PROGRESS + "records_of_a_transaction_that_the_response_names_as_aborted_are_left_out"),
     Fault(REPORT, "if self.rack.rack is None or rack is None or rack != self.rack.rack", "if rack != self.rack.rack", OF_REPORT + "bytes_between_unknown_racks_count_as_across_racks"),
     Fault(REPORT, "if not self.choices or self.choices[-1] != choice:", "if True:", OF_REPORT + "a_choice_is_listed_when_it_changes"),
-    Fault(REPORT, 'if len({path.rsplit(".", 2)[0] for path in written}) == batch.tasks:', "if len(written) == batch.tasks:", OF_REPORT + "the_last_task_logs_a_line_about_the_batch"),
+    Fault(REPORT, 'if len({path.rsplit(".", 2)[0] for path in written}) != batch.tasks:', "if len(written) != batch.tasks:", OF_REPORT + "the_last_task_logs_a_line_about_the_batch"),
+    Fault(PROGRESS, "int((self.range.end - self.position) * per_offset) + _SPARE_BYTES", "most", OF_PROGRESS + "no_more_is_requested_than_the_rest_of_the_range_is_about"),
+    Fault(PROGRESS, "            self._batch_is_larger = True\n", "", OF_PROGRESS + "a_batch_larger_than_a_fetch_names_the_option_to_raise"),
+    Fault(REUSED, "if options == client and", "if", OF_REUSED + "the_next_task_gets_the_connection_of_the_last_one_with_its_options"),
+    Fault(REUSED, "time.monotonic() - since < IDLE_SECONDS", "True", OF_REUSED + "a_connection_is_closed_after_an_error_and_when_it_was_idle_for_long"),
+    Fault(REUSED, "kept, _kept.cluster = _kept.cluster, None", "kept = _kept.cluster", OF_REUSED + "two_tasks_at_once_have_two_connections"),
     Fault(RANGES, "    if missing := wanted - given:", "    if missing := set():", OF_RANGES + "positions_name_exactly_the_partitions_that_are_read"),
     Fault(RANGES, "    if surplus := given - wanted:", "    if surplus := set():", OF_RANGES + "positions_name_exactly_the_partitions_that_are_read"),
     Fault(RANGES, "if too_young and not young_is_end:", "if False:", OF_RANGES + "no_record_so_young_is_an_error_unless_the_end_is_meant"),
@@ -80,7 +87,8 @@ FAULTS = [
     Fault(ROWS, "max(by_bytes, begin + 1)", "by_bytes", OF_ROWS + "batches_are_bounded_by_rows_and_by_bytes"),
     Fault(CODECS, "if bytes(payload[: len(_JAVA_FRAMING)]) != _JAVA_FRAMING:", "if True:", OF_CODECS + "each_codec_gives_back_what_was_compressed"),
     Fault(CODECS, "        if at + _BLOCK_SIZE.size > len(payload):", "        if False:", OF_CODECS + "a_cut_frame_is_corrupt"),
-    Fault(SENDER, "if self._clock() > until:\n", "if True:\n", OF_SENDER + "rows_are_sent_in_order_and_counted"),
+    Fault(SENDER, "if self._clock() > until:\n", "if True:\n", OF_SENDER + "acknowledgements_are_waited_for_until_the_timeout"),
+    Fault(SENDER, "if self._clock() > until:", "if False:", OF_SENDER + "acknowledgements_are_waited_for_until_the_timeout"),
     Fault(SENDER, "if (row.topic, partition) in lacking", "if True", OF_SENDER + "waiting_sends_again_what_was_acknowledged_by_too_few_racks"),
     Fault(SENDER, "            if not lacking:\n                return\n", "            return\n", OF_SENDER + "racks_that_are_lost_after_the_append_fail_the_write"),
     Fault(SENDER, "            self._await_racks(rows, deadline)\n", "", OF_SENDER + "without_enough_racks_nothing_is_sent"),
@@ -110,7 +118,7 @@ def test_the_fault_is_reported_by_its_test(copy: Path, fault: Fault) -> None:
     whole = path.read_text()
     path.write_text(whole.replace(fault.rule, fault.fault))
     words = [sys.executable, "-m", "pytest", "-q", "--noconftest", "-c", os.devnull, "--rootdir", str(copy)]
-    words += ["--import-mode=importlib", "-p", "no:cacheprovider", f"tests/kafka_source/{fault.test}"]
+    words += ["--import-mode=importlib", "-p", "no:cacheprovider", "--timeout=120", f"tests/kafka_source/{fault.test}"]
     try:
         done = subprocess.run(
             words,

@@ -34,6 +34,8 @@ def test_the_next_task_gets_the_connection_of_the_last_one_with_its_options() ->
 
 
 def test_two_tasks_at_once_have_two_connections() -> None:
+    with reused_cluster(HERE):
+        pass
     with reused_cluster(HERE) as first, reused_cluster(HERE) as second:
         assert first is not second
 

@@ -25,6 +25,8 @@ class FakeProducer:
     def __init__(self, error: int | None = None, full: int = 0) -> None:
         self.sent: list[tuple[str, int, Any]] = []
         self.on_flush: Callable[[], None] = lambda: None
+        self.slow = 0
+        """Calls of `flush` after which records are still under way."""
         self._error = error
         self._full = full
         self._reports: list[Callable[[], None]] = []
@@ -52,6 +54,10 @@ class FakeProducer:
         return 0
 
     def flush(self, seconds: float) -> int:
+        if self.slow:
+            self.slow -= 1
+            self.on_flush()
+            return 1
         for report in self._reports:
             report()
         self._reports.clear()
@@ -95,6 +101,23 @@ def test_rows_are_sent_in_order_and_counted() -> None:
     report = world.sender.finish()
     assert [number for _, number, _ in world.producer.sent] == [0, 1, 0]
     assert (report.records, report.size_bytes, report.sent_again) == ({"orders": 3}, 6, 0)
+
+
+@pytest.mark.parametrize("calls", [3, 1000])
+def test_acknowledgements_are_waited_for_until_the_timeout(calls: int) -> None:
+    world = World()
+    world.producer.slow = calls
+
+    def half_a_second() -> None:
+        world.seconds += 0.5
+
+    world.producer.on_flush = half_a_second
+    world.sender.send(rows(0, 1))
+    if calls * 0.5 < 60:
+        assert world.sender.finish().records == {"orders": 2}
+        return
+    with pytest.raises(ClusterUnreachable, match="records were not acknowledged for 60 s"):
+        world.sender.finish()
 
 
 def test_a_full_queue_is_waited_for() -> None:
