@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
@@ -62,7 +63,7 @@ def test_every_byte_comes_from_the_executors_rack(kafka: KafkaCluster, filled: s
         wanted = expected(kafka, filled, partition)
         assert len(wanted) == 1000
         assert list(read(task, partition, 0, 1000)) == wanted
-    rows = [json.loads(line) for file in tmp_path.rglob("*.json") for line in file.read_text().splitlines()]
+    rows = metrics(tmp_path)
     assert {RACKS[row["broker"]] for row in rows} == {rack}
     assert {row["choice"] for row in rows} == {"same-rack"}
     assert sum(row["bytes"] for row in rows) > 0
@@ -114,9 +115,15 @@ def test_a_compacted_topic_has_gaps_everywhere(kafka: KafkaCluster) -> None:
         assert set(now) <= set(found) <= {row for row in wanted if start <= row[0] < end}
 
 
+def in_many_batches(kafka: KafkaCluster, topic: str, partitions: int) -> None:
+    """6,000 records: a broker sends a whole batch, however little is requested, so that one batch would be one response."""
+    for first in range(0, 6000, 500):
+        produced(kafka.bootstrap_servers, topic, 500, partitions=partitions, first=first)
+
+
 def test_a_broker_that_is_killed_while_it_is_read_costs_no_record(kafka: KafkaCluster) -> None:
     topic = created(kafka)
-    produced(kafka.bootstrap_servers, topic, 6000)
+    in_many_batches(kafka, topic, partitions=2)
     wanted = expected(kafka, topic, 0)
     task = options(kafka, topic, kafka__client__rack="r2", kafka__max__partition__fetch__bytes="20000")
     rows = read(task, 0, 0, 3000)
@@ -142,3 +149,68 @@ def test_records_that_were_deleted_fail_the_read_or_are_skipped(kafka: KafkaClus
         list(read(options(kafka, topic, kafka__client__rack="r2"), 0, 10, 50))
     tolerant = options(kafka, topic, kafka__client__rack="r2", failOnDataLoss="false")
     assert [offset for offset, _ in read(tolerant, 0, 10, 50)] == list(range(30, 50))
+
+
+def metrics(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for file in folder.rglob("*.json") for line in file.read_text().splitlines()]
+
+
+def leader(kafka: KafkaCluster, topic: str) -> int:
+    """Of partition 0."""
+    found: int = (
+        AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+        .list_topics(topic)
+        .topics[topic]
+        .partitions[0]
+        .leader
+    )
+    return found
+
+
+def test_a_rack_that_no_broker_has_is_reported_and_read_from_the_leader(
+    kafka: KafkaCluster, filled: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Brokers send a consumer of an unknown rack to the leader, without an error."""
+    task = options(kafka, filled, kafka__client__rack="r9", metricsPath=str(tmp_path))
+    assert list(read(task, 0, 0, 1000)) == expected(kafka, filled, 0)
+    assert {(row["choice"], row["broker"]) for row in metrics(tmp_path)} == {
+        ("rack-of-no-broker", leader(kafka, filled))
+    }
+    assert "rack-of-no-broker" in capsys.readouterr().err
+
+
+def test_a_follower_gives_what_the_leader_has_just_acknowledged(kafka: KafkaCluster, tmp_path: Path) -> None:
+    """Its high watermark is a fetch behind the leader's: it has no record there yet, and is fetched from again."""
+    topic = created(kafka, 1)
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "linger.ms": 0})
+    rack = next(rack for rack in ("r1", "r2", "r3") if rack != RACKS[leader(kafka, topic)])
+    task = options(kafka, topic, kafka__client__rack=rack, kafka__fetch__max__wait__ms="50", metricsPath=str(tmp_path))
+    for number in range(30):
+        producer.produce(topic, b"%d" % number, partition=0)
+        assert producer.flush(10) == 0
+        assert list(read(task, 0, number, number + 1)) == [(number, b"%d" % number)]
+    assert {row["choice"] for row in metrics(tmp_path)} == {"same-rack"}
+
+
+def test_records_that_are_deleted_while_they_are_read_fail_the_read_or_are_skipped(kafka: KafkaCluster) -> None:
+    """OffsetOutOfRange in the middle of a range, at a follower."""
+    for strict in (True, False):
+        topic = created(kafka)
+        in_many_batches(kafka, topic, partitions=2)
+        task = options(
+            kafka, topic, kafka__client__rack="r2", kafka__max__partition__fetch__bytes="5000",
+            failOnDataLoss=str(strict).lower(),
+        )  # fmt: skip
+        rows = read(task, 0, 0, 3000)
+        found = [next(rows)[0] for _ in range(10)]
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+        for future in admin.delete_records([TopicPartition(topic, 0, 2500)]).values():
+            future.result()
+        if strict:
+            with pytest.raises(ClusterRequestFailed, match="are gone; the log begins at 2500"):
+                list(rows)
+            continue
+        found += [offset for offset, _ in rows]
+        assert found[-500:] == list(range(2500, 3000))
+        assert found == sorted(set(found))
+        assert len(found) < 3000

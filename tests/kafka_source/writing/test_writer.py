@@ -71,6 +71,32 @@ def test_a_stream_from_topic_to_topic_writes_each_record_once(
     assert records(target) == records(source)
 
 
+@pytest.mark.spark
+def test_complete_mode_writes_all_rows_of_each_batch_and_update_mode_is_refused(
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    source, target = created(cluster), created(cluster)
+    produced(cluster.bootstrap_servers, source, 20)
+    stream = spark.readStream.format("rackspan-kafka").option("kafka.bootstrap.servers", cluster.bootstrap_servers)
+    stream = (
+        stream.option("subscribe", source).option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", "10")
+    )
+    counts = stream.load().selectExpr("cast(partition as string) as key").groupBy("key").count()
+    frame = counts.selectExpr("key", "cast(count as string) as value")
+
+    def run(mode: str) -> None:
+        writer = frame.writeStream.format("rackspan-kafka").option("kafka.bootstrap.servers", cluster.bootstrap_servers)
+        writer = writer.option("topic", target).option("checkpointLocation", str(tmp_path / mode)).outputMode(mode)
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+    with pytest.raises(PySparkException, match=r"(?i)update"):
+        run("update")
+    assert consumed(cluster.bootstrap_servers, target) == []
+    run("complete")
+    found = sorted((row.key, row.value) for row in consumed(cluster.bootstrap_servers, target))
+    assert found == [(b"0", b"10"), (b"0", b"5"), (b"1", b"10"), (b"1", b"5")]
+
+
 WRONG = [
     ({"mode": "overwrite"}, "mode overwrite: Kafka keeps what was written before"),
     ({"topic": "no-such-topic"}, "topic no-such-topic: UnknownTopicOrPartition (3); create it"),
