@@ -141,6 +141,10 @@ def test_a_value_for_replicas_in_no_rack_is_not_raised_and_lowered_for_ever() ->
     assert follow_to_the_end(115_361)["outside rackspan"] == 1
 
 
+def test_a_replica_that_is_being_copied_has_a_remedy_that_is_a_whole_command_or_none() -> None:
+    assert follow_to_the_end(100_108).total() == 1
+
+
 @pytest.mark.slow
 def test_following_every_remedy_of_a_thousand_clusters_ends_clean_or_with_what_no_command_can_do() -> None:
     assert sum(seeds(1_000, 1_000).values()) == 1_000

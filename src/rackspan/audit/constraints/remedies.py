@@ -22,7 +22,7 @@ from rackspan.model import (
     unpadded,
 )
 
-END_OF_REASSIGNMENT: Final = "wait for the reassignment to end, or rackspan reassign cancel"
+END_OF_REASSIGNMENT: Final = "wait for the reassignment to end"
 """Where every replica that is missing is being copied: no broker is to be brought back."""
 
 ACCEPT: Final = 'or accept it with survive = "{weaker}" for the topic in rackspan.toml'
