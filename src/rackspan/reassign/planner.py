@@ -245,4 +245,6 @@ def _left_out(problem: ReassignmentProblem) -> tuple[str, ...]:
     if not moving:
         return ()
     noun = "partition is" if moving == 1 else "partitions are"
-    return (f"{moving} {noun} being reassigned already: wait for it, or rackspan reassign cancel, then plan again",)
+    return (
+        f"{moving} {noun} being reassigned already: wait for it, or rackspan reassign cancel --plan FILE --apply, then plan again",
+    )

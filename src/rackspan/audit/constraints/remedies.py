@@ -163,7 +163,7 @@ def bring_back_or_drain(batch: PartitionBatch, row: int) -> str:
 
 
 def wait(_batch: PartitionBatch, _row: int) -> str:
-    return "wait for it, or rackspan reassign cancel"
+    return "wait for it, or rackspan reassign cancel --plan FILE --apply"
 
 
 def demand(batch: PartitionBatch, row: int) -> Demand:
