@@ -13,6 +13,7 @@ from pathlib import Path
 import pyspark
 
 SPARK_HOME = Path(pyspark.__file__).parent
+FIRST_HOST = "127.0.0.1"
 _SECONDS = 90
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
@@ -22,18 +23,32 @@ def standalone(folder: Path, racks: Sequence[str]) -> Iterator[str]:
     """The master's URL. A worker has one core, and its rack in RACKSPAN_RACK, as a machine or a pod would."""
     with ExitStack() as held:
         log = folder / "master.log"
-        address = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
-        held.enter_context(_started(log, "master.Master", *address))
+        held.enter_context(_started(log, "master.Master", *_address(FIRST_HOST)))
         url = _found(r"Starting Spark master at (spark://\S+)", log)
-        for rack in racks:
+        for number, rack in enumerate(racks):
+            # Spark runs a speculative copy of a task on another host only; Linux has all of 127.0.0.0/8.
+            host = f"127.0.0.{1 + number}" if sys.platform == "linux" else FIRST_HOST
             log, work = folder / f"worker-{rack}.log", folder / f"work-{rack}"
             size = ("--cores", "1", "--memory", "1g", "--work-dir", str(work))
             held.enter_context(
-                _started(log, "worker.Worker", *address, *size, url, RACKSPAN_RACK=rack, PYSPARK_PYTHON=sys.executable)
+                _started(
+                    log,
+                    "worker.Worker",
+                    *_address(host),
+                    *size,
+                    url,
+                    SPARK_LOCAL_IP=host,
+                    RACKSPAN_RACK=rack,
+                    PYSPARK_PYTHON=sys.executable,
+                )
             )
         for rack in racks:
             _found(r"(Successfully registered) with master", folder / f"worker-{rack}.log")
         yield url
+
+
+def _address(host: str) -> tuple[str, ...]:
+    return ("--host", host, "--port", "0", "--webui-port", "0")
 
 
 @contextmanager
@@ -41,7 +56,7 @@ def _started(log: Path, main_class: str, *arguments: str, **environment: str) ->
     command = [str(SPARK_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{main_class}", *arguments]
     more = {
         "SPARK_HOME": str(SPARK_HOME),
-        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_IP": FIRST_HOST,
         "SPARK_DAEMON_JAVA_OPTS": _QUICK,
         **environment,
     }
