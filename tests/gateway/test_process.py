@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from struct import pack
 from threading import Timer
 from uuid import uuid4
 
@@ -222,3 +223,33 @@ def test_a_gateway_that_cannot_start_reports_it_as_every_command_does(tmp_path: 
         lines.append(ran.stderr)
     assert lines[0] == lines[1]
     assert "bootstrap.servers" in lines[0]
+
+
+def test_two_thousand_idle_and_half_open_connections_take_bounded_memory(
+    cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    """A third idle, a third with half a header, a third with a little of a Produce request of 32 MB."""
+    produce = pack(">ihhih", 32_000_000, 0, 9, 1, -1) + bytes(1000)
+    lines = "listen.max.request.bytes = 33554432\nlisten.request.memory.bytes = 67108864\n"
+    links: list[socket.socket] = []
+    with gateway_process(tmp_path, cluster.bootstrap_servers, lines) as gateway:
+        before = megabytes(gateway.process.pid)
+        try:
+            for number in range(2000):
+                links.append(socket.create_connection(gateway.address(1 + number % 3), 20))
+                links[-1].sendall((b"", b"\0\0\0\x40\0", produce)[number % 3])
+            producer = Producer({"bootstrap.servers": gateway.bootstrap_servers, "log_level": 0})
+            # Produce requests are read where they were received as long as they fit, while others wait for memory.
+            producer.produce(new_topic(cluster.bootstrap_servers), b"x")
+            assert producer.flush(20) == 0
+            # The memory for half requests, and less than 50 KB for a connection and its broker's.
+            assert megabytes(gateway.process.pid) - before < 64 + 2000 * 0.05
+        finally:
+            for link in links:
+                link.close()
+        assert gateway.process.poll() is None
+
+
+def megabytes(pid: int) -> float:
+    """Of resident memory."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
