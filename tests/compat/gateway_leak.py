@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -132,37 +133,70 @@ class Load:
 
 
 def run_trials(mode: str, trials: int, version: str = "4.1.0") -> Outcome:
-    cluster = KafkaCluster(racks=("r1", "r2", "r3"), brokers=3, controllers={101: None}, config=CONFIG, version=version)
-    with cluster, tempfile.TemporaryDirectory() as folder:
-        controllers = f'controllers.bootstrap.servers = "{cluster.bootstrap_controllers}"\n' if mode == "strict" else ""
-        lines = f'{controllers}acknowledgements.mode = "{mode}"\n[topics.{TOPIC}]\nmin.insync.racks = 2\n'
-        admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-        layout = [[1, 2, 3]] * PARTITIONS
-        admin.create_topics([NewTopic(TOPIC, PARTITIONS, replica_assignment=layout)])[TOPIC].result(30)
-        with gateway_process(Path(folder), cluster.bootstrap_servers, lines) as gateway:
-            load = Load(gateway.bootstrap_servers)
-            frozen = [_trial(cluster, admin, partial(load.probe, number)) for number in range(trials)]
+    with leak_cluster(1, version) as cluster:
+        return observed(cluster, mode, trials)
+
+
+def leak_cluster(controllers: int, version: str = "4.1.0", **config: str) -> KafkaCluster:
+    """Three brokers in three racks, and controllers from 101 on that stand apart."""
+    return KafkaCluster(
+        racks=("r1", "r2", "r3"),
+        brokers=3,
+        controllers=dict.fromkeys(range(101, 101 + controllers)),
+        config={**CONFIG, **config},
+        version=version,
+    )
+
+
+def observed(
+    cluster: KafkaCluster,
+    mode: str,
+    trials: int,
+    disturbance: Callable[[], AbstractContextManager[float]] = lambda: nullcontext(0.0),
+) -> Outcome:
+    """Trials before a running cluster.
+
+    `disturbance` is entered when the followers are frozen and left when they go on: by how many seconds the ISR shrinks later for it.
+    """
+    controllers = f'controllers.bootstrap.servers = "{cluster.bootstrap_controllers}"\n' if mode == "strict" else ""
+    lines = f'{controllers}acknowledgements.mode = "{mode}"\n[topics.{TOPIC}]\nmin.insync.racks = 2\n'
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin.create_topics([NewTopic(TOPIC, PARTITIONS, replica_assignment=[[1, 2, 3]] * PARTITIONS)])[TOPIC].result(30)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        gateway_process(Path(folder), cluster.bootstrap_servers, lines) as gateway,
+    ):
+        load = Load(gateway.bootstrap_servers)
+        try:
+            frozen = [_trial(cluster, admin, partial(load.probe, number), disturbance) for number in range(trials)]
+        finally:
             load.stop()
         return _judged(cluster.bootstrap_servers, load, frozen)
 
 
-def _trial(cluster: KafkaCluster, admin: AdminClient, probe: Callable[[], Producer]) -> tuple[float, float]:
+def _trial(
+    cluster: KafkaCluster,
+    admin: AdminClient,
+    probe: Callable[[], Producer],
+    disturbance: Callable[[], AbstractContextManager[float]],
+) -> tuple[float, float]:
     """Freeze both followers until the ISR is the leader alone and requests have had time to leak. From when to when."""
     eventually(lambda: _smallest_isr(admin) == 3, "every ISR is whole", 60)
     time.sleep(1.0)
     for broker in (2, 3):
         cluster.freeze_broker(broker)
     frozen_at = time.monotonic() + 0.02
-    try:
-        time.sleep(LAG_MAX_SECONDS / 2)
-        client = probe()
-        rest = time.monotonic() + LAG_MAX_SECONDS + 1.5
-        while time.monotonic() < rest:
-            client.poll(0.05)
-        until = time.monotonic()
-    finally:
-        for broker in (2, 3):
-            cluster.thaw_broker(broker)
+    with disturbance() as more_seconds:
+        try:
+            time.sleep(LAG_MAX_SECONDS / 2)
+            client = probe()
+            rest = time.monotonic() + LAG_MAX_SECONDS + 1.5 + more_seconds
+            while time.monotonic() < rest:
+                client.poll(0.05)
+            until = time.monotonic()
+        finally:
+            for broker in (2, 3):
+                cluster.thaw_broker(broker)
     client.flush(60)
     return frozen_at, until
 

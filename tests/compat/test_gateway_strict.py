@@ -1,0 +1,115 @@
+"""Mode strict before real Kafka with three controllers: the active one is killed, and the log begins with a snapshot."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TypeVar
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from rackspan.gateway.check import Level, check_cluster
+from rackspan.gateway.config import parse_config
+from rackspan.gateway.upstream.broker_connection import Login
+from rackspan.gateway.upstream.cluster import addresses
+from rackspan.gateway.upstream.quorum import MetadataQuorum
+from rackspan.kafka_process import KafkaCluster
+from tests.compat.gateway_leak import TOPIC, leak_cluster, observed
+from tests.gateway.running import document
+from tests.kafka_fixtures import create_topic, started
+
+pytestmark = pytest.mark.kafka
+
+CONTROLLERS = (101, 102, 103)
+ELECTION_SECONDS = 6.0
+"""Until there is another one, and brokers have found it."""
+
+T = TypeVar("T")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[KafkaCluster]:
+    """Its controllers write a snapshot every few kilobytes, and keep few when they start."""
+    snapshots = {
+        "metadata.log.max.record.bytes.between.snapshots": "2000",
+        "metadata.max.retention.bytes": "4000",
+    }
+    yield from started(leak_cluster(len(CONTROLLERS), **snapshots))
+
+
+def read(cluster: KafkaCluster, part: Callable[[MetadataQuorum], T]) -> T:
+    """Something of the metadata log, read from its beginning."""
+
+    async def scenario() -> T:
+        quorum = MetadataQuorum(addresses("controllers", cluster.bootstrap_controllers), Login(), cluster.cluster_id)
+        try:
+            await quorum.current()
+            return part(quorum)
+        finally:
+            quorum.close()
+
+    return asyncio.run(scenario())
+
+
+def active_controller(cluster: KafkaCluster) -> int:
+    def leader(quorum: MetadataQuorum) -> int:
+        assert quorum._quorum is not None
+        return quorum._quorum.leader
+
+    return read(cluster, leader)
+
+
+@contextmanager
+def without_the_active_controller(cluster: KafkaCluster, killed: list[int]) -> Iterator[float]:
+    killed.append(active_controller(cluster))
+    cluster.kill_nodes(killed[-1:])
+    try:
+        yield ELECTION_SECONDS
+    finally:
+        cluster.start_nodes(killed[-1:])
+
+
+def test_nothing_leaks_and_nothing_is_lost_where_the_active_controller_is_killed(cluster: KafkaCluster) -> None:
+    killed: list[int] = []
+    outcome = observed(cluster, "strict", 2, partial(without_the_active_controller, cluster, killed))
+    assert outcome.leaked == [0, 0]
+    assert (outcome.failed, outcome.lost, outcome.duplicated, outcome.out_of_order) == (0, 0, 0, 0)
+    assert outcome.acknowledged > 1000
+    # The second was another one: the gateway had followed the election.
+    assert len(set(killed)) == 2
+
+
+def test_a_log_that_begins_with_a_snapshot_is_read(cluster: KafkaCluster, caplog: pytest.LogCaptureFixture) -> None:
+    for number in range(4):
+        create_topic(cluster, f"many-{number}", partitions=60, replication_factor=3)
+    # What is before the snapshots that are kept is dropped when a controller starts, and once a minute.
+    cluster.kill_nodes(CONTROLLERS)
+    cluster.start_nodes(CONTROLLERS)
+    caplog.set_level(logging.INFO)
+    image = read(cluster, lambda quorum: quorum.image)
+    assert any("read a snapshot" in record.getMessage() for record in caplog.records)
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    for name, topic in admin.list_topics(timeout=20).topics.items():
+        reported = {number: (one.leader, sorted(one.isrs)) for number, one in topic.partitions.items()}
+        assert {number: (one.leader, sorted(one.isr)) for number, one in image.topic(name).items()} == reported
+    assert TOPIC in image.topic_ids
+    assert image.racks == {1: "r1", 2: "r2", 3: "r3"}
+
+
+def results(cluster: KafkaCluster, controllers: str) -> dict[str, tuple[Level, str]]:
+    tables = {
+        "acknowledgements": {"mode": "strict"},
+        "controllers": {"bootstrap": {"servers": controllers}},
+    }
+    config = parse_config(document(cluster.bootstrap_servers, **tables))
+    return {one.check: (one.level, one.reason) for one in asyncio.run(check_cluster(config))}
+
+
+def test_check_reads_the_metadata_log_in_mode_strict(cluster: KafkaCluster) -> None:
+    level, reason = results(cluster, cluster.bootstrap_controllers)["metadata log"]
+    assert (level, reason.split(",")[0].rstrip("0123456789")) == (Level.OK, "read to offset ")
+    level, reason = results(cluster, "127.0.0.1:1")["metadata log"]
+    assert level is Level.FAILURE
+    assert "controllers.bootstrap.servers" in reason
