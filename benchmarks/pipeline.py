@@ -1,15 +1,17 @@
 """`partition_durability` and `outage_impact` made by Spark, beside the same computed by DuckDB and by Polars.
 
 From the Parquet files of a warehouse's landing tables to sorted rows in Parquet, as `pipeline run` has Spark do it; and beside it
-with Spark's Delta Lake, which reads the log and commits. Spark's start is left out; each engine runs once before it counts, and
-who takes longer than a minute for that is not run again: that run is its figure. The sums of all must be equal before
+with Spark's Delta Lake, which reads the log and commits. Spark's start is left out, and it has the settings that `run` gives it for so
+many rows. Each engine's first run is printed by itself; who takes longer than a minute for it is not run again: that run is its figure. The sums of all must be equal before
 anything is printed. Processor seconds stand beside the elapsed ones, which a busy machine changes less. Polars is left
 out beyond ten million rows. RACKSPAN_BENCH_ROWS=1000000,10000000 runs some sizes alone. All of them need 12 GB of memory and
 20 GB of disk below TMPDIR.
 """
 
+import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -28,7 +30,7 @@ from benchmarks import _pipeline_peers as peers
 from benchmarks._fleet import MIN_INSYNC_RACKS, SNAPSHOTS, fleet
 from benchmarks._measure import Figures, machine, processor_seconds, seconds
 from rackspan.audit import RackPolicy
-from rackspan.pipeline import TABLES, Warehouse
+from rackspan.pipeline import SHORT_PARTITIONS, TABLES, Warehouse
 from rackspan.pipeline.frames.inputs import Inputs
 from rackspan.pipeline.incremental import RunWork, TableWork
 from rackspan.pipeline.jobs.tables import JOBS
@@ -39,6 +41,9 @@ from rackspan.pipeline.spark import session
 POLICY = RackPolicy(min_insync_racks=MIN_INSYNC_RACKS)
 RUNS = {1_000_000: 3, 10_000_000: 2, 100_000_000: 1}
 """By rows. All of it takes some forty minutes on two cores that have nothing else to do, most of it for the last."""
+
+WARMING = {1_000_000: 4}
+"""Runs of Spark that do not count, so that its JVM has compiled what a run of a second executes."""
 
 POLARS_ROWS_MAX = 10_000_000
 GROWTH_MAX = 1.2
@@ -65,27 +70,36 @@ OURS_ALONE: Mapping[str, str] = {"partition_durability": "", "outage_impact": "w
 
 
 def main() -> None:
+    """Each size in a process of its own, since a JVM keeps the flags that it began with."""
     sizes = list(map(int, os.environ.get("RACKSPAN_BENCH_ROWS", ",".join(map(str, RUNS))).split(",")))
-    print(f"tables from {SNAPSHOTS} snapshots; {machine()}; load before {os.getloadavg()[0]:.1f}")
-    os.environ.setdefault("SPARK_DRIVER_MEMORY", DRIVER_MEMORY)
-    with session.spark_session("local[*]") as spark, tempfile.TemporaryDirectory() as folder:
-        grown: dict[str, list[Figures]] = {name: [] for name in PEERS}
+    print(f"tables from {SNAPSHOTS} snapshots; {machine()}; load before {os.getloadavg()[0]:.1f}", flush=True)
+    grown: dict[str, list[Figures]] = {name: [] for name in PEERS}
+    with tempfile.TemporaryDirectory() as folder:
         for rows in sizes:
-            warehouse = fleet(Path(folder) / f"{rows}", rows)
+            words = (sys.executable, "-m", "benchmarks.pipeline", str(rows), folder)
+            subprocess.run(words, check=True)
             for name in PEERS:
-                grown[name].append(compare(spark, warehouse, name, rows, Path(folder)))
-            shutil.rmtree(warehouse.root)
-        for name, figures in grown.items():
-            for (less, small), (more, large) in pairwise(zip(sizes, figures, strict=True)):
-                longer = Figures(tuple(value / small.median for value in large.values))
-                most = GROWTH_MAX * more / less
-                print(
-                    f"{name}: {more // less} times the rows take {longer.text('times as long', 1)}, at most {most:.0f}"
-                )
+                grown[name].append(Figures(tuple(json.loads(Path(folder, f"{name}.json").read_text()))))
+    for name, figures in grown.items():
+        for (less, small), (more, large) in pairwise(zip(sizes, figures, strict=True)):
+            longer = Figures(tuple(value / small.median for value in large.values))
+            most = GROWTH_MAX * more / less
+            print(f"{name}: {more // less} times the rows take {longer.text('times as long', 1)}, at most {most:.0f}")
+
+
+def one_size(rows: int, folder: Path) -> None:
+    """Print all tables at one size. Writes our seconds of processors to NAME.json in the folder."""
+    os.environ.setdefault("SPARK_DRIVER_MEMORY", DRIVER_MEMORY)
+    with session.spark_session("local[*]", short=rows <= SHORT_PARTITIONS) as spark:
+        warehouse = fleet(folder / f"{rows}", rows)
+        for name in PEERS:
+            figures = compare(spark, warehouse, name, rows, folder)
+            (folder / f"{name}.json").write_text(json.dumps(figures.values))
+        shutil.rmtree(warehouse.root)
 
 
 def compare(spark: Any, warehouse: Warehouse, name: str, rows: int, folder: Path) -> Figures:
-    """Print one table at one size. Returns our seconds."""
+    """Print one table at one size. Returns our seconds of processors."""
     engines = {
         SPARK: spark_engine(spark, warehouse, name, "parquet"),
         SPARK_DELTA: spark_engine(spark, warehouse, name, "delta"),
@@ -99,10 +113,15 @@ def compare(spark: Any, warehouse: Warehouse, name: str, rows: int, folder: Path
     for engine, make in engines.items():
         with removed(folder / "out") as out:
             first[engine] = timed(make, out)
-            print(f"{rows:,} rows, {name}, {engine}: {first[engine][0]:.1f} s at first", file=sys.stderr, flush=True)
             sums[engine] = summed(out, name, engine)
     assert len(set(sums.values())) == 1, sums
+    cold = "; ".join(f"{engine} {elapsed:.2f} s, {work:.2f} s" for engine, (elapsed, work) in first.items())
+    print(f"{rows:>10,} rows, {name}, first run, elapsed and of processors: {cold}", flush=True)
     again = [engine for engine, (elapsed, _) in first.items() if engine == SPARK or elapsed < SLOW_SECONDS]
+    for _ in range(WARMING.get(rows, 0)):
+        for engine in (SPARK, SPARK_DELTA):
+            with removed(folder / "out") as out:
+                engines[engine](out)
     measured: dict[str, list[tuple[float, float]]] = {engine: [] for engine in engines}
     for _ in range(RUNS.get(rows, min(RUNS.values()))):
         # In turn, so that all meet the same machine.
@@ -115,7 +134,7 @@ def compare(spark: Any, warehouse: Warehouse, name: str, rows: int, folder: Path
     )
     for kind, figures in (("elapsed", elapsed), ("of processors", work)):
         print(f"{rows:>10,} rows, {name}, {kind}: {described(figures)}; load {os.getloadavg()[0]:.1f}", flush=True)
-    return elapsed[SPARK]
+    return work[SPARK]
 
 
 def timed(make: Callable[[Path], None], out: Path) -> tuple[float, float]:
@@ -161,7 +180,7 @@ def spark_engine(spark: Any, warehouse: Warehouse, name: str, kind: str) -> Call
     markers = read_markers(warehouse)
     stored = tuple(markers.of_days(markers.count_by_day()))
     one = TableWork(TABLES[name], 0, tuple(range(len(stored))))
-    work = RunWork("0000000001-benchmark", stored, {name: one})
+    work = RunWork(peers.RUN_ID, stored, {name: one})
 
     def make(out: Path) -> None:
         known = registrations(warehouse, stored, POLICY)
@@ -169,8 +188,9 @@ def spark_engine(spark: Any, warehouse: Warehouse, name: str, kind: str) -> Call
         if kind == "delta":
             by_delta = DeltaInputs(spark, warehouse, stored, one.judged)
             inputs = replace(inputs, inputs=by_delta, compared=by_delta)
-        rows = job.table_rows(JOBS[name](inputs), inputs.compared.snapshots, one.table, work.run_id)
-        rows.write.format(kind).partitionBy("day").save(str(out))
+        with job.settings_for(spark, work):
+            rows = job.table_rows(JOBS[name](inputs), inputs.compared.snapshots, one.table, work.run_id)
+            rows.write.format(kind).partitionBy("day").save(str(out))
 
     return make
 
@@ -185,4 +205,7 @@ def summed(made: Path, name: str, engine: str) -> tuple[int, ...]:
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) == 1:
+        main()
+    else:
+        one_size(int(sys.argv[1]), Path(sys.argv[2]))

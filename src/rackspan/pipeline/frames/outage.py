@@ -77,18 +77,12 @@ def partial_harm(partitions_with_requirements: DataFrame, known: Registrations) 
     return partitions_with_requirements.mapInArrow(_harm_by_batch(known), HARM)
 
 
-def summed_harm(partial: DataFrame) -> DataFrame:
-    """The effect of each loss on each topic, and the leaders each broker gains. Grain: snapshot, loss, topic, broker."""
-    sums = [F.sum(name).alias(name) for name in (*STATES, "leaders")]
-    return partial.groupBy("snapshot", "loss", "topic", "internal", "broker").agg(*sums)
-
-
-def impact(harm: DataFrame, losses: DataFrame) -> DataFrame:
+def impact(partial: DataFrame, losses: DataFrame) -> DataFrame:
     """The effect of each loss on the topics it harms and, where `topic` is null, on the whole cluster, harmed or not.
 
     Grain: snapshot, loss, topic.
     """
-    whole, judged = F.col("topic").isNull(), _in_all(harm, losses).join(losses, ["snapshot", "loss"])
+    whole, judged = F.col("topic").isNull(), _in_all(_summed(partial, losses)).join(losses, ["snapshot", "loss"])
     none_harmed = F.col("offline") + F.col("under_min_isr") + F.col("under_min_racks") == 0
     return judged.withColumns(
         {
@@ -99,17 +93,24 @@ def impact(harm: DataFrame, losses: DataFrame) -> DataFrame:
     ).drop("quorum_certain")
 
 
-def _in_all(harm: DataFrame, losses: DataFrame) -> DataFrame:
+def _summed(partial: DataFrame, losses: DataFrame) -> DataFrame:
+    """The effect of each loss on each topic, and the leaders each broker gains. Grain: snapshot, loss, topic, broker."""
+    # A row for each loss, otherwise those that harm nothing would be missing.
+    rows = partial.unionByName(losses.select("snapshot", "loss"), allowMissingColumns=True)
+    sums = [F.sum(name).alias(name) for name in (*STATES, "leaders")]
+    # Moved by what all sums below have in common, so that rows are moved once.
+    return rows.repartition("snapshot", "loss").groupBy("snapshot", "loss", "topic", "internal", "broker").agg(*sums)
+
+
+def _in_all(harm: DataFrame) -> DataFrame:
     """Topics and the sums over them, in one pass: two frames joined later would each read every partition."""
     scopes = F.when(F.col("topic").isNotNull(), F.array(F.lit(True), F.lit(False))).otherwise(F.array(F.lit(False)))
     twice = harm.withColumn("in_topic", F.explode(scopes))
     scoped = twice.withColumns({name: F.when(F.col("in_topic"), F.col(name)) for name in ("topic", "internal")})
-    # A row for each loss, otherwise those that harm nothing would be missing.
-    everything = scoped.drop("in_topic").unionByName(losses.select("snapshot", "loss"), allowMissingColumns=True)
     sums = [F.coalesce(F.sum(state), F.lit(0)).cast("bigint").alias(state) for state in STATES]
     gained = F.when(F.col("broker").isNotNull(), F.struct("broker", "leaders"))
     surge = F.transform(F.sort_array(F.collect_list(gained)), _nullable).alias("leader_surge")
-    return everything.groupBy("snapshot", "loss", "topic", "internal").agg(*sums, surge)
+    return scoped.groupBy("snapshot", "loss", "topic", "internal").agg(*sums, surge)
 
 
 def _nullable(one: Column) -> Column:

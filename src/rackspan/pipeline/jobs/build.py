@@ -1,7 +1,8 @@
 """Makes the tables of a run with Spark: reads snapshots, runs the jobs, writes each table's rows as files that a run commits."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
@@ -45,25 +46,33 @@ VERY_FEW_SETTINGS: Final[Mapping[str, str]] = {
 def build(spark: SparkSession, warehouse: Warehouse, work: RunWork, policies: ClusterPolicies) -> None:
     """Write every table's rows. Errors: InvalidWarehouse where Spark fails; UsageError where a policy refuses a cluster."""
     known = registrations(warehouse, work.snapshots, policies)
-    few = work.partitions <= FEW_PARTITIONS
+    shared = None
+    with settings_for(spark, work):
+        if work.partitions <= FEW_PARTITIONS:
+            every = Inputs(spark, warehouse, work.snapshots, range(len(work.snapshots)))
+            shared = with_requirements(every, known).persist()
+        jobs: list[Callable[[], None]] = [
+            partial(_one_table, spark, warehouse, work, one, known, shared) for one in work.tables.values()
+        ]
+        try:
+            _all_done(warehouse, jobs)
+        finally:
+            if shared is not None:
+                shared.unpersist()
+
+
+@contextmanager
+def settings_for(spark: SparkSession, work: RunWork) -> Iterator[None]:
+    """The session's settings for a run of this size, for a block."""
     settings = {
-        **(FEW_SETTINGS if few else {}),
+        **(FEW_SETTINGS if work.partitions <= FEW_PARTITIONS else {}),
         **(VERY_FEW_SETTINGS if work.partitions <= VERY_FEW_PARTITIONS else {}),
     }
     before = {name: spark.conf.get(name) for name in settings}
     _set(spark, settings)
-    shared = None
-    if few:
-        every = Inputs(spark, warehouse, work.snapshots, range(len(work.snapshots)))
-        shared = with_requirements(every, known).persist()
-    jobs: list[Callable[[], None]] = [
-        partial(_one_table, spark, warehouse, work, one, known, shared) for one in work.tables.values()
-    ]
     try:
-        _all_done(warehouse, jobs)
+        yield
     finally:
-        if shared is not None:
-            shared.unpersist()
         _set(spark, before)
 
 
@@ -110,12 +119,18 @@ def table_rows(rows: TableRows, snapshots: DataFrame, table: Table, run_id: str)
     """The rows as the table has them, in files of a size that readers prefer, each of one day and sorted by the grain."""
     # Snapshots are numbered in order of cluster and time, so sorting by `snapshot` sorts by both.
     order = ("day", "snapshot", *(name for name in table.grain if name not in ("cluster_id", "taken_at")))
-    found = keyed(rows.frame, snapshots)
-    # The hint is one of adaptive queries alone; without them few rows go to few files by the plain way.
-    adaptive = found.sparkSession.conf.get("spark.sql.adaptive.enabled") == "true"
-    together = (found.hint("rebalance", "day") if adaptive else found.repartition("day")).sortWithinPartitions(*order)
+    together = _together(keyed(rows.frame, snapshots), rows.tasks).sortWithinPartitions(*order)
     finished = rows.finished(together).withColumns({"run_id": F.lit(run_id), "schema_version": F.lit(table.version)})
     return finished.select(*table.schema.names)
+
+
+def _together(found: DataFrame, tasks: int | None) -> DataFrame:
+    """The rows in the tasks that write them."""
+    if tasks is not None:
+        return found.coalesce(tasks)
+    # The hint is one of adaptive queries alone; without them few rows go to few files by the plain way.
+    adaptive = found.sparkSession.conf.get("spark.sql.adaptive.enabled") == "true"
+    return found.hint("rebalance", "day") if adaptive else found.repartition("day")
 
 
 def _all_done(warehouse: Warehouse, jobs: list[Callable[[], None]]) -> None:

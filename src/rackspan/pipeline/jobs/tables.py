@@ -1,6 +1,6 @@
 """The jobs: from the snapshots of a run to the rows of each table. A table is a line in JOBS."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, TypeAlias
@@ -15,6 +15,12 @@ from rackspan.pipeline.frames.bits.broker_bits import BrokerBits, broker_bits
 from rackspan.pipeline.frames.inputs import Inputs
 from rackspan.pipeline.frames.registrations import Registrations
 from rackspan.pipeline.frames.requirements import partitions_with_requirements, topic_requirements
+from rackspan.pipeline.landing.markers import StoredSnapshot
+
+ROWS_PER_TASK: Final = 500_000
+"""Some 5 MB in a file of partition_durability, and a second of work."""
+
+UNMOVED_DAYS_MAX: Final = 2
 
 
 @dataclass(frozen=True)
@@ -63,11 +69,13 @@ class TableRows:
     """A table's rows. Those of `frame` have its grain, with `snapshot` for cluster and time.
 
     `finished` computes the table's other columns from them, row by row, after sorting: rows that are moved and sorted
-    should be small.
+    should be small. `tasks` is the number of tasks that write the rows where they were read, so that none is moved; None
+    where rows go to the task of their day first.
     """
 
     frame: DataFrame
     finished: Callable[[DataFrame], DataFrame] = lambda rows: rows
+    tasks: int | None = None
 
 
 Job: TypeAlias = Callable[[JobInputs], TableRows]
@@ -75,12 +83,24 @@ Job: TypeAlias = Callable[[JobInputs], TableRows]
 
 def partition_durability(job: JobInputs) -> TableRows:
     """Grain: snapshot, topic, partition."""
-    bits = job.bits
+    bits, tasks = job.bits, writing_tasks([job.inputs.stored[number] for number in job.inputs.read])
     if bits is None:
-        return TableRows(durability.durability(job.partitions, job.registrations))
+        return TableRows(durability.durability(job.partitions, job.registrations), tasks=tasks)
     return TableRows(
-        durability_bits.durability_bits(job.partitions, bits), lambda rows: durability_bits.with_names(rows, bits)
+        durability_bits.durability_bits(job.partitions, bits),
+        lambda rows: durability_bits.with_names(rows, bits),
+        tasks,
     )
+
+
+def writing_tasks(judged: Sequence[StoredSnapshot]) -> int | None:
+    """How many tasks write a row for each partition of some snapshots without moving any; None where days are too many.
+
+    Each task has a file for each day, so of many days there would be many small ones.
+    """
+    if len({one.day for one in judged}) > UNMOVED_DAYS_MAX:
+        return None
+    return max(1, -(-sum(one.partitions for one in judged) // ROWS_PER_TASK))
 
 
 def all_findings(job: JobInputs) -> TableRows:
@@ -99,7 +119,7 @@ def outage_impact(job: JobInputs) -> TableRows:
         partial = outage.partial_harm(job.partitions, known)
     else:
         partial = outage_bits.partial_harm_bits(job.partitions, losses, bits)
-    return TableRows(outage.impact(outage.summed_harm(partial), losses))
+    return TableRows(outage.impact(partial, losses))
 
 
 def all_drift(job: JobInputs) -> TableRows:

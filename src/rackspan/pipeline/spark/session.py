@@ -35,6 +35,8 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.parquet.compression.codec": "zstd",
     # Wide enough that NumPy, not the crossing into Python, is where the time goes; 5 MB a batch.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    # Some 1,300,000 partitions as they are stored, which a task sorts in the memory that it has.
+    "spark.sql.files.maxPartitionBytes": "16m",
     # Each file of a landing table is a path of its own, and by default each path beyond 32 is a task that lists it.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "256",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
