@@ -24,13 +24,13 @@ demo: env
 # On all cores what runs in Python alone, then two at a time what starts one Java, a browser or a bare environment, then
 # one after another what starts Kafka or Spark, which need all cores themselves.
 test: env
-	RACKSPAN_SIM_SEEDS=40 $(BIN)/pytest -q -n auto -m "not ($(ALONE)) and not soak"
+	RACKSPAN_SIM_SEEDS=40 $(BIN)/pytest -q -n auto --dist worksteal -m "not ($(ALONE)) and not soak"
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "($(BESIDE)) and not soak" --durations=10
 	$(BIN)/pytest -m "(kafka or spark) and not soak" --durations=10
 
 # The same, counting lines, which takes longer.
 coverage: env
-	$(BIN)/pytest -q -n auto -m "not ($(ALONE)) and not soak" --cov --cov-report=
+	$(BIN)/pytest -q -n auto --dist worksteal -m "not ($(ALONE)) and not soak" --cov --cov-report=
 	$(BIN)/pytest -m "($(ALONE)) and not soak" --cov --cov-append --cov-report=term:skip-covered
 
 # What every commit passes: a fifth of make test's examples for each property.
@@ -39,7 +39,7 @@ check: env
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	RACKSPAN_DEPTH=check $(BIN)/pytest -q -n auto -m "$(FAST)"
+	RACKSPAN_DEPTH=check $(BIN)/pytest -q -n auto --dist worksteal -m "$(FAST)"
 
 bench: env
 	$(BIN)/python -m benchmarks
