@@ -108,6 +108,10 @@ def test_ours_is_a_session_of_its_own_and_leaves_the_shared_one_running(spark: S
     with session.spark_session("local[2]") as ours:
         assert ours.conf.get("spark.sql.session.timeZone") == "UTC"
         assert ours.sparkContext is spark.sparkContext
+        assert ours.conf.get("spark.sql.files.maxPartitionBytes") == "16m"
+        ours.conf.set("spark.sql.files.maxPartitionBytes", "1g")
+        session.apply_settings(ours)
+        assert ours.conf.get("spark.sql.files.maxPartitionBytes") == "1g"
     assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Kathmandu"
     assert spark.range(3).count() == 3
     spark.conf.set("spark.sql.session.timeZone", zone or "UTC")

@@ -35,13 +35,14 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.parquet.compression.codec": "zstd",
     # Wide enough that NumPy, not the crossing into Python, is where the time goes; 5 MB a batch.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
-    # Some 1,300,000 partitions as they are stored, which a task sorts in the memory that it has.
-    "spark.sql.files.maxPartitionBytes": "16m",
     # Each file of a landing table is a path of its own, and by default each path beyond 32 is a task that lists it.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "256",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
 }
 """Settings of the run's own session. None of them is static, so a session that is running already can have them."""
+
+READ_AT_ONCE: Final = ("spark.sql.files.maxPartitionBytes", "134217728b", "16m")
+"""A setting, Spark's default, and what is set in its place: 1,300,000 partitions as stored, which a task sorts in memory."""
 
 EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
 DELTA: Final[Mapping[str, str]] = {
@@ -94,12 +95,20 @@ def spark_session(
             _require_delta(base, master or "the running session")
         send_code(base)
         session = base.newSession()
-        for name, value in SETTINGS.items():
-            session.conf.set(name, value)
+        apply_settings(session)
         yield session
     finally:
         if not active:
             base.stop()
+
+
+def apply_settings(session: Any) -> None:
+    """Set what the run needs; how much a task reads at once only where the user left it at Spark's default."""
+    for name, value in SETTINGS.items():
+        session.conf.set(name, value)
+    name, default, ours = READ_AT_ONCE
+    if session.conf.get(name) == default:
+        session.conf.set(name, ours)
 
 
 @contextmanager
@@ -124,8 +133,7 @@ def _connection(remote: str, delta: bool) -> Iterator[Any]:
         session.client.set_retry_policies([DefaultPolicy(max_retries=FIRST_RETRIES)])
         if delta:
             _require_delta(session, remote)
-        for name, value in SETTINGS.items():
-            session.conf.set(name, value)
+        apply_settings(session)
         session.client.set_retry_policies(usual)
         send_code(session)
     except (PySparkException, OSError, RuntimeError) as error:
