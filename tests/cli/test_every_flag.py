@@ -547,7 +547,14 @@ def replace_group(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "live_cluster", lambda *_, **__: Source("here", lambda: ReadSnapshot(snapshot, ())))
 
 
-@pytest.mark.parametrize(("words", "flag"), [pytest.param(*one, id=" ".join(one)) for one in flags()])
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    # Two of three in make test alone: each runs its command twice.
+    [
+        pytest.param(*one, id=" ".join(one), marks=[pytest.mark.slow] if number % 3 else [])
+        for number, one in enumerate(flags())
+    ],
+)
 def test_the_flag_has_an_effect(outcome: Callable[..., Outcome], words: str, flag: str) -> None:
     case = case_of(words, flag)
     assert case is not None

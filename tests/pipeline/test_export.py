@@ -49,6 +49,7 @@ def test_each_file_has_the_rows_of_its_table_in_order(warehouse: Warehouse, tmp_
     assert count == len(list(pipeline.rows(warehouse, "findings")))
 
 
+@pytest.mark.slow
 def test_a_table_too_large_for_memory_is_written_in_parts_of_a_cluster_and_day(
     warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,6 +60,7 @@ def test_a_table_too_large_for_memory_is_written_in_parts_of_a_cluster_and_day(
     assert pq.read_table(parts.file).equals(pq.read_table(whole.file))
 
 
+@pytest.mark.slow
 def test_all_tables_are_of_the_run_that_was_the_newest_at_first(warehouse: Warehouse, tmp_path: Path) -> None:
     exported = pipeline.export(warehouse, ["findings", "drift", "judged"], tmp_path / "files")
     before = {name: len(list(pipeline.rows(warehouse, name))) for name in ("findings", "drift", "judged")}
@@ -70,6 +72,7 @@ def test_all_tables_are_of_the_run_that_was_the_newest_at_first(warehouse: Wareh
     assert len(list(pipeline.rows(warehouse, "drift"))) > before["drift"]
 
 
+@pytest.mark.slow
 def test_a_file_that_is_there_already_is_left_alone(warehouse: Warehouse, tmp_path: Path) -> None:
     (tmp_path / "findings.parquet").write_text("mine")
     with pytest.raises(UsageError, match=r"findings\.parquet: exists already; name a new folder with --out"):

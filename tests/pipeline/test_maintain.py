@@ -26,6 +26,9 @@ from tests.pipeline import expected
 from tests.pipeline.examples import NOON, small
 from tests.pipeline.plain_build import refresh
 
+# Seconds of Delta Lake each.
+pytestmark = pytest.mark.slow
+
 EVERY = (*LANDING, *TABLES, *HISTORY)
 SNAPSHOTS = [small(cluster, NOON + timedelta(hours=8 * n), 1 + n % 3) for n in range(6) for cluster in ("a", "b")]
 """Two of the first day, three of the second, one of the third, for each cluster."""

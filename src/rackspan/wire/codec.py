@@ -105,6 +105,10 @@ def write_request(
 def read_response(api_key: ApiKey, version: int, response: Request) -> Any:
     """The response, of its class in messages/. `response` is unframed. Errors: MalformedRequest."""
     reader = ByteReader(response, _CORRELATION.size)
-    if response_has_tags(api_key, version):
+    try:
+        tags, shape = response_has_tags(api_key, version), response_shape(api_key, version)
+    except KioIndexError as error:
+        raise MalformedRequest(f"version {version} of {api_key.name} is not known here") from error
+    if tags:
         read_value(skip_tags, reader)
-    return read_value(struct_reader(response_shape(api_key, version)), reader)
+    return read_value(struct_reader(shape), reader)

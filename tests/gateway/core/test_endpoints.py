@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 
+from rackspan.errors import MalformedRequest
 from rackspan.gateway.core.apis import OFFERED, clipped
 from rackspan.gateway.core.endpoints import metadata_head, with_addresses
 from rackspan.wire.apis import VERSIONS, ApiKey
@@ -116,6 +117,20 @@ def test_a_broker_that_lacks_the_version_is_passed_on_as_version_0() -> None:
     rewritten = b"".join(map(bytes, with_addresses(ApiKey.API_VERSIONS, 99, original, Renamed())))
     changed = read_response(ApiKey.API_VERSIONS, 0, rewritten)
     assert (changed.error_code, changed.api_keys[0].max_version) == (35, 4)
+
+
+def test_a_version_that_the_broker_has_and_the_gateway_has_not_is_refused_as_by_an_older_broker() -> None:
+    rewritten = b"".join(map(bytes, with_addresses(ApiKey.API_VERSIONS, 99, b"\0\0\0\7\0\0anything", Renamed())))
+    assert rewritten[:4] == b"\0\0\0\7"
+    refused = read_response(ApiKey.API_VERSIONS, 0, rewritten)
+    offered = [(one.api_key, one.min_version, one.max_version) for one in refused.api_keys]
+    assert (refused.error_code, offered) == (35, [(ApiKey.API_VERSIONS, 0, 4)])
+
+
+@pytest.mark.parametrize("version", [-1, 512])
+def test_a_response_of_an_unknown_version_is_malformed(version: int) -> None:
+    with pytest.raises(MalformedRequest, match=f"version {version} of PRODUCE"):
+        read_response(ApiKey.PRODUCE, version, bytes(40))
 
 
 def test_an_api_that_a_broker_offers_only_in_newer_versions_is_left_out() -> None:

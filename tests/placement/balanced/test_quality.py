@@ -20,6 +20,8 @@ def test_the_peers_column_is_what_its_program_computes(scenario: Scenario) -> No
     assert load_aware(scenario.phases, scenario.replication_factor) == scenario.load_aware
 
 
+pytestmark = pytest.mark.slow
+
 LEVELS = [(one, "topic") for one in SINGLE_PHASE] + [
     (one, "cluster") for one in SINGLE_PHASE if 1 < one.phases[0].topics <= 100
 ]

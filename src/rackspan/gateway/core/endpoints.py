@@ -16,7 +16,7 @@ from rackspan.kafka_bytes.writer import NO_TAGS, compact_string, int32, string, 
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import read_response, response_has_tags, write_body
 from rackspan.wire.framing import Piece
-from rackspan.wire.messages.api_versions import ApiVersionsResponseData
+from rackspan.wire.messages.api_versions import ApiVersion, ApiVersionsResponseData
 from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.messages.describe_cluster import DescribeClusterResponseData
 from rackspan.wire.messages.find_coordinator import FindCoordinatorResponseData
@@ -151,6 +151,11 @@ def _api_versions(version: int, response: memoryview, _addresses: Addresses) -> 
     (error,) = _ERROR.unpack_from(response, _CORRELATION_BYTES) if len(response) > _CORRELATION_BYTES + 1 else (0,)
     # To a version that the broker lacks it responds with version 0.
     readable = 0 if error == UNSUPPORTED_VERSION else version
+    known = clipped([ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=0, max_version=max(version, 0))])
+    if readable > known[0].max_version:
+        # Known to client and broker, not here: the client falls back to a version of the range (KIP-511).
+        refused = ApiVersionsResponseData(error_code=UNSUPPORTED_VERSION, api_keys=known)
+        return _written(ApiKey.API_VERSIONS, 0, response, refused)
     offered: ApiVersionsResponseData = read_response(ApiKey.API_VERSIONS, readable, response)
     offered.api_keys = clipped(offered.api_keys)
     return _written(ApiKey.API_VERSIONS, readable, response, offered)
