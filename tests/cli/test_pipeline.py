@@ -138,7 +138,7 @@ def test_collected_snapshots_become_the_tables_and_the_page(cli: Cli, tmp_path: 
     assert (otherwise.code, otherwise.err.splitlines()[0]) == (
         0,
         "warning: the tables were made with min_insync_racks 1, the verdicts on the page with min_insync_racks 2; "
-        "say the same to run and report",
+        "give run and report the same policy",
     )
 
 
