@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -10,6 +11,7 @@ from typing import TypeVar
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from rackspan.errors import ClusterUnreachable
 from rackspan.gateway.check import Level, check_cluster
 from rackspan.gateway.config import parse_config
 from rackspan.gateway.upstream.broker_connection import Login
@@ -40,7 +42,7 @@ def cluster() -> Iterator[KafkaCluster]:
 
 
 def read(cluster: KafkaCluster, part: Callable[[MetadataQuorum], T]) -> T:
-    """Something of the metadata log, read from its beginning."""
+    """Something of the metadata log, read from its beginning, once its controllers have elected one."""
 
     async def scenario() -> T:
         quorum = MetadataQuorum(addresses("controllers", cluster.bootstrap_controllers), Login(), cluster.cluster_id)
@@ -50,7 +52,14 @@ def read(cluster: KafkaCluster, part: Callable[[MetadataQuorum], T]) -> T:
         finally:
             quorum.close()
 
-    return asyncio.run(scenario())
+    until = time.monotonic() + 60
+    while True:
+        try:
+            return asyncio.run(scenario())
+        except ClusterUnreachable:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.5)
 
 
 def active_controller(cluster: KafkaCluster) -> int:
@@ -108,6 +117,7 @@ def results(cluster: KafkaCluster, controllers: str) -> dict[str, tuple[Level, s
 
 
 def test_check_reads_the_metadata_log_in_mode_strict(cluster: KafkaCluster) -> None:
+    active_controller(cluster)
     level, reason = results(cluster, cluster.bootstrap_controllers)["metadata log"]
     assert (level, reason.split(",")[0].rstrip("0123456789")) == (Level.OK, "read to offset ")
     level, reason = results(cluster, "127.0.0.1:1")["metadata log"]

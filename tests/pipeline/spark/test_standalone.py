@@ -86,7 +86,7 @@ def test_a_master_with_two_workers_makes_every_table_and_spark_submit_the_next_r
         *("--py-files", wheel, submit, *run),
         PYSPARK_PYTHON="environment/bin/python",
     )
-    assert "1 snapshots judged" in printed
+    assert "1 snapshot judged" in printed
     assert_every_table_equals_the_audit(warehouse, [*SNAPSHOTS, LATER])
 
 

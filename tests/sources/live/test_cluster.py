@@ -265,7 +265,7 @@ def test_rights_come_one_by_one_and_each_missing_one_is_named(secured_kafka: Kaf
     assert sorted(read.partial) == [
         "min.insync.replicas of orders: unknown, this user needs DescribeConfigs on Topic orders",
         "reassignments under way: unknown, this user needs Describe on Cluster",
-        "sizes of 1 partitions: unknown, brokers 1: this user needs Describe on Cluster",
+        "sizes of 1 partition: unknown, brokers 1: this user needs Describe on Cluster",
         "the controller quorum: unknown, this user needs Describe on Cluster",
     ]
 
