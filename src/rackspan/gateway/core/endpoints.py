@@ -10,7 +10,7 @@ from struct import Struct
 from typing import Any, Final, Protocol
 
 from rackspan.errors import MalformedBytes
-from rackspan.gateway.core.apis import clipped
+from rackspan.gateway.core.apis import OFFERED, clipped
 from rackspan.kafka_bytes import ByteReader
 from rackspan.kafka_bytes.writer import NO_TAGS, compact_string, int32, string, unsigned_varint
 from rackspan.wire.apis import ApiKey
@@ -151,10 +151,11 @@ def _api_versions(version: int, response: memoryview, _addresses: Addresses) -> 
     (error,) = _ERROR.unpack_from(response, _CORRELATION_BYTES) if len(response) > _CORRELATION_BYTES + 1 else (0,)
     # To a version that the broker lacks it responds with version 0.
     readable = 0 if error == UNSUPPORTED_VERSION else version
-    known = clipped([ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=0, max_version=max(version, 0))])
-    if readable > known[0].max_version:
+    known = OFFERED[ApiKey.API_VERSIONS]
+    if readable >= known.stop:
         # Known to client and broker, not here: the client falls back to a version of the range (KIP-511).
-        refused = ApiVersionsResponseData(error_code=UNSUPPORTED_VERSION, api_keys=known)
+        api = ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=known.start, max_version=known.stop - 1)
+        refused = ApiVersionsResponseData(error_code=UNSUPPORTED_VERSION, api_keys=[api])
         return _written(ApiKey.API_VERSIONS, 0, response, refused)
     offered: ApiVersionsResponseData = read_response(ApiKey.API_VERSIONS, readable, response)
     offered.api_keys = clipped(offered.api_keys)
