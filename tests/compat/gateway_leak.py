@@ -8,7 +8,6 @@ partition are suspended. A record that was sent after that and acknowledged befo
 
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from rackspan.kafka_process import KafkaCluster
+from tests.gateway.load import PRODUCER, Load
 from tests.gateway.process import gateway_process
 from tests.kafka_fixtures import eventually
 
@@ -38,16 +38,6 @@ CONFIG: Final = {
 
 
 @dataclass
-class Acknowledgement:
-    """One record: when it was sent, and when it was acknowledged."""
-
-    producer: int
-    number: int
-    sent_at: float
-    acknowledged_at: float
-
-
-@dataclass
 class Outcome:
     """`leaked` counts acknowledgements by trial."""
 
@@ -60,76 +50,13 @@ class Outcome:
     out_of_order: int = 0
 
 
-class Load:
-    """Idempotent producers, each in a thread and to a partition of its own choice, until `stop`."""
-
-    def __init__(self, servers: str) -> None:
-        self._servers = servers
-        self._stopped = threading.Event()
-        self.acknowledged: list[Acknowledgement] = []
-        self.failed = 0
-        self._threads = [threading.Thread(target=self._produce, args=(one,)) for one in range(PRODUCERS)]
-        for thread in self._threads:
-            thread.start()
-
-    def _produce(self, producer: int) -> None:
-        client = Producer(
-            {
-                "bootstrap.servers": self._servers,
-                "enable.idempotence": True,
-                "linger.ms": 2,
-                "delivery.timeout.ms": 120_000,
-                "queue.buffering.max.messages": 2000,
-                "log_level": 0,
-            }
-        )
-        number = 0
-        while not self._stopped.is_set():
-            sent_at = time.monotonic()
-            try:
-                client.produce(
-                    TOPIC,
-                    f"{producer}:{number}".encode(),
-                    partition=producer % PARTITIONS,
-                    on_delivery=lambda error, _, number=number, sent_at=sent_at: self._delivered(  # type: ignore[misc]
-                        producer, number, sent_at, error
-                    ),
-                )
-                number += 1
-            except BufferError:
-                client.poll(0.01)
-            client.poll(0)
-            time.sleep(0.001)
-        client.flush(120)
-
-    def _delivered(self, producer: int, number: int, sent_at: float, error: object) -> None:
-        if error is None:
-            self.acknowledged.append(Acknowledgement(producer, number, sent_at, time.monotonic()))
-        else:
-            self.failed += 1
-
-    def probe(self, trial: int) -> Producer:
-        """A producer that begins after the freeze: its requests wait in the broker when the ISR shrinks."""
-        client = Producer(
-            {"bootstrap.servers": self._servers, "enable.idempotence": True, "linger.ms": 0, "log_level": 0}
-        )
-        for number in range(PARTITIONS * 4):
-            sent_at = time.monotonic()
-            client.produce(
-                TOPIC,
-                f"{PRODUCERS + trial * PARTITIONS + number % PARTITIONS}:{number}".encode(),
-                partition=number % PARTITIONS,
-                on_delivery=lambda error, _, number=number, sent_at=sent_at: self._delivered(  # type: ignore[misc]
-                    PRODUCERS + trial * PARTITIONS + number % PARTITIONS, number, sent_at, error
-                ),
-            )
-            client.poll(0.01)
-        return client
-
-    def stop(self) -> None:
-        self._stopped.set()
-        for thread in self._threads:
-            thread.join()
+def probe(load: Load, servers: str, trial: int) -> Producer:
+    """A producer that begins after the freeze: its requests wait in the broker when the ISR shrinks."""
+    client = Producer({"bootstrap.servers": servers, **PRODUCER, "linger.ms": 0})
+    for number in range(PARTITIONS * 4):
+        load.send(client, PRODUCERS + trial * PARTITIONS + number % PARTITIONS, number)
+        client.poll(0.01)
+    return client
 
 
 def run_trials(mode: str, trials: int, version: str = "4.1.0") -> Outcome:
@@ -166,9 +93,10 @@ def observed(
         tempfile.TemporaryDirectory() as folder,
         gateway_process(Path(folder), cluster.bootstrap_servers, lines) as gateway,
     ):
-        load = Load(gateway.bootstrap_servers)
+        load = Load(gateway.bootstrap_servers, TOPIC, producers=PRODUCERS, partitions=PARTITIONS, pause_seconds=0.001)
         try:
-            frozen = [_trial(cluster, admin, partial(load.probe, number), disturbance) for number in range(trials)]
+            probes = [partial(probe, load, gateway.bootstrap_servers, number) for number in range(trials)]
+            frozen = [_trial(cluster, admin, one, disturbance) for one in probes]
         finally:
             load.stop()
         return _judged(cluster.bootstrap_servers, load, frozen)
@@ -177,7 +105,7 @@ def observed(
 def _trial(
     cluster: KafkaCluster,
     admin: AdminClient,
-    probe: Callable[[], Producer],
+    started: Callable[[], Producer],
     disturbance: Callable[[], AbstractContextManager[float]],
 ) -> tuple[float, float]:
     """Freeze both followers until the ISR is the leader alone and requests have had time to leak. From when to when."""
@@ -189,7 +117,7 @@ def _trial(
     with disturbance() as more_seconds:
         try:
             time.sleep(LAG_MAX_SECONDS / 2)
-            client = probe()
+            client = started()
             rest = time.monotonic() + LAG_MAX_SECONDS + 1.5 + more_seconds
             while time.monotonic() < rest:
                 client.poll(0.05)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pyspark
 
+from rackspan.child_process.keeper import die_with_parent
+
 SPARK_HOME = Path(pyspark.__file__).parent
 FIRST_HOST = "127.0.0.1"
 _SECONDS = 90
@@ -67,9 +69,16 @@ def _started(log: Path, main_class: str, *arguments: str, **environment: str) ->
 
 @contextmanager
 def group(command: Sequence[str], environment: Mapping[str, str], **more: object) -> Iterator["subprocess.Popen[str]"]:
-    """A process with a group of its own, which ends with it."""
+    """A process with a group of its own, which ends with it, and with the process of the test."""
     process = subprocess.Popen(
-        command, env={**os.environ, **environment}, stderr=subprocess.STDOUT, text=True, start_new_session=True, **more
+        command,
+        env={**os.environ, **environment},
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        # Executors end without their worker, and the JVM of a driver without the driver.
+        preexec_fn=die_with_parent(),
+        **more,
     )  # type: ignore[call-overload]
     try:
         yield process

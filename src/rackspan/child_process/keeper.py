@@ -32,7 +32,7 @@ def main() -> int:
     with open(log_file, "ab") as log:
         # This process has one thread, so the thread that PDEATHSIG is tied to ends only with the process.
         child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_die_with_parent()
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=die_with_parent()
         )
     print(child.pid, flush=True)
     try:
@@ -56,8 +56,8 @@ def _keep(child: subprocess.Popen[bytes], owner: int) -> int:
     return status if status >= 0 else 128 - status
 
 
-def _die_with_parent() -> Callable[[], None] | None:
-    """On Linux the child is also killed when this keeper is, which should not happen."""
+def die_with_parent() -> Callable[[], None] | None:
+    """A preexec_fn by which Linux kills the child when the thread that started it ends, if only by SIGKILL; None elsewhere."""
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None).prctl

@@ -30,6 +30,11 @@ log = logging.getLogger(__name__)
 _RESTART_SECONDS: Final = 1.0
 """A worker that ends by itself is started again, at most so often."""
 
+_KILL_SECONDS: Final = 5.0
+"""A worker that has not ended so long after its time to drain is killed."""
+
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
 
 def run_gateway(path: Path, workers: int, ready: Callable[[str], None]) -> None:
     """Run until SIGTERM or SIGINT. `ready` is called with the advertised addresses once clients may connect.
@@ -77,6 +82,8 @@ async def _serve(path: Path, config: GatewayConfig, ready: Callable[[str], None]
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
     loop.add_signal_handler(signal.SIGHUP, lambda: _reload(gateway, path))
+    # A worker starts with these blocked.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     try:
         await gateway.start()
         if endpoint is not None:
@@ -114,40 +121,57 @@ def _reload(gateway: Gateway, path: Path) -> None:
 
 def _supervise(path: Path, config: GatewayConfig, workers: int, ready: Callable[[str], None]) -> None:
     command = [sys.executable, "-m", "rackspan", "gateway", "--config", str(path), "--workers", "1"]
-    children: list[subprocess.Popen[str]] = []
+    children: dict[int, subprocess.Popen[str]] = {}
     ending = False
 
-    def start(index: int) -> subprocess.Popen[str]:
+    def start(index: int) -> None:
+        """Not after a signal to end. Signals wait until the worker is in `children`, and in the worker until it handles them."""
         environment = {**os.environ, "RACKSPAN_GATEWAY_WORKER": str(index)}
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        try:
+            if not ending:
+                children[index] = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
     def pass_on(number: int, _frame: object) -> None:
         nonlocal ending
         ending = ending or number != signal.SIGHUP
-        for child in children:
+        for child in children.values():
             if child.poll() is None:
                 child.send_signal(number)
 
-    before = {number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    before = {number: signal.signal(number, pass_on) for number in _SIGNALS}
     try:
-        children += [start(index) for index in range(workers)]
-        first = [child.stdout.readline() if child.stdout else "" for child in children]
+        for index in range(workers):
+            start(index)
+        first = [child.stdout.readline() if child.stdout else "" for child in children.values()]
         if not all(first):
             raise UsageError("a worker did not start; its reason stands above")
-        ready(first[0].partition("=")[2].strip())
+        if first:
+            ready(first[0].partition("=")[2].strip())
         while not ending:
             time.sleep(0.2)
-            for index, child in enumerate(children):
+            for index, child in tuple(children.items()):
                 if not ending and child.poll() is not None:
                     log.error("worker %d ended with exit code %d and is started again", index, child.returncode)
                     time.sleep(_RESTART_SECONDS)
-                    children[index] = start(index)
-        for child in children:
-            child.wait(config.shutdown_seconds + 5)
+                    start(index)
+        _wait(children, config.shutdown_seconds + _KILL_SECONDS)
     finally:
-        for child in children:
+        for child in children.values():
             if child.poll() is None:
                 child.kill()
                 child.wait()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _wait(children: dict[int, "subprocess.Popen[str]"], seconds: float) -> None:
+    """Until all have ended, at most so long in all."""
+    until = time.monotonic() + seconds
+    for index, child in children.items():
+        try:
+            child.wait(max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            log.error("worker %d did not end in %d s and is killed", index, seconds)
