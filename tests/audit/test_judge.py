@@ -1,9 +1,20 @@
 from hypothesis import given
 
-from rackspan.audit import RackPolicy, audit, outage
+from rackspan.audit import RackPolicy, Severity, audit, outage
 from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.goals import GOALS
-from rackspan.model import ClusterSnapshot
+from rackspan.audit.policy import Survive
+from rackspan.model import (
+    Broker,
+    BrokerId,
+    ClusterSnapshot,
+    Controller,
+    RackId,
+    Topic,
+    TopicName,
+    UnrackedPolicy,
+    columns,
+)
 from tests.audit import brute_force
 from tests.strategies import policies, snapshots
 
@@ -45,3 +56,40 @@ def test_every_finding_says_why_and_what_next_in_one_line(snapshot: ClusterSnaps
         assert finding.reason
         assert finding.remedy
         assert "\n" not in finding.reason + finding.remedy
+
+
+def test_controllers_of_unknown_rack_leave_the_quorum_in_doubt_even_where_no_rack_is_counted() -> None:
+    """Three voters without a rack may stand together wherever that is; the brokers' racks count for nothing here."""
+    voters = tuple(Controller(BrokerId(voter)) for voter in (101, 102, 103))
+    brokers = (Broker(BrokerId(1), None, host="broker-1.example"),)
+    none = columns(topic=[], partition=[], leader=[], replicas=[], isr=[])
+    snapshot = ClusterSnapshot(brokers=brokers, topics=(), partitions=none, controllers=voters)
+    found = audit(snapshot, RackPolicy(unracked=UnrackedPolicy.IGNORE)).findings
+    (doubt,) = (one for one in found if one.constraint == "controller-quorum-spread")
+    assert doubt.severity is Severity.VIOLATION
+    assert "the racks of controllers 101,102,103 are not known" in doubt.reason
+
+
+def test_a_rack_that_can_acknowledge_alone_is_found_where_the_replicas_are_in_exactly_the_racks_required() -> None:
+    """Two of three replicas in rack a, min.insync.racks 2 and min.insync.replicas 2: only 3 would force both racks."""
+    brokers = tuple(Broker(BrokerId(one), RackId(rack)) for one, rack in ((1, "a"), (2, "a"), (3, "b")))
+
+    def found(min_insync_replicas: str) -> list[str]:
+        config = {"min.insync.racks": "2", "min.insync.replicas": min_insync_replicas}
+        row = columns(topic=[0], partition=[0], leader=[1], replicas=[[1, 2, 3]], isr=[[1, 2, 3]])
+        topic = Topic(TopicName("orders"), config=config)
+        snapshot = ClusterSnapshot(brokers=brokers, topics=(topic,), partitions=row)
+        findings = audit(snapshot, RackPolicy(survive=Survive.NONE)).findings
+        return [one.reason for one in findings if one.constraint == "min-insync-replicas-forces-racks"]
+
+    (reason,) = found("2")
+    assert reason.startswith("min.insync.replicas 2 lets 1 rack alone acknowledge")
+    assert found("3") == []
+
+
+def test_who_is_out_of_sync_is_named_and_nothing_more_where_nothing_is_copied() -> None:
+    brokers = tuple(Broker(BrokerId(one), RackId(rack)) for one, rack in ((1, "a"), (2, "b"), (3, "c")))
+    row = columns(topic=[0], partition=[0], leader=[1], replicas=[[1, 2, 3]], isr=[[1, 2]])
+    snapshot = ClusterSnapshot(brokers=brokers, topics=(Topic(TopicName("orders")),), partitions=row)
+    (reason,) = (one.reason for one in audit(snapshot, RackPolicy()).findings if one.constraint == "under-replicated")
+    assert reason == "2 of 3 replicas in sync; out of sync: c: 3"
