@@ -181,14 +181,18 @@ class _Outdated:
     def __bool__(self) -> bool:
         return bool(self.tables) or self.policies_before != self.policies
 
-    def cluster(self, cluster_id: str) -> bool:
-        """Whether a cluster is judged by another policy than before."""
-        before, after = (history.document_of(one, cluster_id) for one in (self.policies_before, self.policies))
-        return before != after
+    def with_another_policy(self, stored: Sequence[StoredSnapshot]) -> list[StoredSnapshot]:
+        """Those of the snapshots whose clusters are judged by another policy than before."""
+        clusters = {
+            cluster_id
+            for cluster_id in {one.cluster_id for one in stored}
+            if history.document_of(self.policies_before, cluster_id) != history.document_of(self.policies, cluster_id)
+        }
+        return [one for one in stored if one.cluster_id in clusters]
 
     def of_table(self, name: str, again: Sequence[StoredSnapshot]) -> list[StoredSnapshot]:
         """The snapshots whose rows in a table are made again."""
-        return [one for one in again if name in self.tables or self.cluster(one.cluster_id)]
+        return list(again) if name in self.tables else self.with_another_policy(again)
 
     def reason(self, again: Sequence[StoredSnapshot]) -> str:
         """Why snapshots are judged again."""
@@ -211,7 +215,7 @@ def _others(markers: Markers, new: Sequence[StoredSnapshot], outdated: _Outdated
     """The snapshots that the tables have, and that are judged again."""
     ids = {one.snapshot_id for one in new}
     others = [one for one in markers.of_days(markers.count_by_day()) if one.snapshot_id not in ids]
-    return others if outdated.tables else [one for one in others if outdated.cluster(one.cluster_id)]
+    return others if outdated.tables else outdated.with_another_policy(others)
 
 
 def _corrected(work: RunWork, again: Sequence[StoredSnapshot]) -> int:
