@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
@@ -17,6 +18,7 @@ from rackspan.errors import InvalidWarehouse
 from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import Warehouse, create_warehouse, incremental, rows, runs, store
 from rackspan.pipeline.delta.append import commit
+from rackspan.pipeline.delta.table import create_table
 from rackspan.pipeline.incremental import RunWork
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.schemas import TABLES
@@ -232,6 +234,34 @@ def test_a_run_that_dies_between_two_tables_is_invisible_to_readers_and_taken_ba
         check(warehouse, [at(0)])
     refresh(warehouse)
     check(warehouse, [at(0), at(1, 2)])
+
+
+def test_a_table_of_an_earlier_rackspan_gets_its_new_column_although_a_killed_run_is_taken_back(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The version that is restored is one without the column."""
+
+    def earlier(url: str, schema: pa.Schema, *, by_day: bool) -> None:
+        lacking = [field for field in schema if field.name != "isr_racks"]
+        create_table(url, pa.schema(lacking), by_day=by_day)
+
+    store(at(0), warehouse)
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "create_table", earlier)
+        refresh(warehouse)
+        store(at(1, 2), warehouse)
+        patch.setattr(incremental, "commit", failing_at(3, commit))
+        with pytest.raises(KilledError):
+            refresh(warehouse)
+    assert "isr_racks" not in columns(warehouse, "partition_durability")
+    refresh(warehouse)
+    assert columns(warehouse, "partition_durability") == TABLES["partition_durability"].schema.names
+    check(warehouse, [at(0), at(1, 2)])
+
+
+def columns(warehouse: Warehouse, name: str) -> list[str]:
+    names = [field.name for field in DeltaTable(warehouse.table(name)).schema().fields]
+    return sorted(names, key=TABLES[name].schema.names.index)
 
 
 def failing_at(call: int, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -294,8 +294,7 @@ def _committed(warehouse: Warehouse, work: RunWork, one: TableWork, number: int)
         raise history.concurrent(warehouse)
     expected = one.version
     if one.restored is not None:
-        history.restore(warehouse, table, one.table, one.restored, work.run_id)
-        expected += 1
+        expected += history.restore(warehouse, table, one.table, one.restored, work.run_id)
     added = written_files(table, work.run_id)
     snapshots = [work.snapshots[place] for place in one.judged] if one.again else []
     ids = {snapshot.snapshot_id for snapshot in snapshots if snapshot.day not in one.whole_days}

@@ -22,7 +22,7 @@ from rackspan.audit.policy import ClusterPolicies, RackPolicy, Survive
 from rackspan.errors import InvalidWarehouse, WarehouseBusy
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, append
 from rackspan.pipeline.delta.local_disk import flush_log, repair_log
-from rackspan.pipeline.delta.table import create_table, data_files, one_line, open_table, read_files
+from rackspan.pipeline.delta.table import add_columns, create_table, data_files, one_line, open_table, read_files
 from rackspan.pipeline.landing.markers import StoredSnapshot
 from rackspan.pipeline.schemas import JUDGED, RUNS, TABLES, Table
 from rackspan.pipeline.warehouse import Warehouse, existing_table
@@ -165,8 +165,8 @@ def restore_judged(warehouse: Warehouse, judged: "DeltaTable", last: Run | None)
         restore(warehouse, judged, JUDGED, named)
 
 
-def restore(warehouse: Warehouse, opened: "DeltaTable", table: Table, version: int, run_id: str | None = None) -> None:
-    """Commit the files of an earlier version as the newest one. Errors: InvalidWarehouse."""
+def restore(warehouse: Warehouse, opened: "DeltaTable", table: Table, version: int, run_id: str | None = None) -> int:
+    """Commit the files of an earlier version as the newest one. Returns the number of commits. Errors: InvalidWarehouse."""
     from deltalake import CommitProperties
     from deltalake.exceptions import DeltaError
 
@@ -181,6 +181,8 @@ def restore(warehouse: Warehouse, opened: "DeltaTable", table: Table, version: i
     folder = warehouse.table_folder(table.name)
     if folder is not None:
         flush_log(folder)
+    # The earlier version has its own columns too.
+    return 1 + add_columns(opened, table.schema)
 
 
 def remove_leftovers(warehouse: Warehouse, last: Run | None) -> None:

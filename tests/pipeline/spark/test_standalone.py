@@ -59,10 +59,13 @@ def assert_every_table_equals_the_audit(warehouse: Warehouse, snapshots: list[Cl
 def test_a_master_with_two_workers_makes_every_table_and_spark_submit_the_next_rows(
     cluster: Standalone, tmp_path: Path
 ) -> None:
-    """Its executors import rackspan from what the driver sends; the ones of spark-submit run the Python in --archives."""
+    """Its executors import rackspan from what the driver sends; the ones of spark-submit run the Python in --archives.
+
+    There the stream of `follow` reads the marker table with the session that spark-submit has started.
+    """
     warehouse = filled(tmp_path / "w")
-    run = ("pipeline", "run", "--warehouse", warehouse.root, "--min-insync-racks", "2")
-    printed = cluster.rackspan(*run, "--master", cluster.master)
+    words = ("--warehouse", warehouse.root, "--min-insync-racks", "2")
+    printed = cluster.rackspan("pipeline", "run", *words, "--master", cluster.master)
     assert f"{len(SNAPSHOTS)} snapshots judged" in printed
     assert_every_table_equals_the_audit(warehouse, SNAPSHOTS)
     assert min(cluster.applications()) == 1
@@ -83,7 +86,7 @@ def test_a_master_with_two_workers_makes_every_table_and_spark_submit_the_next_r
         *(standalone.SPARK_HOME / "bin" / "spark-submit", "--master", cluster.master, "--jars", standalone.jars()),
         *(word for name, value in session.DELTA.items() for word in ("--conf", f"{name}={value}")),
         *("--archives", f"{standalone.archive_of(cluster.python, tmp_path)}#environment"),
-        *("--py-files", wheel, submit, *run),
+        *("--py-files", wheel, submit, "pipeline", "follow", "--available-now", *words),
         PYSPARK_PYTHON="environment/bin/python",
     )
     assert "1 snapshot judged" in printed

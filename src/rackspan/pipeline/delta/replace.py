@@ -98,8 +98,14 @@ def joined(table: "DeltaTable", files: Sequence[DataFile]) -> NewFile:
     try:
         if day_folder:
             filesystem.create_dir(day_folder)
-        with filesystem.open_input_file(files[0].path) as opened:
-            schema = _nullable(pq.read_schema(opened))
+        fields: dict[str, pa.Field] = {}
+        for file in files:
+            at = file.path
+            with filesystem.open_input_file(file.path) as opened:
+                for field in pq.read_schema(opened):
+                    # Nullable, as the table has them: Spark writes some columns that are not.
+                    fields.setdefault(field.name, field.with_nullable(True))
+        schema = pa.schema(fields.values())
         with (
             filesystem.open_output_stream(path) as out,
             pq.ParquetWriter(out, schema, compression="zstd") as writer,
@@ -109,15 +115,18 @@ def joined(table: "DeltaTable", files: Sequence[DataFile]) -> NewFile:
                 with filesystem.open_input_file(file.path) as opened:
                     parquet = pq.ParquetFile(opened)
                     for group in range(parquet.num_row_groups):
-                        writer.write_table(parquet.read_row_group(group).cast(schema))
+                        writer.write_table(_with_schema(parquet.read_row_group(group), schema))
         return _new_file(filesystem, path, files[0].day)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise InvalidWarehouse(f"{table.table_uri}: {at} cannot be compacted: {one_line(error)}") from None
 
 
-def _nullable(schema: pa.Schema) -> pa.Schema:
-    """The same columns, each nullable, as the table has them: Spark writes some that are not."""
-    return pa.schema([field.with_nullable(True) for field in schema])
+def _with_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The same rows with these columns; those that an earlier rackspan did not write are null."""
+    for field in schema:
+        if field.name not in rows.column_names:
+            rows = rows.append_column(field, pa.nulls(len(rows), field.type))
+    return rows.select(schema.names).cast(schema)
 
 
 def _new_file(filesystem: Any, path: str, day: date | None) -> NewFile:

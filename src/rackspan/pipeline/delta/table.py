@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from rackspan.errors import InvalidWarehouse, MissingRequirement, how_to_install
 from rackspan.pipeline.delta.credentials import redacted
+from rackspan.pipeline.delta.local_disk import flush_log
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -60,25 +61,55 @@ def open_table(url: str, version: int | None = None) -> "DeltaTable | None":
     return opened
 
 
-def create_table(url: str, schema: pa.Schema, *, by_day: bool) -> "DeltaTable":
-    """The table at a URL, created empty where there is none."""
+def create_table(url: str, schema: pa.Schema, *, by_day: bool) -> None:
+    """Create the table at a URL where there is none; add columns to one that an earlier rackspan made. Errors: InvalidWarehouse."""
     deltalake = require_deltalake()
     from deltalake.exceptions import DeltaError
 
     found = open_table(url)
     if found is not None:
-        return found
+        add_columns(found, schema)
+        return
     try:
-        created: DeltaTable = deltalake.DeltaTable.create(
+        deltalake.DeltaTable.create(
             url, schema, mode="ignore", partition_by=["day"] if by_day else None, configuration=PROPERTIES
         )
     except (DeltaError, OSError) as error:
         # Another process may have created it meanwhile.
-        found = open_table(url)
-        if found is None:
+        if open_table(url) is None:
             raise InvalidWarehouse(f"{url}: no table can be created: {one_line(error)}") from None
-        return found
-    return created
+
+
+def add_columns(table: "DeltaTable", schema: pa.Schema) -> int:
+    """Add the columns of `schema` that the table lacks; in the rows it has they are null. Returns the number of commits, 0 or 1.
+
+    The table object is at the new version afterwards. Errors: InvalidWarehouse.
+    """
+    from deltalake import PostCommitHookProperties, Schema
+    from deltalake.exceptions import DeltaError
+
+    hooks = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+    while missing := _missing_columns(table, schema):
+        version = table.version()
+        try:
+            table.alter.add_columns(Schema.from_arrow(pa.schema(missing)).fields, post_commithook_properties=hooks)
+        except (DeltaError, OSError) as error:
+            table.update_incremental()
+            if table.version() == version:
+                names = ", ".join(field.name for field in missing)
+                raise InvalidWarehouse(f"{table.table_uri}: {names} cannot be added: {one_line(error)}") from None
+            # Another process has committed meanwhile, these columns perhaps.
+            continue
+        folder = local_folder(table.table_uri)
+        if folder is not None:
+            flush_log(folder)
+        return 1
+    return 0
+
+
+def _missing_columns(table: "DeltaTable", schema: pa.Schema) -> list[pa.Field]:
+    known = {field.name for field in table.schema().fields}
+    return [field.with_nullable(True) for field in schema if field.name not in known]
 
 
 def require_deltalake() -> Any:
