@@ -26,7 +26,8 @@ class WorldKind:
     may lead, the last known leader does. `restless`: many short faults, so that the ISR changes all the time. `groups`: a
     consumer group instead of producers; the partition is its coordinator's. `transactions`: transactional producers, whose
     partitions and coordinators' are four; `transaction_version` is 2 where every end bumps the epoch (KIP-890), 1 for older
-    clients; `late_markers`: copies of markers that arrive long afterwards. `fails`: the rules that some seeds break, and
+    clients; `late_markers`: copies of markers that arrive long afterwards. `wire`: producers send bytes, some
+    of them flawed, and the topic's cleanup.policy is changed. `fails`: the rules that some seeds break, and
     are to break.
     """
 
@@ -45,6 +46,7 @@ class WorldKind:
     transactions: bool = False
     transaction_version: int = 2
     late_markers: bool = True
+    wire: bool = False
     elr: Elr = Elr.RACKS
     fails: frozenset[str] = frozenset()
 
@@ -100,6 +102,8 @@ DEMANDED: Final[Mapping[str, WorldKind]] = {
         replace(_CLEAN, name="relocating", relocating=True),
         replace(_CLEAN, name="restless-relocating", relocating=True, restless=True),
         replace(_CLEAN, name="killed-relocating", relocating=True, trusted=False),
+        replace(_CLEAN, name="wire", wire=True),
+        replace(_LOSSY, name="wire-restless-lossy", wire=True, restless=True),
     )
 }
 

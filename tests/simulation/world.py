@@ -31,6 +31,7 @@ from rackspan.model.ids import BrokerId, TopicPartition
 from tests.simulation.clients.producers import TRAFFIC_FROM_MS, Producers
 from tests.simulation.clients.request import ClientRequest
 from tests.simulation.clients.traffic import Traffic
+from tests.simulation.clients.wire import WireProducers
 from tests.simulation.environment.assumptions import controller_rules
 from tests.simulation.environment.clock import Callback, Clock
 from tests.simulation.environment.machine import Machine
@@ -325,4 +326,6 @@ class Running:
 def _traffic_of(world: Running) -> Traffic:
     if world.kind.transactions:
         return Transactions(world)
-    return Groups(world) if world.kind.groups else Producers(world)
+    if world.kind.groups:
+        return Groups(world)
+    return WireProducers(world) if world.kind.wire else Producers(world)

@@ -12,7 +12,10 @@ from rackspan.model.ids import BrokerId, RackId
 
 
 class Violation(AssertionError):
-    """A rule is broken. `rule` is its name (I1 to I7 of the log, GS of groups, RS of reassignments), `event` the number of the event that broke it."""
+    """A rule is broken, at the event of number `event`.
+
+    `rule` is its name: I of the log, GS of groups, RS of reassignments, TX of transactions, V of records as bytes.
+    """
 
     def __init__(self, rule: str, event: int, text: str) -> None:
         super().__init__(f"{rule} broken at event {event}: {text}")

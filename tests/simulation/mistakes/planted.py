@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from rackspan.cluster.core.broker import BrokerRules
+from rackspan.cluster.core.broker import BrokerCore, BrokerRules
 from rackspan.cluster.core.controller import ControllerRules
 from rackspan.cluster.core.groups import GroupCoordinator
-from tests.simulation.mistakes import groups, reassignment, replication, transactions
+from tests.simulation.mistakes import groups, reassignment, replication, transactions, validation
 from tests.simulation.world import Build
 
 
@@ -36,6 +36,10 @@ def _controller(rules: type[ControllerRules], world: str, mean: float, *speak: s
 
 def _coordinator(coordinator: type[GroupCoordinator], world: str, mean: float, *speak: str) -> Planted:
     return Planted(Build(coordinator=coordinator), world, mean, frozenset(speak))
+
+
+def _broker_core(broker: type[BrokerCore], world: str, mean: float, *speak: str) -> Planted:
+    return Planted(Build(broker=broker), world, mean, frozenset(speak))
 
 
 def _transactions(build: Build, world: str, mean: float, *speak: str) -> Planted:
@@ -142,6 +146,11 @@ PLANTED: Final[Mapping[str, Planted]] = {
     "late markers taken": _transactions(
         Build(process=transactions.TakesLateMarkers), "transactions-reassigning", 6.2, "TX1", "TX2"
     ),
+    # Records as bytes.
+    "configs of records kept from the first batch": _broker_core(validation.KeepsFirstConfigs, "wire", 1.8, "V1"),
+    "keys not asked for": _broker_core(validation.ChecksNoKeys, "wire", 1.3, "V1"),
+    "CRC not verified": _broker_core(validation.ChecksNoCrc, "wire", 1.2, "V1"),
+    "records left in the receive buffer": _broker_core(validation.KeepsTheReceiveBuffer, "wire", 1, "V2"),
 }
 
 
