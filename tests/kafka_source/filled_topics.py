@@ -72,7 +72,8 @@ def consumed(servers: str, topic: str, partitions: int = 2, *, committed: bool =
     consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
     rows, ended = [], 0
     while ended < partitions:
-        for message in consumer.consume(1000, 5):
+        # It waits until there are a thousand, or for the time given.
+        for message in consumer.consume(1000, 0.2):
             if (error := message.error()) is not None:
                 if error.code() != _END_OF_PARTITION:
                     raise KafkaException(error)
