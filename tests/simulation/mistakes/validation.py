@@ -11,68 +11,65 @@ from rackspan.kafka_bytes.record_batch import read_header
 from rackspan.model.ids import TopicPartition
 
 
-class KeepsFirstConfigs(BrokerCore):
+class ValidatesOtherwise(BrokerCore):
+    """Each mistake overrides one of three steps."""
+
+    def validated_batch(
+        self,
+        partition: TopicPartition | None,
+        records: memoryview | None,
+        acks: int,
+        now: int,
+        keyless_records: KeylessRecords,
+    ) -> RecordBatch | ProduceResponse:
+        self.before()
+        result = super().validated_batch(partition, records, acks, now, self.keys_by(keyless_records))
+        if isinstance(result, RecordBatch):
+            return self.appended(result)
+        return result if records is None else self.refused(records, result)
+
+    def before(self) -> None:
+        """Nothing."""
+
+    def keys_by(self, keyless_records: KeylessRecords) -> KeylessRecords:
+        return keyless_records
+
+    def appended(self, batch: RecordBatch) -> RecordBatch:
+        return batch
+
+    def refused(self, records: memoryview, response: ProduceResponse) -> RecordBatch | ProduceResponse:
+        return response
+
+
+class KeepsFirstConfigs(ValidatesOtherwise):
     """What the topic's configs require of records is worked out once, for the first batch."""
 
-    def validated_batch(
-        self,
-        partition: TopicPartition | None,
-        records: memoryview | None,
-        acks: int,
-        now: int,
-        keyless_records: KeylessRecords,
-    ) -> RecordBatch | ProduceResponse:
+    def before(self) -> None:
         self._shared._record_configs_image = self.image
-        return super().validated_batch(partition, records, acks, now, keyless_records)
 
 
-class ChecksNoKeys(BrokerCore):
+class ChecksNoKeys(ValidatesOtherwise):
     """A compacted topic takes records without a key."""
 
-    def validated_batch(
-        self,
-        partition: TopicPartition | None,
-        records: memoryview | None,
-        acks: int,
-        now: int,
-        keyless_records: KeylessRecords,
-    ) -> RecordBatch | ProduceResponse:
-        return super().validated_batch(partition, records, acks, now, lambda data: ())
+    def keys_by(self, keyless_records: KeylessRecords) -> KeylessRecords:
+        return lambda data: ()
 
 
-class ChecksNoCrc(BrokerCore):
+class ChecksNoCrc(ValidatesOtherwise):
     """A batch whose bytes changed on the way is appended as it arrived."""
 
-    def validated_batch(
-        self,
-        partition: TopicPartition | None,
-        records: memoryview | None,
-        acks: int,
-        now: int,
-        keyless_records: KeylessRecords,
-    ) -> RecordBatch | ProduceResponse:
-        result = super().validated_batch(partition, records, acks, now, keyless_records)
-        if records is None or not isinstance(result, ProduceResponse) or result.error is not KafkaError.CORRUPT_MESSAGE:
-            return result
+    def refused(self, records: memoryview, response: ProduceResponse) -> RecordBatch | ProduceResponse:
+        if response.error is not KafkaError.CORRUPT_MESSAGE:
+            return response
         header = read_header(records)
         return RecordBatch(0, header.last_offset_delta, -1, bytearray(records), max_timestamp=header.max_timestamp)
 
 
-class KeepsTheReceiveBuffer(BrokerCore):
+class KeepsTheReceiveBuffer(ValidatesOtherwise):
     """The log refers to the memory in which a request was received, and the next request overwrites it."""
 
     _buffer = bytearray(1 << 16)
 
-    def validated_batch(
-        self,
-        partition: TopicPartition | None,
-        records: memoryview | None,
-        acks: int,
-        now: int,
-        keyless_records: KeylessRecords,
-    ) -> RecordBatch | ProduceResponse:
-        result = super().validated_batch(partition, records, acks, now, keyless_records)
-        if isinstance(result, ProduceResponse):
-            return result
-        self._buffer[: result.size_bytes] = result.data
-        return replace(result, data=memoryview(self._buffer)[: result.size_bytes])
+    def appended(self, batch: RecordBatch) -> RecordBatch:
+        self._buffer[: batch.size_bytes] = batch.data
+        return replace(batch, data=memoryview(self._buffer)[: batch.size_bytes])
