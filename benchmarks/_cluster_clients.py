@@ -80,7 +80,9 @@ def _accepted(producer: Producer, topic: str, partition: int) -> bool:
 
 def consume(bootstrap: str, megabytes: str, *topics: str) -> None:
     """Everything from the beginning."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench", "auto.offset.reset": "earliest"})
+    settings = {"bootstrap.servers": bootstrap, "group.id": "bench", "auto.offset.reset": "earliest"}
+    # A partition whose queue is full is fetched again after so long: by default after a second, which is longer than all else.
+    consumer = Consumer({**settings, "fetch.queue.backoff.ms": 10})
     consumer.assign([TopicPartition(topic, partition, 0) for topic in topics for partition in range(PARTITIONS)])
     wanted, until = int(megabytes) * PER_MEGABYTE, time.monotonic() + SECONDS
     while wanted > 0:

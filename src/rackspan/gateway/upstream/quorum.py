@@ -131,20 +131,31 @@ class MetadataQuorum:
         return partition.error_code in _NO_LATER_LEADER
 
     async def _replay(self, quorum: _Quorum) -> None:
-        """Replay up to the high watermark that the leader reports now."""
+        """Replay up to the high watermark that the leader reports now. Errors: ClusterUnreachable where that cannot be reached."""
         connection = await self._connection(quorum.voters[quorum.leader])
         until: int | None = None
+        has_diverged = False
         while True:
             partition = await self._fetch(connection, quorum.epoch)
             _check(partition.error_code, f"controller {quorum.leader}")
             if partition.diverging_epoch is not None and partition.diverging_epoch.end_offset >= 0:
+                if has_diverged:
+                    # What this leader sent in this epoch is its own log.
+                    raise ClusterUnreachable(
+                        f"controller {quorum.leader} reports that its metadata log differs from what it sent itself; restart it"
+                    )
+                has_diverged = True
                 log.warning("the metadata log differs from what was read; it is read again from its beginning")
                 self.image = MetadataImage()
                 continue
-            if partition.snapshot_id is not None and partition.snapshot_id.end_offset >= 0:
-                self.image = await self._snapshot(
-                    connection, quorum.epoch, partition.snapshot_id.end_offset, partition.snapshot_id.epoch
-                )
+            snapshot = partition.snapshot_id
+            if snapshot is not None and snapshot.end_offset >= 0:
+                if snapshot.end_offset <= self.image.offset:
+                    raise ClusterUnreachable(
+                        f"controller {quorum.leader} offers a snapshot up to offset {snapshot.end_offset} "
+                        f"to a reader at {self.image.offset}; restart it"
+                    )
+                self.image = await self._snapshot(connection, quorum.epoch, snapshot.end_offset, snapshot.epoch)
                 continue
             until = partition.high_watermark if until is None else until
             before, records = self.image.offset, cast("memoryview[int]", partition.records or b"")
