@@ -8,6 +8,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
 
@@ -52,9 +53,23 @@ def churn(gateway: GatewayProcess) -> None:
     for first in range(0, CONNECTIONS, 200):
         links = [socket.create_connection(gateway.address(1 + first // 200 % 6), 10) for _ in range(200)]
         for link, beginning in zip(links, beginnings, strict=False):
-            link.sendall(beginning)
+            # A client is turned away while its broker is not in the cluster.
+            with suppress(ConnectionError):
+                link.sendall(beginning)
         for link in links:
             link.close()
+
+
+def repeated_or_reordered(records: list[tuple[int, int]]) -> list[str]:
+    """One producer writes each partition in order, and its retries change nothing of that."""
+    last: dict[int, int] = {}
+    wrong = []
+    for producer, number in records:
+        before = last.get(producer, -1)
+        if number <= before:
+            wrong.append(f"producer {producer}: {number} after {before}")
+        last[producer] = number
+    return wrong
 
 
 def test_nothing_is_lost_and_memory_is_flat(cluster: EmbeddedCluster, tmp_path: Path) -> None:
@@ -101,9 +116,6 @@ def test_nothing_is_lost_and_memory_is_flat(cluster: EmbeddedCluster, tmp_path: 
     )
     assert rounds > 5
     assert len(acknowledged) > 1000
-    # One producer writes each partition, and its retries neither repeat nor reorder a record.
-    for producer in range(PARTITIONS):
-        numbers = [number for one, number in records if one == producer]
-        assert numbers == sorted(set(numbers))
-    assert acknowledged <= set(records)
+    assert repeated_or_reordered(records) == []
+    assert sorted(acknowledged - set(records)) == []
     assert after - before < MOST_GROWTH_MB

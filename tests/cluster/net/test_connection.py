@@ -93,6 +93,21 @@ def test_one_bad_request_costs_its_own_connection_alone(bad: bytes) -> None:
     asyncio.run(scene())
 
 
+def test_a_broker_that_has_stopped_closes_the_connection_and_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    def serve(_: bytes) -> list[bytes]:
+        raise asyncio.CancelledError("broker 1 is not running")
+
+    async def scene() -> None:
+        async with listening(serve) as (_, port):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(framed([b"request"]))
+            assert await asyncio.wait_for(reader.read(), 10) == b""
+            writer.close()
+
+    asyncio.run(scene())
+    assert caplog.messages == []
+
+
 def test_no_more_requests_are_read_than_may_be_in_flight() -> None:
     async def scene() -> None:
         release = asyncio.Event()

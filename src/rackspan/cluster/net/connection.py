@@ -76,6 +76,9 @@ class Connection(asyncio.BufferedProtocol):
         except MalformedRequest as error:
             log.warning("closing the connection of %s: %s", self._peer, error)
             self.abort()
+        except asyncio.CancelledError:
+            # The broker has stopped.
+            self.abort()
         except Exception:
             log.exception("closing the connection of %s: a request failed", self._peer)
             self.abort()
