@@ -1,0 +1,115 @@
+"""A listener connects its clients to its own broker alone, whatever brokers their requests name."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from random import Random
+from socket import create_connection, socket
+from struct import pack
+from typing import Any
+
+import pytest
+
+from rackspan.cluster import EmbeddedCluster
+from rackspan.gateway.core.apis import OFFERED
+from rackspan.wire.apis import VERSIONS, ApiKey
+from rackspan.wire.framing import Request
+from rackspan.wire.messages.base import WireStruct
+from rackspan.wire.messages.describe_configs import DescribeConfigsRequestData, DescribeConfigsResource
+from rackspan.wire.messages.fetch import FetchPartition, FetchRequestData, FetchTopic
+from rackspan.wire.messages.list_offsets import ListOffsetsRequestData
+from rackspan.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequestData
+from rackspan.wire.schema import is_flexible, request_shape
+from tests.cluster.test_mutated_frames import random_struct
+from tests.gateway.frames import encoded
+from tests.gateway.running import running
+from tests.kafka_fixtures import eventually
+
+BROKERS = (1, 2, 3)
+CLIENT = b"stranger"
+BROKER_RESOURCE = 4
+REFUSED: Mapping[str, set[int]] = {"off": set(), "verified": {ApiKey.CREATE_TOPICS, ApiKey.ALTER_CONFIGS}}
+"""What the gateway itself may refuse with these random fields, by its mode."""
+
+Frames = dict[int, list[bytes]]
+"""The requests that arrived at each broker, unframed."""
+
+
+@contextmanager
+def recorded(cluster: EmbeddedCluster) -> Iterator[Frames]:
+    """What arrives at the brokers from now on."""
+    frames: Frames = {broker: [] for broker in BROKERS}
+    for broker in BROKERS:
+        server = cluster._faults.host(broker).server
+        server.serve = partial(_record, server.serve, frames[broker])  # type: ignore[method-assign]
+    yield frames
+
+
+def _record(serve: Callable[..., Any], arrived: list[bytes], request: Request, client_host: str) -> Any:
+    arrived.append(bytes(request))
+    return serve(request, client_host)
+
+
+def of_clients(frames: list[bytes], listener: int) -> set[int]:
+    """API keys of the requests that a client of this listener sent."""
+    return {int.from_bytes(one[:2], "big") for one in frames if one[10:].startswith(_client(listener))}
+
+
+def _have_arrived(keys: set[int], frames: list[bytes], listener: int) -> bool:
+    return keys <= of_clients(frames, listener)
+
+
+def _client(listener: int) -> bytes:
+    return CLIENT + str(listener).encode()
+
+
+def naming(other: int, rng: Random) -> Iterator[tuple[int, int, bytes]]:
+    """API key, version and body of a request to every API, and of those that can name a broker, naming another."""
+    for key, versions in OFFERED.items():
+        if key in VERSIONS:
+            version = rng.choice(versions)
+            shape = request_shape(ApiKey(key), version)
+            yield key, version, encoded(ApiKey(key), version, random_struct(shape, rng), request=True)
+        else:
+            yield key, rng.choice(versions), pack(">i", other) * 10
+    partition = FetchTopic(topic="t", partitions=[FetchPartition(partition=0)])
+    broker = DescribeConfigsResource(resource_type=BROKER_RESOURCE, resource_name=str(other), configuration_keys=None)
+    named: list[tuple[ApiKey, int, WireStruct]] = [
+        (ApiKey.FETCH, 12, FetchRequestData(replica_id=other, topics=[partition])),
+        (ApiKey.LIST_OFFSETS, 5, ListOffsetsRequestData(replica_id=other)),
+        (ApiKey.OFFSET_FOR_LEADER_EPOCH, 3, OffsetForLeaderEpochRequestData(replica_id=other)),
+        (ApiKey.DESCRIBE_CONFIGS, 4, DescribeConfigsRequestData(resources=[broker])),
+    ]
+    for api_key, version, body in named:
+        yield api_key, version, encoded(api_key, version, body, request=True)
+
+
+def sent(link: socket, listener: int, key: int, version: int, body: bytes) -> None:
+    client = _client(listener)
+    tags = b"\0" if key in VERSIONS and is_flexible(key, version) else b""
+    request = pack(">hhih", key, version, 1, len(client)) + client + tags + body
+    with suppress(ConnectionError):
+        link.sendall(pack(">i", len(request)) + request)
+
+
+@pytest.mark.parametrize("mode", ["off", "verified"])
+def test_a_client_reaches_the_broker_of_its_listener_and_no_other(mode: str) -> None:
+    rng = Random(5)
+    with (
+        EmbeddedCluster(racks=3, brokers=3, seed=6) as cluster,
+        running(cluster.bootstrap_servers, acknowledgements={"mode": mode}) as gateway,
+        recorded(cluster) as frames,
+    ):
+        for listener in BROKERS:
+            requests = list(naming(1 + listener % 3, rng))
+            links = [create_connection(gateway.address(listener), 10) for _ in requests]
+            for link, request in zip(links, requests, strict=True):
+                sent(link, listener, *request)
+            expected = {key for key, _, _ in requests} - REFUSED[mode]
+            all_arrived = partial(_have_arrived, expected, frames[listener], listener)
+            eventually(all_arrived, "every API has arrived", 10)
+            for link in links:
+                link.close()
+        for broker in BROKERS:
+            for listener in {*BROKERS} - {broker}:
+                assert of_clients(frames[broker], listener) == set()
