@@ -14,6 +14,8 @@ def test_a_task_hashes_as_in_java(task: str, code: int) -> None:
 
 def test_a_process_hashes_as_in_java() -> None:
     assert process_hash("8b2c1f00-1234-4abc-9def-000000000007") == 83318203
+    # One half alone is negative in Java, which is still a hash of 32 bits.
+    assert process_hash("80000000-0000-4000-0000-000000000001") == 0x80000000 ^ 0x00004001
 
 
 def test_a_copied_set_of_twelve_has_more_buckets_than_one_filled_one_by_one() -> None:
