@@ -6,6 +6,7 @@ both are sums. The axes are *round* (the partitions between two shuffles), *cycl
 of these) and *replica*. Test: tests/placement/kafka/test_stripe_arrays.py, against rack_stripes.py.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -21,6 +22,8 @@ ELEMENTS_AT_ONCE: Final = 1 << 21
 """Rounds are computed in blocks of about this many array elements: tens of megabytes."""
 CELLS_AT_ONCE: Final = 1 << 16
 """Replicas computed together: few enough to fit into the processor's cache."""
+MANY_SHUFFLES: Final = 4
+"""With more shuffles than so many for each item, shuffling in parts is faster than one after another."""
 TURNS_SUBTRACTED: Final = 3
 """A division costs as much as some three of the steps that subtract a power of two times the modulus."""
 
@@ -36,9 +39,9 @@ def place_in_stripes(stripes: RackStripes, num_partitions: int, num_replicas: in
     length = num_partitions if stripes.live_brokers == 1 else min(stripes.live_brokers, num_partitions)
     rounds = -(-num_partitions // length)
     placed = np.empty((rounds, length, num_replicas), dtype=np.int32)
-    state = _initial(stripes)
-    for block in _blocks(rounds, state.lists):
-        orders, contents = _shuffled(state, len(placed[block]), unshuffled_first=block.start == 0)
+    state = initial_state(stripes)
+    for block in round_blocks(rounds, state.lists):
+        orders, contents = shuffled_rounds(state, len(placed[block]), unshuffled_first=block.start == 0)
         first = stripes.offset + length * np.arange(block.start, block.start + len(orders))
         picks = _picks(orders, first, state.lists, num_replicas)
         _fill(placed[block], contents, _positions(state, picks, length), state.lists)
@@ -46,7 +49,7 @@ def place_in_stripes(stripes: RackStripes, num_partitions: int, num_replicas: in
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Lists:
+class Lists:
     """All broker lists of all racks, in the order in which they draw: list 2r is rack r's fenced, 2r + 1 its live one.
 
     `sizes`, `offsets` (where each begins) and `slots` (where its brokers are in a row of contents): shape (lists,).
@@ -74,7 +77,7 @@ class _State:
     `early` marks lists first used in epoch 0: they are in this epoch from the start, so they do not advance that once.
     """
 
-    lists: _Lists
+    lists: Lists
     rng: RandomGenerator
     order: Int64s
     content: Int32s
@@ -99,12 +102,12 @@ class _Positions:
     per_cycle: Int64s
 
 
-def _initial(stripes: RackStripes) -> _State:
+def initial_state(stripes: RackStripes) -> _State:
     lists: list[BrokerList] = [part for rack in stripes.drawing for part in (rack.fenced, rack.unfenced)]
     sizes = np.array([len(part.brokers) for part in lists], dtype=np.int64)
     drawing = {id(rack): index for index, rack in enumerate(stripes.drawing)}
     return _State(
-        lists=_Lists(sizes, np.array([part.offset for part in lists], dtype=np.int64), np.cumsum(sizes) - sizes),
+        lists=Lists(sizes, np.array([part.offset for part in lists], dtype=np.int64), np.cumsum(sizes) - sizes),
         rng=stripes.rng,
         order=np.array([drawing[id(rack)] for rack in stripes.striped], dtype=np.int64),
         content=np.array([broker for part in lists for broker in part.brokers], dtype=np.int32),
@@ -113,24 +116,53 @@ def _initial(stripes: RackStripes) -> _State:
     )
 
 
-def _blocks(rounds: int, lists: _Lists) -> Iterator[slice]:
+def round_blocks(rounds: int, lists: Lists) -> Iterator[slice]:
     racks = len(lists.live)
     at_once = max(1, ELEMENTS_AT_ONCE // max(int(lists.sizes.sum()), 2 * racks * racks))
     return (slice(begin, begin + at_once) for begin in range(0, rounds, at_once))
 
 
-def _shuffled(state: _State, rounds: int, *, unshuffled_first: bool) -> tuple[Int64s, Int32s]:
+def shuffled_rounds(state: _State, rounds: int, *, unshuffled_first: bool) -> tuple[Int64s, Int32s]:
     """The order of racks (rounds, racks) and the lists' brokers (rounds, brokers). Draws as Kafka does: racks first."""
     racks = len(state.order)
     current: Int32s = np.concatenate([state.order.astype(np.int32), state.content])
     shuffled = np.empty((rounds, len(current)), dtype=current.dtype)
     if unshuffled_first:
         shuffled[0] = current
-    for row, permutation in enumerate(_permutations(state, rounds - unshuffled_first), int(unshuffled_first)):
-        # A shuffle begins with what the last one left.
-        current = current.take(permutation, out=shuffled[row], mode="clip")
+    rest = shuffled[int(unshuffled_first) :]
+    permutations = _permutations(state, len(rest))
+    if len(rest) > MANY_SHUFFLES * len(current):
+        _apply_in_parts(current, permutations, rest)
+    else:
+        last = current
+        for row, permutation in enumerate(permutations):
+            # A shuffle begins with what the last one left.
+            last = last.take(permutation, out=rest[row], mode="clip")
+    current = shuffled[-1]
     state.order, state.content = current[:racks].astype(np.int64), current[racks:]
     return shuffled[:, :racks].astype(np.int64), np.ascontiguousarray(shuffled[:, racks:])
+
+
+def _apply_in_parts(items: Int32s, permutations: Int32s, shuffled: Int32s) -> None:
+    """Fill row s of `shuffled` with the items after shuffles 0 to s: parts of as many shuffles as there are parts, side by side.
+
+    A row of a part is first the shuffle that its shuffles up to there amount to; the items of a part's beginning come last.
+    """
+    shuffles, size = permutations.shape
+    of_part = math.isqrt(shuffles)
+    parts = -(-shuffles // of_part)
+    together = np.zeros((parts * of_part, size), dtype=np.int32)
+    together[:shuffles] = permutations
+    in_parts = together.reshape(parts, of_part, size)
+    begins = np.arange(parts, dtype=np.int32)[:, None] * np.int32(size)
+    for step in range(1, of_part):
+        in_parts[:, step] = in_parts[:, step - 1].ravel().take(in_parts[:, step] + begins, mode="clip")
+    at_begin = np.empty((parts, size), dtype=np.int32)
+    for part in range(parts):
+        at_begin[part] = items
+        items = items.take(in_parts[part, -1], mode="clip")
+    in_parts += begins[:, :, None]
+    shuffled[:] = at_begin.ravel().take(together[:shuffles], mode="clip")
 
 
 def _permutations(state: _State, shuffles: int) -> Int32s:
@@ -141,7 +173,7 @@ def _permutations(state: _State, shuffles: int) -> Int32s:
     return shuffle_permutations(sizes, draws)
 
 
-def _picks(orders: Int64s, first: Int64s, lists: _Lists, num_replicas: int) -> _Picks:
+def _picks(orders: Int64s, first: Int64s, lists: Lists, num_replicas: int) -> _Picks:
     """The racks of every step, in the order of `RackStripes.next_partition`, for all rounds and steps together."""
     rounds, racks = orders.shape
     # Row (round, step) is the order of racks, starting at the rack that leads next.
@@ -153,7 +185,7 @@ def _picks(orders: Int64s, first: Int64s, lists: _Lists, num_replicas: int) -> _
     return _Picks((2 * rack + ~fenced).reshape(shape), (nth - fenced * lists.live[rack]).reshape(shape))
 
 
-def _walked(walks: Int64s, lists: _Lists, num_replicas: int) -> tuple[Int64s, Int64s]:
+def _walked(walks: Int64s, lists: Lists, num_replicas: int) -> tuple[Int64s, Int64s]:
     """For each walk the racks of its replicas, and the number of each replica within its rack."""
     rows, racks = np.arange(len(walks)), walks.shape[1]
     leader_step = (lists.live[walks] > 0).argmax(axis=1)
@@ -197,7 +229,7 @@ def _positions(state: _State, picks: _Picks, length: int) -> _Positions:
     )
 
 
-def _fill(placed: Int32s, contents: Int32s, positions: _Positions, lists: _Lists) -> None:
+def _fill(placed: Int32s, contents: Int32s, positions: _Positions, lists: Lists) -> None:
     """Fill `placed` (rounds, partitions of a round, replicas), a few rounds or a part of one at a time."""
     rounds, length, replicas = placed.shape
     steps = positions.first.shape[1]

@@ -1,7 +1,7 @@
 """The `striped` placer (KRaft): leaders round-robin over racks, replicas over a rack's brokers, shuffled after each round.
 
 Begin with `StripedReplicaPlacer`, then rack_stripes.py: the algorithm as Kafka runs it, one partition after another.
-stripe_arrays.py computes the same for a million partitions at once.
+stripe_arrays.py computes the same for a million partitions at once, short_rounds.py where brokers are few and racks many.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,12 +11,15 @@ from typing import Final
 from rackspan.errors import InvalidPartitions, InvalidReplicationFactor
 from rackspan.placement.kafka.java_random import RandomGenerator, java_rng
 from rackspan.placement.kafka.rack_stripes import rack_stripes
+from rackspan.placement.kafka.short_rounds import place_in_short_rounds
 from rackspan.placement.kafka.stripe_arrays import place_in_stripes
 from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.usable_brokers import UsableBroker
 
 FEW_PARTITIONS: Final = 64
 """Up to this number Kafka's own loop is faster than setting up arrays."""
+FEW_ROUNDS: Final = 400
+"""The same where rounds are short: arrays hold the rounds, and take a step for each partition of one."""
 
 
 class StripedReplicaPlacer:
@@ -48,9 +51,11 @@ class StripedReplicaPlacer:
         # The draws come before the checks, as in Kafka: a refused topic still moves the rng.
         stripes = rack_stripes(brokers, self._rng)
         _refuse_impossible(brokers, num_partitions, num_replicas)
-        if num_partitions <= FEW_PARTITIONS or not stripes.lists_restart_after_shuffle:
+        restarting = stripes.lists_restart_after_shuffle
+        if num_partitions <= (FEW_PARTITIONS if restarting else FEW_ROUNDS * stripes.live_brokers):
             return TopicAssignment.of([stripes.next_partition(num_replicas) for _ in range(num_partitions)])
-        return TopicAssignment(place_in_stripes(stripes, num_partitions, num_replicas))
+        place = place_in_stripes if restarting else place_in_short_rounds
+        return TopicAssignment(place(stripes, num_partitions, num_replicas))
 
     def close(self) -> None:
         pass
