@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rackspan.errors import UsageError
-from rackspan.kafka_source.records.columns import Ints, RecordColumns
+from rackspan.kafka_source.records.columns import Header, Ints, RecordColumns
 
 HEADERS: Final = "headers"
 
@@ -110,10 +110,33 @@ def _columns(topic: str, partition: int) -> Mapping[str, Column]:
         "offset": lambda r, rows: _fixed_width(r.offsets[rows], pa.int64()),
         "timestamp": lambda r, rows: _timestamps(r.timestamps[rows]),
         "timestampType": lambda r, rows: _fixed_width(r.log_append_time[rows].astype(np.int32), pa.int32()),
-        HEADERS: lambda r, rows: pa.array(
-            [r.headers(row) or None for row in range(rows.start, rows.stop)], _ARROW_TYPES[HEADERS]
-        ),
+        HEADERS: lambda r, rows: _headers([r.headers(row) for row in range(rows.start, rows.stop)]),
     }
+
+
+def _headers(by_row: Sequence[Sequence[Header]]) -> pa.Array:
+    """Null for a row without headers."""
+    each = [header for headers in by_row for header in headers]
+    keys = _strings([key.encode() for key, _ in each], pa.string())
+    values = _strings([value for _, value in each], pa.binary())
+    both = pa.Array.from_buffers(_HEADER, len(each), [None], children=[keys, values])
+    counts = np.array([len(headers) for headers in by_row], np.int64)
+    return pa.Array.from_buffers(
+        _ARROW_TYPES[HEADERS], len(by_row), [_bits(counts > 0), _bounds(counts)], children=[both]
+    )
+
+
+def _strings(values: Sequence[bytes | None], kind: pa.DataType) -> pa.Array:
+    lengths = np.array([-1 if value is None else len(value) for value in values], np.int64)
+    data = b"".join(value or b"" for value in values)
+    return pa.Array.from_buffers(
+        kind, len(values), [_bits(lengths >= 0), _bounds(np.maximum(lengths, 0)), pa.py_buffer(data)]
+    )
+
+
+def _bounds(lengths: Ints) -> pa.Buffer:
+    """Where each begins, and where the last one ends."""
+    return pa.py_buffer(np.concatenate(([0], np.cumsum(lengths))).astype(np.int32))
 
 
 def _timestamps(milliseconds: Ints) -> pa.Array:
@@ -146,13 +169,11 @@ def binary_array(data: bytes, starts: Ints, lengths: Ints) -> pa.Array:
     bounds[0::2] = starts
     bounds[1::2] = starts + np.maximum(lengths, 0)
     with_gaps = pa.Array.from_buffers(
-        pa.binary(), 2 * count - 1, [_validity(lengths), pa.py_buffer(bounds), pa.py_buffer(data)]
+        pa.binary(), 2 * count - 1, [_bits(np.repeat(lengths >= 0, 2)), pa.py_buffer(bounds), pa.py_buffer(data)]
     )
     return with_gaps.take(_fixed_width(np.arange(0, 2 * count, 2), pa.int64()))
 
 
-def _validity(lengths: Ints) -> pa.Buffer | None:
-    present: npt.NDArray[np.bool_] = lengths >= 0
-    if present.all():
-        return None
-    return pa.py_buffer(np.packbits(np.repeat(present, 2), bitorder="little"))
+def _bits(present: npt.NDArray[np.bool_]) -> pa.Buffer | None:
+    """Arrow's validity bitmap; None where nothing is null."""
+    return None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))
