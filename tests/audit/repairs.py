@@ -235,7 +235,9 @@ def concede(snapshot: ClusterSnapshot, policy: RackPolicy, finding: Finding) -> 
 
 
 def _by_operator(remedy: str) -> bool:
-    return remedy.startswith(("bring back ", "wait for ", "set broker.rack on broker", "name them in rackspan.toml"))
+    return remedy.startswith(
+        ("bring back ", "repair a replica ", "wait ", "set broker.rack on broker", "name them in rackspan.toml")
+    )
 
 
 def snapshot_racks(snapshot: ClusterSnapshot) -> list[RackId]:

@@ -4,6 +4,7 @@ No two rows go through the same check. Mistakes on the command line are in test_
 refused logins and certificates in tests/sources/test_secured_clusters.py, missing rights in test_rights.py.
 """
 
+import io
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rackspan.cli import main
 from tests.cli.conftest import GOOD, Ran, good
 
 Cli = Callable[..., Ran]
@@ -374,3 +376,16 @@ def test_letters_that_standard_output_cannot_hold_are_escaped(tmp_path: Path) ->
         assert (ran.returncode, ran.stderr) == (0, b"")
         if form == "json":
             assert "é1" in json.loads(ran.stdout)["summary"]["racks"]
+
+
+@pytest.mark.parametrize("form", ["json", "yaml", "csv", "human"])
+def test_a_standard_output_without_an_encoding_holds_every_letter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    """io.StringIO, in which a program collects what it prints: its encoding is None."""
+    file = tmp_path / "moment.json"
+    file.write_text(TEXT.replace('"r1"', '"é1"').replace('"leader": 1', '"leader": 2'))
+    printed = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", printed)
+    assert main(["outage", "--snapshot", str(file), "-o", form]) == 0
+    assert "é1" in printed.getvalue()

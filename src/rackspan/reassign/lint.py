@@ -18,10 +18,12 @@ from rackspan.audit.policy import RackPolicy
 from rackspan.model import (
     INT32_MAX,
     NO_BROKER,
+    Bools,
     ClusterSnapshot,
     Int32s,
     Int64s,
     PartitionColumns,
+    any_in_row,
     lengths,
     padded_lists,
     unpadded,
@@ -48,6 +50,9 @@ OF_THE_TARGET = frozenset(
     }
 )
 """Constraints of audit that a target must keep; the others are about the present."""
+
+OF_RACKS_IN_SYNC = frozenset({"min-insync-racks-satisfiable", "min-insync-replicas-forces-racks"})
+"""Those of them that the most even spread may break too: then another replication factor, config or cluster is needed."""
 
 FORCES_RACKS = "min-insync-replicas-forces-racks"
 """The one constraint that a larger replica set can break: two replicas of one rack may be in sync while it moves."""
@@ -83,6 +88,7 @@ def lint(
         misplaced = {(one.topic, one.partition) for one in placement if one.severity is Severity.VIOLATION}
         less = list(_less_safe(snapshot, policy, entries, rows, misplaced))
         reported = misplaced | {(one.topic, one.partition) for one in less}
+        reported |= {(one.topic, one.partition) for one in placement if one.constraint in OF_RACKS_IN_SYNC}
         found += [
             *placement,
             *([] if request.allow_fewer_racks else less),
@@ -207,20 +213,47 @@ def _placement(
     entries: list[ListedPartition],
     rows: Int64s,
 ) -> Iterator[Finding]:
-    """Audit's constraints on the targets, and on target ∪ current while the copies run."""
+    """Audit's constraints on the targets, and on target ∪ current while the copies run.
+
+    A warning where no target with as many replicas meets the constraint: such a file is as good as any plan, and what is
+    left is to be done by other means, once it is executed.
+    """
     targets = [_valid_ids(entry.replicas) for entry in entries]
     # Replicas are spread evenly over the racks that are left once the drained brokers are empty.
     staying = tuple(broker for broker in snapshot.brokers if broker.id not in request.leaving)
     left = snapshot_batch(replace(snapshot, brokers=staying), policy) if request.leaving and staying else batch
     arrived = _batch_with(left, snapshot, policy, rows, targets)
+    at_best = _at_best(batch.take(rows), arrived, request)
     for constraint in PARTITION_CONSTRAINTS:
         if constraint.name in OF_THE_TARGET:
-            yield from constraint.findings(arrived)
+            for row in np.flatnonzero(constraint.broken(arrived)).tolist():
+                found = constraint.finding(arrived, row)
+                lenient = constraint.name in OF_RACKS_IN_SYNC and at_best[row]
+                yield _once_it_is_done(found) if lenient else found
     current = [batch.rows.row(row).replicas for row in rows.tolist()]
     unions = [tuple(dict.fromkeys((*new, *old))) for new, old in zip(targets, current, strict=True)]
     yield from _on_the_way(
         _batch_with(batch, snapshot, policy, rows, targets), _batch_with(batch, snapshot, policy, rows, unions)
     )
+
+
+def _at_best(now: PartitionBatch, arrived: PartitionBatch, request: ReassignmentRequest) -> Bools:
+    """Targets that are in as many racks, as evenly, as any with the replicas that the partition has, or that are required.
+
+    A replica that counts in no rack stays where it is in every plan; one that the file adds is its fault. Shape (P,).
+    """
+    required = now.replication_factor if request.replication_factor is None else request.replication_factor
+    uneven = any_in_row(arrived.replica_rack_counts > arrived.even_rack_counts)
+    return np.asarray((arrived.replication_factor == required) & ~uneven & (_in_no_rack(arrived) <= _in_no_rack(now)))
+
+
+def _in_no_rack(batch: PartitionBatch) -> Int64s:
+    """The replicas of each partition that count in no rack. Shape (P,)."""
+    return np.asarray(np.count_nonzero((batch.rows.replicas != NO_BROKER) & (batch.replica_racks < 0), axis=1))
+
+
+def _once_it_is_done(finding: Finding) -> Finding:
+    return replace(finding, severity=Severity.WARNING, reason=f"once it is done, {finding.reason}")
 
 
 def _less_safe(
@@ -344,7 +377,7 @@ def _needless(
             topic=None,
             partition=None,
             reason=f"it copies {count_noun(moves, 'replica')}; the constraints of these partitions need {enough}{drained}",
-            remedy=f"if that is meant, lint it with {meant}; else rackspan reassign plan",
+            remedy=f"if meant, lint it with {meant}; else rackspan reassign plan",
         )
 
 

@@ -92,7 +92,7 @@ def fenced_brokers(members: ClusterMembers) -> Iterator[Finding]:
                 severity=Severity.WARNING,
                 topic=None,
                 partition=None,
-                reason=f"broker {broker.id} (rack {shown(broker.rack or UNNAMED_RACK)}) is fenced: it leads no partition and is in no ISR",
+                reason=f"broker {broker.id} (rack {shown(broker.rack or UNNAMED_RACK)}) is fenced: it neither leads nor follows any partition",
                 remedy=f"bring back broker {broker.id}",
             )
 

@@ -1,7 +1,7 @@
 """What repairs a broken constraint: a command that works, or work on the cluster that no command of rackspan can do.
 
 A remedy that begins with `rackspan` or with a tool of Kafka is a command. Any other is for the operator: brokers to bring
-back, racks or brokers to add. Test: tests/audit/test_remedies.py follows them on generated clusters.
+back where they are down, replicas to wait for where they are alive, racks or brokers to add. Test: tests/audit/test_remedies.py follows them on generated clusters.
 """
 
 from collections.abc import Sequence
@@ -138,7 +138,7 @@ def move(batch: PartitionBatch, row: int, factor: int) -> str:
 def bring_back_missing(batch: PartitionBatch, row: int) -> str:
     """Every replica in sync again."""
     absent = _not_copied(batch, row, missing(batch, row))
-    return f"{_bring_back(batch, row, absent)}, or wait until in sync" if absent else END_OF_REASSIGNMENT
+    return _bring_back(batch, row, absent) if absent else END_OF_REASSIGNMENT
 
 
 def bring_back_out_of_sync(batch: PartitionBatch, row: int) -> str:
@@ -155,7 +155,11 @@ def bring_back_racks(batch: PartitionBatch, row: int) -> str:
 
 def bring_back_last_in_sync(batch: PartitionBatch, row: int) -> str:
     last = unpadded(batch.rows.isr[row]) or unpadded(batch.rows.replicas[row])
-    return f"bring back {broker_list(last)}" if len(last) == 1 else f"bring back one of {broker_list(last)}"
+    down = _down(batch, row, last)
+    if not down:
+        alive = "which is alive: its log says" if len(last) == 1 else "which are alive: their logs say"
+        return f"repair a replica on {broker_list(last)}, {alive} why it does not lead"
+    return f"bring back {broker_list(down)}" if len(down) == 1 else f"bring back one of {broker_list(down)}"
 
 
 def bring_back_or_drain(batch: PartitionBatch, row: int) -> str:
@@ -212,7 +216,19 @@ def _bring_back(batch: PartitionBatch, row: int, ids: Sequence[int]) -> str:
     gone, factor = [broker for broker in unlisted(batch, row) if broker in ids], int(batch.replication_factor[row])
     able = sum(batch.members.rack_sizes) >= factor and not _blocking(batch, row, factor)
     drains = gone and able and not reassigning(batch, row)
-    return f"bring back {broker_list(ids)}" + (f", or rackspan reassign plan --drain {listed(gone)}" if drains else "")
+    down = _down(batch, row, ids)
+    behind = [broker for broker in ids if broker not in down]
+    parts = [f"bring back {broker_list(down)}"] if down else []
+    if behind:
+        are = "is" if len(behind) == 1 else "are"
+        parts.append(f"wait until {broker_list(behind)} {are} in sync: the broker log says what keeps a replica behind")
+    return " and ".join(parts) + (f", or rackspan reassign plan --drain {listed(gone)}" if drains else "")
+
+
+def _down(batch: PartitionBatch, row: int, ids: Sequence[int]) -> list[int]:
+    """Those of these replicas whose brokers are fenced, or not listed by the cluster."""
+    usable = set(batch.rows.replicas[row][batch.members.usable[batch.replica_index[row]]].tolist())
+    return [broker for broker in ids if broker not in usable]
 
 
 def _is_even(batch: PartitionBatch, row: int) -> bool:

@@ -91,4 +91,5 @@ def _cell(value: object) -> object:
 
 
 def _encodes_every_character() -> bool:
-    return sys.stdout.encoding.lower().startswith("utf")
+    # None: a text stream that encodes nothing, such as the io.StringIO that a program puts in the place of standard output.
+    return sys.stdout.encoding is None or sys.stdout.encoding.lower().startswith("utf")
