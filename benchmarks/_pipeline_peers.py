@@ -18,6 +18,9 @@ Sums: TypeAlias = dict[str, int]
 
 RACK_OF = {broker: f"r{broker % RACKS}" for broker in range(BROKERS)}
 RUN_ID = "0000000001-benchmark"
+MEMORY_MAX = "10GB"
+"""Of DuckDB, which takes four fifths of the machine's otherwise: Spark is there too. What it cannot hold goes to files beside its output."""
+
 STATES = ("offline", "under-min-isr", "under-min-racks", "one-rack")
 
 
@@ -95,6 +98,8 @@ def _duckdb(folder: Path, out: Path, query: str) -> None:
     partitions, topics = (f"{folder}/tables/{name}/*/*.parquet" for name in ("partitions", "topics"))
     with duckdb.connect() as connection:
         connection.execute("set enable_progress_bar = false")
+        connection.execute(f"set memory_limit = '{MEMORY_MAX}'")
+        connection.execute(f"set temp_directory = '{out}.spilled'")
         connection.execute(f"""create view required as select p.*, t.min_isr, t.internal
           from read_parquet('{partitions}') p
           join (select cluster_id, taken_at, name, coalesce(internal, false) as internal, cast(config['min.insync.replicas'] as int) as min_isr

@@ -3,9 +3,10 @@
 From the Parquet files of a warehouse's landing tables to sorted rows in Parquet, as `pipeline run` has Spark do it; and beside it
 with Spark's Delta Lake, which reads the log and commits. Spark's start is left out, and it has the settings that `run` gives it for so
 many rows. Each engine's first run is printed by itself; who takes longer than a minute for it is not run again: that run is its figure. The sums of all must be equal before
-anything is printed. Processor seconds stand beside the elapsed ones, which a busy machine changes less. Polars is left
-out beyond ten million rows. RACKSPAN_BENCH_ROWS=1000000,10000000 runs some sizes alone. All of them need 12 GB of memory and
-20 GB of disk below TMPDIR.
+anything is printed. Processor seconds stand beside the elapsed ones, which a busy machine changes less. The smallest size shows what
+Spark costs whatever the rows; from each size to the next the cost of a further million rows is printed. Polars is left
+out beyond ten million rows. RACKSPAN_BENCH_ROWS=1000000,10000000 runs some sizes alone; the words SIZE DIR run one, and keep its
+figures in DIR. All of them need 20 GB of memory and 30 GB of disk below TMPDIR.
 """
 
 import json
@@ -39,24 +40,24 @@ from rackspan.pipeline.schemas import Table
 from rackspan.pipeline.spark import session
 
 POLICY = RackPolicy(min_insync_racks=MIN_INSYNC_RACKS)
-RUNS = {1_000_000: 3, 10_000_000: 2, 100_000_000: 1}
-"""By rows. All of it takes some forty minutes on two cores that have nothing else to do, most of it for the last."""
+RUNS = {110_000: 3, 1_000_000: 3, 10_000_000: 2, 100_000_000: 1}
+"""By rows; the first is above the size up to which `run` compiles no query. All of it takes some forty minutes on two cores that have nothing else to do, most of it for the last."""
 
-WARMING = {1_000_000: 4}
+WARMING = {110_000: 4, 1_000_000: 4}
 """Runs of Spark that do not count, so that its JVM has compiled what a run of a second executes."""
 
 POLARS_ROWS_MAX = 10_000_000
 GROWTH_MAX = 1.2
 """Times linear: what ten times the rows may cost."""
 
-SPARK, SPARK_DELTA = "Spark", "Spark on Delta"
+SPARK, SPARK_DELTA, DUCKDB = "Spark", "Spark on Delta", "DuckDB"
 
 SLOW_SECONDS = 60
 DRIVER_MEMORY = "4g"
 
 PEERS: Mapping[str, Mapping[str, Callable[[Path, Path], None]]] = {
-    "partition_durability": {"DuckDB": peers.duckdb_durability, "Polars": peers.polars_durability},
-    "outage_impact": {"DuckDB": peers.duckdb_outage, "Polars": peers.polars_outage},
+    "partition_durability": {DUCKDB: peers.duckdb_durability, "Polars": peers.polars_durability},
+    "outage_impact": {DUCKDB: peers.duckdb_outage, "Polars": peers.polars_outage},
 }
 
 SUMS: Mapping[str, str] = {
@@ -73,33 +74,45 @@ def main() -> None:
     """Each size in a process of its own, since a JVM keeps the flags that it began with."""
     sizes = list(map(int, os.environ.get("RACKSPAN_BENCH_ROWS", ",".join(map(str, RUNS))).split(",")))
     print(f"tables from {SNAPSHOTS} snapshots; {machine()}; load before {os.getloadavg()[0]:.1f}", flush=True)
-    grown: dict[str, list[Figures]] = {name: [] for name in PEERS}
+    grown: dict[str, list[Mapping[str, float]]] = {name: [] for name in PEERS}
     with tempfile.TemporaryDirectory() as folder:
         for rows in sizes:
             words = (sys.executable, "-m", "benchmarks.pipeline", str(rows), folder)
             subprocess.run(words, check=True)
             for name in PEERS:
-                grown[name].append(Figures(tuple(json.loads(Path(folder, f"{name}.json").read_text()))))
+                grown[name].append(json.loads(Path(folder, f"{name}.json").read_text()))
     for name, figures in grown.items():
         for (less, small), (more, large) in pairwise(zip(sizes, figures, strict=True)):
-            longer = Figures(tuple(value / small.median for value in large.values))
-            most = GROWTH_MAX * more / less
-            print(f"{name}: {more // less} times the rows take {longer.text('times as long', 1)}, at most {most:.0f}")
+            print(growth(name, less, small, more, large))
+
+
+def growth(name: str, less: int, small: Mapping[str, float], more: int, large: Mapping[str, float]) -> str:
+    """How the seconds of processors grow from one size to the next, for Spark and beside DuckDB."""
+    million = {engine: (large[engine] - small[engine]) / (more - less) * 1e6 for engine in small}
+    without_rows = {engine: small[engine] - million[engine] * less / 1e6 for engine in small}
+    each = "; ".join(
+        f"{engine} {million[engine]:.2f} s, whatever the rows {without_rows[engine]:.2f} s" for engine in small
+    )
+    return (
+        f"{name}, {less:,} to {more:,} rows: Spark takes {large[SPARK] / small[SPARK]:.1f} times as long, at most "
+        f"{GROWTH_MAX * more / less:.0f}; a million rows more: {each}; ratio {million[SPARK] / million[DUCKDB]:.1f}"
+    )
 
 
 def one_size(rows: int, folder: Path) -> None:
-    """Print all tables at one size. Writes our seconds of processors to NAME.json in the folder."""
+    """Print all tables at one size. Writes the seconds of processors of Spark and DuckDB to NAME.json in the folder."""
     os.environ.setdefault("SPARK_DRIVER_MEMORY", DRIVER_MEMORY)
     with session.spark_session("local[*]", short=rows <= SHORT_PARTITIONS) as spark:
         warehouse = fleet(folder / f"{rows}", rows)
         for name in PEERS:
             figures = compare(spark, warehouse, name, rows, folder)
-            (folder / f"{name}.json").write_text(json.dumps(figures.values))
+            medians = {engine: figures[engine].median for engine in (SPARK, DUCKDB)}
+            (folder / f"{name}.json").write_text(json.dumps(medians))
         shutil.rmtree(warehouse.root)
 
 
-def compare(spark: Any, warehouse: Warehouse, name: str, rows: int, folder: Path) -> Figures:
-    """Print one table at one size. Returns our seconds of processors."""
+def compare(spark: Any, warehouse: Warehouse, name: str, rows: int, folder: Path) -> Mapping[str, Figures]:
+    """Print one table at one size. Returns the seconds of processors by engine."""
     engines = {
         SPARK: spark_engine(spark, warehouse, name, "parquet"),
         SPARK_DELTA: spark_engine(spark, warehouse, name, "delta"),
@@ -134,7 +147,7 @@ def compare(spark: Any, warehouse: Warehouse, name: str, rows: int, folder: Path
     )
     for kind, figures in (("elapsed", elapsed), ("of processors", work)):
         print(f"{rows:>10,} rows, {name}, {kind}: {described(figures)}; load {os.getloadavg()[0]:.1f}", flush=True)
-    return work[SPARK]
+    return work
 
 
 def timed(make: Callable[[Path], None], out: Path) -> tuple[float, float]:
@@ -179,18 +192,18 @@ def spark_engine(spark: Any, warehouse: Warehouse, name: str, kind: str) -> Call
 
     markers = read_markers(warehouse)
     stored = tuple(markers.of_days(markers.count_by_day()))
-    one = TableWork(TABLES[name], 0, tuple(range(len(stored))))
-    work = RunWork(peers.RUN_ID, stored, {name: one})
+    work = RunWork(peers.RUN_ID, stored, {name: TableWork(TABLES[name], 0, tuple(range(len(stored))))})
 
     def make(out: Path) -> None:
         known = registrations(warehouse, stored, POLICY)
-        inputs = job.job_inputs(spark, warehouse, work, one, known)
-        if kind == "delta":
-            by_delta = DeltaInputs(spark, warehouse, stored, one.judged)
-            inputs = replace(inputs, inputs=by_delta, compared=by_delta)
         with job.settings_for(spark, work):
-            rows = job.table_rows(JOBS[name](inputs), inputs.compared.snapshots, one.table, work.run_id)
-            rows.write.format(kind).partitionBy("day").save(str(out))
+            for part in job.parts(work):
+                inputs = job.job_inputs(spark, warehouse, part, part.tables[name], known)
+                if kind == "delta":
+                    by_delta = DeltaInputs(spark, warehouse, stored, part.tables[name].judged)
+                    inputs = replace(inputs, inputs=by_delta, compared=by_delta)
+                rows = job.table_rows(JOBS[name](inputs), inputs.compared.snapshots, TABLES[name], work.run_id)
+                rows.write.format(kind).mode("append").partitionBy("day").save(str(out))
 
     return make
 

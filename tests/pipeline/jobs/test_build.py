@@ -21,6 +21,9 @@ from rackspan.errors import InvalidWarehouse, UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, UnrackedPolicy, columns
 from rackspan.pipeline import Warehouse
 from rackspan.pipeline import runs as history
+from rackspan.pipeline.incremental import RunWork, TableWork
+from rackspan.pipeline.jobs import build as job
+from rackspan.pipeline.landing.markers import StoredSnapshot
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import TABLES
@@ -59,6 +62,8 @@ POLICIES: Final[Mapping[str, ClusterPolicies]] = {
 """Each is run with batches of another size, so that some end in the middle of a snapshot and some hold many."""
 
 BATCH_ROWS = dict(zip(POLICIES, ("50000", "3", "17"), strict=True))
+PART_TOPICS = dict(zip(POLICIES, (job.PART_TOPICS_MAX, 60, job.PART_TOPICS_MAX), strict=True))
+"""The second run has several parts, of which each but the first begins in the middle of a cluster's history."""
 
 
 def filled(root: Path, snapshots: list[ClusterSnapshot]) -> Warehouse:
@@ -66,6 +71,38 @@ def filled(root: Path, snapshots: list[ClusterSnapshot]) -> Warehouse:
     warehouse = pipeline.create_warehouse(root / "warehouse {a,b} [1] *")
     store_all(snapshots, warehouse)
     return warehouse
+
+
+@pytest.mark.parametrize(
+    ("topics", "expected_parts"),
+    [
+        ([1], [[0]]),
+        ([3, 3, 4], [[0, 1, 2]]),
+        ([3, 3, 5], [[0, 1], [2]]),
+        ([11, 1, 0, 12], [[0], [1, 2], [3]]),
+        ([5, 5, 1, 9], [[0, 1], [2, 3]]),
+    ],
+)
+def test_a_part_has_so_many_topics_and_each_snapshot_is_in_one(
+    monkeypatch: pytest.MonkeyPatch, topics: list[int], expected_parts: list[list[int]]
+) -> None:
+    """Drift compares each of them with one that is not judged, and replaces the rows of the last."""
+    monkeypatch.setattr(job, "PART_TOPICS_MAX", 10)
+    stored = [
+        StoredSnapshot(f"{n}", "c", NOON + timedelta(days=n), NOON.date(), count, count, 3, "m")
+        for n, count in enumerate([99, *topics])
+    ]
+    places = tuple(range(1, len(stored)))
+    new = TableWork(TABLES["findings"], 0, places[:-1])
+    both = TableWork(TABLES["drift"], 0, places[:-1], places[-1:])
+    work = RunWork("1", tuple(stored), {"findings": new, "drift": both})
+    found = list(job.parts(work))
+    assert [[place - 1 for place in part.tables["drift"].judged] for part in found] == expected_parts
+    for name, one in work.tables.items():
+        of_parts = [part.tables[name] for part in found if name in part.tables]
+        assert sum((part.new for part in of_parts), ()) == one.new
+        assert sum((part.again for part in of_parts), ()) == one.again
+        assert all(part.judged for part in of_parts)
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +162,7 @@ def ran(
     warehouse = pipeline.open_warehouse(Path(copy))
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(session.SETTINGS, "spark.sql.execution.arrow.maxRecordsPerBatch", BATCH_ROWS[request.param])
+        patch.setattr(job, "PART_TOPICS_MAX", PART_TOPICS[request.param])
         pipeline.run(warehouse, POLICIES[request.param])
     return warehouse, POLICIES[request.param]
 

@@ -1,8 +1,9 @@
 """Makes the tables of a run with Spark: reads snapshots, runs the jobs, writes each table's rows as files that a run commits."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -34,6 +35,10 @@ FEW_SETTINGS: Final[Mapping[str, str]] = {
 }
 """Settings of the run's own session for so few partitions, from which every table is made of one cached frame."""
 
+PART_TOPICS_MAX: Final = 250_000
+"""Of all snapshots of a part of a run, which are judged one after another: twice as many, where each snapshot is compared with one that is
+not judged, still fit into every executor (BROADCAST_TOPICS_MAX). More would move every partition to its topic first."""
+
 VERY_FEW_PARTITIONS: Final = 100_000
 """Of all snapshots of a run: up to here compiling a query to Java takes longer than running it as it is."""
 
@@ -51,14 +56,41 @@ def build(spark: SparkSession, warehouse: Warehouse, work: RunWork, policies: Cl
         if work.partitions <= FEW_PARTITIONS:
             every = Inputs(spark, warehouse, work.snapshots, range(len(work.snapshots)))
             shared = with_requirements(every, known).persist()
-        jobs: list[Callable[[], None]] = [
-            partial(_one_table, spark, warehouse, work, one, known, shared) for one in work.tables.values()
-        ]
         try:
-            _all_done(warehouse, jobs)
+            for part in parts(work):
+                jobs: list[Callable[[], None]] = [
+                    partial(_one_table, spark, warehouse, part, one, known, shared) for one in part.tables.values()
+                ]
+                _all_done(warehouse, jobs)
         finally:
             if shared is not None:
                 shared.unpersist()
+
+
+def parts(work: RunWork) -> Iterator[RunWork]:
+    """The run in parts of at most PART_TOPICS_MAX topics, or one snapshot. Each snapshot is in one part, with all of its tables."""
+    judged = sorted({place for one in work.tables.values() for place in one.judged})
+    first = topics = 0
+    for end, place in enumerate(judged):
+        topics += work.snapshots[place].topics
+        if topics > PART_TOPICS_MAX and end > first:
+            yield _part(work, judged[first:end])
+            first, topics = end, work.snapshots[place].topics
+    yield _part(work, judged[first:])
+
+
+def _part(work: RunWork, judged: Sequence[int]) -> RunWork:
+    """The work of some snapshots alone, which keep their places."""
+    wanted = frozenset(judged)
+    tables = {
+        name: replace(
+            one,
+            new=tuple(place for place in one.new if place in wanted),
+            again=tuple(place for place in one.again if place in wanted),
+        )
+        for name, one in work.tables.items()
+    }
+    return replace(work, tables={name: one for name, one in tables.items() if one.judged})
 
 
 @contextmanager
@@ -92,7 +124,10 @@ def _one_table(
     job = job_inputs(spark, warehouse, work, one, known, shared)
     rows = table_rows(JOBS[one.table.name](job), job.compared.snapshots, one.table, work.run_id)
     # Readers go by the log, where a run names its files: a mark of success would be one file more.
-    writer = rows.write.partitionBy("day").option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    # To the files of the parts before.
+    writer = (
+        rows.write.mode("append").partitionBy("day").option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    )
     writer.parquet(f"{warehouse.spark_path(one.table.name)}/{work.run_id}")
 
 
