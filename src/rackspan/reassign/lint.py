@@ -215,8 +215,8 @@ def _placement(
 ) -> Iterator[Finding]:
     """Audit's constraints on the targets, and on target ∪ current while the copies run.
 
-    A warning where no target with as many replicas meets the constraint: such a file is as good as any plan, and what is
-    left is to be done by other means, once it is executed.
+    A warning where no plan with as many replicas meets the constraint: the file is as good as any, and what is left is to
+    be done by other means, once it is executed.
     """
     targets = [_valid_ids(entry.replicas) for entry in entries]
     # Replicas are spread evenly over the racks that are left once the drained brokers are empty.
@@ -238,9 +238,10 @@ def _placement(
 
 
 def _at_best(now: PartitionBatch, arrived: PartitionBatch, request: ReassignmentRequest) -> Bools:
-    """Targets that are in as many racks, as evenly, as any with the replicas that the partition has, or that are required.
+    """Targets that are spread as evenly as any with the replicas that the partition has, or that are required. Shape (P,).
 
-    A replica that counts in no rack stays where it is in every plan; one that the file adds is its fault. Shape (P,).
+    A replica that counts in no rack stays where it is in every plan, and the remedy is to give its broker one; a replica that
+    the file itself puts in no rack is the file's fault.
     """
     required = now.replication_factor if request.replication_factor is None else request.replication_factor
     uneven = any_in_row(arrived.replica_rack_counts > arrived.even_rack_counts)
