@@ -3,6 +3,8 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from socket import socket
+from struct import pack
 from typing import Any
 from uuid import uuid4
 
@@ -10,8 +12,13 @@ import pytest
 from kafka import KafkaConsumer
 
 from rackspan.cluster import EmbeddedCluster
-from tests.conformance.wire import batch, send
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.codec import read_response
+from rackspan.wire.messages.produce import PartitionProduceData, ProduceRequestData, TopicProduceData
+from tests.conformance.wire import batch, connected, received, send
+from tests.gateway.frames import encoded
 from tests.gateway.running import RunningGateway, running
+from tests.kafka_fixtures import eventually
 
 NOT_ENOUGH_REPLICAS, POLICY_VIOLATION, TOPIC_AUTHORIZATION_FAILED = 19, 44, 29
 
@@ -85,6 +92,30 @@ def test_of_a_mixed_request_the_guarded_partition_is_refused_and_the_other_writt
     assert outcome[plain][0] == 0
     assert outcome[strict] == (NOT_ENOUGH_REPLICAS, f"{strict}-0: in-sync racks r1 = 1 < min.insync.racks 2")
     assert (held_records(lossy, strict), held_records(lossy, plain)) == (0, 1)
+
+
+def error_code(link: socket, topic: str, sequence: int) -> int:
+    """Of one record of producer 77, on a connection that stays open."""
+    data = PartitionProduceData(index=0, records=memoryview(batch(b"x", producer=(77, 0), sequence=sequence)))
+    body = ProduceRequestData(acks=-1, timeout=5000, topic_data=[TopicProduceData(name=topic, partition_data=[data])])
+    request = pack(">hhih", ApiKey.PRODUCE, 9, sequence, -1) + b"\0" + encoded(ApiKey.PRODUCE, 9, body, request=True)
+    link.sendall(pack(">i", len(request)) + request)
+    response = read_response(ApiKey.PRODUCE, 9, received(link))
+    code: int = response.responses[0].partition_responses[0].error_code
+    return code
+
+
+def test_batches_behind_a_refused_one_are_refused_until_it_is_sent_again(lossy: EmbeddedCluster) -> None:
+    """A broker would respond OUT_OF_ORDER_SEQUENCE_NUMBER to sequence 2, for which librdkafka takes a new epoch."""
+    (topic,) = new_topics(lossy, 1)
+    with guarded(lossy, topic) as gateway, connected("{}:{}".format(*gateway.address(1))) as link:
+        assert error_code(link, topic, 0) == 0
+        with two_racks_lost(lossy):
+            assert error_code(link, topic, 1) == NOT_ENOUGH_REPLICAS
+        eventually(lambda: produce(gateway, [topic])[topic][0] == 0, "the racks are back", 10)
+        before = held_records(lossy, topic)
+        assert [error_code(link, topic, sequence) for sequence in (2, 1, 2, 3)] == [NOT_ENOUGH_REPLICAS, 0, 0, 0]
+    assert held_records(lossy, topic) == before + 3
 
 
 def test_a_request_that_is_refused_whole_gets_a_response_in_its_turn(lossy: EmbeddedCluster) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Final, Protocol
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 from rackspan.acks.min_insync_racks import ACKS_ALL, ProduceVerdict
 from rackspan.acks.produce_errors import ERROR_CODES
@@ -16,7 +17,9 @@ from rackspan.gateway.core.acknowledgement.guard import (
     Partition,
     Refusal,
     Requirement,
+    out_of_order,
 )
+from rackspan.gateway.core.acknowledgement.order import RefusedSequences, producer_batch
 from rackspan.gateway.core.endpoints import Addresses, set_endpoints
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.core.produce import acks_of
@@ -90,6 +93,7 @@ class ProduceHandler:
         """Looks the ids up at a broker and puts their names into `names`."""
         self.names: dict[UUID, str] = {}
         self._held: dict[Hold, _Response] = {}
+        self._refused: WeakKeyDictionary[Session, RefusedSequences] = WeakKeyDictionary()
         self.refusals: Counter[tuple[str, int, Cause, bool, str]] = Counter()
         """By topic, partition, cause, whether it was after the append, and the racks that were in sync."""
         self.rack_check_failures: Counter[int] = Counter()
@@ -151,6 +155,8 @@ class ProduceHandler:
         refusals: Mapping[Partition, Refusal],
         denied: Mapping[Partition, PartitionProduceResponse],
     ) -> None:
+        if self._guard.refuses_before():
+            refusals = self._in_order(session, exchange.version, body, guarded, refusals)
         self._count(session, refusals.values())
         if not self._guard.refuses_before():
             refusals = {}
@@ -174,6 +180,33 @@ class ProduceHandler:
             ready = {} if parts is None else response.ready
             exchange.on_response = _Response(self, session, exchange, header, ready, hold).received
         session.forward(exchange, parts, responds=acks != 0)
+
+    def _in_order(
+        self,
+        session: Session,
+        version: int,
+        body: ProduceRequestData,
+        guarded: Mapping[Partition, Requirement],
+        refusals: Mapping[Partition, Refusal],
+    ) -> Mapping[Partition, Refusal]:
+        """These refusals, and those of batches behind one that was refused."""
+        if not refusals and session not in self._refused:
+            return refusals
+        sequences = self._refused.setdefault(session, RefusedSequences())
+        now = self._loop.time()
+        behind: dict[Partition, Refusal] = {}
+        for topic in body.topic_data:
+            name = self._name(version, topic)
+            for data in topic.partition_data:
+                batch = producer_batch(data.records)
+                if name is None or batch is None or (name, data.index) not in guarded:
+                    continue
+                partition = name, data.index
+                if not sequences.admits(partition, batch, now):
+                    behind[partition] = out_of_order(partition)
+                elif partition in refusals:
+                    sequences.refuse(partition, batch, now)
+        return {**behind, **refusals}
 
     # Which partitions are checked, and which denied.
 
@@ -250,7 +283,7 @@ class ProduceHandler:
             if key not in self.refusals and len(self.refusals) >= _MOST_COUNTED:
                 key = _OTHERS, -1, refusal.cause, after, ""
             self.refusals[key] += 1
-            by_racks = by_racks or refusal.cause is not Cause.REPLICAS
+            by_racks = by_racks or refusal.cause not in (Cause.REPLICAS, Cause.ORDER)
             log.warning(
                 "refused %s: %s client=%s cause=%s",
                 "after append" if after else "before append",

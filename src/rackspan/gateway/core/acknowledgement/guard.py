@@ -67,6 +67,7 @@ class Cause(Enum):
     REPLICAS = "too few replicas in sync"
     UNKNOWN = "the ISR is unknown"
     LEADER = "the leader changed"
+    ORDER = "an earlier batch of the producer was refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +308,12 @@ class AcknowledgementGuard:
     @property
     def held(self) -> int:
         return sum(map(len, self._holds.values()))
+
+
+def out_of_order(partition: Partition) -> Refusal:
+    """Of a batch behind one that was refused; see order.py."""
+    message = f"{partition[0]}-{partition[1]}: an earlier batch of this producer was refused and has to come first"
+    return Refusal(partition, ProduceVerdict.NOT_ENOUGH_RACKS, Cause.ORDER, message)
 
 
 def _refusal(

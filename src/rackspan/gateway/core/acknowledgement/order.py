@@ -1,0 +1,73 @@
+"""Batches of idempotent producers behind one that was refused before the append: they are refused as well.
+
+A broker would find a gap in the sequence numbers and respond OUT_OF_ORDER_SEQUENCE_NUMBER. librdkafka then takes a new epoch and
+sends everything again that has no acknowledgement yet; a record that was appended and refused after it would be in the log twice.
+Refused in order, batches are retried in order, in the epoch that they have. Source: KIP-98.
+"""
+
+from dataclasses import dataclass
+from struct import Struct
+from typing import Final, TypeAlias
+
+Partition: TypeAlias = tuple[str, int]
+"""Topic and partition."""
+
+ORDER_SECONDS: Final = 10.0
+"""For the batch to come again. Requests on their way arrive at once; a producer that gave it up gets the broker's own response."""
+
+_MOST_KEPT: Final = 1000
+"""Of one connection: a client chooses how many partitions it names."""
+
+_SEQUENCES: Final = 2**31
+_MAGIC_AT, _MAGIC, _HEADER_BYTES = 16, 2, 61
+_LAST_OFFSET_DELTA: Final = Struct(">i")
+_LAST_OFFSET_DELTA_AT: Final = 23
+_PRODUCER: Final = Struct(">qhi")
+_PRODUCER_AT: Final = 43
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerBatch:
+    """The producer's part of a record batch's header."""
+
+    producer_id: int
+    epoch: int
+    sequence: int
+    last_offset_delta: int
+
+
+def producer_batch(records: "memoryview[int] | bytes | None") -> ProducerBatch | None:
+    """Of the first batch; None where no idempotent producer wrote it."""
+    if records is None or len(records) < _HEADER_BYTES or records[_MAGIC_AT] != _MAGIC:
+        return None
+    producer_id, epoch, sequence = _PRODUCER.unpack_from(records, _PRODUCER_AT)
+    if producer_id < 0 or sequence < 0:
+        return None
+    (delta,) = _LAST_OFFSET_DELTA.unpack_from(records, _LAST_OFFSET_DELTA_AT)
+    return ProducerBatch(producer_id, epoch, sequence, max(0, delta))
+
+
+class RefusedSequences:
+    """Of one connection: the first batch of each producer and partition that was refused and has not come again."""
+
+    def __init__(self) -> None:
+        self._first: dict[tuple[Partition, int], tuple[ProducerBatch, float]] = {}
+
+    def admits(self, partition: Partition, batch: ProducerBatch, now: float) -> bool:
+        """False for a batch behind the refused one."""
+        first, refused_at = self._first.get((partition, batch.producer_id), (None, now))
+        if first is None:
+            return True
+        ahead = (first.sequence - batch.sequence) % _SEQUENCES
+        if first.epoch != batch.epoch or now - refused_at > ORDER_SECONDS or ahead <= batch.last_offset_delta:
+            # Another epoch counts from 0; the batch that has this sequence number is the refused one.
+            del self._first[partition, batch.producer_id]
+            return True
+        return ahead < _SEQUENCES // 2
+
+    def refuse(self, partition: Partition, batch: ProducerBatch, now: float) -> None:
+        """A batch that `admits` admitted is refused for another reason."""
+        self._first.pop((partition, batch.producer_id), None)
+        if len(self._first) >= _MOST_KEPT:
+            del self._first[next(iter(self._first))]
+        self._first[partition, batch.producer_id] = batch, now
