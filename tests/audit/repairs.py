@@ -236,7 +236,7 @@ def concede(snapshot: ClusterSnapshot, policy: RackPolicy, finding: Finding) -> 
 
 def _by_operator(remedy: str) -> bool:
     return remedy.startswith(
-        ("bring back ", "repair a replica ", "wait ", "set broker.rack on broker", "name them in rackspan.toml")
+        ("bring back ", "see the log", "wait ", "set broker.rack on broker", "name them in rackspan.toml")
     )
 
 

@@ -87,7 +87,7 @@ def test_the_document_of_an_audit_has_a_summary_and_every_finding_by_its_columns
         "topic": "orders",
         "partition": 0,
         "reason": "1 in sync (2), min.insync.replicas 2: acks=all is refused; out of sync: 1",
-        "remedy": "wait until broker 1 is in sync: the broker log says what keeps a replica behind",
+        "remedy": "wait until broker 1 is in sync",
     }
 
 

@@ -215,6 +215,23 @@ def test_controllers_of_unknown_rack_that_decide_are_not_green(cli: Cli, write: 
     assert "survives" not in ran.out.splitlines()[-1].split("whether")[0]
 
 
+def test_every_remedy_of_a_topic_is_on_the_page(cli: Cli, write: Write) -> None:
+    """Broker 3 is down, and orders-1 is on brokers of one rack: its remedy is another than those of orders-0 and orders-2."""
+    document = good()
+    document["brokers"] = [{**one, "fenced": one["id"] == 3} for one in document["brokers"]]
+    placed = [([1, 3], [1]), ([1, 4], [1, 4]), ([4, 3], [4])]
+    rows = [
+        {"partition": at, "leader": isr[0], "replicas": replicas, "isr": isr}
+        for at, (replicas, isr) in enumerate(placed)
+    ]
+    document["topics"] = [{"name": "orders", "config": {}, "partitions": rows}]
+    page = cli("audit", "--snapshot", write(document)).out
+    lines = [line for line in page.splitlines() if "survives-rack-loss" in line]
+    assert [line.split()[3] for line in lines] == ["0,2", "1"]
+    assert lines[0].rstrip().endswith("bring back broker 3")
+    assert lines[1].rstrip().endswith("rackspan reassign plan --topic orders")
+
+
 def test_names_with_brackets_are_shown_as_they_are(cli: Cli, write: Write) -> None:
     document = json.loads(json.dumps(GOOD).replace('"r1"', '"[red]r1[/red]"'))
     assert "[red]r1[/red]" in cli("audit", "--snapshot", write(document)).out

@@ -157,8 +157,8 @@ def bring_back_last_in_sync(batch: PartitionBatch, row: int) -> str:
     last = unpadded(batch.rows.isr[row]) or unpadded(batch.rows.replicas[row])
     down = _down(batch, row, last)
     if not down:
-        alive = "which is alive: its log says" if len(last) == 1 else "which are alive: their logs say"
-        return f"repair a replica on {broker_list(last)}, {alive} why it does not lead"
+        one = len(last) == 1
+        return f"see the {'log' if one else 'logs'} of {broker_list(last)}, which {'is' if one else 'are'} alive"
     return f"bring back {broker_list(down)}" if len(down) == 1 else f"bring back one of {broker_list(down)}"
 
 
@@ -221,7 +221,7 @@ def _bring_back(batch: PartitionBatch, row: int, ids: Sequence[int]) -> str:
     parts = [f"bring back {broker_list(down)}"] if down else []
     if behind:
         are = "is" if len(behind) == 1 else "are"
-        parts.append(f"wait until {broker_list(behind)} {are} in sync: the broker log says what keeps a replica behind")
+        parts.append(f"wait until {broker_list(behind)} {are} in sync")
     return " and ".join(parts) + (f", or rackspan reassign plan --drain {listed(gone)}" if drains else "")
 
 

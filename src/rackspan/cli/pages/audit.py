@@ -83,19 +83,11 @@ def _losses_table(losses: Sequence[dict[str, Any]]) -> RenderableType:
 
 
 def finding_groups(findings: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
-    """A row for the findings of one constraint about one topic, which have to stand together."""
-    groups = [
-        list(group)
-        for _, group in groupby(
-            findings,
-            key=lambda one: (
-                one["severity"],
-                one["constraint"],
-                one["topic"],
-                one["remedy"] if one["topic"] is None else "",
-            ),
-        )
-    ]
+    """A row for the findings of one constraint about one topic with one remedy: no remedy is left out."""
+    rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for one in findings:
+        rows.setdefault((one["severity"], one["constraint"], one["topic"], one["remedy"]), []).append(one)
+    groups = list(rows.values())
     if not groups:
         return
     yield table(
