@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 SHORT_PARTITIONS: Final = 1_000_000
-"""Of all snapshots of a run: so many take Spark some ten seconds."""
+"""Of all snapshots of a run: here a run costs as much with the JVM's second compiler as without it (docs/benchmarks.md)."""
 
 
 def run(
