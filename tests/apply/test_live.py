@@ -46,6 +46,31 @@ def test_kafka_3_takes_a_file_of_another_tool(cli: Cli, kafka3: KafkaCluster, tm
     assert cli("reassign", "verify", *where).code == 2
 
 
+@pytest.mark.kafka
+def test_a_broker_of_kafka_3_that_restarts_loses_no_replica_to_a_plan(
+    cli: Cli, kafka3: KafkaCluster, tmp_path: Path
+) -> None:
+    """Kafka 3 does not list a broker that restarts: its replicas stay where they are unless a flag says it is gone."""
+    create_topic(kafka3, "restarts", assignment=[[1, 2], [2, 1]])
+    eventually(lambda: ("restarts", 1) in described(kafka3), "the topic is there")
+    planning = ("reassign", "plan", "--bootstrap-server", kafka3.bootstrap_servers.split(",")[0], "--topic", "restarts")
+    assert cli(*planning).code == 0
+    kafka3.kill_broker(2)
+    try:
+        eventually(lambda: len(described(kafka3)["restarts", 1].isr) == 1, "broker 2 is out of sync")
+        for words in ((), ("--replication-factor", "1"), ("--balance",)):
+            ran = cli(*planning, *words, "-o", "json")
+            document = json.loads(ran.out)
+            assert (ran.code, document["partitions"]) == (1, []), words
+            assert "which the cluster does not list: before Kafka 4 that is also a broker that restarts" in ran.out
+        gone = cli(*planning, "--replication-factor", "1", "--replace-missing-brokers", "-o", "json")
+        assert {tuple(one["replicas"]) for one in json.loads(gone.out)["partitions"]} == {(1,)}
+    finally:
+        kafka3.start_broker(2)
+    eventually(lambda: len(described(kafka3)["restarts", 1].isr) == 2, "broker 2 is back")
+    assert cli(*planning).code == 0
+
+
 def replicas(cluster: KafkaCluster) -> list[tuple[int, ...]]:
     found = described(cluster)
     return [found["moved", partition].replicas for partition in range(3)]

@@ -289,6 +289,42 @@ def test_a_broker_lost_on_the_way_stops_it_and_it_can_be_cancelled_and_gone_on_w
     check_undo(moved)
 
 
+def test_a_step_that_cannot_finish_holds_up_none_that_can(kafka: KafkaCluster, tmp_path: Path) -> None:
+    """The first step's partition has lost its only replica, hence its leader; the two steps after it are done all the same."""
+    topic = "held-up"
+    create_topic(kafka, topic, assignment=[[6], [1], [2]])
+    eventually(lambda: (topic, 2) in described(kafka), "the topic is there")
+    produce(kafka, topic, 3, BYTES_EACH)
+    reassigned = Reassign(kafka, tmp_path)
+    words = ("--topic", topic, "--replication-factor", "2", "--exclude-brokers", "6", "--moves-per-step", "1")
+    planning = reassigned.command("plan", *words, "--out", str(reassigned.plan), "-o", "json")
+    planned = subprocess.run(planning, cwd=tmp_path, capture_output=True, text=True)
+    assert planned.returncode == 2, planned.stderr
+    order = [
+        one["partition"] for step in json.loads(reassigned.plan.read_text())["steps"] for one in step["partitions"]
+    ]
+    assert order == [0, 1, 2]
+
+    def complete() -> list[bool]:
+        found = described(kafka)
+        return [len(one.replicas) == len(one.isr) == 2 and not one.adding for one in (found[topic, at] for at in order)]
+
+    kafka.kill_broker(6)
+    try:
+        eventually(lambda: described(kafka)[topic, 0].leader == -1, "the partition has no leader")
+        code, _, err = reassigned.run("apply", "--apply", "--patience", "5")
+        assert code == 1, err
+        assert f"{topic}-0" in err.rstrip().rpartition("\n")[2], err
+        assert complete() == [False, True, True]
+    finally:
+        kafka.start_broker(6)
+    code, _, err = reassigned.run("apply", "--apply")
+    assert code == 0, err
+    assert complete() == [True, True, True]
+    deleting = admin(kafka)
+    deleting.delete_topics([topic])[topic].result(30)
+
+
 def targets(plan: Path) -> list[list[int]]:
     return [one["replicas"] for one in json.loads(plan.read_text())["partitions"]]
 
