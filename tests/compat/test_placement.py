@@ -101,7 +101,9 @@ def rack_alternated(requested: Request, brokers: list[UsableBroker]) -> list[lis
 
 @pytest.mark.parametrize("placer", ["rack-alternated", "striped"])
 @pytest.mark.parametrize("runs", RUNS)
-def test_every_replica_is_where_kafka_puts_it(placer: str, runs: int) -> None:
+def test_every_replica_is_where_kafka_puts_it(placer: str, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Topics as small as these then come from arrays too where racks are many.
+    monkeypatch.setattr("rackspan.placement.kafka.striped.FEW_ROUNDS", 0)
     rng = Random(f"{placer} {runs}")
     requested = [random_request(rng, placer) for _ in range(runs)]
     responses = run_requests([one for one, _ in requested], timeout_seconds=300)
@@ -114,12 +116,15 @@ def test_every_replica_is_where_kafka_puts_it(placer: str, runs: int) -> None:
 
 
 @pytest.mark.parametrize("placer", ["rack-alternated", "striped"])
-def test_a_large_topic_on_uneven_racks_is_where_kafka_puts_it(placer: str) -> None:
+def test_a_large_topic_on_uneven_racks_or_on_few_brokers_is_where_kafka_puts_it(placer: str) -> None:
     rng = Random(placer)
     brokers = [
         UsableBroker(BrokerId(broker), RackId(rng.choice("aaabbc")), placer == "striped" and rng.random() < 0.05)
         for broker in range(1000)
     ]
     requested = request(placer, brokers, 60_000, 4, seed=3, rng="java", topics=1, start_index=None, start_partition=77)
-    (kafka,) = run_requests([requested], timeout_seconds=120)
+    few = [UsableBroker(BrokerId(broker), RackId(f"r{broker % 9}"), False) for broker in range(12)]
+    of_few = {**requested, **request(placer, few, 6_000, 3, seed=3, rng="java", topics=1)}
+    kafka, kafka_of_few = run_requests([requested, of_few], timeout_seconds=120)
     assert ours(requested, brokers) == kafka
+    assert ours(of_few, few) == kafka_of_few
