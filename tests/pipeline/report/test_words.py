@@ -73,7 +73,7 @@ def test_what_could_not_be_read_is_reported() -> None:
 def test_controllers_of_unknown_racks_are_named() -> None:
     cluster = only([TopicPlan("orders", spread(6, 3))], voters={101: None, 102: "r1", 103: "r2"})
     assert words.caveats(cluster) == [
-        "Racks of controllers 101 are not known; name them in rackspan.toml under [controllers]."
+        "The rack of controller 101 is not known; name it in rackspan.toml under [controllers]."
     ]
     assert words.headline(cluster).startswith("This cluster does not survive the loss of r1")
     assert words.effects(cluster.losses[2]) == []

@@ -90,9 +90,9 @@ def caveats(cluster: ClusterReport) -> list[str]:
         sentences.append("The snapshots hold no controllers, so the controller quorum is not part of the verdict.")
     elif quorum.unknown_rack:
         unknown = ", ".join(map(str, quorum.unknown_rack))
-        sentences.append(
-            f"Racks of controllers {unknown} are not known; name them in rackspan.toml under [controllers]."
-        )
+        one = len(quorum.unknown_rack) == 1
+        whose = f"The rack of controller {unknown} is" if one else f"The racks of controllers {unknown} are"
+        sentences.append(f"{whose} not known; name {'it' if one else 'them'} in rackspan.toml under [controllers].")
     if cluster.rackless_brokers:
         brokers = ", ".join(map(str, cluster.rackless_brokers[:20]))
         sentences.append(
