@@ -189,7 +189,8 @@ def test_a_follower_gives_what_the_leader_has_just_acknowledged(kafka: KafkaClus
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "linger.ms": 0})
     rack = next(rack for rack in ("r1", "r2", "r3") if rack != RACKS[leader(kafka, topic)])
     task = options(kafka, topic, kafka__client__rack=rack, kafka__fetch__max__wait__ms="50", metricsPath=str(tmp_path))
-    for number in range(30):
+    # Each read takes as long as the follower's next fetch, half a second.
+    for number in range(10):
         producer.produce(topic, b"%d" % number, partition=0)
         assert producer.flush(10) == 0
         assert list(read(task, 0, number, number + 1)) == [(number, b"%d" % number)]
