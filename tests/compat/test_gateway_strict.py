@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -20,7 +20,7 @@ from rackspan.gateway.upstream.quorum import MetadataQuorum
 from rackspan.kafka_process import KafkaCluster
 from tests.compat.gateway_leak import TOPIC, leak_cluster, observed
 from tests.gateway.running import document
-from tests.kafka_fixtures import create_topic, started
+from tests.kafka_fixtures import create_topic, eventually, started
 
 pytestmark = pytest.mark.kafka
 
@@ -90,6 +90,28 @@ def test_nothing_leaks_and_nothing_is_lost_where_the_active_controller_is_killed
     assert len(set(killed)) == 2
 
 
+Partitions: TypeAlias = "dict[tuple[str, int], tuple[int, list[int]]]"
+"""The leader and the ISR of each."""
+
+
+def in_the_log(cluster: KafkaCluster) -> Partitions:
+    image = read(cluster, lambda quorum: quorum.image)
+    return {
+        (name, number): (one.leader, sorted(one.isr))
+        for name in image.topic_ids
+        for number, one in image.topic(name).items()
+    }
+
+
+def reported(admin: AdminClient) -> Partitions:
+    topics = admin.list_topics(timeout=20).topics
+    return {
+        (name, number): (one.leader, sorted(one.isrs))
+        for name, topic in topics.items()
+        for number, one in topic.partitions.items()
+    }
+
+
 def test_a_log_that_begins_with_a_snapshot_is_read(cluster: KafkaCluster, caplog: pytest.LogCaptureFixture) -> None:
     for number in range(4):
         create_topic(cluster, f"many-{number}", partitions=60, replication_factor=3)
@@ -97,12 +119,11 @@ def test_a_log_that_begins_with_a_snapshot_is_read(cluster: KafkaCluster, caplog
     cluster.kill_nodes(CONTROLLERS)
     cluster.start_nodes(CONTROLLERS)
     caplog.set_level(logging.INFO)
-    image = read(cluster, lambda quorum: quorum.image)
-    assert any("read a snapshot" in record.getMessage() for record in caplog.records)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    for name, topic in admin.list_topics(timeout=20).topics.items():
-        reported = {number: (one.leader, sorted(one.isrs)) for number, one in topic.partitions.items()}
-        assert {number: (one.leader, sorted(one.isr)) for number, one in image.topic(name).items()} == reported
+    # The ISRs may change between the two readings, just after the controllers' start.
+    eventually(lambda: in_the_log(cluster) == reported(admin), "the log and the brokers' metadata say the same")
+    assert any("read a snapshot" in record.getMessage() for record in caplog.records)
+    image = read(cluster, lambda quorum: quorum.image)
     assert TOPIC in image.topic_ids
     assert image.racks == {1: "r1", 2: "r2", 3: "r3"}
 
