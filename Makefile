@@ -22,11 +22,11 @@ demo: env
 	@$(BIN)/rackspan demo
 
 # On all cores what runs in Python alone, then two at a time what starts one Java, a browser or a bare environment, then
-# one after another what starts Kafka or Spark, which need all cores themselves.
+# what starts Kafka or Spark: two at a time as well, since half of its time is waiting.
 test: env
 	RACKSPAN_SIM_SEEDS=40 $(BIN)/pytest -q -n auto --dist worksteal -m "not ($(ALONE)) and not soak"
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "($(BESIDE)) and not soak" --durations=10
-	$(BIN)/pytest -m "(kafka or spark) and not soak" --durations=10
+	$(BIN)/pytest -q -n 2 --dist loadgroup -m "(kafka or spark) and not soak" --durations=10
 
 # The same, counting lines, which takes longer.
 coverage: env
