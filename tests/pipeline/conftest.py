@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 
 from rackspan.pipeline.spark import session
 
-QUICK_JAVA = ("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# The last, since with one compiler alone Java keeps 48 MB for compiled code, and compiles nothing more once they are full.
+QUICK_JAVA = ("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m")
 
 
 @pytest.fixture(scope="session")
