@@ -1,21 +1,25 @@
 """A gateway in a process of its own, by the command line."""
 
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rackspan.kafka_process.ports import HeldPorts
+
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback address that nothing listens at."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+    """Ports of the loopback address that nothing uses, outside the range from which outgoing connections get theirs."""
+    with HeldPorts() as held:
+        return [held.take() for _ in range(count)]
+
+
+def broker_ports(brokers: int = 3) -> str:
+    """The lines of a config that give the listeners of brokers 1, 2 and so on a free port each."""
+    tables = "".join(f"[brokers.{number}]\nport = {port}\n" for number, port in enumerate(free_ports(brokers), 1))
+    return f"listen.first.port = 1\n{tables}"
 
 
 class GatewayProcess:

@@ -23,7 +23,7 @@ from kafka import KafkaConsumer
 
 from rackspan.__main__ import gateway_options
 from rackspan.cluster import EmbeddedCluster
-from tests.gateway.process import GatewayProcess, free_ports, gateway_process
+from tests.gateway.process import GatewayProcess, broker_ports, free_ports, gateway_process
 from tests.gateway.test_app import new_topic
 from tests.kafka_fixtures import eventually
 
@@ -158,9 +158,8 @@ def kill_worker(gateway: GatewayProcess) -> int:
 
 
 def test_workers_share_the_ports_and_one_that_dies_is_started_again(cluster: EmbeddedCluster, tmp_path: Path) -> None:
-    http, ports = two_in_a_row(), free_ports(3)
-    brokers = "".join(f"[brokers.{number}]\nport = {port}\n" for number, port in enumerate(ports, 1))
-    lines = f'listen.first.port = 1\nlisten.http = "127.0.0.1:{http}"\n{brokers}'
+    http = two_in_a_row()
+    lines = f'listen.http = "127.0.0.1:{http}"\n{broker_ports()}'
     topic = new_topic(cluster.bootstrap_servers)
     with gateway_process(tmp_path, cluster.bootstrap_servers, lines, workers=2) as gateway:
 
@@ -191,8 +190,7 @@ def test_workers_share_the_ports_and_one_that_dies_is_started_again(cluster: Emb
 def test_a_gateway_that_ends_while_a_worker_is_started_again_ends_with_0(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    lines = f"listen.first.port = {free_ports(1)[0]}\n"
-    with gateway_process(tmp_path, cluster.bootstrap_servers, lines, workers=2) as gateway:
+    with gateway_process(tmp_path, cluster.bootstrap_servers, broker_ports(), workers=2) as gateway:
         kill_worker(gateway)
         eventually(lambda: "is started again" in gateway.log.read_text(), "the worker is missed", 10)
         # It is started a second after this line.

@@ -17,7 +17,7 @@ from kafka import KafkaConsumer
 
 from rackspan.cluster import EmbeddedCluster
 from tests.gateway.load import Load
-from tests.gateway.process import GatewayProcess, free_ports, gateway_process
+from tests.gateway.process import GatewayProcess, broker_ports, gateway_process
 from tests.gateway.test_app import new_topic
 from tests.gateway.test_process import kill_worker, megabytes, workers
 from tests.kafka_fixtures import eventually
@@ -74,9 +74,7 @@ def repeated_or_reordered(records: list[tuple[int, int]]) -> list[str]:
 
 def test_nothing_is_lost_and_memory_is_flat(cluster: EmbeddedCluster, tmp_path: Path) -> None:
     topic = new_topic(cluster.bootstrap_servers, partitions=PARTITIONS)
-    ports = free_ports(6)
-    brokers = "".join(f"[brokers.{number}]\nport = {port}\n" for number, port in enumerate(ports, 1))
-    lines = f"listen.first.port = 1\n{brokers}[topics.{topic}]\nmin.insync.racks = 2\n"
+    lines = f"{broker_ports(6)}[topics.{topic}]\nmin.insync.racks = 2\n"
     with gateway_process(tmp_path, cluster.bootstrap_servers, lines, workers=WORKERS) as gateway:
         load = Load(gateway.bootstrap_servers, topic, producers=PARTITIONS, partitions=PARTITIONS, pause_seconds=0.01)
         racks = cycle(("r1", "r2", "r3"))
