@@ -217,8 +217,8 @@ def _bring_back(batch: PartitionBatch, row: int, ids: Sequence[int]) -> str:
     able = sum(batch.members.rack_sizes) >= factor and not _blocking(batch, row, factor)
     drains = gone and able and not reassigning(batch, row)
     down = _down(batch, row, ids)
-    behind = [broker for broker in ids if broker not in down]
-    parts = [f"bring back {broker_list(down)}"] if down else []
+    behind = sorted(broker for broker in ids if broker not in down)
+    parts = [f"bring back {broker_list(sorted(down))}"] if down else []
     if behind:
         are = "is" if len(behind) == 1 else "are"
         parts.append(f"wait until {broker_list(behind)} {are} in sync")
