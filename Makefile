@@ -26,7 +26,7 @@ demo: env
 test: env
 	RACKSPAN_SIM_SEEDS=40 $(BIN)/pytest -q -n auto --dist worksteal -m "not ($(ALONE)) and not soak"
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "($(BESIDE)) and not soak" --durations=10
-	$(BIN)/pytest -q -n 2 --dist loadgroup -m "(kafka or spark) and not soak" --durations=10
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "(kafka or spark) and not soak" --durations=10
 
 # The same, counting lines, which takes longer.
 coverage: env

@@ -51,24 +51,6 @@ def pytest_xdist_auto_num_workers() -> int:
     return len(os.sched_getaffinity(0)) + 2 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 2
 
 
-SHARED = {"kafka": "kafka", "kafka3": "kafka", "secured_kafka": "kafka", "spark": "spark"}
-"""Fixtures that a whole run shares, and where their tests run with `--dist loadgroup`."""
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """For `--dist loadgroup`: a file is one group, and those that share a cluster or a Spark are one together.
-
-    Before pytest-xdist's own hook, which writes the groups into the ids.
-    """
-    beyond_python = [item for item in items if item.get_closest_marker("kafka") or item.get_closest_marker("spark")]
-    groups = {item.path: item.path.stem for item in beyond_python}
-    for name in reversed(SHARED):
-        groups |= {item.path: SHARED[name] for item in beyond_python if name in getattr(item, "fixturenames", ())}
-    for item in beyond_python:
-        item.add_marker(pytest.mark.xdist_group(groups[item.path]))
-
-
 NEEDS_MORE_THAN_PYTHON = ("java", "kafka", "spark", "browser")
 
 
