@@ -164,7 +164,8 @@ def test_a_lost_racks_brokers_are_fenced_and_stay_in_the_replica_lists(rack_lost
     assert len(read.controllers) == 3
     # Other tests' topics may have partitions there too.
     only_there = sum(set(one.replicas) <= {2, 5} for one in partitions.values())
-    assert read.partial == (f"sizes of {only_there} partitions: unknown, brokers 2, 5: not alive",)
+    noun = "partition" if only_there == 1 else "partitions"
+    assert read.partial == (f"sizes of {only_there} {noun}: unknown, brokers 2, 5: not alive",)
     assert sizes(read)["brokers-minimum", 1] is None
 
 
