@@ -84,9 +84,9 @@ def _another_python() -> str:
 def test_another_python_runs_the_same(tmp_path: Path) -> None:
     other = _another_python()
     python = tmp_path / "venv" / "bin" / "python"
-    wanted = [f"{name}=={metadata.version(name)}" for name in ("numpy", "kio", "crc32c")]
+    wanted = [f"{name}=={metadata.version(name)}" for name in ("numpy", "kio", "crc32c", "kafka-python")]
     install = [uv(), "pip", "install", "--quiet", "--python", str(python), *wanted]
     subprocess.run([uv(), "venv", "--quiet", "--python", other, str(tmp_path / "venv")], check=True)
     subprocess.run(install, check=True)
-    for world in ("clean", "lossy", "reassigning", "groups", "relocating", "transactions"):
+    for world in ("clean", "lossy", "reassigning", "groups", "relocating", "transactions", "wire"):
         assert printed_hash(python, world, "7") == printed_hash(sys.executable, world, "8")
