@@ -6,11 +6,11 @@ Refused in order, batches are retried in order, in the epoch that they have. Sou
 """
 
 from dataclasses import dataclass
-from struct import Struct
-from typing import Final, TypeAlias
+from typing import Final
 
-Partition: TypeAlias = tuple[str, int]
-"""Topic and partition."""
+from rackspan.errors import CorruptRecords
+from rackspan.gateway.core.acknowledgement.guard import Partition
+from rackspan.kafka_bytes.record_batch import read_header
 
 ORDER_SECONDS: Final = 10.0
 """For the batch to come again. Requests on their way arrive at once; a producer that gave it up gets the broker's own response."""
@@ -19,11 +19,6 @@ _MOST_KEPT: Final = 1000
 """Of one connection: a client chooses how many partitions it names."""
 
 _SEQUENCES: Final = 2**31
-_MAGIC_AT, _MAGIC, _HEADER_BYTES = 16, 2, 61
-_LAST_OFFSET_DELTA: Final = Struct(">i")
-_LAST_OFFSET_DELTA_AT: Final = 23
-_PRODUCER: Final = Struct(">qhi")
-_PRODUCER_AT: Final = 43
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +33,16 @@ class ProducerBatch:
 
 def producer_batch(records: "memoryview[int] | bytes | None") -> ProducerBatch | None:
     """Of the first batch; None where no idempotent producer wrote it."""
-    if records is None or len(records) < _HEADER_BYTES or records[_MAGIC_AT] != _MAGIC:
+    if records is None:
         return None
-    producer_id, epoch, sequence = _PRODUCER.unpack_from(records, _PRODUCER_AT)
-    if producer_id < 0 or sequence < 0:
+    try:
+        header = read_header(records)
+    except CorruptRecords:
+        # The broker refuses it.
         return None
-    (delta,) = _LAST_OFFSET_DELTA.unpack_from(records, _LAST_OFFSET_DELTA_AT)
-    return ProducerBatch(producer_id, epoch, sequence, max(0, delta))
+    if header.producer_id < 0 or header.base_sequence < 0:
+        return None
+    return ProducerBatch(header.producer_id, header.producer_epoch, header.base_sequence, header.last_offset_delta)
 
 
 class RefusedSequences:
