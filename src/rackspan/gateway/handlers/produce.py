@@ -198,10 +198,11 @@ class ProduceHandler:
         for topic in body.topic_data:
             name = self._name(version, topic)
             for data in topic.partition_data:
-                batch = producer_batch(data.records)
-                if name is None or batch is None or (name, data.index) not in guarded:
+                if name is None or (name, data.index) not in guarded:
                     continue
-                partition = name, data.index
+                partition, batch = (name, data.index), producer_batch(data.records)
+                if batch is None:
+                    continue
                 if not sequences.admits(partition, batch, now):
                     behind[partition] = out_of_order(partition)
                 elif partition in refusals:
