@@ -195,6 +195,8 @@ def test_racks_that_no_replica_is_on_need_a_plan_and_those_of_lagging_replicas_t
     assert bring_back_racks(crowded, 0) == f"{PLAN} --replication-factor 3, or lower min.insync.racks"
     lagging = one_partition("abc", [1, 2, 3], required, isr=[1])
     assert remedies(lagging, RackPolicy())["under-min-racks"] == "wait until brokers 2,3 are in sync"
+    in_another_order = one_partition("abc", [1, 3, 2], required, isr=[1])
+    assert remedies(in_another_order, RackPolicy()) == remedies(lagging, RackPolicy())
 
 
 def test_brokers_that_are_down_are_brought_back_and_live_ones_are_waited_for() -> None:
