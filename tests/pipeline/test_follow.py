@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.registry import Collector
@@ -19,11 +20,13 @@ from rackspan.errors import InvalidWarehouse, UsageError, WarehouseBusy
 from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import Warehouse, create_warehouse, rows
 from rackspan.pipeline import follow as module
+from rackspan.pipeline.delta.table import add_columns
 from rackspan.pipeline.follow import FollowedBatch, FollowTotals, follow, metric_families
 from rackspan.pipeline.incremental import RunWork
 from rackspan.pipeline.landing.store import SnapshotLocation, store_all
+from rackspan.pipeline.schemas import SNAPSHOTS as SNAPSHOTS_TABLE
 from rackspan.pipeline.schemas import TABLES
-from rackspan.pipeline.warehouse import only_run
+from rackspan.pipeline.warehouse import existing_table, only_run
 from tests.pipeline import expected, plain_build
 from tests.pipeline.examples import NOON, small
 
@@ -153,6 +156,33 @@ def test_spark_follows_late_and_repeated_snapshots_to_the_rows_of_one_run(spark:
     before = len(ended)
     follow(warehouse, RackPolicy(), ended.append, threading.Event(), available_now=True)
     assert [one.report.run for one in ended[before:]] in ([], [None])
+
+
+@pytest.mark.spark
+def test_columns_that_a_newer_collector_adds_do_not_end_the_stream(spark: SparkSession, tmp_path: Path) -> None:
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    store_all(SNAPSHOTS[:2], warehouse)
+    stop = threading.Event()
+    ended: list[FollowedBatch] = []
+
+    def newer_collectors(batch: FollowedBatch) -> None:
+        ended.append(batch)
+        judged = sum(one.report.snapshots for one in ended)
+        if judged == 6:
+            stop.set()
+        elif batch.report.run:
+            add_columns(existing_table(warehouse, SNAPSHOTS_TABLE.name), pa.schema([(f"new_{judged}", pa.string())]))
+            store_all(SNAPSHOTS[judged : judged + 2], warehouse)
+
+    follow(warehouse, RackPolicy(), newer_collectors, stop, every=0.1)
+    assert [one.report.snapshots for one in ended if one.report.run] == [2, 2, 2]
+    check(warehouse, SNAPSHOTS[:6])
+
+
+def test_follow_does_not_go_through_spark_connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", "sc://127.0.0.1:1")
+    with pytest.raises(UsageError, match="follow does not run through Spark Connect; unset it, or give --master"):
+        follow(create_warehouse(tmp_path / "warehouse"), RackPolicy(), lambda _: None, threading.Event())
 
 
 @pytest.mark.spark

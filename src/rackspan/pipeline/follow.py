@@ -36,6 +36,9 @@ POLL_SECONDS: Final = 0.2
 BUSY_SECONDS: Final = 1.0
 """Until a batch tries again that met a `run` at work."""
 
+SCHEMA_CHANGES_MAX: Final = 5
+"""In a row, without a batch between them; a release adds its columns in one commit."""
+
 
 @dataclass(frozen=True, slots=True)
 class FollowedBatch:
@@ -111,21 +114,40 @@ def follow(
         )
     with session.spark_session(master) as spark:
         batches = _Batches(warehouse, policies, _spark_build(spark, warehouse), on_batch, stop)
-        markers = spark.readStream.format("delta").option("maxFilesPerTrigger", FILES_PER_BATCH)
-        # Retention removes rows; only added ones are of interest.
-        stored = markers.option("skipChangeCommits", "true").load(warehouse.spark_path(SNAPSHOTS.name))
-        writer = stored.select("snapshot_id").writeStream.foreachBatch(batches.judge)
-        writer = writer.option("checkpointLocation", f"{warehouse.spark_root}/{CHECKPOINT}")
         # Its type wants exactly one of the two, which an expression cannot show.
         trigger: Mapping[str, Any] = {"availableNow": True} if available_now else {"processingTime": f"{every} seconds"}
-        query = writer.trigger(**trigger).start()
+        changes, ended = 0, 0
+        query = _started(spark, warehouse, batches, trigger)
         try:
-            while query.isActive and not stop.is_set():
-                time.sleep(POLL_SECONDS)
+            while not stop.is_set():
+                if query.isActive:
+                    time.sleep(POLL_SECONDS)
+                elif changes < SCHEMA_CHANGES_MAX and _schema_changed(query):
+                    changes, ended = 1 if batches.ended > ended else changes + 1, batches.ended
+                    query = _started(spark, warehouse, batches, trigger)
+                else:
+                    break
         finally:
             batches.finish()
             query.stop()
         _raise_failure(warehouse, batches, query)
+
+
+def _started(
+    spark: "SparkSession", warehouse: Warehouse, batches: "_Batches", trigger: Mapping[str, Any]
+) -> "StreamingQuery":
+    markers = spark.readStream.format("delta").option("maxFilesPerTrigger", FILES_PER_BATCH)
+    # Retention removes rows; only added ones are of interest.
+    stored = markers.option("skipChangeCommits", "true").load(warehouse.spark_path(SNAPSHOTS.name))
+    writer = stored.select("snapshot_id").writeStream.foreachBatch(batches.judge)
+    writer = writer.option("checkpointLocation", f"{warehouse.spark_root}/{CHECKPOINT}")
+    return writer.trigger(**trigger).start()
+
+
+def _schema_changed(query: "StreamingQuery") -> bool:
+    """Whether a newer collector has added its columns to the marker table: Delta then ends a stream, to be started again."""
+    error = query.exception()
+    return error is not None and "DELTA_SCHEMA_CHANGED" in str(error)
 
 
 def _spark_build(spark: "SparkSession", warehouse: Warehouse) -> Build:
@@ -149,6 +171,7 @@ class _Batches:
         stop: threading.Event,
     ) -> None:
         self.failure: RackspanError | None = None
+        self.ended = 0
         self._warehouse, self._policies, self._build = warehouse, policies, build
         self._on_batch, self._stop = on_batch, stop
         self._at_work = threading.Lock()
@@ -166,6 +189,7 @@ class _Batches:
                 raise
         newest = report.newest
         behind = None if newest is None else (datetime.now(UTC) - newest).total_seconds()
+        self.ended += 1
         self._on_batch(FollowedBatch(number, report, behind))
 
     def finish(self) -> None:
