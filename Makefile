@@ -7,7 +7,6 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 ALONE := java or kafka or spark or browser or package
-BESIDE := (java or browser or package) and not (kafka or spark)
 FAST := not ($(ALONE)) and not slow and not soak
 
 .PHONY: env demo test coverage check bench sim soak mutants lock clean
@@ -21,12 +20,11 @@ env: .venv/.complete
 demo: env
 	@$(BIN)/rackspan demo
 
-# On all cores what runs in Python alone, then two at a time what starts one Java, a browser or a bare environment, then
-# what starts Kafka or Spark: two at a time as well, since half of its time is waiting.
+# On all cores what runs in Python alone; then, two files at a time, what starts Java, Kafka, Spark, a browser or a bare
+# environment, the longest files first (tests/conftest.py): half of its time is waiting.
 test: env
 	RACKSPAN_SIM_SEEDS=40 $(BIN)/pytest -q -n auto --dist worksteal -m "not ($(ALONE)) and not soak"
-	$(BIN)/pytest -q -n 2 --dist loadfile -m "($(BESIDE)) and not soak" --durations=10
-	$(BIN)/pytest -q -n 2 --dist loadfile -m "(kafka or spark) and not soak" --durations=10
+	$(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "($(ALONE)) and not soak" --durations=10
 
 # The same, counting lines, which takes longer.
 coverage: env

@@ -6,6 +6,7 @@ RACKSPAN_NO_SKIPS=1, which CI sets, fails a test that is skipped for lack of Jav
 import gc
 import os
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -34,6 +35,24 @@ if DEPTH == "soak":
 
 # Ten thousand collected tests are a million objects. Python's collector would walk them again and again, a tenth of the run.
 gc.set_threshold(50_000, 20, 20)
+
+
+# Of the files that start Java, by their time on two cores: begun last, one of them would run on alone.
+LONGEST_FILES = (
+    "pipeline/spark/test_standalone.py",
+    "compat/test_reassign_apply.py",
+    "kafka_source/test_restarts.py",
+    "compat/test_gateway_strict.py",
+    "conformance/test_conformance.py",
+    "pipeline/spark/test_killed.py",
+    "demo/test_run.py",
+)
+_RANK = {str(Path(__file__).parent / name): rank for rank, name in enumerate(LONGEST_FILES)}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first; --dist loadfile with --no-loadscope-reorder hands files out in this order."""
+    items.sort(key=lambda item: _RANK.get(str(item.path), len(_RANK)))
 
 
 def pytest_collection_finish() -> None:

@@ -1,11 +1,17 @@
-"""A skipped test of Java, Kafka, Spark or the browser fails where RACKSPAN_NO_SKIPS is set, and no other does."""
+"""A skipped test of Java, Kafka, Spark or the browser fails where RACKSPAN_NO_SKIPS is set; the longest files start first."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+
+from tests import conftest
 
 TESTS = """
 import pytest
+
+from tests import conftest
 
 @pytest.mark.kafka
 def test_in_the_body():
@@ -47,3 +53,12 @@ def test_what_must_run_fails_when_it_is_skipped(
     monkeypatch.setenv("RACKSPAN_NO_SKIPS", no_skips)
     ran = pytester.runpytest("-p", "no:rackspan", "-W", "ignore")
     ran.assert_outcomes(xfailed=1, **outcomes)
+
+
+def test_the_files_that_start_first_are_there_and_start_first() -> None:
+    tests = Path(__file__).parent
+    assert [name for name in conftest.LONGEST_FILES if not (tests / name).is_file()] == []
+    other, second, first = ("test_conftest.py", *conftest.LONGEST_FILES[1::-1])
+    items: Any = [SimpleNamespace(path=tests / name) for name in (other, second, other, first, second)]
+    conftest.pytest_collection_modifyitems(items)
+    assert [item.path for item in items] == [tests / name for name in (first, second, second, other, other)]

@@ -1,17 +1,17 @@
-"""The leak test: racks of real Kafka are frozen under idempotent producers, and acknowledgements are judged by when they came.
+"""The leak test: racks of real Kafka are frozen or killed under idempotent producers, and acknowledgements are judged by when they came.
 
-    python -m tests.compat.gateway_leak MODE TRIALS
+    python -m tests.compat.gateway_leak MODE TRIALS [freeze|kill]
 
 Three brokers in three racks; the controller is none of them, so that every broker's metadata is behind it. Both followers of every
-partition are suspended. A record that was sent after that and acknowledged before they go on is held in one rack: a leak.
+partition are suspended, or killed. A record that was sent after that and acknowledged before they go on is held in one rack: a leak.
 """
 
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from tests.kafka_fixtures import eventually
 TOPIC: Final = "leak"
 PARTITIONS: Final = 4
 PRODUCERS: Final = 8
+FOLLOWERS: Final = (2, 3)
 LAG_MAX_SECONDS: Final = 3.0
 CONFIG: Final = {
     "replica.lag.time.max.ms": str(int(LAG_MAX_SECONDS * 1000)),
@@ -59,9 +60,9 @@ def probe(load: Load, servers: str, trial: int) -> Producer:
     return client
 
 
-def run_trials(mode: str, trials: int, version: str = "4.1.0") -> Outcome:
-    with leak_cluster(1, version) as cluster:
-        return observed(cluster, mode, trials)
+def run_trials(mode: str, trials: int, *, kill: bool = False) -> Outcome:
+    with leak_cluster(1) as cluster:
+        return observed(cluster, mode, trials, kill=kill)
 
 
 def leak_cluster(controllers: int, version: str = "4.1.0", **config: str) -> KafkaCluster:
@@ -80,6 +81,8 @@ def observed(
     mode: str,
     trials: int,
     disturbance: Callable[[], AbstractContextManager[float]] = lambda: nullcontext(0.0),
+    *,
+    kill: bool = False,
 ) -> Outcome:
     """Trials before a running cluster.
 
@@ -96,35 +99,53 @@ def observed(
         load = Load(gateway.bootstrap_servers, TOPIC, producers=PRODUCERS, partitions=PARTITIONS, pause_seconds=0.001)
         try:
             probes = [partial(probe, load, gateway.bootstrap_servers, number) for number in range(trials)]
-            frozen = [_trial(cluster, admin, one, disturbance) for one in probes]
+            lost = _killed if kill else _frozen
+            frozen = [_trial(lost(cluster), admin, one, disturbance) for one in probes]
         finally:
             load.stop()
         return _judged(cluster.bootstrap_servers, load, frozen)
 
 
+@contextmanager
+def _frozen(cluster: KafkaCluster) -> Iterator[None]:
+    """Without the followers of every partition, which are suspended."""
+    for broker in FOLLOWERS:
+        cluster.freeze_broker(broker)
+    try:
+        yield
+    finally:
+        for broker in FOLLOWERS:
+            cluster.thaw_broker(broker)
+
+
+@contextmanager
+def _killed(cluster: KafkaCluster) -> Iterator[None]:
+    """Without the followers of every partition, which are killed and started again."""
+    cluster.kill_nodes(FOLLOWERS)
+    try:
+        yield
+    finally:
+        cluster.start_nodes(FOLLOWERS)
+
+
 def _trial(
-    cluster: KafkaCluster,
+    without_followers: AbstractContextManager[None],
     admin: AdminClient,
     started: Callable[[], Producer],
     disturbance: Callable[[], AbstractContextManager[float]],
 ) -> tuple[float, float]:
-    """Freeze both followers until the ISR is the leader alone and requests have had time to leak. From when to when."""
+    """Take both followers away until the ISR is the leader alone and requests have had time to leak. From when to when."""
     eventually(lambda: _smallest_isr(admin) == 3, "every ISR is whole", 60)
     time.sleep(1.0)
-    for broker in (2, 3):
-        cluster.freeze_broker(broker)
-    frozen_at = time.monotonic() + 0.02
-    with disturbance() as more_seconds:
-        try:
+    with without_followers:
+        frozen_at = time.monotonic() + 0.02
+        with disturbance() as more_seconds:
             time.sleep(LAG_MAX_SECONDS / 2)
             client = started()
             rest = time.monotonic() + LAG_MAX_SECONDS + 1.5 + more_seconds
             while time.monotonic() < rest:
                 client.poll(0.05)
             until = time.monotonic()
-        finally:
-            for broker in (2, 3):
-                cluster.thaw_broker(broker)
     client.flush(60)
     return frozen_at, until
 
@@ -172,4 +193,4 @@ def _log(servers: str) -> list[list[tuple[int, int]]]:
 
 
 if __name__ == "__main__":
-    print(run_trials(sys.argv[1], int(sys.argv[2])))
+    print(run_trials(sys.argv[1], int(sys.argv[2]), kill=sys.argv[3:] == ["kill"]))
