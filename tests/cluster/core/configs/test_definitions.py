@@ -1,8 +1,16 @@
-"""Which values of a config are valid, and Kafka's words for one that is not."""
+"""Which values of a config are valid, and Kafka's words for one that is not.
+
+Definitions are compared with Kafka's own: kafka_4_1_definitions.tsv is what KafkaConfigDefinitions.java (tests/compat/java) prints
+with the jars of 4.1.0, for the keys that are here and the limits of groups. tests/compat/test_config_definitions.py prints it again.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
 
 import pytest
 
-from rackspan.cluster.core.configs.definitions import GROUP_CONFIGS, TOPIC_CONFIGS, ConfigDefinition
+from rackspan.cluster.core.configs.definitions import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigDefinition
 
 DEFINITIONS = {**TOPIC_CONFIGS, **GROUP_CONFIGS}
 
@@ -75,3 +83,93 @@ def test_topics_have_kafkas_keys_defaults_and_inherited_configs() -> None:
     listed = [line.split() for line in KAFKA_4_1.strip().splitlines()]
     assert [[one.key, one.default or "-", one.broker_key or "-"] for one in TOPIC_CONFIGS.values()] == listed
     assert list(TOPIC_CONFIGS) == [key for key, _, _ in listed]
+
+
+RECORDED: Final = Path(__file__).with_name("kafka_4_1_definitions.tsv")
+
+KINDS: Final[Mapping[str, Mapping[str, ConfigDefinition]]] = {
+    "broker": BROKER_CONFIGS,
+    "topic": TOPIC_CONFIGS,
+    "group": GROUP_CONFIGS,
+}
+
+NOT_AS_KAFKA: Final = """
+broker  auto.leader.rebalance.enable  boolean  false  -  read-only
+broker  broker.id  int  -  -  read-only
+broker  default.replication.factor  int  3  [1,...]  read-only
+broker  group.initial.rebalance.delay.ms  int  0  [0,...]  read-only
+broker  log.flush.interval.ms  long  9223372036854775807  [0,...]  cluster-wide
+broker  log.retention.ms  long  604800000  [-1,...]  cluster-wide
+broker  log.roll.jitter.ms  long  0  [0,...]  cluster-wide
+broker  log.roll.ms  long  604800000  [1,...]  cluster-wide
+broker  node.id  int  -  -  read-only
+broker  offsets.topic.num.partitions  int  10  [1,...]  read-only
+broker  replica.lag.time.max.ms  long  30000  [1,...]  read-only
+broker  transaction.state.log.num.partitions  int  10  [1,...]  read-only
+topic  follower.replication.throttled.replicas  list    -  -
+topic  leader.replication.throttled.replicas  list    -  -
+"""
+"""Defaults that suit a cluster in a test; ids, which every broker has; keys whose default Kafka takes from another key
+(log.retention.hours); and lists of replicas, which are checked elsewhere."""
+
+NOT_IN_KAFKAS_TABLES: Final = """
+broker  extended.error.codes  boolean  false  -  cluster-wide
+broker  follower.replication.throttled.rate  long  9223372036854775807  [0,...]  cluster-wide
+broker  inter.broker.protocol.version  string  4.1  -  read-only
+broker  leader.replication.throttled.rate  long  9223372036854775807  [0,...]  cluster-wide
+broker  min.insync.racks  int  1  [1,...]  cluster-wide
+broker  rack.locator.class  string  -  -  read-only
+broker  rack.locator.properties  string  -  -  read-only
+broker  replica.alter.log.dirs.io.max.bytes.per.second  long  9223372036854775807  [0,...]  cluster-wide
+broker  replica.placer.class.name  string  striped  -  read-only
+topic  min.insync.racks  int  1  [1,...]  -
+"""
+"""The proposals' keys, the one that KIP-36 needs of older brokers, and quotas, which Kafka defines beside its table."""
+
+
+def rows(text: str, separator: str) -> dict[tuple[str, str], list[str]]:
+    split = [line.split(separator) for line in text.strip("\n").splitlines()]
+    return {(kind, key): rest for kind, key, *rest in split}
+
+
+def row(kind: str, one: ConfigDefinition) -> list[str]:
+    """As KafkaConfigDefinitions.java prints it."""
+    if one.choices:
+        pattern = ["by_duration:PnDTnHnMn.nS"] if one.pattern else []
+        valid = "[" + ", ".join(sorted([*one.choices, *pattern])) + "]"
+    elif one.least is None:
+        valid = "-"
+    else:
+        valid = f"[{one.least},...]" if one.most is None else f"[{one.least},...,{one.most}]"
+    changed = "read-only" if one.read_only else "per-broker" if one.per_broker else "cluster-wide"
+    default = "-" if one.default is None else one.default
+    return [one.type.name.lower(), default, valid, changed if kind == "broker" else "-"]
+
+
+def in_order(valid: str) -> str:
+    return "[" + ", ".join(sorted(valid[1:-1].split(", "))) + "]" if ", " in valid else valid
+
+
+def limit(kafka: Mapping[tuple[str, str], list[str]], key: str, which: str) -> str:
+    """A group's least or greatest value is the default of its broker's group.KIND.min.NAME or group.KIND.max.NAME."""
+    kind, _, name = key.partition(".")
+    row = kafka.get(("broker", f"group.{kind}.{which}.{name.replace('num.standby', 'standby')}"))
+    return "0" if row is None else row[1]
+
+
+def test_every_definition_is_kafkas_or_listed_as_ours() -> None:
+    kafka = rows(RECORDED.read_text(encoding="utf-8"), "\t")
+    # A ratio ends at one by its type here.
+    wanted = {
+        key: [of_type, default, "[0,...]" if of_type == "double" and valid == "[0,...,1]" else in_order(valid), changed]
+        for key, (of_type, default, valid, changed) in kafka.items()
+        if key[1] in KINDS[key[0]]
+    }
+    for (kind, key), values in wanted.items():
+        if kind == "group" and values[2].endswith("...]"):
+            values[2] = f"[{limit(kafka, key, 'min')},...,{limit(kafka, key, 'max')}]"
+    ours = {(kind, key): row(kind, one) for kind, table in KINDS.items() for key, one in table.items()}
+    assert all(one.key == key for table in KINDS.values() for key, one in table.items())
+    assert ours == {**wanted, **rows(NOT_AS_KAFKA, "  "), **rows(NOT_IN_KAFKAS_TABLES, "  ")}
+    assert rows(NOT_AS_KAFKA, "  ").keys() <= wanted.keys()
+    assert rows(NOT_IN_KAFKAS_TABLES, "  ").keys() & wanted.keys() == set()

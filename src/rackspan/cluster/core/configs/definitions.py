@@ -21,6 +21,7 @@ class ConfigType(IntEnum):
     BOOLEAN = 1
     STRING = 2
     INT = 3
+    SHORT = 4
     LONG = 5
     DOUBLE = 6
     LIST = 7
@@ -28,6 +29,7 @@ class ConfigType(IntEnum):
 
 _RANGES: Final[Mapping[ConfigType, tuple[float, float]]] = {
     ConfigType.INT: (-(2**31), INT32_MAX),
+    ConfigType.SHORT: (-(2**15), 2**15 - 1),
     ConfigType.LONG: (-(2**63), INT64_MAX),
     ConfigType.DOUBLE: (0, 1),
 }
@@ -93,6 +95,7 @@ _CHECKS: Final = {
     ConfigType.BOOLEAN: _boolean,
     ConfigType.STRING: _string,
     ConfigType.INT: _number,
+    ConfigType.SHORT: _number,
     ConfigType.LONG: _number,
     ConfigType.DOUBLE: _number,
     ConfigType.LIST: _list,
@@ -139,9 +142,9 @@ TOPIC_CONFIGS: Final = _table(
     _D(MIN_INSYNC_REPLICAS, _T.INT, "1", MIN_INSYNC_REPLICAS, 1),
     _D("preallocate", _T.BOOLEAN, "false", "log.preallocate"),
     _D("remote.storage.enable", _T.BOOLEAN, "false"),
-    _D("retention.bytes", _T.LONG, "-1", "log.retention.bytes", -1),
+    _D("retention.bytes", _T.LONG, "-1", "log.retention.bytes"),
     _D("retention.ms", _T.LONG, _WEEK_MS, "log.retention.ms", -1),
-    _D("segment.bytes", _T.INT, str(2**30), "log.segment.bytes", 14),
+    _D("segment.bytes", _T.INT, str(2**30), "log.segment.bytes", 2**20),
     _D("segment.index.bytes", _T.INT, str(10 * 2**20), "log.index.size.max.bytes", 4),
     _D("segment.jitter.ms", _T.LONG, "0", "log.roll.jitter.ms", 0),
     _D("segment.ms", _T.LONG, _WEEK_MS, "log.roll.ms", 1),
@@ -214,7 +217,7 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigDefinition]] = {
         _D("num.partitions", _T.INT, "1", least=1, read_only=True),
         _D("offset.metadata.max.bytes", _T.INT, "4096", read_only=True),
         _D("offsets.topic.num.partitions", _T.INT, _COORDINATED, least=1, read_only=True),
-        _D("offsets.topic.replication.factor", _T.INT, "3", least=1, read_only=True),
+        _D("offsets.topic.replication.factor", _T.SHORT, "3", least=1, read_only=True),
         _D("rack.locator.class", _T.STRING, None, read_only=True),
         _D("rack.locator.properties", _T.STRING, None, read_only=True),
         _D("replica.alter.log.dirs.io.max.bytes.per.second", _T.LONG, _FOREVER, least=0),
@@ -228,6 +231,6 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigDefinition]] = {
         *_KERBEROS_CONFIGS,
         _D("transaction.max.timeout.ms", _T.INT, "900000", least=1, read_only=True),
         _D("transaction.state.log.num.partitions", _T.INT, _COORDINATED, least=1, read_only=True),
-        _D("transaction.state.log.replication.factor", _T.INT, "3", least=1, read_only=True),
+        _D("transaction.state.log.replication.factor", _T.SHORT, "3", least=1, read_only=True),
     ),
 }
