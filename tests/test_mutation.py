@@ -10,10 +10,15 @@ ROOT = Path(__file__).parent.parent
 
 MODULE = '''"""A till."""
 
+from enum import Enum, auto
 from typing import Final
 
 RATE: Final = 2
 Prices = list[int]
+
+
+class Coin(Enum):
+    CENT = auto()
 
 
 @property

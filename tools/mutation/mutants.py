@@ -222,6 +222,8 @@ def _is_declaration(node: cst.CSTNode) -> bool:
         return isinstance(node.func, cst.Name) and node.func.value in _TYPE_MAKERS
     if not isinstance(node, cst.Assign) or not isinstance(name := node.targets[0].target, cst.Name):
         return False
+    if isinstance(node.value, cst.Call) and isinstance(node.value.func, cst.Name) and node.value.func.value == "auto":
+        return True  # A member of an enumeration whose value is not read: None is another such value.
     return name.value in _DECLARATIONS or (_TYPE_NAME.fullmatch(name.value) is not None and _is_type(node.value))
 
 
