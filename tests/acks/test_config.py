@@ -22,6 +22,12 @@ def test_a_value_that_is_no_number_of_racks_is_refused_by_key_and_value(text: st
     assert (at_start.outcome, at_start.error) == (ConfigOutcome.REFUSES_TO_START, line)
 
 
+@pytest.mark.parametrize(("length", "shown"), [(40, "x" * 40), (41, "x" * 37 + "...")])
+def test_a_long_value_is_cut_in_the_message(length: int, shown: str) -> None:
+    error = judge_topic_config("x" * length, BROKERS).error
+    assert error == f"Invalid value {shown} for configuration min.insync.racks: a whole number of at least 1"
+
+
 @pytest.mark.parametrize(
     ("at", "outcome"),
     [
@@ -60,6 +66,12 @@ def test_what_may_become_true_later_is_accepted_with_a_warning(
 ) -> None:
     verdict = judge_topic_config(text, brokers)
     assert (verdict.outcome, verdict.value, verdict.warnings) == (ConfigOutcome.ACCEPTED, int(text), warnings)
+
+
+@pytest.mark.parametrize("text", ["2147483647", "+2147483647", "00000002147483647", "\t2147483647\n"])
+def test_the_largest_int_of_kafka_is_a_value_however_it_is_written(text: str) -> None:
+    assert judge_topic_config(text, BROKERS).value == 2147483647
+    assert judge_broker_config(text, SetAt.BROKER_DYNAMIC, RackId("a"), BROKERS).value == 2147483647
 
 
 def test_more_racks_than_the_cluster_has_is_one_warning_for_it_too() -> None:

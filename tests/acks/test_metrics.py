@@ -1,6 +1,9 @@
 import re
+from pathlib import Path
 
 from rackspan.acks.metrics import METADATA_METRICS, METRICS, WATCH_METRICS, MetricKind
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "watch.md"
 
 
 def test_every_metric_of_the_proposal_is_there_once_and_in_the_help_text() -> None:
@@ -48,3 +51,16 @@ def test_a_watch_serves_all_but_the_refused_requests_which_only_a_broker_can_cou
 def test_a_metric_of_no_proposal_has_its_meaning_alone_as_help() -> None:
     assert [metric.help for metric in WATCH_METRICS] == [metric.meaning for metric in WATCH_METRICS]
     assert METRICS[0].help == "UnderMinRackIsr: 1 while the ISR spans fewer racks than min.insync.racks, else 0"
+
+
+def test_the_page_on_watching_lists_every_metric_in_the_words_of_its_help_text() -> None:
+    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `rackspan_")]
+    listed = {name.strip("`"): (proposed, value) for name, _, proposed, value in (cells(line) for line in lines)}
+    assert listed == {
+        metric.name: (metric.proposed, metric.help.removeprefix(f"{metric.proposed}: "))
+        for metric in (*METRICS, *WATCH_METRICS)
+    }
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.split("|")[1:-1]]

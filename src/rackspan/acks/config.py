@@ -7,7 +7,7 @@ or altered. A refused config is an expected outcome, so it is a value and no exc
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, auto
 
 from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS, Broker, RackId
 
@@ -15,16 +15,16 @@ from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS, Broker, RackId
 class SetAt(Enum):
     """Where the value is set."""
 
-    BROKER_START = "static"
-    BROKER_DYNAMIC = "dynamic"
-    TOPIC = "topic"
+    BROKER_START = auto()
+    BROKER_DYNAMIC = auto()
+    TOPIC = auto()
 
 
 class ConfigOutcome(Enum):
-    ACCEPTED = "accepted"
-    INVALID_CONFIG = "invalid-config"
+    ACCEPTED = auto()
+    INVALID_CONFIG = auto()
     """InvalidConfigurationException; nothing changes."""
-    REFUSES_TO_START = "refuses-to-start"
+    REFUSES_TO_START = auto()
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,8 +175,8 @@ def _by_topic(batch: PartitionBatch) -> _Topics:
         largest_factor=np.maximum.reduceat(batch.replication_factor, first),
         least=least,
         deciding_row=deciding[first_deciding],
-        too_few_racks=np.add.reduceat(((required > 1) & (batch.replica_rack_count < required)).astype(np.int64), first),
-        moving=np.add.reduceat(_moving(batch).astype(np.int64), first),
+        too_few_racks=np.add.reduceat((required > 1) & (batch.replica_rack_count < required), first, dtype=np.int64),
+        moving=np.add.reduceat(_moving(batch), first, dtype=np.int64),
     )
 
 
@@ -221,7 +221,7 @@ def _losses(batch: PartitionBatch, columns: _Topics) -> dict[int, tuple[RackLoss
     by_both = batch.replica_rack_count[row] - 1 < required[row]
     names = batch.members.rack_map.racks
     cells, place = np.unique(batch.rows.topic[row].astype(np.int64) * len(names) + rack, return_inverse=True)
-    both = np.bincount(place, weights=by_both, minlength=len(cells)).astype(np.int64)
+    both = np.bincount(place[by_both], minlength=len(cells))
     by_value = np.bincount(place, minlength=len(cells)) - both
     costs: dict[int, list[RackLossCost]] = {}
     for cell, alone, anyway in zip(cells.tolist(), by_value.tolist(), both.tolist(), strict=True):

@@ -23,10 +23,10 @@ class Metric:
     """One metric. `proposed` is its name in the KIP, which the help text begins with; empty where the KIP has none."""
 
     name: str
-    proposed: str
     scope: MetricScope
     kind: MetricKind
     meaning: str
+    proposed: str = ""
 
     @property
     def help(self) -> str:
@@ -36,45 +36,45 @@ class Metric:
 METRICS: Final = (
     Metric(
         "rackspan_partition_under_min_rack_isr",
-        "UnderMinRackIsr",
         MetricScope.PARTITION,
         MetricKind.GAUGE,
         "1 while the ISR spans fewer racks than min.insync.racks, else 0",
+        "UnderMinRackIsr",
     ),
     Metric(
         "rackspan_partition_at_min_rack_isr",
-        "AtMinRackIsr",
         MetricScope.PARTITION,
         MetricKind.GAUGE,
         "1 while the ISR spans exactly min.insync.racks racks, else 0",
+        "AtMinRackIsr",
     ),
     Metric(
         "rackspan_partition_isr_racks",
-        "IsrRackCount",
         MetricScope.PARTITION,
         MetricKind.GAUGE,
         "distinct racks the ISR spans",
+        "IsrRackCount",
     ),
     Metric(
         "rackspan_under_min_rack_isr_partitions",
-        "UnderMinRackIsrPartitionCount",
         MetricScope.BROKER,
         MetricKind.GAUGE,
         "partitions led here whose ISR spans fewer racks than min.insync.racks",
+        "UnderMinRackIsrPartitionCount",
     ),
     Metric(
         "rackspan_at_min_rack_isr_partitions",
-        "AtMinRackIsrPartitionCount",
         MetricScope.BROKER,
         MetricKind.GAUGE,
         "partitions led here whose ISR spans exactly min.insync.racks racks",
+        "AtMinRackIsrPartitionCount",
     ),
     Metric(
         "rackspan_rack_check_failures_total",
-        "RackCheckFailureRate",
         MetricScope.BROKER,
         MetricKind.COUNTER,
         "produce requests refused for want of racks, those that timed out waiting for racks included",
+        "RackCheckFailureRate",
     ),
 )
 
@@ -84,33 +84,29 @@ METADATA_METRICS: Final = tuple(metric for metric in METRICS if metric.proposed 
 WATCH_METRICS: Final = (
     Metric(
         "rackspan_watch_up",
-        "",
         MetricScope.CLUSTER,
         MetricKind.GAUGE,
         "1 while the last reading of the cluster succeeded, else 0",
     ),
-    Metric("rackspan_watch_readings_total", "", MetricScope.CLUSTER, MetricKind.COUNTER, "readings that succeeded"),
-    Metric("rackspan_watch_failures_total", "", MetricScope.CLUSTER, MetricKind.COUNTER, "readings that failed"),
+    Metric("rackspan_watch_readings_total", MetricScope.CLUSTER, MetricKind.COUNTER, "readings that succeeded"),
+    Metric("rackspan_watch_failures_total", MetricScope.CLUSTER, MetricKind.COUNTER, "readings that failed"),
     Metric(
         "rackspan_watch_unread",
-        "",
         MetricScope.CLUSTER,
         MetricKind.GAUGE,
-        "things that the last reading could not tell, each named on the watch's standard error; other counts may be too low",
+        "what the last reading could not determine, each named on the watch's standard error; other counts may be too low",
     ),
     Metric(
         "rackspan_watch_leaderless_partitions",
-        "",
         MetricScope.CLUSTER,
         MetricKind.GAUGE,
         "partitions without a leader, which no broker counts among its own",
     ),
     Metric(
         "rackspan_watch_under_min_rack_isr_seconds_total",
-        "",
         MetricScope.CLUSTER,
         MetricKind.COUNTER,
-        "partition-seconds seen with an ISR of fewer racks than min.insync.racks, in place of RackCheckFailureRate: "
+        "partition-seconds observed with an ISR of fewer racks than min.insync.racks, in place of RackCheckFailureRate: "
         "metadata shows when acks=all would be refused, not how often it was",
     ),
 )

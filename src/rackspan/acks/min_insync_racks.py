@@ -12,7 +12,7 @@ without them a waiting request is acknowledged when the ISR shrinks meanwhile.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
+from enum import Enum, auto
 from types import MappingProxyType
 from typing import Final
 
@@ -25,18 +25,18 @@ ACKS_ALL: Final = -1
 class ProduceVerdict(Enum):
     """The outcome of a produce to one partition. A refusal is an expected outcome, so it is a value and no exception."""
 
-    ACCEPT = "accept"
-    NOT_ENOUGH_REPLICAS = "not-enough-replicas"
-    NOT_ENOUGH_RACKS = "not-enough-racks"
-    NOT_ENOUGH_REPLICAS_AFTER_APPEND = "not-enough-replicas-after-append"
-    NOT_ENOUGH_RACKS_AFTER_APPEND = "not-enough-racks-after-append"
+    ACCEPT = auto()
+    NOT_ENOUGH_REPLICAS = auto()
+    NOT_ENOUGH_RACKS = auto()
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = auto()
+    NOT_ENOUGH_RACKS_AFTER_APPEND = auto()
 
 
 class Threshold(Enum):
     """The config that an ISR misses."""
 
-    REPLICAS = "min.insync.replicas"
-    RACKS = "min.insync.racks"
+    REPLICAS = auto()
+    RACKS = auto()
 
 
 @dataclass(frozen=True, slots=True)
