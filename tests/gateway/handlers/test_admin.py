@@ -187,6 +187,21 @@ def test_a_placer_that_fails_refuses_its_topic_alone_with_its_reason(
     assert bad not in placing.list_topics(timeout=10).topics
 
 
+def test_one_request_cannot_have_more_partitions_placed_than_kafka_creates(
+    placing: AdminClient, cluster: EmbeddedCluster
+) -> None:
+    """A number of four bytes would otherwise become gigabytes of replicas here, whatever the client's rights."""
+    good, bad = f"good-{uuid4().hex[:8]}", f"huge-{uuid4().hex[:8]}"
+    results = placing.create_topics([NewTopic(good, 1, 1), NewTopic(bad, 10_000, 1)])
+    results[good].result(20)
+    with pytest.raises(KafkaException, match="10,000 partitions: one request may add 10,000 at most"):
+        results[bad].result(20)
+    with pytest.raises(KafkaException, match="100,000 partitions: one request may add 10,000 at most"):
+        placing.create_topics([NewTopic(bad, 100_000, 1)])[bad].result(20)
+    with pytest.raises(KafkaException, match="99,999 partitions: one request may add 10,000 at most"):
+        placing.create_partitions([NewPartitions(good, 100_000)])[good].result(20)
+
+
 @pytest.fixture
 def unreadable(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningGateway]:
     """Before a placing gateway, whose own connections to the cluster fail."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from socket import socket
 from struct import pack
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -12,9 +13,20 @@ import pytest
 from kafka import KafkaConsumer
 
 from rackspan.cluster import EmbeddedCluster
+from rackspan.errors import MalformedRequest
+from rackspan.gateway.core.apis import Treatment
+from rackspan.gateway.handlers import produce as produce_handler
+from rackspan.gateway.net.exchange import Exchange
 from rackspan.wire.apis import ApiKey
-from rackspan.wire.codec import read_response
-from rackspan.wire.messages.produce import PartitionProduceData, ProduceRequestData, TopicProduceData
+from rackspan.wire.codec import RequestHeader, read_response
+from rackspan.wire.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequestData,
+    ProduceResponseData,
+    TopicProduceData,
+    TopicProduceResponse,
+)
 from tests.conformance.wire import batch, connected, received, send
 from tests.gateway.frames import encoded
 from tests.gateway.running import RunningGateway, running
@@ -168,3 +180,27 @@ def test_an_acknowledgement_is_held_until_it_is_verified(lossy: EmbeddedCluster)
         assert produce(gateway, [topic])[topic][0] == 0
         assert gateway.gateway.produce is not None
         assert gateway.gateway.produce.verified == 2
+
+
+def test_a_broker_cannot_acknowledge_what_was_not_sent_to_it() -> None:
+    """A broker with a fault, found by mutated frames: without this the client gets its acknowledgement beside the refusal."""
+    handler: Any = SimpleNamespace(_name=lambda _version, topic: topic.name, acknowledged=0, _addresses=None)
+    refused = PartitionProduceResponse(index=0, error_code=NOT_ENOUGH_REPLICAS)
+    exchange = Exchange(ApiKey.PRODUCE, 9, 7, Treatment.WHOLE)
+    header = RequestHeader(ApiKey.PRODUCE, 9, 7, None, 0)
+
+    def response(*topics: str) -> bytes:
+        taken = [PartitionProduceResponse(index=0)]
+        body = ProduceResponseData(
+            responses=[TopicProduceResponse(name=one, partition_responses=taken) for one in topics]
+        )
+        return pack(">i", 7) + b"\0" + encoded(ApiKey.PRODUCE, 9, body, request=False)
+
+    waiting = produce_handler._Response(handler, None, exchange, header, {("orders", 0): refused})  # type: ignore[arg-type]
+    merged = read_response(ApiKey.PRODUCE, 9, b"".join(map(bytes, waiting.received(response("plain")) or ())))
+    assert [(one.name, one.partition_responses[0].error_code) for one in merged.responses] == [
+        ("plain", 0),
+        ("orders", NOT_ENOUGH_REPLICAS),
+    ]
+    with pytest.raises(MalformedRequest, match="partition 0 that was not sent on"):
+        waiting.received(response("plain", "orders"))

@@ -528,8 +528,10 @@ class _Load:
         self, placer: str, configs: Mapping[str, str], start: int, partitions: int, factor: int, rng: Random
     ) -> "Placed":
         # Imported here: placers need NumPy, and few gateways place.
-        from rackspan.gateway.core.placement import place
+        from rackspan.gateway.core.placement import NEW_PARTITIONS_MAX, Placed, place
 
+        if len(self._new) + partitions > NEW_PARTITIONS_MAX:
+            return Placed(error=f"{partitions:,} partitions: one request may add {NEW_PARTITIONS_MAX:,} at most")
         await self._cluster.refresh()
         existing = [row for rows in (await self._all()).values() for row in rows] + self._new
         placed = place(placer, configs, self._cluster.brokers(), existing, start, partitions, factor, rng)

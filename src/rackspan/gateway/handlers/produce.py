@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from rackspan.acks.min_insync_racks import ACKS_ALL, ProduceVerdict
 from rackspan.acks.produce_errors import ERROR_CODES
+from rackspan.errors import MalformedRequest
 from rackspan.gateway.core.acknowledgement.guard import (
     AcknowledgementGuard,
     Cause,
@@ -351,9 +352,14 @@ class _Response:
         self._produced: ProduceResponseData
 
     def received(self, response: bytes) -> list[Piece] | None:
-        """The broker's response; None while it is held."""
+        """The broker's response; None while it is held. Errors: MalformedRequest, also where it names what was not sent to it."""
         handler, version = self._handler, self._exchange.version
         self._produced = read_response(ApiKey.PRODUCE, version, response)
+        for topic in self._produced.responses:
+            for one in topic.partition_responses:
+                if (handler._name(version, topic), one.index) in self.ready:
+                    # Passed on, it could be an acknowledgement of a record that was refused.
+                    raise MalformedRequest(f"a Produce response for partition {one.index} that was not sent on")
         set_endpoints(self._produced, handler._addresses)
         if self._hold is not None:
             acknowledged = [
