@@ -287,7 +287,7 @@ class Conversation:
 
 
 async def bombarded(frames: int, seed: int, side: str) -> tuple[Tally, float]:
-    """What happened, and megabytes by which the process grew after the first fifth of the frames."""
+    """What happened, and megabytes by which the process grew in the second half of the frames."""
     rack_of = {BrokerId(number): RackId(f"r{number}") for number in range(1, 4)}
     cluster = Assembly(rack_of, ClusterSettings(), Random(seed))
     await cluster.start(30)
@@ -303,7 +303,7 @@ async def bombarded(frames: int, seed: int, side: str) -> tuple[Tally, float]:
     async def one_after_another() -> None:
         nonlocal before
         while tally.mutated < frames:
-            if not before and tally.mutated > frames // 5:
+            if not before and tally.mutated > frames // 2:
                 before = megabytes()
             await Conversation(gateway, isrs, tally, next(numbers), seed, side).run()
 

@@ -190,9 +190,9 @@ def test_a_broker_cannot_acknowledge_what_was_not_sent_to_it() -> None:
     header = RequestHeader(ApiKey.PRODUCE, 9, 7, None, 0)
 
     def response(*topics: str) -> bytes:
-        taken = [PartitionProduceResponse(index=0)]
+        accepted = [PartitionProduceResponse(index=0)]
         body = ProduceResponseData(
-            responses=[TopicProduceResponse(name=one, partition_responses=taken) for one in topics]
+            responses=[TopicProduceResponse(name=one, partition_responses=accepted) for one in topics]
         )
         return pack(">i", 7) + b"\0" + encoded(ApiKey.PRODUCE, 9, body, request=False)
 
