@@ -2,15 +2,32 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.audit import RackPolicy
 from rackspan.audit.loads import BELIEVED_BYTES_MAX
-from rackspan.model import BrokerId, ClusterSnapshot
-from rackspan.plan.difference import TopicDifference, known_sizes, partition_differences, plan_difference
-from rackspan.reassign import PartitionReassignment, ReassignmentRequest, plan, reassignment_columns, snapshot_after
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName
+from rackspan.model import columns as partition_columns
+from rackspan.plan.difference import (
+    TopicDifference,
+    columns_toward,
+    known_sizes,
+    left_to_change,
+    partition_differences,
+    plan_difference,
+)
+from rackspan.reassign import (
+    Direction,
+    PartitionReassignment,
+    ReassignmentColumns,
+    ReassignmentRequest,
+    plan,
+    reassignment_columns,
+    snapshot_after,
+)
 from tests.reassign import brute_force
 from tests.reassign.instances import cluster
 from tests.strategies import policies, snapshots
@@ -93,7 +110,10 @@ def test_a_partition_says_each_reason_for_which_it_changes() -> None:
     )
     steps = range(7, 13)
     details = list(partition_differences(snapshot, columns, RackPolicy(), steps, frozenset({1, 2})))
-    assert [(one.partition, one.step) for one in details] == list(enumerate(steps))
+    assert [(one.topic, one.partition, one.step) for one in details] == [
+        ("topic-000000", number, step) for number, step in enumerate(steps)
+    ]
+    assert [list(one.after) for one in details] == targets
     assert [one.reason for one in details] == [
         "brokers 1,2 drained; replication factor 2 → 3",
         "brokers 1,2 drained; preferred leader 1 → 2",
@@ -128,3 +148,90 @@ def test_sizes_are_known_where_the_snapshot_has_them() -> None:
     planned = plan(snapshot, request=ReassignmentRequest(drain=frozenset({1})))
     assert list(known_sizes(snapshot, planned.columns()).values()) == snapshot.partitions.size_bytes.tolist()
     assert plan_difference(snapshot, NO_COLUMNS, RackPolicy()).topics == ()
+
+
+def a_cluster_of(*rows: dict[str, Any]) -> ClusterSnapshot:
+    """Brokers 1 to 4. A row: topic (0 or 1), partition, replicas; adding and removing replicas, size."""
+    return ClusterSnapshot(
+        brokers=tuple(Broker(BrokerId(one), RackId("ab"[one % 2])) for one in (1, 2, 3, 4)),
+        topics=(Topic(TopicName("orders")), Topic(TopicName("payments"))),
+        partitions=partition_columns(
+            topic=[row.get("topic", 0) for row in rows],
+            partition=[row["partition"] for row in rows],
+            leader=[row["replicas"][0] for row in rows],
+            replicas=[row["replicas"] for row in rows],
+            isr=[row["replicas"] for row in rows],
+            adding_replicas=[row.get("adding", []) for row in rows],
+            removing_replicas=[row.get("removing", []) for row in rows],
+            size_bytes=[row.get("size", 10) for row in rows],
+        ),
+    )
+
+
+def entries(found: ReassignmentColumns) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
+    return [(one.name, one.replicas, one.undo) for one in found]
+
+
+def test_what_is_left_of_a_run_is_what_has_not_its_targets_or_still_moves() -> None:
+    snapshot = a_cluster_of(
+        {"partition": 0, "replicas": [1, 2]},
+        {"partition": 1, "replicas": [1, 4]},
+        {"partition": 2, "replicas": [2, 1, 3]},
+        {"partition": 3, "replicas": [1, 4, 2], "adding": [4], "removing": [2]},
+        {"partition": 4, "replicas": [1, 4, 2], "adding": [4]},
+        {"partition": 5, "replicas": [1, 4, 2], "removing": [2]},
+        {"topic": 1, "partition": 0, "replicas": [2, 1]},
+    )
+    planned = [
+        PartitionReassignment("payments", 0, (1, 2), (3, 4)),
+        PartitionReassignment("orders", 0, (1, 4, 3), (1, 2)),
+        PartitionReassignment("orders", 1, (1, 4), (1, 2)),
+        PartitionReassignment("orders", 2, (1, 2, 3), (1, 2, 3)),
+        PartitionReassignment("orders", 3, (1, 4), (1, 2)),
+        PartitionReassignment("orders", 4, (1, 4), ()),
+        PartitionReassignment("orders", 5, (1, 4, 2), (1, 3)),
+    ]
+    left, positions = left_to_change(snapshot, planned, Direction.TARGETS)
+    assert entries(left) == [
+        # `undo` is where a partition is now, whatever the plan found; but of one that moves, what the plan found.
+        ("payments-0", (1, 2), (2, 1)),
+        ("orders-0", (1, 4, 3), (1, 2)),
+        ("orders-2", (1, 2, 3), (2, 1, 3)),
+        ("orders-3", (1, 4), (1, 2)),
+        ("orders-4", (1, 4), (1, 4, 2)),
+        ("orders-5", (1, 4, 2), (1, 3)),
+    ]
+    assert positions.tolist() == [0, 1, 3, 4, 5, 6]
+
+
+def test_what_is_left_of_an_undo_is_what_has_not_its_originals() -> None:
+    snapshot = a_cluster_of({"partition": 0, "replicas": [1, 2]}, {"partition": 1, "replicas": [1, 4]})
+    planned = [PartitionReassignment("orders", number, (1, 4), (1, 2)) for number in (0, 1)]
+    left, positions = left_to_change(snapshot, planned, Direction.ORIGINALS)
+    assert entries(left) == [("orders-1", (1, 2), (1, 4))]
+    assert positions.tolist() == [1]
+
+
+def test_reassignments_toward_a_direction_end_there_and_start_at_the_other_end() -> None:
+    planned = [PartitionReassignment("orders", 7, (1, 4), (1, 2)), PartitionReassignment("payments", 0, (3,), (2,))]
+    assert list(columns_toward(planned, Direction.TARGETS)) == planned
+    assert list(columns_toward(planned, Direction.ORIGINALS)) == [
+        PartitionReassignment("orders", 7, (1, 2), (1, 4)),
+        PartitionReassignment("payments", 0, (2,), (3,)),
+    ]
+
+
+def test_a_copy_of_an_empty_log_has_a_known_size_and_one_of_an_unknown_size_has_no_bytes() -> None:
+    snapshot = a_cluster_of(
+        {"partition": 0, "replicas": [1, 2], "size": 0},
+        {"partition": 1, "replicas": [1, 2], "size": -1},
+        {"partition": 2, "replicas": [1, 2], "size": 7},
+    )
+    moved = reassignment_columns(PartitionReassignment("orders", number, (3, 4)) for number in range(3))
+    (topic,) = plan_difference(snapshot, moved, RackPolicy()).topics
+    assert (topic.moves, topic.bytes, topic.unsized) == (6, 14, 2)
+    brokers = plan_difference(snapshot, moved, RackPolicy()).brokers
+    assert [(one.broker, one.bytes_in, one.bytes_out) for one in brokers] == [
+        (1, 0, 7), (2, 0, 7), (3, 7, 0), (4, 7, 0),
+    ]  # fmt: skip
+    assert known_sizes(snapshot, moved) == {("orders", 0): 0, ("orders", 2): 7}

@@ -1,4 +1,5 @@
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,15 @@ from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidReassignment, UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from rackspan.plan import StepLimits, order_steps
-from rackspan.reassign import ReassignmentRequest, Step, lint, plan, snapshot_rows
+from rackspan.reassign import (
+    PartitionReassignment,
+    ReassignmentPlan,
+    ReassignmentRequest,
+    Step,
+    lint,
+    plan,
+    snapshot_rows,
+)
 from tests.reassign.instances import cluster, instance
 from tests.reassign.plans import cost, targets
 from tests.strategies import policies, snapshots
@@ -134,6 +143,29 @@ def test_a_partition_above_every_cap_moves_alone() -> None:
     planned = plan(snapshot, request=ReassignmentRequest(reorder_leaders=False))
     steps = order_steps(snapshot, planned, limits=StepLimits(bytes=1)).steps
     assert [partitions(step) for step in steps] == [[0], [1], [2]]
+
+
+def moves_of(*sizes: int) -> tuple[ClusterSnapshot, ReassignmentPlan]:
+    """One partition of each size, which moves a replica from broker 2 to broker 1."""
+    snapshot = cluster([[0, 2]] * len(sizes), {0: "a", 1: "b", 2: "a"})
+    snapshot = replace(snapshot, partitions=replace(snapshot.partitions, size_bytes=np.array(sizes, dtype=np.int64)))
+    moves = [PartitionReassignment("topic-000000", number, (0, 1), (0, 2)) for number in range(len(sizes))]
+    return snapshot, ReassignmentPlan(None, {}, (Step.of(1, "", moves),))
+
+
+def test_a_step_holds_as_many_bytes_as_it_may_and_no_more() -> None:
+    steps = order_steps(*moves_of(40, 40, 40, 41, 41, 120), limits=StepLimits(bytes=120)).steps
+    assert [(partitions(step), step.bytes) for step in steps] == [([0, 1, 2], 120), ([3, 4], 82), ([5], 120)]
+
+
+def test_a_copy_of_unknown_size_counts_as_no_bytes() -> None:
+    (step,) = order_steps(*moves_of(5, -1, -1), limits=StepLimits(bytes=5)).steps
+    assert (partitions(step), step.bytes, step.moves) == ([1, 2, 0], 5, 3)
+
+
+def test_a_step_holds_as_many_reassignments_as_it_may_and_no_more() -> None:
+    steps = order_steps(*moves_of(1, 1, 1, 1, 1), limits=StepLimits(partitions=2)).steps
+    assert [(step.number, partitions(step)) for step in steps] == [(1, [0, 1]), (2, [2, 3]), (3, [4])]
 
 
 def test_an_ordered_plan_can_be_ordered_again() -> None:

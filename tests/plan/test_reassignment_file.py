@@ -104,6 +104,23 @@ def test_unsound_entries_are_left_to_the_judge_when_only_read() -> None:
 
 
 @pytest.mark.parametrize(
+    ("entry", "topic", "partition"),
+    [
+        (7, None, None),
+        ({"topic": 1, "partition": 2}, None, None),
+        ({"topic": "a", "partition": "2"}, "a", None),
+        ({"topic": "a", "partition": 2, "replicas": 3}, "a", 2),
+        ({"topic": "a", "partition": 2, "replicas": [3], "log_dirs": [4]}, "a", 2),
+    ],
+)
+def test_a_malformed_entry_is_reported_with_its_topic_and_partition_as_far_as_it_names_them(
+    entry: object, topic: str | None, partition: int | None
+) -> None:
+    (fault,) = read_reassignment(json.dumps({"partitions": [entry]})).malformed
+    assert (fault.constraint, fault.topic, fault.partition) == ("plan-format", topic, partition)
+
+
+@pytest.mark.parametrize(
     ("text", "line"),
     [
         ('{"version": 2, "topics": []}', "Not supported version field value 2"),

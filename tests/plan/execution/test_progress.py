@@ -3,7 +3,7 @@ from dataclasses import replace
 from rackspan.model.ids import TopicPartition
 from rackspan.plan.execution.events import RunState
 from rackspan.plan.execution.observed import InFlight, ObservedCluster
-from rackspan.plan.execution.progress import Progress, copy_sizes, progress
+from rackspan.plan.execution.progress import Progress, awaited, copy_sizes, progress
 from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, Step
 
 DONE = PartitionReassignment("orders", 0, (4, 5), (1, 2))
@@ -44,3 +44,25 @@ def test_copies_of_a_deferred_step_count_too() -> None:
     cluster = ObservedCluster("c", frozenset(), isr={DONE.topic_partition: (1, 4)})
     found = progress(RunState(PLAN, deferred=frozenset({1})), cluster)
     assert (found.copied, found.bytes) == (1, 0)
+
+
+def test_where_no_size_is_known_copies_are_counted_and_bytes_are_not() -> None:
+    cluster = ObservedCluster("c", frozenset(), isr={ON_THE_WAY.topic_partition: (1, 2, 5)})
+    found = progress(RunState(PLAN, done=frozenset({1})), cluster)
+    assert found == Progress(step=2, steps=2, copied=3, copies=4, moving=0, bytes=0, bytes_copied=0)
+
+
+def test_a_move_waits_for_the_brokers_of_its_target_that_are_not_in_sync() -> None:
+    cluster = ObservedCluster(
+        "c",
+        frozenset(),
+        isr={DONE.topic_partition: (4, 5), ON_THE_WAY.topic_partition: (1, 2, 5)},
+        in_flight={
+            DONE.topic_partition: InFlight((4, 5, 1), (), (1,)),
+            ON_THE_WAY.topic_partition: InFlight((5, 6, 4, 1, 2), (5, 6, 4), (1, 2)),
+            TopicPartition("other", 0): InFlight((1,)),
+        },
+    )
+    assert awaited(RunState(PLAN), cluster) == {ON_THE_WAY.topic_partition: (4, 6)}
+    unknown = replace(cluster, isr={})
+    assert awaited(RunState(PLAN), unknown)[DONE.topic_partition] == (4, 5)

@@ -116,7 +116,7 @@ def _of_step(
     statuses = [(one, reassignment_status(one, state.direction, cluster)) for one in step.partitions]
     unstarted = [one for one, status in statuses if status is ReassignmentStatus.STARTABLE]
     settling = [one for one, status in statuses if status is ReassignmentStatus.SETTLING]
-    why = mismatch(state.plan, step.partitions, state.direction, cluster)
+    why = mismatch(state.plan, step.partitions, cluster)
     if why is None and unstarted and not in_flight:
         why = running_beside(state.plan, cluster)
     if why is not None:

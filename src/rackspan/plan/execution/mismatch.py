@@ -9,10 +9,11 @@ ANEW = "make a new plan with rackspan reassign plan"
 
 
 def mismatch(
-    plan: ReassignmentPlan, partitions: Iterable[PartitionReassignment], direction: Direction, cluster: ObservedCluster
+    plan: ReassignmentPlan, partitions: Iterable[PartitionReassignment], cluster: ObservedCluster
 ) -> str | None:
-    """Why these reassignments may not be started or waited for; None where the cluster is as the plan assumed."""
-    return next(_mismatches(plan, partitions, direction, cluster), None)
+    """Why these reassignments may not be started or waited for, in either direction; None where the cluster is as the
+    plan assumed."""
+    return next(_mismatches(plan, partitions, cluster), None)
 
 
 def other_cluster(plan: ReassignmentPlan, cluster: ObservedCluster) -> str | None:
@@ -78,12 +79,12 @@ def leaderless(partitions: Iterable[PartitionReassignment], cluster: ObservedClu
 
 
 def _mismatches(
-    plan: ReassignmentPlan, partitions: Iterable[PartitionReassignment], direction: Direction, cluster: ObservedCluster
+    plan: ReassignmentPlan, partitions: Iterable[PartitionReassignment], cluster: ObservedCluster
 ) -> Iterator[str]:
     if why := other_cluster(plan, cluster):
         yield why
     for one in partitions:
-        why = _of_topic(plan, one.topic, cluster) or _of_partition(one, direction, cluster)
+        why = _of_topic(plan, one.topic, cluster) or _of_partition(one, cluster)
         if why is not None:
             yield why
 
@@ -97,8 +98,9 @@ def _of_topic(plan: ReassignmentPlan, topic: str, cluster: ObservedCluster) -> s
     return f"topic {topic} was deleted and created again since: its id is {current}, the plan's {planned}; {ANEW}"
 
 
-def _of_partition(one: PartitionReassignment, direction: Direction, cluster: ObservedCluster) -> str | None:
-    match reassignment_status(one, direction, cluster):
+def _of_partition(one: PartitionReassignment, cluster: ObservedCluster) -> str | None:
+    # What is missing, or on replicas of neither end, is so in both directions.
+    match reassignment_status(one, Direction.TARGETS, cluster):
         case ReassignmentStatus.MISSING:
             return f"partition {one.name} is not in the cluster; {ANEW}"
         case ReassignmentStatus.UNEXPECTED if one.topic_partition in cluster.in_flight:

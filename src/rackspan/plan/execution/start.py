@@ -81,7 +81,7 @@ def _reasons_against(
                 f"{topic_partition} is being reassigned already, and not by this journal; "
                 "wait for the end or cancel it, then run again"
             )
-    if why := mismatch(complete, complete.partitions(), direction, cluster):
+    if why := mismatch(complete, complete.partitions(), cluster):
         yield why
     if why := running_beside(complete, cluster):
         yield why
