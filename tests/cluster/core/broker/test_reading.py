@@ -58,6 +58,17 @@ def test_a_reader_in_a_followers_rack_is_sent_there_and_served_there() -> None:
     assert w.broker(2).read(orders, 0, 1_000).error is KafkaError.NOT_LEADER_OR_FOLLOWER
 
 
+def test_a_leader_in_the_readers_rack_is_read_itself() -> None:
+    w = World({1: "a", 2: "a", 3: "b"})
+    w.run(500)
+    orders = w.create("orders", [1, 2, 3])
+    w.settle()
+    w.produced(orders)
+    w.run(50)
+    there = w.broker(1).read(orders, 0, 1_000, rack=RackId("a"))
+    assert (there.preferred_read_replica, [one.base_offset for one in there.batches]) == (-1, [0])
+
+
 def test_a_follower_out_of_the_isr_is_nobodys_preferred_replica() -> None:
     w, orders = world()
     w.isolate(2)

@@ -16,6 +16,7 @@ from rackspan.cluster.core.messages import ProduceResponse
 from rackspan.cluster.handlers.common import keyless_records
 from rackspan.kafka_bytes.record_batch import read_header, stamp_append_time, verify_crc
 from rackspan.model.ids import TopicPartition
+from tests.cluster.world import World
 from tests.conformance.wire import batch
 
 NOW = 1_000_000
@@ -106,3 +107,13 @@ def test_what_is_not_one_sound_batch_of_version_2_is_refused() -> None:
         KafkaError.CORRUPT_MESSAGE,
         KafkaError.CORRUPT_MESSAGE,
     ]
+
+
+def test_records_get_the_time_of_append_where_their_topics_config_says_so() -> None:
+    w = World({1: "a", 2: "b", 3: "c"})
+    w.run(500)
+    w.create("stamped", [1], message_timestamp_type="LogAppendTime")
+    w.create("plain", [1])
+    w.settle()
+    core = w.broker(1)
+    assert (core.appends_time("stamped"), core.appends_time("plain")) == (True, False)

@@ -40,5 +40,6 @@ def test_a_marker_has_the_fields_of_its_header(marker: Marker, producer_id: int)
     )
     assert header.base_sequence == batch.base_sequence == -1
     (_, record) = next(decode_batch(batch))
-    assert record.key == b"\x00\x00" + bytes([0, marker])
+    # ControlRecordType: 0 is an abort, 1 a commit.
+    assert record.key == b"\0\0\0" + (b"\1" if marker is Marker.COMMIT else b"\0")
     assert record.value == b"\x00\x00" + bytes([0, 0, 0, 9])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.cluster.core.groups import records
-from rackspan.cluster.core.groups.records import GroupMetadataValue, OffsetCommitValue
+from rackspan.cluster.core.groups.records import GroupMetadataValue, MemberMetadata, OffsetCommitValue
 from rackspan.errors import InvalidRecord
 from tests.cluster.core.groups import record_strategies as drawn
 from tests.compat import coordinator_records as kafka
@@ -33,6 +33,39 @@ def test_an_offset_is_read_as_it_was_written(value: OffsetCommitValue) -> None:
 @given(drawn.GROUPS)
 def test_a_group_is_read_as_it_was_written(value: GroupMetadataValue) -> None:
     assert records.decode_group(records.encode_group(value)) == value
+
+
+GROUP = GroupMetadataValue(
+    "consumer", 7, "range", "m-1", 99, (MemberMetadata("m-1", "i", "c", "/127.0.0.1", 300, 45, b"\1\2", b"\3"),)
+)
+GROUP_BY_VERSION = [
+    "00000008636f6e73756d657200000007000572616e676500036d2d310000000100036d2d31000163000a2f3132372e302e302e31"
+    "0000002d0000000201020000000103",
+    "00010008636f6e73756d657200000007000572616e676500036d2d310000000100036d2d31000163000a2f3132372e302e302e31"
+    "0000012c0000002d0000000201020000000103",
+    "00020008636f6e73756d657200000007000572616e676500036d2d3100000000000000630000000100036d2d31000163000a2f31"
+    "32372e302e302e310000012c0000002d0000000201020000000103",
+    "00030008636f6e73756d657200000007000572616e676500036d2d3100000000000000630000000100036d2d31000169000163"
+    "000a2f3132372e302e302e310000012c0000002d0000000201020000000103",
+    "000409636f6e73756d6572000000070672616e6765046d2d31000000000000006302046d2d31026902630b2f3132372e302e302e31"
+    "0000012c0000002d03010202030000",
+]
+OFFSET = OffsetCommitValue(5, 2, "x", 99)
+OFFSET_BY_VERSION = [
+    "000000000000000000050001780000000000000063",
+    "0001000000000000000500017800000000000000630000000000000007",
+    "000200000000000000050001780000000000000063",
+    "00030000000000000005000000020001780000000000000063",
+    "00040000000000000005000000020278000000000000006300",
+]
+"""As Kafka 4.1's classes wrote them (KafkaCoordinatorRecords.java), a version after the other."""
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_what_kafka_wrote_in_any_version_is_read(version: int) -> None:
+    assert records.decode_group(bytes.fromhex(GROUP_BY_VERSION[version])) == as_version(GROUP, version)
+    expected = OFFSET if version >= 3 else replace(OFFSET, leader_epoch=-1)
+    assert records.decode_offset(bytes.fromhex(OFFSET_BY_VERSION[version])) == expected
 
 
 def test_a_key_of_a_newer_group_type_is_passed_by() -> None:

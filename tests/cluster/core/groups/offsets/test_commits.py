@@ -158,6 +158,13 @@ def test_another_producers_marker_ends_nothing() -> None:
     assert fetched(world) == NOTHING
 
 
+def test_a_marker_in_a_partition_that_another_broker_coordinates_ends_nothing() -> None:
+    world = World()
+    commit_in_transaction(world, 5)
+    world.coordinator.on_marker(1, 7, Marker.COMMIT)
+    assert fetched(world) == NOTHING
+
+
 # Forgetting.
 
 
