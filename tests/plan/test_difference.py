@@ -12,6 +12,7 @@ from rackspan.audit.loads import BELIEVED_BYTES_MAX
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName
 from rackspan.model import columns as partition_columns
 from rackspan.plan.difference import (
+    SafetyLoss,
     TopicDifference,
     columns_toward,
     known_sizes,
@@ -235,3 +236,32 @@ def test_a_copy_of_an_empty_log_has_a_known_size_and_one_of_an_unknown_size_has_
         (1, 0, 7), (2, 0, 7), (3, 7, 0), (4, 7, 0),
     ]  # fmt: skip
     assert known_sizes(snapshot, moved) == {("orders", 0): 0, ("orders", 2): 7}
+
+
+def test_partitions_that_end_less_safe_are_counted_and_described() -> None:
+    snapshot = a_cluster_of(
+        {"partition": 0, "replicas": [1, 2]}, {"partition": 1, "replicas": [1, 2]}, {"partition": 2, "replicas": [1, 2]}
+    )
+
+    def loss(*targets: tuple[int, ...]) -> SafetyLoss | None:
+        moved = (PartitionReassignment("orders", number, target) for number, target in enumerate(targets))
+        return plan_difference(snapshot, reassignment_columns(moved), RackPolicy()).safety_loss
+
+    assert loss((3, 2), (1, 4)) is None
+    assert loss((3, 2), (1, 3), (4, 2)) == SafetyLoss(
+        2, "in 1 rack instead of 2; the loss of one rack would then take 2 offline"
+    )
+
+
+def test_where_a_file_does_not_say_what_it_replaces_it_is_what_the_snapshot_has() -> None:
+    snapshot = a_cluster_of({"partition": 0, "replicas": [1, 2, 3]}, {"partition": 1, "replicas": [1, 2]})
+    moves = reassignment_columns(
+        [PartitionReassignment("orders", 0, (1, 3, 2)), PartitionReassignment("orders", 1, (4, 2), (3, 2))]
+    )
+    details = list(partition_differences(snapshot, moves, RackPolicy(), (1, 1)))
+    assert [one.before for one in details] == [(1, 2, 3), (3, 2)]
+    assert details[0].reason == "another order"
+    brokers = plan_difference(snapshot, moves, RackPolicy()).brokers
+    assert [(one.broker, one.rack, one.replicas, one.leaders) for one in brokers] == [
+        (3, "b", (2, 1), (1, 0)), (4, "a", (0, 1), (0, 1)),
+    ]  # fmt: skip

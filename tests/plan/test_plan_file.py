@@ -10,7 +10,18 @@ from rackspan.model import ClusterSnapshot
 from rackspan.plan import StepLimits, order_steps, plan_document, read_plan
 from rackspan.plan.plan_file import UNSTEPPED, journal_document
 from rackspan.plan.reassignment_file import reassignment_json
-from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, ReassignmentRequest, plan
+from rackspan.reassign import (
+    Balance,
+    Conflict,
+    Direction,
+    LoadRange,
+    PartitionReassignment,
+    PlanCost,
+    ReassignmentPlan,
+    ReassignmentRequest,
+    Step,
+    plan,
+)
 from tests.plan.plans import reassignment_plans
 from tests.reassign.instances import cluster, instance
 from tests.reassign.plans import originals, targets
@@ -77,6 +88,72 @@ def test_a_cost_that_is_not_stated_in_full_is_left_out() -> None:
         assert read_plan(json.dumps({**document, **change})).cost is None
     del document["replicas_bound"]
     assert read_plan(json.dumps(document)).cost is None
+
+
+COST = PlanCost(
+    lower_bound=2,
+    gap_reason="the search stopped",
+    bytes=300,
+    unsized_moves=1,
+    before=Balance(LoadRange(1, 9), LoadRange(2, 8)),
+    after=Balance(LoadRange(3, 7), LoadRange(4, 6)),
+    replicas_bound=5,
+    left_out=("1 partition is being reassigned already",),
+    infeasible=(
+        Conflict("too few brokers", "add brokers", 3, refused=True),
+        Conflict("too few racks", "add racks", 4),
+    ),
+)
+COSTED = ReassignmentPlan(
+    "c",
+    {"orders": "id-1"},
+    (
+        Step.of(1, "first", (PartitionReassignment("orders", 1, (1, 2), (1, 3)),), 300),
+        Step.of(2, "then", (PartitionReassignment("orders", 0, (4, 2, 3), (4, 3)),)),
+    ),
+    COST,
+)
+
+
+def test_a_plan_has_every_value_under_its_key() -> None:
+    first = {"topic": "orders", "partition": 1, "replicas": [1, 2]}
+    second = {"topic": "orders", "partition": 0, "replicas": [4, 2, 3]}
+    assert plan_document(COSTED) == {
+        "version": 1,
+        "partitions": [second, first],
+        "cluster_id": "c",
+        "moves": 2,
+        "lower_bound": 2,
+        "gap_reason": "the search stopped",
+        "bytes": 300,
+        "moves_of_unknown_size": 1,
+        "before": {"replicas_per_broker": {"min": 1, "max": 9}, "leaders_per_broker": {"min": 2, "max": 8}},
+        "after": {"replicas_per_broker": {"min": 3, "max": 7}, "leaders_per_broker": {"min": 4, "max": 6}},
+        "replicas_bound": 5,
+        "topic_ids": {"orders": "id-1"},
+        "left_out": ["1 partition is being reassigned already"],
+        "steps": [
+            {"step": 1, "reason": "first", "moves": 1, "bytes": 300, "partitions": [{**first, "undo": [1, 3]}]},
+            {"step": 2, "reason": "then", "moves": 1, "partitions": [{**second, "undo": [4, 3]}]},
+        ],
+        "infeasible": [
+            {"reason": "too few brokers", "remedy": "add brokers", "partitions": 3, "refused": True},
+            {"reason": "too few racks", "remedy": "add racks", "partitions": 4, "refused": False},
+        ],
+    }
+    assert read_plan(json.dumps(plan_document(COSTED))) == COSTED
+    assert read_plan(json.dumps(plan_document(COSTED))).cost == COST
+
+
+def test_a_journal_holds_of_a_plan_what_a_run_has_to_know() -> None:
+    document = plan_document(COSTED)
+    steps = [{key: step[key] for key in ("step", "reason", "partitions")} for step in document["steps"]]
+    assert journal_document(COSTED) == {
+        "partitions": document["partitions"][::-1],
+        "cluster_id": "c",
+        "topic_ids": {"orders": "id-1"},
+        "steps": steps,
+    }
 
 
 @pytest.mark.parametrize(
@@ -165,6 +242,20 @@ STEP = {"step": 1, "partitions": [{**GOOD, "undo": [1, 3]}]}
             {"steps": [{"partitions": [{"topic": "a"}]}]},
             "step 1: an entry lacks topic, partition or replicas; write the plan again",
         ),
+        *(
+            (
+                {"steps": [{"partitions": [{**GOOD, "replicas": replicas}]}]},
+                "step 1: an entry lacks topic, partition or replicas; write the plan again",
+            )
+            for replicas in (None, "12", {"1": 2}, [True], [-1], ["1"])
+        ),
+        *(
+            (
+                {"steps": [{"partitions": [{**GOOD, "undo": undo}]}]},
+                "step 1: undo of a-0 is not a replica list; write the plan again",
+            )
+            for undo in (None, "12", [True], [-1], ["1"])
+        ),
         (
             {"steps": [{"partitions": [{**GOOD, "undo": [1, 1]}]}]},
             "step 1: undo of a-0 is not a replica list; write the plan again",
@@ -197,3 +288,9 @@ def test_a_plan_that_contradicts_itself_is_refused_in_one_line(change: dict[str,
 def test_a_plan_without_partitions_is_read_as_one_without_steps() -> None:
     plan = read_plan(json.dumps({"version": 1, "partitions": []}))
     assert (len(plan), plan.steps) == (0, ())
+
+
+@pytest.mark.parametrize(("size", "known"), [(300, 300), ("300", None), (1.5, None), (True, None), (None, None)])
+def test_a_step_whose_bytes_are_no_whole_number_has_a_size_that_is_not_known(size: object, known: int | None) -> None:
+    (step,) = read_plan(json.dumps({"partitions": [GOOD], "steps": [{**STEP, "bytes": size}]})).steps
+    assert (step.number, step.reason, step.bytes) == (1, "", known)

@@ -1,11 +1,13 @@
 """Kafka's own words for the same states are compared with in tests/compat/test_reassign_apply.py."""
 
+from dataclasses import replace
+
 from hypothesis import given
 
 from rackspan.model import ClusterSnapshot
 from rackspan.model.ids import TopicPartition
 from rackspan.plan.execution.observed import InFlight, ObservedCluster, observed
-from rackspan.plan.verification import VerifiedState, all_done, verify
+from rackspan.plan.verification import VerifiedPartition, VerifiedState, all_done, counted, verify
 from rackspan.reassign import PartitionReassignment, ReassignmentPlan, Step
 from tests.strategies import snapshots
 
@@ -32,10 +34,52 @@ def test_only_the_same_list_in_the_same_order_is_done() -> None:
     assert of(cluster, PartitionReassignment("a", 0, (2, 1), (1, 2))) == [VerifiedState.NOT_STARTED]
     assert of(cluster, PartitionReassignment("a", 1, (1, 2))) == [VerifiedState.DIFFERS]
     assert of(cluster, move, a="another id") == [VerifiedState.DIFFERS]
-    assert all_done([]) is True
 
 
 def test_whatever_moves_is_in_progress_as_in_kafka_and_its_target_is_reported() -> None:
     moving = ObservedCluster(None, frozenset(), in_flight={TopicPartition("a", 0): InFlight((1, 2, 3), (1,), (3,))})
     (one,) = verify(ReassignmentPlan(None, {}, (Step.of(1, "", (PartitionReassignment("a", 0, (4, 2)),)),)), moving)
     assert (one.state, one.reason) == (VerifiedState.IN_PROGRESS, "it moves to 1,2")
+
+
+def test_each_partition_that_is_not_as_planned_has_its_reason() -> None:
+    cluster = ObservedCluster(None, frozenset(), {"a": "id"}, {TopicPartition("a", one): (1, 2) for one in (0, 1, 2)})
+    moves = [
+        PartitionReassignment("a", 3, (1, 2)),
+        PartitionReassignment("a", 2, (2, 1), (1, 2)),
+        PartitionReassignment("a", 1, (2, 3), (2, 1)),
+        PartitionReassignment("a", 0, (1, 2)),
+    ]
+    plan = ReassignmentPlan(None, {}, (Step.of(1, "", moves),))
+    found = verify(plan, cluster)
+    assert [(one.reassignment.partition, one.state, one.reason) for one in found] == [
+        (0, VerifiedState.DONE, None),
+        (1, VerifiedState.DIFFERS, "its replicas are 1,2"),
+        (2, VerifiedState.NOT_STARTED, "its replicas are 1,2"),
+        (3, VerifiedState.DIFFERS, "it is not in the cluster"),
+    ]
+    deleted = verify(replace(plan, topic_ids={"a": "another"}), cluster)
+    assert deleted[0].reason == "its topic was deleted and created again"
+    assert verify(replace(plan, topic_ids={"a": "id"}), cluster)[0].state is VerifiedState.DONE
+    assert list(counted(found)) == [
+        (VerifiedState.DONE, 1),
+        (VerifiedState.IN_PROGRESS, 0),
+        (VerifiedState.NOT_STARTED, 1),
+        (VerifiedState.DIFFERS, 2),
+    ]
+
+
+def test_a_plan_is_done_when_every_partition_is() -> None:
+    moves = [PartitionReassignment("a", number, (1,)) for number in (0, 1)]
+    done, other = (VerifiedPartition(moves[0], VerifiedState.DONE), VerifiedPartition(moves[1], VerifiedState.DIFFERS))
+    assert all_done([])
+    assert all_done([done, done])
+    assert not all_done([done, other])
+    assert not all_done([replace(other, state=VerifiedState.IN_PROGRESS)])
+
+
+def test_the_target_of_a_move_is_reported_only_where_it_is_another() -> None:
+    place = TopicPartition("a", 0)
+    plan = ReassignmentPlan(None, {}, (Step.of(1, "", (PartitionReassignment("a", 0, (4, 2)),)),))
+    ours = ObservedCluster(None, frozenset(), in_flight={place: InFlight((2, 4, 1), (4,), (1,))})
+    assert [(one.state, one.reason) for one in verify(plan, ours)] == [(VerifiedState.IN_PROGRESS, None)]

@@ -10,6 +10,7 @@ from rackspan.plan.execution.decision import RunLimits, decide, observation_requ
 from rackspan.plan.execution.effects import (
     CancelMoves,
     Effect,
+    ElectLeaders,
     Finished,
     Paused,
     Record,
@@ -118,6 +119,24 @@ def test_a_throttle_is_recorded_then_set_then_the_step_starts() -> None:
     assert decide(throttling, replace(ended, configs=own), limits) == Record(ThrottleRemoved(tuple(own)))
 
 
+def test_a_run_without_a_rate_sets_no_throttle_and_observes_none() -> None:
+    configs = observation_request(STATE, RunLimits(bytes_per_second=9)).configs
+    assert observation_request(STATE, RunLimits()).configs == frozenset()
+    assert decide(STATE, observed(configs=dict.fromkeys(configs)), RunLimits()) == StartMoves(
+        {MOVE.topic_partition: (4, 2)}, copies=1
+    )
+
+
+def test_a_cancelled_run_observes_the_configs_that_it_has_to_restore_and_no_others() -> None:
+    listed = ConfigKey(Holder.TOPIC, "payments", "leader.replication.throttled.replicas")
+    request = observation_request(
+        replace(STATE, own={RATE: "77", listed: None}, cancelled=True), RunLimits(bytes_per_second=9)
+    )
+    assert request.configs == {RATE, listed}
+    # A config of a topic can be read where the topic is observed, and that of another step's topic has to be restored too.
+    assert request.topics == {"orders", "payments"}
+
+
 def test_throttles_of_another_direction_are_restored_before_anything_starts() -> None:
     state = replace(STATE, direction=Direction.ORIGINALS, own={RATE: "77"}, throttled_step=None)
     limits = RunLimits(bytes_per_second=9)
@@ -167,6 +186,29 @@ def test_a_stop_restores_throttles_first_unless_something_of_ours_moves() -> Non
     )
     assert decide(state, observed(away, configs={RATE: "9"}), RunLimits()) == SetConfigs({RATE: None})
     assert isinstance(decide(state, observed(away, brokers=frozenset({2, 3, 4})), RunLimits()), Stop)
+
+
+@pytest.mark.parametrize(
+    ("shown", "elected"),
+    [
+        ({"leaders": 3, "isr": (2, 3)}, True),
+        ({"leaders": 3, "isr": (3,)}, False),
+        ({"leaders": 3, "isr": (2, 3), "brokers": frozenset({1, 3, 4})}, False),
+        ({"leaders": 2, "isr": (2, 3)}, False),
+        # Of a topic that was deleted nothing is observed.
+        ({"leaders": 3}, False),
+        ({"isr": (2, 3)}, False),
+    ],
+)
+def test_a_new_preferred_leader_is_elected_where_it_does_not_lead_and_could(
+    shown: dict[str, Any], elected: bool
+) -> None:
+    name = NEXT.topic_partition
+    of_partition = {key: {name: shown[key]} for key in ("leaders", "isr") if key in shown}
+    brokers = {"brokers": shown["brokers"]} if "brokers" in shown else {}
+    ended = replace(STATE, plan=ReassignmentPlan("c", {}, PLAN.steps[1:]), done=frozenset({2}))
+    effect = decide(ended, observed({name: NEXT.replicas}, **of_partition, **brokers), RunLimits())
+    assert effect == (ElectLeaders((name,)) if elected else Record(RunCompleted()))
 
 
 def test_only_topics_of_the_current_step_are_observed() -> None:

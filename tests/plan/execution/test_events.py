@@ -32,7 +32,9 @@ def numbers(found: RunState) -> list[int]:
 def test_what_a_user_had_set_is_what_was_recorded_first() -> None:
     found = of(ThrottleRecorded(1, {FIRST: "5"}), ThrottleRecorded(1, {FIRST: "1000", SECOND: None}))
     assert found.own == {FIRST: "5", SECOND: None}
-    assert of(ThrottleRecorded(1, {FIRST: "5", SECOND: None}), ThrottleRemoved((FIRST,))).own == {SECOND: None}
+    removed = of(ThrottleRecorded(1, {FIRST: "5", SECOND: None}), ThrottleRemoved((FIRST,)))
+    assert (removed.own, removed.throttled_step) == ({SECOND: None}, None)
+    assert (of().own, of().throttled_step, of(ThrottleRecorded(1, {})).throttled_step) == ({}, None, 1)
 
 
 def test_a_new_direction_begins_at_the_other_end_and_keeps_the_users_throttles() -> None:
@@ -43,6 +45,8 @@ def test_a_new_direction_begins_at_the_other_end_and_keeps_the_users_throttles()
 def test_a_cancelled_run_resumes_where_it_was() -> None:
     found = of(StepCompleted(1), RunCancelled(), DirectionSet(Direction.TARGETS))
     assert (numbers(found), found.cancelled) == ([2], False)
+    undone = of(StepCompleted(1), RunCancelled(), DirectionSet(Direction.ORIGINALS))
+    assert (numbers(undone), undone.cancelled) == ([2, 1], False)
 
 
 def test_a_deferred_step_is_open_until_it_is_done_and_the_next_one_is_under_way() -> None:

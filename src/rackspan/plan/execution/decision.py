@@ -243,21 +243,19 @@ def _after_cancel(state: RunState, cluster: ObservedCluster) -> Effect:
     reordered = {
         one.topic_partition: replicas
         for one in _current(state)
-        if (replicas := _in_plan_order(one, state.direction, cluster)) is not None
+        if (replicas := _in_plan_order(one, cluster)) is not None
     }
     if reordered:
         return StartMoves(reordered, 0)
     return _restore_throttles(state, cluster) or Finished(tuple(state.own))
 
 
-def _in_plan_order(
-    one: PartitionReassignment, direction: Direction, cluster: ObservedCluster
-) -> tuple[int, ...] | None:
+def _in_plan_order(one: PartitionReassignment, cluster: ObservedCluster) -> tuple[int, ...] | None:
     """The replicas that the partition has, in the order of the plan; None where they are in it, or in no list of it."""
-    replicas, start, end = cluster.replicas.get(one.topic_partition, ()), one.start(direction), one.end(direction)
-    if set(start) == set(end) or replicas in (start, end):
+    replicas, ends = cluster.replicas.get(one.topic_partition, ()), (one.undo, one.replicas)
+    if set(one.undo) == set(one.replicas) or replicas in ends:
         return None
-    return next((listed for listed in (start, end) if set(listed) == set(replicas)), None)
+    return next((listed for listed in ends if set(listed) == set(replicas)), None)
 
 
 def _completed(state: RunState, cluster: ObservedCluster) -> Effect:

@@ -11,8 +11,8 @@ ANEW = "make a new plan with rackspan reassign plan"
 def mismatch(
     plan: ReassignmentPlan, partitions: Iterable[PartitionReassignment], cluster: ObservedCluster
 ) -> str | None:
-    """Why these reassignments may not be started or waited for, in either direction; None where the cluster is as the
-    plan assumed."""
+    """Why these reassignments may not be started or waited for, in either direction; None where they are as the plan
+    assumed. Whether it is the plan's cluster at all is for other_cluster to say."""
     return next(_mismatches(plan, partitions, cluster), None)
 
 
@@ -81,8 +81,6 @@ def leaderless(partitions: Iterable[PartitionReassignment], cluster: ObservedClu
 def _mismatches(
     plan: ReassignmentPlan, partitions: Iterable[PartitionReassignment], cluster: ObservedCluster
 ) -> Iterator[str]:
-    if why := other_cluster(plan, cluster):
-        yield why
     for one in partitions:
         why = _of_topic(plan, one.topic, cluster) or _of_partition(one, cluster)
         if why is not None:
