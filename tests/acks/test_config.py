@@ -48,6 +48,7 @@ def test_a_broker_without_a_rack_cannot_require_racks(at: SetAt, outcome: Config
         ("2", BROKERS, ()),
         (" +2 ", BROKERS, ()),
         ("1", SOME_RACKLESS, ()),
+        ("1", [], ()),
         ("2", SOME_RACKLESS, ("min.insync.racks 2: brokers without broker.rack count as one unnamed rack: 3,9",)),
         ("3", BROKERS, ("min.insync.racks 3: the cluster has 2 racks; acks=all is refused until it has more",)),
         ("2", BROKERS[:1], ("min.insync.racks 2: the cluster has 1 rack; acks=all is refused until it has more",)),

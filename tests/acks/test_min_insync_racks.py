@@ -109,3 +109,10 @@ def test_a_threshold_below_1_is_refused(replicas: int, racks: int, key: str) -> 
     with pytest.raises(UsageError) as refusal:
         Thresholds(replicas, racks)
     assert str(refusal.value) == f"min.insync.{key}, expected a whole number of at least 1"
+
+
+@pytest.mark.parametrize(("replicas", "factor", "effective"), [(2, 1, 1), (3, 3, 3), (3, 2, 2), (1, 3, 1)])
+def test_no_more_replicas_are_required_than_the_partition_has_and_racks_are_not_lowered(
+    replicas: int, factor: int, effective: int
+) -> None:
+    assert Thresholds(replicas, 3).of_partition(factor) == Thresholds(effective, 3)

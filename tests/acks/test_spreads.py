@@ -18,6 +18,12 @@ def every_filling(rack_sizes: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
             yield tuple(sorted((count for count in counts if count), reverse=True))
 
 
+def evenest(rack_sizes: tuple[int, ...], replication_factor: int) -> tuple[int, ...]:
+    """The filling with the least sum of squares."""
+    same = (counts for counts in every_filling(rack_sizes) if sum(counts) == replication_factor)
+    return min(same, key=lambda counts: sum(count**2 for count in counts))
+
+
 def least(counts: tuple[int, ...], k: int) -> int:
     return sum(counts[: k - 1]) + 1
 
@@ -45,6 +51,9 @@ def test_each_first_spread_has_the_fewest_replicas_that_do(rack_sizes: tuple[int
         anywhere = fewest(rack_sizes, 1, lambda c: least(c, k) <= sum(c) - c[0])
         assert bool(smaller) == (anywhere is not None)
         assert all(one.survives_rack for one in smaller)
+        even = [evenest(rack_sizes, factor) for factor in range(1, now)]
+        nearest = max((sum(c) for c in even if least(c, k) <= sum(c) - c[0]), default=None)
+        assert nearest in [one.replication_factor for one in smaller] or nearest is None
 
 
 @given(RACK_SIZES, st.integers(2, 4), st.integers(1, 8))
@@ -53,3 +62,9 @@ def test_every_spread_fits_the_racks(rack_sizes: tuple[int, ...], k: int, now: i
     for one in better_spreads(rack_sizes, k, now):
         assert one.counts in fillings
         assert one.least == least(one.counts, k)
+
+
+def test_where_more_replicas_only_crowd_a_rack_the_nearest_smaller_spread_that_survives_one_is_the_last() -> None:
+    found = better_spreads((9, 1, 1), 2, 7)
+    assert [one.counts for one in found] == [(5, 1, 1), (1, 1, 1)]
+    assert [one.counts for one in better_spreads((9, 2, 2), 2, 8)] == [(4, 2, 2), (3, 2, 2)]

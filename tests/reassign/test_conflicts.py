@@ -88,6 +88,17 @@ def test_a_broker_that_is_not_listed_is_not_replaced_unless_the_request_says_so(
         assert all(set(one.replicas) == {1, 2, 4} for one in planned.partitions())
 
 
+def test_several_brokers_that_are_not_listed_are_named_the_first_of_them_and_all_in_the_remedy() -> None:
+    snapshot = three_topics({1: "a"}, [1, 9, 7, 8, 6])
+    (conflict,) = cost(plan(snapshot)).infeasible
+    assert "have 3 partitions on brokers 6, 7, 8, …, which the cluster does not list" in conflict.reason
+    assert conflict.remedy == (
+        "wait until they are back; if they are gone for good, add --drain 6,7,8,9, or --replace-missing-brokers"
+    )
+    (three,) = cost(plan(three_topics({1: "a"}, [1, 9, 7, 8]))).infeasible
+    assert "3 partitions on brokers 7, 8, 9, which" in three.reason
+
+
 def test_a_policy_requires_racks_as_a_topic_does() -> None:
     snapshot = three_topics({1: "a", 2: "a", 3: "b"}, [1, 3])
     planned = plan(snapshot, RackPolicy(min_insync_racks=2), ReassignmentRequest(drain=frozenset({3})))
@@ -173,6 +184,18 @@ def test_a_rack_of_excluded_brokers_is_named_with_how_the_exclusion_ends() -> No
         "3 topics (a, b, c) have partitions that need rack b, whose brokers 3 are excluded and can receive nothing"
     )
     assert conflict.remedy == "end the exclusion of 3, or --drain 3"
+
+
+def test_racks_of_fenced_and_of_excluded_brokers_are_named_with_both_remedies() -> None:
+    snapshot = three_topics({1: "a", 2: "a", 3: "b", 4: "c", 5: "c"}, [1, 2])
+    fenced = tuple(replace(one, fenced=one.id in (4, 5)) for one in snapshot.brokers)
+    policy = RackPolicy(excluded_brokers=frozenset({3}))
+    (conflict,) = cost(plan(replace(snapshot, brokers=fenced), policy)).infeasible
+    assert conflict.reason == (
+        "3 topics (a, b, c) have partitions that need rack b,c, "
+        "whose brokers 4,5 are fenced and brokers 3 are excluded and can receive nothing"
+    )
+    assert conflict.remedy == "bring them back, end the exclusion of 3, or --drain 3,4,5"
 
 
 def test_a_partition_without_a_leader_takes_no_move_from_those_that_can_be_balanced() -> None:

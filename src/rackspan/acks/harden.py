@@ -231,7 +231,7 @@ def _losses(batch: PartitionBatch, columns: _Topics) -> dict[int, tuple[RackLoss
 
 def _racks_held(rack_codes: Int32s) -> tuple[Int64s, Int32s, Int64s]:
     """Each partition's racks as (row, rack code, replicas held), from a (P, width) matrix of rack codes."""
-    ordered = np.sort(rack_codes, axis=1)
+    ordered = np.sort(rack_codes)
     starts = ordered != NO_RACK
     starts[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
     row, column = np.nonzero(starts)
@@ -251,7 +251,7 @@ def _better(advice: HardenAdvice, rack_sizes: tuple[int, ...], replication_facto
     )
 
 
-_better_spreads = lru_cache(maxsize=1024)(better_spreads)
+_better_spreads = lru_cache(better_spreads)
 """The topics of a cluster have few different arguments."""
 
 

@@ -38,7 +38,7 @@ def rack_shares(rack_sizes: Int64s, largest_replication_factor: int) -> RackShar
 
 def position_in_run(rack_codes: Int32s) -> tuple[Int32s, Int64s]:
     """Each row's rack codes sorted, and for each the number of equal codes before it in its row. Shapes as given."""
-    ordered = np.sort(rack_codes, axis=1)
+    ordered = np.sort(rack_codes)
     column = np.broadcast_to(np.arange(ordered.shape[1], dtype=np.int64), ordered.shape)
     starts = np.ones(ordered.shape, dtype=np.bool_)
     starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]

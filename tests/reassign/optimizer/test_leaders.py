@@ -36,6 +36,17 @@ def test_leaders_flow_through_brokers_that_neither_gain_nor_lose(rounds: int, mo
     assert leader.tolist() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("rounds", [leaders.BULK_ROUNDS, 0])
+def test_a_broker_that_cannot_give_does_not_keep_the_next_fullest_from_giving(
+    rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leaders, "BULK_ROUNDS", rounds)
+    # 0 leads four that are on it alone, 1 two that are on 2 as well, and 2 none.
+    placed = np.array([[0, -1]] * 4 + [[1, 2]] * 2, dtype=np.int32)
+    rows, leader = even_leaders(placed, np.ones(6, bool), np.ones(3, bool))
+    assert (len(rows), leader.tolist()) == (1, [2])
+
+
 def test_even_leaders_are_left_alone() -> None:
     placed = np.array([[0, 1], [1, 0]], dtype=np.int32)
     assert not len(even_leaders(placed, np.ones(2, bool), np.ones(2, bool))[0])

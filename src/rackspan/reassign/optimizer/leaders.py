@@ -106,7 +106,7 @@ def _steps(loads: Int64s) -> tuple[Int64s, Int64s, Int64s]:
     edges = np.clip(
         np.hstack([loads[:, None] + reach, np.broadcast_to(mean + reach, (len(loads), len(reach)))]), 0, most
     )
-    edges = np.sort(np.hstack([edges, np.broadcast_to([0, most], (len(loads), 2))]), axis=1)
+    edges = np.sort(np.hstack([edges, np.broadcast_to([0, most], (len(loads), 2))]))
     broker, column = np.nonzero(edges[:, 1:] > edges[:, :-1])
     return broker, edges[broker, column], edges[broker, column + 1]
 

@@ -57,8 +57,8 @@ def placement_limits(
     own, size_class = problem.own_rack[rows], _size_classes(problem, rows)
     # The limits of a row with replicas that count in no rack follow from where its targets are: it is a group of its own.
     alone = np.where(_uncounted(problem, rows), np.arange(len(rows)), -1)
-    slots = np.sort(np.where(free >= 0, free * 2 + synced, -1), axis=1)
-    alike = np.column_stack([slots, np.sort(kept, axis=1), np.count_nonzero(then >= 0, axis=1), own, alone])
+    slots = np.sort(np.where(free >= 0, free * 2 + synced, -1))
+    alike = np.column_stack([slots, np.sort(kept), np.count_nonzero(then >= 0, axis=1), own, alone])
     groups = group_rows(np.column_stack([alike, size_class]))
     if len(groups) * brokers > PLACEMENT_ARCS_MAX:
         size_class = np.zeros(len(rows), dtype=np.int64)

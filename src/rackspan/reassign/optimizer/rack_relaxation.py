@@ -62,7 +62,7 @@ def relax(problem: ReassignmentProblem, targets: Int32s, rows: Int64s) -> RackRe
     free = np.where((now >= 0) & open_[now], now, -1)
     kept = np.where((then >= 0) & ~open_[then], then, -1)
     alike = np.column_stack(
-        [np.sort(problem.rack_map.codes_at(part), axis=1) for part in (free, kept, np.where(kept >= 0, -1, then))]
+        [np.sort(problem.rack_map.codes_at(part)) for part in (free, kept, np.where(kept >= 0, -1, then))]
     )
     factor = np.count_nonzero(then >= 0, axis=1)
     groups = group_rows(np.column_stack([alike, factor]))
@@ -118,6 +118,8 @@ def relax(problem: ReassignmentProblem, targets: Int32s, rows: Int64s) -> RackRe
     arrivals[used_group, used_rack] = flow[arrive]
     quotas = np.zeros(len(codes), dtype=np.int64)
     quotas[receivers] = flow[into]
+    loads = np.zeros(len(codes), dtype=np.int64)
+    np.add.at(loads, steps.broker, flow[out])
     return RackRelaxation(
         rows=rows,
         groups=groups,
@@ -131,7 +133,7 @@ def relax(problem: ReassignmentProblem, targets: Int32s, rows: Int64s) -> RackRe
         least=least,
         most=most,
         counts=counts,
-        loads=np.bincount(steps.broker, weights=flow[out], minlength=len(codes)).astype(np.int64),
+        loads=loads,
     )
 
 

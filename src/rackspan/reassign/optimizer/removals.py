@@ -48,7 +48,7 @@ def removal_choices(problem: ReassignmentProblem, repair_groups: RepairGroups, i
     some = may_leave.any(axis=1)
     repair_group, brokers = repair_group[some], len(problem.rack_map.broker_ids)
     slots = (racks * brokers + index) * 2 + in_sync(problem, repair_groups.rows[included])
-    candidates = np.sort(np.where(may_leave, slots, -1)[some], axis=1)
+    candidates = np.sort(np.where(may_leave, slots, -1)[some])
     target_factor = problem.target_factor[repair_groups.rows[included]][some]
     groups = group_rows(np.column_stack([candidates, target_factor, repair_groups.free_removals[repair_group]]))
     lead = candidates[groups.first]

@@ -148,7 +148,7 @@ def _offered(groups: RepairGroups) -> Bools:
     turn = (np.arange(racks) - 7 * np.arange(len(open_racks))[:, None]) % racks
     nth = np.where(open_racks, turn, racks)
     window = np.maximum(OPEN_RACKS_MAX, groups.additions)[:, None]
-    return np.asarray(open_racks & (must | (nth.argsort(axis=1).argsort(axis=1) < window)))
+    return np.asarray(open_racks & (must | (nth.argsort().argsort() < window)))
 
 
 def _least(groups: RepairGroups, group: Int64s, rack: Int64s) -> Int64s:

@@ -39,7 +39,7 @@ def repair_groups(problem: ReassignmentProblem, needed: Needs, rows: Int64s) -> 
     """Group `rows`; for one partition of each group, what it must and may add and remove in each rack."""
     racks, can_receive = problem.replica_racks[rows], problem.can_receive[problem.replica_index[rows]]
     # A fenced broker cannot receive, so it takes no position from those that can.
-    slots = np.sort(np.where(racks == NO_RACK, -1, racks * 2 + can_receive), axis=1)
+    slots = np.sort(np.where(racks == NO_RACK, -1, racks * 2 + can_receive))
     target_factor, own = problem.target_factor[rows], problem.own_rack[rows]
     groups = group_rows(
         np.column_stack([slots, target_factor, own, needed.additions[rows], needed.removals[rows]]).astype(np.int64)

@@ -5,7 +5,7 @@ import numpy as np
 from rackspan.model import NO_BROKER, Bools, Int32s, Int64s
 
 
-def with_changes(held: Int32s, leaving: Bools, row: Int64s, broker: Int64s) -> Int32s:
+def with_changes(held: Int32s, leaving: Bools, row: Int64s, broker: Int32s | Int64s) -> Int32s:
     """`held` (P, width) without what `leaving` marks or is −1 already, with addition `broker[i]` at `row[i]`.
 
     The result is (P, enough), padded on the right. An addition takes the first free position, so that the order of those
@@ -32,7 +32,7 @@ def in_order_of(held: Int32s, targets: Int32s) -> Int32s:
     for column in held.T:
         new &= targets != column[:, None]
     row, column = np.nonzero(new)
-    return with_changes(held, ~stays, row.astype(np.int64), targets[row, column].astype(np.int32))
+    return with_changes(held, ~stays, row, targets[row, column])
 
 
 def compacted(matrix: Int32s) -> Int32s:
@@ -41,7 +41,7 @@ def compacted(matrix: Int32s) -> Int32s:
     gaps = (absent[:, :-1] & ~absent[:, 1:]).any(axis=1)
     result = matrix.copy()
     if gaps.any():
-        order = np.argsort(absent[gaps], axis=1, kind="stable")
+        order = np.argsort(absent[gaps], kind="stable")
         result[gaps] = np.take_along_axis(matrix[gaps], order, axis=1)
     width = int((result != NO_BROKER).sum(axis=1).max(initial=1))
     return np.ascontiguousarray(result[:, :width])
@@ -50,7 +50,7 @@ def compacted(matrix: Int32s) -> Int32s:
 def led_by(targets: Int32s, rows: Int64s, leader: Int64s) -> Int32s:
     """`targets` with `leader[i]`, one of the row's replicas, first in `rows[i]`; the others keep their order."""
     chosen = targets[rows]
-    rest = np.argsort(chosen != leader[:, None], axis=1, kind="stable")
+    rest = np.argsort(chosen != leader[:, None], kind="stable")
     result = targets.copy()
     result[rows] = np.take_along_axis(chosen, rest, axis=1)
     return result

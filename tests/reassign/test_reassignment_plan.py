@@ -1,4 +1,4 @@
-from rackspan.reassign import ReassignmentRequest, plan, snapshot_after
+from rackspan.reassign import Direction, PartitionReassignment, ReassignmentRequest, Step, plan, snapshot_after
 from tests.reassign.instances import cluster
 from tests.reassign.plans import cost, targets
 
@@ -31,3 +31,10 @@ def test_copies_of_unknown_size_are_counted_apart() -> None:
     snapshot = cluster([[0, 2], [0, 2]], {0: "a", 1: "b", 2: "a"})
     planned = plan(snapshot)
     assert (planned.moves, cost(planned).unsized_moves, cost(planned).bytes) == (2, 0, 1024)
+
+
+def test_a_step_copies_what_is_new_at_the_end_of_its_direction() -> None:
+    grows = PartitionReassignment("orders", 0, (1, 2, 4, 5), (1, 2, 3))
+    reordered = PartitionReassignment("orders", 1, (2, 1), (1, 2))
+    step = Step.of(1, "", (grows, reordered))
+    assert (step.moves, step.copies(Direction.TARGETS), step.copies(Direction.ORIGINALS)) == (2, 2, 1)
