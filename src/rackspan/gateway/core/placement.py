@@ -16,6 +16,26 @@ NEW_PARTITIONS_MAX: Final = 10_000
 """Of one request, as Kafka's controller limits it (MAX_PARTITIONS_PER_BATCH). Their replicas are more bytes than their number."""
 
 
+class PlacedCounts:
+    """Leaders and replicas of each broker. `partitions` are those that were added by this request."""
+
+    def __init__(self, existing: Iterable[Sequence[int]]) -> None:
+        """`existing` are the replicas of the cluster's partitions, preferred leader first."""
+        self.leaders: Counter[BrokerId] = Counter()
+        self.replicas: Counter[BrokerId] = Counter()
+        self.partitions = 0
+        self._count(existing)
+
+    def add(self, placed: Sequence[Sequence[int]]) -> None:
+        self.partitions += len(placed)
+        self._count(placed)
+
+    def _count(self, rows: Iterable[Sequence[int]]) -> None:
+        for row in rows:
+            self.leaders.update(map(BrokerId, row[:1]))
+            self.replicas.update(map(BrokerId, row))
+
+
 @dataclass(frozen=True, slots=True)
 class Placed:
     """The replicas of each new partition, or why there are none."""
@@ -28,21 +48,18 @@ def place(
     placer: str,
     configs: Mapping[str, str],
     brokers: Sequence[Broker],
-    existing: Iterable[Sequence[int]],
+    counts: PlacedCounts,
     start_partition: int,
     partitions: int,
     replication_factor: int,
     rng: Random,
 ) -> Placed:
-    """Place new partitions. `existing` are the replicas of the cluster's partitions, preferred leader first."""
-    leaders: Counter[BrokerId] = Counter()
-    replicas: Counter[BrokerId] = Counter()
-    for row in existing:
-        leaders.update(map(BrokerId, row[:1]))
-        replicas.update(map(BrokerId, row))
-    load = counts_of(sorted(broker.id for broker in brokers), leaders, replicas)
+    """Place new partitions, and add them to `counts`."""
+    if counts.partitions + partitions > NEW_PARTITIONS_MAX:
+        return Placed(error=f"{partitions:,} partitions: one request may add {NEW_PARTITIONS_MAX:,} at most")
     if not 1 <= replication_factor <= len(brokers):
         return Placed(error=f"replication factor {replication_factor}: the cluster has {len(brokers)} usable brokers")
+    load = counts_of(sorted(broker.id for broker in brokers), counts.leaders, counts.replicas)
     try:
         made = placer_named(placer, {**load.configs, **configs}, rng)
         try:
@@ -53,4 +70,6 @@ def place(
         return Placed(error=str(error))
     except RackspanError as error:
         return Placed(error=f"{placer}: {error}")
-    return Placed(tuple(tuple(int(one) for one in partition.replicas) for partition in assignment))
+    placed = tuple(tuple(int(one) for one in partition.replicas) for partition in assignment)
+    counts.add(placed)
+    return Placed(placed)

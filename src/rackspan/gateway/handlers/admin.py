@@ -67,7 +67,7 @@ from rackspan.wire.messages.incremental_alter_configs import (
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseData
 
 if TYPE_CHECKING:
-    from rackspan.gateway.core.placement import Placed
+    from rackspan.gateway.core.placement import Placed, PlacedCounts
 
 log = logging.getLogger(__name__)
 
@@ -483,7 +483,7 @@ class _Load:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._rows: dict[str, list[tuple[int, ...]]] | None = None
-        self._new: list[tuple[int, ...]] = []
+        self._counts: PlacedCounts | None = None
         self._defaults: dict[str, int] | None = None
 
     async def defaults(self) -> dict[str, int]:
@@ -528,12 +528,9 @@ class _Load:
         self, placer: str, configs: Mapping[str, str], start: int, partitions: int, factor: int, rng: Random
     ) -> "Placed":
         # Imported here: placers need NumPy, and few gateways place.
-        from rackspan.gateway.core.placement import NEW_PARTITIONS_MAX, Placed, place
+        from rackspan.gateway.core.placement import PlacedCounts, place
 
-        if len(self._new) + partitions > NEW_PARTITIONS_MAX:
-            return Placed(error=f"{partitions:,} partitions: one request may add {NEW_PARTITIONS_MAX:,} at most")
-        await self._cluster.refresh()
-        existing = [row for rows in (await self._all()).values() for row in rows] + self._new
-        placed = place(placer, configs, self._cluster.brokers(), existing, start, partitions, factor, rng)
-        self._new += placed.replicas
-        return placed
+        if self._counts is None:
+            await self._cluster.refresh()
+            self._counts = PlacedCounts(row for rows in (await self._all()).values() for row in rows)
+        return place(placer, configs, self._cluster.brokers(), self._counts, start, partitions, factor, rng)
