@@ -116,3 +116,9 @@ def test_no_more_replicas_are_required_than_the_partition_has_and_racks_are_not_
     replicas: int, factor: int, effective: int
 ) -> None:
     assert Thresholds(replicas, 3).of_partition(factor) == Thresholds(effective, 3)
+
+
+def test_where_nothing_is_configured_one_replica_in_sync_is_enough() -> None:
+    assert Thresholds() == Thresholds(1, 1)
+    assert before_append(isr("0"), RACKS, Thresholds()) is ProduceVerdict.ACCEPT
+    assert before_append(isr(""), RACKS, Thresholds()) is ProduceVerdict.NOT_ENOUGH_REPLICAS
