@@ -355,3 +355,9 @@ def test_the_sound_entries_of_a_document_are_those_with_their_replicas_of_now_as
     ]
     twice = ReassignmentDocument((ListedPartition("orders", 0, (2, 4)), ListedPartition("orders", 0, (4, 6))))
     assert len(known_reassignments(orders([1, 3, 5]), twice)) == 0
+
+
+def test_a_config_that_cannot_be_met_hides_no_loss_that_the_target_does_not_survive() -> None:
+    found = severities(orders([1], config={"min.insync.replicas": "3"}), move(1, 3))
+    assert found["min-insync-replicas-satisfiable"] == "warning"
+    assert found["accepts-writes-after-rack-loss"] == "violation"

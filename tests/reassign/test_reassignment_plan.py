@@ -1,4 +1,20 @@
-from rackspan.reassign import Direction, PartitionReassignment, ReassignmentRequest, Step, plan, snapshot_after
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rackspan.errors import InvalidReassignment, UsageError
+from rackspan.reassign import (
+    Direction,
+    PartitionReassignment,
+    ReassignmentPlan,
+    ReassignmentRequest,
+    Step,
+    plan,
+    reassignment_columns,
+    snapshot_after,
+    snapshot_rows,
+)
 from tests.reassign.instances import cluster
 from tests.reassign.plans import cost, targets
 
@@ -38,3 +54,90 @@ def test_a_step_copies_what_is_new_at_the_end_of_its_direction() -> None:
     reordered = PartitionReassignment("orders", 1, (2, 1), (1, 2))
     step = Step.of(1, "", (grows, reordered))
     assert (step.moves, step.copies(Direction.TARGETS), step.copies(Direction.ORIGINALS)) == (2, 2, 1)
+
+
+def test_a_direction_ends_at_its_end_and_copies_what_is_not_at_the_other() -> None:
+    one = PartitionReassignment("orders", 3, (1, 2, 4), (1, 2, 3, 5))
+    forward, back = Direction.TARGETS, Direction.ORIGINALS
+    assert (one.start(forward), one.end(forward), one.additions(forward)) == ((1, 2, 3, 5), (1, 2, 4), (4,))
+    assert (one.start(back), one.end(back), one.additions(back)) == ((1, 2, 4), (1, 2, 3, 5), (3, 5))
+    assert (one.name, one.topic_partition) == ("orders-3", ("orders", 3))
+
+
+FIRST, SECOND = (
+    Step.of(1, "", (PartitionReassignment("orders", 0, (4, 5, 1), (1, 2)),)),
+    Step.of(2, "", (PartitionReassignment("payments", 0, (2, 1), (1, 2)), PartitionReassignment("orders", 1, (4,)))),
+)
+PLAN = ReassignmentPlan("c", {"orders": "id-1"}, (FIRST, SECOND))
+
+
+def test_a_plan_counts_lists_and_reverses_its_steps() -> None:
+    assert (len(PLAN), PLAN.moves, PLAN.has_undo) == (3, 3, False)
+    assert replace(PLAN, steps=(FIRST,)).has_undo
+    assert list(PLAN.columns()) == list(PLAN.partitions()) == [*FIRST.partitions, *SECOND.partitions]
+    assert PLAN.by_partition == {one.topic_partition: one for one in PLAN.partitions()}
+    assert PLAN.in_order(Direction.TARGETS) == (FIRST, SECOND)
+    assert PLAN.in_order(Direction.ORIGINALS) == (SECOND, FIRST)
+    assert list(replace(PLAN, steps=()).columns()) == []
+
+
+def test_steps_of_one_planner_are_joined_whatever_their_width() -> None:
+    topics = ("orders", "payments")
+    wide, narrow = (replace(step.columns, topics=topics) for step in (FIRST, SECOND))
+    narrow = replace(narrow, topic=np.array([1, 0], dtype=np.int32))
+    plan = replace(PLAN, steps=(replace(FIRST, columns=wide), replace(SECOND, columns=narrow)))
+    for one in (plan, replace(plan, steps=plan.steps[::-1])):
+        assert one.columns().topics is topics
+        assert list(one.columns()) == list(one.partitions())
+    assert sorted(one.name for one in plan.columns()) == ["orders-0", "orders-1", "payments-0"]
+
+
+def test_plans_have_the_same_targets_whatever_they_replace_and_cost() -> None:
+    other = replace(FIRST, columns=replace(FIRST.columns, undo=FIRST.columns.undo[:, :1]), bytes=7)
+    assert PLAN.same_targets(replace(PLAN, steps=(other, SECOND)))
+    assert not PLAN.same_targets(replace(PLAN, steps=(FIRST,)))
+    assert not PLAN.same_targets(replace(PLAN, steps=(SECOND, FIRST)))
+    reordered = Step.of(1, "", (PartitionReassignment("orders", 0, (5, 4, 1), (1, 2)),))
+    assert not PLAN.same_targets(replace(PLAN, steps=(reordered, SECOND)))
+
+
+def test_a_plan_takes_the_name_of_a_cluster_that_is_not_another() -> None:
+    assert PLAN.for_cluster("c") == PLAN
+    assert replace(PLAN, cluster_id=None).for_cluster("d").cluster_id == "d"
+    with pytest.raises(UsageError) as refused:
+        PLAN.for_cluster("d")
+    assert str(refused.value) == "--cluster-id d: the plan is for cluster c; name one of them"
+
+
+def test_steps_are_equal_where_all_they_hold_is() -> None:
+    assert replace(FIRST) == FIRST
+    assert hash(FIRST) == hash(replace(FIRST))
+    for other in (replace(FIRST, number=9), replace(FIRST, reason="x"), replace(FIRST, bytes=1), SECOND, "step"):
+        assert other != FIRST
+
+
+@pytest.mark.parametrize(
+    ("one", "line"),
+    [
+        (
+            PartitionReassignment("a", 0, (1,), (2**31,)),
+            "a-0 names broker 2147483648; an id is 2147483647 at most",
+        ),
+        (PartitionReassignment("a", -(2**31), (1,)), "a--2147483648: a partition id is 2147483647 at most"),
+    ],
+)
+def test_an_id_that_kafka_cannot_hold_is_refused(one: PartitionReassignment, line: str) -> None:
+    with pytest.raises(InvalidReassignment) as refused:
+        reassignment_columns([PartitionReassignment("a", 2**31 - 1, (2**31 - 1,)), one])
+    assert str(refused.value) == line
+
+
+def test_a_partition_that_the_snapshot_does_not_hold_is_refused() -> None:
+    snapshot = cluster([[0, 1]] * 51, {0: "a", 1: "b"})
+    held = [PartitionReassignment("topic-000001", 0, (1,)), PartitionReassignment("topic-000000", 49, (1,))]
+    assert snapshot_rows(snapshot, reassignment_columns(held)).tolist() == [50, 49]
+    for topic, partition in (("topic-000000", 50), ("topic-000001", 1), ("other", 0)):
+        missing = reassignment_columns([*held, PartitionReassignment(topic, partition, (1,))])
+        with pytest.raises(InvalidReassignment) as refused:
+            snapshot_rows(snapshot, missing)
+        assert str(refused.value) == (f"{topic}-{partition}: the snapshot does not hold it; plan on a newer snapshot")

@@ -144,3 +144,24 @@ def test_of_equally_many_moves_what_is_in_sync_stays() -> None:
     isr[:] = [1, -1]
     snapshot = replace(snapshot, partitions=replace(snapshot.partitions, isr=isr))
     assert all(1 in row.replicas and 0 not in row.replicas for row in plan(snapshot).partitions())
+
+
+def test_a_fenced_broker_gives_a_replica_where_the_loads_end_more_even_for_it() -> None:
+    """Broker 0 is drained; of the four replicas that it leaves one can come to where fenced broker 1 gives another."""
+    placed = [[3, 2, 4, 5], [1, 5, 2, 0], [2, 4, 1, 5, 0], [0, 2, 1, 5], [5, 4, 1, 3, 0], [2, 1]]
+    racks = {0: "a", 1: "a", 2: "a", 3: "a", 4: "b", 5: "a"}
+    left = {broker: rack for broker, rack in racks.items() if broker != 0}
+
+    def legal(held: list[int]) -> list[tuple[int, ...]]:
+        sets = combinations(left, len(held))
+        even = (one for one in sets if spread_is_even([left[broker] for broker in one], Counter(left.values())))
+        return [one for one in even if 1 in held or 1 not in one]
+
+    best = min(
+        (sum(len(set(new) - set(old)) for new, old in zip(sets, placed, strict=True)), _unevenness(sets))
+        for sets in product(*map(legal, placed))
+    )
+    snapshot = cluster(placed, racks, fenced=[1])
+    planned = plan(snapshot, request=ReassignmentRequest(drain=frozenset({0}), allow_fewer_racks=True))
+    ends = [row.replicas for row in snapshot_after(snapshot, planned).partitions]
+    assert (planned.moves, _unevenness(ends)) == best

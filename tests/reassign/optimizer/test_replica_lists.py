@@ -29,3 +29,14 @@ def test_padding_goes_to_the_right_and_no_further_than_needed() -> None:
 
 def test_a_new_leader_comes_first_and_the_others_keep_their_order() -> None:
     assert led_by(HELD, np.array([0]), np.array([2])).tolist() == [[2, 0, 1], [3, 4, -1]]
+
+
+def test_long_lists_keep_their_order_too() -> None:
+    """NumPy's own sort keeps the order of short rows only."""
+    listed = np.arange(200, dtype=np.int32)[None, :]
+    gaps = np.where(listed % 7 == 0, -1, listed).astype(np.int32)
+    left = [broker for broker in range(200) if broker % 7]
+    assert compacted(gaps).tolist() == [left]
+    assert led_by(listed, np.array([0]), np.array([150])).tolist() == [
+        [150, *(broker for broker in range(200) if broker != 150)]
+    ]

@@ -139,11 +139,11 @@ def even_repair(problem: ReassignmentProblem, targets: Int32s, rows: Int64s) -> 
 def _weights(limits: PlacementLimits, steps: Int64s, brokers: int, even_first: bool) -> tuple[int, int, int]:
     """What a step of load, a move and a tie weigh. A cycle of improvements visits a broker once: a goal outweighs as many
     of the next. Of steps of load it takes two at most."""
-    ties = int(limits.unit_cost.max(initial=0)) + 1
+    ties = int(limits.unit_cost.max()) + 1
     if even_first:
         move = 2 * brokers * ties + 1
         return 2 * brokers * (move + ties) + 1, move, 1
-    tie = int(steps.max(initial=0) - steps.min(initial=0)) + 1
+    tie = int(steps.max() - steps.min()) + 1
     return 1, (2 * brokers + 1) * ties * tie, tie
 
 

@@ -81,4 +81,4 @@ def slots_per_rack(slots: Int64s, racks: int) -> tuple[Int64s, Int64s]:
     cell = group * racks + slot // 2
     held = np.bincount(cell, minlength=len(slots) * racks)
     usable = np.bincount(cell[slot % 2 == 1], minlength=len(slots) * racks)
-    return held.reshape(-1, racks), usable.reshape(-1, racks)
+    return held.reshape(len(slots), racks), usable.reshape(len(slots), racks)

@@ -40,9 +40,8 @@ def compacted(matrix: Int32s) -> Int32s:
     absent = matrix == NO_BROKER
     gaps = (absent[:, :-1] & ~absent[:, 1:]).any(axis=1)
     result = matrix.copy()
-    if gaps.any():
-        order = np.argsort(absent[gaps], kind="stable")
-        result[gaps] = np.take_along_axis(matrix[gaps], order, axis=1)
+    order = np.argsort(absent[gaps], kind="stable")
+    result[gaps] = np.take_along_axis(matrix[gaps], order, axis=1)
     width = int((result != NO_BROKER).sum(axis=1).max(initial=1))
     return np.ascontiguousarray(result[:, :width])
 
