@@ -14,6 +14,7 @@ from rackspan.plan.reassignment_file import read_reassignment
 from rackspan.reassign import (
     ListedPartition,
     ReassignmentDocument,
+    ReassignmentPlan,
     ReassignmentRequest,
     known_reassignments,
     lint,
@@ -361,3 +362,154 @@ def test_a_config_that_cannot_be_met_hides_no_loss_that_the_target_does_not_surv
     found = severities(orders([1], config={"min.insync.replicas": "3"}), move(1, 3))
     assert found["min-insync-replicas-satisfiable"] == "warning"
     assert found["accepts-writes-after-rack-loss"] == "violation"
+
+
+def reasons(
+    snapshot: ClusterSnapshot,
+    document: ReassignmentDocument,
+    request: ReassignmentRequest = ReassignmentRequest(),
+    policy: RackPolicy = RackPolicy(),
+) -> dict[str, tuple[str, str]]:
+    return {one.constraint: (one.reason, one.remedy) for one in lint(snapshot, policy, document, request)}
+
+
+def test_several_brokers_of_a_finding_are_listed_in_the_order_of_the_file() -> None:
+    snapshot = orders([1], isr=[])
+    fenced = tuple(replace(one, fenced=one.id in (2, 3)) for one in snapshot.brokers)
+    found = reasons(
+        replace(snapshot, brokers=fenced),
+        move(3, 2, 5, 4),
+        ReassignmentRequest(drain=frozenset({5, 4})),
+        RackPolicy(excluded_brokers=frozenset({4, 5})),
+    )
+    write = "correct the file, or let rackspan reassign plan write one"
+    assert {name: found[name] for name in found if name.startswith("plan-") and name != "plan-needless-moves"} == {
+        "plan-drained-broker": ("brokers to drain would hold it: 5,4", write),
+        "plan-offline-partition": (
+            "it has no leader to copy from: replicas 3,2,5,4 would never finish",
+            "bring back a replica that was in sync first",
+        ),
+        "plan-fenced-broker": (
+            "fenced brokers cannot receive: 3,2; the move would not end",
+            "bring them back first, or name others",
+        ),
+        "plan-excluded-broker": ("excluded brokers get nothing new: 5,4", "name others, or end the exclusion"),
+        "plan-replaces-all": (
+            "every replica is replaced at once: until all copies are in sync nothing of the target counts",
+            "keep one replica, or move in two steps",
+        ),
+        "plan-replication-factor": (
+            "the replication factor changes from 1 to 4",
+            "give --replication-factor N where it is meant, or keep the factor",
+        ),
+    }
+
+
+def test_a_partition_that_moves_already_has_its_remedy() -> None:
+    found = reasons(orders([1, 3, 5, 4], adding=(4,), removing=(3,)), move(1, 3, 5))
+    assert found["plan-reassignment-in-progress"] == (
+        "it is being reassigned already: the plan would replace that",
+        "wait for it, or cancel it first",
+    )
+    assert "plan-reassignment-in-progress" not in reasons(orders([1, 3, 5]), move(1, 3, 5))
+
+
+@pytest.mark.parametrize(
+    ("start", "target", "replaced"),
+    [([1], (2,), False), ([1, 3], (2, 4), True), ([1, 3], (2, 3), False), ([1], (3, 5), True), ([1, 3], (5,), True)],
+)
+def test_every_replica_is_replaced_at_once_unless_there_is_one_alone(
+    start: list[int], target: tuple[int, ...], replaced: bool
+) -> None:
+    assert ("plan-replaces-all" in severities(orders(start), move(*target))) == replaced
+
+
+@pytest.mark.parametrize(
+    ("placed", "targets", "request_", "words"),
+    [
+        ([[1, 3]], [(2, 3)], ReassignmentRequest(), "it copies 1 replica; the constraints of these partitions need 0; it empties broker 1"),
+        (
+            [[1, 3], [1, 3]],
+            [(2, 4), (2, 3)],
+            ReassignmentRequest(),
+            "it copies 3 replicas; the constraints of these partitions need 0; it empties broker 1",
+        ),
+        (
+            [[1, 3], [1, 3]],
+            [(2, 4), (2, 4)],
+            ReassignmentRequest(),
+            "it copies 4 replicas; the constraints of these partitions need 0; it empties brokers 1,3",
+        ),
+        # Another partition keeps broker 1; one that is drained is not emptied for nothing.
+        ([[1, 3], [1, 3]], [(2, 3)], ReassignmentRequest(), "it copies 1 replica; the constraints of these partitions need 0"),
+        (
+            [[1, 3]],
+            [(2, 4)],
+            ReassignmentRequest(drain=frozenset({1})),
+            "it copies 2 replicas; the constraints of these partitions need 1; it empties broker 3",
+        ),
+        ([[1, 3]], [(2, 3)], ReassignmentRequest(drain=frozenset({1})), None),
+        ([[1, 2]], [(2, 3)], ReassignmentRequest(), None),
+        ([[1, 3]], [(3, 1)], ReassignmentRequest(), None),
+        ([[1, 3]], [(2, 4)], ReassignmentRequest(balance=True), None),
+    ],
+)  # fmt: skip
+def test_copies_that_nothing_needs_are_counted_with_the_brokers_that_they_empty(
+    placed: list[list[int]], targets: list[tuple[int, ...]], request_: ReassignmentRequest, words: str | None
+) -> None:
+    entries = tuple(ListedPartition("topic-000000", number, target) for number, target in enumerate(targets))
+    found = reasons(cluster(placed, SIX), ReassignmentDocument(entries), request_)
+    assert found.get("plan-needless-moves", (None, None))[0] == words
+
+
+def test_copies_that_nothing_needs_are_linted_again_with_what_was_meant() -> None:
+    drained = reasons(cluster([[1, 3]], SIX), ReassignmentDocument((ListedPartition("topic-000000", 0, (2, 4)),)))
+    assert drained["plan-needless-moves"][1] == "if meant, lint it with --drain 1,3; else rackspan reassign plan"
+    kept = reasons(cluster([[1, 3]] * 2, SIX), ReassignmentDocument((ListedPartition("topic-000000", 0, (2, 3)),)))
+    assert kept["plan-needless-moves"][1] == "if meant, lint it with --balance; else rackspan reassign plan"
+
+
+def test_unknown_brokers_and_partitions_are_each_a_finding_once() -> None:
+    document = ReassignmentDocument(
+        (ListedPartition("orders", 0, (1, 8, 9, 8)), ListedPartition("orders", 7, (1, 3, 5)))
+    )
+    found = lint(orders([1, 3, 5]), RackPolicy(), document)
+    write = "correct the file, or let rackspan reassign plan write one"
+    assert [
+        (one.constraint, one.partition, one.reason, one.remedy) for one in found if "-unknown-" in one.constraint
+    ] == [
+        ("plan-unknown-broker", 0, "Unknown broker id 8", write),
+        ("plan-unknown-broker", 0, "Unknown broker id 9", write),
+        ("plan-unknown-partition", 7, "Unable to find partition: orders-7", write),
+    ]
+
+
+def test_a_target_that_is_less_safe_says_what_is_lost_unless_that_is_accepted() -> None:
+    found = reasons(orders([1, 3, 5]), move(1, 3))
+    assert found["plan-less-safe"] == (
+        "it would be left in 2 racks instead of 3",
+        "name brokers in more racks, or accept it with --allow-fewer-racks",
+    )
+    accepted = reasons(orders([1, 3, 5]), move(1, 3), ReassignmentRequest(allow_fewer_racks=True))
+    assert "plan-less-safe" not in accepted
+    # What breaks the spread is reported as that.
+    assert "plan-less-safe" not in reasons(orders([1, 3, 5]), move(1, 2, 3))
+
+
+def test_an_empty_file_is_a_warning_and_an_empty_plan_nothing() -> None:
+    (found,) = lint(orders([1]), RackPolicy(), ReassignmentDocument(()))
+    assert (found.constraint, found.severity, found.topic, found.partition) == (
+        "plan-empty", Severity.WARNING, None, None,
+    )  # fmt: skip
+    assert found.remedy == (
+        "none: there is nothing to move; Kafka's own tool refuses the file, rackspan reassign apply does not"
+    )
+    assert lint(orders([1]), RackPolicy(), ReassignmentPlan(None, {}, ())) == []
+
+
+def test_a_minimum_that_forces_racks_only_at_the_end_of_the_move_has_its_remedy() -> None:
+    snapshot = orders([1, 3, 5], config={"min.insync.replicas": "2"})
+    found = reasons(snapshot, move(2, 3, 5), policy=RackPolicy(min_insync_racks=2))
+    assert found["plan-intermediate-forces-racks"][1] == (
+        "raise min.insync.replicas until the move is done, or accept it for that time"
+    )

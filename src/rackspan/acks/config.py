@@ -13,11 +13,10 @@ from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS, Broker, RackId
 
 
 class SetAt(Enum):
-    """Where the value is set."""
+    """When a broker's value is set: in its file, before it starts, or while it runs."""
 
     BROKER_START = auto()
     BROKER_DYNAMIC = auto()
-    TOPIC = auto()
 
 
 class ConfigOutcome(Enum):
@@ -41,7 +40,7 @@ def judge_topic_config(text: str, brokers: Sequence[Broker]) -> ConfigVerdict:
     """A topic's value, at CreateTopics or an alteration."""
     value = _parsed(text)
     if value is None:
-        return _refused(SetAt.TOPIC, text)
+        return _refused(ConfigOutcome.INVALID_CONFIG, text)
     return ConfigVerdict(
         ConfigOutcome.ACCEPTED, value, warnings=(*_unracked(value, brokers), *_too_many(value, brokers))
     )
@@ -53,10 +52,10 @@ def judge_broker_config(text: str, at: SetAt, own_rack: RackId | None, brokers: 
     Source: min.insync.racks, Validation.
     """
     value = _parsed(text)
+    outcome = ConfigOutcome.REFUSES_TO_START if at is SetAt.BROKER_START else ConfigOutcome.INVALID_CONFIG
     if value is None:
-        return _refused(at, text)
+        return _refused(outcome, text)
     if value > 1 and not own_rack:
-        outcome = ConfigOutcome.REFUSES_TO_START if at is SetAt.BROKER_START else ConfigOutcome.INVALID_CONFIG
         return ConfigVerdict(
             outcome,
             None,
@@ -73,8 +72,7 @@ def _parsed(text: str) -> int | None:
     return int(trimmed)
 
 
-def _refused(at: SetAt, text: str) -> ConfigVerdict:
-    outcome = ConfigOutcome.REFUSES_TO_START if at is SetAt.BROKER_START else ConfigOutcome.INVALID_CONFIG
+def _refused(outcome: ConfigOutcome, text: str) -> ConfigVerdict:
     shown = text if len(text) <= 40 else f"{text[:37]}..."
     return ConfigVerdict(
         outcome, None, f"Invalid value {shown} for configuration {MIN_INSYNC_RACKS}: a whole number of at least 1"

@@ -238,7 +238,7 @@ def _racks_held(rack_codes: Int32s) -> tuple[Int64s, Int32s, Int64s]:
     rack = ordered[row, column]
     run_ids = np.cumsum(starts.ravel()) - 1
     counted = (ordered != NO_RACK).ravel()
-    return row, rack, np.bincount(run_ids[counted], minlength=len(row))
+    return row, rack, np.bincount(run_ids[counted])
 
 
 def _better(advice: HardenAdvice, rack_sizes: tuple[int, ...], replication_factor: int) -> tuple[RackSpread, ...]:

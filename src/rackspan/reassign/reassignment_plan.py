@@ -109,9 +109,9 @@ def reassignment_columns(rows: Iterable[PartitionReassignment]) -> ReassignmentC
     """Errors: InvalidReassignment for ids beyond Kafka's own, which are 32 bits wide."""
     listed = list(rows)
     for row in listed:
-        largest = max((*row.replicas, *row.undo), default=0)
-        if largest > INT32_MAX:
-            raise InvalidReassignment(f"{row.name} names broker {largest}; an id is {INT32_MAX} at most")
+        beyond = [broker for broker in (*row.replicas, *row.undo) if broker > INT32_MAX]
+        if beyond:
+            raise InvalidReassignment(f"{row.name} names broker {max(beyond)}; an id is {INT32_MAX} at most")
         if abs(row.partition) > INT32_MAX:
             raise InvalidReassignment(f"{row.name}: a partition id is {INT32_MAX} at most")
     codes = {topic: code for code, topic in enumerate(dict.fromkeys(row.topic for row in listed))}

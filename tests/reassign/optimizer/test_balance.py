@@ -169,3 +169,22 @@ def test_a_cluster_too_large_for_one_flow_is_levelled_in_parts_as_one_flow_level
     assert reached[0] > best[0] or cost(parts).lower_bound <= exact.moves
     assert reached == best or seed not in (8, 12, 37, 133)
     assert reached[0] == best[0] or seed not in (0, 74)
+
+
+def test_where_no_flow_bounds_the_loads_every_broker_receives_at_least_what_it_ends_with_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As in a cluster of very many brokers, each in a rack of its own: the bound is of the loads that were reached."""
+    for module in ("placement_flow", "balance"):
+        monkeypatch.setattr(f"rackspan.reassign.optimizer.{module}.PLACEMENT_ARCS_MAX", 15)
+    monkeypatch.setattr("rackspan.reassign.optimizer.rack_relaxation.RELAXED_ARCS_MAX", 0)
+    placed = [[1, 2], [3, 4], [1, 3], [2, 4], [1, 4], [2, 3]]
+    snapshot = cluster(placed, dict.fromkeys(range(5), "a"))
+    planned = plan(snapshot, request=ReassignmentRequest(balance=True))
+    ends = Counter(chain.from_iterable(row.replicas for row in snapshot_after(snapshot, planned).partitions))
+    received = ends - Counter(chain.from_iterable(placed))
+    assert received == {0: 2}
+    assert (cost(planned).lower_bound, planned.moves) == (2, 2)
+    assert cost(planned).gap_reason == (
+        "the loads may not be the most even: that is not proven for a cluster of this size"
+    )

@@ -165,3 +165,10 @@ def test_a_fenced_broker_gives_a_replica_where_the_loads_end_more_even_for_it() 
     planned = plan(snapshot, request=ReassignmentRequest(drain=frozenset({0}), allow_fewer_racks=True))
     ends = [row.replicas for row in snapshot_after(snapshot, planned).partitions]
     assert (planned.moves, _unevenness(ends)) == best
+
+
+def test_a_repair_of_more_rows_than_one_exact_flow_takes_is_that_of_the_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rackspan.reassign.optimizer.placement_flow.PLACEMENT_ARCS_MAX", 1)
+    planned = plan(cluster([[0, 1], [1, 0], [2, 0]], {0: "a", 1: "a", 2: "b"}))
+    assert (planned.moves, cost(planned).lower_bound) == (2, 2)
+    assert all(2 in one.replicas for one in planned.partitions())

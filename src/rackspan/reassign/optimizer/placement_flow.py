@@ -143,7 +143,7 @@ def _weights(limits: PlacementLimits, steps: Int64s, brokers: int, even_first: b
     if even_first:
         move = 2 * brokers * ties + 1
         return 2 * brokers * (move + ties) + 1, move, 1
-    tie = int(steps.max() - steps.min(initial=0)) + 1
+    tie = int(steps.max(initial=0) - steps.min(initial=0)) + 1
     return 1, (2 * brokers + 1) * ties * tie, tie
 
 
