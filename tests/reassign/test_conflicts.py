@@ -212,3 +212,115 @@ def test_a_plan_that_states_no_cost_has_nothing_impossible_to_report() -> None:
     assert planned.infeasible == cost(planned).infeasible
     assert len(planned.infeasible) > 0
     assert replace(planned, cost=None).infeasible == ()
+
+
+def mixed(*rows: tuple[list[int], dict[str, str]], racks: dict[int, str] = FOUR) -> ClusterSnapshot:
+    """A topic of one partition for each of `rows`: its replicas and its config."""
+    return ClusterSnapshot(
+        brokers=tuple(Broker(BrokerId(broker), RackId(rack)) for broker, rack in racks.items()),
+        topics=tuple(Topic(TopicName(f"t{code}"), config=config) for code, (_, config) in enumerate(rows)),
+        partitions=columns(
+            topic=range(len(rows)),
+            partition=[0] * len(rows),
+            leader=[replicas[0] for replicas, _ in rows],
+            replicas=[replicas for replicas, _ in rows],
+            isr=[replicas for replicas, _ in rows],
+        ),
+    )
+
+
+def words(snapshot: ClusterSnapshot, request: ReassignmentRequest) -> list[tuple[str, str, int]]:
+    return [(one.reason, one.remedy, one.partitions) for one in cost(plan(snapshot, request=request)).infeasible]
+
+
+def test_each_replication_factor_that_is_too_large_is_a_conflict_of_its_own() -> None:
+    snapshot = mixed(([1, 2, 3, 4], {}), ([1, 2, 3], {}), ([1, 2, 3], {}), ([1, 3], {}))
+    remedy = "add brokers, drain fewer, or lower the replication factor"
+    assert words(snapshot, ReassignmentRequest(drain=frozenset({2, 4}))) == [
+        ("2 topics (t1, t2) have replication factor 3, 2 brokers left to hold replicas", remedy, 2),
+        ("1 topic (t0) has replication factor 4, 2 brokers left to hold replicas", remedy, 1),
+    ]
+
+
+def test_a_lower_factor_that_costs_safety_names_the_request_and_more_replicas() -> None:
+    racks = {1: "a", 2: "b", 3: "c"}
+    snapshot = mixed(([1, 2, 3], {}), ([1, 2], {}), racks=racks)
+    assert words(snapshot, ReassignmentRequest(replication_factor=2)) == [
+        (
+            "1 topic (t0) has 1 partition that the request would leave in 2 racks instead of 3",
+            "request more replicas, or accept it with --allow-fewer-racks",
+            1,
+        )
+    ]
+    assert words(snapshot, ReassignmentRequest(replication_factor=1, drain=frozenset({3}))) == [
+        (
+            "2 topics (t0, t1) have 2 partitions that draining 3 would leave in 1 rack instead of 2 to 3; "
+            "the loss of one rack would then take 2 offline",
+            "drain fewer brokers, or request more replicas, or accept it with --allow-fewer-racks",
+            2,
+        )
+    ]
+
+
+def test_each_pair_of_minimums_above_a_requested_factor_is_a_conflict_of_its_own() -> None:
+    replicas, racks = {"min.insync.replicas": "3"}, {"min.insync.racks": "2"}
+    snapshot = mixed(
+        ([1, 3, 2], replicas),
+        ([1, 3, 2], racks),
+        ([1, 3, 2], {**replicas, **racks}),
+        # Above its own factor already: nothing that the request breaks.
+        ([1, 3, 2], {"min.insync.replicas": "4"}),
+        ([1, 3, 2], {"min.insync.replicas": "1"}),
+    )
+    request = ReassignmentRequest(replication_factor=1, allow_fewer_racks=True)
+    assert words(snapshot, request) == [
+        (
+            "1 topic (t2) has min.insync.replicas 3 and min.insync.racks 2, the requested replication factor is 1",
+            "request 3 or more, or lower min.insync.replicas and min.insync.racks",
+            1,
+        ),
+        (
+            "1 topic (t0) has min.insync.replicas 3, the requested replication factor is 1",
+            "request 3 or more, or lower min.insync.replicas",
+            1,
+        ),
+        (
+            "1 topic (t1) has min.insync.racks 2, the requested replication factor is 1",
+            "request 2 or more, or lower min.insync.racks",
+            1,
+        ),
+    ]
+    assert [topic for topic, _, _ in targets(plan(snapshot, request=request))] == ["t3", "t4"]
+
+
+def test_each_minimum_of_racks_that_a_drain_breaks_is_a_conflict_and_one_that_was_not_met_is_none() -> None:
+    racks = {1: "a", 2: "b", 3: "c", 4: "d"}
+    snapshot = mixed(*(([1, 2], {"min.insync.racks": str(least)}) for least in (2, 3, 4, 5)), racks=racks)
+    request = ReassignmentRequest(drain=frozenset({3, 4}), allow_fewer_racks=True)
+    remedy = "drain fewer brokers, or lower min.insync.racks"
+    assert words(snapshot, request) == [
+        ("1 topic (t1) has min.insync.racks 3, draining 3,4 leaves 2 racks", remedy, 1),
+        ("1 topic (t2) has min.insync.racks 4, draining 3,4 leaves 2 racks", remedy, 1),
+    ]
+
+
+def test_in_sync_replicas_of_partitions_without_a_leader_are_named_the_first_of_them() -> None:
+    snapshot = mixed(([9, 8], {}), ([7, 8], {}), ([6], {}))
+    leaderless = replace(snapshot, partitions=replace(snapshot.partitions, leader=np.full(3, -1, dtype=np.int32)))
+    (_, remedy, _), *_ = words(leaderless, ReassignmentRequest())
+    assert remedy == (
+        "bring back a replica that was in sync (brokers 6, 7, 8, …), "
+        "or accept the loss of data and elect a leader uncleanly; then plan again"
+    )
+    nobody = np.full_like(snapshot.partitions.isr, -1)
+    lost = replace(leaderless, partitions=replace(leaderless.partitions, isr=nobody))
+    assert words(lost, ReassignmentRequest())[0][1].startswith("bring back a replica that was in sync, or accept")
+
+
+def test_where_some_brokers_of_every_rack_can_receive_all_that_cannot_are_named() -> None:
+    snapshot = mixed(([1, 2, 3], {}), racks={1: "a", 2: "a", 3: "b", 4: "b"})
+    policy = RackPolicy(excluded_brokers=frozenset({4}))
+    (conflict,) = cost(plan(snapshot, policy, ReassignmentRequest(replication_factor=4))).infeasible
+    assert conflict.reason == (
+        "1 topic (t0) has partitions that need rack b, whose brokers 4 are excluded and can receive nothing"
+    )
