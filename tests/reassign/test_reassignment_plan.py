@@ -52,7 +52,9 @@ def test_copies_of_unknown_size_are_counted_apart() -> None:
 def test_a_step_copies_what_is_new_at_the_end_of_its_direction() -> None:
     grows = PartitionReassignment("orders", 0, (1, 2, 4, 5), (1, 2, 3))
     reordered = PartitionReassignment("orders", 1, (2, 1), (1, 2))
-    step = Step.of(1, "", (grows, reordered))
+    step = Step.of(1, "a reason", (grows, reordered), 7)
+    assert (step.number, step.reason, step.bytes, step.partitions) == (1, "a reason", 7, (grows, reordered))
+    assert Step.of(1, "", ()).bytes is None
     assert (step.moves, step.copies(Direction.TARGETS), step.copies(Direction.ORIGINALS)) == (2, 2, 1)
 
 

@@ -6,6 +6,8 @@ import pytest
 from rackspan.audit import RackPolicy
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Topic, TopicName, UnrackedPolicy, columns
 from rackspan.reassign import ReassignmentRequest, plan
+from rackspan.reassign.optimizer.repair import in_need, repair
+from rackspan.reassign.problem import reassignment_problem
 from tests.reassign.brute_force import fewest_moves
 from tests.reassign.instances import cluster
 from tests.reassign.plans import cost, rows
@@ -91,3 +93,27 @@ def test_equal_snapshots_have_equal_plans() -> None:
     assert one == two
     assert np.array_equal(one.columns().replicas, two.columns().replicas)
     assert np.array_equal(rows(snapshot, one), rows(snapshot, two))
+
+
+def test_where_no_broker_can_receive_what_is_needed_nothing_leaves_and_every_row_is_blocked() -> None:
+    snapshot = cluster([[0, 1], [2, 0], [1, 0]], {0: "a", 1: "a", 2: "b"}, fenced=[2])
+    problem = reassignment_problem(snapshot, RackPolicy(), ReassignmentRequest())
+    needed, needing, too_many = in_need(problem)
+    assert (needing.tolist(), too_many.tolist()) == ([0, 2], [])
+    changes = repair(problem, needed, needing)
+    assert changes.leaving.tolist() == [[False, False]] * 3
+    assert (changes.additions.row.tolist(), changes.additions.broker.tolist()) == ([], [])
+    assert changes.blocked.tolist() == [0, 2]
+
+
+def test_what_can_be_repaired_is_though_other_rows_are_blocked() -> None:
+    snapshot = cluster([[0, 1], [3, 4], [0, 3]], {0: "a", 1: "a", 2: "b", 3: "c", 4: "c"}, fenced=[2])
+    problem = reassignment_problem(snapshot, RackPolicy(), ReassignmentRequest())
+    needed, needing, _ = in_need(problem)
+    changes = repair(problem, needed, needing)
+    assert changes.blocked.tolist() == []
+    assert changes.leaving.sum(axis=1).tolist() == [1, 1, 0]
+    assert sorted(changes.additions.row.tolist()) == [0, 1]
+    into = dict(zip(changes.additions.row.tolist(), changes.additions.broker.tolist(), strict=True))
+    assert problem.rack_map.broker_ids[into[0]] in (3, 4)
+    assert problem.rack_map.broker_ids[into[1]] in (0, 1)
