@@ -9,7 +9,13 @@ from rackspan.errors import ReassignmentStopped, UsageError
 from rackspan.model.ids import TopicPartition
 from rackspan.plan.execution.decision import RunLimits
 from rackspan.plan.execution.observed import InFlight, ObservedCluster
-from rackspan.plan.execution.start import plan_to_start, refuse_a_limit_below, with_ids, with_originals
+from rackspan.plan.execution.start import (
+    plan_to_start,
+    refuse_a_limit_below,
+    refuse_unnamed_cluster,
+    with_ids,
+    with_originals,
+)
 from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, Step
 
 FIRST = PartitionReassignment("orders", 0, (4, 2), (1, 2))
@@ -91,3 +97,10 @@ def test_a_limit_of_copies_has_to_allow_the_largest_partition_in_that_direction(
     refuse_a_limit_below(plan, Direction.TARGETS, RunLimits(moves=2))
     refuse_a_limit_below(plan, Direction.TARGETS, RunLimits())
     refuse_a_limit_below(plan, Direction.ORIGINALS, RunLimits(moves=1))
+
+
+def test_a_plan_that_names_no_cluster_has_to_be_confirmed() -> None:
+    with pytest.raises(UsageError) as refused:
+        refuse_unnamed_cluster(FOREIGN)
+    assert str(refused.value) == "the plan names no cluster; confirm the one that is meant with --cluster-id ID"
+    refuse_unnamed_cluster(PLAN)

@@ -10,11 +10,11 @@ import pytest
 
 from rackspan.model import ClusterSnapshot
 from rackspan.model.partitions import Int32s
-from rackspan.reassign import LoadRange, ReassignmentRequest, plan, snapshot_after
+from rackspan.reassign import LoadRange, ReassignmentPlan, ReassignmentRequest, plan, snapshot_after
 from rackspan.reassign.optimizer import balance, placement_flow
 from rackspan.reassign.optimizer.placement_flow import place
 from rackspan.reassign.problem import ReassignmentProblem
-from tests.reassign.brute_force import spread_is_even
+from tests.reassign.brute_force import fewest_moves, spread_is_even
 from tests.reassign.instances import cluster, spread
 from tests.reassign.plans import cost, rows
 from tests.reassign.test_planner import judged
@@ -188,3 +188,42 @@ def test_where_no_flow_bounds_the_loads_every_broker_receives_at_least_what_it_e
     assert cost(planned).gap_reason == (
         "the loads may not be the most even: that is not proven for a cluster of this size"
     )
+
+
+def _in_parts(monkeypatch: pytest.MonkeyPatch, arcs: int, snapshot: ClusterSnapshot) -> ReassignmentPlan:
+    for module in ("placement_flow", "balance"):
+        monkeypatch.setattr(f"rackspan.reassign.optimizer.{module}.PLACEMENT_ARCS_MAX", arcs)
+    return plan(snapshot, request=ReassignmentRequest(balance=True, allow_fewer_racks=True))
+
+
+def test_a_plan_of_more_moves_than_is_proven_to_be_needed_says_what_both_bounds_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    snapshot = _crowded(0)
+    planned = _in_parts(monkeypatch, 60, snapshot)
+    racks = {int(broker.id): str(broker.rack) for broker in snapshot.brokers}
+    fewest = sum(fewest_moves(row.replicas, racks, 3) or 0 for row in snapshot.partitions)
+    assert planned.moves == cost(planned).lower_bound + 1
+    assert cost(planned).gap_reason == (
+        f"the constraints alone need {fewest} moves and loads as even {cost(planned).lower_bound}; "
+        "whether a plan for both needs more than either is not proven"
+    )
+
+
+def test_a_plan_whose_loads_are_not_proven_to_be_the_most_even_says_how_many_replicas_are_in_doubt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    planned = _in_parts(monkeypatch, 60, _crowded(64))
+    assert cost(planned).gap_reason == (
+        "the loads may not be the most even: at best, 1 replica would be on other brokers; "
+        "whether a plan can place them there is not proven"
+    )
+
+
+def test_where_no_part_fits_an_exact_flow_the_flow_of_racks_alone_fills_new_brokers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    snapshot = cluster(_in_turn(100, 6), {broker: f"r{broker % 3}" for broker in range(12)})
+    planned = _in_parts(monkeypatch, 1, snapshot)
+    assert (planned.moves, cost(planned).after.replicas) == (150, LoadRange(25, 25))
+    assert judged(snapshot, planned) == set()
