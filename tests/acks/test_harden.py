@@ -219,6 +219,16 @@ def test_a_value_that_a_lost_rack_brings_the_topic_under_is_reported_before_it_i
     assert stopped_once_set(even, policy, harden(even, policy)) == []
 
 
+def test_a_loss_that_only_the_raised_value_stops_is_reported_before_it_is_set() -> None:
+    """2/1/1 without its fullest rack: two racks and two replicas, which 2 accepts and 3 refuses."""
+    snapshot, policy = cluster("abcabc", [0, 3, 1, 2], min_insync_replicas=2), RackPolicy(min_insync_racks=2)
+    assert [one.constraint for one in audit(snapshot, policy).findings if "-loss" in one.constraint] == []
+    advised = harden(snapshot, policy)
+    assert values_to_set(advised) == {"orders": 3}
+    (stopped,) = stopped_once_set(snapshot, policy, advised)
+    assert (stopped.topic, stopped.constraint) == ("orders", "accepts-writes-after-rack-loss")
+
+
 @given(snapshots(), policies())
 def test_what_is_not_reported_before_a_value_is_set_is_not_found_after_it(
     snapshot: ClusterSnapshot, policy: RackPolicy

@@ -90,7 +90,8 @@ def test_time_under_the_minimum_is_summed_between_readings_that_succeeded() -> N
 def test_a_reading_that_fails_leaves_nothing_that_looks_like_now() -> None:
     first, lost, back = after((0, cluster([1])), (1, GONE), (2, cluster([1, 2])))
     assert first.latest is not None
-    assert (lost.latest, lost.error, lost.failures, lost.readings) == (None, GONE, 1, 1)
+    assert (lost.latest, lost.latest_at, lost.error, lost.failures, lost.readings) == (None, None, GONE, 1, 1)
+    assert (first.latest_at, back.latest_at) == (0, 2)
     assert (back.error, back.failures, back.readings) == (None, 1, 2)
     assert led(back.latest)[0] == (1, 0, 1)
 

@@ -242,3 +242,12 @@ def test_no_plan_moves_anything_to_an_excluded_broker(
     for one in planned.partitions():
         assert not (set(one.replicas) - set(held[one.topic_partition])) & excluded
     assert [one for one in lint(snapshot, policy, planned) if one.constraint == "plan-excluded-broker"] == []
+
+
+def test_a_plan_names_its_cluster_and_the_ids_of_the_topics_that_it_changes() -> None:
+    snapshot = cluster([[0, 1]] * 50 + [[0, 2]] * 50 + [[0, 1]] * 50, {0: "a", 1: "a", 2: "b"})
+    ids = ("id-0", "id-1", None)
+    topics = tuple(replace(topic, topic_id=one) for topic, one in zip(snapshot.topics, ids, strict=True))
+    planned = plan(replace(snapshot, topics=topics, cluster_id="c"), request=ReassignmentRequest(reorder_leaders=False))
+    assert (planned.cluster_id, planned.topic_ids) == ("c", {"topic-000000": "id-0"})
+    assert {one.topic for one in planned.partitions()} == {"topic-000000", "topic-000002"}

@@ -66,3 +66,11 @@ def test_a_move_waits_for_the_brokers_of_its_target_that_are_not_in_sync() -> No
     assert awaited(RunState(PLAN), cluster) == {ON_THE_WAY.topic_partition: (4, 6)}
     unknown = replace(cluster, isr={})
     assert awaited(RunState(PLAN), unknown)[DONE.topic_partition] == (4, 5)
+
+
+def test_each_direction_counts_the_copies_of_its_own() -> None:
+    grows = PartitionReassignment("orders", 0, (1, 2, 4, 5), (1, 3))
+    plan = ReassignmentPlan("c", {}, (Step.of(1, "", (grows,)),))
+    cluster = ObservedCluster("c", frozenset())
+    assert progress(RunState(plan), cluster).copies == 3
+    assert progress(RunState(plan, direction=Direction.ORIGINALS), cluster).copies == 1

@@ -52,3 +52,16 @@ def test_an_optional_arrival_that_fits_nowhere_is_given_up() -> None:
         one, one, np.array([1, 0]), np.zeros(2, dtype=np.int32), held, np.ones(2, dtype=np.bool_), optional=True
     )
     assert dealt.broker.tolist() == [-1]
+
+
+def test_a_swap_that_solves_a_conflict_keeps_the_quotas() -> None:
+    """Broker 0 is on the first two partitions, so that the first swaps with the third and not with the second."""
+    dealt = distribute_additions(
+        np.arange(3),
+        np.zeros(3, dtype=np.int64),
+        np.array([1, 1, 1]),
+        np.zeros(3, dtype=np.int32),
+        np.array([[0], [0], [-1]], dtype=np.int32),
+        np.ones(3, dtype=np.bool_),
+    )
+    assert dealt.broker.tolist() == [2, 1, 0]

@@ -53,3 +53,19 @@ def test_several_replicas_of_a_partition_move_in_one_plan() -> None:
     snapshot = cluster([[0, 1, 2]] * 100, {broker: f"r{broker % 3}" for broker in range(12)})
     planned = plan(snapshot, request=ReassignmentRequest(balance=True))
     assert (planned.moves, cost(planned).after.replicas) == (225, LoadRange(25, 25))
+
+
+@pytest.mark.parametrize("fenced", [0, 4])
+def test_what_a_fenced_broker_holds_stays_and_the_others_are_level(fenced: int) -> None:
+    placed = spread(300, 6, 3, 3, 1)
+    snapshot = cluster(placed, {broker: f"r{broker % 3}" for broker in range(12)}, fenced=[fenced])
+    planned = plan(snapshot, request=ReassignmentRequest(balance=True))
+    ends = [row.replicas for row in snapshot_after(snapshot, planned).partitions]
+    held = Counter(chain.from_iterable(ends))
+    assert [fenced in end for end in ends] == [fenced in row for row in placed]
+    kept = held.pop(fenced)
+    levels = {rack: [count for broker, count in held.items() if broker % 3 == rack] for rack in range(3)}
+    assert all(max(level) - min(level) <= 1 for level in levels.values())
+    assert sum(levels[fenced % 3]) == 300 - kept
+    assert (cost(planned).gap_reason, planned.moves) == (None, cost(planned).lower_bound)
+    assert judged(snapshot, planned) == set()

@@ -41,7 +41,7 @@ def _keys(matrix: npt.NDArray[Any]) -> Int64s:
         span = int(shifted.max(initial=0)) + 1
         if (highest + 1) * span >= KEY_MAX:
             # Renumbered, keys are at most N: the keys are small again.
-            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+            key = np.unique(key, return_inverse=True)[1]
             highest = len(key)
         key = key * span + shifted
         highest = (highest + 1) * span
