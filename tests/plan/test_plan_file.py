@@ -219,7 +219,10 @@ def test_nothing_to_do_is_an_empty_list() -> None:
 def test_a_file_of_another_tool_is_cut_into_steps() -> None:
     entries = [{"topic": "orders", "partition": partition, "replicas": [1, 2]} for partition in range(UNSTEPPED + 1)]
     read = read_plan(json.dumps({"version": 1, "partitions": entries}))
-    assert [len(step.partitions) for step in read.steps] == [UNSTEPPED, 1]
+    assert [(step.number, len(step.partitions), step.reason) for step in read.steps] == [
+        (1, UNSTEPPED, "in the order of the file"),
+        (2, 1, "in the order of the file"),
+    ]
     assert (read.cluster_id, read.has_undo) == (None, False)
 
 

@@ -513,3 +513,12 @@ def test_a_minimum_that_forces_racks_only_at_the_end_of_the_move_has_its_remedy(
     assert found["plan-intermediate-forces-racks"][1] == (
         "raise min.insync.replicas until the move is done, or accept it for that time"
     )
+
+
+def test_a_partition_whose_placement_is_reported_hides_no_loss_of_the_next() -> None:
+    snapshot = cluster([[1], [1]], SIX)
+    strict = (replace(snapshot.topics[0], config={"min.insync.replicas": "2"}),)
+    entries = (ListedPartition("topic-000000", 0, (1, 2, 3)), ListedPartition("topic-000000", 1, (1, 3)))
+    found = lint(replace(snapshot, topics=strict), RackPolicy(), ReassignmentDocument(entries))
+    about = {(one.constraint, one.partition) for one in found if one.severity is Severity.VIOLATION}
+    assert about == {("rack-spread", 0), ("accepts-writes-after-rack-loss", 1)}

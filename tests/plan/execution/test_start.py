@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from rackspan.errors import ReassignmentStopped, UsageError
+from rackspan.errors import InvalidJournal, ReassignmentStopped, UsageError
 from rackspan.model.ids import TopicPartition
 from rackspan.plan.execution.decision import RunLimits
+from rackspan.plan.execution.events import RunState
 from rackspan.plan.execution.observed import InFlight, ObservedCluster
 from rackspan.plan.execution.start import (
     plan_to_start,
     refuse_a_limit_below,
+    refuse_to_resume,
     refuse_unnamed_cluster,
     with_ids,
     with_originals,
@@ -104,3 +106,13 @@ def test_a_plan_that_names_no_cluster_has_to_be_confirmed() -> None:
         refuse_unnamed_cluster(FOREIGN)
     assert str(refused.value) == "the plan names no cluster; confirm the one that is meant with --cluster-id ID"
     refuse_unnamed_cluster(PLAN)
+
+
+def test_a_run_resumes_the_journal_of_its_plan_on_its_cluster_alone() -> None:
+    state = RunState(PLAN)
+    refuse_to_resume(state, FOREIGN, observed(), "a.journal")
+    with pytest.raises(InvalidJournal) as other_plan:
+        refuse_to_resume(state, replace(PLAN, steps=PLAN.steps[:1]), observed(), "a.journal")
+    assert str(other_plan.value) == "a.journal: the journal of another plan; name the --journal of this one"
+    with pytest.raises(ReassignmentStopped, match=r"^this is cluster d, the plan is for c; "):
+        refuse_to_resume(state, PLAN, replace(observed(), cluster_id="d"), "a.journal")

@@ -1,7 +1,7 @@
 import numpy as np
 
 from rackspan.audit import RackPolicy
-from rackspan.reassign.optimizer.load_costs import FINE_ARCS_MAX, load_costs, water_levels
+from rackspan.reassign.optimizer.load_costs import FINE_ARCS_MAX, FINE_STEPS_MIN, load_costs, water_levels
 from rackspan.reassign.problem import reassignment_problem
 from rackspan.reassign.request import ReassignmentRequest
 from tests.reassign.instances import cluster, instance
@@ -29,3 +29,13 @@ def test_a_load_far_out_does_not_make_the_ladder_endless() -> None:
         cluster([[0]] * 50_000, dict.fromkeys(range(100), "a")), RackPolicy(), ReassignmentRequest()
     )
     assert len(load_costs(now).broker) < FINE_ARCS_MAX + 100 * 200
+
+
+def test_steps_are_fine_around_the_level_of_each_brokers_rack_and_around_the_mean() -> None:
+    now = reassignment_problem(instance("broker lost", 1_000), RackPolicy(), ReassignmentRequest())
+    steps, levels = load_costs(now), water_levels(now).tolist()
+    mean = 3_000 // 11
+    for broker, code in enumerate(now.rack_map.rack_codes.tolist()):
+        edges = {0, *np.cumsum(steps.capacity[steps.broker == broker]).tolist()}
+        for centre in (levels[code], mean):
+            assert set(range(centre - FINE_STEPS_MIN, centre + FINE_STEPS_MIN + 1)) <= edges

@@ -117,3 +117,10 @@ def test_what_can_be_repaired_is_though_other_rows_are_blocked() -> None:
     into = dict(zip(changes.additions.row.tolist(), changes.additions.broker.tolist(), strict=True))
     assert problem.rack_map.broker_ids[into[0]] in (3, 4)
     assert problem.rack_map.broker_ids[into[1]] in (0, 1)
+
+
+def test_a_partition_that_lost_what_a_lower_factor_takes_away_is_in_need_though_it_copies_nothing() -> None:
+    snapshot = cluster([[0, 1, 9], [0, 1]], {0: "a", 1: "b", 2: "c"})
+    problem = reassignment_problem(snapshot, RackPolicy(), ReassignmentRequest(replication_factor=2))
+    needed, needing, _ = in_need(problem)
+    assert (needed.additions.tolist(), needing.tolist()) == ([0, 0], [0])
