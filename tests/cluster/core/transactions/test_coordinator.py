@@ -307,6 +307,9 @@ def test_leaders_can_verify_that_their_partition_is_in_a_transaction() -> None:
 def test_a_transaction_is_described_and_listed() -> None:
     world = World()
     who = world.init()
+    idle = world.coordinator.describe("t")
+    assert (idle.state, idle.topics, idle.started_ms) == ("Empty", {}, -1)
+    assert world.coordinator.list_transactions(world.now + 10, duration_ms=0) == []
     world.add(who, P0)
     described = world.coordinator.describe("t")
     assert (described.state, described.topics, described.started_ms) == ("Ongoing", {"orders": (0,)}, world.now)
