@@ -30,7 +30,7 @@ def test_a_new_group_is_empty() -> None:
     assert (group.state, group.generation, group.state_timestamp_ms) == (GroupState.EMPTY, 0, 0)
     assert (group.protocol_type, group.protocol, group.leader) == (None, None, None)
     assert (group.join_deadline, group.sync_deadline, group.initial_delay_left_ms) == (None, None, None)
-    assert not (group.new_member_joined or group.persisted or group.members or group.pending_joins)
+    assert (group.new_member_joined, group.persisted, group.members, group.pending_joins) == (False, False, {}, {})
     assert (group.storing_generation, group.rebalance_timeout_ms, group.waiting_to_join) == (None, 0, 0)
     assert (group.is_unused, group.all_joined) == (True, True)
 
