@@ -1,5 +1,8 @@
 """AlterPartition and registration, message by message: the pitfalls that whole runs meet once in thousands."""
 
+from dataclasses import replace
+from uuid import UUID
+
 import pytest
 
 from rackspan.cluster.core.controller import ControllerRules
@@ -18,8 +21,10 @@ from rackspan.cluster.core.messages import (
     IsrChangeResponse,
     Send,
 )
+from rackspan.cluster.core.metadata import PartitionSet
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model.ids import BrokerId, TopicPartition
+from tests.cluster.core.brokers import ids
 from tests.cluster.world import World
 
 ORDERS = TopicPartition("orders", 0)
@@ -206,3 +211,52 @@ def test_rules_can_be_replaced_one_by_one() -> None:
     w.create("orders", [1, 2, 3])
     w.settle()
     assert error_of(w, change(w, 1, 2, partition_epoch=7)) is KafkaError.NONE
+
+
+def test_the_response_has_the_state_that_was_committed_whether_it_changed_or_not() -> None:
+    w = world()
+    before = w.state(ORDERS)
+    (response,) = request(w, change(w, 1, 2, 3))
+    assert response == AlterPartitionResponse(
+        w.controller.image.brokers[BrokerId(1)].broker_epoch,
+        1_000,
+        KafkaError.NONE,
+        w.controller.image.thresholds_version,
+        (IsrChangeResponse(ORDERS, KafkaError.NONE, 0, before.partition_epoch, before.isr),),
+    )
+    assert w.state(ORDERS) is before
+    (response,) = request(w, change(w, 1, 3), attempt=1_001)
+    assert response.changes == (
+        IsrChangeResponse(ORDERS, KafkaError.NONE, 0, before.partition_epoch + 1, w.state(ORDERS).isr),
+    )
+    assert w.isr(ORDERS) == {1, 3}
+
+
+def test_a_request_of_an_unknown_broker_or_another_process_is_stale_and_of_a_deleted_topic_unknown() -> None:
+    w = world()
+    for broker, epoch in ((9, 0), (1, 77)):
+        effects = w.controller.on_message(0, broker, AlterPartition(BrokerId(broker), epoch, 5, (change(w, 1, 2),)))
+        assert [one.message for one in effects if isinstance(one, Send)] == [
+            AlterPartitionResponse(epoch, 5, KafkaError.STALE_BROKER_EPOCH, 0, ())
+        ]
+    good = change(w, 1, 2)
+    elsewhere = TopicPartition("orders", 7)
+    strangers = (replace(good, topic_id=UUID(int=9)), replace(good, partition=elsewhere))
+    (response,) = request(w, *strangers)
+    assert response.changes == (
+        IsrChangeResponse(ORDERS, KafkaError.UNKNOWN_TOPIC_ID, -1, -1, ()),
+        IsrChangeResponse(elsewhere, KafkaError.UNKNOWN_TOPIC_ID, -1, -1, ()),
+    )
+    assert w.isr(ORDERS) == {1, 2, 3}
+
+
+def test_a_leader_whose_change_ends_a_reassignment_that_removes_it_gets_the_error_for_a_new_leader() -> None:
+    w = world()
+    state = replace(w.state(ORDERS), replicas=ids(2, 3, 1), isr=ids(1, 2), adding=ids(3), removing=ids(1))
+    w.controller._context.write(PartitionSet(ORDERS, state))
+    (response,) = request(w, change(w, 1, 2, 3))
+    assert response.changes == (
+        IsrChangeResponse(
+            ORDERS, KafkaError.NEW_LEADER_ELECTED, state.leader_epoch + 1, state.partition_epoch + 1, ids(2, 3)
+        ),
+    )

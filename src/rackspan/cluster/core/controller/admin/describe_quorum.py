@@ -8,6 +8,5 @@ def describe_quorum(context: ControllerContext, now: int, message: DescribeQuoru
     observers = (
         Observer(broker, session.metadata_offset, session.last_heartbeat_ms)
         for broker, session in sorted(context.sessions.items())
-        if broker in context.image.brokers
     )
     return [Respond(message.correlation_id, DescribeQuorumResponse(context.image.offset, now, tuple(observers)))]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.controller.refusals import Refused
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.metadata import NO_LEADER, PartitionState
+from rackspan.cluster.core.metadata import PartitionState
 from rackspan.errors import InvalidReplicationFactor
 from rackspan.model.ids import BrokerId
 from rackspan.placement.rack_modes import RackAwareMode, aware
@@ -73,7 +73,7 @@ def _load(context: ControllerContext) -> "ReplicaCounts":
 def first_state(context: ControllerContext, replicas: tuple[BrokerId, ...]) -> PartitionState | None:
     """The first state of a new partition: the replicas that may lead are in sync, the first of them leads. None if none may."""
     isr = tuple(broker for broker in replicas if context.rules.may_lead(context.image, broker))
-    return PartitionState(replicas, isr, isr[0] if isr else NO_LEADER) if isr else None
+    return PartitionState(replicas, isr, isr[0]) if isr else None
 
 
 def assignment_complaint(context: ControllerContext, assignments: Sequence[tuple[BrokerId, ...]]) -> str | None:
