@@ -117,6 +117,5 @@ def restore_preferred_leaders(context: ControllerContext, now: int) -> None:
     if not context.settings.auto_leader_rebalance or now < context.next_rebalance:
         return
     context.next_rebalance = now + context.settings.leader_imbalance_check_interval_ms
-    for partition, state in list(context.partitions()):
-        if state.leader != state.preferred_leader:
-            _elect_one(context, partition, Election.PREFERRED)
+    for partition in [partition for partition, _ in context.partitions()]:
+        _elect_one(context, partition, Election.PREFERRED)
