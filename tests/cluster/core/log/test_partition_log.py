@@ -256,3 +256,131 @@ def test_records_without_a_timestamp_do_not_expire() -> None:
     log.append_as_leader(RecordBatch(0, 0, -1), 0)
     log.high_watermark = 1
     assert not log.expire(10**12)
+
+
+# Boundaries.
+
+
+def log_of(*counts: int, size: int = 0, epoch: int = 0) -> PartitionLog:
+    """A log of batches of so many records, `size` bytes each, committed to its end."""
+    log = PartitionLog(TOPIC_ID)
+    for count in counts:
+        log.append_as_leader(RecordBatch(0, count - 1, -1, bytes(size)), epoch)
+    log.high_watermark = log.end_offset
+    return log
+
+
+def ends(log: PartitionLog) -> tuple[int, int, int, int]:
+    return log.start_offset, log.end_offset, log.high_watermark, log.size_bytes
+
+
+def test_a_new_log_is_empty_at_offset_zero() -> None:
+    log = PartitionLog(TOPIC_ID)
+    assert (ends(log), log.compacted_to, log.batches, log.producers) == ((0, 0, 0, 0), 0, (), {})
+    assert (log.last_epoch, log.epoch_at(0), log.topic_id, log.last_stable_offset) == (-1, -1, TOPIC_ID, 0)
+    assert (log.read(0, 0, 1), log.batch_of_greatest_timestamp(9)) == ((), None)
+
+
+def test_the_epoch_of_the_record_before_an_offset() -> None:
+    log = log_of(2, epoch=3)
+    log.append_as_leader(RecordBatch(0, 2, -1), 5)
+    assert [log.epoch_at(offset) for offset in range(6)] == [-1, 3, 3, 5, 5, 5]
+    assert log.last_epoch == 5
+
+
+@pytest.mark.parametrize(
+    ("offset", "removed", "expected"),
+    [
+        (7, False, (0, 6, 6, 300)),
+        (6, False, (0, 6, 6, 300)),
+        (5, True, (0, 4, 4, 200)),
+        (4, True, (0, 4, 4, 200)),
+        (2, True, (0, 2, 2, 100)),
+        (0, True, (0, 0, 0, 0)),
+    ],
+)
+def test_a_truncation_removes_a_batch_that_spans_it(
+    offset: int, removed: bool, expected: tuple[int, int, int, int]
+) -> None:
+    log = log_of(2, 2, 2, size=100)
+    log.compacted_to = 6
+    assert log.truncate_to(offset) is removed
+    assert (ends(log), log.compacted_to) == (expected, expected[1])
+
+
+def test_a_truncation_below_the_start_begins_the_log_again_there() -> None:
+    log = log_of(2, 2, size=100, epoch=3)
+    log.append(RecordBatch(4, 4, 3, b"", 7, 0, 0))
+    log.delete_below(2)
+    assert log.truncate_to(1) is True
+    assert (ends(log), log.compacted_to, log.last_epoch, log.producers) == ((1, 1, 1, 0), 1, -1, {})
+    assert log.append_as_leader(RecordBatch(0, 0, -1), 4).base_offset == 1
+
+
+def test_an_epoch_without_a_record_is_truncated_too() -> None:
+    log = log_of(2, epoch=3)
+    log.epochs.assign(4, 2)
+    assert log.truncate_to(2) is False
+    assert log.last_epoch == 3
+
+
+@pytest.mark.parametrize(
+    ("offset", "expected", "bases"),
+    [
+        (0, (0, 6, 6, 300), [0, 2, 4]),
+        (1, (1, 6, 6, 300), [0, 2, 4]),
+        (2, (2, 6, 6, 200), [2, 4]),
+        (6, (6, 6, 6, 0), []),
+        (8, (8, 8, 8, 0), []),
+    ],
+)
+def test_a_deletion_keeps_a_batch_that_spans_it(
+    offset: int, expected: tuple[int, int, int, int], bases: list[int]
+) -> None:
+    log = log_of(2, 2, 2, size=100)
+    log.high_watermark = 0
+    log.delete_below(offset)
+    assert (log.start_offset, log.end_offset, log.size_bytes) == (expected[0], expected[1], expected[3])
+    assert (log.high_watermark, log.compacted_to) == (offset, offset), "nothing below the start is uncommitted"
+    assert [batch.base_offset for batch in log.batches] == bases
+
+
+def test_the_state_of_producers_outlives_the_deletion_of_their_batches() -> None:
+    log = PartitionLog(TOPIC_ID)
+    for sequence in range(2):
+        log.append_as_leader(RecordBatch(0, 0, -1, b"", 7, 3, sequence, 0, True), 0)
+    assert [log.in_transaction(*who) for who in ((7, 3), (7, 2), (7, 4), (8, 3))] == [True, False, False, False]
+    log.delete_below(2)
+    assert log.check(RecordBatch(0, 0, -1, b"", 7, 3, 1)) == Duplicate(1, 1)
+    assert log.in_transaction(7, 3)
+    log.append_as_leader(RecordBatch(0, 0, -1, b"", 7, 3, -1, 0, True, control=True, marker=Marker.ABORT), 0)
+    assert not log.in_transaction(7, 3)
+    assert [(each.first_offset, each.last_offset) for each in log.aborted_transactions(2, 3)] == [(0, 2)]
+    assert log.aborted_transactions(3, 9) == ()
+    assert log.aborted_transactions(0, 0) == ()
+    log.truncate_to(2)
+    assert log.in_transaction(7, 3), "as the deleted batches left it"
+
+
+@pytest.mark.parametrize(
+    ("max_bytes", "trimmed", "start"),
+    [(500, False, 0), (499, True, 1), (400, True, 2), (100, True, 5), (0, True, 5)],
+)
+def test_a_trim_leaves_nine_tenths_of_what_is_allowed(max_bytes: int, trimmed: bool, start: int) -> None:
+    """So that it is not done again at each append: 400 allows 360, which are three batches of 100."""
+    log = log_of(1, 1, 1, 1, 1, size=100)
+    assert log.trim(max_bytes) is trimmed
+    assert (log.start_offset, log.size_bytes) == (start, 500 - 100 * start)
+
+
+def test_a_read_takes_whole_batches_below_its_upper_end_up_to_its_size() -> None:
+    log = log_of(2, 2, 2, size=100)
+    assert [[b.base_offset for b in log.read(1, upper, 300)] for upper in (1, 2, 3, 4, 6)] == [
+        [],
+        [0],
+        [0],
+        [0, 2],
+        [0, 2, 4],
+    ]
+    assert [[b.base_offset for b in log.read(2, 6, size)] for size in (0, 100, 199, 200)] == [[2], [2], [2], [2, 4]]
+    assert log.read(6, 6, 300) == ()
