@@ -1,9 +1,9 @@
 """Compacted logs against a list of everything that was ever written: what a reader ends with, and what producers may do."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.cluster.core.batch import Marker, RecordBatch
-from rackspan.cluster.core.log import CompactionConfig, PartitionLog
-from rackspan.cluster.core.log.compaction import uncompressed_body
+from rackspan.cluster.core.log import COMPACTION_KEYS, CompactionConfig, PartitionLog
+from rackspan.cluster.core.log.compaction import cleanable_end, uncompressed_body
 from rackspan.kafka_bytes.record_batch import (
     HEADER_BYTES,
     end_marker,
@@ -267,3 +267,135 @@ def test_a_batch_that_cannot_be_decompressed_stays_whole() -> None:
         keyed(log, ("a", b"x"), time=time)
     assert log.compact(ALWAYS, 5_000, lambda one: None if one.base_offset == 0 else uncompressed_body(one))
     assert offsets(log) == [0, 1, 2]
+
+
+# Which part is cleanable, and when.
+
+
+def stamps(*times: int, size: int = 0) -> list[RecordBatch]:
+    return [RecordBatch(i, i, 0, bytes(size), max_timestamp=time) for i, time in enumerate(times)]
+
+
+def test_a_compacted_topics_configs_are_read_by_their_names() -> None:
+    values = dict(zip(COMPACTION_KEYS, ("100", "200", "0.25", "300", "400", "500"), strict=True))
+    assert CompactionConfig.of(values) == CompactionConfig(100, 200, 0.25, 300, 400, 500)
+    assert set(values) == {
+        *("segment.bytes", "segment.ms", "min.cleanable.dirty.ratio"),
+        *("min.compaction.lag.ms", "max.compaction.lag.ms", "delete.retention.ms"),
+    }
+    assert CompactionConfig.of(dict.fromkeys(COMPACTION_KEYS)) == CompactionConfig(0, 0, 0.0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("times", "change", "first_dirty", "stable", "now", "end"),
+    [
+        ((), {}, 0, 9, 5_000, 0),
+        ((0,), {}, 0, 9, 5_000, 0),
+        ((0, 1_000), {}, 0, 9, 5_000, 0),
+        ((0, 1_001), {}, 0, 9, 5_000, 1),
+        ((0, 501), {"max_lag_ms": 500}, 0, 9, 5_000, 1),
+        ((0, 500), {"max_lag_ms": 500}, 0, 9, 5_000, 0),
+        ((0, 0, 2_000, 4_000), {}, 0, 9, 5_000, 3),
+        ((0, 0, 2_000, 4_000), {}, 2, 9, 5_000, 3),
+        ((0, 0, 2_000, 4_000), {}, 3, 9, 5_000, 3),
+        ((0, 0, 2_000, 4_000), {}, 0, 2, 5_000, 2),
+        ((0, 0, 2_000, 4_000), {}, 0, 1, 5_000, 0),
+        ((0, 0, 2_000, 4_000), {"min_lag_ms": 3_000}, 0, 9, 5_000, 3),
+        ((0, 0, 2_000, 4_000), {"min_lag_ms": 3_001}, 0, 9, 5_000, 2),
+        ((0, 0, 2_000, 4_000), {"min_lag_ms": 5_000}, 0, 9, 5_000, 2),
+        ((0, 0, 2_000, 4_000), {"min_lag_ms": 5_001}, 0, 9, 5_000, 0),
+        ((9_000, 20_000), {}, 0, 9, 5_000, 1),
+        ((0, 0, 0), {"segment_bytes": 20}, 0, 9, 5_000, 2),
+        ((0, 0, 0), {"segment_bytes": 19}, 0, 9, 5_000, 2),
+        ((0, 0, 0, 0), {"segment_bytes": 20}, 0, 9, 5_000, 2),
+        ((0, 0, 0), {"segment_bytes": 30}, 0, 9, 5_000, 0),
+    ],
+)
+def test_what_may_be_compacted_ends_before_the_active_segment(
+    times: tuple[int, ...], change: dict[str, Any], first_dirty: int, stable: int, now: int, end: int
+) -> None:
+    """LogCleanerManager.cleanableOffsets; LogSegment.shouldRoll. Batches are of 10 bytes and one record."""
+    config = replace(ALWAYS, **change)
+    assert cleanable_end(stamps(*times, size=10), first_dirty, stable, config, now) == end
+
+
+@pytest.mark.parametrize(
+    ("ratio", "max_lag_ms", "now", "due"),
+    [
+        (0.49, 2**62, 9_000, True),
+        (0.5, 2**62, 9_000, False),
+        (0.5, 6_000, 8_000, False),
+        (0.5, 6_000, 8_001, True),
+    ],
+)
+def test_it_is_compacted_when_enough_is_dirty_or_something_for_too_long(
+    ratio: float, max_lag_ms: int, now: int, due: bool
+) -> None:
+    """The first two of four batches are clean, the next two dirty since 2,000, the last is in the active segment."""
+    config = replace(ALWAYS, min_dirty_ratio=ratio, max_lag_ms=max_lag_ms)
+    batches = stamps(0, 0, 2_000, 2_000, 5_000, size=10)
+    assert cleanable_end(batches, 2, 9, config, now) == (4 if due else 2)
+
+
+def test_a_batch_without_a_timestamp_is_never_dirty_for_too_long() -> None:
+    config = replace(ALWAYS, min_dirty_ratio=1.0, max_lag_ms=100)
+    assert cleanable_end(stamps(-1, 5_000, size=10), 0, 9, config, 10**9) == 0
+    assert cleanable_end(stamps(0, 5_000, size=10), 0, 9, config, 10**9) == 1
+
+
+def test_a_body_is_what_follows_the_header_of_a_batch_that_is_not_compressed() -> None:
+    data = batch(b"x", keys=[b"a"], times=[0])
+    body = uncompressed_body(RecordBatch(0, 0, 0, data))
+    assert body is not None
+    assert bytes(body) == bytes(data)[61:]
+    assert uncompressed_body(RecordBatch(0, 0, 0, bytes(data)[:60])) is None
+    assert uncompressed_body(RecordBatch(0, 0, 0)) is None
+    gzipped = bytearray(data)
+    gzipped[22] |= 1
+    assert uncompressed_body(RecordBatch(0, 0, 0, bytes(gzipped))) is None
+
+
+# Which records stay.
+
+
+def test_a_tombstone_stays_until_delete_retention_ms_after_the_first_compaction_that_kept_it() -> None:
+    log = PartitionLog(TOPIC_ID)
+    keyed(log, ("a", b"x"), ("a", None), ("b", b"y"), time=0)
+    for time in (2_000, 3_500, 5_000):
+        keyed(log, ("c", b"z"), time=time)
+    assert log.compact(ALWAYS, 3_000, uncompressed_body)
+    assert (offsets(log), log.compacted_to, log.batches[0].delete_horizon_ms) == ([1, 2, 4, 5], 5, 6_000)
+    keyed(log, ("c", b"z"), time=7_000)
+    assert log.compact(ALWAYS, 5_999, uncompressed_body)
+    assert (offsets(log), log.batches[0].delete_horizon_ms) == ([1, 2, 5, 6], 6_000), "the first one's horizon"
+    keyed(log, ("c", b"z"), time=9_000)
+    assert log.compact(ALWAYS, 6_000, uncompressed_body)
+    assert (offsets(log), log.batches[0].base_offset) == ([2, 6, 7], 0)
+    assert log.size_bytes == sum(len(one.data) for one in log.batches)
+
+
+def test_a_record_without_a_key_goes_and_one_before_the_dirty_part_stays_until_its_key_is_written_again() -> None:
+    log = PartitionLog(TOPIC_ID)
+    data = batch(b"x", b"y", keys=[None, b"a"], times=[0, 0])
+    log.append_as_leader(RecordBatch(0, 1, -1, data, max_timestamp=0), 0)
+    keyed(log, ("b", b"x"), time=2_000)
+    keyed(log, ("b", b"x"), time=4_000)
+    assert log.compact(ALWAYS, 5_000, uncompressed_body)
+    assert (offsets(log), log.compacted_to) == ([1, 2, 3], 3)
+    keyed(log, ("a", b"z"), time=6_000)
+    keyed(log, ("d", b"z"), time=8_000)
+    assert log.compact(ALWAYS, 9_000, uncompressed_body)
+    assert offsets(log) == [3, 4, 5]
+    assert not log.compact(ALWAYS, 9_000, uncompressed_body), "nothing is dirty but the active segment"
+
+
+def test_the_last_batch_of_a_producer_stays_empty_and_its_older_ones_go() -> None:
+    log = PartitionLog(TOPIC_ID)
+    for sequence in range(2):
+        data = batch(b"x", keys=[b"a"], times=[0], producer=(7, 3), sequence=sequence)
+        log.append_as_leader(RecordBatch(0, 0, -1, data, 7, 3, sequence, 0), 0)
+    for time in (0, 2_000):
+        keyed(log, ("a", b"y"), time=time)
+    assert log.compact(ALWAYS, 5_000, uncompressed_body)
+    assert (offsets(log), [one.base_offset for one in log.batches]) == ([2, 3], [1, 2, 3])
+    assert (log.batches[0].producer_id, log.batches[0].base_sequence, log.batches[0].last_offset) == (7, 1, 1)
