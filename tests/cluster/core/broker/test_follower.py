@@ -4,14 +4,22 @@ from uuid import UUID
 
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import BrokerRules
-from rackspan.cluster.core.broker.follower import FetchOutcome, Follower
+from rackspan.cluster.core.broker.follower import FetchOutcome, Follower, ReplicaFetcher
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log import PartitionLog
-from rackspan.cluster.core.messages import FetchedPartition, FetchPosition, ReplicaFetch, ReplicaFetchResponse, Send
+from rackspan.cluster.core.messages import (
+    FetchedPartition,
+    FetchPosition,
+    ReplicaFetch,
+    ReplicaFetchResponse,
+    Send,
+    WatermarkMoved,
+)
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.cluster.world import World
 
 ORDERS = TopicPartition("orders", 0)
+RETRY_MS, BACKOFF_MS = 1_500, 50
 RACKS: dict[int, str | None] = {1: "a", 2: "b", 3: "c"}
 
 
@@ -152,3 +160,157 @@ def test_a_follower_below_its_leaders_start_begins_anew_there() -> None:
     gone = FetchedPartition(ORDERS, 4, 2, 1, KafkaError.OFFSET_OUT_OF_RANGE, log_start=10)
     assert outcome(log, gone) is FetchOutcome.TRUNCATED
     assert (log.start_offset, log.end_offset) == (10, 10)
+
+
+def follower(number: int, log: PartitionLog | None = None) -> Follower:
+    partition = TopicPartition("orders", number)
+    return Follower(partition, log or log_of(4), BrokerId(1), 4, BrokerRules())
+
+
+def fetcher_of(*numbers: int) -> ReplicaFetcher:
+    fetcher = ReplicaFetcher(BrokerId(1))
+    for number in numbers:
+        fetcher.follow(follower(number))
+    return fetcher
+
+
+def sent(fetcher: ReplicaFetcher, now: int = 0) -> ReplicaFetch:
+    return fetcher.next_fetch(now, BrokerId(2), 70, RETRY_MS)
+
+
+def applied(
+    fetcher: ReplicaFetcher,
+    *partitions: FetchedPartition,
+    sequence: int | None = None,
+    error: KafkaError = KafkaError.NONE,
+    now: int = 0,
+) -> list[FetchOutcome]:
+    number = fetcher.sequence if sequence is None else sequence
+    response = ReplicaFetchResponse(70, number, error, partitions)
+    return [outcome for _, outcome in fetcher.apply(now, response, BACKOFF_MS)]
+
+
+def numbers(fetch: ReplicaFetch) -> list[int]:
+    return [position.partition.partition for position in fetch.positions]
+
+
+def refused(number: int) -> FetchedPartition:
+    return FetchedPartition(TopicPartition("orders", number), 4, 1, 4, KafkaError.NOT_LEADER_OR_FOLLOWER)
+
+
+def test_the_first_fetch_is_a_full_one_and_the_next_hold_what_has_changed() -> None:
+    fetcher = fetcher_of(0, 1)
+    first = sent(fetcher)
+    positions = tuple(follower(number).position() for number in (0, 1))
+    assert first == ReplicaFetch(BrokerId(2), 70, 1, True, positions, ())
+    assert applied(fetcher) == []
+    fetcher.follow(follower(2))
+    fetcher.unfollow(TopicPartition("orders", 0))
+    second = sent(fetcher)
+    assert (second.sequence, second.full, numbers(second)) == (2, False, [2])
+    assert second.forgotten == (TopicPartition("orders", 0),)
+    applied(fetcher)
+    assert sent(fetcher) == ReplicaFetch(BrokerId(2), 70, 3, False, (), ())
+
+
+def test_a_partition_that_is_followed_again_is_not_forgotten_and_one_that_never_was_neither() -> None:
+    fetcher = fetcher_of(0)
+    fetcher.unfollow(TopicPartition("orders", 0))
+    fetcher.follow(follower(0))
+    fetcher.unfollow(TopicPartition("orders", 9))
+    fetch = sent(fetcher)
+    assert (numbers(fetch), fetch.forgotten) == ([0], ())
+
+
+def test_a_fetch_is_due_when_there_is_something_to_declare_or_no_response_came() -> None:
+    fetcher = ReplicaFetcher(BrokerId(1))
+    assert not fetcher.is_due(0, RETRY_MS), "it follows nothing"
+    fetcher.follow(follower(0))
+    assert fetcher.is_due(0, RETRY_MS)
+    sent(fetcher, now=10)
+    assert [fetcher.is_due(now, RETRY_MS) for now in (10, 10 + RETRY_MS - 1, 10 + RETRY_MS)] == [False, False, True]
+    again = sent(fetcher, now=10 + RETRY_MS)
+    assert (again.sequence, again.full, numbers(again)) == (2, True, [0])
+    applied(fetcher)
+    assert fetcher.is_due(10 + RETRY_MS, RETRY_MS)
+    sent(fetcher, now=20)
+    fetcher.unfollow(TopicPartition("orders", 0))
+    applied(fetcher)
+    assert fetcher.is_due(20, RETRY_MS), "the leader is to forget it"
+    sent(fetcher, now=20)
+    applied(fetcher)
+    assert not fetcher.is_due(20, RETRY_MS)
+
+
+def test_a_refused_partition_is_declared_again_after_its_backoff() -> None:
+    fetcher = fetcher_of(0, 1)
+    sent(fetcher)
+    assert applied(fetcher, refused(0), now=5) == [FetchOutcome.REFUSED]
+    fetcher.start_over = True
+    assert numbers(sent(fetcher)) == [1], "not before"
+    fetcher.end_backoff(5 + BACKOFF_MS - 1)
+    assert not fetcher.undeclared
+    fetcher.end_backoff(5 + BACKOFF_MS)
+    assert (numbers(sent(fetcher)), fetcher.retry_at) == ([0], {})
+
+
+def test_the_backoff_ends_where_a_partition_is_followed_anew_or_no_longer() -> None:
+    fetcher = fetcher_of(0, 1)
+    sent(fetcher)
+    applied(fetcher, refused(0), refused(1))
+    fetcher.follow(follower(0))
+    fetcher.unfollow(TopicPartition("orders", 1))
+    fetcher.end_backoff(BACKOFF_MS)
+    fetch = sent(fetcher)
+    assert (numbers(fetch), fetch.forgotten) == ([0], (TopicPartition("orders", 1),))
+
+
+def test_only_the_response_to_the_last_fetch_ends_the_wait_and_its_error_begins_a_new_session() -> None:
+    fetcher = fetcher_of(0)
+    sent(fetcher)
+    sent(fetcher)
+    applied(fetcher, sequence=1, error=KafkaError.FETCH_SESSION_ID_NOT_FOUND)
+    assert (fetcher.awaits_response, fetcher.start_over) == (True, False)
+    applied(fetcher, error=KafkaError.FETCH_SESSION_ID_NOT_FOUND)
+    assert (fetcher.awaits_response, fetcher.start_over) == (False, True)
+    assert sent(fetcher).full
+
+
+def test_what_was_copied_or_was_stale_is_declared_again_and_a_watermark_alone_is_not() -> None:
+    log = log_of(4)
+    fetcher = ReplicaFetcher(BrokerId(1))
+    fetcher.follow(follower(0, log))
+    sent(fetcher)
+    assert applied(fetcher, news(log)) == [FetchOutcome.WATERMARK]
+    assert not fetcher.undeclared
+    assert applied(fetcher, news(log, RecordBatch(1, 1, 4))) == [FetchOutcome.COPIED]
+    assert [one.offset for one in sent(fetcher).positions] == [2]
+    assert applied(fetcher, news(log, offset=1)) == [FetchOutcome.STALE]
+    assert [one.offset for one in sent(fetcher).positions] == [2]
+    elsewhere = FetchedPartition(TopicPartition("orders", 9), 4, 1, 4, KafkaError.NONE)
+    assert applied(fetcher, elsewhere) == [], "it is not followed"
+
+
+def test_the_watermark_moves_for_what_was_copied_and_bytes_add_up() -> None:
+    """A refusal or a truncation moves none."""
+    w = World(RACKS)
+    w.run(500)
+    w.create("orders", [1, 2, 3])
+    w.settle()
+    for _ in range(3):
+        w.produced(ORDERS, RecordBatch(0, 0, -1, bytes(100)))
+    w.run(20)
+    core = w.broker(2)
+    assert dict(core.counters.replicated_bytes) == {("orders", "a", "b"): 300}
+    log = core.disk.logs[ORDERS]
+
+    def moved(error: KafkaError, **more: object) -> bool:
+        fetched = FetchedPartition(ORDERS, 0, log.end_offset, log.last_epoch, error, log.high_watermark, **more)  # type: ignore[arg-type]
+        effects = core.on_message(w.now, 1, ReplicaFetchResponse(core.broker_epoch, 0, KafkaError.NONE, (fetched,)))
+        return WatermarkMoved(ORDERS) in effects
+
+    assert moved(KafkaError.NONE)
+    assert not moved(KafkaError.NOT_LEADER_OR_FOLLOWER)
+    assert core.counters.truncations == 0
+    assert not moved(KafkaError.NONE, diverging=(0, 2))
+    assert (core.counters.truncations, log.end_offset) == (1, 2)

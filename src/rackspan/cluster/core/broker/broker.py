@@ -110,7 +110,7 @@ class BrokerCore:
             partition = self._to_compact.pop()
             log, config = shared.disk.logs.get(partition), shared.compaction_config(partition.topic)
             if log is not None and config is not None and log.compact(config, now, self._record_body):
-                break
+                return
 
     def _flushed(self, now: int) -> list[Effect]:
         """The effects, with the responses and requests that are due after all that the message changed."""

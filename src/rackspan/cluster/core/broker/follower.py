@@ -8,7 +8,7 @@ One that is sent while another is parked at the leader replaces it there.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, auto
 
 from rackspan.cluster.core.broker.broker_state import BrokerState
 from rackspan.cluster.core.broker.rules import BrokerRules
@@ -30,13 +30,13 @@ from rackspan.model.ids import BrokerId, TopicPartition
 class FetchOutcome(Enum):
     """What a follower did with one fetched partition."""
 
-    STALE = "stale"
+    STALE = auto()
     """It was for another position or epoch: nothing was done, the position is to be declared again."""
-    COPIED = "copied"
-    WATERMARK = "watermark"
+    COPIED = auto()
+    WATERMARK = auto()
     """There was nothing to copy."""
-    TRUNCATED = "truncated"
-    REFUSED = "refused"
+    TRUNCATED = auto()
+    REFUSED = auto()
     """The leader cannot serve this now; fetch again after a while."""
 
 

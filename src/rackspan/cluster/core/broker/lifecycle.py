@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, auto
 
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH
@@ -30,11 +30,11 @@ class BrokerIdentity:
 class Phase(Enum):
     """The phases of a broker's process."""
 
-    REGISTERING = "registering"
-    RUNNING = "running"
-    SHUTTING_DOWN = "shutting-down"
-    STOPPED = "stopped"
-    REFUSED = "refused"
+    REGISTERING = auto()
+    RUNNING = auto()
+    SHUTTING_DOWN = auto()
+    STOPPED = auto()
+    REFUSED = auto()
     """The controller refused the registration: its configs or its id are wrong."""
 
 

@@ -109,7 +109,7 @@ class Roles:
         # A new topic of the same name has configs of its own, perhaps none, and then no record of them comes.
         self._shared.forget_config(topic)
         deleted = before.topics.get(topic)
-        for index in range(len(deleted.partitions) if deleted is not None else 0):
+        for index, _ in enumerate(() if deleted is None else deleted.partitions):
             self._drop(TopicPartition(topic, index))
 
     def _drop(self, partition: TopicPartition) -> None:

@@ -64,14 +64,17 @@ def session_error(sessions: dict[BrokerId, FetchSession], message: ReplicaFetch)
     return KafkaError.NONE if message.full or is_next else KafkaError.FETCH_SESSION_ID_NOT_FOUND
 
 
-def position_error(leader: Leader | None, follower: BrokerId, position: FetchPosition) -> FetchedPartition | None:
+def not_led(position: FetchPosition) -> FetchedPartition:
+    """The refusal of a partition that is led elsewhere."""
+    return _error(position, KafkaError.NOT_LEADER_OR_FOLLOWER)
+
+
+def position_error(leader: Leader, follower: BrokerId, position: FetchPosition) -> FetchedPartition | None:
     """Why a follower cannot be served at its position; None if it can.
 
     A follower that is not among the replicas in the leader's image has to fetch again: an append would not wake its
     session, and its progress would not count.
     """
-    if leader is None:
-        return _error(position, KafkaError.NOT_LEADER_OR_FOLLOWER)
     if leader.topic_id != position.topic_id:
         return _error(position, KafkaError.INCONSISTENT_TOPIC_ID)
     if leader.leader_epoch != position.leader_epoch:

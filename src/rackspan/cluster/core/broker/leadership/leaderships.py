@@ -4,6 +4,7 @@ from rackspan.cluster.core.broker.broker_state import BrokerState
 from rackspan.cluster.core.broker.leadership.fetch_sessions import (
     FetchSession,
     next_fetched,
+    not_led,
     position_error,
     session_error,
 )
@@ -204,11 +205,12 @@ class Leaderships:
 
     def _declare(self, now: int, session: FetchSession, position: FetchPosition) -> None:
         leader = self.leaders.get(position.partition)
+        if leader is None:
+            session.refuse(not_led(position))
+            return
         refused = position_error(leader, session.broker, position)
-        if refused is not None or leader is None:
-            session.refuse(
-                refused or FetchedPartition(position.partition, -1, -1, -1, KafkaError.NOT_LEADER_OR_FOLLOWER)
-            )
+        if refused is not None:
+            session.refuse(refused)
             return
         session.declare(position)
         if self._counts(session):
@@ -275,9 +277,7 @@ class Leaderships:
         return updates
 
     def _next_fetched(self, session: FetchSession, partition: TopicPartition, left: int) -> FetchedPartition | None:
-        leader, position = self.leaders.get(partition), session.positions.get(partition)
-        if leader is None or position is None:
-            return None
+        leader, position = self.leaders[partition], session.positions[partition]
         return next_fetched(leader, session, position, min(left, self._shared.settings.fetch_max_partition_bytes))
 
     def _send(self, broker: BrokerId, response: ReplicaFetchResponse) -> None:
