@@ -23,28 +23,32 @@ from rackspan import audit as _audit
 from rackspan import plan as _plan
 from rackspan import reassign as _reassign
 from rackspan import streams as _streams
-from rackspan.acks import Watch, watch_readings
+from rackspan.acks import HardenAdvice, Watch, watch_readings
 from rackspan.acks import harden as _harden
-from rackspan.acks.harden import HardenAdvice
 from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, RackPolicy
 from rackspan.model import MIN_INSYNC_REPLICAS, ClusterSnapshot
 from rackspan.model import json_format as _json_format
 from rackspan.model.json_format import ReadSnapshot
-from rackspan.placement import RandomGenerator
+from rackspan.placement import Exclusion, RandomGenerator
 from rackspan.placement import generate as _generate
 from rackspan.placement import new_partitions as _new_partitions
 from rackspan.placement import proposal_format as _proposal_format
 from rackspan.placement import spec as _spec
-from rackspan.placement.exclusion import Exclusion
 from rackspan.placement.generate import GeneratedPartition
 from rackspan.placement.new_partitions import PlacerChoice, Proposal
 from rackspan.placement.proposal_format import PlacementPlan
-from rackspan.plan import RunLimits, StepLimits, plan_document, read_plan
-from rackspan.plan.difference import PartitionDifference, PlanDifference
-from rackspan.plan.execution.events import DirectionSet, RunState, after
-from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster, observed
-from rackspan.plan.execution.start import plan_to_start, refuse_to_resume
-from rackspan.plan.verification import VerifiedPartition, verify
+from rackspan.plan import (
+    ObservationRequest,
+    ObservedCluster,
+    PartitionDifference,
+    PlanDifference,
+    RunLimits,
+    RunState,
+    StepLimits,
+    VerifiedPartition,
+    plan_document,
+    read_plan,
+)
 from rackspan.reassign import (
     Direction,
     ReassignmentColumns,
@@ -56,8 +60,7 @@ from rackspan.sources import polling as _watching
 from rackspan.sources import rack_locator as _rack_locator
 from rackspan.sources import rack_locators as _rack_locators
 from rackspan.sources import snapshot_file as _snapshot_file
-from rackspan.sources.client_config.properties_file import read_properties
-from rackspan.sources.client_config.translation import kafka_python_settings
+from rackspan.sources.client_config import kafka_python_settings, read_properties
 from rackspan.sources.source import Cluster, Source
 from rackspan.streams import CapturedGroup, Setting, StreamsGroup
 
@@ -373,11 +376,11 @@ def check_reassignment(
     """Where a run would start or resume. Errors: ReassignmentStopped where it may not, InvalidJournal."""
     from rackspan.apply.journal import peek
 
-    state, cluster = peek(journal), observed(snapshot)
+    state, cluster = peek(journal), _plan.observed(snapshot)
     if state is None:
-        return RunState(plan_to_start(plan, direction, cluster), direction)
-    refuse_to_resume(state, plan, cluster, str(journal))
-    return after(state, DirectionSet(direction))
+        return RunState(_plan.plan_to_start(plan, direction, cluster), direction)
+    _plan.refuse_to_resume(state, plan, cluster, str(journal))
+    return _plan.after(state, _plan.DirectionSet(direction))
 
 
 def observe_reassignment(cluster: Cluster, plan: ReassignmentPlan) -> ObservedCluster:
@@ -422,7 +425,7 @@ def cancel_reassignment(
 
 def verify_reassignment(snapshot: ClusterSnapshot, plan: ReassignmentPlan) -> list[VerifiedPartition]:
     """How far a reassignment is, partition by partition, whatever tool executes it."""
-    return verify(plan, observed(snapshot))
+    return _plan.verify(plan, _plan.observed(snapshot))
 
 
 # ── acknowledge writes by racks

@@ -13,11 +13,9 @@ from functools import lru_cache
 import numpy as np
 
 from rackspan.acks.spreads import RackSpread, better_spreads
-from rackspan.audit.batch import PartitionBatch, effective_min_isr, snapshot_batch
+from rackspan.audit import Finding, PartitionBatch, RackPolicy, effective_min_isr, in_order, snapshot_batch
 from rackspan.audit.constraints import partition_findings
 from rackspan.audit.constraints.survival import SURVIVAL_NAMES
-from rackspan.audit.findings import Finding, in_order
-from rackspan.audit.policy import RackPolicy
 from rackspan.model import (
     MIN_INSYNC_REPLICAS,
     NO_BROKER,

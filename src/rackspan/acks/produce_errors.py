@@ -16,8 +16,7 @@ from rackspan.errors import (
     NotEnoughReplicasAfterAppend,
     RetriableProduceError,
 )
-from rackspan.model.ids import BrokerId, shown
-from rackspan.model.topic import MIN_INSYNC_RACKS
+from rackspan.model import MIN_INSYNC_RACKS, BrokerId, shown
 
 _NOT_ENOUGH_REPLICAS: Final = 19
 _NOT_ENOUGH_REPLICAS_AFTER_APPEND: Final = 20

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rackspan.audit.batch import PartitionBatch, snapshot_batch
-from rackspan.audit.policy import RackPolicy
+from rackspan.audit import PartitionBatch, RackPolicy, snapshot_batch
 from rackspan.errors import RackspanError
 from rackspan.model import NO_BROKER, Bools, BrokerId, ClusterSnapshot, RackId
 

@@ -5,8 +5,7 @@ from typing import Final
 
 from rackspan.acks.harden import HardenAdvice, HardenOutcome, RackLossCost
 from rackspan.acks.spreads import RackSpread
-from rackspan.model.ids import shown
-from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
+from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, shown
 from rackspan.text import count_noun
 
 

@@ -5,19 +5,28 @@ The CLI, the plan linter, the embedded cluster and the Spark tables call these f
 never reads a cluster, a snapshot is its argument.
 """
 
-from rackspan.audit.findings import Finding, Severity
+from rackspan.audit.batch import ClusterMembers, PartitionBatch, effective_min_isr, requirements, snapshot_batch
+from rackspan.audit.findings import Finding, Severity, in_order
 from rackspan.audit.judge import Audit, audit, outage
-from rackspan.audit.outage import RackLoss
+from rackspan.audit.outage import RackLoss, TopicHarm, losses_each_rack
 from rackspan.audit.policy import ClusterPolicies, FleetPolicy, RackPolicy
 
 __all__ = [
     "Audit",
+    "ClusterMembers",
     "ClusterPolicies",
     "Finding",
     "FleetPolicy",
+    "PartitionBatch",
     "RackLoss",
     "RackPolicy",
     "Severity",
+    "TopicHarm",
     "audit",
+    "effective_min_isr",
+    "in_order",
+    "losses_each_rack",
     "outage",
+    "requirements",
+    "snapshot_batch",
 ]

@@ -13,9 +13,7 @@ import numpy as np
 from rackspan.audit.batch import ClusterMembers
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.loads import BrokerLoads, replica_bound
-from rackspan.model.ids import shown
-from rackspan.model.partitions import Bools, Int64s
-from rackspan.model.racks import even_spread
+from rackspan.model import Bools, Int64s, even_spread, shown
 from rackspan.text import count_noun, human_bytes
 
 TOLERANCE: Final = 1.10

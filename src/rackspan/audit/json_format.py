@@ -8,9 +8,8 @@ from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.judge import Audit
 from rackspan.audit.outage import RackLoss, TopicHarm
 from rackspan.audit.quorum import QuorumAfter
-from rackspan.model.ids import shown
+from rackspan.model import ClusterSnapshot, shown
 from rackspan.model.json_format import utc_text
-from rackspan.model.snapshot import ClusterSnapshot
 
 STATES = ("offline", "needs_unclean_election", "under_min_isr", "under_min_racks")
 

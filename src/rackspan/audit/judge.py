@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rackspan.audit.batch import snapshot_batch
-from rackspan.audit.constraints.cluster import cluster_findings
-from rackspan.audit.constraints.partitions import partition_findings
+from rackspan.audit.constraints import cluster_findings, partition_findings
 from rackspan.audit.constraints.survival import too_few_racks
 from rackspan.audit.findings import Finding, Severity, in_order
 from rackspan.audit.goals import excluded_broker_findings, goal_findings

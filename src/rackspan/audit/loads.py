@@ -8,8 +8,7 @@ import numpy as np
 
 from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.policy import SURVIVE_CODES
-from rackspan.model.partitions import Bools, Int32s, Int64s, any_in_row
-from rackspan.model.racks import RackMap, even_shares
+from rackspan.model import Bools, Int32s, Int64s, RackMap, any_in_row, even_shares
 
 BELIEVED_BYTES_MAX: Final = 2**50
 """One PiB. No log is larger, and sums of larger sizes in a snapshot could overflow."""

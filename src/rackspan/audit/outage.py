@@ -14,9 +14,18 @@ from rackspan.audit.batch import ClusterMembers, PartitionBatch
 from rackspan.audit.policy import Survive
 from rackspan.audit.quorum import QuorumAfter, quorum_without
 from rackspan.errors import UsageError
-from rackspan.model.ids import NO_BROKER, RackId, shown
-from rackspan.model.partitions import Bools, Int32s, Int64s, any_in_row, count_in_row
-from rackspan.model.racks import NO_RACK, distinct_racks
+from rackspan.model import (
+    NO_BROKER,
+    NO_RACK,
+    Bools,
+    Int32s,
+    Int64s,
+    RackId,
+    any_in_row,
+    count_in_row,
+    distinct_racks,
+    shown,
+)
 
 LOSSES_MAX = 2_000
 """More losses than an operator reads. Pairs of a thousand racks are refused before they run for hours."""

@@ -5,5 +5,42 @@ Pure: bytes in, values out. It holds no message of its own: those are in wire/, 
 """
 
 from rackspan.kafka_bytes.reader import ByteReader, malformed_as
+from rackspan.kafka_bytes.writer import (
+    COMPACT_NULL,
+    NO_TAGS,
+    NULL_STRING,
+    array,
+    byte_string,
+    compact_array,
+    compact_string,
+    int8,
+    int16,
+    int32,
+    int64,
+    nullable_string,
+    string,
+    tagged_fields,
+    unsigned_varint,
+    varint,
+)
 
-__all__ = ["ByteReader", "malformed_as"]
+__all__ = [
+    "COMPACT_NULL",
+    "NO_TAGS",
+    "NULL_STRING",
+    "ByteReader",
+    "array",
+    "byte_string",
+    "compact_array",
+    "compact_string",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "malformed_as",
+    "nullable_string",
+    "string",
+    "tagged_fields",
+    "unsigned_varint",
+    "varint",
+]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         TopicPartition,
         shown,
     )
+    from rackspan.model.json_format import ReadSnapshot
     from rackspan.model.partitions import (
         UNKNOWN_SIZE,
         Bools,
@@ -52,6 +53,7 @@ else:
         __name__,
         {
             "broker": ("Broker", "Controller"),
+            "json_format": ("ReadSnapshot",),
             "ids": (
                 "INT32_MAX",
                 "INT64_MAX",
@@ -114,6 +116,7 @@ __all__ = [
     "PartitionColumns",
     "RackId",
     "RackMap",
+    "ReadSnapshot",
     "Topic",
     "TopicName",
     "TopicPartition",

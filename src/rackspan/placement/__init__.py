@@ -11,6 +11,7 @@ from rackspan.lazy_exports import lazy_getattr
 
 if TYPE_CHECKING:
     from rackspan.placement.balanced.placer import BalancedReplicaPlacer
+    from rackspan.placement.exclusion import Exclusion
     from rackspan.placement.kafka.java_random import RandomGenerator
     from rackspan.placement.kafka.rack_alternated import RackAlternatedReplicaPlacer
     from rackspan.placement.kafka.striped import StripedReplicaPlacer
@@ -22,6 +23,7 @@ else:
         __name__,
         {
             "balanced.placer": ("BalancedReplicaPlacer",),
+            "exclusion": ("Exclusion",),
             "kafka.java_random": ("RandomGenerator",),
             "kafka.rack_alternated": ("RackAlternatedReplicaPlacer",),
             "kafka.striped": ("StripedReplicaPlacer",),
@@ -40,6 +42,7 @@ else:
 __all__ = [
     "BalancedReplicaPlacer",
     "CheckedPlacer",
+    "Exclusion",
     "PartitionAssignment",
     "RackAlternatedReplicaPlacer",
     "RandomGenerator",

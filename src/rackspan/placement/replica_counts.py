@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.audit.batch import snapshot_batch
+from rackspan.audit import RackPolicy, snapshot_batch
 from rackspan.audit.loads import loads
-from rackspan.audit.policy import RackPolicy
 from rackspan.model import BrokerId, ClusterSnapshot, Int64s
 from rackspan.placement.balanced.broker_quotas import replica_quotas
 from rackspan.placement.balanced.broker_table import broker_table

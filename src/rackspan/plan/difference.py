@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rackspan.audit.batch import PartitionBatch, snapshot_batch
+from rackspan.audit import PartitionBatch, RackPolicy, snapshot_batch
 from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.loads import BELIEVED_BYTES_MAX
-from rackspan.audit.policy import RackPolicy
 from rackspan.model import (
     NO_BROKER,
     Bools,

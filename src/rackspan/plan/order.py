@@ -5,10 +5,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from rackspan.audit.batch import PartitionBatch, snapshot_batch
+from rackspan.audit import PartitionBatch, RackPolicy, snapshot_batch
 from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.loads import BELIEVED_BYTES_MAX
-from rackspan.audit.policy import RackPolicy
 from rackspan.errors import UsageError
 from rackspan.model import NO_BROKER, Bools, ClusterSnapshot, Int64s
 from rackspan.reassign import FORCES_RACKS, ReassignmentColumns, ReassignmentPlan, Step, snapshot_rows

@@ -9,12 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from rackspan.audit.batch import PartitionBatch, requirements, snapshot_batch
+from rackspan.audit import Finding, PartitionBatch, RackPolicy, Severity, in_order, requirements, snapshot_batch
 from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.constraints.remedies import target_that_survives
 from rackspan.audit.constraints.survival import SURVIVAL_CONSTRAINTS
-from rackspan.audit.findings import Finding, Severity, in_order
-from rackspan.audit.policy import RackPolicy
 from rackspan.model import (
     INT32_MAX,
     NO_BROKER,

@@ -5,8 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rackspan.audit.batch import PartitionBatch, snapshot_batch
-from rackspan.audit.policy import RackPolicy
+from rackspan.audit import PartitionBatch, RackPolicy, snapshot_batch
 from rackspan.errors import UsageError
 from rackspan.model import Bools, ClusterSnapshot, Int32s, Int64s, PartitionColumns, RackMap, UnrackedPolicy, rack_map
 from rackspan.reassign.rack_shares import RackShares, rack_shares

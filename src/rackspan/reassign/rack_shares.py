@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.model.partitions import Int32s, Int64s, count_in_row
-from rackspan.model.racks import NO_RACK, even_shares
+from rackspan.model import NO_RACK, Int32s, Int64s, count_in_row, even_shares
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.audit.batch import effective_min_isr, requirements
-from rackspan.audit.policy import RackPolicy
+from rackspan.audit import RackPolicy, effective_min_isr, requirements
 from rackspan.model import (
     NO_BROKER,
     Bools,

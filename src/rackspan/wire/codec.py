@@ -9,8 +9,7 @@ from struct import Struct
 from typing import Any, Final
 
 from rackspan.errors import MalformedRequest
-from rackspan.kafka_bytes import ByteReader
-from rackspan.kafka_bytes.writer import NO_TAGS, nullable_string
+from rackspan.kafka_bytes import NO_TAGS, ByteReader, nullable_string
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.framing import Request
 from rackspan.wire.kio_schemas import KioIndexError

@@ -7,8 +7,7 @@ from rackspan.audit.batch import ClusterMembers
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.policy import Survive
 from rackspan.audit.quorum import quorum_without
-from rackspan.model.ids import UNNAMED_RACK, shown
-from rackspan.model.racks import UnrackedPolicy
+from rackspan.model import UNNAMED_RACK, UnrackedPolicy, shown
 from rackspan.text import count_noun
 
 ACCEPT_QUORUM: Final = 'or require less: survive = "{weaker}" in rackspan.toml'

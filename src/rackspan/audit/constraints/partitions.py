@@ -15,8 +15,7 @@ from rackspan.audit.constraints.constraint import PartitionConstraint
 from rackspan.audit.constraints.survival import SURVIVAL_CONSTRAINTS
 from rackspan.audit.constraints.wording import by_rack, held_by_rack, listed, out_of_sync, unlisted
 from rackspan.audit.findings import Finding, Severity
-from rackspan.model.ids import NO_BROKER, shown
-from rackspan.model.partitions import Bools, any_in_row, unpadded
+from rackspan.model import NO_BROKER, Bools, any_in_row, shown, unpadded
 from rackspan.text import count_noun
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from rackspan.audit.batch import PartitionBatch
-from rackspan.model.ids import shown
-from rackspan.model.partitions import unpadded
+from rackspan.model import shown, unpadded
 from rackspan.text import noun_and_ids
 
 

@@ -18,8 +18,7 @@ from rackspan.cli.options.input_files import STANDARD_STREAM, standard_input
 from rackspan.cli.options.settings import FILE, Settings
 from rackspan.errors import UsageError
 from rackspan.model import INT32_MAX, INT64_MAX, ClusterSnapshot, UnrackedPolicy
-from rackspan.placement import RandomGenerator
-from rackspan.placement.exclusion import Exclusion
+from rackspan.placement import Exclusion, RandomGenerator
 from rackspan.placement.kafka.java_random import JavaRandom
 from rackspan.placement.new_partitions import PlacerChoice
 from rackspan.placement.spec_format import DEFAULT_PLACER

@@ -19,8 +19,7 @@ from rackspan.cluster.zookeeper_era.update_metadata import (
     read_update_metadata,
     write_update_metadata,
 )
-from rackspan.model.broker import Broker
-from rackspan.model.ids import BrokerId, RackId
+from rackspan.model import Broker, BrokerId, RackId
 
 RegistrationT = TypeVar("RegistrationT", BrokerImage, BrokerRegistered)
 

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rackspan.errors import MalformedRequest
-from rackspan.kafka_bytes import ByteReader, malformed_as
-from rackspan.kafka_bytes.writer import array, int16, int32, nullable_string, string
+from rackspan.kafka_bytes import ByteReader, array, int16, int32, malformed_as, nullable_string, string
 
 _API_KEY: Final = 6
 _VERSIONS: Final = range(3)

@@ -11,8 +11,7 @@ from typing import Any, Final, Protocol
 
 from rackspan.errors import MalformedBytes
 from rackspan.gateway.core.apis import OFFERED, clipped
-from rackspan.kafka_bytes import ByteReader
-from rackspan.kafka_bytes.writer import NO_TAGS, compact_string, int32, string, unsigned_varint
+from rackspan.kafka_bytes import NO_TAGS, ByteReader, compact_string, int32, string, unsigned_varint
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import read_response, response_has_tags, write_body
 from rackspan.wire.framing import Piece

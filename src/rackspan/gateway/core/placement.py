@@ -8,9 +8,8 @@ from typing import Final
 
 from rackspan.errors import RackspanError, ReplicaPlacementException
 from rackspan.model import Broker, BrokerId
-from rackspan.placement.registry import placer_named
+from rackspan.placement import placer_named, usable
 from rackspan.placement.replica_counts import counts_of
-from rackspan.placement.usable_brokers import usable
 
 NEW_PARTITIONS_MAX: Final = 10_000
 """Of one request, as Kafka's controller limits it (MAX_PARTITIONS_PER_BATCH). Their replicas are more bytes than their number."""

@@ -12,8 +12,7 @@ from typing import Final, TypeAlias
 from rackspan.errors import MalformedBytes, MalformedRequest
 from rackspan.gateway.core.apis import SHARE_ACKNOWLEDGE, SHARE_FETCH
 from rackspan.gateway.core.endpoints import Addresses
-from rackspan.kafka_bytes import ByteReader
-from rackspan.kafka_bytes.writer import NO_TAGS, compact_string, int32, tagged_fields, unsigned_varint
+from rackspan.kafka_bytes import NO_TAGS, ByteReader, compact_string, int32, tagged_fields, unsigned_varint
 from rackspan.wire.apis import ApiKey
 
 PADDING_TAG: Final = 10_000

@@ -9,8 +9,7 @@ from functools import partial
 from typing import Any, Final, TypeVar, cast
 
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, UsageError
-from rackspan.kafka_bytes import ByteReader
-from rackspan.kafka_bytes.writer import NO_TAGS, byte_string, int16, int32, string
+from rackspan.kafka_bytes import NO_TAGS, ByteReader, byte_string, int16, int32, string
 from rackspan.model import INT32_MAX
 from rackspan.wire.apis import VERSIONS, ApiKey
 from rackspan.wire.codec import read_response, write_request

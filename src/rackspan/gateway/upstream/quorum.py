@@ -16,8 +16,7 @@ from uuid import UUID
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable, RackspanError
 from rackspan.gateway.core.metadata_log import MetadataImage
 from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login, first
-from rackspan.kafka_bytes import ByteReader
-from rackspan.kafka_bytes.writer import NO_TAGS, compact_array, compact_string, int32, int64, tagged_fields
+from rackspan.kafka_bytes import NO_TAGS, ByteReader, compact_array, compact_string, int32, int64, tagged_fields
 from rackspan.text import count_noun
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.describe_quorum import (

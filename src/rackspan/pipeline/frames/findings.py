@@ -6,8 +6,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from rackspan.audit.constraints.cluster import cluster_findings
-from rackspan.audit.constraints.partitions import partition_findings_by_row
+from rackspan.audit.constraints import cluster_findings, partition_findings_by_row
 from rackspan.audit.constraints.survival import too_few_racks
 from rackspan.audit.findings import Finding
 from rackspan.audit.goals import excluded_broker_findings, goal_findings

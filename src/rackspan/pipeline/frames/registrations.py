@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.audit import ClusterPolicies, RackPolicy
-from rackspan.audit.batch import ClusterMembers
+from rackspan.audit import ClusterMembers, ClusterPolicies, RackPolicy
 from rackspan.model.partitions import Int32s
 from rackspan.pipeline.landing.markers import StoredSnapshot
 from rackspan.pipeline.landing.read import read_registrations

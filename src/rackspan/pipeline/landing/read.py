@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rackspan.errors import InvalidSnapshot, InvalidWarehouse
-from rackspan.model.broker import Broker, Controller
-from rackspan.model.ids import BrokerId, RackId
-from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId
 from rackspan.pipeline.delta.table import DataFile, data_files, read_files
 from rackspan.pipeline.landing.markers import StoredSnapshot
 from rackspan.pipeline.landing.rows import to_snapshot

@@ -10,8 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from rackspan.audit.findings import Severity
-from rackspan.audit.outage import RackLoss, TopicHarm
+from rackspan.audit import RackLoss, Severity, TopicHarm
 from rackspan.model.ids import RackId
 from rackspan.model.snapshot import SIZES
 

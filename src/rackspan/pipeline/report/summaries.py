@@ -11,13 +11,9 @@ from itertools import pairwise
 from typing import Any, Final
 
 from rackspan import __version__
-from rackspan.audit.batch import snapshot_batch
-from rackspan.audit.findings import Severity
-from rackspan.audit.judge import outage
-from rackspan.audit.policy import ClusterPolicies, RackPolicy
+from rackspan.audit import ClusterPolicies, RackPolicy, Severity, outage, snapshot_batch
 from rackspan.errors import InvalidSnapshot
-from rackspan.model.ids import RackId
-from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model import ClusterSnapshot, RackId
 from rackspan.pipeline.report import aggregates
 from rackspan.pipeline.report.aggregates import FOUND, DriftSum, FindingSum, ReadColumns, StateCounter
 from rackspan.pipeline.report.broker_rows import broker_rows

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from rackspan.errors import InvalidRecord
-from rackspan.kafka_bytes import ByteReader, malformed_as
-from rackspan.kafka_bytes.writer import (
+from rackspan.kafka_bytes import (
+    ByteReader,
     array,
     byte_string,
     int16,
     int32,
     int64,
+    malformed_as,
     nullable_string,
     string,
 )

@@ -11,16 +11,17 @@ from enum import IntEnum
 from typing import Final
 
 from rackspan.errors import InvalidRecord
-from rackspan.kafka_bytes import ByteReader, malformed_as
-from rackspan.kafka_bytes.writer import (
+from rackspan.kafka_bytes import (
     COMPACT_NULL,
     NO_TAGS,
+    ByteReader,
     compact_array,
     compact_string,
     int8,
     int16,
     int32,
     int64,
+    malformed_as,
     string,
     tagged_fields,
 )

@@ -15,8 +15,7 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from rackspan.audit.batch import ClusterMembers
-from rackspan.audit.outage import losses_each_rack
+from rackspan.audit import ClusterMembers, losses_each_rack
 from rackspan.audit.quorum import quorum_without
 from rackspan.pipeline.frames.registrations import Registrations
 
