@@ -3,13 +3,24 @@
 import pytest
 
 from rackspan.cluster.core.batch import Marker
+from rackspan.cluster.core.coordination import CoordinatorRecord, decode_batch
 from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.groups.records import (
+    GroupMetadataKey,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    encode_key,
+    encode_offset,
+)
 from rackspan.cluster.core.groups.requests import (
     CommittedOffset,
     DeleteGroup,
     DeleteGroupResponse,
     FetchedOffset,
     JoinGroupResponse,
+    LeaveGroup,
+    LeaveGroupResponse,
+    LeavingMember,
     OffsetCommit,
     OffsetCommitResponse,
     OffsetDelete,
@@ -223,3 +234,112 @@ def test_committed_offsets_are_deleted_with_their_topic() -> None:
     assert fetched(world) == NOTHING
     world.fail_over()
     assert fetched(world) == NOTHING
+
+
+def test_only_offsets_that_are_committed_are_written_as_deleted() -> None:
+    """Nothing to delete is no error, and nothing is written."""
+    world = World()
+    commit(world, 5)
+    written = len(world.log)
+    assert world.call(OffsetDelete("g", (P1,)), OffsetDeleteResponse) == OffsetDeleteResponse(
+        KafkaError.NONE, {P1: KafkaError.NONE}
+    )
+    assert len(world.log) == written
+    world.call(OffsetDelete("g", (P0, P1)), OffsetDeleteResponse)
+    assert [batch.record_count for batch in world.log[written:]] == [1]
+
+
+def test_offsets_whose_deletion_could_not_be_written_stay() -> None:
+    world = World()
+    commit(world, 5)
+    deleting = world.send(OffsetDelete("g", (P0,)))
+    world.acknowledge(KafkaError.REQUEST_TIMED_OUT, kept=False)
+    assert world.response(deleting, OffsetDeleteResponse).error is KafkaError.COORDINATOR_NOT_AVAILABLE
+    assert fetched(world).offset == 5
+
+
+@pytest.mark.parametrize("metadata", [b"\0", b"\0\1\0\0\0\1\0\7or"], ids=["no version", "cut"])
+def test_offsets_of_members_whose_subscription_cannot_be_read_stay(metadata: bytes) -> None:
+    world = World()
+    commit(world, 5)
+    world.new_member(protocols=(Protocol("range", metadata),))
+    refused = OffsetDeleteResponse(KafkaError.NON_EMPTY_GROUP, {})
+    assert world.call(OffsetDelete("g", (P0,)), OffsetDeleteResponse) == refused
+    other = World()
+    commit(other, 5)
+    other.new_member(protocol_type="connect")
+    assert other.call(OffsetDelete("g", (P0,)), OffsetDeleteResponse) == refused
+
+
+def test_a_commits_record_has_its_time_and_its_producer() -> None:
+    world = World(now=77_000)
+    commit(world, 5, metadata="note")
+    (_, record) = next(decode_batch(world.log[-1]))
+    assert record == CoordinatorRecord(
+        encode_key(OffsetCommitKey("g", "orders", 0)), encode_offset(OffsetCommitValue(5, 3, "note", 77_000))
+    )
+    plain = world.log[-1]
+    assert (plain.producer_id, plain.producer_epoch, plain.transactional, plain.max_timestamp) == (
+        -1,
+        -1,
+        False,
+        77_000,
+    )
+    commit_in_transaction(world, 6)
+    pending = world.log[-1]
+    assert (pending.producer_id, pending.producer_epoch, pending.transactional) == (7, 0, True)
+
+
+def test_a_commit_extends_its_members_session() -> None:
+    world = World()
+    (member,) = world.stable(1)
+    world.passes(9_000)
+    commit(world, 1, member)
+    world.passes(9_999)
+    assert world.coordinator.describe("g").state == "Stable"
+    world.passes(1)
+    assert world.coordinator.describe("g").state == "Empty"
+
+
+@pytest.mark.parametrize(("characters", "fits"), [("x" * 4096, True), ("x" * 4097, False), ("\u00e9" * 2049, False)])
+def test_a_note_is_measured_in_bytes(characters: str, fits: bool) -> None:
+    expected = KafkaError.NONE if fits else KafkaError.OFFSET_METADATA_TOO_LARGE
+    assert commit(World(), 1, metadata=characters) is expected
+
+
+def test_several_offsets_of_one_commit_have_the_positions_of_their_records() -> None:
+    """So that a transaction's offset between them is replaced by the later one alone."""
+    world = World()
+    both = {P0: CommittedOffset(1), P1: CommittedOffset(2)}
+    world.call(TxnOffsetCommit("g", 7, 0, both), OffsetCommitResponse)
+    world.call(OffsetCommit("g", {P1: CommittedOffset(3)}), OffsetCommitResponse)
+    world.end_transaction(7, Marker.COMMIT)
+    found = world.coordinator.fetch_offsets(OffsetFetch("g", (P0, P1))).offsets
+    assert [found[p].offset for p in (P0, P1)] == [1, 3]
+
+
+def test_a_deleted_groups_records_are_its_tombstones() -> None:
+    world = World()
+    commit(world, 5)
+    written = len(world.log)
+    world.call(DeleteGroup("g"), DeleteGroupResponse)
+    keys = [record.key for batch in world.log[written:] for _, record in decode_batch(batch) if record.value is None]
+    assert keys == [encode_key(OffsetCommitKey("g", "orders", 0))], "no record of the group itself was written"
+    (member,) = world.stable(1)
+    commit(world, 6, member)
+    world.call(LeaveGroup("g", (LeavingMember(member.member_id),)), LeaveGroupResponse)
+    written = len(world.log)
+    world.call(DeleteGroup("g"), DeleteGroupResponse)
+    keys = [record.key for batch in world.log[written:] for _, record in decode_batch(batch) if record.value is None]
+    assert keys == [encode_key(OffsetCommitKey("g", "orders", 0)), encode_key(GroupMetadataKey("g"))]
+
+
+def test_deleted_topics_take_their_offsets_out_of_open_transactions_and_leave_others() -> None:
+    world = World()
+    kept = TopicPartition("kept", 0)
+    world.call(OffsetCommit("g", {kept: CommittedOffset(4)}), OffsetCommitResponse)
+    world.call(TxnOffsetCommit("g", 7, 0, {P0: CommittedOffset(1), kept: CommittedOffset(5)}), OffsetCommitResponse)
+    assert world.coordinator.on_topics_deleted(world.now, ["orders"]) == [], "nothing of it was committed"
+    world.end_transaction(7, Marker.COMMIT)
+    found = world.coordinator.fetch_offsets(OffsetFetch("g")).offsets
+    assert {p: each.offset for p, each in found.items()} == {kept: 5}
