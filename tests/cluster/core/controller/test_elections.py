@@ -100,3 +100,11 @@ def test_a_leader_that_leaves_is_replaced_uncleanly_where_the_topic_allows_it(al
     controller.fence(0, BrokerId(1))
     after = state_of(controller)
     assert (after.leader, after.isr, after.elr) == ((2, ids(2), ()) if allowed else (NO_LEADER, (), ids(1)))
+
+
+def test_a_preferred_election_keeps_the_isr() -> None:
+    controller = controller_with(RACKS, [1, 2, 3])
+    led_by(controller, 2, [1, 2])
+    elect(controller, ORDERS)
+    after = state_of(controller)
+    assert (after.leader, after.isr, after.elr, after.replicas) == (1, ids(1, 2), (), ids(1, 2, 3))
