@@ -45,6 +45,8 @@ def test_what_is_appended_after_the_election_is_not_waited_for() -> None:
 def test_a_coordinator_that_resigns_while_it_waits_never_loads() -> None:
     loads, log = PendingLoads(), log_of(3, committed=2)
     loads.add(7, 5, log)
+    loads.remove(8)
+    loads.remove(7)
     loads.remove(7)
     log.high_watermark = 3
     assert begun(loads, log) == []

@@ -103,3 +103,47 @@ def test_kafka_writes_the_same_keys() -> None:
     names = examples_of(TEXT, MANY)
     written = kafka.write([("TransactionLogKey", 0, {"transactionalId": name}) for name in names])
     assert written == [records.encode_key(name) for name in names]
+
+
+def test_the_states_of_a_record_have_kafkas_numbers() -> None:
+    """TransactionState.java."""
+    numbers = ["EMPTY", "ONGOING", "PREPARE_COMMIT", "PREPARE_ABORT", "COMPLETE_COMMIT", "COMPLETE_ABORT", "DEAD"]
+    assert {state.name: int(state) for state in TransactionState} == {
+        **{name: number for number, name in enumerate(numbers)},
+        "PREPARE_EPOCH_FENCE": 7,
+    }
+
+
+BEFORE_KAFKA_4 = "0000" + "0000000000000007" + "0003" + "000001f4" + "01"
+TIMES = "0000000000000014" + "000000000000000a"
+
+
+@pytest.mark.parametrize(
+    ("partitions", "expected"),
+    [
+        ("ffffffff", ()),
+        ("00000000", ()),
+        ("00000001" + "0001" + "6f" + "00000002" + "00000000" + "00000005", (("o", (0, 5)),)),
+    ],
+    ids=["null", "none", "two"],
+)
+def test_version_0_is_read_byte_by_byte(partitions: str, expected: tuple[tuple[str, tuple[int, ...]], ...]) -> None:
+    value = TransactionLogValue(7, 3, 500, TransactionState.ONGOING, expected, 20, 10, -1, -1, 0)
+    assert records.decode_value(bytes.fromhex(BEFORE_KAFKA_4 + partitions + TIMES)) == value
+
+
+@pytest.mark.parametrize(
+    ("fields", "tags"),
+    [
+        ({}, "00"),
+        ({"previous_producer_id": 6}, "01" + "0008" + "0000000000000006"),
+        ({"next_producer_id": 8}, "01" + "0108" + "0000000000000008"),
+        ({"client_version": 2}, "01" + "0202" + "0002"),
+    ],
+)
+def test_version_1_writes_only_the_tags_that_are_set(fields: dict[str, Any], tags: str) -> None:
+    value = TransactionLogValue(7, 3, 500, TransactionState.ONGOING, (("o", (0, 5)),), 20, 10)
+    written = records.encode_value(replace(value, **fields))
+    body = "0001" + BEFORE_KAFKA_4[4:] + "02" + "026f" + "03" + "00000000" + "00000005" + "00"
+    assert written.hex() == body + TIMES + tags
+    assert records.decode_value(written) == replace(value, **fields)

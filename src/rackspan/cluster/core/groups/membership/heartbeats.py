@@ -59,8 +59,8 @@ def tick(context: GroupContext, now: int, group: Group) -> None:
 
 
 def _expire_session(context: GroupContext, now: int, group: Group, member: Member) -> None:
-    if group.members.get(member.member_id) is not member:
-        return  # Removed already, as a consequence of an earlier member's end.
+    if group.members.get(member.member_id) is not member or member.deadline > now:
+        return  # An earlier member's end has removed it, or has extended its session by failing the sync it waited on.
     if member.waits and not member.is_new:
         member.extend_session(now)
     else:
