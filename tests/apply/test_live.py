@@ -54,7 +54,7 @@ def test_a_broker_of_kafka_3_that_restarts_loses_no_replica_to_a_plan(
     create_topic(kafka3, "restarts", assignment=[[1, 2], [2, 1]])
     eventually(lambda: ("restarts", 1) in described(kafka3), "the topic is there")
     planning = ("reassign", "plan", "--bootstrap-server", kafka3.bootstrap_servers.split(",")[0], "--topic", "restarts")
-    assert cli(*planning).code == 0
+    assert sets_planned(cli(*planning, "-o", "json").out) <= {(1, 2)}
     kafka3.kill_broker(2)
     try:
         eventually(lambda: len(described(kafka3)["restarts", 1].isr) == 1, "broker 2 is out of sync")
@@ -64,11 +64,16 @@ def test_a_broker_of_kafka_3_that_restarts_loses_no_replica_to_a_plan(
             assert (ran.code, document["partitions"]) == (1, []), words
             assert "which the cluster does not list: before Kafka 4 that is also a broker that restarts" in ran.out
         gone = cli(*planning, "--replication-factor", "1", "--replace-missing-brokers", "-o", "json")
-        assert {tuple(one["replicas"]) for one in json.loads(gone.out)["partitions"]} == {(1,)}
+        assert sets_planned(gone.out) == {(1,)}
     finally:
         kafka3.start_broker(2)
     eventually(lambda: len(described(kafka3)["restarts", 1].isr) == 2, "broker 2 is back")
-    assert cli(*planning).code == 0
+    assert sets_planned(cli(*planning, "-o", "json").out) <= {(1, 2)}
+
+
+def sets_planned(document: str) -> set[tuple[int, ...]]:
+    """The brokers of each partition that a plan changes. Another test's topics may be a reason to change the order of these."""
+    return {tuple(sorted(one["replicas"])) for one in json.loads(document)["partitions"]}
 
 
 def replicas(cluster: KafkaCluster) -> list[tuple[int, ...]]:
