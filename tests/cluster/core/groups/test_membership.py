@@ -17,7 +17,7 @@ from rackspan.cluster.core.groups.requests import (
     SyncGroup,
     SyncGroupResponse,
 )
-from tests.cluster.core.groups.world import RANGE, World
+from tests.cluster.core.groups.world import RANGE, World, stable_static, static
 
 DELAYED = GroupSettings(offsets_topic_num_partitions=1, group_initial_rebalance_delay_ms=3_000)
 
@@ -277,17 +277,6 @@ def test_a_group_that_is_not_new_rebalances_without_the_initial_delay() -> None:
 
 
 # Static members.
-
-
-def static(world: World, instance_id: str = "i", **fields: Any) -> int:
-    return world.join(group_instance_id=instance_id, **fields)
-
-
-def stable_static(world: World) -> JoinGroupResponse:
-    joined = world.joined(static(world))
-    world.sync(joined)
-    world.settle()
-    return joined
 
 
 def test_a_static_member_that_restarts_keeps_its_assignment_without_a_rebalance() -> None:

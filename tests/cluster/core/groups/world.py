@@ -138,3 +138,16 @@ class World:
             self.sync(response, group_id=group_id)
         self.settle()
         return responses
+
+
+def static(world: World, instance_id: str = "i", **fields: Any) -> int:
+    """A static member joins. Returns the request's correlation id."""
+    return world.join(group_instance_id=instance_id, **fields)
+
+
+def stable_static(world: World) -> JoinGroupResponse:
+    """A group of one static member, stable."""
+    joined = world.joined(static(world))
+    world.sync(joined)
+    world.settle()
+    return joined

@@ -1,7 +1,6 @@
 """JoinGroup and LeaveGroup, case by case: static members that return, ids that were handed out, full groups."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -16,20 +15,9 @@ from rackspan.cluster.core.groups.requests import (
     SyncGroup,
     SyncGroupResponse,
 )
-from tests.cluster.core.groups.world import RANGE, World
+from tests.cluster.core.groups.world import RANGE, World, stable_static, static
 
 STICKY = Protocol("sticky", b"s")
-
-
-def static(world: World, instance_id: str = "i", **fields: Any) -> int:
-    return world.join(group_instance_id=instance_id, **fields)
-
-
-def stable_static(world: World) -> JoinGroupResponse:
-    joined = world.joined(static(world))
-    world.sync(joined)
-    world.settle()
-    return joined
 
 
 def state(world: World) -> str:
