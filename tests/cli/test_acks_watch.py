@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -15,12 +16,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from rackspan import api
-from rackspan.acks.watch import ClusterIsr
+from rackspan.acks.watch import ClusterIsr, Watch
 from rackspan.audit import RackPolicy
 from rackspan.cluster import EmbeddedCluster
 from rackspan.kafka_process import KafkaCluster
 from tests.cli.conftest import Ran
 from tests.cluster import raw
+from tests.gateway.process import free_ports
 from tests.kafka_fixtures import create_topic
 from tests.processes import running
 
@@ -43,15 +45,20 @@ class Watching:
         return str(next(line for line in self.output if '"metrics"' in line).split('"')[3])
 
     def series(self) -> dict[tuple[str, ...], float]:
-        with urllib.request.urlopen(f"http://{self.address}/metrics", timeout=10) as response:
-            families = text_string_to_metric_families(response.read().decode())
-            return {(one.name, *one.labels.values()): one.value for family in families for one in family.samples}
+        return series(self.address)
 
     def total(self, name: str) -> float:
         return sum(value for key, value in self.series().items() if key[0] == name)
 
     def await_total(self, name: str, wanted: float) -> None:
         await_that(lambda: self.total(name) == wanted)
+
+
+def series(address: str) -> dict[tuple[str, ...], float]:
+    """The value of each series, by its name and its labels' values."""
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as response:
+        families = text_string_to_metric_families(response.read().decode())
+        return {(one.name, *one.labels.values()): one.value for family in families for one in family.samples}
 
 
 def await_that(holds: Callable[[], bool]) -> None:
@@ -163,6 +170,23 @@ def test_nobody_is_served_off_loopback(listen: str, cli: Callable[..., Ran]) -> 
     ran = cli("acks", "watch", "--bootstrap-server", "127.0.0.1:1", "--metrics-listen", listen)
     assert (ran.code, ran.err.count("\n")) == (1, 1)
     assert "metrics listener" in ran.err
+
+
+def test_metrics_are_served_from_the_first_reading_on(cli: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+    # A scrape before it would say that the cluster is down.
+    (port,) = free_ports(1)
+    scraped: list[float] = []
+
+    def readings(*_: object, **__: object) -> Iterator[Watch]:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port)).close()
+        for number in (1, 2):
+            yield Watch(readings=number)
+            scraped.append(series(f"127.0.0.1:{port}")["rackspan_watch_readings_total",])
+
+    monkeypatch.setattr(api, "watch", readings)
+    ran = cli("acks", "watch", "--bootstrap-server", "127.0.0.1:1", "--metrics-listen", f"127.0.0.1:{port}")
+    assert (ran.code, ran.err, scraped) == (0, "", [1, 2])
 
 
 @pytest.mark.kafka

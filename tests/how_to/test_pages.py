@@ -54,7 +54,7 @@ def test_every_command_of_the_page_prints_what_stands_below_it(page: Page, termi
             address: opened.enter_context(EmbeddedCluster(size["racks"], size["brokers"])).bootstrap_servers
             for address, size in page.clusters.items()
         }
-        follow(page, terminal, clusters)
+        follow(page, terminal, clusters | free_ports(page.ports))
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 import typer
@@ -36,42 +37,43 @@ def watch(
     policy, source = policy_options.policy(), rack_options.of(source_options.source())
     # Topics that Kafka hides from this user are found by their logs only: those are read once, not with every reading.
     light = rack_options.of(source_options.source(sizes=False))
-    with (
-        ended_by_signals(),
-        _served(metrics_options.metrics_listen, partitions=metrics_options.metrics_partitions) as latest,
-    ):
-        _report(
-            latest.recorded(api.watch(source, policy, every, afterwards=light)), latest.address, every, output_format
-        )
+    watches = api.watch(source, policy, every, afterwards=light)
+    with ended_by_signals():
+        if metrics_options.metrics_listen is None:
+            _report(watches, None, every, output_format)
+            return
+        with _served(watches, metrics_options.metrics_listen, partitions=metrics_options.metrics_partitions) as served:
+            _report(served.watches, served.address, every, output_format)
 
 
 _COLUMNS: Final = ("cluster_id", "under_min_rack_isr", "at_min_rack_isr", "leaderless")
 
 
-class _LatestWatch:
-    """The latest reading, for the metrics server."""
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """A watch whose latest reading the metrics server at `address` serves."""
 
-    def __init__(self) -> None:
-        self.watch = Watch()
-        self.address: str | None = None
-
-    def recorded(self, watches: Iterable[Watch]) -> Iterator[Watch]:
-        for self.watch in watches:
-            yield self.watch
+    watches: Iterator[Watch]
+    address: str
 
 
 @contextmanager
-def _served(listen: str | None, *, partitions: bool) -> Iterator[_LatestWatch]:
-    latest = _LatestWatch()
-    if listen is None:
-        yield latest
-        return
+def _served(watches: Iterator[Watch], listen: str, *, partitions: bool) -> Iterator[_Served]:
+    """Served from the first reading on: a scrape before it would report a cluster that is down."""
     # Imported only here: other commands should not wait for the server.
-    from rackspan.prometheus_metrics import MetricsServer, watch_families
+    from rackspan.prometheus_metrics import MetricsServer, loopback_address, watch_families
 
-    with MetricsServer(listen, lambda: watch_families(latest.watch, partitions=partitions)) as server:
-        latest.address = server.address
+    loopback_address(listen)  # Refused now, not after a reading.
+    latest = next(watches)
+
+    def recorded() -> Iterator[Watch]:
+        nonlocal latest
         yield latest
+        for latest in watches:
+            yield latest
+
+    with MetricsServer(listen, lambda: watch_families(latest, partitions=partitions)) as server:
+        yield _Served(recorded(), server.address)
 
 
 def _report(watches: Iterable[Watch], address: str | None, every: float, output_format: options.Output) -> None:
