@@ -40,6 +40,7 @@ def test_of_python_alone():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("no_skips", "outcomes"), [("1", {"failed": 1, "errors": 2, "skipped": 1}), ("", {"skipped": 4})]
 )

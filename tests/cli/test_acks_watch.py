@@ -108,6 +108,7 @@ def test_a_lost_rack_raises_the_gauge_and_its_return_lowers_it() -> None:
             assert 2 in [one["under_min_rack_isr"] for one in changes]
 
 
+@pytest.mark.slow
 def test_an_external_tool_lowers_the_value_by_the_watch_and_restores_it() -> None:
     """The proposal's procedure: nothing lowers it by itself, and no broker restarts."""
     with EmbeddedCluster(racks=3, brokers=3) as cluster:
@@ -133,6 +134,7 @@ def produced(cluster: EmbeddedCluster) -> int:
     return int(raw.produced(cluster.address(leader), "orders").error_code)
 
 
+@pytest.mark.slow
 def test_a_lost_cluster_is_reported_once_and_read_again_when_it_is_back() -> None:
     with EmbeddedCluster(racks=2, brokers=2) as cluster:
         cluster.create_topic("orders", 1, 2)
@@ -150,7 +152,8 @@ def test_a_lost_cluster_is_reported_once_and_read_again_when_it_is_back() -> Non
             await_that(lambda: any("can be read again" in line for line in watch.noted))
 
 
-@pytest.mark.parametrize("ended_by", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("ended_by", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_cleanly(ended_by: signal.Signals) -> None:
     with EmbeddedCluster(racks=1, brokers=1) as cluster, watching(cluster.bootstrap_servers) as watch:
         assert watch.address

@@ -237,6 +237,7 @@ def test_names_with_brackets_are_shown_as_they_are(cli: Cli, write: Write) -> No
     assert "[red]r1[/red]" in cli("audit", "--snapshot", write(document)).out
 
 
+@pytest.mark.slow
 def test_the_module_runs_as_the_command_does(write: Write) -> None:
     words = [sys.executable, "-m", "rackspan", "audit", "--snapshot", str(write(GOOD)), "-o", "json"]
     ran = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -244,6 +245,7 @@ def test_the_module_runs_as_the_command_does(write: Write) -> None:
     assert json.loads(ran.stdout)["summary"]["violations"] == 0
 
 
+@pytest.mark.slow
 def test_a_reader_that_closes_the_pipe_causes_no_traceback(write: Write) -> None:
     many = [
         {"name": f"t{n}", "partitions": [{"partition": 0, "leader": 1, "replicas": [1], "isr": [1]}]}

@@ -340,6 +340,7 @@ def as_a_process(tmp_path: Path, words: tuple[str, ...], **streams: Any) -> subp
     return subprocess.run(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, check=False, **streams)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="NOT TESTED: a full disk, for lack of /dev/full")
 @pytest.mark.parametrize("words", [("audit", *SNAPSHOT, "-o", "json"), ("--version",)])
 def test_a_full_disk_behind_standard_output_gets_its_line(tmp_path: Path, words: tuple[str, ...]) -> None:
@@ -351,6 +352,7 @@ def test_a_full_disk_behind_standard_output_gets_its_line(tmp_path: Path, words:
     )
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_while_a_snapshot_is_written_leaves_nothing(tmp_path: Path) -> None:
     """A limit on file sizes stands for the disk: the kernel refuses the write in the same place."""
     (tmp_path / "moment.json").write_text(TEXT)
@@ -367,6 +369,7 @@ def test_a_disk_that_fills_while_a_snapshot_is_written_leaves_nothing(tmp_path: 
     assert [path.name for path in tmp_path.iterdir()] == ["moment.json"]
 
 
+@pytest.mark.slow
 def test_letters_that_standard_output_cannot_hold_are_escaped(tmp_path: Path) -> None:
     (tmp_path / "moment.json").write_text(TEXT.replace('"r1"', '"é1"'))
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}

@@ -125,6 +125,7 @@ def test_no_flag_is_cut_in_any_help(cli: Cli, monkeypatch: pytest.MonkeyPatch, c
         assert all(len(line) <= columns for line in shown.splitlines()), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [60, 160])
 def test_a_real_terminal_shows_the_same(tmp_path: Path, columns: int) -> None:
     """In a pty of that width: the page is fitted to it, in colour, and every word is whole."""

@@ -56,6 +56,7 @@ def test_on_real_kafka_the_demo_predicts_the_loss_and_misses_no_acknowledged_rec
     assert "payments" in page
 
 
+@pytest.mark.slow
 def test_without_java_the_demo_names_what_to_install_and_leaves_nothing(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "rackspan", "demo", "--out", str(tmp_path / "demo")]
     bare = {"PATH": str(tmp_path), "HOME": str(tmp_path)}

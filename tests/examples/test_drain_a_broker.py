@@ -5,6 +5,8 @@ import pytest
 from examples.drain_a_broker import main
 from rackspan.cluster import EmbeddedCluster
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_broker_is_empty_and_the_example_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with EmbeddedCluster(racks=3, brokers=6) as cluster:

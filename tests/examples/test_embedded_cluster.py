@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -31,7 +33,6 @@ def test_a_rack_is_lost_in_fifteen_lines(tmp_path: Path) -> None:
     assert len(code) <= 15
 
 
-@pytest.mark.slow
 def test_the_tests_of_an_application_pass_in_a_pytest_of_its_own(tmp_path: Path) -> None:
     output = ran(
         "-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLES / "test_orders_survive.py"), folder=tmp_path

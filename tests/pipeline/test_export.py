@@ -32,6 +32,7 @@ def warehouse(template: Path, tmp_path: Path) -> Warehouse:
     return pipeline.open_warehouse(shutil.copytree(template, tmp_path / "w"))
 
 
+@pytest.mark.slow
 def test_each_file_has_the_rows_of_its_table_in_order(warehouse: Warehouse, tmp_path: Path) -> None:
     list(pipeline.export(warehouse, [], tmp_path / "files"))
     every = (*TABLES, *LANDING, *HISTORY)

@@ -113,6 +113,7 @@ def test_another_version_of_a_table_makes_that_table_alone_anew(
     check(warehouse, [small()])
 
 
+@pytest.mark.slow
 def test_another_policy_of_one_cluster_makes_its_rows_alone_anew(warehouse: Warehouse) -> None:
     one, two = [at(0), at(25)], [at(0, cluster_id="two"), at(1, cluster_id="two"), at(25, cluster_id="two")]
     store_all([*one, *two], warehouse)
@@ -135,6 +136,7 @@ def test_one_policy_for_a_cluster_is_the_same_whether_it_is_general_or_the_clust
     assert refresh(warehouse, FleetPolicy(STRICT, {"one": RackPolicy()})).reason == "another policy of one"
 
 
+@pytest.mark.slow
 def test_a_new_snapshot_beside_a_cluster_of_another_policy_corrects_the_one_after_it(warehouse: Warehouse) -> None:
     """A day of both clusters is replaced in part: rows of the other cluster stay, but for the drift that a late one changes."""
     stored = [at(0), at(2), at(0, cluster_id="two"), at(1, cluster_id="two")]
@@ -178,6 +180,7 @@ def test_a_late_snapshot_is_judged_and_corrects_the_drift_of_the_one_after_it_al
     check(warehouse, [*snapshots, late, last])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(at_depth(check=1, test=4)))
 def test_snapshots_in_any_order_give_the_tables_of_their_order_in_time(tmp_path: Path, seed: int) -> None:
     warehouse = create_warehouse(tmp_path / "warehouse")
@@ -198,6 +201,7 @@ def test_a_snapshot_is_compared_with_the_last_one_before_it_however_long_ago(war
     assert row["previous_taken_at"] == "2026-11-20T12:00:00Z"
 
 
+@pytest.mark.slow
 def test_clusters_of_one_warehouse_are_not_compared_with_each_other(warehouse: Warehouse) -> None:
     store_all([small(cluster, NOON + n * DAY, 1 + n % 2) for n, cluster in enumerate(("a", "b", "c"))], warehouse)
     refresh(warehouse)
@@ -236,6 +240,7 @@ def test_a_run_that_dies_between_two_tables_is_invisible_to_readers_and_taken_ba
     check(warehouse, [at(0), at(1, 2)])
 
 
+@pytest.mark.slow
 def test_a_table_of_an_earlier_rackspan_gets_its_new_column_although_a_killed_run_is_taken_back(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,6 +280,7 @@ def failing_at(call: int, function: Callable[..., Any]) -> Callable[..., Any]:
     return failing
 
 
+@pytest.mark.slow
 def test_what_a_failed_build_wrote_is_part_of_no_table_and_removed_by_the_next_run(warehouse: Warehouse) -> None:
     def half(work: RunWork, policies: ClusterPolicies) -> None:
         for one in list(work.tables.values())[:2]:
@@ -296,6 +302,7 @@ def test_what_a_failed_build_wrote_is_part_of_no_table_and_removed_by_the_next_r
     check(warehouse, [at(0), at(1, 2)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["while it is made", "right before its first commit"])
 def test_a_run_that_meets_another_ones_commits_counts_for_nothing(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, when: str

@@ -143,6 +143,7 @@ def test_a_maintenance_that_was_killed_left_the_tables_of_before_or_after(forked
         assert all(mine.same_as(theirs) for mine, theirs in zip(kept(warehouse), SNAPSHOTS[1:], strict=True)), touch
 
 
+@pytest.mark.slow
 def test_readers_find_one_run_or_the_other_while_runs_go_on(forked: Victims, tmp_path: Path) -> None:
     root = Path(create_warehouse(tmp_path / "warehouse").root)
     for snapshot in SNAPSHOTS:

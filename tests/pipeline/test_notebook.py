@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +18,29 @@ from pyspark.sql import SparkSession
 from rackspan import pipeline
 from rackspan.audit import RackPolicy
 from rackspan.errors import UsageError
+from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import Warehouse, notebook, table
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES, table_named
 from tests.pipeline import expected, plain_build
 from tests.pipeline.examples import NOON, generated, small
 
+pytestmark = pytest.mark.slow
+
 EVERY = (*TABLES, *LANDING, *HISTORY)
-SNAPSHOTS = [*generated(12), *(small(taken_at=NOON + timedelta(hours=n), leader=1 + n) for n in range(2))]
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to" / "pipeline.md"
 OTHER = RackPolicy(min_insync_racks=2)
+
+
+@cache
+def snapshots_to_store() -> list[ClusterSnapshot]:
+    return [*generated(12), *(small(taken_at=NOON + timedelta(hours=n), leader=1 + n) for n in range(2))]
 
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
     made = pipeline.create_warehouse(tmp_path / "w")
-    store_all(SNAPSHOTS, made)
+    store_all(snapshots_to_store(), made)
     plain_build.refresh(made)
     return made
 
@@ -74,7 +82,7 @@ def test_the_example_for_other_engines_runs_as_it_stands(
     monkeypatch.chdir(Path(warehouse.root).parent)
     names: dict[str, Any] = {}
     exec(example, names)  # noqa: S102
-    assert names["findings"].count_rows() == len(expected.table("findings", SNAPSHOTS, RackPolicy()))
+    assert names["findings"].count_rows() == len(expected.table("findings", snapshots_to_store(), RackPolicy()))
     assert "constraint" in capsys.readouterr().out
 
 
@@ -110,7 +118,7 @@ def test_a_table_of_some_snapshots_is_judged_under_another_policy_and_not_writte
     ids = [row["snapshot_id"] for row in pipeline.rows(warehouse, "snapshots") if row["cluster_id"] == "one"]
     for name, one in TABLES.items():
         judged = notebook.judge(spark, warehouse, name, ids, OTHER)
-        wanted = expected.table(name, SNAPSHOTS[-2:], OTHER)
+        wanted = expected.table(name, snapshots_to_store()[-2:], OTHER)
         assert judged.columns == one.schema.names
         assert judged.count() == len(wanted) > 0
     assert {name: DeltaTable(warehouse.table(name)).version() for name in EVERY} == before

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
+from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from deltalake import DeltaTable
 from rackspan import pipeline
 from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidWarehouse
+from rackspan.model import ClusterSnapshot
 from rackspan.model.json_format import ReadSnapshot
 from rackspan.pipeline.collect import collect
 from rackspan.pipeline.landing.store import store_all
@@ -25,7 +27,10 @@ from tests.pipeline.spark import standalone
 
 pytestmark = pytest.mark.slow
 
-SNAPSHOTS = [*generated(6), *(small(taken_at=NOON + timedelta(hours=n), leader=1 + n) for n in range(2))]
+
+@cache
+def snapshots_to_store() -> list[ClusterSnapshot]:
+    return [*generated(6), *(small(taken_at=NOON + timedelta(hours=n), leader=1 + n) for n in range(2))]
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +48,7 @@ def s3(server: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> Mapping[st
 
 def stored_new(root: str) -> int:
     """How many of the snapshots this process was the one to store."""
-    stored = store_all(SNAPSHOTS, pipeline.create_warehouse(root))
+    stored = store_all(snapshots_to_store(), pipeline.create_warehouse(root))
     return sum(isinstance(one, pipeline.SnapshotLocation) and one.new for one in stored)
 
 
@@ -60,7 +65,7 @@ def test_collect_table_report_and_export_have_the_rows_of_a_local_warehouse(
 ) -> None:
     here, there = pipeline.create_warehouse(tmp_path / "w"), pipeline.create_warehouse(root)
     for warehouse in (here, there):
-        sources = [Source("it", lambda one=one: ReadSnapshot(one, ())) for one in SNAPSHOTS]  # type: ignore[misc]
+        sources = [Source("it", lambda one=one: ReadSnapshot(one, ())) for one in snapshots_to_store()]  # type: ignore[misc]
         assert all(one.stored for one in collect(sources, warehouse))
         plain_build.refresh(warehouse)
     there = pipeline.open_warehouse(root)
@@ -79,8 +84,8 @@ def test_two_collectors_at_once_store_each_snapshot_once(s3: Mapping[str, str]) 
     with ProcessPoolExecutor(2, get_context("spawn")) as processes:
         counts = list(processes.map(stored_new, [root, root]))
     warehouse = pipeline.open_warehouse(root)
-    assert len(list(pipeline.rows(warehouse, "snapshots"))) == len(SNAPSHOTS)
-    assert sum(counts) == len(SNAPSHOTS)
+    assert len(list(pipeline.rows(warehouse, "snapshots"))) == len(snapshots_to_store())
+    assert sum(counts) == len(snapshots_to_store())
     for name in LANDING:
         every = [
             tuple(sorted((key, str(value)) for key, value in row.items())) for row in pipeline.rows(warehouse, name)
@@ -121,7 +126,10 @@ def test_run_and_follow_make_every_table_on_an_object_store(s3: Mapping[str, str
     }
     environment = standalone.environment(tmp_path, Path(sys.executable), defaults)
     printed = ""
-    for some, words in ((SNAPSHOTS[:4], ("run",)), (SNAPSHOTS[4:], ("follow", "--available-now"))):
+    for some, words in (
+        (snapshots_to_store()[:4], ("run",)),
+        (snapshots_to_store()[4:], ("follow", "--available-now")),
+    ):
         store_all(some, warehouse)
         done = subprocess.run(
             [sys.executable, "-m", "rackspan", "pipeline", *words, "--warehouse", warehouse.root],
@@ -135,7 +143,7 @@ def test_run_and_follow_make_every_table_on_an_object_store(s3: Mapping[str, str
         printed += done.stdout + done.stderr
     assert {run["kind"] for run in pipeline.rows(warehouse, "runs")} == {"run", "follow"}
     for name, table in TABLES.items():
-        wanted = expected.ordered(expected.table(name, SNAPSHOTS, RackPolicy()), table.grain)
+        wanted = expected.ordered(expected.table(name, snapshots_to_store(), RackPolicy()), table.grain)
         assert expected.judged_columns(pipeline.rows(warehouse, name)) == wanted
         assert wanted
         assert DeltaTable(warehouse.table(name)).to_pyarrow_dataset().count_rows() == len(wanted)

@@ -43,6 +43,7 @@ def availability(world: str, seeds: int) -> float:
     return sum(one.available for one in held) / sum(one.checked for one in held)
 
 
+@pytest.mark.slow
 def test_only_an_elr_that_counts_racks_always_leaves_somebody_to_lead() -> None:
     assert availability("no-elr", 12) < 1
     assert availability("kafka-elr", 12) < 1

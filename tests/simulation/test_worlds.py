@@ -12,7 +12,7 @@ from tests.simulation.kinds import DEMANDED, KINDS
 from tests.simulation.measure import soak
 from tests.simulation.runs.replay import explained, run
 
-SEEDS: Final = int(os.environ.get("RACKSPAN_SIM_SEEDS", at_depth(check=3, test=6)))
+SEEDS: Final = int(os.environ.get("RACKSPAN_SIM_SEEDS", at_depth(check=2, test=6)))
 """Of each kind of world: three in make check; make test sets more."""
 
 SOAK_SEEDS: Final = 4_200

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ORDERS = """
     from rackspan.testing import losing
 
@@ -49,7 +51,6 @@ def test_a_test_gets_the_cluster_of_its_markers(pytester: pytest.Pytester) -> No
 
 
 @pytest.mark.parametrize("scope", ["function", "session"])
-@pytest.mark.slow
 def test_every_test_gets_a_cluster_without_traces_of_the_one_before(pytester: pytest.Pytester, scope: str) -> None:
     pytester.makeini(f"[pytest]\nrackspan_cluster_scope = {scope}\n")
     ran(
@@ -96,7 +97,6 @@ def test_every_test_gets_a_cluster_without_traces_of_the_one_before(pytester: py
     )
 
 
-@pytest.mark.slow
 def test_the_report_of_a_failed_test_has_the_cluster_status_and_warnings(pytester: pytest.Pytester) -> None:
     result = ran(
         pytester,

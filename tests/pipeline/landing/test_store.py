@@ -37,6 +37,7 @@ def in_order(snapshots: list[ClusterSnapshot]) -> list[ClusterSnapshot]:
     return sorted(snapshots, key=lambda one: (str(one.cluster_id), one.taken_at or NOON))
 
 
+@pytest.mark.slow
 def test_a_stored_snapshot_is_the_one_given(warehouse: Warehouse) -> None:
     snapshots = [*generated(30), *recorded()]
     assert all(isinstance(one, landing.SnapshotLocation) and one.new for one in store_all(snapshots, warehouse))

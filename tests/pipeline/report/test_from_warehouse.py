@@ -16,6 +16,8 @@ from tests.pipeline.report import story
 from tests.pipeline.report.story import report_by_hand
 from tests.pipeline.report.test_summaries import to_the_microsecond
 
+pytestmark = pytest.mark.slow
+
 SHOP = story.shop_history(14)
 ODD_NAME = [replace(story.safe_cluster(), cluster_id="eu/west [a] 100%*")]
 EMPTY = [story.empty_cluster("new")]

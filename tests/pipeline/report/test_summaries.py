@@ -100,6 +100,7 @@ def test_arrow_sums_up_what_plain_loops_sum_up() -> None:
             assert getattr(mine, field) == getattr(theirs, field), (theirs.cluster_id, field)
 
 
+@pytest.mark.slow
 def test_a_long_history_is_drawn_by_the_worst_point_of_each_stretch_and_the_last() -> None:
     history = restless(3, 60)
     whole = report_by_hand(history).clusters[0].history

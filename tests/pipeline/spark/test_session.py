@@ -83,6 +83,7 @@ def test_a_master_beside_spark_submit_is_refused(monkeypatch: pytest.MonkeyPatch
         pass
 
 
+@pytest.mark.slow
 def test_the_package_that_is_sent_can_be_imported_from_its_zip(tmp_path: Path) -> None:
     archive = session.packaged(tmp_path)
     rows_read = python(

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,9 +27,13 @@ from tests.pipeline.spark.standalone import Standalone
 pytestmark = pytest.mark.spark
 
 ROOT = Path(__file__).parents[3]
-SNAPSHOTS = [*generated(5), small(taken_at=NOON), small(taken_at=NOON + timedelta(hours=1), leader=2)]
 LATER = small(taken_at=NOON + timedelta(hours=2), leader=3)
 POLICY = RackPolicy(min_insync_racks=2)
+
+
+@cache
+def snapshots_to_store() -> list[ClusterSnapshot]:
+    return [*generated(5), small(taken_at=NOON), small(taken_at=NOON + timedelta(hours=1), leader=2)]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +50,7 @@ def remote(cluster: Standalone) -> Iterator[str]:
 
 def filled(root: Path) -> Warehouse:
     warehouse = pipeline.create_warehouse(root)
-    store_all(SNAPSHOTS, warehouse)
+    store_all(snapshots_to_store(), warehouse)
     return warehouse
 
 
@@ -66,8 +71,8 @@ def test_a_master_with_two_workers_makes_every_table_and_spark_submit_the_next_r
     warehouse = filled(tmp_path / "w")
     words = ("--warehouse", warehouse.root, "--min-insync-racks", "2")
     printed = cluster.rackspan("pipeline", "run", *words, "--master", cluster.master)
-    assert f"{len(SNAPSHOTS)} snapshots judged" in printed
-    assert_every_table_equals_the_audit(warehouse, SNAPSHOTS)
+    assert f"{len(snapshots_to_store())} snapshots judged" in printed
+    assert_every_table_equals_the_audit(warehouse, snapshots_to_store())
     assert min(cluster.applications()) == 1
 
     store_all([LATER], warehouse)
@@ -90,7 +95,7 @@ def test_a_master_with_two_workers_makes_every_table_and_spark_submit_the_next_r
         PYSPARK_PYTHON="environment/bin/python",
     )
     assert "1 snapshot judged" in printed
-    assert_every_table_equals_the_audit(warehouse, [*SNAPSHOTS, LATER])
+    assert_every_table_equals_the_audit(warehouse, [*snapshots_to_store(), LATER])
 
 
 IN_A_NOTEBOOK = """
@@ -121,14 +126,14 @@ def test_spark_connect_makes_every_table_and_serves_a_notebook(
     printed = cluster.rackspan(
         *("pipeline", "run", "--warehouse", warehouse.root, "--min-insync-racks", "2", "--remote", remote)
     )
-    assert f"{len(SNAPSHOTS)} snapshots judged" in printed
-    assert_every_table_equals_the_audit(warehouse, SNAPSHOTS)
+    assert f"{len(snapshots_to_store())} snapshots judged" in printed
+    assert_every_table_equals_the_audit(warehouse, snapshots_to_store())
     found = json.loads(cluster.run(sys.executable, "-c", IN_A_NOTEBOOK, remote, warehouse.root).splitlines()[0])
-    findings = len(expected.table("findings", SNAPSHOTS, POLICY))
+    findings = len(expected.table("findings", snapshots_to_store(), POLICY))
     assert found == {
         "read": findings,
         "judged": findings,
-        "registered": {"fleet.findings": findings, "fleet.snapshots": len(SNAPSHOTS)},
+        "registered": {"fleet.findings": findings, "fleet.snapshots": len(snapshots_to_store())},
     }
 
 
