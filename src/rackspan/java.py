@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -28,10 +28,11 @@ _HOW_TO_INSTALL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java installation and its version. `home` is the value for JAVA_HOME."""
+    """A Java installation, its version and what it prints of its build. `home` is the value for JAVA_HOME."""
 
     executable: Path
     version: int
+    build: str = field(default="", compare=False)
 
     @property
     def home(self) -> Path:
@@ -42,9 +43,10 @@ def find_java(environ: Mapping[str, str] | None = None, least: int = LEAST_VERSI
     """The first Java of at least version `least`. Errors: MissingRequirement, naming the ones that were tried."""
     refused = []
     for executable in _candidates(os.environ if environ is None else environ):
-        version = _version(executable)
+        build = _build(executable)
+        version = version_number(build)
         if version is not None and version >= least:
-            return Java(executable, version)
+            return Java(executable, version, build)
         refused.append(f"{executable} {'does not start' if version is None else f'is version {version}'}")
     what = "; ".join(refused) or "none was found in JAVA_HOME or on the PATH"
     raise MissingRequirement(f"Java {least} or newer is needed for Spark and real Kafka, but {what}; {_HOW_TO_INSTALL}")
@@ -64,11 +66,12 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[Path]:
         yield Path(on_path)
 
 
-def _version(executable: Path) -> int | None:
+def _build(executable: Path) -> str:
+    """What `java -version` prints, empty where it does not start."""
     try:
         process = subprocess.run(
             [executable, "-version"], capture_output=True, text=True, timeout=_VERSION_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    return version_number(process.stderr + process.stdout)
+        return ""
+    return process.stderr + process.stdout

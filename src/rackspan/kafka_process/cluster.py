@@ -12,6 +12,7 @@ from rackspan.kafka_process import node_config
 from rackspan.kafka_process.data_folder import DataFolder
 from rackspan.kafka_process.node_process import NodeProcess, stop_deadline
 from rackspan.kafka_process.ports import LOOPBACK, HeldPorts
+from rackspan.kafka_process.release import class_archive
 from rackspan.kafka_process.release.jars import ProgressCallback, resolve_jars
 from rackspan.kafka_process.release.runtime import KafkaRuntime, random_cluster_id
 from rackspan.kafka_process.release.versions import DEFAULT_VERSION, KafkaVersion
@@ -203,10 +204,13 @@ class KafkaCluster:
                 node, self.nodes, client_ports, controller_ports, folder / f"node-{node.id}", self._config, more
             )
             self._processes[node.id] = NodeProcess(node, folder, settings, runtime)
-        for process in self._processes.values():
-            process.begin_format(self.cluster_id)
-        for process in self._processes.values():
-            process.end_format(self._ready_seconds)
+        first, *others = self._processes.values()
+        with class_archive.writing(runtime.class_archive) as java_options:
+            first.begin_format(self.cluster_id, java_options)
+            for process in others:
+                process.begin_format(self.cluster_id)
+            for process in self._processes.values():
+                process.end_format(self._ready_seconds)
 
     def _wait_for(self, processes: Sequence[NodeProcess]) -> None:
         until = time.monotonic() + self._ready_seconds

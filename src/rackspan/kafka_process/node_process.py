@@ -1,7 +1,7 @@
 """One Kafka node (broker, controller or both): its folder, its log and, while it runs, its process."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -41,10 +41,10 @@ class NodeProcess:
     def is_running(self) -> bool:
         return self._process is not None and self._process.exit_status is None
 
-    def begin_format(self, cluster_id: str) -> None:
+    def begin_format(self, cluster_id: str, java_options: Sequence[str] = ()) -> None:
         """Begin to format the data folder; a formatted folder stays as it is."""
-        config = str(self._config_file)
-        self._launch(STORAGE_TOOL, "format", "--ignore-formatted", "-t", cluster_id, "-c", config)
+        words = ("format", "--ignore-formatted", "-t", cluster_id, "-c", str(self._config_file))
+        self._launch(self._runtime.command(STORAGE_TOOL, *words, java_options=java_options or None))
 
     def end_format(self, seconds: float) -> None:
         assert self._process is not None  # noqa: S101 - begin_format came first
@@ -55,7 +55,7 @@ class NodeProcess:
 
     def begin_start(self) -> None:
         if not self.is_running:
-            self._launch(SERVER, str(self._config_file))
+            self._launch(self._runtime.command(SERVER, str(self._config_file)))
 
     def is_ready(self) -> bool:
         """Whether start-up is finished. Errors: KafkaProcessFailed when the process has ended."""
@@ -89,10 +89,10 @@ class NodeProcess:
         """The last lines of the current run's log."""
         return "\n".join(self._log().decode(errors="replace").splitlines()[-lines:])
 
-    def _launch(self, main_class: str, *arguments: str) -> None:
+    def _launch(self, command: list[str]) -> None:
         self.kill()
         self._started_at = self.log_file.stat().st_size if self.log_file.exists() else 0
-        self._process = KeptProcess(self._runtime.command(main_class, *arguments), self.log_file)
+        self._process = KeptProcess(command, self.log_file)
 
     def _log(self) -> bytes:
         with self.log_file.open("rb") as log:

@@ -68,7 +68,7 @@ def resolve_jars(
     if is_complete(home):
         return home / "lib"
     home.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(home.parent / f"{version}.lock"):
+    with locked(home.parent / f"{version}.lock"):
         if not is_complete(home):
             if progress is not None:
                 progress(f"fetching Apache Kafka {version} into {home} (50 MB, once)")
@@ -115,7 +115,7 @@ def _write_manifest(version: KafkaVersion, staging: Path) -> None:
 
 
 @contextmanager
-def _locked(lock_file: Path) -> Iterator[None]:
+def locked(lock_file: Path) -> Iterator[None]:
     """One process at a time; the kernel releases the lock when its holder dies."""
     with lock_file.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -2,6 +2,7 @@
 
 import secrets
 from base64 import urlsafe_b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -9,6 +10,7 @@ from typing import Final
 from rackspan.child_process.kept_process import run_kept
 from rackspan.errors import KafkaProcessFailed
 from rackspan.java import Java
+from rackspan.kafka_process.release import class_archive
 
 SERVER: Final = "kafka.Kafka"
 STORAGE_TOOL: Final = "kafka.tools.StorageTool"
@@ -27,12 +29,19 @@ class KafkaRuntime:
     lib: Path
     heap: str = "256m"
 
-    def command(self, main_class: str, *arguments: str, log_level: str = "info") -> list[str]:
-        """The command line of one main class."""
+    @property
+    def class_archive(self) -> Path:
+        return class_archive.archive_file(self.lib, self.java)
+
+    def command(
+        self, main_class: str, *arguments: str, log_level: str = "info", java_options: Sequence[str] | None = None
+    ) -> list[str]:
+        """The command line of one main class. `java_options`: in place of those that load the class archive."""
         return [
             str(self.java.executable),
             f"-Xmx{self.heap}",
             *_LEAN,
+            *(class_archive.options(self.class_archive) if java_options is None else java_options),
             f"{_SIMPLE_LOGGER}.defaultLogLevel={log_level}",
             f"{_SIMPLE_LOGGER}.showDateTime=true",
             f"{_SIMPLE_LOGGER}.dateTimeFormat=HH:mm:ss.SSS",
