@@ -14,12 +14,13 @@ import pytest
 from rackspan.kafka_process import KafkaCluster
 from tests.kafka_source.filled_topics import consumed, created, produced
 from tests.kafka_source.standalone import SPARK_HOME, group, kill_group, standalone
+from tests.pipeline.conftest import QUICK_JAVA
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 SOAK = bool(os.environ.get("RACKSPAN_SOAK"))
-KILLS = 10 if SOAK else 2
-RECORDS = 40_000 if SOAK else 2_400
+KILLS = 10 if SOAK else 1
+RECORDS = 40_000 if SOAK else 1_500
 BATCH = 60
 ROOT = Path(__file__).parents[2]
 
@@ -46,6 +47,7 @@ def test_each_record_arrives_once_however_often_the_driver_is_killed(
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_HOME": str(SPARK_HOME),
         "PYTHONPATH": os.pathsep.join(sys.path),
+        **QUICK_JAVA,
     }
     rng = random.Random(7)
     with ExitStack() as held:

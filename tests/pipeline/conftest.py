@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from rackspan.pipeline.spark import session
 
 # The last, since with one compiler alone Java keeps 48 MB for compiled code, and compiles nothing more once they are full.
-QUICK_JAVA = ("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m")
+QUICK_JAVA = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"}
 
 
 @pytest.fixture(scope="session")
@@ -32,5 +32,6 @@ def unflushed(monkeypatch: pytest.MonkeyPatch) -> None:
 def quick_java() -> Iterator[None]:
     """A JVM that runs for a minute spends most of it compiling, unless a flag forbids it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(*QUICK_JAVA)
+        for name, value in QUICK_JAVA.items():
+            patch.setenv(name, value)
         yield

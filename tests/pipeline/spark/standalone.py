@@ -144,7 +144,7 @@ def environment(folder: Path, python: Path, defaults: Mapping[str, str]) -> dict
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": str(python),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
-        QUICK_JAVA[0]: QUICK_JAVA[1],
+        **QUICK_JAVA,
     }
 
 

@@ -21,6 +21,7 @@ from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import TABLES
 from tests.pipeline import expected
+from tests.pipeline.conftest import QUICK_JAVA
 from tests.pipeline.examples import NOON, small
 
 pytestmark = pytest.mark.spark
@@ -37,7 +38,7 @@ PATIENCE_SECONDS = 240
 @contextmanager
 def command(warehouse: Warehouse, *words: str) -> Iterator["subprocess.Popen[str]"]:
     line = [sys.executable, "-m", "rackspan", "pipeline", *words, "--warehouse", warehouse.root, "--master", "local[2]"]
-    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env=os.environ | QUICK_JAVA) as process:
         try:
             yield process
         finally:
