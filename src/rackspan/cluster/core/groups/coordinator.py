@@ -69,7 +69,7 @@ class GroupCoordinator:
         self._leader_epochs.pop(partition, None)
         groups = self._partitions.pop(partition, {})
         for group in groups.values():
-            group.move_to(GroupState.DEAD, now)
+            group.state = GroupState.DEAD
         self._writes.abandon(now, partition)
         for group in groups.values():
             self._fail_waiting(group)

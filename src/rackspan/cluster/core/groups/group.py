@@ -57,16 +57,12 @@ class Group:
     sync_deadline: int | None = None
     initial_delay_left_ms: int | None = None
     new_member_joined: bool = False
-    state_timestamp_ms: int = 0
     persisted: bool = False
     storing_generation: int | None = None
     offsets: Offsets = field(default_factory=Offsets)
 
     def is_in(self, *states: GroupState) -> bool:
         return self.state in states
-
-    def move_to(self, state: GroupState, now: int) -> None:
-        self.state, self.state_timestamp_ms = state, now
 
     @property
     def is_unused(self) -> bool:
@@ -154,12 +150,12 @@ class Group:
 
     # Generations.
 
-    def next_generation(self, now: int) -> None:
+    def next_generation(self) -> None:
         """Begin a new generation of the present members, or become Empty."""
         self.generation += 1
         self.protocol = self.elected_protocol()
         self.pending_syncs = set(self.members)
-        self.move_to(GroupState.COMPLETING_REBALANCE if self.members else GroupState.EMPTY, now)
+        self.state = GroupState.COMPLETING_REBALANCE if self.members else GroupState.EMPTY
 
     def record_of(self, assignments: dict[str, bytes], now: int) -> GroupMetadataValue:
         """The group's record. `assignments` is by member id; members get theirs once the record is committed."""

@@ -68,7 +68,7 @@ def _replay_offset(
 
 
 def _group(now: int, group_id: str, partition: int, replay: _Replay) -> Group:
-    group = Group(group_id, partition, offsets=replay.offsets.get(group_id, Offsets()), state_timestamp_ms=now)
+    group = Group(group_id, partition, offsets=replay.offsets.get(group_id, Offsets()))
     stored = replay.groups.get(group_id)
     if stored is not None:
         _restore(group, stored, now)
@@ -82,4 +82,3 @@ def _restore(group: Group, stored: GroupMetadataValue, now: int) -> None:
     group.generation, group.protocol, group.leader = stored.generation, stored.protocol, stored.leader
     group.protocol_type = stored.protocol_type or None
     group.state = GroupState.STABLE if stored.members else GroupState.EMPTY
-    group.state_timestamp_ms = stored.state_timestamp_ms

@@ -25,7 +25,7 @@ def begin(context: GroupContext, now: int, group: Group) -> None:
     group.sync_deadline = None
     group.pending_syncs.clear()
     _set_join_deadline(context, now, group)
-    group.move_to(GroupState.PREPARING_REBALANCE, now)
+    group.state = GroupState.PREPARING_REBALANCE
     complete_if_all_joined(context, now, group)
 
 
@@ -68,7 +68,7 @@ def complete(context: GroupContext, now: int, group: Group) -> None:
         group.join_deadline = now + group.rebalance_timeout_ms
         return
     group.join_deadline = group.initial_delay_left_ms = None
-    group.next_generation(now)
+    group.next_generation()
     if group.members:
         _respond_joins(context, now, group)
     else:

@@ -64,7 +64,7 @@ def _store(context: GroupContext, now: int, group: Group, request: SyncGroup) ->
 
 
 def _distribute(context: GroupContext, now: int, group: Group, assignments: dict[str, bytes]) -> None:
-    group.move_to(GroupState.STABLE, now)
+    group.state = GroupState.STABLE
     for member in group.members.values():
         member.assignment = assignments.get(member.member_id, b"")
         if member.sync_correlation_id is not None:

@@ -169,13 +169,13 @@ def delete_group(
         error = KafkaError.GROUP_ID_NOT_FOUND if dead else KafkaError.NON_EMPTY_GROUP
         context.writes.respond(correlation_id, DeleteGroupResponse(error))
         return
-    group.move_to(GroupState.DEAD, now)
+    group.state = GroupState.DEAD
 
-    def appended(later: int, failed: KafkaError, _offset: int) -> None:
+    def appended(_now: int, failed: KafkaError, _offset: int) -> None:
         if failed is KafkaError.NONE:
             remove()
         else:
-            group.move_to(GroupState.EMPTY, later)
+            group.state = GroupState.EMPTY
         context.writes.respond(correlation_id, DeleteGroupResponse(coordinator_error(failed)))
 
     keys = [_offset_key(group, partition) for partition in group.offsets.committed]
