@@ -181,7 +181,7 @@ def test_a_rack_of_excluded_brokers_is_named_with_how_the_exclusion_ends() -> No
     snapshot = three_topics({1: "a", 2: "a", 3: "b"}, [1, 2])
     (conflict,) = cost(plan(snapshot, RackPolicy(excluded_brokers=frozenset({3})))).infeasible
     assert conflict.reason == (
-        "3 topics (a, b, c) have partitions that need rack b, whose brokers 3 are excluded and can receive nothing"
+        "3 topics (a, b, c) have partitions that need rack b, whose broker 3 is excluded and can receive nothing"
     )
     assert conflict.remedy == "end the exclusion of 3, or --drain 3"
 
@@ -193,9 +193,9 @@ def test_racks_of_fenced_and_of_excluded_brokers_are_named_with_both_remedies() 
     (conflict,) = cost(plan(replace(snapshot, brokers=fenced), policy)).infeasible
     assert conflict.reason == (
         "3 topics (a, b, c) have partitions that need rack b,c, "
-        "whose brokers 4,5 are fenced and brokers 3 are excluded and can receive nothing"
+        "whose brokers 4,5 are fenced and broker 3 is excluded and can receive nothing"
     )
-    assert conflict.remedy == "bring them back, end the exclusion of 3, or --drain 3,4,5"
+    assert conflict.remedy == "bring brokers 4,5 back, end the exclusion of 3, or --drain 3,4,5"
 
 
 def test_a_partition_without_a_leader_takes_no_move_from_those_that_can_be_balanced() -> None:
@@ -322,5 +322,5 @@ def test_where_some_brokers_of_every_rack_can_receive_all_that_cannot_are_named(
     policy = RackPolicy(excluded_brokers=frozenset({4}))
     (conflict,) = cost(plan(snapshot, policy, ReassignmentRequest(replication_factor=4))).infeasible
     assert conflict.reason == (
-        "1 topic (t0) has partitions that need rack b, whose brokers 4 are excluded and can receive nothing"
+        "1 topic (t0) has partitions that need rack b, whose broker 4 is excluded and can receive nothing"
     )

@@ -19,7 +19,7 @@ from rackspan.reassign.plan_cost import Conflict
 from rackspan.reassign.problem import ReassignmentProblem
 from rackspan.reassign.request import ReassignmentRequest
 from rackspan.reassign.safety import PlacementSafety, safety_of_rows, staying_replicas, words
-from rackspan.text import count_noun
+from rackspan.text import count_noun, noun_and_ids
 
 NAMED_MAX = 3
 """Topics that a sentence names before it counts the rest."""
@@ -55,8 +55,12 @@ def blocked_racks(
     excluded = [broker for broker in ids if broker in policy.excluded_brokers]
     fenced = [broker for broker in ids if broker not in policy.excluded_brokers]
     racks = ",".join(shown(rack) for rack in problem.rack_map.names(problem.rack_map.rack_codes[blocking]))
-    why = [f"brokers {_ids(some)} are {state}" for some, state in ((fenced, "fenced"), (excluded, "excluded")) if some]
-    ways = ["bring them back"] * bool(fenced) + [f"end the exclusion of {_ids(excluded)}"] * bool(excluded)
+    why = [
+        f"{noun_and_ids('broker', some)} {'is' if len(some) == 1 else 'are'} {state}"
+        for some, state in ((fenced, "fenced"), (excluded, "excluded"))
+        if some
+    ]
+    ways = [f"bring {noun_and_ids('broker', fenced)} back"] * bool(fenced) + [f"end the exclusion of {_ids(excluded)}"] * bool(excluded)
     yield Conflict(
         reason=f"{_topics(snapshot, problem, rows)} partitions that need rack {racks}, whose {' and '.join(why)} and can receive nothing",
         remedy=f"{', '.join(ways)}, or --drain {_ids(ids)}",
