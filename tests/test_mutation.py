@@ -11,10 +11,11 @@ ROOT = Path(__file__).parent.parent
 MODULE = '''"""A till."""
 
 from enum import Enum, auto
-from typing import Final
+from typing import Final, TypeAlias
 
 RATE: Final = 2
 Prices = list[int]
+Till: TypeAlias = "Prices | None"
 
 
 class Coin(Enum):

@@ -220,6 +220,8 @@ def _is_docstring(node: cst.CSTNode) -> bool:
 def _is_declaration(node: cst.CSTNode) -> bool:
     if isinstance(node, cst.Call):
         return isinstance(node.func, cst.Name) and node.func.value in _TYPE_MAKERS
+    if isinstance(node, cst.AnnAssign) and isinstance(kind := node.annotation.annotation, cst.Name):
+        return str(kind.value) == "TypeAlias"
     if not isinstance(node, cst.Assign) or not isinstance(name := node.targets[0].target, cst.Name):
         return False
     if isinstance(node.value, cst.Call) and isinstance(node.value.func, cst.Name) and node.value.func.value == "auto":
