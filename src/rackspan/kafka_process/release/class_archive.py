@@ -3,7 +3,7 @@
     <cache>/rackspan/kafka/4.1.0/classes-<hash of the Java's build>.jsa
 
 The first format of a data folder writes it as it ends, 20 MB in half a second; every later start of a node or tool loads it
-and takes two thirds of the time. Java itself ignores an archive of another build or of other jars, but crashes on one that
+and takes 0.7 of the time. Java itself ignores an archive of another build or of other jars, but crashes on one that
 is cut off: a whole one is renamed into its place, after it is on the disk.
 """
 
