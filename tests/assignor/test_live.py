@@ -109,7 +109,7 @@ def test_where_only_leaders_are_read_only_their_racks_count(kafka: KafkaCluster,
         return [partitions[partition].leader for partition in sorted(partitions)]
 
     def led_by_the_first() -> bool:
-        """A broker that was fenced for a moment, on a machine that is busy, leads again only after an election."""
+        """A broker that was fenced for a short time, on a machine that is busy, leads again only after an election."""
         admin.elect_leaders(
             ElectionType.PREFERRED, [KafkaPartition(topic, number) for number in range(len(replicas))]
         ).result(10)

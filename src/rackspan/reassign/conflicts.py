@@ -60,7 +60,9 @@ def blocked_racks(
         for some, state in ((fenced, "fenced"), (excluded, "excluded"))
         if some
     ]
-    ways = [f"bring {noun_and_ids('broker', fenced)} back"] * bool(fenced) + [f"end the exclusion of {_ids(excluded)}"] * bool(excluded)
+    ways = [f"bring {noun_and_ids('broker', fenced)} back"] * bool(fenced) + [
+        f"end the exclusion of {_ids(excluded)}"
+    ] * bool(excluded)
     yield Conflict(
         reason=f"{_topics(snapshot, problem, rows)} partitions that need rack {racks}, whose {' and '.join(why)} and can receive nothing",
         remedy=f"{', '.join(ways)}, or --drain {_ids(ids)}",
