@@ -13,6 +13,8 @@ from confluent_kafka.cimpl import NewTopic
 
 from rackspan.errors import MissingRequirement
 from rackspan.kafka_process import KafkaCluster
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic
 
 TOPIC_TOOL = "org.apache.kafka.tools.TopicCommand"
 
@@ -113,11 +115,33 @@ def create_topic(
     config: dict[str, str] | None = None,
     seconds: float = 30,
 ) -> None:
-    """By librdkafka, a second quicker than Kafka's tool; `assignment` lists each partition's replicas."""
+    """By librdkafka, a second quicker than Kafka's tool; `assignment` lists each partition's replicas. Every broker lists it."""
     layout = {"replication_factor": replication_factor} if assignment is None else {"replica_assignment": assignment}
     wanted = NewTopic(name, len(assignment or ()) or partitions, config=config or {}, **layout)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     admin.create_topics([wanted], request_timeout=seconds)[name].result(seconds + 5)
+    await_partitions(cluster, name, len(assignment or ()) or partitions)
+
+
+def await_partitions(cluster: Servers, topic: str, partitions: int) -> None:
+    """Until every broker that runs lists so many partitions with their leaders: each learns of a change in its own time."""
+    servers = cluster.bootstrap_servers.split(",")
+    eventually(
+        lambda: all(_lists(address, topic, partitions) for address in servers), f"every broker lists topic {topic}"
+    )
+
+
+def _lists(address: str, topic: str, partitions: int) -> bool:
+    # Imported only here: every test process imports this file.
+    from tests.cluster.raw import response_to
+
+    request = MetadataRequestData(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
+    try:
+        response = response_to(address, ApiKey.METADATA, 8, request)
+    except ConnectionRefusedError:
+        return True
+    found = response.topics[0].partitions
+    return len(found) == partitions and all(one.leader_id >= 0 for one in found)
 
 
 def eventually(holds: Callable[[], bool], what: str, seconds: float = 60.0) -> None:

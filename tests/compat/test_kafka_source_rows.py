@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rackspan.kafka_process import KafkaCluster
 from tests.compat.spark_connector import add_connector
 from tests.compat.test_kafka_source import compacted
-from tests.kafka_fixtures import eventually
+from tests.kafka_fixtures import await_partitions
 from tests.kafka_source.filled_topics import CODECS, consumed, created, produced, transaction
 from tests.pipeline.conftest import spark
 
@@ -129,9 +129,7 @@ def test_a_stream_has_the_rows_of_sparks_connector_and_its_offsets(
     assert run(OURS) == run(THEIRS)
     admin = AdminClient({"bootstrap.servers": servers})
     admin.create_partitions([NewPartitions(topic, 3)])[topic].result()
-    eventually(
-        lambda: len(admin.list_topics(topic).topics[topic].partitions) == 3, "every broker lists the new partition"
-    )
+    await_partitions(kafka, topic, 3)
     fill(100, 3)
     assert run(OURS) == run(THEIRS)
     theirs, ours = (rows(session.read.parquet(str(tmp_path / kind / "rows"))) for kind in (THEIRS, OURS))
