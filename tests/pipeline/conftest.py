@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from rackspan.pipeline.spark import session
 
-# The last, since with one compiler alone Java keeps 48 MB for compiled code, and compiles nothing more once they are full.
-QUICK_JAVA = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"}
+QUICK_JAVA = {"JDK_JAVA_OPTIONS": session.SHORT_JAVA}
+"""The environment of a JVM that a test starts, as that of `run`."""
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,7 @@ from rackspan.pipeline.landing.store import SnapshotLocation, store_all
 from rackspan.pipeline.schemas import SNAPSHOTS as SNAPSHOTS_TABLE
 from rackspan.pipeline.schemas import TABLES
 from rackspan.pipeline.warehouse import existing_table, only_run
-from tests.depth import DEPTH, at_depth
+from tests.depth import at_depth
 from tests.pipeline import expected, plain_build
 from tests.pipeline.examples import NOON, small
 
@@ -62,7 +62,7 @@ def check(warehouse: Warehouse, snapshots: list[ClusterSnapshot]) -> None:
         assert expected.judged_columns(rows(warehouse, name)) == wanted, name
 
 
-@pytest.mark.parametrize("seed", range(100 if DEPTH == "soak" else at_depth(check=1, test=2)))
+@pytest.mark.parametrize("seed", range(at_depth(check=1, test=2, soak=100)))
 def test_every_order_of_arrival_and_every_repeated_batch_gives_the_rows_of_one_run(tmp_path: Path, seed: int) -> None:
     rng = Random(seed)
     warehouse = create_warehouse(tmp_path / "warehouse")
