@@ -74,7 +74,7 @@ def words_to_avoid(name: str, text: str) -> Iterator[str]:
 FLAT_FILES_MAX = 12
 UNIFORM_SERIES: dict[str, str] = {
     "src/rackspan/cluster/handlers": "one file a request",
-    "src/rackspan/wire/messages": "one file an API, generated",
+    "src/rackspan/wire/messages": "one file a subject, generated",
 }
 """Packages of like files, each found by the name of what it is for."""
 

@@ -1,4 +1,4 @@
-"""Writes src/rackspan/wire/messages: a module per API with a class for each request, response and struct.
+"""Writes src/rackspan/wire/messages: modules by subject, with a class for each request, response and struct.
 
     python tools/wire_messages.py
 
@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:  # So that the file also runs by its own name.
     sys.path.insert(0, str(ROOT))
 
-from rackspan.wire.apis import VERSIONS, ApiKey  # noqa: E402
+from rackspan.wire.apis import VERSIONS, ApiKey, message_module  # noqa: E402
 from rackspan.wire.kio_schemas import load_request_schema, load_response_schema  # noqa: E402
 from rackspan.wire.schema import NO_DEFAULT, field_type, plain_default  # noqa: E402
 
@@ -108,7 +109,10 @@ def sources() -> dict[Path, str]:
     """The text of every generated module."""
     structs = {key: _structs(key) for key in ApiKey}
     names = Counter(struct.name for unions in structs.values() for struct in unions)
-    return {FOLDER / f"{key.name.lower()}.py": _module(key, unions, names) for key, unions in structs.items()}
+    modules: dict[str, list[ApiKey]] = {}
+    for key in ApiKey:
+        modules.setdefault(message_module(key), []).append(key)
+    return {FOLDER / f"{name}.py": _module(keys, structs, names) for name, keys in modules.items()}
 
 
 def _structs(key: ApiKey) -> list[StructUnion]:
@@ -153,62 +157,35 @@ def _add(message: str, entity: Any, found: dict[tuple[str, str], StructUnion]) -
             merged.default = plain_default(one)
 
 
-def _module(key: ApiKey, structs: Sequence[StructUnion], names: Mapping[str, int]) -> str:
-    classes = [_class(struct, names) for struct in structs]
-    text = "\n\n\n".join(classes)
+def _module(keys: Sequence[ApiKey], structs: Mapping[ApiKey, Sequence[StructUnion]], names: Mapping[str, int]) -> str:
+    text = "\n\n\n".join(_class(struct, names) for key in keys for struct in structs[key])
+    apis = "; ".join(_described(key, structs[key][-1].message) for key in keys)
+    subject = message_module(keys[0]).replace("_", " ")
+    first_line = (
+        f"Requests and responses: {subject}. Generated from kio's schemas by tools/wire_messages.py: do not edit."
+    )
+    return "\n".join([f'"""{first_line}', "", *wrap(f"{apis}.", LINE), '"""', "", *_imports(text), "", "", text, ""])
+
+
+def _described(key: ApiKey, response: str) -> str:
     versions = VERSIONS[key]
     spoken = f"versions {versions[0]}-{versions[-1]}" if len(versions) > 1 else f"version {versions[0]}"
-    api = structs[-1].message.removesuffix("Response")
-    return "\n".join(
-        [
-            f'"""{api} (key {key.value}), {spoken}. Generated from kio\'s schemas by tools/wire_messages.py: do not edit."""',
-            "",
-            *_imports(text),
-            "",
-            "",
-            text,
-            "",
-        ]
-    )
+    return f"{response.removesuffix('Response')} (key {key.value}), {spoken}"
 
 
 def _imports(text: str) -> Iterator[str]:
-    abstract = [name for name in ("Mapping", "Sequence") if f"{name}[" in text]
-    if abstract:
-        yield f"from collections.abc import {', '.join(abstract)}"
-    if "ClassVar[" in text:
-        yield "from typing import ClassVar"
+    if "Sequence[" in text:
+        yield "from collections.abc import Sequence"
     if "UUID" in text:
         yield "from uuid import UUID"
-    if abstract or "ClassVar[" in text or "UUID" in text:
+    if "Sequence[" in text or "UUID" in text:
         yield ""
     yield "from rackspan.wire.messages.base import WireStruct"
 
 
 def _class(struct: StructUnion, names: Mapping[str, int]) -> str:
-    ordered = struct.ordered()
-    lines = [f"class {_name(struct.message, struct.name, names)}(WireStruct):"]
-    lines += _listed("    __slots__ = (", [f'"{one.name}"' for one in ordered], ")")
-    nested = [one for one in ordered if one.struct]
-    if nested:
-        pairs = [f'"{one.name}": {_name(struct.message, one.kind, names)}' for one in nested]
-        lines += _listed("    STRUCTS: ClassVar[Mapping[str, type[WireStruct]]] = {", pairs, "}")
-    lines.append("")
-    if not ordered:
-        return "\n".join([*lines[:-1]])
-    parameters = [f"{one.name}: {_type(struct, one, names)} = {_default(one)}" for one in ordered]
-    lines += _listed("    def __init__(", ["self", "*", *parameters], ") -> None:")
-    lines += [f"        self.{one.name} = {one.name}" for one in ordered]
-    return "\n".join(lines)
-
-
-def _listed(opening: str, items: Sequence[str], closing: str) -> list[str]:
-    """On one line where it fits, else a line each."""
-    comma = "," if len(items) == 1 and opening.endswith("= (") else ""
-    line = f"{opening}{', '.join(items)}{comma}{closing}"
-    if len(line) <= LINE:
-        return [line]
-    return [opening, *(f"        {item}," for item in items), f"    {closing}"]
+    lines = [f"    {one.name}: {_type(struct, one, names)} = {_default(one)}" for one in struct.ordered()]
+    return "\n".join([f"class {_name(struct.message, struct.name, names)}(WireStruct):", *(lines or ["    pass"])])
 
 
 def _name(message: str, struct: str, names: Mapping[str, int]) -> str:

@@ -17,7 +17,7 @@ from rackspan.cluster import ClusterSettings, EmbeddedCluster
 from rackspan.errors import UsageError
 from rackspan.testing import freezing, losing
 from rackspan.wire.apis import ApiKey
-from rackspan.wire.messages.incremental_alter_configs import (
+from rackspan.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
     IncrementalAlterConfigsRequestData,

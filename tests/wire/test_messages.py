@@ -37,7 +37,7 @@ def test_a_class_has_the_fields_of_every_version_and_no_other(key: ApiKey) -> No
         found: dict[type[WireStruct], set[str]] = {}
         for version in VERSIONS[key]:
             _collect(shape_of(key, version), found)
-        assert {struct: set(struct.__slots__) for struct in found} == found
+        assert {struct: set(struct.DEFAULTS) for struct in found} == found
 
 
 def _collect(shape: StructShape, found: dict[type[WireStruct], set[str]]) -> None:
@@ -54,3 +54,10 @@ def test_values_are_equal_by_class_and_fields_and_show_both() -> None:
     assert topic != MetadataRequestTopic(name="b")
     assert topic != MetadataRequestData()
     assert repr(topic) == "MetadataRequestTopic(topic_id=None, name='a')"
+
+
+def test_a_struct_has_slots_and_refuses_a_field_that_is_not_declared() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nam'"):
+        MetadataRequestTopic(nam="a")  # type: ignore[call-arg]
+    with pytest.raises(AttributeError):
+        MetadataRequestTopic().nam = "a"  # type: ignore[attr-defined]

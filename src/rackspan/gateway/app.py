@@ -34,7 +34,7 @@ from rackspan.gateway.upstream.sampler import BrokerMetadata, CommittedMetadata,
 from rackspan.model import MIN_INSYNC_REPLICAS
 from rackspan.sources.client_config import kafka_python_settings, read_properties
 from rackspan.wire.apis import ApiKey
-from rackspan.wire.messages.describe_configs import DescribeConfigsRequestData, DescribeConfigsResource
+from rackspan.wire.messages.configs import DescribeConfigsRequestData, DescribeConfigsResource
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseData
 
 log = logging.getLogger(__name__)

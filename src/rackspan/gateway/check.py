@@ -19,7 +19,7 @@ from rackspan.gateway.core.topic_configs import BROKER
 from rackspan.gateway.net.channel import connected
 from rackspan.text import count_noun
 from rackspan.wire.apis import ApiKey
-from rackspan.wire.messages.describe_configs import DescribeConfigsRequestData, DescribeConfigsResource
+from rackspan.wire.messages.configs import DescribeConfigsRequestData, DescribeConfigsResource
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic
 
 _NEEDED: Final = (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.METADATA, ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CONFIGS)

@@ -42,9 +42,9 @@ def struct_reader(shape: StructShape) -> Read:
         else:
             names[f"read_{number}"] = _field_reader(run[0], shape.flexible)
             lines.append(f"values.{run[0].name} = read_{number}(reader)")
-    defaults = shape.values()
-    for name in set(shape.values.__slots__) - {field.name for field in shape.fields}:
-        names[f"default_{name}"] = getattr(defaults, name)
+    defaults = shape.values.DEFAULTS
+    for name in defaults.keys() - {field.name for field in shape.fields}:
+        names[f"default_{name}"] = defaults[name]
         lines.append(f"values.{name} = default_{name}")
     if shape.flexible:
         names["tagged"] = {tag: (field.name, _field_reader(field, True, tagged=True)) for tag, field in shape.tagged}

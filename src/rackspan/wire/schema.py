@@ -13,7 +13,7 @@ from importlib import import_module
 from types import NoneType
 from typing import Any, Final, TypeAlias, get_args, get_origin
 
-from rackspan.wire.apis import ApiKey
+from rackspan.wire.apis import ApiKey, message_module
 from rackspan.wire.kio_schemas import load_request_schema, load_response_schema
 from rackspan.wire.messages.base import WireStruct
 
@@ -66,7 +66,7 @@ def response_shape(api_key: ApiKey, version: int) -> StructShape:
 
 
 def _root(api_key: ApiKey, entity: Any) -> StructShape:
-    module = import_module(f"rackspan.wire.messages.{api_key.name.lower()}")
+    module = import_module(f"rackspan.wire.messages.{message_module(api_key)}")
     return _struct(entity, getattr(module, f"{entity.__name__}Data"))
 
 
@@ -82,7 +82,9 @@ def _struct(entity: Any, values: type[WireStruct]) -> StructShape:
 
 def _field(field: Field[Any], values: type[WireStruct]) -> FieldShape:
     type_ = field_type(field)
-    kind = field.metadata["kafka_type"] if type_.struct is None else _struct(type_.struct, values.STRUCTS[field.name])
+    kind = (
+        field.metadata["kafka_type"] if type_.struct is None else _struct(type_.struct, values.struct_class(field.name))
+    )
     return FieldShape(field.name, kind, type_.array, type_.nullable, plain_default(field))
 
 

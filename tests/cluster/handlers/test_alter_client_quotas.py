@@ -8,23 +8,24 @@ import pytest
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.core.configs import ConfigSource
 from rackspan.wire.apis import ApiKey
-from rackspan.wire.messages.alter_client_quotas import (
-    AlterClientQuotasRequestData,
-    AlterClientQuotasRequestEntityData,
-    AlterClientQuotasRequestEntryData,
-    OpData,
-)
-from rackspan.wire.messages.alter_user_scram_credentials import (
-    AlterUserScramCredentialsRequestData,
-    ScramCredentialUpsertion,
-)
-from rackspan.wire.messages.describe_client_quotas import DescribeClientQuotasRequestData
-from rackspan.wire.messages.describe_configs import DescribeConfigsRequestData, DescribeConfigsResource
-from rackspan.wire.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequestData
-from rackspan.wire.messages.incremental_alter_configs import (
+from rackspan.wire.messages.configs import (
+    DescribeConfigsRequestData,
+    DescribeConfigsResource,
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
     IncrementalAlterConfigsRequestData,
+)
+from rackspan.wire.messages.quotas import (
+    AlterClientQuotasRequestData,
+    AlterClientQuotasRequestEntityData,
+    AlterClientQuotasRequestEntryData,
+    DescribeClientQuotasRequestData,
+    OpData,
+)
+from rackspan.wire.messages.scram_credentials import (
+    AlterUserScramCredentialsRequestData,
+    DescribeUserScramCredentialsRequestData,
+    ScramCredentialUpsertion,
 )
 from tests.cluster.raw import response_to
 

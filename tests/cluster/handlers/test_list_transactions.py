@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.wire.apis import ApiKey
-from rackspan.wire.messages.list_transactions import ListTransactionsRequestData, ListTransactionsResponseData
+from rackspan.wire.messages.transaction_states import ListTransactionsRequestData, ListTransactionsResponseData
 from tests.cluster.raw import response_to
 
 

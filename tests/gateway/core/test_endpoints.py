@@ -11,8 +11,8 @@ from rackspan.gateway.core.endpoints import metadata_head, with_addresses
 from rackspan.wire.apis import VERSIONS, ApiKey
 from rackspan.wire.codec import RequestHeader, read_response, write_response
 from rackspan.wire.messages.api_versions import ApiVersion, ApiVersionsResponseData
-from rackspan.wire.messages.describe_cluster import DescribeClusterBroker, DescribeClusterResponseData
-from rackspan.wire.messages.find_coordinator import FindCoordinatorResponseCoordinator, FindCoordinatorResponseData
+from rackspan.wire.messages.brokers import DescribeClusterBroker, DescribeClusterResponseData
+from rackspan.wire.messages.groups import FindCoordinatorResponseCoordinator, FindCoordinatorResponseData
 from rackspan.wire.messages.metadata import (
     MetadataResponseBroker,
     MetadataResponseData,

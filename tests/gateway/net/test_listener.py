@@ -15,10 +15,9 @@ from rackspan.gateway.core.apis import OFFERED
 from rackspan.wire.apis import VERSIONS, ApiKey
 from rackspan.wire.framing import Request
 from rackspan.wire.messages.base import WireStruct
-from rackspan.wire.messages.describe_configs import DescribeConfigsRequestData, DescribeConfigsResource
+from rackspan.wire.messages.configs import DescribeConfigsRequestData, DescribeConfigsResource
 from rackspan.wire.messages.fetch import FetchPartition, FetchRequestData, FetchTopic
-from rackspan.wire.messages.list_offsets import ListOffsetsRequestData
-from rackspan.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequestData
+from rackspan.wire.messages.log_offsets import ListOffsetsRequestData, OffsetForLeaderEpochRequestData
 from rackspan.wire.schema import is_flexible, request_shape
 from tests.cluster.test_mutated_frames import random_struct
 from tests.gateway.frames import encoded

@@ -5,7 +5,7 @@ from rackspan.cluster.core.coordination import OFFSETS_TOPIC
 from rackspan.cluster.core.transactions.requests import AddPartitions
 from rackspan.cluster.handlers.common import transaction_error_code, transaction_response
 from rackspan.model.ids import TopicPartition
-from rackspan.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequestData, AddOffsetsToTxnResponseData
+from rackspan.wire.messages.transactions import AddOffsetsToTxnRequestData, AddOffsetsToTxnResponseData
 
 
 async def handle(call: Call[AddOffsetsToTxnRequestData]) -> AddOffsetsToTxnResponseData:

@@ -10,7 +10,7 @@ from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import AddPartitions
 from rackspan.cluster.handlers.common import by_topic, partition_exists, transaction_error_code, transaction_response
 from rackspan.model.ids import TopicPartition
-from rackspan.wire.messages.add_partitions_to_txn import (
+from rackspan.wire.messages.transactions import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequestData,
     AddPartitionsToTxnResponseData,

@@ -4,7 +4,7 @@ from rackspan.cluster.context import Call
 from rackspan.cluster.core.messages import AdminResponse, AlterClientQuotas, QuotaAlteration
 from rackspan.cluster.core.metadata import QuotaEntity
 from rackspan.cluster.handlers.common import ADMIN_TIMEOUT_MS, timeout_responses
-from rackspan.wire.messages.alter_client_quotas import (
+from rackspan.wire.messages.quotas import (
     AlterClientQuotasRequestData,
     AlterClientQuotasRequestEntryData,
     AlterClientQuotasResponseData,

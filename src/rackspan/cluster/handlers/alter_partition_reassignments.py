@@ -4,7 +4,7 @@ from rackspan.cluster.context import Call
 from rackspan.cluster.core.messages import AdminResponse, AlterPartitionReassignments, ReassignablePartition
 from rackspan.cluster.handlers.common import by_topic, partition_of, timeout_responses
 from rackspan.model.ids import BrokerId, TopicPartition
-from rackspan.wire.messages.alter_partition_reassignments import (
+from rackspan.wire.messages.reassignments import (
     AlterPartitionReassignmentsRequestData,
     AlterPartitionReassignmentsRequestReassignablePartition,
     AlterPartitionReassignmentsResponseData,

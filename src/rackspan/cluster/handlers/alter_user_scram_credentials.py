@@ -3,7 +3,7 @@
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.messages import AdminResponse, AlterScramCredentials, ScramDeletion, ScramUpsertion
 from rackspan.cluster.handlers.common import ADMIN_TIMEOUT_MS, timeout_responses
-from rackspan.wire.messages.alter_user_scram_credentials import (
+from rackspan.wire.messages.scram_credentials import (
     AlterUserScramCredentialsRequestData,
     AlterUserScramCredentialsResponseData,
     AlterUserScramCredentialsResult,

@@ -2,7 +2,7 @@
 
 from rackspan.cluster.context import Call
 from rackspan.cluster.handlers.common import NO_AUTHORIZER
-from rackspan.wire.messages.create_acls import AclCreationResult, CreateAclsRequestData, CreateAclsResponseData
+from rackspan.wire.messages.acls import AclCreationResult, CreateAclsRequestData, CreateAclsResponseData
 
 
 def handle(call: Call[CreateAclsRequestData]) -> CreateAclsResponseData:

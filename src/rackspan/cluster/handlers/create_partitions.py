@@ -4,7 +4,7 @@ from rackspan.cluster.context import Call
 from rackspan.cluster.core.messages import AdminResponse, CreatePartitions, MorePartitions
 from rackspan.cluster.handlers.common import timeout_responses
 from rackspan.model.ids import BrokerId
-from rackspan.wire.messages.create_partitions import (
+from rackspan.wire.messages.topics import (
     CreatePartitionsRequestData,
     CreatePartitionsResponseData,
     CreatePartitionsTopic,

@@ -10,7 +10,7 @@ from rackspan.cluster.core.configs import ConfigValue, topic_values
 from rackspan.cluster.core.messages import CreateTopicResponse, CreateTopics, NewTopic
 from rackspan.cluster.handlers.common import timeout_responses
 from rackspan.model.ids import BrokerId
-from rackspan.wire.messages.create_topics import (
+from rackspan.wire.messages.topics import (
     CreatableTopic,
     CreatableTopicConfigs,
     CreatableTopicResult,

@@ -2,7 +2,7 @@
 
 from rackspan.cluster.context import Call
 from rackspan.cluster.handlers.common import NO_AUTHORIZER
-from rackspan.wire.messages.delete_acls import DeleteAclsFilterResult, DeleteAclsRequestData, DeleteAclsResponseData
+from rackspan.wire.messages.acls import DeleteAclsFilterResult, DeleteAclsRequestData, DeleteAclsResponseData
 
 
 def handle(call: Call[DeleteAclsRequestData]) -> DeleteAclsResponseData:

@@ -3,7 +3,7 @@
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.groups.requests import DeleteGroup
 from rackspan.cluster.handlers.common import group_response
-from rackspan.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequestData, DeleteGroupsResponseData
+from rackspan.wire.messages.groups import DeletableGroupResult, DeleteGroupsRequestData, DeleteGroupsResponseData
 
 
 async def handle(call: Call[DeleteGroupsRequestData]) -> DeleteGroupsResponseData:

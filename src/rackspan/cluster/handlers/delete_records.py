@@ -6,7 +6,7 @@ from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import DeleteRecords, DeleteRecordsResponse
 from rackspan.model.ids import TopicPartition
-from rackspan.wire.messages.delete_records import (
+from rackspan.wire.messages.log_offsets import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
     DeleteRecordsRequestData,

@@ -6,7 +6,7 @@ from uuid import UUID
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.messages import AdminResponse, DeleteTopics
 from rackspan.cluster.handlers.common import timeout_responses
-from rackspan.wire.messages.delete_topics import (
+from rackspan.wire.messages.topics import (
     DeletableTopicResult,
     DeleteTopicsRequestData,
     DeleteTopicsResponseData,

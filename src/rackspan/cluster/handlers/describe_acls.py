@@ -2,7 +2,7 @@
 
 from rackspan.cluster.context import Call
 from rackspan.cluster.handlers.common import NO_AUTHORIZER
-from rackspan.wire.messages.describe_acls import DescribeAclsRequestData, DescribeAclsResponseData
+from rackspan.wire.messages.acls import DescribeAclsRequestData, DescribeAclsResponseData
 
 
 def handle(call: Call[DescribeAclsRequestData]) -> DescribeAclsResponseData:  # noqa: ARG001 - a handler takes its call

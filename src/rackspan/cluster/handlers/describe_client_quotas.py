@@ -5,7 +5,7 @@ from typing import Final
 
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.wire.messages.describe_client_quotas import (
+from rackspan.wire.messages.quotas import (
     ComponentData,
     DescribeClientQuotasRequestData,
     DescribeClientQuotasResponseData,

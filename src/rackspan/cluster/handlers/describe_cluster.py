@@ -6,7 +6,7 @@ from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import BrokerImage
 from rackspan.cluster.handlers.common import CLUSTER_OPERATIONS, NOT_REQUESTED
-from rackspan.wire.messages.describe_cluster import (
+from rackspan.wire.messages.brokers import (
     DescribeClusterBroker,
     DescribeClusterRequestData,
     DescribeClusterResponseData,

@@ -18,7 +18,7 @@ from rackspan.cluster.core.configs import (
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import NO_LEADER
 from rackspan.cluster.handlers.common import ConfigResourceType
-from rackspan.wire.messages.describe_configs import (
+from rackspan.wire.messages.configs import (
     DescribeConfigsRequestData,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,

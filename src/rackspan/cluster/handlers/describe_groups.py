@@ -7,7 +7,7 @@ from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupState
 from rackspan.cluster.core.groups.requests import DescribeGroupResponse
 from rackspan.cluster.handlers.common import GROUP_OPERATIONS, NOT_REQUESTED
-from rackspan.wire.messages.describe_groups import (
+from rackspan.wire.messages.groups import (
     DescribedGroupMember,
     DescribeGroupsRequestData,
     DescribeGroupsResponseData,

@@ -6,7 +6,7 @@ from typing import Final
 from rackspan.cluster.context import Call
 from rackspan.cluster.handlers.common import by_topic
 from rackspan.model.ids import TopicPartition
-from rackspan.wire.messages.describe_log_dirs import (
+from rackspan.wire.messages.brokers import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequestData,
     DescribeLogDirsResponseData,

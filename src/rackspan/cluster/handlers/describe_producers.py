@@ -4,7 +4,7 @@ from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log.producer_state import ProducerEntry
 from rackspan.model.ids import TopicPartition
-from rackspan.wire.messages.describe_producers import (
+from rackspan.wire.messages.transaction_states import (
     DescribeProducersRequestData,
     DescribeProducersResponseData,
     PartitionResponse,

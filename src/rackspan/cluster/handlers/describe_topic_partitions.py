@@ -8,7 +8,7 @@ from rackspan.cluster.core.coordination import INTERNAL_TOPICS
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState, TopicImage
 from rackspan.cluster.handlers.common import TOPIC_OPERATIONS, offline_replicas
-from rackspan.wire.messages.describe_topic_partitions import (
+from rackspan.wire.messages.topics import (
     DescribeTopicPartitionsRequestData,
     DescribeTopicPartitionsResponseCursor,
     DescribeTopicPartitionsResponseData,

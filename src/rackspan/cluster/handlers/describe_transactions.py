@@ -1,7 +1,7 @@
 """DescribeTransactions (key 65), version 0 (KIP-664): transactions that this broker coordinates."""
 
 from rackspan.cluster.context import Call
-from rackspan.wire.messages.describe_transactions import (
+from rackspan.wire.messages.transaction_states import (
     DescribeTransactionsRequestData,
     DescribeTransactionsResponseData,
     DescribeTransactionsResponseTopicData,

@@ -4,7 +4,7 @@ from collections import Counter
 
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.wire.messages.describe_user_scram_credentials import (
+from rackspan.wire.messages.scram_credentials import (
     CredentialInfo,
     DescribeUserScramCredentialsRequestData,
     DescribeUserScramCredentialsResponseData,

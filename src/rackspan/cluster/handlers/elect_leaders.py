@@ -8,7 +8,7 @@ from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AdminResponse, ElectLeaders
 from rackspan.cluster.handlers.common import by_topic, partition_of, timeout_responses
 from rackspan.model.ids import TopicPartition
-from rackspan.wire.messages.elect_leaders import (
+from rackspan.wire.messages.reassignments import (
     ElectLeadersRequestData,
     ElectLeadersResponseData,
     PartitionResult,

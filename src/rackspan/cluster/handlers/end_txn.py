@@ -6,7 +6,7 @@ from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import EndTransaction, EndTransactionResponse
 from rackspan.cluster.handlers.common import transaction_error_code, transaction_response
-from rackspan.wire.messages.end_txn import EndTxnRequestData, EndTxnResponseData
+from rackspan.wire.messages.transactions import EndTxnRequestData, EndTxnResponseData
 
 EPOCH_BUMP_SINCE: Final = 5
 

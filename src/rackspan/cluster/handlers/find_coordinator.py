@@ -9,7 +9,7 @@ from rackspan.cluster.context import Call
 from rackspan.cluster.core.coordination import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, partition_for
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.handlers.common import internal_partition, partition_count
-from rackspan.wire.messages.find_coordinator import (
+from rackspan.wire.messages.groups import (
     FindCoordinatorRequestData,
     FindCoordinatorResponseCoordinator,
     FindCoordinatorResponseData,

@@ -3,7 +3,7 @@
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.groups.requests import Heartbeat
 from rackspan.cluster.handlers.common import group_response
-from rackspan.wire.messages.heartbeat import HeartbeatRequestData, HeartbeatResponseData
+from rackspan.wire.messages.group_members import HeartbeatRequestData, HeartbeatResponseData
 
 
 async def handle(call: Call[HeartbeatRequestData]) -> HeartbeatResponseData:

@@ -3,7 +3,7 @@
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.messages import AlterResource, ConfigOp
 from rackspan.cluster.handlers.common import alter_resources
-from rackspan.wire.messages.incremental_alter_configs import (
+from rackspan.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterConfigsResource,
     IncrementalAlterConfigsRequestData,
     IncrementalAlterConfigsResponseAlterConfigsResourceResponse,

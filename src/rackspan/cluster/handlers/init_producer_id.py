@@ -9,7 +9,7 @@ from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import InitProducerId
 from rackspan.cluster.handlers.common import transaction_response
-from rackspan.wire.messages.init_producer_id import InitProducerIdRequestData, InitProducerIdResponseData
+from rackspan.wire.messages.transactions import InitProducerIdRequestData, InitProducerIdResponseData
 
 FIRST_EPOCH: Final = 0
 

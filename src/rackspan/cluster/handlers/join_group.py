@@ -5,7 +5,7 @@ from typing import Final
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.groups.requests import JoinGroup, JoinGroupResponse, Protocol
 from rackspan.cluster.handlers.common import group_response
-from rackspan.wire.messages.join_group import JoinGroupRequestData, JoinGroupResponseData, JoinGroupResponseMember
+from rackspan.wire.messages.group_members import JoinGroupRequestData, JoinGroupResponseData, JoinGroupResponseMember
 
 REBALANCE_TIMEOUT_SINCE: Final = 1
 MEMBER_ID_REQUIRED_SINCE: Final = 4

@@ -6,7 +6,7 @@ from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import LeaveGroup, LeaveGroupResponse, LeavingMember
 from rackspan.cluster.handlers.common import group_response
-from rackspan.wire.messages.leave_group import LeaveGroupRequestData, LeaveGroupResponseData, MemberResponse
+from rackspan.wire.messages.group_members import LeaveGroupRequestData, LeaveGroupResponseData, MemberResponse
 
 SEVERAL_MEMBERS_SINCE: Final = 3
 

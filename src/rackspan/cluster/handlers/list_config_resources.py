@@ -10,7 +10,7 @@ from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import ResourceType
 from rackspan.cluster.handlers.common import ConfigResourceType
-from rackspan.wire.messages.list_config_resources import (
+from rackspan.wire.messages.configs import (
     ListConfigResourcesRequestData,
     ListConfigResourcesResponseConfigResource,
     ListConfigResourcesResponseData,

@@ -2,7 +2,7 @@
 
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.groups.queries import GROUP_TYPE
-from rackspan.wire.messages.list_groups import (
+from rackspan.wire.messages.groups import (
     ListGroupsRequestData,
     ListGroupsResponseData,
     ListGroupsResponseListedGroup,

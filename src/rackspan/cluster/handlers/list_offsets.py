@@ -13,7 +13,7 @@ from rackspan.cluster.core.broker.reading import EARLIEST, MAX_TIMESTAMP, Offset
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.handlers.common import READ_COMMITTED, RecordPosition, first_record_at, latest_record
 from rackspan.model.ids import TopicPartition
-from rackspan.wire.messages.list_offsets import (
+from rackspan.wire.messages.log_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
     ListOffsetsRequestData,

@@ -6,7 +6,7 @@ from rackspan.cluster.context import Call
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.handlers.common import by_topic
 from rackspan.model.ids import TopicPartition
-from rackspan.wire.messages.list_partition_reassignments import (
+from rackspan.wire.messages.reassignments import (
     ListPartitionReassignmentsRequestData,
     ListPartitionReassignmentsResponseData,
     OngoingPartitionReassignment,

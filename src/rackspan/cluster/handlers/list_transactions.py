@@ -9,7 +9,7 @@ import re
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.queries import STATE_NAMES
-from rackspan.wire.messages.list_transactions import (
+from rackspan.wire.messages.transaction_states import (
     ListTransactionsRequestData,
     ListTransactionsResponseData,
     ListTransactionsResponseTransactionState,

@@ -4,7 +4,7 @@ from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import OffsetCommit
 from rackspan.cluster.handlers.common import by_topic, committed_offsets, group_response, partition_exists
-from rackspan.wire.messages.offset_commit import (
+from rackspan.wire.messages.group_offsets import (
     OffsetCommitRequestData,
     OffsetCommitResponseData,
     OffsetCommitResponsePartition,

@@ -5,7 +5,7 @@ from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import OffsetDelete, OffsetDeleteResponse
 from rackspan.cluster.handlers.common import by_topic, group_response, partition_exists
 from rackspan.model.ids import TopicPartition
-from rackspan.wire.messages.offset_delete import (
+from rackspan.wire.messages.group_offsets import (
     OffsetDeleteRequestData,
     OffsetDeleteResponseData,
     OffsetDeleteResponsePartition,

@@ -8,7 +8,7 @@ from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import FetchedOffset, OffsetFetch, OffsetFetchResponse
 from rackspan.cluster.handlers.common import by_topic
 from rackspan.model.ids import TopicPartition
-from rackspan.wire.messages.offset_fetch import (
+from rackspan.wire.messages.group_offsets import (
     OffsetFetchRequestData,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,

@@ -2,7 +2,7 @@
 
 from rackspan.cluster.context import Call
 from rackspan.model.ids import TopicPartition
-from rackspan.wire.messages.offset_for_leader_epoch import (
+from rackspan.wire.messages.log_offsets import (
     OffsetForLeaderEpochRequestData,
     OffsetForLeaderEpochResponseData,
     OffsetForLeaderEpochResponseEpochEndOffset,

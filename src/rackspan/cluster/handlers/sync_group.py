@@ -6,7 +6,7 @@ from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import SyncGroup, SyncGroupResponse
 from rackspan.cluster.handlers.common import group_response
-from rackspan.wire.messages.sync_group import SyncGroupRequestData, SyncGroupResponseData
+from rackspan.wire.messages.group_members import SyncGroupRequestData, SyncGroupResponseData
 
 PROTOCOL_REQUIRED_SINCE: Final = 5
 

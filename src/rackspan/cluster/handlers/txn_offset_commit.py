@@ -10,7 +10,7 @@ from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import TxnOffsetCommit
 from rackspan.cluster.core.process import transaction_support
 from rackspan.cluster.handlers.common import by_topic, committed_offsets, group_response, partition_exists
-from rackspan.wire.messages.txn_offset_commit import (
+from rackspan.wire.messages.transactions import (
     TxnOffsetCommitRequestData,
     TxnOffsetCommitResponseData,
     TxnOffsetCommitResponsePartition,

@@ -4,7 +4,7 @@ from rackspan.cluster.context import Call
 from rackspan.cluster.core.messages import AdminResponse, UnregisterBroker
 from rackspan.cluster.handlers.common import ADMIN_TIMEOUT_MS, timeout_responses
 from rackspan.model.ids import BrokerId
-from rackspan.wire.messages.unregister_broker import UnregisterBrokerRequestData, UnregisterBrokerResponseData
+from rackspan.wire.messages.brokers import UnregisterBrokerRequestData, UnregisterBrokerResponseData
 
 
 async def handle(call: Call[UnregisterBrokerRequestData]) -> UnregisterBrokerResponseData:

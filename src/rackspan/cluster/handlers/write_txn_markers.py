@@ -8,7 +8,7 @@ from rackspan.cluster.core.coordination import marker_batch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import Produce, ProduceResponse
 from rackspan.model.ids import TopicPartition
-from rackspan.wire.messages.write_txn_markers import (
+from rackspan.wire.messages.transactions import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,

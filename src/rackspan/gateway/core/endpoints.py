@@ -17,8 +17,8 @@ from rackspan.wire.codec import read_response, response_has_tags, write_body
 from rackspan.wire.framing import Piece
 from rackspan.wire.messages.api_versions import ApiVersion, ApiVersionsResponseData
 from rackspan.wire.messages.base import WireStruct
-from rackspan.wire.messages.describe_cluster import DescribeClusterResponseData
-from rackspan.wire.messages.find_coordinator import FindCoordinatorResponseData
+from rackspan.wire.messages.brokers import DescribeClusterResponseData
+from rackspan.wire.messages.groups import FindCoordinatorResponseData
 from rackspan.wire.messages.produce import ProduceResponseData
 
 _CORRELATION_BYTES: Final = 4

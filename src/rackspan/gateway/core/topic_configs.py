@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeVar
 from rackspan.acks.config import ConfigVerdict, SetAt, judge_broker_config, judge_topic_config
 from rackspan.gateway.core.policies import Policies, Scope, Source
 from rackspan.model import MIN_INSYNC_RACKS, Broker
-from rackspan.wire.messages.describe_configs import (
+from rackspan.wire.messages.configs import (
     DescribeConfigsResourceResult,
     DescribeConfigsResult,
     DescribeConfigsSynonym,

@@ -33,38 +33,32 @@ from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import RequestHeader, read_body, read_header, write_response
 from rackspan.wire.framing import Piece
-from rackspan.wire.messages.alter_configs import (
+from rackspan.wire.messages.base import WireStruct
+from rackspan.wire.messages.configs import (
     AlterConfigsRequestData,
     AlterConfigsResourceResponse,
     AlterConfigsResponseData,
-)
-from rackspan.wire.messages.base import WireStruct
-from rackspan.wire.messages.create_partitions import (
-    CreatePartitionsAssignment,
-    CreatePartitionsRequestData,
-    CreatePartitionsResponseData,
-    CreatePartitionsTopic,
-    CreatePartitionsTopicResult,
-)
-from rackspan.wire.messages.create_topics import (
-    CreatableReplicaAssignment,
-    CreatableTopic,
-    CreatableTopicConfigs,
-    CreatableTopicResult,
-    CreateTopicsRequestData,
-    CreateTopicsResponseData,
-)
-from rackspan.wire.messages.describe_configs import (
     DescribeConfigsRequestData,
     DescribeConfigsResource,
     DescribeConfigsResponseData,
-)
-from rackspan.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequestData,
     IncrementalAlterConfigsResponseAlterConfigsResourceResponse,
     IncrementalAlterConfigsResponseData,
 )
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseData
+from rackspan.wire.messages.topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreatePartitionsAssignment,
+    CreatePartitionsRequestData,
+    CreatePartitionsResponseData,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+    CreateTopicsRequestData,
+    CreateTopicsResponseData,
+)
 
 if TYPE_CHECKING:
     from rackspan.gateway.core.placement import Placed, PlacedCounts

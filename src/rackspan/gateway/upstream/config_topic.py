@@ -12,11 +12,11 @@ from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login,
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.kafka_bytes.record_batch import read_records, whole_batches, write_batch
 from rackspan.wire.apis import ApiKey
-from rackspan.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequestData
 from rackspan.wire.messages.fetch import FetchPartition, FetchRequestData, FetchTopic
-from rackspan.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequestData, ListOffsetsTopic
+from rackspan.wire.messages.log_offsets import ListOffsetsPartition, ListOffsetsRequestData, ListOffsetsTopic
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic
 from rackspan.wire.messages.produce import PartitionProduceData, ProduceRequestData, TopicProduceData
+from rackspan.wire.messages.topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequestData
 
 log = logging.getLogger(__name__)
 

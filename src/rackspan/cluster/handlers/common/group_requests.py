@@ -6,8 +6,8 @@ from typing import Any
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.groups.requests import CommittedOffset, GroupRequest
 from rackspan.model.ids import TopicPartition
-from rackspan.wire.messages.offset_commit import OffsetCommitRequestTopic
-from rackspan.wire.messages.txn_offset_commit import TxnOffsetCommitRequestTopic
+from rackspan.wire.messages.group_offsets import OffsetCommitRequestTopic
+from rackspan.wire.messages.transactions import TxnOffsetCommitRequestTopic
 
 
 async def group_response(call: Call[object], request: GroupRequest) -> Any:
