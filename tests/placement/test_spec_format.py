@@ -62,9 +62,9 @@ def test_a_rack_mode_is_one_of_kafkas_three() -> None:
         (without("partitions"), "spec: partitions is missing; add it and run again"),
         (without("replication_factor"), "spec: replication_factor is missing; add it and run again"),
         (changed(replicas=3), f'spec: there is no key "replicas"; there are {KEYS}'),
-        (changed(brokers={"id": 0}), 'brokers: is {"id": 0}, not a list; fix it in the file'),
-        (changed(brokers=[]), "brokers: is empty; list at least one"),
-        (changed(brokers=[0]), "brokers[0]: is 0, not an object; fix it in the file"),
+        (changed(brokers={"id": 0}), 'spec: brokers is {"id": 0}, not a list; fix it in the file'),
+        (changed(brokers=[]), "spec: brokers is empty; list at least one"),
+        (changed(brokers=[0]), "spec: brokers[0] is 0, not an object; fix it in the file"),
         (with_broker(rack="a"), "brokers[0]: id is missing; add it and run again"),
         (with_broker(id="0"), 'brokers[0]: id is "0", not a whole number; fix it in the file'),
         (with_broker(id=True), "brokers[0]: id is true, not a whole number; fix it in the file"),
@@ -108,7 +108,7 @@ def test_a_rack_mode_is_one_of_kafkas_three() -> None:
         (changed(rng=[]), "spec: rng is [], expected java or lcg64; fix it in the file"),
         (
             changed(configs={"a": 1}),
-            'spec: configs is {"a": 1}, but keys and values are strings; fix it in the file',
+            "spec: configs: a is 1, not a string; fix it in the file",
         ),
     ],
 )

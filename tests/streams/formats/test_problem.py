@@ -56,9 +56,9 @@ WRONG: list[tuple[Change, str]] = [
         put("clients", 0, "process_id", "host-1"),
         "client 'host-1': a process id is a UUID such as 00000000-0000-0000-0000-000000000001; fix it in the file",
     ),
-    (put("clients", 0, "threads", 0), f"client {A}: threads is 0; a client has at least one"),
-    (put("clients", 0, "threads", "2"), f'client {A}: threads: is "2", not a whole number; fix it in the file'),
-    (put("clients", 0, "rack", 7), f"client {A}: rack: is 7, not a string; fix it in the file"),
+    (put("clients", 0, "threads", 0), f"client {A}: threads is 0, outside 1 to 2147483647; fix it in the file"),
+    (put("clients", 0, "threads", "2"), f'client {A}: threads is "2", not a whole number; fix it in the file'),
+    (put("clients", 0, "rack", 7), f"client {A}: rack is 7, not a string; fix it in the file"),
     (put("clients", 0, "consumers", {"c": "r1"}), f"client {A}: has both rack and consumers; leave one of them out"),
     (
         put("clients", 0, "lags", {"9_9": 5}),
@@ -94,12 +94,12 @@ WRONG: list[tuple[Change, str]] = [
     ),
     (
         put("tasks", 0, "sink", ["out"]),
-        "tasks[0]: key 'sink' is unknown; a task has id, stateful, source and changelog",
+        'task 0_0: there is no key "sink"; there are id, source, stateful, changelog',
     ),
-    (put("partitions", "in:0", "r1"), 'partition in:0: is "r1", not a list; fix it in the file'),
+    (put("partitions", "in:0", "r1"), 'problem: partitions: in:0 is "r1", not a list; fix it in the file'),
     (
         put("partitions", "in:0", [1]),
-        "partition in:0: names something other than racks; a rack is a string, or null for a broker without one",
+        "problem: partitions: in:0[0] is 1, not a string; fix it in the file",
     ),
     (put("initial_active", B, ["0_1", "0_0"]), "task 0_0: is active on two clients; leave one of them out"),
     (put("initial_active", B, []), "task 0_1: is active on no client; add it to initial_active"),
@@ -149,7 +149,7 @@ WRONG: list[tuple[Change, str]] = [
     ),
     (
         put("config", "num_standbys", True),
-        "config: num_standbys: is true, not a whole number; fix it in the file",
+        "config: num_standbys is true, not a whole number; fix it in the file",
     ),
     (
         put("config", "rack_aware_assignment_tags", list("abcdef")),

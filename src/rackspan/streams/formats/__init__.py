@@ -1,7 +1,7 @@
 """The assignment problem as a JSON document, read strictly: a mistake is refused in one line that names its path.
 
-Begin with problem.py; configs.py, clients.py, tasks.py and partitions.py read one part of the document each, with the
-checks of json_values.py. The document is described in docs/formats.md. Reads no file and assigns nothing.
+Begin with documents.py, which declares its keys and types, and problem.py; configs.py, clients.py, tasks.py and partitions.py
+read one part each. The document is described in docs/formats.md. Reads no file and assigns nothing.
 """
 
 from rackspan.streams.formats.problem import from_document

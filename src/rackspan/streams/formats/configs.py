@@ -5,17 +5,25 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Final
 
-from rackspan.streams.formats.json_values import a_boolean, a_number, a_string, an_object, refuse, strings, unknown_keys
+from msgspec import Struct, structs
+
+from rackspan.streams.formats.documents import convert, refuse
 from rackspan.streams.problem import AssignmentConfigs, strategy_named
 
-_NUMBERS: Final = (
-    "traffic_cost",
-    "non_overlap_cost",
-    "num_standbys",
-    "max_warmup_replicas",
-    "acceptable_recovery_lag",
-    "probing_rebalance_interval_ms",
-)
+
+class ConfigsDocument(Struct):
+    """The configs by short key. Ranges are those of `AssignmentConfigs`."""
+
+    strategy: str | None = None
+    enabled: bool | None = None
+    traffic_cost: int | None = None
+    non_overlap_cost: int | None = None
+    num_standbys: int | None = None
+    max_warmup_replicas: int | None = None
+    acceptable_recovery_lag: int | None = None
+    probing_rebalance_interval_ms: int | None = None
+    rack_aware_assignment_tags: tuple[str, ...] | None = None
+
 
 KAFKA_KEYS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -36,13 +44,15 @@ _RACK_AWARE_KEYS: Final = tuple(
 )
 
 
-def read_configs(value: object) -> tuple[AssignmentConfigs, list[str]]:
+def read_configs(document: Mapping[str, object]) -> tuple[AssignmentConfigs, list[str]]:
     """Configs and warnings. Errors: InvalidProblem for a wrong type, UsageError for a value out of range."""
-    document = an_object({} if value is None else value, "config")
     given = _by_short_key(document)
-    numbers: dict[str, Any] = {key: a_number(given[key], f"config: {key}") for key in _NUMBERS if key in given}
-    configs = AssignmentConfigs(**numbers, **_strategy(given), **_tags(given))
-    return configs, unknown_keys(given, frozenset(KAFKA_KEYS.values()), "config")
+    read = structs.asdict(convert(given, ConfigsDocument, "config"))
+    configs: dict[str, Any] = {key: value for key, value in read.items() if value is not None}
+    if "strategy" in configs:
+        configs["strategy"] = strategy_named(configs["strategy"])
+    unknown = [f"config: unknown key {key!r} ignored" for key in sorted(given.keys() - read)]
+    return AssignmentConfigs(**configs), unknown
 
 
 def _by_short_key(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,17 +75,3 @@ def _refuse_misspelt(key: str) -> None:
     if key.replace("_", ".").startswith("rack.aware") and key not in _RACK_AWARE_KEYS:
         [nearest] = get_close_matches(key, _RACK_AWARE_KEYS, n=1, cutoff=0)
         refuse("config", f"{key} is unknown; the nearest key is {nearest}")
-
-
-def _strategy(given: Mapping[str, Any]) -> dict[str, Any]:
-    read: dict[str, Any] = {}
-    if "strategy" in given:
-        read["strategy"] = strategy_named(a_string(given["strategy"], "config: strategy"))
-    if "enabled" in given:
-        read["enabled"] = a_boolean(given["enabled"], "config: enabled")
-    return read
-
-
-def _tags(given: Mapping[str, Any]) -> dict[str, Any]:
-    key = "rack_aware_assignment_tags"
-    return {key: tuple(strings(given[key], f"config: {key}"))} if key in given else {}

@@ -1,12 +1,12 @@
 """The `partitions` of a problem document as columns, and the columns of tasks, which refer to them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from rackspan.model.ids import RackId
-from rackspan.streams.formats.json_values import a_list, a_number, refuse
+from rackspan.streams.formats.documents import refuse
 from rackspan.streams.formats.tasks import TaskRow
 from rackspan.streams.problem import Int64s, PartitionLists, PartitionRacks, TaskColumns, topic_of
 
@@ -15,7 +15,10 @@ MAX_WEIGHT: Final = 2**40
 
 
 def read_partitions(
-    listed: Mapping[str, Any], weights: Mapping[str, Any] | None, rows: Sequence[TaskRow], racks: tuple[RackId, ...]
+    listed: Mapping[str, list[str | None] | None],
+    weights: Mapping[str, int] | None,
+    rows: Sequence[TaskRow],
+    racks: tuple[RackId, ...],
 ) -> tuple[PartitionRacks, TaskColumns]:
     """The columns of partitions, sorted by name, and of tasks, in the order of `rows`."""
     needed = {name for row in rows for name in (*row.source, *row.changelog)}
@@ -26,14 +29,16 @@ def read_partitions(
 
 
 def _columns(
-    names: tuple[str, ...], listed: Mapping[str, Any], racks: tuple[RackId, ...], weight: Int64s
+    names: tuple[str, ...], listed: Mapping[str, list[str | None] | None], racks: tuple[RackId, ...], weight: Int64s
 ) -> PartitionRacks:
-    code_of: Mapping[str, int] = {rack: code for code, rack in enumerate(racks)}
+    code_of: Mapping[str | None, int] = {rack: code for code, rack in enumerate(racks)}
     replicas = np.zeros(len(names), dtype=np.int32)
     rackless = np.zeros(len(names), dtype=np.bool_)
     in_rack = np.zeros((len(names), len(racks)), dtype=np.bool_)
     for index, name in enumerate(names):
-        replica_racks = _racks(listed.get(name), name)
+        replica_racks = listed.get(name) or []
+        if not replica_racks:
+            topic_of(name)  # Refuses a name that is no partition's.
         replicas[index] = len(replica_racks)
         rackless[index] = None in replica_racks
         in_rack[index, [code_of[rack] for rack in replica_racks if rack in code_of]] = True
@@ -47,21 +52,7 @@ def _columns(
     )
 
 
-def _racks(value: object, name: str) -> list[Any]:
-    """Racks of a partition's replicas. Null is a broker without a rack; without a list no replica is known."""
-    racks = [] if value is None else a_list(value, f"partition {name}")
-    for rack in racks:
-        if rack is not None and not isinstance(rack, str):
-            refuse(
-                f"partition {name}",
-                "names something other than racks; a rack is a string, or null for a broker without one",
-            )
-    if not racks:
-        topic_of(name)
-    return racks
-
-
-def _weights(names: tuple[str, ...], needed: set[str], weights: Mapping[str, Any] | None) -> Int64s:
+def _weights(names: tuple[str, ...], needed: set[str], weights: Mapping[str, int] | None) -> Int64s:
     if weights is None:
         return np.ones(len(names), dtype=np.int64)
     for name in sorted(weights.keys() - set(names)):
@@ -69,12 +60,12 @@ def _weights(names: tuple[str, ...], needed: set[str], weights: Mapping[str, Any
     return np.array([_weight(name, weights, name in needed) for name in names], dtype=np.int64)
 
 
-def _weight(name: str, weights: Mapping[str, Any], needed: bool) -> int:
+def _weight(name: str, weights: Mapping[str, int], needed: bool) -> int:
     if name not in weights:
         if needed:
             refuse(f"partition {name}", "has no weight; give every partition of a task one in partition_weights")
         return 0
-    weight = a_number(weights[name], f"partition {name}: weight")
+    weight = weights[name]
     if not 0 <= weight <= MAX_WEIGHT:
         refuse(f"partition {name}", f"weight is {weight}, outside 0 to {MAX_WEIGHT}; give weights in a larger unit")
     return weight

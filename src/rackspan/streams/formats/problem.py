@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
 
 import numpy as np
 
+from rackspan.documents import unknown_keys
 from rackspan.streams.formats.clients import read_clients
 from rackspan.streams.formats.configs import read_configs
-from rackspan.streams.formats.json_values import an_object, refuse, required, strings, unknown_keys, without_duplicates
+from rackspan.streams.formats.documents import ProblemDocument, convert, refuse, without_duplicates
 from rackspan.streams.formats.partitions import read_partitions
 from rackspan.streams.formats.tasks import index_of, read_tasks
 from rackspan.streams.problem import (
@@ -22,44 +22,34 @@ from rackspan.streams.problem import (
     client_racks,
 )
 
-_TOP_KEYS: Final = frozenset(
-    {
-        "name",
-        "seed",
-        "config",
-        "clients",
-        "tasks",
-        "partitions",
-        "initial_active",
-        "initial_standby",
-        "partition_weights",
-    }
-)
-
 
 def from_document(document: object, weighted: bool = False) -> Problem:
     """Build a problem from parsed JSON. With `weighted` a partition counts by its `partition_weights` instead of as 1.
 
     Errors: InvalidProblem, UsageError, one line each.
     """
-    top = an_object(document, "problem")
-    configs, config_warnings = read_configs(top.get("config"))
-    names, sources = read_tasks(required(top, "tasks", "problem"))
-    clients, client_warnings = read_clients(required(top, "clients", "problem"), names)
+    given = convert(document, ProblemDocument, "problem")
+    if weighted and given.partition_weights is None:
+        refuse("problem", "partition_weights is missing; add it and run again")
+    configs, config_warnings = read_configs(given.config or {})
+    names, sources = read_tasks(given.tasks)
+    clients, client_warnings = read_clients(given.clients, names)
     racks = client_racks(clients)
-    listed = an_object(required(top, "partitions", "problem"), "partitions")
-    weights = an_object(required(top, "partition_weights", "problem"), "partition_weights") if weighted else None
-    partitions, tasks = read_partitions(listed, weights, sources, racks)
+    weights = given.partition_weights if weighted else None
+    partitions, tasks = read_partitions(given.partitions, weights, sources, racks)
     reader = _InitialReader({client.process_id: index for index, client in enumerate(clients)}, names, tasks)
+    unknown = [
+        f"{place}: unknown key {key!r} ignored" for place, key in unknown_keys(document, ProblemDocument, "problem")
+    ]
     problem = Problem(
         configs,
         clients,
         tasks,
         partitions,
         racks,
-        initial_active=reader.active(top.get("initial_active")),
-        initial_standby=reader.standby(top.get("initial_standby")),
-        warnings=(*unknown_keys(top, _TOP_KEYS, "problem"), *config_warnings, *client_warnings),
+        initial_active=reader.active(given.initial_active),
+        initial_standby=reader.standby(given.initial_standby),
+        warnings=(*unknown, *config_warnings, *client_warnings),
     )
     _check_holders(problem)
     _check_changelogs(configs, tasks, problem.initial_standby)
@@ -74,11 +64,11 @@ class _InitialReader:
     names: Mapping[str, int]
     tasks: TaskColumns
 
-    def active(self, value: object) -> Int32s | None:
-        if value is None:
+    def active(self, given: Mapping[str, list[str]] | None) -> Int32s | None:
+        if given is None:
             return None
         owner = np.full(len(self.tasks), -1, dtype=np.int32)
-        for client, tasks in enumerate(self._by_client(value, "initial_active")):
+        for client, tasks in enumerate(self._by_client(given, "initial_active")):
             for task in tasks:
                 if owner[task] >= 0:
                     refuse(f"task {self.tasks.ids[task]}", "is active on two clients; leave one of them out")
@@ -90,10 +80,10 @@ class _InitialReader:
             )
         return owner
 
-    def standby(self, value: object) -> tuple[frozenset[int], ...] | None:
-        if value is None:
+    def standby(self, given: Mapping[str, list[str]] | None) -> tuple[frozenset[int], ...] | None:
+        if given is None:
             return None
-        held = tuple(frozenset(tasks) for tasks in self._by_client(value, "initial_standby"))
+        held = tuple(frozenset(tasks) for tasks in self._by_client(given, "initial_standby"))
         for task in sorted(frozenset[int]().union(*held)):
             if not self.tasks.stateful[task]:
                 refuse(
@@ -101,13 +91,12 @@ class _InitialReader:
                 )
         return held
 
-    def _by_client(self, value: object, path: str) -> list[list[int]]:
-        document: Mapping[str, Any] = an_object(value, path)
+    def _by_client(self, given: Mapping[str, list[str]], path: str) -> list[list[int]]:
         held: list[list[int]] = [[] for _ in self.clients]
-        for process_id, listed in document.items():
+        for process_id, listed in given.items():
             if process_id not in self.clients:
                 refuse(path, f"client {process_id} is not among the clients; add it or leave it out")
-            tasks = without_duplicates(strings(listed, f"{path}: client {process_id}"), f"{path}: client {process_id}")
+            tasks = without_duplicates(listed, f"{path}: client {process_id}")
             held[self.clients[ProcessId(process_id)]] = [index_of(self.names, task, path) for task in tasks]
         return held
 

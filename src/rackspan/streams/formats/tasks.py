@@ -1,23 +1,11 @@
 """The `tasks` of a problem document, sorted in Kafka's order."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
 
-from rackspan.streams.formats.json_values import (
-    a_boolean,
-    a_list,
-    a_string,
-    an_object,
-    refuse,
-    required,
-    strings,
-    without_duplicates,
-)
+from rackspan.streams.formats.documents import TaskDocument, refuse, without_duplicates
 from rackspan.streams.problem import TaskId, task_order, topic_of
-
-_KEYS: Final = frozenset({"id", "stateful", "source", "changelog"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +19,9 @@ class TaskRow:
     changelog: list[str]
 
 
-def read_tasks(value: object) -> tuple[Mapping[str, int], list[TaskRow]]:
+def read_tasks(given: Sequence[TaskDocument]) -> tuple[Mapping[str, int], list[TaskRow]]:
     """Task id → position, and the rows in that order. Errors: InvalidProblem."""
-    rows = sorted((_row(item, f"tasks[{index}]") for index, item in enumerate(a_list(value, "tasks"))), key=_order)
+    rows = sorted(map(_row, given), key=_order)
     for before, row in pairwise(rows):
         if before.order == row.order:
             refuse(f"task {row.id}", "listed twice; leave one of them out")
@@ -51,30 +39,22 @@ def _order(row: TaskRow) -> tuple[str, int, int]:
     return row.order
 
 
-def _row(value: object, path: str) -> TaskRow:
-    document = an_object(value, path)
-    _refuse_unknown(document, path)
-    task = a_string(required(document, "id", path), f"{path}: id")
-    path = f"task {task}"
-    source = _partitions(required(document, "source", path), f"{path}: source")
+def _row(given: TaskDocument) -> TaskRow:
+    path = f"task {given.id}"
+    source = _partitions(given.source, f"{path}: source")
     if not source:
         refuse(path, "has no source partitions; a task reads at least one")
     return TaskRow(
-        order=task_order(task),
-        id=TaskId(task),
-        stateful=a_boolean(document.get("stateful", False), f"{path}: stateful"),
+        order=task_order(given.id),
+        id=TaskId(given.id),
+        stateful=given.stateful,
         source=source,
-        changelog=_partitions(document.get("changelog"), f"{path}: changelog"),
+        changelog=_partitions(given.changelog, f"{path}: changelog"),
     )
 
 
-def _refuse_unknown(document: Mapping[str, Any], path: str) -> None:
-    for key in sorted(document.keys() - _KEYS):
-        refuse(path, f"key {key!r} is unknown; a task has id, stateful, source and changelog")
-
-
-def _partitions(value: object, path: str) -> list[str]:
-    names = without_duplicates(strings(value, path), path)
+def _partitions(listed: list[str] | None, path: str) -> list[str]:
+    names = without_duplicates(listed, path)
     for name in names:
         topic_of(name)
     return names

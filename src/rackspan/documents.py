@@ -1,0 +1,145 @@
+"""Declared documents: users' JSON, parsed already, becomes a typed value, or is refused in one line that says which key and why.
+
+A document is declared as `msgspec.Struct` classes. A class may have SHOWN, how a message names one of its objects by that
+object's own keys: "client {process_id}". Ranges are `Annotated[int, msgspec.Meta(ge=…, le=…)]`. Reads no file.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from rackspan.json_text import shown
+
+Document = TypeVar("Document")
+
+_STEP: Final = re.compile(r"\.(?P<key>\w+)|\[(?P<index>\d+)\]|\[(?P<some>\.\.\.)\]")
+_WORDS: Final = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a string",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+
+
+class InvalidDocument(ValueError):
+    """One line: which key, why, what next. Packages raise an error of their own in its place."""
+
+
+def convert(document: object, declared: type[Document], name: str) -> Document:
+    """The value of a document. `name` is what messages call it. Errors: InvalidDocument."""
+    try:
+        return msgspec.convert(document, declared)
+    except msgspec.ValidationError as error:
+        raise InvalidDocument(_line(str(error), document, declared, name)) from None
+
+
+def unknown_keys(document: Any, declared: Any, name: str) -> Iterator[tuple[str, str]]:
+    """Name of the object and key, for each key that is not declared. For documents that `convert` has accepted."""
+    kind = _bare(declared)
+    if isinstance(document, list):
+        for index, item in enumerate(document):
+            yield from unknown_keys(item, get_args(kind)[0], f"{name}[{index}]")
+    elif isinstance(document, Mapping) and _is_struct(kind):
+        name, types = _named(document, kind) or name, _fields(kind)
+        for key in sorted(document.keys() - types):
+            yield name, key
+        for key in [key for key in types if key in document]:
+            yield from unknown_keys(document[key], types[key], key)
+
+
+def _line(message: str, value: Any, declared: Any, name: str) -> str:
+    """The message of msgspec in the words of this project, with the object by name and the value that was found."""
+    what, _, path = message.partition(" - at `$")
+    owner, inside = name, ""
+    for step in _STEP.finditer(path.rstrip("`")):
+        kind = _bare(declared)
+        if step["key"]:
+            key: Any = step["key"]
+            declared, inside = _fields(kind)[key], key
+        else:
+            declared = get_args(kind)[-1]
+            key = int(step["index"]) if step["index"] else _first_wrong(value, declared)
+            inside = f"{inside}[{key}]" if step["index"] else f"{inside}: {key}"
+        value = value[key]
+        if _is_struct(_bare(declared)) and isinstance(value, Mapping):
+            owner, inside = _named(value, _bare(declared)) or inside, ""
+    return f"{owner}: {_why(what, value, declared, inside)}"
+
+
+def _why(what: str, value: object, declared: Any, key: str) -> str:
+    found = f"{key} is {shown(value)}" if key else f"is {shown(value)}"
+    if missing := re.match(r"Object missing required field `(.*)`", what):
+        return f"{missing[1]} is missing; add it and run again"
+    if unknown := re.match(r"Object contains unknown field `(.*)`", what):
+        return f"there is no key {shown(unknown[1])}; there are {', '.join(_fields(_bare(declared)))}"
+    if choices := _choices(declared):
+        return f"{found}, expected {' or '.join(choices)}; fix it in the file"
+    if "of length" in what:
+        return f"{key} is empty; list at least one"
+    expected = re.match(r"Expected `(.*)`, got ", what)
+    if expected is None:
+        limits = _limits(declared)
+        return f"{found}, outside {limits.ge} to {limits.le}; fix it in the file"
+    words = " or ".join(_WORDS[one] for one in expected[1].split(" | ") if one != "null")
+    return f"{found}, not {words}; fix it in the file"
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def _named(value: object, kind: Any) -> str | None:
+    """An object by its own keys, where its class has SHOWN and the keys are there."""
+    pattern: str | None = getattr(kind, "SHOWN", None)
+    if pattern is None or not isinstance(value, Mapping):
+        return None
+    try:
+        return pattern.format_map(value)
+    except KeyError:
+        return None
+
+
+def _first_wrong(values: Mapping[str, Any], declared: Any) -> str:
+    """The key of the first value that is not of the declared type: msgspec does not say which one it is."""
+    return next(key for key, value in values.items() if not _is(value, declared))
+
+
+def _is(value: object, declared: Any) -> bool:
+    try:
+        msgspec.convert(value, declared)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _fields(kind: Any) -> dict[str, Any]:
+    """The declared types of a class by key."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {key: hints[name] for name, key in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)}
+
+
+def _bare(declared: Any) -> Any:
+    """The type without null and limits."""
+    if get_origin(declared) is Annotated:
+        return _bare(get_args(declared)[0])
+    if get_origin(declared) in (Union, UnionType):
+        return _bare(next(one for one in get_args(declared) if one is not NoneType))
+    return declared
+
+
+def _limits(declared: Any) -> msgspec.Meta:
+    alternatives = [declared, *get_args(declared)]
+    metadata: list[msgspec.Meta] = [one for found in alternatives for one in getattr(found, "__metadata__", ())]
+    return metadata[0]
+
+
+def _choices(declared: Any) -> list[str]:
+    kind = _bare(declared)
+    return [str(choice.value) for choice in kind] if isinstance(kind, type) and issubclass(kind, Enum) else []
