@@ -13,7 +13,6 @@ from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import BrokerCore, BrokerIdentity, BrokerRules
 from rackspan.cluster.core.controller import ControllerCore, ControllerRules
 from rackspan.cluster.core.disk import Disk
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CLIENT, CONTROLLER, CorrelationId, NodeId
 from rackspan.cluster.core.messages import (
     AdminRequest,
@@ -32,6 +31,7 @@ from rackspan.cluster.core.messages import (
 )
 from rackspan.cluster.core.metadata import PartitionState
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 LINK_MS: Final = (1, 3)
@@ -162,7 +162,7 @@ class World:
         assignments = {index: tuple(map(BrokerId, row)) for index, row in enumerate(replicas)}
         new = NewTopic(topic, assignments=assignments, configs=named)
         (result,) = self.admin(lambda correlation_id: CreateTopics(correlation_id, (new,)))
-        assert result.error is KafkaError.NONE, result
+        assert result.error is ErrorCode.NONE, result
         return TopicPartition(topic, 0)
 
     # What is.

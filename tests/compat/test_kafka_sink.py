@@ -140,8 +140,8 @@ def test_a_wrong_password_is_one_line_at_once(secured: Secured, secret_topic: st
 def test_a_user_without_rights_is_refused_at_once(secured: Secured, secret_topic: str, tmp_path: Path) -> None:
     assert "nobody" in USERS
     given = connected(secured, properties(secured, "nobody", tmp_path))
-    with pytest.raises(ClusterRequestFailed, match=r"topic secrets: TopicAuthorizationFailed \(29\)"):
+    with pytest.raises(ClusterRequestFailed, match=r"topic secrets: TOPIC_AUTHORIZATION_FAILED \(29\)"):
         write(parse_sink(given), rows(secret_topic, 1))
     task = TaskOptions(parse({**given, "subscribe": secret_topic}, streaming=False), ("value",))
-    with pytest.raises(ClusterRequestFailed, match=r"topic secrets: TopicAuthorizationFailed \(29\)"):
+    with pytest.raises(ClusterRequestFailed, match=r"topic secrets: TOPIC_AUTHORIZATION_FAILED \(29\)"):
         list(read_range(OffsetRange(TopicPartition(secret_topic, 0), 0, 1), task, ALONE))

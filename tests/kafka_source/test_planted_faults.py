@@ -51,7 +51,7 @@ FAULTS = [
     Fault(PROGRESS, "followers = [broker for broker in isr if broker not in self._failed_followers]", "followers = isr", OF_PROGRESS + "a_cheap_follower_that_fails_is_left_for_the_leader"),
     Fault(PROGRESS, "        if self.broker != self._leader:\n            self._failed_followers.add", "        if True:\n            self._failed_followers.add", OF_PROGRESS + "a_leader_that_failed_is_read_again_as_the_follower_in_the_rack"),
     Fault(PROGRESS, "            if self.broker == self._leader:\n", "            if True:\n", OF_PROGRESS + "only_the_leader_decides_that_offsets_are_out_of_range"),
-    Fault(PROGRESS, "if response.error_code == CorruptRecordError.errno or error_passes", "if error_passes", OF_PROGRESS + "an_error_that_passes_and_a_corrupt_batch_are_read_again_elsewhere"),
+    Fault(PROGRESS, "if error_code(response.error_code).is_retriable:", "if False:", OF_PROGRESS + "an_error_that_passes_and_a_corrupt_batch_are_read_again_elsewhere"),
     Fault(PROGRESS, "self.position, self._empty = fetched.next_offset, 0", "self.position = fetched.next_offset", OF_PROGRESS + "progress_begins_the_wait_anew"),
     Fault(PROGRESS, "        if response.records:\n", "        if False:\n", OF_PROGRESS + "a_batch_larger_than_a_fetch_names_the_option_to_raise"),
     Fault(PROGRESS, "if log_start <= begin <= log_end:", "if False:", OF_PROGRESS + "a_log_that_has_the_position_after_all_is_read_again"),

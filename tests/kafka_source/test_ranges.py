@@ -123,8 +123,8 @@ def test_topics_and_assigned_partitions_are_chosen() -> None:
 
 
 def test_a_topic_or_partition_that_there_is_not_is_an_error() -> None:
-    with pytest.raises(ClusterRequestFailed, match=r"topic b: UnknownTopicOrPartition \(3\); create it"):
-        chosen(FakeCluster(b="UnknownTopicOrPartition (3)"), subscribe="a,b")
+    with pytest.raises(ClusterRequestFailed, match=r"topic b: UNKNOWN_TOPIC_OR_PARTITION \(3\); create it"):
+        chosen(FakeCluster(b="UNKNOWN_TOPIC_OR_PARTITION (3)"), subscribe="a,b")
     with pytest.raises(ClusterRequestFailed, match="option assign: there is no partition a-2"):
         chosen(FakeCluster(), assign='{"a": [0, 2]}')
 

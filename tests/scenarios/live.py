@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rackspan.cluster.core.batch import RecordBatch
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NodeId
 from rackspan.cluster.core.messages import (
     AlterConfigs,
@@ -24,6 +23,7 @@ from rackspan.cluster.core.messages import (
 )
 from rackspan.cluster.core.metadata import NO_LEADER, ResourceType
 from rackspan.cluster.core.settings import ClusterSettings, Elr
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.cluster.world import World
 from tests.simulation.mistakes.planted import COVERED, PLANTED
@@ -84,7 +84,7 @@ class Live:
         result = self.world.results.get(self.pending_responses[name])
         if not isinstance(result, ProduceResponse):
             return f"{name}: no response yet"
-        if result.error is not KafkaError.NONE:
+        if result.error is not ErrorCode.NONE:
             return f"{name}: {result.error.name}" + (f", {result.message}" if result.message else "")
         return f"{name}: acknowledged at offset {result.base_offset}, on disks of {self._holders(result.base_offset)}"
 
@@ -201,7 +201,7 @@ def reassign(live: Live, replicas: str) -> Iterator[str]:
     (result,) = live.world.admin(
         lambda correlation_id: AlterPartitionReassignments(correlation_id, (ReassignablePartition(ORDERS, requested),))
     )
-    if result.error is not KafkaError.NONE:
+    if result.error is not ErrorCode.NONE:
         yield f"{result.error.name}: {result.message}"
     yield live.state()
 

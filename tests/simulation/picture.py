@@ -11,9 +11,9 @@ from typing import Final
 
 from markupsafe import Markup
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NodeId
 from rackspan.cluster.core.messages import Effect, ProduceResponse, Respond
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId
 from tests.simulation.environment.parameters import FAULTS_MS
 from tests.simulation.faults.drawing import Fault
@@ -70,7 +70,7 @@ class Recorded(Running):
             self.story.isr.append((self.clock.now, isr))
 
     def _note(self, node: NodeId, result: ProduceResponse) -> None:
-        if result.error is not KafkaError.NONE:
+        if result.error is not ErrorCode.NONE:
             self.story.refused += 1
             return
         logs = [(one.rack, one.disk.logs.get(ORDERS)) for one in self.machines.values()]

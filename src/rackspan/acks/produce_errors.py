@@ -16,19 +16,15 @@ from rackspan.errors import (
     NotEnoughReplicasAfterAppend,
     RetriableProduceError,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import MIN_INSYNC_RACKS, BrokerId, shown
 
-_NOT_ENOUGH_REPLICAS: Final = 19
-_NOT_ENOUGH_REPLICAS_AFTER_APPEND: Final = 20
-NOT_ENOUGH_RACKS: Final = 1001
-NOT_ENOUGH_RACKS_AFTER_APPEND: Final = 1002
-
-ERROR_CODES: Final[Mapping[ProduceVerdict, int]] = {
-    ProduceVerdict.ACCEPT: 0,
-    ProduceVerdict.NOT_ENOUGH_REPLICAS: _NOT_ENOUGH_REPLICAS,
-    ProduceVerdict.NOT_ENOUGH_REPLICAS_AFTER_APPEND: _NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-    ProduceVerdict.NOT_ENOUGH_RACKS: NOT_ENOUGH_RACKS,
-    ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND: NOT_ENOUGH_RACKS_AFTER_APPEND,
+ERROR_CODES: Final[Mapping[ProduceVerdict, ErrorCode]] = {
+    ProduceVerdict.ACCEPT: ErrorCode.NONE,
+    ProduceVerdict.NOT_ENOUGH_REPLICAS: ErrorCode.NOT_ENOUGH_REPLICAS,
+    ProduceVerdict.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    ProduceVerdict.NOT_ENOUGH_RACKS: ErrorCode.NOT_ENOUGH_RACKS,
+    ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND: ErrorCode.NOT_ENOUGH_RACKS_AFTER_APPEND,
 }
 
 BY_RACKS: Final = frozenset({ProduceVerdict.NOT_ENOUGH_RACKS, ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND})
@@ -65,10 +61,10 @@ def produce_error(code: int, message: str | None) -> RetriableProduceError | Non
 
 
 _EXCEPTIONS: Final[Mapping[tuple[int, bool], type[RetriableProduceError]]] = {
-    (_NOT_ENOUGH_REPLICAS, False): NotEnoughReplicas,
-    (_NOT_ENOUGH_REPLICAS, True): NotEnoughRacks,
-    (_NOT_ENOUGH_REPLICAS_AFTER_APPEND, False): NotEnoughReplicasAfterAppend,
-    (_NOT_ENOUGH_REPLICAS_AFTER_APPEND, True): NotEnoughRacksAfterAppend,
-    (NOT_ENOUGH_RACKS, True): NotEnoughRacks,
-    (NOT_ENOUGH_RACKS_AFTER_APPEND, True): NotEnoughRacksAfterAppend,
+    (ErrorCode.NOT_ENOUGH_REPLICAS, False): NotEnoughReplicas,
+    (ErrorCode.NOT_ENOUGH_REPLICAS, True): NotEnoughRacks,
+    (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, False): NotEnoughReplicasAfterAppend,
+    (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, True): NotEnoughRacksAfterAppend,
+    (ErrorCode.NOT_ENOUGH_RACKS, True): NotEnoughRacks,
+    (ErrorCode.NOT_ENOUGH_RACKS_AFTER_APPEND, True): NotEnoughRacksAfterAppend,
 }

@@ -1,6 +1,7 @@
 """Kafka's primitive types and record batches as bytes, for every protocol and file of Kafka that rackspan reads or writes.
 
-Begin with reader.py (one reader, one exception), then writer.py and record_batch.py (the 61-byte header and the records).
+Begin with reader.py (one reader, one exception), then writer.py, record_batch.py (the 61-byte header and the records) and
+error_codes.py.
 Pure: bytes in, values out. It holds no message of its own: those are in wire/, streams/user_data/ and cluster/core/.
 """
 

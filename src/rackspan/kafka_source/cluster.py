@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from kafka.errors import ClusterAuthorizationFailedError, KafkaError, NoError, for_code
+from kafka.errors import ClusterAuthorizationFailedError, KafkaError
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable
+from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
 from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, ClientOptions
 from rackspan.kafka_source.records.columns import AbortedTransaction
 from rackspan.model.ids import NO_BROKER, TopicPartition
@@ -226,9 +227,9 @@ class SourceCluster:
         for topic in response.topics:
             for row in topic.partitions:
                 partition = TopicPartition(topic.name, row.partition_index)
-                if row.error_code == NoError.errno:
+                if row.error_code == ErrorCode.NONE:
                     found[partition] = row.offset
-                elif not error_passes(row.error_code):
+                elif not error_code(row.error_code).is_retriable:
                     raise ClusterRequestFailed(
                         f"the offsets of {partition} cannot be read: {error_name(row.error_code)}"
                     )
@@ -310,14 +311,8 @@ class SourceCluster:
         return self._connection
 
 
-def error_passes(code: int) -> bool:
-    """Whether Kafka calls the error retriable."""
-    return bool(getattr(for_code(code), "retriable", False))
-
-
 def error_name(code: int) -> str:
-    name: str = for_code(code).__name__
-    return f"{name.removesuffix('Error')} ({code})"
+    return f"{error_code(code).name} ({code})"
 
 
 def _leader(known: SourceMetadata, partition: TopicPartition) -> int:
@@ -331,7 +326,7 @@ def _metadata(response: Any) -> SourceMetadata:
     for topic in response.topics or []:
         if topic.error_code:
             errors[topic.name] = error_name(topic.error_code)
-            if not error_passes(topic.error_code):
+            if not error_code(topic.error_code).is_retriable:
                 refused.add(topic.name)
             continue
         partitions = {row.partition_index: _partition(row) for row in topic.partitions}

@@ -3,9 +3,9 @@
 import pytest
 
 from rackspan.cluster.core.batch import RecordBatch
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import DeleteTopics, Effect, FetchPosition, ReplicaFetch, Send
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from tests.cluster.world import World
 
@@ -23,7 +23,7 @@ def test_a_record_is_acknowledged_once_every_replica_has_it() -> None:
     orders = w.create("orders", [1, 2, 3])
     w.settle()
     result = w.produced(orders)
-    assert (result.error, result.base_offset) == (KafkaError.NONE, 0)
+    assert (result.error, result.base_offset) == (ErrorCode.NONE, 0)
     assert [disk.logs[orders].end_offset for disk in w.disks.values()] == [1, 1, 1]
     w.run(100)
     assert [disk.logs[orders].high_watermark for disk in w.disks.values()] == [1, 1, 1]
@@ -36,7 +36,7 @@ def test_a_broker_that_dies_leaves_the_isr_and_returns_to_it() -> None:
     w.kill(1)
     w.run(4_000)
     assert (w.state(orders).leader, w.isr(orders)) == (2, {2, 3})
-    assert w.produced(orders).error is KafkaError.NONE
+    assert w.produced(orders).error is ErrorCode.NONE
     w.start(1)
     w.run(2_000)
     assert w.isr(orders) == {1, 2, 3}

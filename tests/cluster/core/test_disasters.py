@@ -14,10 +14,10 @@ from rackspan.acks import ProduceVerdict
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import BrokerRules
 from rackspan.cluster.core.broker.replica_state import FollowerState
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CONTROLLER, NodeId
 from rackspan.cluster.core.messages import Effect, LeadershipChanged, ProduceResponse, Respond
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.cluster.world import World
 
@@ -39,7 +39,7 @@ class Producer:
             result = self.world.results.get(correlation_id)
             if correlation_id and result is None and self.world.now - since < 400:
                 continue
-            if isinstance(result, ProduceResponse) and result.error is KafkaError.NONE:
+            if isinstance(result, ProduceResponse) and result.error is ErrorCode.NONE:
                 self.acked[partition, self.sequence[partition]] = result.base_offset
                 self.sequence[partition] += 1
             self.send(partition)
@@ -80,7 +80,7 @@ class Judge:
 
     def acknowledged(self, source: NodeId, effect: Respond) -> None:
         assert isinstance(effect.response, ProduceResponse)
-        if effect.response.error is not KafkaError.NONE:
+        if effect.response.error is not ErrorCode.NONE:
             return
         partition = self.pending_responses[effect.correlation_id]
         offset = effect.response.base_offset

@@ -9,7 +9,6 @@ from rackspan.acks.metrics import METRICS, MetricScope
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import BrokerRules
 from rackspan.cluster.core.broker.lifecycle import Phase
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CLIENT
 from rackspan.cluster.core.messages import (
     AdminResponse,
@@ -26,6 +25,7 @@ from rackspan.cluster.core.messages import (
     StartRefused,
 )
 from rackspan.cluster.core.settings import ClusterSettings, Elr
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId
 from tests.cluster.world import World
 
@@ -71,7 +71,7 @@ def test_before_the_append_too_few_racks_refuse_and_nothing_is_written() -> None
     w.settle()
     lose(w, 2, 3)
     result = w.produced(orders)
-    assert result.error is KafkaError.NOT_ENOUGH_RACKS
+    assert result.error is ErrorCode.NOT_ENOUGH_RACKS
     assert result.message == "orders-0: in-sync racks a = 1 < min.insync.racks 2"
     assert w.disks[1].logs[orders].end_offset == 0
 
@@ -82,21 +82,21 @@ def test_two_brokers_of_one_rack_are_one_rack() -> None:
     w.settle()
     lose(w, 3)
     assert w.isr(orders) == {1, 2}
-    assert w.produced(orders).error is KafkaError.NOT_ENOUGH_RACKS
+    assert w.produced(orders).error is ErrorCode.NOT_ENOUGH_RACKS
 
 
 def test_six_brokers_in_three_racks_refuse_acks_all_while_a_rack_is_down_and_accept_it_when_it_is_back() -> None:
     w = world(TWO_A_RACK)
     orders = w.create("orders", [1, 3, 5], min_insync_racks="3")
     w.settle()
-    assert w.produced(orders).error is KafkaError.NONE
+    assert w.produced(orders).error is ErrorCode.NONE
     lose(w, 5, 6)
     assert w.isr(orders) == {1, 3}
-    assert w.produced(orders).error is KafkaError.NOT_ENOUGH_RACKS
+    assert w.produced(orders).error is ErrorCode.NOT_ENOUGH_RACKS
     w.start(5)
     w.start(6)
     w.settle()
-    assert w.produced(orders).error is KafkaError.NONE
+    assert w.produced(orders).error is ErrorCode.NONE
 
 
 FIVE: dict[int, str | None] = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c"}
@@ -118,9 +118,9 @@ def test_five_replicas_over_three_zones_are_acknowledged_across_two_zones_or_not
     left = set(FIVE) - lost
     zones = {FIVE[broker] for broker in left}
     assert w.isr(orders) == left
-    error = KafkaError.NONE if len(zones) >= racks else KafkaError.NOT_ENOUGH_RACKS
-    assert w.produced(orders).error is (KafkaError.NOT_ENOUGH_REPLICAS if len(left) < 2 else error)
-    written = error is KafkaError.NONE and len(left) >= 2
+    error = ErrorCode.NONE if len(zones) >= racks else ErrorCode.NOT_ENOUGH_RACKS
+    assert w.produced(orders).error is (ErrorCode.NOT_ENOUGH_REPLICAS if len(left) < 2 else error)
+    written = error is ErrorCode.NONE and len(left) >= 2
     holders = {broker for broker in left if w.disks[broker].logs[orders].end_offset == 1}
     assert holders == (left if written else set())
 
@@ -133,13 +133,13 @@ def test_a_record_acknowledged_across_two_zones_outlives_the_loss_of_either(zone
     orders = w.create("orders", [1, 2, 3, 4, 5], min_insync_replicas="2", min_insync_racks="2")
     w.settle()
     lose(w, *(set(FIVE) - kept))
-    assert w.produced(orders).error is KafkaError.NONE
+    assert w.produced(orders).error is ErrorCode.NONE
     for lost in kept:
         (survivor,) = kept - {lost}
         assert w.disks[survivor].logs[orders].end_offset == 1
     lose(w, max(kept))
     assert w.state(orders).leader == min(kept)
-    assert w.produced(orders).error is KafkaError.NOT_ENOUGH_REPLICAS
+    assert w.produced(orders).error is ErrorCode.NOT_ENOUGH_REPLICAS
 
 
 def test_each_threshold_alone_gives_its_own_error_and_replicas_go_first() -> None:
@@ -148,8 +148,8 @@ def test_each_threshold_alone_gives_its_own_error_and_replicas_go_first() -> Non
     by_both = w.create("b", [1, 2, 3], min_insync_replicas="2", min_insync_racks="2")
     w.settle()
     lose(w, 2, 3)
-    assert w.produced(by_replicas).error is KafkaError.NOT_ENOUGH_REPLICAS
-    assert w.produced(by_both).error is KafkaError.NOT_ENOUGH_REPLICAS
+    assert w.produced(by_replicas).error is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert w.produced(by_both).error is ErrorCode.NOT_ENOUGH_REPLICAS
 
 
 @pytest.mark.parametrize("acks", [0, 1])
@@ -158,7 +158,7 @@ def test_fewer_acks_than_all_are_never_checked(acks: int) -> None:
     orders = w.create("orders", [1, 2, 3], min_insync_racks="3")
     w.settle()
     lose(w, 2, 3)
-    assert w.produced(orders, acks=acks).error is KafkaError.NONE
+    assert w.produced(orders, acks=acks).error is ErrorCode.NONE
 
 
 def test_the_watermark_does_not_move_while_racks_are_missing_and_produces_time_out() -> None:
@@ -168,7 +168,7 @@ def test_the_watermark_does_not_move_while_racks_are_missing_and_produces_time_o
     w.freeze(2, w.now + 60_000)
     w.freeze(3, w.now + 60_000)
     correlation_id = w.produce(1, orders, timeout_ms=2_000)
-    assert result_of(w, correlation_id).error is KafkaError.REQUEST_TIMED_OUT
+    assert result_of(w, correlation_id).error is ErrorCode.REQUEST_TIMED_OUT
     assert w.isr(orders) == {1}
     assert (w.disks[1].logs[orders].end_offset, w.disks[1].logs[orders].high_watermark) == (1, 0)
     assert w.broker(1).counters.rack_check_failures == 1
@@ -190,7 +190,7 @@ def test_before_the_response_the_isr_is_checked_again() -> None:
     w.freeze(2, w.now + 60_000)
     w.freeze(3, w.now + 60_000)
     result = result_of(w, w.produce(1, orders))
-    assert result.error is KafkaError.NOT_ENOUGH_RACKS_AFTER_APPEND
+    assert result.error is ErrorCode.NOT_ENOUGH_RACKS_AFTER_APPEND
     assert w.disks[1].logs[orders].end_offset == 1
 
 
@@ -213,18 +213,18 @@ def test_brokers_without_a_rack_share_the_unnamed_one() -> None:
     orders = w.create("orders", [1, 2, 3], min_insync_racks="2")
     w.settle()
     lose(w, 3)
-    assert w.produced(orders).error is KafkaError.NOT_ENOUGH_RACKS
+    assert w.produced(orders).error is ErrorCode.NOT_ENOUGH_RACKS
 
 
 def test_a_topics_value_goes_before_a_brokers_and_a_brokers_before_the_default() -> None:
     w = world(ONE_A_RACK)
     orders, other = w.create("orders", [1, 2, 3]), w.create("other", [1, 2, 3])
     w.settle()
-    assert alter(w, 4, "", "3").error is KafkaError.NONE
-    assert alter(w, 2, "orders", "1").error is KafkaError.NONE
+    assert alter(w, 4, "", "3").error is ErrorCode.NONE
+    assert alter(w, 2, "orders", "1").error is ErrorCode.NONE
     lose(w, 3)
-    assert w.produced(orders).error is KafkaError.NONE
-    assert w.produced(other).error is KafkaError.NOT_ENOUGH_RACKS
+    assert w.produced(orders).error is ErrorCode.NONE
+    assert w.produced(other).error is ErrorCode.NOT_ENOUGH_RACKS
 
 
 def test_lowered_during_an_outage_producers_go_on_and_restored_it_rejects_nothing() -> None:
@@ -232,15 +232,15 @@ def test_lowered_during_an_outage_producers_go_on_and_restored_it_rejects_nothin
     orders = w.create("orders", [1, 2, 3], min_insync_racks="3")
     w.settle()
     lose(w, 3)
-    assert w.produced(orders).error is KafkaError.NOT_ENOUGH_RACKS
+    assert w.produced(orders).error is ErrorCode.NOT_ENOUGH_RACKS
     alter(w, 2, "orders", "2")
     w.run(20)
-    assert w.produced(orders).error is KafkaError.NONE
+    assert w.produced(orders).error is ErrorCode.NONE
     w.start(3)
     w.settle()
     alter(w, 2, "orders", "3")
     w.run(20)
-    assert w.produced(orders).error is KafkaError.NONE
+    assert w.produced(orders).error is ErrorCode.NONE
 
 
 def test_lowering_the_value_acknowledges_waiting_produces() -> None:
@@ -254,7 +254,7 @@ def test_lowering_the_value_acknowledges_waiting_produces() -> None:
     assert correlation_id not in w.results
     alter(w, 2, "orders", "1")
     w.run(20)
-    assert result_of(w, correlation_id).error is KafkaError.NONE
+    assert result_of(w, correlation_id).error is ErrorCode.NONE
 
 
 def test_with_the_value_one_racks_are_never_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,7 +269,7 @@ def test_with_the_value_one_racks_are_never_counted(monkeypatch: pytest.MonkeyPa
     w = world(ONE_A_RACK)
     orders = w.create("orders", [1, 2, 3], min_insync_replicas="2")
     w.settle()
-    assert all(w.produced(orders).error is KafkaError.NONE for _ in range(20))
+    assert all(w.produced(orders).error is ErrorCode.NONE for _ in range(20))
     assert counted == 0
 
 
@@ -284,7 +284,7 @@ def test_a_coordinators_own_append_is_subject_to_the_rule() -> None:
     (effect,) = w.broker(1).on_message(w.now, CLIENT, internal)
     assert isinstance(effect, Respond)
     assert isinstance(effect.response, ProduceResponse)
-    assert effect.response.error is KafkaError.NOT_ENOUGH_RACKS
+    assert effect.response.error is ErrorCode.NOT_ENOUGH_RACKS
 
 
 def test_more_replicas_than_there_are_are_never_required_but_more_racks_are() -> None:
@@ -293,8 +293,8 @@ def test_more_replicas_than_there_are_are_never_required_but_more_racks_are() ->
     single = w.create("single", [1], min_insync_replicas="2")
     racks = w.create("racks", [1], min_insync_racks="2")
     w.settle()
-    assert w.produced(single).error is KafkaError.NONE
-    assert w.produced(racks).error is KafkaError.NOT_ENOUGH_RACKS
+    assert w.produced(single).error is ErrorCode.NONE
+    assert w.produced(racks).error is ErrorCode.NOT_ENOUGH_RACKS
 
 
 def test_the_only_replica_needs_no_elr_and_comes_back_to_lead() -> None:
@@ -306,7 +306,7 @@ def test_the_only_replica_needs_no_elr_and_comes_back_to_lead() -> None:
     w.start(2)
     w.settle()
     assert (w.state(pair).isr, w.state(pair).elr) == ((1, 2), ())
-    assert w.produced(pair).error is KafkaError.NONE
+    assert w.produced(pair).error is ErrorCode.NONE
 
 
 # Section 3: validation.
@@ -317,20 +317,20 @@ def test_a_value_that_is_no_whole_number_of_at_least_one_is_refused_everywhere(t
     w = world(ONE_A_RACK)
     new = NewTopic("orders", 1, 3, configs={"min.insync.racks": text})
     (created,) = w.admin(lambda correlation_id: CreateTopics(correlation_id, (new,)))
-    assert created.error is KafkaError.INVALID_CONFIG
+    assert created.error is ErrorCode.INVALID_CONFIG
     assert "min.insync.racks" in (created.message or "")
     w.create("orders", [1, 2, 3])
     for kind, name in ((2, "orders"), (4, ""), (4, "1")):
-        assert alter(w, kind, name, text).error is KafkaError.INVALID_CONFIG
+        assert alter(w, kind, name, text).error is ErrorCode.INVALID_CONFIG
 
 
 def test_a_broker_without_a_rack_refuses_a_dynamic_value_above_one_and_nothing_changes() -> None:
     w = world({1: None, 2: "b", 3: "c"})
     before = w.controller.image.configs
-    assert alter(w, 4, "1", "2").error is KafkaError.INVALID_CONFIG
-    assert alter(w, 4, "", "2").error is KafkaError.INVALID_CONFIG
+    assert alter(w, 4, "1", "2").error is ErrorCode.INVALID_CONFIG
+    assert alter(w, 4, "", "2").error is ErrorCode.INVALID_CONFIG
     assert w.controller.image.configs == before
-    assert alter(w, 4, "2", "2").error is KafkaError.NONE
+    assert alter(w, 4, "2", "2").error is ErrorCode.NONE
 
 
 def test_a_broker_without_a_rack_does_not_start_with_a_value_above_one() -> None:
@@ -360,7 +360,7 @@ def test_a_broker_that_lost_its_rack_starts_by_the_value_that_applies_to_it(
     w = world(ONE_A_RACK, min_insync_racks=static)
     for name, value in (("1", own), ("", everyones)):
         if value is not None:
-            assert alter(w, 4, name, value).error is KafkaError.NONE
+            assert alter(w, 4, name, value).error is ErrorCode.NONE
     w.kill(1)
     w.rack_of[1] = None
     w.start(1)
@@ -377,25 +377,25 @@ def test_a_value_of_its_own_cannot_be_deleted_where_a_broker_without_a_rack_then
     w.rack_of[1] = None
     w.start(1)
     w.run(500)
-    assert alter(w, 4, "1", None).error is KafkaError.INVALID_CONFIG
+    assert alter(w, 4, "1", None).error is ErrorCode.INVALID_CONFIG
     replacement = AlterResource(4, "1", (ConfigOp("message.max.bytes", 0, "2000000"),))
     (replaced,) = w.admin(lambda correlation_id: AlterConfigs(correlation_id, (replacement,), replace=True))
-    assert replaced.error is KafkaError.INVALID_CONFIG
-    assert alter(w, 4, "", None).error is KafkaError.NONE
-    assert alter(w, 4, "1", None).error is KafkaError.NONE
+    assert replaced.error is ErrorCode.INVALID_CONFIG
+    assert alter(w, 4, "", None).error is ErrorCode.NONE
+    assert alter(w, 4, "1", None).error is ErrorCode.NONE
 
 
 def test_a_default_that_does_not_apply_to_the_broker_without_a_rack_is_accepted() -> None:
     w = world({1: None, 2: "b", 3: "c"})
     alter(w, 4, "1", "1")
-    assert alter(w, 4, "", "2").error is KafkaError.NONE
+    assert alter(w, 4, "", "2").error is ErrorCode.NONE
 
 
 @pytest.mark.parametrize("level", ["static", "default", "own"])
 def test_at_start_a_value_above_the_known_racks_is_warned_of_wherever_it_is_set(level: str) -> None:
     w = world(ONE_A_RACK, min_insync_racks=4 if level == "static" else 1)
     if level != "static":
-        assert alter(w, 4, "1" if level == "own" else "", "4").error is KafkaError.NONE
+        assert alter(w, 4, "1" if level == "own" else "", "4").error is ErrorCode.NONE
         w.effects.clear()
         w.kill(1)
         w.start(1)
@@ -451,7 +451,7 @@ def test_a_broker_that_lost_power_is_not_electable_until_it_has_caught_up() -> N
     w.freeze(1, w.now + 60_000)
     w.run(5_000)
     assert w.isr(orders) == {2}
-    assert w.produced(orders).error is KafkaError.NONE
+    assert w.produced(orders).error is ErrorCode.NONE
     w.kill(2, lost=1)
     w.start(2)
     w.run(3_000)
@@ -462,7 +462,7 @@ def test_a_killed_process_whose_disk_lost_nothing_leads_again() -> None:
     w = world({1: "a"})
     orders = w.create("orders", [1])
     w.settle()
-    assert w.produced(orders).error is KafkaError.NONE
+    assert w.produced(orders).error is ErrorCode.NONE
     w.kill(1)
     w.start(1)
     w.run(2_000)
@@ -476,7 +476,7 @@ def test_after_the_loss_of_a_rack_an_elr_that_counts_racks_leaves_a_clean_leader
     w = world({1: "a", 2: "a", 3: "b"}, elr=elr)
     orders = w.create("orders", [1, 2, 3], min_insync_racks="2")
     w.settle()
-    assert w.produced(orders).error is KafkaError.NONE
+    assert w.produced(orders).error is ErrorCode.NONE
     w.isolate(3)
     w.run(4_000)
     assert w.isr(orders) == {1, 2}

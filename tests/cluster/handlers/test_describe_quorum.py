@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from rackspan.cluster import EmbeddedCluster
-from rackspan.cluster.core.errors import KafkaError
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.sources.live.cluster import read_cluster
 from rackspan.sources.live.connection import ConnectionSettings
 from rackspan.wire.apis import ApiKey
@@ -66,7 +66,7 @@ def test_a_frozen_broker_lags_behind_the_high_watermark(cluster: EmbeddedCluster
 def test_no_other_log_has_a_quorum(cluster: EmbeddedCluster) -> None:
     response = described(cluster, 2, topic("orders", 3))
     assert response.topics[0].topic_name == "orders"
-    assert response.topics[0].partitions[0].error_code == KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+    assert response.topics[0].partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_a_snapshot_over_the_wire_has_the_controllers_of_the_clusters_own_snapshot() -> None:

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Producer
 
 from rackspan.cluster import EmbeddedCluster
-from rackspan.cluster.core.errors import KafkaError
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.transaction_states import ListTransactionsRequestData, ListTransactionsResponseData
 from tests.cluster.raw import response_to
@@ -43,4 +43,4 @@ def test_transactions_are_listed_by_a_pattern_of_their_ids(
 def test_an_invalid_pattern_is_an_error(address: str) -> None:
     request = ListTransactionsRequestData(transactional_id_pattern="(")
     response: ListTransactionsResponseData = response_to(address, ApiKey.LIST_TRANSACTIONS, 2, request)
-    assert response.error_code == KafkaError.INVALID_REGULAR_EXPRESSION
+    assert response.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION

@@ -89,7 +89,7 @@ def test_a_partition_without_a_live_leader_has_no_broker_to_fetch_from() -> None
     progress = RangeProgress(OffsetRange(ORDERS, 0, 10), None, fail_on_data_loss=True)
     assert not progress.choose_replica(metadata(leader=-1))
     assert not progress.choose_replica(metadata(leader=9))
-    assert not progress.choose_replica(SourceMetadata(RACKS, {}, {"orders": "UnknownTopicOrPartition (3)"}))
+    assert not progress.choose_replica(SourceMetadata(RACKS, {}, {"orders": "UNKNOWN_TOPIC_OR_PARTITION (3)"}))
 
 
 def test_a_follower_that_fails_is_left_for_the_leader() -> None:
@@ -159,7 +159,7 @@ def test_an_error_that_passes_and_a_corrupt_batch_are_read_again_elsewhere() -> 
 
 
 def test_an_error_that_stays_ends_the_read() -> None:
-    with pytest.raises(ClusterRequestFailed, match=r"broker 2 refuses the fetch: TopicAuthorizationFailed \(29\)"):
+    with pytest.raises(ClusterRequestFailed, match=r"broker 2 refuses the fetch: TOPIC_AUTHORIZATION_FAILED \(29\)"):
         reading().received(response(error=UNAUTHORIZED))
 
 

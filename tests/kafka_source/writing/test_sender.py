@@ -79,7 +79,7 @@ class World:
     def metadata(self, topics: Iterable[str]) -> SourceMetadata:
         topic = SourceTopic(None, {number: SourcePartition(1, (1, 2), isr) for number, isr in self.isr.items()})
         return SourceMetadata(
-            RACKS, {"orders": topic}, {name: "UnknownTopicOrPartition (3)" for name in topics if name != "orders"}
+            RACKS, {"orders": topic}, {name: "UNKNOWN_TOPIC_OR_PARTITION (3)" for name in topics if name != "orders"}
         )
 
     def sleep(self, seconds: float) -> None:
@@ -147,7 +147,7 @@ def test_a_record_that_is_not_acknowledged_fails_the_task(
 
 def test_a_topic_or_partition_that_there_is_not_is_refused_before_anything_is_sent() -> None:
     world = World()
-    with pytest.raises(ClusterRequestFailed, match=r"topic orderz: UnknownTopicOrPartition \(3\); create it"):
+    with pytest.raises(ClusterRequestFailed, match=r"topic orderz: UNKNOWN_TOPIC_OR_PARTITION \(3\); create it"):
         world.sender.send(rows(0, topic="orderz"))
     with pytest.raises(ClusterRequestFailed, match="orders has 2 partitions, and a row names 2"):
         world.sender.send(rows(0, 2, fixed=True))

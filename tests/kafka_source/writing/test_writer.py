@@ -99,7 +99,7 @@ def test_complete_mode_writes_all_rows_of_each_batch_and_update_mode_is_refused(
 
 WRONG = [
     ({"mode": "overwrite"}, "mode overwrite: Kafka keeps what was written before"),
-    ({"topic": "no-such-topic"}, "topic no-such-topic: UnknownTopicOrPartition (3); create it"),
+    ({"topic": "no-such-topic"}, "topic no-such-topic: UNKNOWN_TOPIC_OR_PARTITION (3); create it"),
     ({"min__insync__racks": "4"}, "in-sync racks r1,r2,r3 = 3 < min.insync.racks 4"),
     ({"column": "partition", "expression": "7"}, "has 2 partitions, and a row names 7"),
     ({"column": "amount", "expression": "1"}, "schema: column 'amount' is not written"),

@@ -6,9 +6,9 @@ from random import Random
 from typing import Final
 
 from rackspan.cluster.core.batch import NO_PRODUCER, NO_SEQUENCE, RecordBatch
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CorrelationId
 from rackspan.cluster.core.messages import Produce, ProduceResponse
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.kafka_bytes.record_batch import HEADER_BYTES
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.simulation.environment.clock import Clock
@@ -18,7 +18,7 @@ REQUEST_MS: Final = 400
 BACKOFF_MS: Final = 40
 
 FATAL: Final = frozenset(
-    {KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.UNKNOWN_PRODUCER_ID}
+    {ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.UNKNOWN_PRODUCER_ID}
 )
 """After these an idempotent producer begins anew under another producer id."""
 
@@ -107,7 +107,7 @@ class Producer:
         attempt = self.current
         if attempt is None or attempt.correlation_id != correlation_id:
             return
-        if result.error is KafkaError.NONE:
+        if result.error is ErrorCode.NONE:
             self.acknowledged += 1
             self.sequence += attempt.count
             self.clock.after(self.rng.randint(0, 30), self._next_batch)

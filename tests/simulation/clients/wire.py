@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
 from rackspan.cluster.core.batch import RecordBatch
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CLIENT
 from rackspan.cluster.core.messages import (
     AlterConfigs,
@@ -27,6 +26,7 @@ from rackspan.cluster.core.messages import (
 )
 from rackspan.cluster.core.metadata import ConfigResource, ResourceType
 from rackspan.cluster.handlers.common import keyless_records
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.simulation.clients.producer import Producer
 from tests.simulation.clients.producers import TRAFFIC_FROM_MS, Producers
@@ -62,13 +62,13 @@ class Flaw(Enum):
 
 
 REFUSALS: Final = {
-    Flaw.CORRUPT: KafkaError.CORRUPT_MESSAGE,
-    Flaw.OLD_FORMAT: KafkaError.INVALID_RECORD,
-    Flaw.TWO_BATCHES: KafkaError.INVALID_RECORD,
-    Flaw.NOTHING: KafkaError.INVALID_RECORD,
-    Flaw.KEYLESS: KafkaError.INVALID_RECORD,
-    Flaw.FUTURE: KafkaError.INVALID_TIMESTAMP,
-    Flaw.ACKS: KafkaError.INVALID_REQUIRED_ACKS,
+    Flaw.CORRUPT: ErrorCode.CORRUPT_MESSAGE,
+    Flaw.OLD_FORMAT: ErrorCode.INVALID_RECORD,
+    Flaw.TWO_BATCHES: ErrorCode.INVALID_RECORD,
+    Flaw.NOTHING: ErrorCode.INVALID_RECORD,
+    Flaw.KEYLESS: ErrorCode.INVALID_RECORD,
+    Flaw.FUTURE: ErrorCode.INVALID_TIMESTAMP,
+    Flaw.ACKS: ErrorCode.INVALID_REQUIRED_ACKS,
 }
 FLAWS: Final = tuple(Flaw)
 
@@ -147,12 +147,12 @@ class WireProducers(Producers):
     def _judge_verdict(self, machine: Machine, sent: ProduceBytes, batch: RecordBatch | ProduceResponse) -> None:
         """V1."""
         assert machine.broker is not None
-        actual = batch.error if isinstance(batch, ProduceResponse) else KafkaError.NONE
+        actual = batch.error if isinstance(batch, ProduceResponse) else ErrorCode.NONE
         topic = machine.broker.image.topics.get(sent.partition.topic)
         if topic is None and sent.flaw not in (Flaw.ACKS, Flaw.NOTHING):
-            expected = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+            expected = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         elif sent.flaw is None or (sent.flaw is Flaw.KEYLESS and not self._compacted(machine, sent.partition.topic)):
-            expected = KafkaError.NONE
+            expected = ErrorCode.NONE
         else:
             expected = REFUSALS[sent.flaw]
         if actual is not expected:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import (
     CommittedOffset,
     Heartbeat,
@@ -25,6 +24,7 @@ from rackspan.cluster.core.groups.requests import (
     SyncGroup,
     SyncGroupResponse,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from tests.simulation.clients.request import Request, Then
 from tests.simulation.environment.clock import Clock
@@ -102,10 +102,10 @@ class Member:
 
     def _joined(self, response: object) -> None:
         assert isinstance(response, JoinGroupResponse)
-        if response.error is KafkaError.NONE:
+        if response.error is ErrorCode.NONE:
             self.member_id = response.member_id
             self._sync(response)
-        elif response.error is KafkaError.MEMBER_ID_REQUIRED:
+        elif response.error is ErrorCode.MEMBER_ID_REQUIRED:
             self.member_id = response.member_id
             self._join()
         else:
@@ -122,17 +122,17 @@ class Member:
 
     def _synced(self, generation: int, response: object) -> None:
         assert isinstance(response, SyncGroupResponse)
-        if response.error is not KafkaError.NONE:
+        if response.error is not ErrorCode.NONE:
             self._refused(response.error)
             return
         self.generation, self.owned = generation, tuple(response.assignment)
         self._request(OffsetFetch(GROUP, tuple(READ[number] for number in self.owned)), lambda _: self._next())
 
-    def _refused(self, error: KafkaError) -> None:
+    def _refused(self, error: ErrorCode) -> None:
         """Join anew; under a new name where the old one is unknown."""
-        if error is KafkaError.REBALANCE_IN_PROGRESS and self.generation >= 0 and self.owned:
+        if error is ErrorCode.REBALANCE_IN_PROGRESS and self.generation >= 0 and self.owned:
             self._commit_late()
-        if error is KafkaError.UNKNOWN_MEMBER_ID:
+        if error is ErrorCode.UNKNOWN_MEMBER_ID:
             self.member_id = ""
         self._soon(self._join)
 
@@ -186,7 +186,7 @@ class Member:
         (error,) = response.errors.values()
         self._go_on(error)
 
-    def _go_on(self, error: KafkaError) -> None:
+    def _go_on(self, error: ErrorCode) -> None:
         """Joins again on the errors that require it. The coordinator's other errors are no reason to."""
         if error in _REJOIN:
             self._refused(error)
@@ -194,6 +194,4 @@ class Member:
             self._next()
 
 
-_REJOIN: Final = frozenset(
-    {KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.REBALANCE_IN_PROGRESS}
-)
+_REJOIN: Final = frozenset({ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.REBALANCE_IN_PROGRESS})

@@ -12,7 +12,6 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from rackspan.cluster.core.coordination import Append, CoordinatorEffect, PendingLoads
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator, GroupSettings
 from rackspan.cluster.core.groups.requests import (
     JoinGroup,
@@ -26,6 +25,7 @@ from rackspan.cluster.core.groups.requests import (
 )
 from rackspan.cluster.core.ids import CLIENT, CorrelationId, NodeId
 from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResponse, Respond
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId
 from tests.simulation.clients.request import ClientRequest, Request, Then
 from tests.simulation.clients.traffic import Traffic
@@ -194,20 +194,20 @@ class Groups(Traffic):
         match request, response:
             case OffsetCommit(), OffsetCommitResponse(errors):
                 for partition, error in errors.items():
-                    if error is KafkaError.NONE:
+                    if error is ErrorCode.NONE:
                         self.rules.committed(request.offsets[partition].offset)
             case _ if seat is None:
                 return
-            case JoinGroup(), JoinGroupResponse(KafkaError.NONE):
+            case JoinGroup(), JoinGroupResponse(ErrorCode.NONE):
                 self.rules.joined(seat, response.member_id, response.generation)
-            case SyncGroup(), SyncGroupResponse(KafkaError.NONE):
+            case SyncGroup(), SyncGroupResponse(ErrorCode.NONE):
                 self.rules.synced(seat, request.member_id, request.generation, frozenset(response.assignment))
-            case OffsetFetch(), OffsetFetchResponse(KafkaError.NONE):
+            case OffsetFetch(), OffsetFetchResponse(ErrorCode.NONE):
                 self._judge_fetch(seat, response)
 
     def _judge_fetch(self, seat: Seat, response: OffsetFetchResponse) -> None:
         for partition, fetched in response.offsets.items():
-            if fetched.error is KafkaError.NONE:
+            if fetched.error is ErrorCode.NONE:
                 self.rules.fetched(seat, READ.index(partition), fetched.offset)
 
     def healed(self) -> None:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker.leadership.leader import Leader
 from rackspan.cluster.core.controller import ControllerCore
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CONTROLLER, NodeId
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResponse
 from rackspan.cluster.core.metadata import PartitionState
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.simulation.environment.machine import Machine
 from tests.simulation.judges.evidence import Committed, Entry, Evidence, LeaderView, Replica, Violation
@@ -134,7 +134,7 @@ class Observer:
 
     def responded(self, machine: Machine, request: Produce, result: ProduceResponse) -> None:
         """A produce response is sent. Only what acks=all promised is held against the racks."""
-        if result.error is not KafkaError.NONE or request.acks != -1 or machine.broker is None:
+        if result.error is not ErrorCode.NONE or request.acks != -1 or machine.broker is None:
             return
         leader = machine.broker.leaders.get(self.partition)
         batch = request.batches[0]

@@ -6,10 +6,10 @@ from random import Random
 
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.coordination import Append, CoordinatorEffect
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator, GroupSettings
 from rackspan.cluster.core.groups.requests import GroupRequest, JoinGroup, OffsetCommit, SyncGroup
 from rackspan.cluster.core.ids import NO_OFFSET, CorrelationId
+from rackspan.kafka_bytes.error_codes import ErrorCode
 
 
 class AcknowledgesAtOnce(GroupCoordinator):
@@ -28,7 +28,7 @@ class AcknowledgesAtOnce(GroupCoordinator):
             return effects
         writes = [effect.write for effect in effects if isinstance(effect, Append)]
         self._place += 1
-        return effects + [one for write in writes for one in self.on_appended(now, write, KafkaError.NONE, self._place)]
+        return effects + [one for write in writes for one in self.on_appended(now, write, ErrorCode.NONE, self._place)]
 
 
 class CommitsUnreplicated(AcknowledgesAtOnce):
@@ -114,6 +114,6 @@ class ForgetsFailures(GroupCoordinator):
     """A write that failed is reported as one that succeeded."""
 
     def on_appended(
-        self, now: int, write: int, error: KafkaError, base_offset: int = NO_OFFSET
+        self, now: int, write: int, error: ErrorCode, base_offset: int = NO_OFFSET
     ) -> list[CoordinatorEffect]:
-        return super().on_appended(now, write, KafkaError.NONE, max(base_offset, 0))
+        return super().on_appended(now, write, ErrorCode.NONE, max(base_offset, 0))

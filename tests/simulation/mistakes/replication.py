@@ -9,10 +9,10 @@ from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import BrokerRules
 from rackspan.cluster.core.broker.replica_state import FollowerState, Isr
 from rackspan.cluster.core.controller import Conditions, ControllerRules, PartitionChange
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log import Duplicate, PartitionLog
 from rackspan.cluster.core.messages import AlterPartition, BrokerRegistration, IsrChange
 from rackspan.cluster.core.metadata import NO_LEADER, BrokerImage, MetadataImage, PartitionState
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId
 
 # How racks are counted.
@@ -140,25 +140,25 @@ class AcknowledgesDuplicatesAtOnce(BrokerRules):
 class AppendsRetries(BrokerRules):
     """A retry of an idempotent batch is appended a second time."""
 
-    def sequence_check(self, log: PartitionLog, batch: RecordBatch) -> KafkaError | Duplicate:
-        return KafkaError.NONE
+    def sequence_check(self, log: PartitionLog, batch: RecordBatch) -> ErrorCode | Duplicate:
+        return ErrorCode.NONE
 
 
 class ForgetsProducers(BrokerRules):
     """The state of producers does not outlive a leadership."""
 
-    def sequence_check(self, log: PartitionLog, batch: RecordBatch) -> KafkaError | Duplicate:
+    def sequence_check(self, log: PartitionLog, batch: RecordBatch) -> ErrorCode | Duplicate:
         check = super().sequence_check(log, batch)
         begun, _ = log.end_offset_for_epoch(log.last_epoch)
         known = isinstance(check, Duplicate) and log.epoch_at(check.last_offset + 1) == begun
-        return check if known or check is KafkaError.NONE else KafkaError.NONE
+        return check if known or check is ErrorCode.NONE else ErrorCode.NONE
 
 
 class AcknowledgesOnResigning(BrokerRules):
     """Who waits for a leader is acknowledged when the leadership ends."""
 
-    def on_resigning(self) -> KafkaError:
-        return KafkaError.NONE
+    def on_resigning(self) -> ErrorCode:
+        return ErrorCode.NONE
 
 
 # Who is in sync.
@@ -181,7 +181,7 @@ class JoinsAtWatermark(BrokerRules):
 class RevertsOnError(BrokerRules):
     """Whatever error the controller returns, the leader goes back to the ISR it had."""
 
-    def is_dead(self, error: KafkaError) -> bool:
+    def is_dead(self, error: ErrorCode) -> bool:
         return True
 
 

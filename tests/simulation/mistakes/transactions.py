@@ -7,7 +7,6 @@ from typing import Any
 from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.broker import BrokerCore, Isolation, ReadResponse
 from rackspan.cluster.core.coordination import Append
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator
 from rackspan.cluster.core.ids import CorrelationId, NodeId
 from rackspan.cluster.core.messages import Effect, Message, WatermarkMoved
@@ -20,6 +19,7 @@ from rackspan.cluster.core.transactions import (
 from rackspan.cluster.core.transactions.coordinator import TransactionEffect
 from rackspan.cluster.core.transactions.requests import EndTransaction, InitProducerId, TransactionRequest
 from rackspan.cluster.core.transactions.transaction import Transaction
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from tests.simulation.transactions.process import SimulatedProcess
 
@@ -42,15 +42,15 @@ class EndsUnreplicated(TransactionCoordinator):
         writes = [effect.write for effect in effects if isinstance(effect, Append)]
         self._offset += 1
         return effects + [
-            each for write in writes for each in self.on_appended(now, write, KafkaError.NONE, self._offset)
+            each for write in writes for each in self.on_appended(now, write, ErrorCode.NONE, self._offset)
         ]
 
 
 class NeverResendsMarkers(TransactionCoordinator):
     """A marker that was lost, or not taken, counts as written."""
 
-    def _marked(self, now: int, transaction: Transaction, partition: TopicPartition, error: KafkaError) -> None:
-        super()._marked(now, transaction, partition, KafkaError.NONE)
+    def _marked(self, now: int, transaction: Transaction, partition: TopicPartition, error: ErrorCode) -> None:
+        super()._marked(now, transaction, partition, ErrorCode.NONE)
 
 
 class CompletesAtOnce(TransactionCoordinator):
@@ -65,10 +65,10 @@ class CompletesAtOnce(TransactionCoordinator):
 class KeepsEpochOnFencing(TransactionCoordinator):
     """A transaction that another incarnation or the timeout aborts leaves its producer's epoch as it was."""
 
-    def _fence(self, now: int, transaction: Transaction, then: Callable[[int, KafkaError], None]) -> None:
-        def done(later: int, error: KafkaError) -> None:
+    def _fence(self, now: int, transaction: Transaction, then: Callable[[int, ErrorCode], None]) -> None:
+        def done(later: int, error: ErrorCode) -> None:
             then(later, error)
-            if error is KafkaError.NONE:
+            if error is ErrorCode.NONE:
                 self._mark_all(later, transaction)
 
         value = replace(transaction.fenced(now), producer_epoch=transaction.value.producer_epoch)
@@ -195,11 +195,11 @@ class TrustsSilence(SimulatedProcess):
         producer: tuple[str, int, int],
         partition: TopicPartition,
         support: Any,
-        then: Callable[[int, KafkaError], None],
+        then: Callable[[int, ErrorCode], None],
     ) -> None:
-        def verified(later: int, error: KafkaError) -> None:
-            silent = error is KafkaError.COORDINATOR_NOT_AVAILABLE
-            then(later, KafkaError.NONE if silent else error)
+        def verified(later: int, error: ErrorCode) -> None:
+            silent = error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+            then(later, ErrorCode.NONE if silent else error)
 
         super()._verify(now, producer, partition, support, verified)
 

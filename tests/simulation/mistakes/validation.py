@@ -5,8 +5,8 @@ from dataclasses import replace
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import BrokerCore
 from rackspan.cluster.core.broker.record_validation import KeylessRecords
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import ProduceResponse
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.kafka_bytes.record_batch import read_header
 from rackspan.model.ids import TopicPartition
 
@@ -59,7 +59,7 @@ class ChecksNoCrc(ValidatesOtherwise):
     """A batch whose bytes changed on the way is appended as it arrived."""
 
     def refused(self, records: memoryview, response: ProduceResponse) -> RecordBatch | ProduceResponse:
-        if response.error is not KafkaError.CORRUPT_MESSAGE:
+        if response.error is not ErrorCode.CORRUPT_MESSAGE:
             return response
         header = read_header(records)
         return RecordBatch(0, header.last_offset_delta, -1, bytearray(records), max_timestamp=header.max_timestamp)

@@ -11,7 +11,6 @@ from random import Random
 from typing import Any, Final
 
 from rackspan.cluster.core.batch import RecordBatch
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import CommittedOffset, OffsetCommitResponse, TxnOffsetCommit
 from rackspan.cluster.core.messages import Produce, TransactionSupport
 from rackspan.cluster.core.transactions.requests import (
@@ -21,6 +20,7 @@ from rackspan.cluster.core.transactions.requests import (
     InitProducerId,
     InitProducerIdResponse,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.kafka_bytes.record_batch import HEADER_BYTES
 from rackspan.model.ids import TopicPartition
 from tests.simulation.environment.clock import Clock
@@ -41,16 +41,16 @@ CALM_MS: Final = 3_000
 _DATA: Final = bytes(HEADER_BYTES)
 
 FATAL: Final = frozenset(
-    {KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.INVALID_PRODUCER_ID_MAPPING}
+    {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_PRODUCER_ID_MAPPING}
 )
 """Another incarnation has come, or the coordinator has aborted for lack of time: this one ends."""
 
 ABORTABLE: Final = frozenset(
     {
-        KafkaError.TRANSACTION_ABORTABLE,
-        KafkaError.INVALID_TXN_STATE,
-        KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        KafkaError.UNKNOWN_PRODUCER_ID,
+        ErrorCode.TRANSACTION_ABORTABLE,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
     }
 )
 
@@ -117,7 +117,7 @@ class TransactionalProducer:
         while True:
             response = yield RequestStep(partition, make())
             error = _error_of(response)
-            if error is KafkaError.NONE:
+            if error is ErrorCode.NONE:
                 return response
             if error in FATAL:
                 raise Fenced
@@ -236,12 +236,12 @@ class TransactionalProducer:
         yield from self._end(written, commit=False)
 
 
-def _error_of(response: object) -> KafkaError:
+def _error_of(response: object) -> ErrorCode:
     """REQUEST_TIMED_OUT where there was none."""
     if response is None:
-        return KafkaError.REQUEST_TIMED_OUT
+        return ErrorCode.REQUEST_TIMED_OUT
     if isinstance(response, OffsetCommitResponse):
         return next(iter(response.errors.values()))
-    error = getattr(response, "error", KafkaError.NONE)
-    assert isinstance(error, KafkaError)
+    error = getattr(response, "error", ErrorCode.NONE)
+    assert isinstance(error, ErrorCode)
     return error

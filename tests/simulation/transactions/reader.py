@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.broker import ClientFetch, Isolation, PartitionFetch, ReadResponse
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log import AbortedTransaction
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 from tests.simulation.environment.clock import Clock
 from tests.simulation.judges.transactions import TransactionRules
@@ -55,7 +55,7 @@ class Reader:
     def _take(self, partition: TopicPartition, result: ReadResponse | None) -> None:
         """Whatever goes wrong at a follower is tried at the leader next."""
         self._nearest.pop(partition, None)
-        if result is None or result.error is not KafkaError.NONE:
+        if result is None or result.error is not ErrorCode.NONE:
             return
         if result.preferred_read_replica != NO_BROKER:
             self._nearest[partition] = result.preferred_read_replica

@@ -11,7 +11,6 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from rackspan.cluster.core.broker import ClientFetch, Isolation, ReadResponse
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupSettings
 from rackspan.cluster.core.groups.requests import OffsetFetch, OffsetFetchResponse
 from rackspan.cluster.core.ids import CLIENT, CONTROLLER, CorrelationId, NodeId
@@ -19,6 +18,7 @@ from rackspan.cluster.core.messages import Message, Produce, ProduceResponse, Re
 from rackspan.cluster.core.process import BrokerProcess
 from rackspan.cluster.core.transactions import TransactionSettings
 from rackspan.cluster.core.transactions.requests import EndTransaction, InitProducerId, InitProducerIdResponse
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 from tests.simulation.clients.request import ClientRequest
 from tests.simulation.clients.traffic import Traffic
@@ -260,7 +260,7 @@ class Transactions(Traffic):
         entries = observer.evidence.replicas[machine.id].entries
         for copy in self._markers.get(request.correlation_id, ()):
             request = copy
-            if response.error is not KafkaError.NONE:
+            if response.error is not ErrorCode.NONE:
                 return
             if (
                 response.base_offset < len(entries)
@@ -271,11 +271,11 @@ class Transactions(Traffic):
 
     def _judge(self, machine: Machine, waiting: _Waiting, response: object) -> None:
         match waiting.request, response:
-            case InitProducerId(), InitProducerIdResponse(KafkaError.NONE):
+            case InitProducerId(), InitProducerIdResponse(ErrorCode.NONE):
                 assert waiting.incarnation is not None
                 recovering = waiting.request.producer_id >= 0
                 self.rules.let_in(waiting.incarnation, response.producer_epoch, recovering=recovering)
-            case OffsetFetch(), OffsetFetchResponse(KafkaError.NONE) if self._is_coordinator(machine):
+            case OffsetFetch(), OffsetFetchResponse(ErrorCode.NONE) if self._is_coordinator(machine):
                 self.rules.shows_offsets(_committed(response))
 
     def _is_coordinator(self, machine: Machine) -> bool:
@@ -307,7 +307,7 @@ class Transactions(Traffic):
             return None, set()
         inputs = tuple(TopicPartition(INPUT, written.number) for written in self.rules.transactions)
         response = machine.process.groups.fetch_offsets(OffsetFetch(GROUP, inputs, require_stable=True))
-        if response.error is not KafkaError.NONE:
+        if response.error is not ErrorCode.NONE:
             return None, set()
         return _committed(response), {partition.partition for partition, each in response.offsets.items() if each.error}
 

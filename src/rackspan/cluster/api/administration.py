@@ -8,7 +8,6 @@ from functools import partial
 from typing import Final
 
 from rackspan.cluster.context import BuildRequest
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import (
     AdminResponse,
     AlterClientQuotas,
@@ -26,6 +25,7 @@ from rackspan.cluster.core.metadata import ResourceType
 from rackspan.cluster.host.assembly import Assembly
 from rackspan.cluster.host.broker_host import BrokerHost
 from rackspan.errors import UsageError
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId
 
 TIMEOUT_MS: Final = 10_000
@@ -105,7 +105,7 @@ def _op(name: str, value: str | int | None) -> ConfigOp:
 
 def _raise_error(responses: Iterable[AdminResponse]) -> None:
     for response in responses:
-        if response.error is not KafkaError.NONE:
+        if response.error is not ErrorCode.NONE:
             raise UsageError(
                 f"{response.key}: {response.error.name}: {response.message or 'refused by the controller'}"
             )

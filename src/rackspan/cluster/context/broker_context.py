@@ -11,12 +11,12 @@ from rackspan.cluster.context.record_traffic import RecordTraffic
 from rackspan.cluster.context.requests import Requests
 from rackspan.cluster.core.broker import BrokerCore
 from rackspan.cluster.core.configs import ConfigValue
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.metadata import BrokerImage, MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.core.transactions import TransactionCoordinator
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 
 CONTROLLER_ID: Final = BrokerId(3000)
@@ -83,5 +83,5 @@ class BrokerContext(Protocol):
 
     @property
     def traffic(self) -> RecordTraffic: ...
-    def code(self, error: KafkaError) -> int:
+    def code(self, error: ErrorCode) -> int:
         """The error code for clients: errors that only this cluster has become Kafka's, unless extended.error.codes is set."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import AddPartitions
 from rackspan.cluster.handlers.common import by_topic, partition_exists, transaction_error_code, transaction_response
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from rackspan.wire.messages.transactions import (
     AddPartitionsToTxnPartitionResult,
@@ -49,7 +49,7 @@ async def _transaction_result(
         _partitions(transaction.topics),
     )
     if transaction.verify_only:
-        errors: Mapping[TopicPartition, KafkaError] = call.broker.transactions.verify(addition)
+        errors: Mapping[TopicPartition, ErrorCode] = call.broker.transactions.verify(addition)
     else:
         errors = await _add(call, addition)
     return AddPartitionsToTxnResult(
@@ -61,18 +61,18 @@ def _partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> frozenset[TopicPar
     return frozenset(TopicPartition(topic.name, number) for topic in topics for number in topic.partitions)
 
 
-async def _add(call: Call[object], addition: AddPartitions) -> dict[TopicPartition, KafkaError]:
+async def _add(call: Call[object], addition: AddPartitions) -> dict[TopicPartition, ErrorCode]:
     """Adds all partitions or none: if one does not exist, the others are not attempted."""
     unknown = {partition for partition in addition.partitions if not partition_exists(call, partition)}
     if unknown:
-        others = dict.fromkeys(addition.partitions, KafkaError.OPERATION_NOT_ATTEMPTED)
-        return others | dict.fromkeys(unknown, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
+        others = dict.fromkeys(addition.partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
+        return others | dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     response = await transaction_response(call, addition)
     return dict.fromkeys(addition.partitions, response.error)
 
 
 def _topic_results(
-    call: Call[object], errors: Mapping[TopicPartition, KafkaError]
+    call: Call[object], errors: Mapping[TopicPartition, ErrorCode]
 ) -> list[AddPartitionsToTxnTopicResult]:
     return [
         AddPartitionsToTxnTopicResult(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.errors import KafkaError
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import VERSIONS, ApiKey
 from rackspan.wire.messages.api_versions import ApiVersion, ApiVersionsRequestData, ApiVersionsResponseData
 
@@ -22,16 +22,16 @@ LOWEST_ADVERTISED: Final[Mapping[ApiKey, int]] = {ApiKey.PRODUCE: 0}
 def handle(call: Call[ApiVersionsRequestData]) -> ApiVersionsResponseData:
     software = (call.request.client_software_name, call.request.client_software_version)
     if call.version >= CLIENT_SOFTWARE_SINCE and not all(CLIENT_SOFTWARE.fullmatch(text) for text in software):
-        return ApiVersionsResponseData(error_code=KafkaError.INVALID_REQUEST)
-    return _offered(KafkaError.NONE)
+        return ApiVersionsResponseData(error_code=ErrorCode.INVALID_REQUEST)
+    return _offered(ErrorCode.NONE)
 
 
 def unsupported_version() -> ApiVersionsResponseData:
     """To a client that sends an unknown version of ApiVersions. It is written as version 0."""
-    return _offered(KafkaError.UNSUPPORTED_VERSION)
+    return _offered(ErrorCode.UNSUPPORTED_VERSION)
 
 
-def _offered(error: KafkaError) -> ApiVersionsResponseData:
+def _offered(error: ErrorCode) -> ApiVersionsResponseData:
     return ApiVersionsResponseData(
         error_code=error,
         api_keys=[

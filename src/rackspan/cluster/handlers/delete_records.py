@@ -3,8 +3,8 @@
 import asyncio
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import DeleteRecords, DeleteRecordsResponse
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from rackspan.wire.messages.log_offsets import (
     DeleteRecordsPartition,
@@ -36,7 +36,7 @@ async def _delete(
     response: DeleteRecordsResponse = await call.broker.requests.core_response(
         lambda correlation_id: DeleteRecords(correlation_id, partition, deletion.offset),
         call.request.timeout,
-        DeleteRecordsResponse(KafkaError.REQUEST_TIMED_OUT),
+        DeleteRecordsResponse(ErrorCode.REQUEST_TIMED_OUT),
     )
     return DeleteRecordsPartitionResult(
         partition_index=partition.partition,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.errors import KafkaError
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.messages.quotas import (
     ComponentData,
     DescribeClientQuotasRequestData,
@@ -24,7 +24,7 @@ _MATCH_WORDS: Final = {DEFAULT: "DEFAULT", SPECIFIED: "SPECIFIED"}
 def handle(call: Call[DescribeClientQuotasRequestData]) -> DescribeClientQuotasResponseData:
     components, strict = call.request.components, call.request.strict
     error, message = _filter_error(components)
-    if error is not KafkaError.NONE:
+    if error is not ErrorCode.NONE:
         return DescribeClientQuotasResponseData(error_code=error, error_message=message)
     entities = [(dict(entity), quotas) for entity, quotas in call.broker.image.client_quotas.items()]
     entities.sort(key=lambda one: [(kind, name or "") for kind, name in sorted(one[0].items())])
@@ -34,9 +34,9 @@ def handle(call: Call[DescribeClientQuotasRequestData]) -> DescribeClientQuotasR
     )
 
 
-def _filter_error(components: Sequence[ComponentData]) -> tuple[KafkaError, str]:
+def _filter_error(components: Sequence[ComponentData]) -> tuple[ErrorCode, str]:
     """In the order and words of Kafka's ClientQuotasImage."""
-    invalid = KafkaError.INVALID_REQUEST
+    invalid = ErrorCode.INVALID_REQUEST
     types: list[str] = []
     for component in components:
         kind, match_type = component.entity_type, component.match_type
@@ -45,7 +45,7 @@ def _filter_error(components: Sequence[ComponentData]) -> tuple[KafkaError, str]
         if kind in types:
             return invalid, f"Entity type {kind} cannot appear more than once in the filter."
         if kind not in _TYPES:
-            return KafkaError.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}"
+            return ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}"
         if match_type not in (EXACT, DEFAULT, SPECIFIED):
             return invalid, f"Unknown match type {match_type}"
         if match_type == EXACT and component.match is None:
@@ -59,7 +59,7 @@ def _filter_error(components: Sequence[ComponentData]) -> tuple[KafkaError, str]
             "Invalid entity filter component combination. IP filter component should not be used with user or "
             "clientId filter component."
         )
-    return KafkaError.NONE, ""
+    return ErrorCode.NONE, ""
 
 
 def _matches(names: Mapping[str, str | None], components: Sequence[ComponentData], strict: bool) -> bool:

@@ -3,9 +3,9 @@
 from typing import Final
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import BrokerImage
 from rackspan.cluster.handlers.common import CLUSTER_OPERATIONS, NOT_REQUESTED
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.messages.brokers import (
     DescribeClusterBroker,
     DescribeClusterRequestData,
@@ -19,7 +19,7 @@ BROKERS: Final = 1
 def handle(call: Call[DescribeClusterRequestData]) -> DescribeClusterResponseData:
     if call.request.endpoint_type != BROKERS:
         return DescribeClusterResponseData(
-            error_code=KafkaError.MISMATCHED_ENDPOINT_TYPE,
+            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
             error_message="this is a broker; controllers have no listener for clients",
         )
     brokers = sorted(call.broker.image.brokers.items())

@@ -15,9 +15,9 @@ from rackspan.cluster.core.configs import (
     group_values,
     topic_values,
 )
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import NO_LEADER
 from rackspan.cluster.handlers.common import ConfigResourceType
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.messages.configs import (
     DescribeConfigsRequestData,
     DescribeConfigsResource,
@@ -40,7 +40,7 @@ def handle(call: Call[DescribeConfigsRequestData]) -> DescribeConfigsResponseDat
 def _describe(call: Call[DescribeConfigsRequestData], resource: DescribeConfigsResource) -> DescribeConfigsResult:
     described = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
     values = _values(call, resource.resource_type, resource.resource_name)
-    if isinstance(values, KafkaError):
+    if isinstance(values, ErrorCode):
         described.error_code = values
         described.error_message = f"{resource.resource_name!r}: no such topic or broker here, or no name of a group"
         return described
@@ -50,13 +50,13 @@ def _describe(call: Call[DescribeConfigsRequestData], resource: DescribeConfigsR
     return described
 
 
-def _values(call: Call[object], resource_type: int, name: str) -> Sequence[ConfigValue] | KafkaError:
+def _values(call: Call[object], resource_type: int, name: str) -> Sequence[ConfigValue] | ErrorCode:
     broker = call.broker
     match resource_type:
         case ConfigResourceType.TOPIC if name in broker.image.topics:
             return topic_values(broker.image, broker.settings, name, broker.id)
         case ConfigResourceType.TOPIC:
-            return KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         case ConfigResourceType.BROKER:
             return _broker_values(call, name)
         case ConfigResourceType.BROKER_LOGGER:
@@ -64,17 +64,17 @@ def _values(call: Call[object], resource_type: int, name: str) -> Sequence[Confi
         case ConfigResourceType.GROUP if name:
             return group_values(broker.image, name)
         case _:
-            return KafkaError.INVALID_REQUEST
+            return ErrorCode.INVALID_REQUEST
 
 
-def _broker_values(call: Call[object], name: str) -> Sequence[ConfigValue] | KafkaError:
+def _broker_values(call: Call[object], name: str) -> Sequence[ConfigValue] | ErrorCode:
     """Of this broker or, for the empty name, the default of all brokers."""
     broker = call.broker
     if name == "":
         values = broker_values(broker.image, broker.settings, NO_LEADER)
         return [value for value in values if value.source == ConfigSource.DEFAULT_BROKER]
     if name != str(broker.id):
-        return KafkaError.INVALID_REQUEST
+        return ErrorCode.INVALID_REQUEST
     return [broker.own_config(value) for value in broker_values(broker.image, broker.settings, broker.id)]
 
 

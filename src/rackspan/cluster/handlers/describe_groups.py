@@ -3,10 +3,10 @@
 from typing import Final
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupState
 from rackspan.cluster.core.groups.requests import DescribeGroupResponse
 from rackspan.cluster.handlers.common import GROUP_OPERATIONS, NOT_REQUESTED
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.messages.groups import (
     DescribedGroupMember,
     DescribeGroupsRequestData,
@@ -24,8 +24,8 @@ def handle(call: Call[DescribeGroupsRequestData]) -> DescribeGroupsResponseData:
 
 def _group(call: Call[DescribeGroupsRequestData], group: DescribeGroupResponse) -> DescribeGroupsResponseDescribedGroup:
     unknown = call.version >= NOT_FOUND_SINCE and group.state == GroupState.DEAD.value
-    error = KafkaError.GROUP_ID_NOT_FOUND if unknown else group.error
-    authorized = call.request.include_authorized_operations and error is KafkaError.NONE
+    error = ErrorCode.GROUP_ID_NOT_FOUND if unknown else group.error
+    authorized = call.request.include_authorized_operations and error is ErrorCode.NONE
     return DescribeGroupsResponseDescribedGroup(
         error_code=call.broker.code(error),
         error_message=f"Group {group.group_id} not found." if unknown else None,

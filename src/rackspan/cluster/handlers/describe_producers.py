@@ -1,8 +1,8 @@
 """DescribeProducers (key 61), version 0 (KIP-664): the producers of a partition, and where their open transactions begin."""
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log.producer_state import ProducerEntry
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from rackspan.wire.messages.transaction_states import (
     DescribeProducersRequestData,
@@ -29,7 +29,7 @@ def _partition(call: Call[object], partition: TopicPartition) -> PartitionRespon
     leader = call.broker.core.leaders.get(partition)
     if leader is None:
         known = call.broker.image.partition(partition) is not None
-        error = KafkaError.NOT_LEADER_OR_FOLLOWER if known else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+        error = ErrorCode.NOT_LEADER_OR_FOLLOWER if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return PartitionResponse(partition_index=partition.partition, error_code=error)
     producers = sorted(leader.log.producers.items())
     return PartitionResponse(

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from rackspan.cluster.context import CONTROLLER_ID, Call
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import DescribeQuorum, DescribeQuorumResponse, Observer
 from rackspan.cluster.handlers.common import ADMIN_TIMEOUT_MS
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.messages.describe_quorum import (
     DescribeQuorumRequestData,
     DescribeQuorumRequestTopicData,
@@ -32,7 +32,7 @@ async def handle(call: Call[DescribeQuorumRequestData]) -> DescribeQuorumRespons
         return DescribeQuorumResponseData(topics=[_unknown(topic) for topic in topics])
     quorum = await call.broker.requests.controller_response(DescribeQuorum, ADMIN_TIMEOUT_MS, None)
     if quorum is None:
-        return DescribeQuorumResponseData(error_code=KafkaError.REQUEST_TIMED_OUT)
+        return DescribeQuorumResponseData(error_code=ErrorCode.REQUEST_TIMED_OUT)
     return DescribeQuorumResponseData(
         topics=[DescribeQuorumResponseTopicData(topic_name=METADATA_LOG, partitions=[_partition(quorum)])],
         # The controller has no listener: only the brokers of this process reach it.
@@ -45,7 +45,7 @@ def _partition_indexes(topic: DescribeQuorumRequestTopicData) -> list[int]:
 
 
 def _unknown(topic: DescribeQuorumRequestTopicData) -> DescribeQuorumResponseTopicData:
-    error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return DescribeQuorumResponseTopicData(
         topic_name=topic.topic_name,
         partitions=[

@@ -5,9 +5,9 @@ Empty lists are sent as [], never as null: Kafka's topics tool fails on null.
 
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.coordination import INTERNAL_TOPICS
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState, TopicImage
 from rackspan.cluster.handlers.common import TOPIC_OPERATIONS, offline_replicas
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.messages.topics import (
     DescribeTopicPartitionsRequestData,
     DescribeTopicPartitionsResponseCursor,
@@ -52,7 +52,7 @@ def _next_index(topic: TopicImage | None, described: DescribeTopicPartitionsResp
 def _topic(image: MetadataImage, name: str, begin: int, limit: int) -> DescribeTopicPartitionsResponseTopic:
     topic = image.topics.get(name)
     if topic is None:
-        return DescribeTopicPartitionsResponseTopic(error_code=KafkaError.UNKNOWN_TOPIC_OR_PARTITION, name=name)
+        return DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name)
     page = enumerate(topic.partitions[begin : begin + limit], begin)
     return DescribeTopicPartitionsResponseTopic(
         name=name,
@@ -65,7 +65,7 @@ def _topic(image: MetadataImage, name: str, begin: int, limit: int) -> DescribeT
 
 def _partition(image: MetadataImage, index: int, state: PartitionState) -> DescribeTopicPartitionsResponsePartition:
     return DescribeTopicPartitionsResponsePartition(
-        error_code=KafkaError.NONE if state.leader != NO_LEADER else KafkaError.LEADER_NOT_AVAILABLE,
+        error_code=ErrorCode.NONE if state.leader != NO_LEADER else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=index,
         leader_id=state.leader,
         leader_epoch=state.leader_epoch,

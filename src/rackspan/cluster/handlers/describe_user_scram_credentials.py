@@ -3,7 +3,7 @@
 from collections import Counter
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.errors import KafkaError
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.messages.scram_credentials import (
     CredentialInfo,
     DescribeUserScramCredentialsRequestData,
@@ -30,13 +30,13 @@ def _described(
     if is_repeated:
         return DescribeUserScramCredentialsResult(
             user=user,
-            error_code=KafkaError.DUPLICATE_RESOURCE,
+            error_code=ErrorCode.DUPLICATE_RESOURCE,
             error_message=f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}",
         )
     if credentials is None:
         return DescribeUserScramCredentialsResult(
             user=user,
-            error_code=KafkaError.RESOURCE_NOT_FOUND,
+            error_code=ErrorCode.RESOURCE_NOT_FOUND,
             error_message=f"Attempt to describe a user credential that does not exist: {user}",
         )
     return DescribeUserScramCredentialsResult(user=user, error_message="", credential_infos=credentials)

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AdminResponse, ElectLeaders
 from rackspan.cluster.handlers.common import by_topic, partition_of, timeout_responses
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from rackspan.wire.messages.reassignments import (
     ElectLeadersRequestData,
@@ -35,7 +35,7 @@ async def handle(call: Call[ElectLeadersRequestData]) -> ElectLeadersResponseDat
     await call.broker.metadata_updates.wait_until_caught_up(request.timeout)
     if partitions is None:
         # As Kafka does: a request for all partitions gets no result for those that need no election.
-        responses = tuple(each for each in responses if each.error is not KafkaError.ELECTION_NOT_NEEDED)
+        responses = tuple(each for each in responses if each.error is not ErrorCode.ELECTION_NOT_NEEDED)
     return ElectLeadersResponseData(replica_election_results=_results(call, responses))
 
 
@@ -43,9 +43,9 @@ def _unknown_election_type(
     call: Call[ElectLeadersRequestData], partitions: Iterable[TopicPartition]
 ) -> ElectLeadersResponseData:
     message = f"Unknown election type {call.request.election_type}"
-    responses = [AdminResponse(partition, KafkaError.INVALID_REQUEST, message) for partition in partitions]
+    responses = [AdminResponse(partition, ErrorCode.INVALID_REQUEST, message) for partition in partitions]
     return ElectLeadersResponseData(
-        error_code=KafkaError.INVALID_REQUEST, replica_election_results=_results(call, responses)
+        error_code=ErrorCode.INVALID_REQUEST, replica_election_results=_results(call, responses)
     )
 
 

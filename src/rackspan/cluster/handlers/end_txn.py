@@ -3,9 +3,9 @@
 from typing import Final
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import EndTransaction, EndTransactionResponse
 from rackspan.cluster.handlers.common import transaction_error_code, transaction_response
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.messages.transactions import EndTxnRequestData, EndTxnResponseData
 
 EPOCH_BUMP_SINCE: Final = 5
@@ -17,7 +17,7 @@ async def handle(call: Call[EndTxnRequestData]) -> EndTxnResponseData:
     # For the case that the epoch of the present producer id is exhausted.
     fresh_producer_id = await call.broker.producer_ids.next() if bump_epoch else -1
     if fresh_producer_id is None:
-        return EndTxnResponseData(error_code=KafkaError.COORDINATOR_NOT_AVAILABLE)
+        return EndTxnResponseData(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
     response: EndTransactionResponse = await transaction_response(
         call,
         EndTransaction(

@@ -11,9 +11,9 @@ from typing import Final
 
 from rackspan.cluster.context import Call, Response
 from rackspan.cluster.core.broker import ClientFetch, FetchRead, Isolation, PartitionFetch, ReadResponse
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log.producer_state import AbortedTransaction
 from rackspan.cluster.handlers.common import LEADER_CHANGED, READ_COMMITTED, led_partition, topic_name
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 from rackspan.wire.messages.fetch import (
     FetchableTopicResponse,
@@ -35,7 +35,7 @@ NEW_SESSION_EPOCHS: Final = (0, -1)
 def handle(call: Call[FetchRequestData]) -> Response | asyncio.Future[Response]:
     request = call.request
     if request.session_epoch not in NEW_SESSION_EPOCHS:
-        return FetchResponseData(error_code=KafkaError.FETCH_SESSION_ID_NOT_FOUND, session_id=NO_SESSION)
+        return FetchResponseData(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, session_id=NO_SESSION)
     fetch = ClientFetch(
         partitions=list(_partition_fetches(call)),
         min_bytes=request.min_bytes,

@@ -7,8 +7,8 @@ from typing import Final
 
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.coordination import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, partition_for
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.handlers.common import internal_partition, partition_count
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.messages.groups import (
     FindCoordinatorRequestData,
     FindCoordinatorResponseCoordinator,
@@ -38,18 +38,18 @@ async def _coordinator(call: Call[FindCoordinatorRequestData], key: str) -> Find
     key_type = call.request.key_type
     topic = TOPICS.get(key_type)
     if topic is None:
-        return _error(key, KafkaError.INVALID_REQUEST, f"coordinators of type {key_type} are not known here")
+        return _error(key, ErrorCode.INVALID_REQUEST, f"coordinators of type {key_type} are not known here")
     partition = partition_for(key, partition_count(topic, call.broker.settings.extra_configs))
     state = await internal_partition(call.broker, topic, partition)
     leaders = call.broker.endpoints([state.leader]) if state is not None else []
     if not leaders:
-        return _error(key, KafkaError.COORDINATOR_NOT_AVAILABLE, f"{topic}-{partition} has no leader; ask again")
+        return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic}-{partition} has no leader; ask again")
     return FindCoordinatorResponseCoordinator(
         key=key, node_id=leaders[0].id, host=leaders[0].host, port=leaders[0].port
     )
 
 
-def _error(key: str, error: KafkaError, message: str) -> FindCoordinatorResponseCoordinator:
+def _error(key: str, error: ErrorCode, message: str) -> FindCoordinatorResponseCoordinator:
     return FindCoordinatorResponseCoordinator(
         key=key, error_code=error, error_message=message, node_id=-1, host="", port=-1
     )

@@ -6,9 +6,9 @@ For a transactional id the coordinator decides on the producer id and epoch (KIP
 from typing import Final
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import InitProducerId
 from rackspan.cluster.handlers.common import transaction_response
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.messages.transactions import InitProducerIdRequestData, InitProducerIdResponseData
 
 FIRST_EPOCH: Final = 0
@@ -19,7 +19,7 @@ async def handle(call: Call[InitProducerIdRequestData]) -> InitProducerIdRespons
     fresh_producer_id = await call.broker.producer_ids.next()
     if fresh_producer_id is None:
         return InitProducerIdResponseData(
-            error_code=KafkaError.COORDINATOR_LOAD_IN_PROGRESS, producer_id=-1, producer_epoch=-1
+            error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, producer_id=-1, producer_epoch=-1
         )
     if request.transactional_id is None:
         return InitProducerIdResponseData(producer_id=fresh_producer_id, producer_epoch=FIRST_EPOCH)

@@ -3,9 +3,9 @@
 from typing import Final
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import LeaveGroup, LeaveGroupResponse, LeavingMember
 from rackspan.cluster.handlers.common import group_response
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.messages.group_members import LeaveGroupRequestData, LeaveGroupResponseData, MemberResponse
 
 SEVERAL_MEMBERS_SINCE: Final = 3
@@ -34,7 +34,7 @@ def _members(call: Call[LeaveGroupRequestData]) -> tuple[LeavingMember, ...]:
     return tuple(LeavingMember(member.member_id, member.group_instance_id) for member in call.request.members)
 
 
-def _error_of_only_member(response: LeaveGroupResponse) -> KafkaError:
-    if response.error is KafkaError.NONE and response.members:
+def _error_of_only_member(response: LeaveGroupResponse) -> ErrorCode:
+    if response.error is ErrorCode.NONE and response.members:
         return response.members[0][1]
     return response.error

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import ResourceType
 from rackspan.cluster.handlers.common import ConfigResourceType
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.messages.configs import (
     ListConfigResourcesRequestData,
     ListConfigResourcesResponseConfigResource,
@@ -24,7 +24,7 @@ def handle(call: Call[ListConfigResourcesRequestData]) -> ListConfigResourcesRes
     if call.version >= RESOURCE_TYPES_SINCE:
         resource_types = set(call.request.resource_types or ConfigResourceType)
     if not resource_types <= set(ConfigResourceType):
-        return ListConfigResourcesResponseData(error_code=KafkaError.UNSUPPORTED_VERSION)
+        return ListConfigResourcesResponseData(error_code=ErrorCode.UNSUPPORTED_VERSION)
     return ListConfigResourcesResponseData(
         config_resources=[
             ListConfigResourcesResponseConfigResource(resource_name=name, resource_type=resource_type)

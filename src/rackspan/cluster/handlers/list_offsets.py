@@ -10,8 +10,8 @@ from typing import Final
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.broker import Isolation
 from rackspan.cluster.core.broker.reading import EARLIEST, MAX_TIMESTAMP, OffsetResponse
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.handlers.common import READ_COMMITTED, RecordPosition, first_record_at, latest_record
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from rackspan.wire.messages.log_offsets import (
     ListOffsetsPartition,
@@ -54,7 +54,7 @@ def _offset(
     call: Call[ListOffsetsRequestData], partition: TopicPartition, requested: ListOffsetsPartition
 ) -> OffsetResponse:
     if requested.timestamp == LATEST_TIERED:
-        return OffsetResponse(KafkaError.NONE)
+        return OffsetResponse(ErrorCode.NONE)
     return call.broker.core.offset_for_timestamp(
         partition,
         EARLIEST if requested.timestamp == EARLIEST_LOCAL else requested.timestamp,

@@ -7,8 +7,8 @@ RE2; here they are Python's, which for common patterns mean the same.
 import re
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.queries import STATE_NAMES
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.messages.transaction_states import (
     ListTransactionsRequestData,
     ListTransactionsResponseData,
@@ -21,7 +21,7 @@ def handle(call: Call[ListTransactionsRequestData]) -> ListTransactionsResponseD
     try:
         pattern = re.compile(request.transactional_id_pattern or ".*", re.DOTALL)
     except re.error:
-        return ListTransactionsResponseData(error_code=KafkaError.INVALID_REGULAR_EXPRESSION)
+        return ListTransactionsResponseData(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     transactions = call.broker.transactions.list_transactions(
         call.broker.now, request.state_filters, request.producer_id_filters, request.duration_filter
     )

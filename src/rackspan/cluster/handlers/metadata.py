@@ -10,7 +10,6 @@ from uuid import UUID
 
 from rackspan.cluster.context import Call, EncodedResponse, Response
 from rackspan.cluster.core.coordination import INTERNAL_TOPICS
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import NewTopic
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState, TopicImage
 from rackspan.cluster.handlers.common import (
@@ -19,6 +18,7 @@ from rackspan.cluster.handlers.common import (
     create_missing_topics,
     offline_replicas,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import write_body, write_element
 from rackspan.wire.messages.metadata import (
@@ -92,7 +92,7 @@ def _encode(call: Call[object], topics: RequestedTopics) -> bytes:
     return b"".join(write_body(ApiKey.METADATA, call.version, _response(call, topics, {})))
 
 
-def _response(call: Call[object], topics: RequestedTopics, refused: Mapping[str, KafkaError]) -> MetadataResponseData:
+def _response(call: Call[object], topics: RequestedTopics, refused: Mapping[str, ErrorCode]) -> MetadataResponseData:
     image = call.broker.image
     return MetadataResponseData(
         brokers=[
@@ -117,7 +117,7 @@ def _all(call: Call[object]) -> Sequence[MetadataResponseTopic]:
 
 
 def _requested(
-    image: MetadataImage, requested: MetadataRequestTopic, refused: Mapping[str, KafkaError]
+    image: MetadataImage, requested: MetadataRequestTopic, refused: Mapping[str, ErrorCode]
 ) -> MetadataResponseTopic:
     name, topic_id = requested.name, requested.topic_id
     if name is None and topic_id is not None:
@@ -126,10 +126,10 @@ def _requested(
     return _topic(image, topic) if topic is not None else _unknown(requested.name, topic_id, refused)
 
 
-def _unknown(name: str | None, topic_id: UUID | None, refused: Mapping[str, KafkaError]) -> MetadataResponseTopic:
+def _unknown(name: str | None, topic_id: UUID | None, refused: Mapping[str, ErrorCode]) -> MetadataResponseTopic:
     if name is None:
-        return MetadataResponseTopic(error_code=KafkaError.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
-    error = refused.get(name, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
+        return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
+    error = refused.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     return MetadataResponseTopic(error_code=error.for_every_client, name=name)
 
 
@@ -144,7 +144,7 @@ def _topic(image: MetadataImage, topic: TopicImage) -> MetadataResponseTopic:
 
 def _partition(image: MetadataImage, index: int, state: PartitionState) -> MetadataResponsePartition:
     return MetadataResponsePartition(
-        error_code=KafkaError.NONE if state.leader != NO_LEADER else KafkaError.LEADER_NOT_AVAILABLE,
+        error_code=ErrorCode.NONE if state.leader != NO_LEADER else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=index,
         leader_id=state.leader,
         leader_epoch=state.leader_epoch,

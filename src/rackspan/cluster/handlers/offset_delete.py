@@ -1,9 +1,9 @@
 """OffsetDelete (key 47), version 0 (KIP-496): deletes committed offsets of a group."""
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import OffsetDelete, OffsetDeleteResponse
 from rackspan.cluster.handlers.common import by_topic, group_response, partition_exists
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from rackspan.wire.messages.group_offsets import (
     OffsetDeleteRequestData,
@@ -21,9 +21,9 @@ async def handle(call: Call[OffsetDeleteRequestData]) -> OffsetDeleteResponseDat
     ]
     known = tuple(partition for partition in requested if partition_exists(call, partition))
     response: OffsetDeleteResponse = await group_response(call, OffsetDelete(call.request.group_id, known))
-    if response.error is not KafkaError.NONE:
+    if response.error is not ErrorCode.NONE:
         return OffsetDeleteResponseData(error_code=call.broker.code(response.error))
-    errors = dict.fromkeys(requested, KafkaError.UNKNOWN_TOPIC_OR_PARTITION) | dict(response.errors)
+    errors = dict.fromkeys(requested, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) | dict(response.errors)
     return OffsetDeleteResponseData(
         topics=[
             OffsetDeleteResponseTopic(

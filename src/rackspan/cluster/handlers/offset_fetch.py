@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import FetchedOffset, OffsetFetch, OffsetFetchResponse
 from rackspan.cluster.handlers.common import by_topic
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from rackspan.wire.messages.group_offsets import (
     OffsetFetchRequestData,
@@ -32,7 +32,7 @@ def handle(call: Call[OffsetFetchRequestData]) -> OffsetFetchResponseData:
         return OffsetFetchResponseData(groups=[_group(call, group) for group in request.groups])
     fetch = OffsetFetch(request.group_id, _partitions(request.topics), request.require_stable)
     response = call.broker.groups.fetch_offsets(fetch)
-    if call.version < GROUP_ERROR_SINCE and response.error is not KafkaError.NONE:
+    if call.version < GROUP_ERROR_SINCE and response.error is not ErrorCode.NONE:
         failed = FetchedOffset(error=response.error)
         response = OffsetFetchResponse(response.error, dict.fromkeys(fetch.partitions or (), failed))
     return OffsetFetchResponseData(

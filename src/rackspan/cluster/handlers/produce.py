@@ -11,10 +11,10 @@ from typing import Final
 
 from rackspan.cluster.context import Call, Response
 from rackspan.cluster.core.batch import NO_TIMESTAMP
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import Produce, ProduceResponse
 from rackspan.cluster.core.process import transaction_support
 from rackspan.cluster.handlers.common import LEADER_CHANGED, keyless_records, led_partition, topic_name
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 from rackspan.wire.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -69,7 +69,7 @@ class _PendingResponse:
         log_append_time: int = NO_TIMESTAMP,
     ) -> None:
         """Set the fields of a partition's response. `log_append_time` is for records that were appended."""
-        appended = result.error is KafkaError.NONE
+        appended = result.error is ErrorCode.NONE
         response.error_code = self.call.broker.code(result.error)
         response.base_offset = result.base_offset
         response.log_append_time = log_append_time if appended else result.log_append_time

@@ -3,9 +3,9 @@
 from typing import Final
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import SyncGroup, SyncGroupResponse
 from rackspan.cluster.handlers.common import group_response
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.messages.group_members import SyncGroupRequestData, SyncGroupResponseData
 
 PROTOCOL_REQUIRED_SINCE: Final = 5
@@ -24,7 +24,7 @@ async def handle(call: Call[SyncGroupRequestData]) -> SyncGroupResponseData:
 async def _response(call: Call[SyncGroupRequestData]) -> SyncGroupResponse:
     request = call.request
     if call.version >= PROTOCOL_REQUIRED_SINCE and None in (request.protocol_type, request.protocol_name):
-        return SyncGroupResponse(KafkaError.INCONSISTENT_GROUP_PROTOCOL)
+        return SyncGroupResponse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     response: SyncGroupResponse = await group_response(
         call,
         SyncGroup(

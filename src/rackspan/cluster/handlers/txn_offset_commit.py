@@ -6,10 +6,10 @@ From v5 on this request adds the group to the transaction. Before, the producer 
 from typing import Final
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import TxnOffsetCommit
 from rackspan.cluster.core.process import transaction_support
 from rackspan.cluster.handlers.common import by_topic, committed_offsets, group_response, partition_exists
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.messages.transactions import (
     TxnOffsetCommitRequestData,
     TxnOffsetCommitResponseData,
@@ -25,7 +25,7 @@ async def handle(call: Call[TxnOffsetCommitRequestData]) -> TxnOffsetCommitRespo
     request = call.request
     offsets = committed_offsets(request.topics)
     known = {partition: offset for partition, offset in offsets.items() if partition_exists(call, partition)}
-    errors = dict.fromkeys(offsets, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
+    errors = dict.fromkeys(offsets, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if known:
         commit = TxnOffsetCommit(
             *(request.group_id, request.producer_id, request.producer_epoch, known),

@@ -5,8 +5,8 @@ from typing import Final
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.coordination import marker_batch
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import Produce, ProduceResponse
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from rackspan.wire.messages.transactions import (
     WritableTxnMarker,
@@ -51,7 +51,7 @@ async def _append(
     response: ProduceResponse = await call.broker.requests.core_response(
         lambda correlation_id: Produce(correlation_id, partition, (batch,), -1, _TIMEOUT_MS, internal=True),
         _TIMEOUT_MS,
-        ProduceResponse(KafkaError.REQUEST_TIMED_OUT),
+        ProduceResponse(ErrorCode.REQUEST_TIMED_OUT),
     )
     return WritableTxnMarkerPartitionResult(
         partition_index=partition.partition, error_code=call.broker.code(response.error)

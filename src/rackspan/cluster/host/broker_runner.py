@@ -24,7 +24,6 @@ from rackspan.cluster.core import messages
 from rackspan.cluster.core.broker import BrokerCore, BrokerIdentity
 from rackspan.cluster.core.configs import ConfigSource, ConfigValue
 from rackspan.cluster.core.disk import Disk
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator
 from rackspan.cluster.core.ids import CLIENT, CorrelationId, NodeId
 from rackspan.cluster.core.log import PartitionLog
@@ -35,6 +34,7 @@ from rackspan.cluster.core.transactions import TransactionCoordinator
 from rackspan.cluster.handlers.common import record_body
 from rackspan.cluster.host.coordinator_settings import group_settings, transaction_settings
 from rackspan.cluster.host.shared_services import SharedServices
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 log = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ class BrokerRunner:
     def image(self) -> MetadataImage:
         return self.core.image
 
-    def code(self, error: KafkaError) -> int:
+    def code(self, error: ErrorCode) -> int:
         return error if self.settings.extended_error_codes else error.for_every_client
 
     def endpoints(self, brokers: Iterable[BrokerId]) -> list[BrokerImage]:

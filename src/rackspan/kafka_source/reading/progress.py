@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from kafka.errors import CorruptRecordError, NoError, OffsetOutOfRangeError
-
 from rackspan.errors import ClusterRequestFailed
-from rackspan.kafka_source.cluster import FetchedPartition, SourceMetadata, error_name, error_passes
+from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
+from rackspan.kafka_source.cluster import FetchedPartition, SourceMetadata, error_name
 from rackspan.kafka_source.ranges import OffsetRange
 from rackspan.kafka_source.records.columns import Fetched, decode
 from rackspan.model.ids import NO_BROKER
@@ -153,16 +152,16 @@ class RangeProgress:
 
     def received(self, response: FetchedPartition) -> Step:
         """Errors: ClusterRequestFailed; CorruptRecords where the bytes that arrived are not those that were sent."""
-        if response.error_code == OffsetOutOfRangeError.errno:
+        if response.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             if self.broker == self._leader:
                 return Step(Next.OUT_OF_RANGE)
             # A follower's log may begin later or end earlier than the leader's: only the leader's counts.
             self.failed()
             return Step(Next.REFRESH)
-        if response.error_code == CorruptRecordError.errno or error_passes(response.error_code):
+        if error_code(response.error_code).is_retriable:
             self.failed()
             return Step(Next.REFRESH)
-        if response.error_code != NoError.errno:
+        if response.error_code != ErrorCode.NONE:
             raise ClusterRequestFailed(
                 f"{self.range.partition}: broker {self.broker} refuses the fetch: {error_name(response.error_code)}"
             )

@@ -5,7 +5,6 @@ import pytest
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import ReadResponse
 from rackspan.cluster.core.broker.reading import OffsetResponse
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CLIENT
 from rackspan.cluster.core.messages import (
     DeleteRecords,
@@ -23,6 +22,7 @@ from rackspan.cluster.core.messages import (
 )
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.handlers.common import keyless_records
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.cluster.world import World
 from tests.conformance.wire import batch
@@ -51,10 +51,10 @@ def response(effects: list[Effect]) -> object:
 
 @pytest.mark.parametrize(
     ("partition", "error"),
-    [(ORDERS, KafkaError.NOT_LEADER_OR_FOLLOWER), (NOBODY, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)],
+    [(ORDERS, ErrorCode.NOT_LEADER_OR_FOLLOWER), (NOBODY, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)],
 )
 def test_a_query_where_the_broker_does_not_lead_gets_the_error_and_no_offsets(
-    w: World, partition: TopicPartition, error: KafkaError
+    w: World, partition: TopicPartition, error: ErrorCode
 ) -> None:
     core = w.broker(2)
     assert core.read(partition, 0, 10) == ReadResponse(error, -1, -1, -1, (), (), BrokerId(-1), None)
@@ -69,16 +69,16 @@ def test_a_query_where_the_broker_does_not_lead_gets_the_error_and_no_offsets(
 @pytest.mark.parametrize(
     ("acks", "partition", "data", "error", "message"),
     [
-        (2, ORDERS, b"x", KafkaError.INVALID_REQUIRED_ACKS, None),
-        (-2, None, b"", KafkaError.INVALID_REQUIRED_ACKS, None),
-        (1, None, b"x", KafkaError.UNKNOWN_TOPIC_ID, None),
-        (0, ORDERS, b"", KafkaError.INVALID_RECORD, "no record batch; exactly one is wanted"),
-        (-1, ORDERS, None, KafkaError.INVALID_RECORD, "no record batch; exactly one is wanted"),
-        (-1, NOBODY, b"x", KafkaError.UNKNOWN_TOPIC_OR_PARTITION, None),
+        (2, ORDERS, b"x", ErrorCode.INVALID_REQUIRED_ACKS, None),
+        (-2, None, b"", ErrorCode.INVALID_REQUIRED_ACKS, None),
+        (1, None, b"x", ErrorCode.UNKNOWN_TOPIC_ID, None),
+        (0, ORDERS, b"", ErrorCode.INVALID_RECORD, "no record batch; exactly one is wanted"),
+        (-1, ORDERS, None, ErrorCode.INVALID_RECORD, "no record batch; exactly one is wanted"),
+        (-1, NOBODY, b"x", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None),
     ],
 )
 def test_a_produce_is_refused_for_its_acks_its_topic_and_its_size_before_its_records_are_read(
-    w: World, acks: int, partition: TopicPartition | None, data: bytes | None, error: KafkaError, message: str | None
+    w: World, acks: int, partition: TopicPartition | None, data: bytes | None, error: ErrorCode, message: str | None
 ) -> None:
     records = None if data is None else memoryview(data)
     refused = w.broker(1).validated_batch(partition, records, acks, 0, keyless_records)
@@ -93,19 +93,19 @@ def test_every_acks_of_kafkas_is_accepted(w: World, acks: int) -> None:
 
 def test_an_acknowledgement_has_the_offset_and_the_start_of_the_log_and_no_time_of_append(w: World) -> None:
     w.broker(1).disk.logs[ORDERS].delete_below(1)
-    assert w.produced(ORDERS) == ProduceResponse(KafkaError.NONE, 2, -1, 1, None, ())
-    assert w.produced(ORDERS, acks=1) == ProduceResponse(KafkaError.NONE, 3, -1, 1, None, ())
+    assert w.produced(ORDERS) == ProduceResponse(ErrorCode.NONE, 2, -1, 1, None, ())
+    assert w.produced(ORDERS, acks=1) == ProduceResponse(ErrorCode.NONE, 3, -1, 1, None, ())
 
 
 def test_records_are_deleted_up_to_the_watermark_and_from_the_start_of_the_log(w: World) -> None:
     core = w.broker(1)
     for offset, error, start in [
-        (0, KafkaError.NONE, 0),
-        (1, KafkaError.NONE, 1),
-        (1, KafkaError.NONE, 1),
-        (0, KafkaError.OFFSET_OUT_OF_RANGE, -1),
-        (3, KafkaError.OFFSET_OUT_OF_RANGE, -1),
-        (-1, KafkaError.NONE, 2),
+        (0, ErrorCode.NONE, 0),
+        (1, ErrorCode.NONE, 1),
+        (1, ErrorCode.NONE, 1),
+        (0, ErrorCode.OFFSET_OUT_OF_RANGE, -1),
+        (3, ErrorCode.OFFSET_OUT_OF_RANGE, -1),
+        (-1, ErrorCode.NONE, 2),
     ]:
         deleted = response(core.on_message(w.now, CLIENT, DeleteRecords(9, ORDERS, offset)))
         assert deleted == DeleteRecordsResponse(error, start)
@@ -117,7 +117,7 @@ def test_a_batch_above_the_topics_limit_is_too_large_and_one_at_it_is_not() -> N
     orders = w.create("orders", [1], max_message_bytes="100")
     w.settle()
     errors = [w.produced(orders, RecordBatch(0, 0, -1, bytes(size))).error for size in (101, 100)]
-    assert errors == [KafkaError.MESSAGE_TOO_LARGE, KafkaError.NONE]
+    assert errors == [ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.NONE]
 
 
 def test_a_followers_fetch_gets_as_much_as_one_response_holds_and_the_rest_with_the_next(w: World) -> None:
@@ -142,8 +142,8 @@ def test_a_followers_fetch_where_the_broker_does_not_lead_is_refused_in_its_resp
     topic_id = w.controller.image.topics["orders"].topic_id
     fetch = ReplicaFetch(BrokerId(1), 7, 1, True, (FetchPosition(ORDERS, topic_id, 0, 2, 0, 2),))
     effects = w.broker(2).on_message(w.now, 1, fetch)
-    refused = FetchedPartition(ORDERS, 0, 2, 0, KafkaError.NOT_LEADER_OR_FOLLOWER, -1, 0)
-    assert effects == [Send(1, ReplicaFetchResponse(7, 1, KafkaError.NONE, (refused,)))]
+    refused = FetchedPartition(ORDERS, 0, 2, 0, ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, 0)
+    assert effects == [Send(1, ReplicaFetchResponse(7, 1, ErrorCode.NONE, (refused,)))]
 
 
 def test_a_broker_that_has_ended_handles_nothing(w: World) -> None:

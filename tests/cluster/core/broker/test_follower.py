@@ -5,7 +5,6 @@ from uuid import UUID
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import BrokerRules
 from rackspan.cluster.core.broker.follower import FetchOutcome, Follower, ReplicaFetcher
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import (
     FetchedPartition,
@@ -15,6 +14,7 @@ from rackspan.cluster.core.messages import (
     Send,
     WatermarkMoved,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.cluster.world import World
 
@@ -59,9 +59,9 @@ def at(w: World, offset: int, last_epoch: int, leader_epoch: int = 0, watermark:
 def test_a_fetch_of_an_older_or_a_newer_epoch_gets_the_error_for_it() -> None:
     w = leading()
     (newer,) = request(w, at(w, 3, 0, leader_epoch=1))
-    assert newer.partitions[0].error is KafkaError.UNKNOWN_LEADER_EPOCH
+    assert newer.partitions[0].error is ErrorCode.UNKNOWN_LEADER_EPOCH
     (older,) = request(w, at(w, 3, 0, leader_epoch=-1), sequence=9_001)
-    assert older.partitions[0].error is KafkaError.FENCED_LEADER_EPOCH
+    assert older.partitions[0].error is ErrorCode.FENCED_LEADER_EPOCH
 
 
 def test_a_replica_that_is_not_in_its_leaders_image_has_to_fetch_again() -> None:
@@ -71,7 +71,7 @@ def test_a_replica_that_is_not_in_its_leaders_image_has_to_fetch_again() -> None
     w.create("orders", [1, 3])
     w.settle()
     (response,) = request(w, at(w, 0, -1))
-    assert response.partitions[0].error is KafkaError.NOT_LEADER_OR_FOLLOWER
+    assert response.partitions[0].error is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def test_a_follower_beyond_its_leaders_log_gets_the_divergence_and_does_not_count() -> None:
@@ -97,14 +97,14 @@ def test_an_old_fetch_is_dropped_and_a_gap_starts_a_new_session() -> None:
     request(w, at(w, 3, 0))
     assert request(w, at(w, 0, -1), sequence=8_999) == []
     (lost,) = request(w, sequence=9_002, full=False)
-    assert lost.error is KafkaError.FETCH_SESSION_ID_NOT_FOUND
+    assert lost.error is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
 def test_a_fetch_for_a_deleted_topic_of_the_same_name_is_refused() -> None:
     w = leading()
     stranger = FetchPosition(ORDERS, UUID(int=5), 0, 0, -1, 0)
     (response,) = request(w, stranger)
-    assert response.partitions[0].error is KafkaError.INCONSISTENT_TOPIC_ID
+    assert response.partitions[0].error is ErrorCode.INCONSISTENT_TOPIC_ID
 
 
 def outcome(log: PartitionLog, fetched: FetchedPartition) -> FetchOutcome:
@@ -120,7 +120,7 @@ def news(
         epoch,
         at_offset,
         log.last_epoch,
-        KafkaError.NONE,
+        ErrorCode.NONE,
         batches=batches,
         **more,  # type: ignore[arg-type]
     )
@@ -157,7 +157,7 @@ def test_an_epoch_without_records_is_dropped_and_not_requested_for_ever() -> Non
 
 def test_a_follower_below_its_leaders_start_begins_anew_there() -> None:
     log = log_of(1, 1)
-    gone = FetchedPartition(ORDERS, 4, 2, 1, KafkaError.OFFSET_OUT_OF_RANGE, log_start=10)
+    gone = FetchedPartition(ORDERS, 4, 2, 1, ErrorCode.OFFSET_OUT_OF_RANGE, log_start=10)
     assert outcome(log, gone) is FetchOutcome.TRUNCATED
     assert (log.start_offset, log.end_offset) == (10, 10)
 
@@ -182,7 +182,7 @@ def applied(
     fetcher: ReplicaFetcher,
     *partitions: FetchedPartition,
     sequence: int | None = None,
-    error: KafkaError = KafkaError.NONE,
+    error: ErrorCode = ErrorCode.NONE,
     now: int = 0,
 ) -> list[FetchOutcome]:
     number = fetcher.sequence if sequence is None else sequence
@@ -195,7 +195,7 @@ def numbers(fetch: ReplicaFetch) -> list[int]:
 
 
 def refused(number: int) -> FetchedPartition:
-    return FetchedPartition(TopicPartition("orders", number), 4, 1, 4, KafkaError.NOT_LEADER_OR_FOLLOWER)
+    return FetchedPartition(TopicPartition("orders", number), 4, 1, 4, ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
 def test_the_first_fetch_is_a_full_one_and_the_next_hold_what_has_changed() -> None:
@@ -269,9 +269,9 @@ def test_only_the_response_to_the_last_fetch_ends_the_wait_and_its_error_begins_
     fetcher = fetcher_of(0)
     sent(fetcher)
     sent(fetcher)
-    applied(fetcher, sequence=1, error=KafkaError.FETCH_SESSION_ID_NOT_FOUND)
+    applied(fetcher, sequence=1, error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     assert (fetcher.awaits_response, fetcher.start_over) == (True, False)
-    applied(fetcher, error=KafkaError.FETCH_SESSION_ID_NOT_FOUND)
+    applied(fetcher, error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     assert (fetcher.awaits_response, fetcher.start_over) == (False, True)
     assert sent(fetcher).full
 
@@ -287,7 +287,7 @@ def test_what_was_copied_or_was_stale_is_declared_again_and_a_watermark_alone_is
     assert [one.offset for one in sent(fetcher).positions] == [2]
     assert applied(fetcher, news(log, offset=1)) == [FetchOutcome.STALE]
     assert [one.offset for one in sent(fetcher).positions] == [2]
-    elsewhere = FetchedPartition(TopicPartition("orders", 9), 4, 1, 4, KafkaError.NONE)
+    elsewhere = FetchedPartition(TopicPartition("orders", 9), 4, 1, 4, ErrorCode.NONE)
     assert applied(fetcher, elsewhere) == [], "it is not followed"
 
 
@@ -304,13 +304,13 @@ def test_the_watermark_moves_for_what_was_copied_and_bytes_add_up() -> None:
     assert dict(core.counters.replicated_bytes) == {("orders", "a", "b"): 300}
     log = core.disk.logs[ORDERS]
 
-    def moved(error: KafkaError, **more: object) -> bool:
+    def moved(error: ErrorCode, **more: object) -> bool:
         fetched = FetchedPartition(ORDERS, 0, log.end_offset, log.last_epoch, error, log.high_watermark, **more)  # type: ignore[arg-type]
-        effects = core.on_message(w.now, 1, ReplicaFetchResponse(core.broker_epoch, 0, KafkaError.NONE, (fetched,)))
+        effects = core.on_message(w.now, 1, ReplicaFetchResponse(core.broker_epoch, 0, ErrorCode.NONE, (fetched,)))
         return WatermarkMoved(ORDERS) in effects
 
-    assert moved(KafkaError.NONE)
-    assert not moved(KafkaError.NOT_LEADER_OR_FOLLOWER)
+    assert moved(ErrorCode.NONE)
+    assert not moved(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     assert core.counters.truncations == 0
-    assert not moved(KafkaError.NONE, diverging=(0, 2))
+    assert not moved(ErrorCode.NONE, diverging=(0, 2))
     assert (core.counters.truncations, log.end_offset) == (1, 2)

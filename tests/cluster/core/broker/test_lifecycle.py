@@ -3,7 +3,6 @@
 import pytest
 
 from rackspan.cluster.core.broker.lifecycle import BrokerIdentity, Lifecycle, Phase
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH
 from rackspan.cluster.core.messages import (
     BrokerHeartbeat,
@@ -12,6 +11,7 @@ from rackspan.cluster.core.messages import (
     BrokerRegistrationResponse,
 )
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId
 
 ME = BrokerIdentity(BrokerId(1), incarnation=4, rack=RackId("a"), host="h", port=9)
@@ -21,14 +21,14 @@ SETTINGS = ClusterSettings()
 def registered(broker_epoch: int = 70) -> Lifecycle:
     one = Lifecycle(ME, previous_broker_epoch=60)
     list(one.due(0, 5, SETTINGS))
-    assert one.registered(BrokerRegistrationResponse(4, KafkaError.NONE, broker_epoch))
+    assert one.registered(BrokerRegistrationResponse(4, ErrorCode.NONE, broker_epoch))
     return one
 
 
 def heartbeat(one: Lifecycle, **fields: object) -> bool:
     values: dict[str, object] = {
         "broker_epoch": 70,
-        "error": KafkaError.NONE,
+        "error": ErrorCode.NONE,
         "fenced": False,
         "should_shut_down": False,
     }
@@ -53,16 +53,16 @@ def test_a_registered_broker_sends_a_heartbeat_at_once_and_then_at_its_interval(
 
 def test_a_registration_of_another_process_or_a_second_time_is_not_taken() -> None:
     one = Lifecycle(ME, previous_broker_epoch=60)
-    assert not one.registered(BrokerRegistrationResponse(3, KafkaError.NONE, 70))
+    assert not one.registered(BrokerRegistrationResponse(3, ErrorCode.NONE, 70))
     assert (one.phase, one.broker_epoch) == (Phase.REGISTERING, NO_EPOCH)
     again = registered()
-    assert not again.registered(BrokerRegistrationResponse(4, KafkaError.NONE, 71))
+    assert not again.registered(BrokerRegistrationResponse(4, ErrorCode.NONE, 71))
     assert again.broker_epoch == 70
 
 
 def test_a_refused_broker_sends_nothing_more() -> None:
     one = Lifecycle(ME, previous_broker_epoch=60)
-    assert not one.registered(BrokerRegistrationResponse(4, KafkaError.INVALID_CONFIG, NO_EPOCH))
+    assert not one.registered(BrokerRegistrationResponse(4, ErrorCode.INVALID_CONFIG, NO_EPOCH))
     assert (one.phase, list(one.due(99_000, 5, SETTINGS))) == (Phase.REFUSED, [])
 
 
@@ -79,7 +79,7 @@ def test_a_heartbeats_response_fences_and_unfences_this_process_alone() -> None:
 def test_a_stale_epoch_makes_it_register_again_at_once() -> None:
     one = registered()
     list(one.due(0, 5, SETTINGS))
-    assert not heartbeat(one, error=KafkaError.STALE_BROKER_EPOCH)
+    assert not heartbeat(one, error=ErrorCode.STALE_BROKER_EPOCH)
     assert one.phase is Phase.REGISTERING
     assert [type(message) for message in one.due(0, 5, SETTINGS)] == [BrokerRegistration]
 

@@ -7,9 +7,9 @@ from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.broker import Isolation
 from rackspan.cluster.core.broker.reading import preferred_read_replica
 from rackspan.cluster.core.broker.replica_state import FollowerState, Isr
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CLIENT
 from rackspan.cluster.core.messages import DeleteRecords, DeleteRecordsResponse, Produce
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 from tests.cluster.core.brokers import ids
 from tests.cluster.world import World
@@ -33,13 +33,13 @@ def test_a_reader_sees_what_the_watermark_has_passed_and_no_more() -> None:
     w.run(100)
     observed = w.broker(1).read(orders, 0, 1_000)
     assert (observed.error, observed.high_watermark, [one.base_offset for one in observed.batches]) == (
-        KafkaError.NONE,
+        ErrorCode.NONE,
         3,
         [0],
     )
     assert w.broker(1).read(orders, 3, 1_000).batches == ()
     beyond = w.broker(1).read(orders, 5, 1_000)
-    assert beyond.error is KafkaError.OFFSET_OUT_OF_RANGE
+    assert beyond.error is ErrorCode.OFFSET_OUT_OF_RANGE
     assert (beyond.high_watermark, beyond.last_stable_offset, beyond.log_start) == (-1, -1, -1)
     w.run(500)
     assert [one.base_offset for one in w.broker(1).read(orders, 3, 1_000).batches] == [3]
@@ -55,7 +55,7 @@ def test_a_reader_in_a_followers_rack_is_sent_there_and_served_there() -> None:
     assert w.broker(1).read(orders, 0, 1_000, rack=RackId("elsewhere")).preferred_read_replica == -1
     served = w.broker(2).read(orders, 0, 1_000, rack=RackId("b"), follower_ok=True)
     assert [one.base_offset for one in served.batches] == [0]
-    assert w.broker(2).read(orders, 0, 1_000).error is KafkaError.NOT_LEADER_OR_FOLLOWER
+    assert w.broker(2).read(orders, 0, 1_000).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def test_a_leader_in_the_readers_rack_is_read_itself() -> None:
@@ -103,13 +103,13 @@ def test_of_the_replicas_in_the_readers_rack_that_hold_the_offset_the_one_that_h
 def test_reads_of_an_older_or_a_newer_epoch_get_the_error_for_it() -> None:
     w, orders = world()
     broker = w.broker(1)
-    assert broker.read(orders, 0, 10, current_leader_epoch=0).error is KafkaError.NONE
-    assert broker.read(orders, 0, 10, current_leader_epoch=1).error is KafkaError.UNKNOWN_LEADER_EPOCH
+    assert broker.read(orders, 0, 10, current_leader_epoch=0).error is ErrorCode.NONE
+    assert broker.read(orders, 0, 10, current_leader_epoch=1).error is ErrorCode.UNKNOWN_LEADER_EPOCH
     w.kill(1)
     w.run(4_000)
-    assert w.broker(2).read(orders, 0, 10, current_leader_epoch=0).error is KafkaError.FENCED_LEADER_EPOCH
+    assert w.broker(2).read(orders, 0, 10, current_leader_epoch=0).error is ErrorCode.FENCED_LEADER_EPOCH
     unknown = w.broker(2).read(TopicPartition("nobody", 0), 0, 10)
-    assert unknown.error is KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+    assert unknown.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_offsets_are_found_by_time_and_by_epoch() -> None:
@@ -123,8 +123,8 @@ def test_offsets_are_found_by_time_and_by_epoch() -> None:
     found = [broker.offset_for_timestamp(orders, one) for one in (-1, -2, -3, 45, 99)]
     assert [one.offset for one in found] == [4, 0, 3, 0, -1]
     assert [one.leader_epoch for one in found] == [1, 0, 1, 0, -1]
-    assert broker.offset_for_leader_epoch(orders, 0) == (KafkaError.NONE, (0, 3))
-    assert broker.offset_for_leader_epoch(orders, 9) == (KafkaError.NONE, (-1, -1))
+    assert broker.offset_for_leader_epoch(orders, 0) == (ErrorCode.NONE, (0, 3))
+    assert broker.offset_for_leader_epoch(orders, 9) == (ErrorCode.NONE, (-1, -1))
 
 
 def test_a_transaction_is_read_committed_once_its_marker_is() -> None:
@@ -136,7 +136,7 @@ def test_a_transaction_is_read_committed_once_its_marker_is() -> None:
     assert broker.read(orders, 0, 100, Isolation.READ_COMMITTED).last_stable_offset == 0
     assert broker.offset_for_timestamp(orders, -1, Isolation.READ_COMMITTED).offset == 0
     marker = RecordBatch(0, 0, -1, b"", 5, 0, transactional=True, control=True, marker=Marker.ABORT)
-    assert w.produced(orders, marker).error is KafkaError.INVALID_RECORD
+    assert w.produced(orders, marker).error is ErrorCode.INVALID_RECORD
     w._take(1, broker.on_message(w.now, CLIENT, Produce(77, orders, (marker,), internal=True)))
     w.run_until(lambda: 77 in w.results)
     w.run(50)
@@ -155,8 +155,8 @@ def test_deleted_records_are_gone_from_every_replica() -> None:
         result = w.results[correlation_id]
         assert isinstance(result, DeleteRecordsResponse)
         results.append((result.error, result.low_watermark))
-    assert results == [(KafkaError.NONE, 3), (KafkaError.OFFSET_OUT_OF_RANGE, -1), (KafkaError.NONE, 4)]
-    assert w.broker(1).read(orders, 0, 10).error is KafkaError.OFFSET_OUT_OF_RANGE
+    assert results == [(ErrorCode.NONE, 3), (ErrorCode.OFFSET_OUT_OF_RANGE, -1), (ErrorCode.NONE, 4)]
+    assert w.broker(1).read(orders, 0, 10).error is ErrorCode.OFFSET_OUT_OF_RANGE
     w.produced(orders)
     w.run(50)
     assert [disk.logs[orders].start_offset for disk in w.disks.values()] == [4, 4, 4]

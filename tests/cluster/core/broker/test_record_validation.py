@@ -11,9 +11,9 @@ from rackspan.cluster.core.broker.record_validation import (
     RecordConfig,
     validated_batch,
 )
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import ProduceResponse
 from rackspan.cluster.handlers.common import keyless_records
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.kafka_bytes.record_batch import read_header, stamp_append_time, verify_crc
 from rackspan.model.ids import TopicPartition
 from tests.cluster.world import World
@@ -24,7 +24,7 @@ ORDERS = TopicPartition("orders", 3)
 DEFAULTS = {CLEANUP: "delete", TIMESTAMP_TYPE: "CreateTime", BEFORE: "1000", AFTER: "500"}
 
 
-def error(data: bytes, **configs: str) -> KafkaError | None:
+def error(data: bytes, **configs: str) -> ErrorCode | None:
     named = {**DEFAULTS, **{key.replace("_", "."): value for key, value in configs.items()}}
     refusal = RecordConfig.of(named).error(ORDERS, read_header(data), memoryview(data), NOW, keyless_records)
     return None if refusal is None else refusal.error
@@ -34,12 +34,12 @@ def error(data: bytes, **configs: str) -> KafkaError | None:
     ("times", "wanted"),
     [
         ((NOW - 1000, NOW + 500), None),
-        ((NOW - 1001,), KafkaError.INVALID_TIMESTAMP),
-        ((NOW, NOW + 501), KafkaError.INVALID_TIMESTAMP),
+        ((NOW - 1001,), ErrorCode.INVALID_TIMESTAMP),
+        ((NOW, NOW + 501), ErrorCode.INVALID_TIMESTAMP),
         ((-1,), None),
     ],
 )
-def test_timestamps_are_accepted_within_the_topics_limits(times: tuple[int, ...], wanted: KafkaError | None) -> None:
+def test_timestamps_are_accepted_within_the_topics_limits(times: tuple[int, ...], wanted: ErrorCode | None) -> None:
     data = batch(*[b"a"] * len(times), times=times)
     assert error(data) is wanted
     assert error(data, message_timestamp_type="LogAppendTime") is None
@@ -49,8 +49,8 @@ def test_timestamps_are_accepted_within_the_topics_limits(times: tuple[int, ...]
 def test_a_compacted_topic_requires_a_key_of_every_record(policy: str) -> None:
     two = batch(b"a", b"b", keys=[b"k", b"l"], times=[NOW, NOW])
     assert error(two, cleanup_policy=policy) is None
-    assert error(batch(b"a", times=[NOW]), cleanup_policy=policy) is KafkaError.INVALID_RECORD
-    assert error(batch(b"a", times=[NOW], compression=1), cleanup_policy=policy) is KafkaError.INVALID_RECORD
+    assert error(batch(b"a", times=[NOW]), cleanup_policy=policy) is ErrorCode.INVALID_RECORD
+    assert error(batch(b"a", times=[NOW], compression=1), cleanup_policy=policy) is ErrorCode.INVALID_RECORD
 
 
 def test_a_batch_is_refused_for_each_of_its_records_without_a_key() -> None:
@@ -101,11 +101,11 @@ def test_what_is_not_one_sound_batch_of_version_2_is_refused() -> None:
     older[16], flipped[-1] = 1, flipped[-1] ^ 1
     refusals = [validated(data) for data in (one + one, bytes(older), bytes(flipped), one[:-1], b"")]
     assert [one.error for one in refusals if isinstance(one, ProduceResponse)] == [
-        KafkaError.INVALID_RECORD,
-        KafkaError.INVALID_RECORD,
-        KafkaError.CORRUPT_MESSAGE,
-        KafkaError.CORRUPT_MESSAGE,
-        KafkaError.CORRUPT_MESSAGE,
+        ErrorCode.INVALID_RECORD,
+        ErrorCode.INVALID_RECORD,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.CORRUPT_MESSAGE,
     ]
 
 

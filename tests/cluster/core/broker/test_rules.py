@@ -4,8 +4,8 @@ import pytest
 
 from rackspan.cluster.core.broker.replica_state import FollowerState, Isr
 from rackspan.cluster.core.broker.rules import BrokerRules
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from tests.cluster.core.brokers import ids
 
 RULES = BrokerRules()
@@ -47,12 +47,12 @@ def test_a_member_is_out_of_sync_after_the_lag_and_only_when_it_is_behind(end: i
 
 
 def test_only_an_ineligible_replica_makes_a_change_that_can_never_be_accepted() -> None:
-    assert [error for error in KafkaError if RULES.is_dead(error)] == [KafkaError.INELIGIBLE_REPLICA]
+    assert [error for error in ErrorCode if RULES.is_dead(error)] == [ErrorCode.INELIGIBLE_REPLICA]
 
 
 def test_an_image_and_a_response_are_for_this_process_and_these_thresholds_alone() -> None:
     assert [RULES.counts(7, registered) for registered in (6, 7, 8)] == [False, True, False]
     assert [RULES.acts_on(registered, 7) for registered in (None, 6, 7, 8)] == [False, False, True, False]
     assert [RULES.outruns(version, 4) for version in (3, 4, 5)] == [False, False, True]
-    assert RULES.on_resigning() is KafkaError.NOT_LEADER_OR_FOLLOWER
+    assert RULES.on_resigning() is ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert RULES.duplicate_waits() is True

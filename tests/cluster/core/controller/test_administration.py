@@ -5,7 +5,6 @@ from collections import Counter
 import pytest
 
 from rackspan.cluster.core.configs import ConfigSource, broker_values, topic_value
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import (
     AdminResponse,
     AllocateProducerIds,
@@ -25,6 +24,7 @@ from rackspan.cluster.core.messages import (
     UnregisterBroker,
 )
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.cluster.world import World
 
@@ -53,7 +53,7 @@ def reassign(w: World, partition: TopicPartition, *replicas: int) -> AdminRespon
     return result
 
 
-def elect(w: World, *partitions: TopicPartition, unclean: bool = False) -> list[KafkaError]:
+def elect(w: World, *partitions: TopicPartition, unclean: bool = False) -> list[ErrorCode]:
     results = w.admin(lambda correlation_id: ElectLeaders(correlation_id, partitions or None, unclean))
     return [result.error for result in results]
 
@@ -65,7 +65,7 @@ def elect(w: World, *partitions: TopicPartition, unclean: bool = False) -> list[
 def test_a_new_topic_and_its_added_partitions_span_as_many_racks_as_replicas(placer: str) -> None:
     w = world(extra_configs={"replica.placer.class.name": placer})
     result = create(w, NewTopic("orders", 12, 3))
-    assert (result.error, result.partitions, result.replication_factor) == (KafkaError.NONE, 12, 3)
+    assert (result.error, result.partitions, result.replication_factor) == (ErrorCode.NONE, 12, 3)
     w.admin(lambda correlation_id: CreatePartitions(correlation_id, (MorePartitions("orders", 20),)))
     states = w.controller.image.topics["orders"].partitions
     assert len(states) == 20
@@ -76,30 +76,30 @@ def test_a_new_topic_and_its_added_partitions_span_as_many_racks_as_replicas(pla
 def test_defaults_are_the_clusters_and_a_dry_run_creates_nothing() -> None:
     w = world(default_replication_factor=2, num_partitions=5)
     tried = create(w, NewTopic("orders"), validate_only=True)
-    assert (tried.error, tried.partitions, tried.replication_factor) == (KafkaError.NONE, 5, 2)
+    assert (tried.error, tried.partitions, tried.replication_factor) == (ErrorCode.NONE, 5, 2)
     assert not w.controller.image.topics
 
 
 @pytest.mark.parametrize(
     ("topic", "error"),
     [
-        (NewTopic("orders", 1, 1), KafkaError.TOPIC_ALREADY_EXISTS),
-        (NewTopic("", 1, 1), KafkaError.INVALID_TOPIC_EXCEPTION),
-        (NewTopic("a b", 1, 1), KafkaError.INVALID_TOPIC_EXCEPTION),
-        (NewTopic("my_topic", 1, 1), KafkaError.INVALID_TOPIC_EXCEPTION),
-        (NewTopic("x", 0, 1), KafkaError.INVALID_PARTITIONS),
-        (NewTopic("x", 1, 0), KafkaError.INVALID_REPLICATION_FACTOR),
-        (NewTopic("x", 1, 7), KafkaError.INVALID_REPLICATION_FACTOR),
-        (NewTopic("x", configs={"no.such.key": "1"}), KafkaError.INVALID_CONFIG),
-        (NewTopic("x", configs={"retention.ms": "soon"}), KafkaError.INVALID_CONFIG),
-        (NewTopic("x", assignments={0: ids(1, 1)}), KafkaError.INVALID_REPLICA_ASSIGNMENT),
-        (NewTopic("x", assignments={0: ids(1, 9)}), KafkaError.INVALID_REPLICA_ASSIGNMENT),
-        (NewTopic("x", assignments={1: ids(1, 2)}), KafkaError.INVALID_REPLICA_ASSIGNMENT),
-        (NewTopic("x", assignments={0: ids(1), 1: ids(1, 2)}), KafkaError.INVALID_REPLICA_ASSIGNMENT),
-        (NewTopic("x", 1, assignments={0: ids(1)}), KafkaError.INVALID_REQUEST),
+        (NewTopic("orders", 1, 1), ErrorCode.TOPIC_ALREADY_EXISTS),
+        (NewTopic("", 1, 1), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (NewTopic("a b", 1, 1), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (NewTopic("my_topic", 1, 1), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (NewTopic("x", 0, 1), ErrorCode.INVALID_PARTITIONS),
+        (NewTopic("x", 1, 0), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (NewTopic("x", 1, 7), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (NewTopic("x", configs={"no.such.key": "1"}), ErrorCode.INVALID_CONFIG),
+        (NewTopic("x", configs={"retention.ms": "soon"}), ErrorCode.INVALID_CONFIG),
+        (NewTopic("x", assignments={0: ids(1, 1)}), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewTopic("x", assignments={0: ids(1, 9)}), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewTopic("x", assignments={1: ids(1, 2)}), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewTopic("x", assignments={0: ids(1), 1: ids(1, 2)}), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewTopic("x", 1, assignments={0: ids(1)}), ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_a_topic_that_cannot_be_created_gets_an_error_and_changes_nothing(topic: NewTopic, error: KafkaError) -> None:
+def test_a_topic_that_cannot_be_created_gets_an_error_and_changes_nothing(topic: NewTopic, error: ErrorCode) -> None:
     w = world()
     w.create("orders", [1, 2, 3])
     w.create("my.topic", [1, 2, 3])
@@ -113,14 +113,14 @@ def test_a_topic_that_cannot_be_created_gets_an_error_and_changes_nothing(topic:
 def test_a_placer_that_is_not_there_fails_the_creation_by_name() -> None:
     w = world(extra_configs={"replica.placer.class.name": "nobody"})
     result = create(w, NewTopic("orders", 1, 1))
-    assert result.error is KafkaError.REPLICA_PLACEMENT_FAILED
+    assert result.error is ErrorCode.REPLICA_PLACEMENT_FAILED
     assert "nobody" in (result.message or "")
 
 
 def test_with_partial_racks_auto_creation_falls_back_and_an_operator_is_refused() -> None:
     w = world({1: "a", 2: "b", 3: None}, extra_configs={"replica.placer.class.name": "rack-alternated"})
-    assert create(w, NewTopic("orders", 1, 3)).error is KafkaError.REPLICA_PLACEMENT_FAILED
-    assert create(w, NewTopic("orders", 1, 3), automatic=True).error is KafkaError.NONE
+    assert create(w, NewTopic("orders", 1, 3)).error is ErrorCode.REPLICA_PLACEMENT_FAILED
+    assert create(w, NewTopic("orders", 1, 3), automatic=True).error is ErrorCode.NONE
 
 
 def test_a_deleted_topics_logs_go_and_its_namesake_begins_anew() -> None:
@@ -132,9 +132,9 @@ def test_a_deleted_topics_logs_go_and_its_namesake_begins_anew() -> None:
     w.kill(3)
     results = w.admin(lambda correlation_id: DeleteTopics(correlation_id, ("orders", topic_id, "nobody")))
     assert [result.error for result in results] == [
-        KafkaError.NONE,
-        KafkaError.UNKNOWN_TOPIC_ID,
-        KafkaError.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NONE,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ]
     w.run(50)
     assert not w.disks[1].logs
@@ -145,7 +145,7 @@ def test_a_deleted_topics_logs_go_and_its_namesake_begins_anew() -> None:
     assert {w.disks[one].logs[orders].end_offset for one in (1, 2, 3)} == {1}
 
 
-def grow(w: World, requested: MorePartitions) -> KafkaError:
+def grow(w: World, requested: MorePartitions) -> ErrorCode:
     (result,) = w.admin(lambda correlation_id: CreatePartitions(correlation_id, (requested,)))
     return result.error
 
@@ -155,11 +155,11 @@ def test_a_topic_only_grows() -> None:
     w.create("orders", [1, 2, 3])
     by_hand = MorePartitions("orders", 2, (ids(4, 5, 6),))
     for requested, error in (
-        (MorePartitions("orders", 1), KafkaError.INVALID_PARTITIONS),
-        (MorePartitions("nobody", 2), KafkaError.UNKNOWN_TOPIC_OR_PARTITION),
-        (MorePartitions("orders", 3, (ids(1, 2, 3),)), KafkaError.INVALID_REPLICA_ASSIGNMENT),
-        (MorePartitions("orders", 2, (ids(1, 2),)), KafkaError.INVALID_REPLICA_ASSIGNMENT),
-        (by_hand, KafkaError.NONE),
+        (MorePartitions("orders", 1), ErrorCode.INVALID_PARTITIONS),
+        (MorePartitions("nobody", 2), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (MorePartitions("orders", 3, (ids(1, 2, 3),)), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (MorePartitions("orders", 2, (ids(1, 2),)), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (by_hand, ErrorCode.NONE),
     ):
         assert grow(w, requested) is error
     assert w.state(TopicPartition("orders", 1)).replicas == (4, 5, 6)
@@ -174,7 +174,7 @@ def test_a_reassignment_copies_then_hands_over_and_takes_the_old_away() -> None:
     w.settle()
     for _ in range(5):
         w.produced(orders)
-    assert reassign(w, orders, 4, 5, 6).error is KafkaError.NONE
+    assert reassign(w, orders, 4, 5, 6).error is ErrorCode.NONE
     assert w.state(orders).adding == (4, 5, 6)
     w.run(1_000)
     state = w.state(orders)
@@ -192,10 +192,10 @@ def test_a_reassignment_under_way_can_be_cancelled_or_replaced() -> None:
     reassign(w, orders, 4, 2, 3)
     w.run(500)
     assert w.state(orders).reassigning
-    assert reassign(w, orders).error is KafkaError.NONE
+    assert reassign(w, orders).error is ErrorCode.NONE
     w.run(100)
     assert (w.state(orders).replicas, w.state(orders).reassigning) == ((2, 3, 1), False)
-    assert reassign(w, orders).error is KafkaError.NO_REASSIGNMENT_IN_PROGRESS
+    assert reassign(w, orders).error is ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
     reassign(w, orders, 4, 2, 3)
     reassign(w, orders, 5, 2, 3)
     w.run(1_000)
@@ -208,11 +208,11 @@ def test_a_reassignment_can_change_the_replication_factor_unless_that_is_forbidd
     w.settle()
     requested = (ReassignablePartition(orders, ids(1, 2)),)
     (result,) = w.admin(lambda correlation_id: AlterPartitionReassignments(correlation_id, requested, False))
-    assert result.error is KafkaError.INVALID_REPLICATION_FACTOR
+    assert result.error is ErrorCode.INVALID_REPLICATION_FACTOR
     reassign(w, orders, 1, 2)
     w.run(200)
     assert (w.state(orders).replicas, w.isr(orders)) == ((1, 2), {1, 2})
-    assert reassign(w, orders, 1, 9).error is KafkaError.INVALID_REPLICA_ASSIGNMENT
+    assert reassign(w, orders, 1, 9).error is ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
 # Elections and shutdown.
@@ -224,18 +224,18 @@ def test_a_preferred_leader_leads_again_on_request() -> None:
     w.settle()
     w.kill(1)
     w.run(4_000)
-    assert elect(w, orders) == [KafkaError.PREFERRED_LEADER_NOT_AVAILABLE]
+    assert elect(w, orders) == [ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE]
     w.start(1)
     w.settle()
     assert w.state(orders).leader == 2
-    assert elect(w, orders) == [KafkaError.NONE]
+    assert elect(w, orders) == [ErrorCode.NONE]
     assert elect(w, orders, TopicPartition("orders", 7)) == [
-        KafkaError.ELECTION_NOT_NEEDED,
-        KafkaError.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.ELECTION_NOT_NEEDED,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ]
     assert elect(w) == []
     w.settle()
-    assert w.produced(orders).error is KafkaError.NONE
+    assert w.produced(orders).error is ErrorCode.NONE
 
 
 def test_preferred_leaders_return_by_themselves_if_the_cluster_is_configured_so() -> None:
@@ -264,7 +264,7 @@ def test_an_unclean_election_gives_up_what_only_the_dead_had(how: str) -> None:
     w.run(1_000)
     if how == "requested":
         assert w.state(orders).leader == -1
-        assert elect(w, orders, unclean=True) == [KafkaError.NONE]
+        assert elect(w, orders, unclean=True) == [ErrorCode.NONE]
         w.run(100)
     assert (w.state(orders).leader, w.state(orders).elr) == (2, ())
     assert w.produced(orders).base_offset == 0
@@ -283,7 +283,7 @@ def test_a_shutdown_in_order_moves_leaders_first_and_leaves_the_clean_mark() -> 
     assert 1 not in w.nodes
     assert w.disks[1].clean_shutdown_epoch == epoch
     assert (w.state(orders).leader, w.isr(orders)) == (2, {2, 3})
-    assert w.produced(orders).error is KafkaError.NONE
+    assert w.produced(orders).error is ErrorCode.NONE
     w.start(1)
     w.settle()
     assert w.isr(orders) == {1, 2, 3}
@@ -293,7 +293,7 @@ def test_a_broker_can_be_unregistered() -> None:
     w = world()
     w.kill(6)
     w.run(4_000)
-    for error in (KafkaError.NONE, KafkaError.BROKER_ID_NOT_REGISTERED):
+    for error in (ErrorCode.NONE, ErrorCode.BROKER_ID_NOT_REGISTERED):
         (result,) = w.admin(lambda correlation_id: UnregisterBroker(correlation_id, BrokerId(6)))
         assert result.error is error
     assert 6 not in w.controller.image.brokers
@@ -302,7 +302,7 @@ def test_a_broker_can_be_unregistered() -> None:
 # Configs and producer ids.
 
 
-def alter(w: World, kind: int, name: str, *ops: ConfigOp, replace: bool = False) -> KafkaError:
+def alter(w: World, kind: int, name: str, *ops: ConfigOp, replace: bool = False) -> ErrorCode:
     requested = (AlterResource(kind, name, ops),)
     (result,) = w.admin(lambda correlation_id: AlterConfigs(correlation_id, requested, replace=replace))
     return result.error
@@ -312,14 +312,14 @@ def test_configs_are_set_deleted_appended_to_and_replaced() -> None:
     w = world()
     w.create("orders", [1, 2, 3])
     key = "leader.replication.throttled.replicas"
-    assert alter(w, 2, "orders", ConfigOp(key, 0, "0:1"), ConfigOp("retention.ms", 0, "5")) is KafkaError.NONE
-    assert alter(w, 2, "orders", ConfigOp(key, 2, "0:2,0:1")) is KafkaError.NONE
+    assert alter(w, 2, "orders", ConfigOp(key, 0, "0:1"), ConfigOp("retention.ms", 0, "5")) is ErrorCode.NONE
+    assert alter(w, 2, "orders", ConfigOp(key, 2, "0:2,0:1")) is ErrorCode.NONE
     assert value(w, key) == "0:1,0:2"
-    assert alter(w, 2, "orders", ConfigOp(key, 3, "0:1")) is KafkaError.NONE
+    assert alter(w, 2, "orders", ConfigOp(key, 3, "0:1")) is ErrorCode.NONE
     assert value(w, key) == "0:2"
-    assert alter(w, 2, "orders", ConfigOp(key, 1, None)) is KafkaError.NONE
+    assert alter(w, 2, "orders", ConfigOp(key, 1, None)) is ErrorCode.NONE
     assert value(w, key) == ""
-    assert alter(w, 2, "orders", ConfigOp("segment.ms", 0, "9"), replace=True) is KafkaError.NONE
+    assert alter(w, 2, "orders", ConfigOp("segment.ms", 0, "9"), replace=True) is ErrorCode.NONE
     assert (value(w, "retention.ms"), value(w, "segment.ms")) == ("604800000", "9")
 
 
@@ -330,18 +330,18 @@ def value(w: World, key: str) -> str | None:
 @pytest.mark.parametrize(
     ("kind", "name", "op", "error"),
     [
-        (2, "nobody", ConfigOp("retention.ms", 0, "1"), KafkaError.UNKNOWN_TOPIC_OR_PARTITION),
-        (2, "orders", ConfigOp("no.such", 0, "1"), KafkaError.INVALID_CONFIG),
-        (2, "orders", ConfigOp("retention.ms", 0, None), KafkaError.INVALID_REQUEST),
-        (2, "orders", ConfigOp("retention.ms", 2, "1"), KafkaError.INVALID_CONFIG),
-        (2, "orders", ConfigOp("cleanup.policy", 0, "burn"), KafkaError.INVALID_CONFIG),
-        (2, "orders", ConfigOp("preallocate", 0, "maybe"), KafkaError.INVALID_CONFIG),
-        (4, "9", ConfigOp("log.retention.ms", 0, "1"), KafkaError.INVALID_REQUEST),
-        (4, "1", ConfigOp("broker.rack", 0, "z"), KafkaError.INVALID_REQUEST),
-        (8, "1", ConfigOp("x", 0, "z"), KafkaError.INVALID_REQUEST),
+        (2, "nobody", ConfigOp("retention.ms", 0, "1"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (2, "orders", ConfigOp("no.such", 0, "1"), ErrorCode.INVALID_CONFIG),
+        (2, "orders", ConfigOp("retention.ms", 0, None), ErrorCode.INVALID_REQUEST),
+        (2, "orders", ConfigOp("retention.ms", 2, "1"), ErrorCode.INVALID_CONFIG),
+        (2, "orders", ConfigOp("cleanup.policy", 0, "burn"), ErrorCode.INVALID_CONFIG),
+        (2, "orders", ConfigOp("preallocate", 0, "maybe"), ErrorCode.INVALID_CONFIG),
+        (4, "9", ConfigOp("log.retention.ms", 0, "1"), ErrorCode.INVALID_REQUEST),
+        (4, "1", ConfigOp("broker.rack", 0, "z"), ErrorCode.INVALID_REQUEST),
+        (8, "1", ConfigOp("x", 0, "z"), ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_a_config_that_cannot_be_is_refused_whole(kind: int, name: str, op: ConfigOp, error: KafkaError) -> None:
+def test_a_config_that_cannot_be_is_refused_whole(kind: int, name: str, op: ConfigOp, error: ErrorCode) -> None:
     w = world()
     w.create("orders", [1, 2, 3])
     good = ConfigOp("segment.ms", 0, "9")
@@ -377,12 +377,12 @@ def test_producer_ids_are_never_given_twice() -> None:
     [
         (
             NewTopic("orders", 1, 0),
-            KafkaError.INVALID_REPLICATION_FACTOR,
+            ErrorCode.INVALID_REPLICATION_FACTOR,
             "Replication factor must be larger than 0.",
         ),
-        (NewTopic("orders", 0, 3), KafkaError.INVALID_PARTITIONS, "Number of partitions must be larger than 0."),
+        (NewTopic("orders", 0, 3), ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0."),
     ],
 )
-def test_a_topic_has_a_partition_and_a_replica_at_least(topic: NewTopic, error: KafkaError, message: str) -> None:
+def test_a_topic_has_a_partition_and_a_replica_at_least(topic: NewTopic, error: ErrorCode, message: str) -> None:
     refused = create(world(), topic)
     assert (refused.error, refused.message) == (error, message)

@@ -6,7 +6,6 @@ from uuid import UUID
 import pytest
 
 from rackspan.cluster.core.controller import ControllerRules
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH
 from rackspan.cluster.core.messages import (
     AlterConfigs,
@@ -23,6 +22,7 @@ from rackspan.cluster.core.messages import (
 )
 from rackspan.cluster.core.metadata import PartitionSet
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.cluster.core.brokers import ids
 from tests.cluster.world import World
@@ -54,25 +54,25 @@ def request(w: World, *changes: IsrChange, attempt: int = 1_000, source: int = 1
     return [one for one in sent if isinstance(one, AlterPartitionResponse)]
 
 
-def error_of(w: World, requested: IsrChange, source: int = 1) -> KafkaError:
+def error_of(w: World, requested: IsrChange, source: int = 1) -> ErrorCode:
     (response,) = request(w, requested, source=source)
     return response.changes[0].error
 
 
 def test_a_change_of_another_epoch_leader_or_member_is_refused_by_name() -> None:
     w = world()
-    assert error_of(w, change(w, 1, 2, leader_epoch=1)) is KafkaError.NOT_CONTROLLER
+    assert error_of(w, change(w, 1, 2, leader_epoch=1)) is ErrorCode.NOT_CONTROLLER
     w = world()
-    assert error_of(w, change(w, 1, 2, leader_epoch=-1)) is KafkaError.FENCED_LEADER_EPOCH
+    assert error_of(w, change(w, 1, 2, leader_epoch=-1)) is ErrorCode.FENCED_LEADER_EPOCH
     w = world()
-    assert error_of(w, change(w, 1, 2, partition_epoch=7)) is KafkaError.INVALID_UPDATE_VERSION
+    assert error_of(w, change(w, 1, 2, partition_epoch=7)) is ErrorCode.INVALID_UPDATE_VERSION
     w = world()
-    assert error_of(w, change(w, 1, 2), source=2) is KafkaError.INVALID_REQUEST
+    assert error_of(w, change(w, 1, 2), source=2) is ErrorCode.INVALID_REQUEST
     w = world()
-    assert error_of(w, change(w, 2, 3)) is KafkaError.INVALID_REQUEST
+    assert error_of(w, change(w, 2, 3)) is ErrorCode.INVALID_REQUEST
     w = world()
     w.controller.fence(w.now, BrokerId(3))
-    assert error_of(w, change(w, 1, 2, 3)) is KafkaError.INELIGIBLE_REPLICA
+    assert error_of(w, change(w, 1, 2, 3)) is ErrorCode.INELIGIBLE_REPLICA
 
 
 def test_a_member_that_is_another_process_by_now_does_not_join() -> None:
@@ -85,7 +85,7 @@ def test_a_member_that_is_another_process_by_now_does_not_join() -> None:
     w.run(400)
     assert w.isr(ORDERS) == {1, 2}
     assert not w.controller.image.brokers[BrokerId(3)].fenced
-    assert error_of(w, before) is KafkaError.INELIGIBLE_REPLICA
+    assert error_of(w, before) is ErrorCode.INELIGIBLE_REPLICA
 
 
 def test_an_attempt_that_is_not_newer_than_the_last_is_dropped() -> None:
@@ -117,18 +117,16 @@ def test_a_leader_does_not_apply_a_response_counted_by_newer_thresholds() -> Non
     leader, epoch = w.broker(1).leaders[ORDERS], w.broker(1).broker_epoch
     assert leader.isr.pending == (1, 2)
     attempt = w.broker(1)._leaderships._isrs._requests.attempt
-    described = IsrChangeResponse(
-        ORDERS, KafkaError.NONE, 0, leader.isr.partition_epoch + 1, (BrokerId(1), BrokerId(2))
-    )
+    described = IsrChangeResponse(ORDERS, ErrorCode.NONE, 0, leader.isr.partition_epoch + 1, (BrokerId(1), BrokerId(2)))
     ahead = w.broker(1).image.thresholds_version + 1
-    response = AlterPartitionResponse(epoch, attempt, KafkaError.NONE, ahead, (described,))
+    response = AlterPartitionResponse(epoch, attempt, ErrorCode.NONE, ahead, (described,))
     w.broker(1).on_message(w.now, -1, response)
     assert leader.isr.committed == (1, 2, 3)
     assert leader.log.high_watermark == 0
 
 
-@pytest.mark.parametrize("error", [KafkaError.INVALID_UPDATE_VERSION, KafkaError.FENCED_LEADER_EPOCH])
-def test_a_refused_joiner_goes_on_to_hold_the_watermark_until_the_image_speaks(error: KafkaError) -> None:
+@pytest.mark.parametrize("error", [ErrorCode.INVALID_UPDATE_VERSION, ErrorCode.FENCED_LEADER_EPOCH])
+def test_a_refused_joiner_goes_on_to_hold_the_watermark_until_the_image_speaks(error: ErrorCode) -> None:
     w = world()
     w.kill(3)
     w.run(4_000)
@@ -138,16 +136,16 @@ def test_a_refused_joiner_goes_on_to_hold_the_watermark_until_the_image_speaks(e
     w.cut |= {(-1, 1), (1, -1)}
     attempt = w.broker(1)._leaderships._isrs._requests.attempt
     refused = AlterPartitionResponse(
-        w.broker(1).broker_epoch, attempt, KafkaError.NONE, 0, (IsrChangeResponse(ORDERS, error),)
+        w.broker(1).broker_epoch, attempt, ErrorCode.NONE, 0, (IsrChangeResponse(ORDERS, error),)
     )
     w.broker(1).on_message(w.now, -1, refused)
     assert leader.isr.maximal == (1, 2, 3)
     dead = AlterPartitionResponse(
         w.broker(1).broker_epoch,
         attempt,
-        KafkaError.NONE,
+        ErrorCode.NONE,
         0,
-        (IsrChangeResponse(ORDERS, KafkaError.INELIGIBLE_REPLICA),),
+        (IsrChangeResponse(ORDERS, ErrorCode.INELIGIBLE_REPLICA),),
     )
     w.broker(1).on_message(w.now, -1, dead)
     assert leader.isr.maximal == (1, 2, 3), "a response counts once"
@@ -198,7 +196,7 @@ def test_a_heartbeat_of_another_registration_is_refused() -> None:
     w = world()
     effects = w.controller.on_message(w.now, 1, BrokerHeartbeat(BrokerId(1), 77, 5))
     responses = [one.message for one in effects if isinstance(one, Send)]
-    assert responses == [BrokerHeartbeatResponse(77, KafkaError.STALE_BROKER_EPOCH)]
+    assert responses == [BrokerHeartbeatResponse(77, ErrorCode.STALE_BROKER_EPOCH)]
 
 
 def test_rules_can_be_replaced_one_by_one() -> None:
@@ -210,7 +208,7 @@ def test_rules_can_be_replaced_one_by_one() -> None:
     w.run(500)
     w.create("orders", [1, 2, 3])
     w.settle()
-    assert error_of(w, change(w, 1, 2, partition_epoch=7)) is KafkaError.NONE
+    assert error_of(w, change(w, 1, 2, partition_epoch=7)) is ErrorCode.NONE
 
 
 def test_the_response_has_the_state_that_was_committed_whether_it_changed_or_not() -> None:
@@ -220,14 +218,14 @@ def test_the_response_has_the_state_that_was_committed_whether_it_changed_or_not
     assert response == AlterPartitionResponse(
         w.controller.image.brokers[BrokerId(1)].broker_epoch,
         1_000,
-        KafkaError.NONE,
+        ErrorCode.NONE,
         w.controller.image.thresholds_version,
-        (IsrChangeResponse(ORDERS, KafkaError.NONE, 0, before.partition_epoch, before.isr),),
+        (IsrChangeResponse(ORDERS, ErrorCode.NONE, 0, before.partition_epoch, before.isr),),
     )
     assert w.state(ORDERS) is before
     (response,) = request(w, change(w, 1, 3), attempt=1_001)
     assert response.changes == (
-        IsrChangeResponse(ORDERS, KafkaError.NONE, 0, before.partition_epoch + 1, w.state(ORDERS).isr),
+        IsrChangeResponse(ORDERS, ErrorCode.NONE, 0, before.partition_epoch + 1, w.state(ORDERS).isr),
     )
     assert w.isr(ORDERS) == {1, 3}
 
@@ -237,15 +235,15 @@ def test_a_request_of_an_unknown_broker_or_another_process_is_stale_and_of_a_del
     for broker, epoch in ((9, 0), (1, 77)):
         effects = w.controller.on_message(0, broker, AlterPartition(BrokerId(broker), epoch, 5, (change(w, 1, 2),)))
         assert [one.message for one in effects if isinstance(one, Send)] == [
-            AlterPartitionResponse(epoch, 5, KafkaError.STALE_BROKER_EPOCH, 0, ())
+            AlterPartitionResponse(epoch, 5, ErrorCode.STALE_BROKER_EPOCH, 0, ())
         ]
     good = change(w, 1, 2)
     elsewhere = TopicPartition("orders", 7)
     strangers = (replace(good, topic_id=UUID(int=9)), replace(good, partition=elsewhere))
     (response,) = request(w, *strangers)
     assert response.changes == (
-        IsrChangeResponse(ORDERS, KafkaError.UNKNOWN_TOPIC_ID, -1, -1, ()),
-        IsrChangeResponse(elsewhere, KafkaError.UNKNOWN_TOPIC_ID, -1, -1, ()),
+        IsrChangeResponse(ORDERS, ErrorCode.UNKNOWN_TOPIC_ID, -1, -1, ()),
+        IsrChangeResponse(elsewhere, ErrorCode.UNKNOWN_TOPIC_ID, -1, -1, ()),
     )
     assert w.isr(ORDERS) == {1, 2, 3}
 
@@ -257,6 +255,6 @@ def test_a_leader_whose_change_ends_a_reassignment_that_removes_it_gets_the_erro
     (response,) = request(w, change(w, 1, 2, 3))
     assert response.changes == (
         IsrChangeResponse(
-            ORDERS, KafkaError.NEW_LEADER_ELECTED, state.leader_epoch + 1, state.partition_epoch + 1, ids(2, 3)
+            ORDERS, ErrorCode.NEW_LEADER_ELECTED, state.leader_epoch + 1, state.partition_epoch + 1, ids(2, 3)
         ),
     )

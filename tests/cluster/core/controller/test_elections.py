@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from rackspan.cluster.core.controller import ControllerCore
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AdminResponse, ElectLeaders
 from rackspan.cluster.core.metadata import NO_LEADER
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.cluster.core.brokers import ids
 from tests.cluster.core.controller.requests import ORDERS, context_of, controller_with, put, responses, state_of
@@ -31,9 +31,9 @@ def test_each_listed_partition_gets_a_response_and_one_that_is_listed_twice_gets
     led_by(controller, 2, [1, 2])
     nowhere = TopicPartition("orders", 7)
     assert elect(controller, SECOND, ORDERS, nowhere, ORDERS) == [
-        AdminResponse(SECOND, KafkaError.ELECTION_NOT_NEEDED),
-        AdminResponse(ORDERS, KafkaError.NONE),
-        AdminResponse(nowhere, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition {nowhere}"),
+        AdminResponse(SECOND, ErrorCode.ELECTION_NOT_NEEDED),
+        AdminResponse(ORDERS, ErrorCode.NONE),
+        AdminResponse(nowhere, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition {nowhere}"),
     ]
     assert state_of(controller).leader == 1
 
@@ -41,7 +41,7 @@ def test_each_listed_partition_gets_a_response_and_one_that_is_listed_twice_gets
 def test_without_a_list_only_the_partitions_that_needed_an_election_are_in_the_response() -> None:
     controller = controller_with(RACKS, [1, 2], [2, 3])
     led_by(controller, 2, [1, 2])
-    assert elect(controller) == [AdminResponse(ORDERS, KafkaError.NONE)]
+    assert elect(controller) == [AdminResponse(ORDERS, ErrorCode.NONE)]
     assert elect(controller) == []
 
 
@@ -49,18 +49,18 @@ def test_a_preferred_leader_out_of_the_isr_is_not_available_and_nothing_changes(
     controller = controller_with(RACKS, [1, 2])
     led_by(controller, 2, [2])
     before = controller.image
-    assert elect(controller, ORDERS) == [AdminResponse(ORDERS, KafkaError.PREFERRED_LEADER_NOT_AVAILABLE)]
+    assert elect(controller, ORDERS) == [AdminResponse(ORDERS, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)]
     led_by(controller, NO_LEADER, [])
-    assert elect(controller, ORDERS) == [AdminResponse(ORDERS, KafkaError.PREFERRED_LEADER_NOT_AVAILABLE)]
+    assert elect(controller, ORDERS) == [AdminResponse(ORDERS, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)]
     assert controller.image.offset == before.offset + 1
 
 
 @pytest.mark.parametrize(
     ("fenced", "error", "leader"),
-    [((1,), KafkaError.NONE, 2), ((1, 2), KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE, NO_LEADER)],
+    [((1,), ErrorCode.NONE, 2), ((1, 2), ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, NO_LEADER)],
 )
 def test_an_unclean_election_takes_the_first_that_is_alive_where_there_is_one(
-    fenced: Sequence[int], error: KafkaError, leader: int
+    fenced: Sequence[int], error: ErrorCode, leader: int
 ) -> None:
     controller = controller_with(RACKS, [1, 2])
     for one in fenced:
@@ -73,7 +73,7 @@ def test_an_unclean_election_takes_the_first_that_is_alive_where_there_is_one(
 def test_an_unclean_election_is_not_needed_where_there_is_a_leader_even_another_than_the_preferred() -> None:
     controller = controller_with(RACKS, [1, 2])
     led_by(controller, 2, [1, 2])
-    assert elect(controller, ORDERS, unclean=True) == [AdminResponse(ORDERS, KafkaError.ELECTION_NOT_NEEDED)]
+    assert elect(controller, ORDERS, unclean=True) == [AdminResponse(ORDERS, ErrorCode.ELECTION_NOT_NEEDED)]
 
 
 def test_preferred_leaders_are_restored_at_the_interval_and_only_if_the_cluster_is_configured_so() -> None:

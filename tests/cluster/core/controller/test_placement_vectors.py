@@ -10,7 +10,6 @@ import pytest
 
 from rackspan.cluster.core.controller import ControllerCore
 from rackspan.cluster.core.controller.admin.new_assignments import refuse_impossible
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CLIENT, NO_EPOCH
 from rackspan.cluster.core.messages import (
     AdminRequest,
@@ -25,6 +24,7 @@ from rackspan.cluster.core.messages import (
 )
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.errors import InvalidReplicationFactor
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId
 from rackspan.placement import CheckedPlacer, TopicAssignment, UsableBroker
 from rackspan.placement.kafka.rack_alternated import assign_replicas
@@ -40,9 +40,9 @@ PLACED = [case["id"] for case in PLACING if "error" not in case["expect"]]
 REFUSED = [case["id"] for case in PLACING if "error" in case["expect"]]
 CONTROLLERS = [name for name in CASES if name.startswith("ctl-")]
 KAFKA_CALLS_IT = {
-    "InvalidPartitionsException": KafkaError.INVALID_PARTITIONS,
-    "InvalidReplicationFactorException": KafkaError.INVALID_REPLICATION_FACTOR,
-    "AdminOperationException": KafkaError.REPLICA_PLACEMENT_FAILED,
+    "InvalidPartitionsException": ErrorCode.INVALID_PARTITIONS,
+    "InvalidReplicationFactorException": ErrorCode.INVALID_REPLICATION_FACTOR,
+    "AdminOperationException": ErrorCode.REPLICA_PLACEMENT_FAILED,
 }
 
 
@@ -114,12 +114,12 @@ def placed(job: dict[str, Any]) -> list[list[list[int]]]:
     controller = controller_of(job)
     if (start := first_partition(job)) > 0:
         factor = [one["id"] for one in job["brokers"] if not one["fenced"]][: job["rf"]]
-        assert by_hand(controller, "t0", *[factor] * start).error is KafkaError.NONE
-        assert grow(controller, "t0", start + job["partitions"]).error is KafkaError.NONE
+        assert by_hand(controller, "t0", *[factor] * start).error is ErrorCode.NONE
+        assert grow(controller, "t0", start + job["partitions"]).error is ErrorCode.NONE
         return [rows(controller, "t0")[start:]]
     names = [f"t{number}" for number in range(job.get("topics", 1))]
     for name in names:
-        assert create(controller, name, job["partitions"], job["rf"]).error is KafkaError.NONE
+        assert create(controller, name, job["partitions"], job["rf"]).error is ErrorCode.NONE
     return [rows(controller, name) for name in names]
 
 

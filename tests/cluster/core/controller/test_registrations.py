@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from rackspan.cluster.core.controller import ControllerCore
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CLIENT, NO_EPOCH
 from rackspan.cluster.core.messages import (
     AdminResponse,
@@ -17,6 +16,7 @@ from rackspan.cluster.core.messages import (
 )
 from rackspan.cluster.core.metadata import BrokerImage
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId
 from tests.cluster.core.brokers import ids
 from tests.cluster.core.controller.requests import context_of, controller_with, responses, sent, state_of, warnings
@@ -48,21 +48,21 @@ def heartbeat(controller: ControllerCore, number: int, offset: int, now: int = 0
 
 
 def response_of(controller: ControllerCore, number: int, *, fenced: bool, end: bool = False) -> BrokerHeartbeatResponse:
-    return BrokerHeartbeatResponse(broker_image(controller, number).broker_epoch, KafkaError.NONE, fenced, end)
+    return BrokerHeartbeatResponse(broker_image(controller, number).broker_epoch, ErrorCode.NONE, fenced, end)
 
 
 def test_a_registration_is_kept_and_its_epoch_is_its_offset_in_the_metadata() -> None:
     controller = controller_with(RACKS)
     offset = controller.image.offset
-    assert registration(controller, 4, 7, "d") == BrokerRegistrationResponse(7, KafkaError.NONE, offset)
+    assert registration(controller, 4, 7, "d") == BrokerRegistrationResponse(7, ErrorCode.NONE, offset)
     assert broker_image(controller, 4) == BrokerImage(BrokerId(4), offset, 7, RackId("d"), "h", 9, True, False)
     before = controller.image
-    assert registration(controller, 4, 7, "d") == BrokerRegistrationResponse(7, KafkaError.NONE, offset), "again"
+    assert registration(controller, 4, 7, "d") == BrokerRegistrationResponse(7, ErrorCode.NONE, offset), "again"
     assert registration(controller, 4, 6, "d") == BrokerRegistrationResponse(
-        6, KafkaError.DUPLICATE_BROKER_REGISTRATION, NO_EPOCH
+        6, ErrorCode.DUPLICATE_BROKER_REGISTRATION, NO_EPOCH
     )
     assert controller.image is before
-    assert registration(controller, 4, 8, "e") == BrokerRegistrationResponse(8, KafkaError.NONE, offset + 1)
+    assert registration(controller, 4, 8, "e") == BrokerRegistrationResponse(8, ErrorCode.NONE, offset + 1)
 
 
 def test_a_broker_without_the_rack_that_its_value_requires_is_refused_with_the_reason() -> None:
@@ -70,7 +70,7 @@ def test_a_broker_without_the_rack_that_its_value_requires_is_refused_with_the_r
     before = controller.image
     assert registration(controller, 4, 7, None) == BrokerRegistrationResponse(
         7,
-        KafkaError.INVALID_REGISTRATION,
+        ErrorCode.INVALID_REGISTRATION,
         NO_EPOCH,
         "min.insync.racks 2: this broker has no broker.rack; set it, or leave the value at 1",
     )
@@ -92,7 +92,7 @@ def test_a_fenced_broker_is_unfenced_once_it_has_applied_its_registration_and_wa
 def test_a_heartbeat_of_no_registration_or_another_one_is_stale(number: int, epoch: int) -> None:
     controller = controller_with(RACKS)
     effects = controller.on_message(0, number, BrokerHeartbeat(BrokerId(number), epoch, 5))
-    assert sent(effects) == [BrokerHeartbeatResponse(epoch, KafkaError.STALE_BROKER_EPOCH, False, False)]
+    assert sent(effects) == [BrokerHeartbeatResponse(epoch, ErrorCode.STALE_BROKER_EPOCH, False, False)]
 
 
 @pytest.mark.parametrize(("racks", "warned"), [({1: "a", 2: "a"}, True), ({1: "a", 2: "b"}, False)])
@@ -162,7 +162,7 @@ def test_only_a_heartbeat_that_wants_to_shut_down_may_end_the_broker() -> None:
 def test_an_unregistered_broker_has_left_every_isr_and_has_no_session() -> None:
     controller = controller_with(RACKS, [1, 2])
     request = UnregisterBroker(1, BrokerId(1))
-    assert responses(controller, request) == (AdminResponse(BrokerId(1), KafkaError.NONE),)
+    assert responses(controller, request) == (AdminResponse(BrokerId(1), ErrorCode.NONE),)
     assert BrokerId(1) not in controller.image.brokers
     assert BrokerId(1) not in context_of(controller).sessions
     assert (state_of(controller).leader, state_of(controller).isr, state_of(controller).replicas) == (
@@ -171,6 +171,6 @@ def test_an_unregistered_broker_has_left_every_isr_and_has_no_session() -> None:
         ids(1, 2),
     )
     assert responses(controller, request) == (
-        AdminResponse(BrokerId(1), KafkaError.BROKER_ID_NOT_REGISTERED, "Broker 1 not found"),
+        AdminResponse(BrokerId(1), ErrorCode.BROKER_ID_NOT_REGISTERED, "Broker 1 not found"),
     )
-    assert controller.on_message(0, CLIENT, BrokerRegistrationResponse(1, KafkaError.NONE, 1)) == []
+    assert controller.on_message(0, CLIENT, BrokerRegistrationResponse(1, ErrorCode.NONE, 1)) == []

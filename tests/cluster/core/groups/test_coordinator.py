@@ -6,7 +6,6 @@ from typing import Final
 import pytest
 
 from rackspan.cluster.core.batch import Marker
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator, GroupSettings
 from rackspan.cluster.core.groups.requests import (
     CommittedOffset,
@@ -36,10 +35,11 @@ from rackspan.cluster.core.groups.requests import (
     TxnOffsetCommit,
 )
 from rackspan.cluster.core.messages import Respond
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from tests.cluster.core.groups.world import RANGE, World
 
-E: Final = KafkaError
+E: Final = ErrorCode
 P0: Final = TopicPartition("orders", 0)
 OFFSETS: Final = {P0: CommittedOffset(5)}
 LEAVING: Final = LeavingMember("m")

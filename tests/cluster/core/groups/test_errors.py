@@ -4,7 +4,6 @@ from typing import Any, Final
 
 import pytest
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.errors import (
     commit_error,
     coordinator_error,
@@ -37,9 +36,10 @@ from rackspan.cluster.core.groups.requests import (
     SyncGroupResponse,
     TxnOffsetCommit,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 
-E: Final = KafkaError
+E: Final = ErrorCode
 DEAD, EMPTY, STABLE = GroupState.DEAD, GroupState.EMPTY, GroupState.STABLE
 PREPARING, COMPLETING = GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE
 P0: Final = TopicPartition("orders", 0)
@@ -73,7 +73,7 @@ def group_in(state: GroupState) -> Group:
         (E.INVALID_TXN_STATE, E.INVALID_TXN_STATE),
     ],
 )
-def test_the_error_of_an_append_becomes_a_coordinators(appended: KafkaError, client: KafkaError) -> None:
+def test_the_error_of_an_append_becomes_a_coordinators(appended: ErrorCode, client: ErrorCode) -> None:
     """CoordinatorOperationExceptionHelper.handleOperationException, and our own codes as those they stand for."""
     assert coordinator_error(appended) is client
 
@@ -89,7 +89,7 @@ def test_the_error_of_an_append_becomes_a_coordinators(appended: KafkaError, cli
         ("m", "another", E.UNKNOWN_MEMBER_ID),
     ],
 )
-def test_a_static_member_is_known_by_both_ids(member_id: str, instance_id: str | None, error: KafkaError) -> None:
+def test_a_static_member_is_known_by_both_ids(member_id: str, instance_id: str | None, error: ErrorCode) -> None:
     """ClassicGroup.validateMember."""
     group = group_in(STABLE)
     assert member_error(group, member_id, instance_id) is error
@@ -108,7 +108,7 @@ def test_a_static_member_is_known_by_both_ids(member_id: str, instance_id: str |
     ],
 )
 def test_a_sync_names_the_groups_protocol_or_none(
-    protocol_type: str | None, protocol: str | None, error: KafkaError
+    protocol_type: str | None, protocol: str | None, error: ErrorCode
 ) -> None:
     group = group_in(COMPLETING)
     assert sync_error(group, SyncGroup("g", 4, "m", None, protocol_type, protocol)) is error
@@ -142,7 +142,7 @@ MEMBER: Final[dict[str, Any]] = {"generation": 4, "member_id": "m"}
     ],
 )
 def test_who_may_commit_in_which_state(
-    state: GroupState, who: dict[str, Any], plain: KafkaError, transactional: KafkaError
+    state: GroupState, who: dict[str, Any], plain: ErrorCode, transactional: ErrorCode
 ) -> None:
     """ClassicGroup.validateOffsetCommit: a producer that names no member is outside the group, as before KIP-447."""
     group = group_in(state)

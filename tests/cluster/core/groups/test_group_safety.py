@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from rackspan.cluster.core.batch import Marker
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import (
     CommittedOffset,
     GroupRequest,
@@ -25,6 +24,7 @@ from rackspan.cluster.core.groups.requests import (
     SyncGroupResponse,
     TxnOffsetCommit,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from tests.cluster.core.groups.world import World
 from tests.depth import examples
@@ -32,7 +32,7 @@ from tests.depth import examples
 PARTITIONS = [TopicPartition("orders", number) for number in range(3)]
 CLIENTS = st.integers(0, 4)
 PROTOCOLS = [Protocol("range", b""), Protocol("roundrobin", b"")]
-AFTER_APPEND = [KafkaError.REQUEST_TIMED_OUT, KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND]
+AFTER_APPEND = [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND]
 SESSION_MS, REBALANCE_MS = 6_000, 9_000
 
 
@@ -119,7 +119,7 @@ class Groups(RuleBasedStateMachine):
         client = self.clients[number]
         correlation_id = self.world.send(Heartbeat("g", client.generation, client.member_id, client.instance_id))
         error = self.world.response(correlation_id, HeartbeatResponse).error
-        if error in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID):
+        if error in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID):
             self.clients[number] = Client(number)
 
     @rule(number=CLIENTS)
@@ -171,8 +171,8 @@ class Groups(RuleBasedStateMachine):
         self.read_responses()
 
     @precondition(lambda self: self.world.in_flight)
-    @rule(error=st.sampled_from([*AFTER_APPEND, KafkaError.NOT_ENOUGH_REPLICAS]))
-    def a_write_fails(self, error: KafkaError) -> None:
+    @rule(error=st.sampled_from([*AFTER_APPEND, ErrorCode.NOT_ENOUGH_REPLICAS]))
+    def a_write_fails(self, error: ErrorCode) -> None:
         self.world.acknowledge(error, kept=error in AFTER_APPEND)
         self.read_responses()
 
@@ -197,17 +197,17 @@ class Groups(RuleBasedStateMachine):
             )
 
     def read_response(self, client: Client, response: object) -> None:
-        if getattr(response, "error", None) in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID):
+        if getattr(response, "error", None) in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID):
             client.member_id, client.joined = "", None
         if isinstance(response, JoinGroupResponse):
             self.read_join(client, response)
-        if isinstance(response, SyncGroupResponse) and response.error is KafkaError.NONE:
+        if isinstance(response, SyncGroupResponse) and response.error is ErrorCode.NONE:
             self.read_assignment(client, response)
 
     def read_join(self, client: Client, response: JoinGroupResponse) -> None:
-        if response.error in (KafkaError.NONE, KafkaError.MEMBER_ID_REQUIRED):
+        if response.error in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
             client.member_id = response.member_id
-        if response.error is KafkaError.NONE:
+        if response.error is ErrorCode.NONE:
             client.joined = response
             assert response.generation >= self.synced_generation, "generations only rise"
             generation = self.world.epoch, response.generation
@@ -231,7 +231,7 @@ class Groups(RuleBasedStateMachine):
     def read_commit(
         self, partition: TopicPartition, offset: int, producer: int | None, response: OffsetCommitResponse
     ) -> None:
-        if response.errors[partition] is not KafkaError.NONE:
+        if response.errors[partition] is not ErrorCode.NONE:
             return
         if producer is None:
             self.acked[partition] = max(self.acked[partition], offset)

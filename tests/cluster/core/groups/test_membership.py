@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupSettings
 from rackspan.cluster.core.groups.requests import (
     Heartbeat,
@@ -17,6 +16,7 @@ from rackspan.cluster.core.groups.requests import (
     SyncGroup,
     SyncGroupResponse,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from tests.cluster.core.groups.world import RANGE, World, stable_static, static
 
 DELAYED = GroupSettings(offsets_topic_num_partitions=1, group_initial_rebalance_delay_ms=3_000)
@@ -26,7 +26,7 @@ def assignment(world: World, joined: JoinGroupResponse) -> SyncGroupResponse:
     return world.response(world.sync(joined, lambda _member: b""), SyncGroupResponse)
 
 
-def beat(world: World, joined: JoinGroupResponse, instance_id: str | None = None) -> KafkaError:
+def beat(world: World, joined: JoinGroupResponse, instance_id: str | None = None) -> ErrorCode:
     request = Heartbeat("g", joined.generation, joined.member_id, instance_id)
     return world.call(request, HeartbeatResponse).error
 
@@ -38,9 +38,9 @@ def state(world: World) -> str:
 def test_a_new_member_is_given_its_id_before_it_joins() -> None:
     world = World()
     first = world.joined(world.join())
-    assert first.error is KafkaError.MEMBER_ID_REQUIRED
+    assert first.error is ErrorCode.MEMBER_ID_REQUIRED
     assert first.member_id.startswith("c-")
-    assert world.joined(world.join(first.member_id)).error is KafkaError.NONE
+    assert world.joined(world.join(first.member_id)).error is ErrorCode.NONE
 
 
 def test_a_client_of_before_kip_394_joins_at_once() -> None:
@@ -66,7 +66,7 @@ def test_no_member_gets_an_assignment_before_it_is_committed() -> None:
     correlation_id = world.sync(world.joined(world.new_member()))
     assert world.waits(correlation_id)
     world.acknowledge()
-    assert world.response(correlation_id, SyncGroupResponse).error is KafkaError.NONE
+    assert world.response(correlation_id, SyncGroupResponse).error is ErrorCode.NONE
     assert state(world) == "Stable"
 
 
@@ -74,10 +74,10 @@ def test_an_assignment_that_could_not_be_written_begins_another_rebalance() -> N
     world = World()
     joined = world.joined(world.new_member())
     correlation_id = world.sync(joined)
-    world.acknowledge(KafkaError.NOT_ENOUGH_REPLICAS, kept=False)
-    assert world.response(correlation_id, SyncGroupResponse).error is KafkaError.COORDINATOR_NOT_AVAILABLE
+    world.acknowledge(ErrorCode.NOT_ENOUGH_REPLICAS, kept=False)
+    assert world.response(correlation_id, SyncGroupResponse).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert state(world) == "PreparingRebalance"
-    assert beat(world, joined) is KafkaError.REBALANCE_IN_PROGRESS
+    assert beat(world, joined) is ErrorCode.REBALANCE_IN_PROGRESS
 
 
 def test_the_first_of_two_assignments_of_one_generation_counts_for_every_later_coordinator() -> None:
@@ -96,7 +96,7 @@ def test_a_member_that_joins_starts_a_rebalance_and_heartbeats_report_it() -> No
     (member,) = world.stable(1)
     newcomer = world.new_member()
     assert world.waits(newcomer)
-    assert beat(world, member) is KafkaError.REBALANCE_IN_PROGRESS
+    assert beat(world, member) is ErrorCode.REBALANCE_IN_PROGRESS
     assert world.joined(world.join(member.member_id)).generation == 2
     assert world.joined(newcomer).generation == 2
 
@@ -109,7 +109,7 @@ def test_a_member_that_does_not_join_again_in_time_is_out() -> None:
         world.passes(5_000)
         beat(world, late)
     assert [member.member_id for member in world.joined(newcomer).members] == [world.joined(newcomer).member_id]
-    assert beat(world, late) is KafkaError.UNKNOWN_MEMBER_ID
+    assert beat(world, late) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_a_member_whose_session_ends_is_out() -> None:
@@ -118,8 +118,8 @@ def test_a_member_whose_session_ends_is_out() -> None:
     world.passes(9_000)
     beat(world, alive)
     world.passes(2_000)
-    assert beat(world, alive) is KafkaError.REBALANCE_IN_PROGRESS
-    assert beat(world, lost) is KafkaError.UNKNOWN_MEMBER_ID
+    assert beat(world, alive) is ErrorCode.REBALANCE_IN_PROGRESS
+    assert beat(world, lost) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_a_member_that_waits_for_the_others_is_alive_without_heartbeats() -> None:
@@ -139,7 +139,7 @@ def test_members_that_never_sync_are_removed() -> None:
     for _ in range(13):
         world.passes(5_000)
         beat(world, joined)
-    assert beat(world, joined) is KafkaError.UNKNOWN_MEMBER_ID
+    assert beat(world, joined) is ErrorCode.UNKNOWN_MEMBER_ID
     assert state(world) == "Empty"
 
 
@@ -147,7 +147,7 @@ def test_the_last_member_to_leave_leaves_an_empty_group_of_a_later_generation() 
     world = World()
     (member,) = world.stable(1)
     response = world.call(LeaveGroup("g", (LeavingMember(member.member_id),)), LeaveGroupResponse)
-    assert [error for _, error in response.members] == [KafkaError.NONE]
+    assert [error for _, error in response.members] == [ErrorCode.NONE]
     assert state(world) == "Empty"
     world.fail_over()
     assert world.joined(world.new_member()).generation == 3
@@ -158,7 +158,7 @@ def test_members_that_leave_together_get_an_error_each() -> None:
     first, second = world.stable(2)
     leaving = tuple(LeavingMember(member_id) for member_id in (first.member_id, "stranger", second.member_id))
     response = world.call(LeaveGroup("g", leaving), LeaveGroupResponse)
-    assert [error for _, error in response.members] == [KafkaError.NONE, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.NONE]
+    assert [error for _, error in response.members] == [ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.NONE]
 
 
 A, B, C = Protocol("a", b""), Protocol("b", b""), Protocol("c", b"")
@@ -190,21 +190,21 @@ def test_the_protocol_that_most_members_prefer_is_elected_among_those_all_suppor
 def test_a_member_that_could_not_be_assigned_to_is_refused(fields: dict[str, Any]) -> None:
     world = World()
     world.stable(1)
-    assert world.joined(world.join(**fields)).error is KafkaError.INCONSISTENT_GROUP_PROTOCOL
+    assert world.joined(world.join(**fields)).error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
 @pytest.mark.parametrize(
     ("fields", "error"),
     [
-        ({"group_id": ""}, KafkaError.INVALID_GROUP_ID),
-        ({"session_timeout_ms": 1}, KafkaError.INVALID_SESSION_TIMEOUT),
-        ({"session_timeout_ms": 2_000_000}, KafkaError.INVALID_SESSION_TIMEOUT),
-        ({"member_id": "stranger"}, KafkaError.UNKNOWN_MEMBER_ID),
-        ({"protocols": ()}, KafkaError.INCONSISTENT_GROUP_PROTOCOL),
-        ({"protocol_type": ""}, KafkaError.INCONSISTENT_GROUP_PROTOCOL),
+        ({"group_id": ""}, ErrorCode.INVALID_GROUP_ID),
+        ({"session_timeout_ms": 1}, ErrorCode.INVALID_SESSION_TIMEOUT),
+        ({"session_timeout_ms": 2_000_000}, ErrorCode.INVALID_SESSION_TIMEOUT),
+        ({"member_id": "stranger"}, ErrorCode.UNKNOWN_MEMBER_ID),
+        ({"protocols": ()}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
+        ({"protocol_type": ""}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
     ],
 )
-def test_a_join_that_makes_no_sense_is_refused(fields: dict[str, Any], error: KafkaError) -> None:
+def test_a_join_that_makes_no_sense_is_refused(fields: dict[str, Any], error: ErrorCode) -> None:
     world = World()
     assert world.joined(world.join(**fields)).error is error
 
@@ -212,20 +212,20 @@ def test_a_join_that_makes_no_sense_is_refused(fields: dict[str, Any], error: Ka
 def test_a_full_group_takes_no_more_members() -> None:
     world = World(GroupSettings(offsets_topic_num_partitions=1, group_max_size=2))
     world.stable(2)
-    assert world.joined(world.join()).error is KafkaError.GROUP_MAX_SIZE_REACHED
+    assert world.joined(world.join()).error is ErrorCode.GROUP_MAX_SIZE_REACHED
 
 
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        ({"generation": 9}, KafkaError.ILLEGAL_GENERATION),
-        ({"member_id": "stranger"}, KafkaError.UNKNOWN_MEMBER_ID),
-        ({"protocol": "other"}, KafkaError.INCONSISTENT_GROUP_PROTOCOL),
-        ({"protocol_type": "connect"}, KafkaError.INCONSISTENT_GROUP_PROTOCOL),
-        ({"group_id": "unknown"}, KafkaError.UNKNOWN_MEMBER_ID),
+        ({"generation": 9}, ErrorCode.ILLEGAL_GENERATION),
+        ({"member_id": "stranger"}, ErrorCode.UNKNOWN_MEMBER_ID),
+        ({"protocol": "other"}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
+        ({"protocol_type": "connect"}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
+        ({"group_id": "unknown"}, ErrorCode.UNKNOWN_MEMBER_ID),
     ],
 )
-def test_a_sync_that_is_not_of_this_generation_is_refused(change: dict[str, Any], error: KafkaError) -> None:
+def test_a_sync_that_is_not_of_this_generation_is_refused(change: dict[str, Any], error: ErrorCode) -> None:
     world = World()
     (member,) = world.stable(1)
     fields: dict[str, Any] = {"group_id": "g", "generation": 1, "member_id": member.member_id} | change
@@ -308,18 +308,18 @@ def test_a_client_with_the_old_id_is_fenced() -> None:
     before = stable_static(world)
     static(world)
     world.settle()
-    assert beat(world, before, "i") is KafkaError.FENCED_INSTANCE_ID
+    assert beat(world, before, "i") is ErrorCode.FENCED_INSTANCE_ID
     leaving = LeaveGroup("g", (LeavingMember(before.member_id, "i"),))
-    assert world.call(leaving, LeaveGroupResponse).members[0][1] is KafkaError.FENCED_INSTANCE_ID
+    assert world.call(leaving, LeaveGroupResponse).members[0][1] is ErrorCode.FENCED_INSTANCE_ID
 
 
 def test_a_new_id_that_could_not_be_kept_is_taken_back() -> None:
     world = World()
     before = stable_static(world)
     correlation_id = static(world)
-    world.acknowledge(KafkaError.NOT_ENOUGH_REPLICAS, kept=False)
-    assert world.joined(correlation_id).error is KafkaError.COORDINATOR_NOT_AVAILABLE
-    assert beat(world, before, "i") is KafkaError.NONE
+    world.acknowledge(ErrorCode.NOT_ENOUGH_REPLICAS, kept=False)
+    assert world.joined(correlation_id).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert beat(world, before, "i") is ErrorCode.NONE
 
 
 def test_a_static_member_that_subscribes_otherwise_starts_a_rebalance() -> None:
@@ -337,11 +337,11 @@ def test_a_static_member_outlives_a_rebalance_it_missed() -> None:
     newcomer = world.new_member(session_timeout_ms=100_000, rebalance_timeout_ms=1_000)
     world.passes(9_000)
     static_id = world.coordinator.describe("g").members[0].member_id
-    beat(world, JoinGroupResponse(KafkaError.NONE, static_id, 1), "i")
+    beat(world, JoinGroupResponse(ErrorCode.NONE, static_id, 1), "i")
     assert world.waits(newcomer)
     for _ in range(9):
         world.passes(6_000)
-        beat(world, JoinGroupResponse(KafkaError.NONE, static_id, 1), "i")
+        beat(world, JoinGroupResponse(ErrorCode.NONE, static_id, 1), "i")
     assert len(world.joined(newcomer).members) == 2
 
 
@@ -349,7 +349,7 @@ def test_a_static_member_leaves_by_its_instance_id() -> None:
     world = World()
     stable_static(world)
     response = world.call(LeaveGroup("g", (LeavingMember("", "i"),)), LeaveGroupResponse)
-    assert response.members[0][1] is KafkaError.NONE
+    assert response.members[0][1] is ErrorCode.NONE
     assert state(world) == "Empty"
 
 
@@ -361,7 +361,7 @@ def test_members_go_on_under_the_next_coordinator_without_a_rebalance() -> None:
     members = world.stable(3)
     world.fail_over()
     for member in members:
-        assert beat(world, member) is KafkaError.NONE
+        assert beat(world, member) is ErrorCode.NONE
         assert assignment(world, member).assignment == member.member_id.encode()
 
 
@@ -370,14 +370,14 @@ def test_waiting_requests_get_not_coordinator() -> None:
     world.stable(1)
     joining = world.new_member()
     world.fail_over()
-    assert world.joined(joining).error is KafkaError.NOT_COORDINATOR
+    assert world.joined(joining).error is ErrorCode.NOT_COORDINATOR
 
 
 def test_another_brokers_group_gets_not_coordinator() -> None:
     world = World()
     world.coordinator.on_resigned(world.now, 0)
-    assert world.joined(world.join()).error is KafkaError.NOT_COORDINATOR
-    assert world.coordinator.describe("g").error is KafkaError.NOT_COORDINATOR
+    assert world.joined(world.join()).error is ErrorCode.NOT_COORDINATOR
+    assert world.coordinator.describe("g").error is ErrorCode.NOT_COORDINATOR
 
 
 def test_groups_of_a_topic_that_was_created_again_are_coordinated() -> None:
@@ -385,8 +385,8 @@ def test_groups_of_a_topic_that_was_created_again_are_coordinated() -> None:
     world.fail_over()
     world.coordinator.on_resigned(world.now, 0)
     world.coordinator.on_elected(world.now, 0, 0, ())
-    assert world.coordinator.describe("g").error is not KafkaError.NOT_COORDINATOR
-    assert world.joined(world.join()).error is KafkaError.MEMBER_ID_REQUIRED
+    assert world.coordinator.describe("g").error is not ErrorCode.NOT_COORDINATOR
+    assert world.joined(world.join()).error is ErrorCode.MEMBER_ID_REQUIRED
 
 
 def test_an_unused_member_id_leaves_nothing_behind() -> None:

@@ -1,6 +1,5 @@
 """What a request or response means whose optional fields are left out: the defaults of Kafka's message schemas."""
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupSettings
 from rackspan.cluster.core.groups.records import OffsetCommitValue
 from rackspan.cluster.core.groups.requests import (
@@ -15,6 +14,7 @@ from rackspan.cluster.core.groups.requests import (
     TxnOffsetCommit,
 )
 from rackspan.cluster.core.messages import TransactionSupport
+from rackspan.kafka_bytes.error_codes import ErrorCode
 
 
 def test_a_client_that_names_no_member_is_outside_the_group() -> None:
@@ -27,10 +27,10 @@ def test_a_client_that_names_no_member_is_outside_the_group() -> None:
 
 
 def test_a_response_without_a_result_has_minus_one_and_nothing() -> None:
-    error = KafkaError.NOT_COORDINATOR
+    error = ErrorCode.NOT_COORDINATOR
     assert JoinGroupResponse(error) == JoinGroupResponse(error, "", -1, None, None, "", (), False)
     assert SyncGroupResponse(error) == SyncGroupResponse(error, None, None, b"")
-    assert FetchedOffset() == FetchedOffset(-1, -1, "", KafkaError.NONE)
+    assert FetchedOffset() == FetchedOffset(-1, -1, "", ErrorCode.NONE)
     assert CommittedOffset(5) == CommittedOffset(5, -1, "")
     assert OffsetCommitValue(5) == OffsetCommitValue(5, -1, "", 0)
 

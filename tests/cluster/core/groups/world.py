@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.coordination import Append, CoordinatorEffect, marker_batch
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator, GroupSettings
 from rackspan.cluster.core.groups.requests import GroupRequest, JoinGroup, JoinGroupResponse, Protocol, SyncGroup
 from rackspan.cluster.core.messages import Respond
+from rackspan.kafka_bytes.error_codes import ErrorCode
 
 ONE_PARTITION = GroupSettings(offsets_topic_num_partitions=1)
 RANGE = (Protocol("range", b"r"),)
@@ -79,7 +79,7 @@ class World:
         self.log.append(batch.stamped(offset, self.epoch))
         return offset
 
-    def acknowledge(self, error: KafkaError = KafkaError.NONE, kept: bool = True) -> None:
+    def acknowledge(self, error: ErrorCode = ErrorCode.NONE, kept: bool = True) -> None:
         """The oldest append in flight is decided; one that failed may have been kept all the same."""
         append = self.in_flight.popleft()
         offset = self.append(append.batch) if kept else -1
@@ -113,7 +113,7 @@ class World:
     def new_member(self, **fields: Any) -> int:
         """Both rounds of a dynamic member's first join; the correlation id of the second."""
         first = self.response(self.join(**fields), JoinGroupResponse)
-        assert first.error is KafkaError.MEMBER_ID_REQUIRED
+        assert first.error is ErrorCode.MEMBER_ID_REQUIRED
         return self.join(first.member_id, **fields)
 
     def joined(self, correlation_id: int) -> JoinGroupResponse:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.cluster.core.batch import SEQUENCES, Marker, RecordBatch
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log import Duplicate, PartitionLog, rebuilding
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from tests.cluster.core.log.naive_log import NaiveLog, Record
 from tests.depth import examples
 
@@ -43,7 +43,7 @@ class Twins:
         transactional = producer == 2
         batch = RecordBatch(0, count - 1, -1, b"", producer, epoch, first, 10 * count, transactional)
         if producer != -1:
-            assert self.log.check(batch) is KafkaError.NONE
+            assert self.log.check(batch) is ErrorCode.NONE
         stamped = self.log.append_as_leader(batch, self.epoch)
         self.naive.append(
             [
@@ -137,11 +137,11 @@ def assert_producers(twins: Twins) -> None:
             assert twins.log.check(again) == Duplicate(first.offset, last.offset)
         if epoch is not None:
             after = written[-1][-1].sequence + 1 if written else 0
-            assert twins.log.check(numbered(producer, epoch, after)) is KafkaError.NONE
-            assert twins.log.check(numbered(producer, epoch, after + 1)) is KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER
-            assert twins.log.check(numbered(producer, epoch + 1, 0)) is KafkaError.NONE
-            assert twins.log.check(numbered(producer, epoch + 1, 4)) is KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER
-            assert twins.log.check(numbered(producer, epoch - 1, 0)) is KafkaError.INVALID_PRODUCER_EPOCH
+            assert twins.log.check(numbered(producer, epoch, after)) is ErrorCode.NONE
+            assert twins.log.check(numbered(producer, epoch, after + 1)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+            assert twins.log.check(numbered(producer, epoch + 1, 0)) is ErrorCode.NONE
+            assert twins.log.check(numbered(producer, epoch + 1, 4)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+            assert twins.log.check(numbered(producer, epoch - 1, 0)) is ErrorCode.INVALID_PRODUCER_EPOCH
 
 
 def numbered(producer: int, epoch: int, sequence: int) -> RecordBatch:
@@ -188,19 +188,17 @@ def test_a_trim_keeps_what_the_watermark_has_not_passed() -> None:
     assert not log.trim(1000)
 
 
-@pytest.mark.parametrize(
-    ("epoch_bumped", "error"), [(True, KafkaError.INVALID_PRODUCER_EPOCH), (False, KafkaError.NONE)]
-)
-def test_a_late_marker_does_not_end_the_next_transaction(epoch_bumped: bool, error: KafkaError) -> None:
+@pytest.mark.parametrize(("epoch_bumped", "error"), [(True, ErrorCode.INVALID_PRODUCER_EPOCH), (False, ErrorCode.NONE)])
+def test_a_late_marker_does_not_end_the_next_transaction(epoch_bumped: bool, error: ErrorCode) -> None:
     """A copy of the first transaction's marker arrives when the second, of the epoch that it bumped, has begun (KIP-1228)."""
     log = PartitionLog(TOPIC_ID)
     marker = RecordBatch(
         *(0, 0, -1, b"", 7, 1, -1, 0, True), control=True, marker=Marker.COMMIT, epoch_bumped=epoch_bumped
     )
     for batch in (RecordBatch(0, 0, -1, b"", 7, 0, 0, 0, True), marker):
-        assert log.check(batch) is KafkaError.NONE
+        assert log.check(batch) is ErrorCode.NONE
         log.append_as_leader(batch, 0)
-    assert log.check(marker) is KafkaError.NONE, "between transactions a copy ends nothing"
+    assert log.check(marker) is ErrorCode.NONE, "between transactions a copy ends nothing"
     log.append_as_leader(RecordBatch(0, 0, -1, b"", 7, 1, 0, 0, True), 0)
     assert log.check(marker) is error
 
@@ -212,7 +210,7 @@ def test_a_transactional_batch_without_a_sequence_number_opens_a_transaction() -
     log.high_watermark = 1
     assert log.last_stable_offset == 0
     assert log.in_transaction(7, 2)
-    assert log.check(RecordBatch(0, 0, -1, b"", 7, 2, 0, 0, True)) is KafkaError.NONE, (
+    assert log.check(RecordBatch(0, 0, -1, b"", 7, 2, 0, 0, True)) is ErrorCode.NONE, (
         "its first numbered batch is number 0"
     )
     log.append_as_leader(RecordBatch(0, 0, -1, b"", 7, 2, -1, 1, True, control=True, marker=Marker.COMMIT), 0)
@@ -223,7 +221,7 @@ def test_a_transactional_batch_without_a_sequence_number_opens_a_transaction() -
 def test_sequences_wrap_to_zero() -> None:
     log = PartitionLog(TOPIC_ID)
     log.append_as_leader(RecordBatch(0, 2, -1, b"", 1, 0, SEQUENCES - 2), 0)
-    assert log.check(numbered(1, 0, 1)) is KafkaError.NONE
+    assert log.check(numbered(1, 0, 1)) is ErrorCode.NONE
 
 
 def test_batches_are_found_by_timestamp() -> None:

@@ -6,7 +6,6 @@ from typing import Final
 import pytest
 
 from rackspan.cluster.core.batch import SEQUENCES, Marker, RecordBatch
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log.producer_state import (
     AbortedTransaction,
     CompletedTransaction,
@@ -15,8 +14,9 @@ from rackspan.cluster.core.log.producer_state import (
     ProducerStates,
     WrittenBatch,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
 
-E: Final = KafkaError
+E: Final = ErrorCode
 
 
 def written(offset: int, sequence: int, count: int = 1, epoch: int = 3, transactional: bool = False) -> RecordBatch:
@@ -59,7 +59,7 @@ def test_the_last_five_batches_of_a_producer_are_known() -> None:
         (4, 4, E.OUT_OF_ORDER_SEQUENCE_NUMBER),
     ],
 )
-def test_epochs_rise_and_numbers_follow_each_other(epoch: int, sequence: int, verdict: KafkaError | Duplicate) -> None:
+def test_epochs_rise_and_numbers_follow_each_other(epoch: int, sequence: int, verdict: ErrorCode | Duplicate) -> None:
     """ProducerAppendInfo.checkProducerEpoch and checkSequence."""
     states = after(*(written(i, i) for i in range(5)))
     assert states.check(written(0, sequence, epoch=epoch)) == verdict

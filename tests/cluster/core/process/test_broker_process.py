@@ -3,7 +3,6 @@
 import pytest
 
 from rackspan.cluster.core.batch import Marker
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import (
     CommittedOffset,
     FetchedOffset,
@@ -14,6 +13,7 @@ from rackspan.cluster.core.groups.requests import (
 )
 from rackspan.cluster.core.messages import DeleteTopics, ProduceResponse, SendRequest, TransactionSupport
 from rackspan.cluster.core.transactions.requests import AddPartitions, AddPartitionsResponse, InitProducerIdResponse
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from tests.cluster.core.process.world import OFFSETS, STATE, ProcessWorld
 
@@ -53,8 +53,8 @@ def is_complete(w: ProcessWorld) -> bool:
 def test_a_write_adds_its_partition_and_the_commit_marks_it() -> None:
     w = ready()
     producer = w.init()
-    assert produced(w, w.write(ORDERS, producer, ADDS)).error is KafkaError.NONE
-    assert w.end(producer) is KafkaError.NONE
+    assert produced(w, w.write(ORDERS, producer, ADDS)).error is ErrorCode.NONE
+    assert w.end(producer) is ErrorCode.NONE
     w.run_until(lambda: is_complete(w))
     assert markers(w, ORDERS) == [Marker.COMMIT]
 
@@ -62,7 +62,7 @@ def test_a_write_adds_its_partition_and_the_commit_marks_it() -> None:
 def test_a_write_to_a_partition_that_was_not_added_is_refused() -> None:
     w = ready()
     response = produced(w, w.write(ORDERS, w.init(), VERIFIES))
-    assert response.error is KafkaError.INVALID_TXN_STATE
+    assert response.error is ErrorCode.INVALID_TXN_STATE
     assert response.message == "Partition was not added to the transaction"
     assert w.broker(1).disk.logs[ORDERS].end_offset == 0
 
@@ -71,14 +71,14 @@ def test_only_the_first_write_of_a_transaction_is_verified() -> None:
     w = ready()
     producer = w.init()
     for sequence in range(3):
-        assert produced(w, w.write(ORDERS, producer, ADDS, sequence)).error is KafkaError.NONE
+        assert produced(w, w.write(ORDERS, producer, ADDS, sequence)).error is ErrorCode.NONE
     assert len(sent(w)) == 1
 
 
 def test_a_transactional_write_needs_a_transactional_id() -> None:
     w = ready()
     response = produced(w, w.write(ORDERS, w.init(), ADDS, transactional_id=None))
-    assert response.error is KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert response.error is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
 def test_a_coordinator_that_does_not_respond_is_a_passing_error() -> None:
@@ -86,7 +86,7 @@ def test_a_coordinator_that_does_not_respond_is_a_passing_error() -> None:
     producer = w.init()
     w.cut.add((2, 1))
     before, timeout_ms = w.now, w.process(1).request_timeout_ms
-    assert produced(w, w.write(ORDERS, producer, ADDS)).error is KafkaError.NOT_ENOUGH_REPLICAS
+    assert produced(w, w.write(ORDERS, producer, ADDS)).error is ErrorCode.NOT_ENOUGH_REPLICAS
     assert timeout_ms <= w.now - before <= timeout_ms + w.settings.tick_interval_ms
 
 
@@ -95,32 +95,32 @@ def test_only_the_first_response_to_a_request_counts() -> None:
     process = w.process(1)
     correlation_id = w.write(ORDERS, w.init(), ADDS)
     (request,) = sent(w)
-    w._take(1, process.on_response(w.now, request.request_id, KafkaError.COORDINATOR_NOT_AVAILABLE))
-    assert process.on_response(w.now, request.request_id, KafkaError.NONE) == []
-    assert produced(w, correlation_id).error is KafkaError.NOT_ENOUGH_REPLICAS
+    w._take(1, process.on_response(w.now, request.request_id, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    assert process.on_response(w.now, request.request_id, ErrorCode.NONE) == []
+    assert produced(w, correlation_id).error is ErrorCode.NOT_ENOUGH_REPLICAS
 
 
 def test_a_transaction_that_ended_while_it_was_verified_takes_no_late_write() -> None:
     w = ready()
     producer = w.init()
     added = AddPartitions("t", producer.producer_id, producer.producer_epoch, frozenset({ORDERS}))
-    assert w.request(2, added, AddPartitionsResponse).error is KafkaError.NONE
+    assert w.request(2, added, AddPartitionsResponse).error is ErrorCode.NONE
     correlation_id = w.write(ORDERS, producer, VERIFIES)
     (request,) = sent(w)
     w.hold_responses()
-    assert w.end(producer) is KafkaError.NONE
+    assert w.end(producer) is ErrorCode.NONE
     w.run_until(lambda: markers(w, ORDERS) == [Marker.COMMIT])
-    w._take(1, w.process(1).on_response(w.now, request.request_id, KafkaError.NONE))
-    assert produced(w, correlation_id).error is KafkaError.INVALID_TXN_STATE
+    w._take(1, w.process(1).on_response(w.now, request.request_id, ErrorCode.NONE))
+    assert produced(w, correlation_id).error is ErrorCode.INVALID_TXN_STATE
     assert w.broker(1).disk.logs[ORDERS].end_offset == 1
 
 
 def test_a_marker_is_sent_again_until_the_partition_has_a_leader() -> None:
     w = ready()
     producer = w.init()
-    assert produced(w, w.write(ORDERS, producer, ADDS)).error is KafkaError.NONE
+    assert produced(w, w.write(ORDERS, producer, ADDS)).error is ErrorCode.NONE
     w.kill(1)
-    assert w.end(producer) is KafkaError.NONE
+    assert w.end(producer) is ErrorCode.NONE
     w.run_until(lambda: is_complete(w))
     assert w.state(ORDERS).leader == 2
     assert markers(w, ORDERS) == [Marker.COMMIT]
@@ -129,7 +129,7 @@ def test_a_marker_is_sent_again_until_the_partition_has_a_leader() -> None:
 def test_a_partition_that_was_deleted_needs_no_marker() -> None:
     w = ready()
     producer = w.init()
-    assert produced(w, w.write(ORDERS, producer, ADDS)).error is KafkaError.NONE
+    assert produced(w, w.write(ORDERS, producer, ADDS)).error is ErrorCode.NONE
     w.admin(lambda correlation_id: DeleteTopics(correlation_id, ("orders",)))
     w.run(200)
     before = len(sent(w))
@@ -142,7 +142,7 @@ def committed(w: ProcessWorld) -> FetchedOffset:
     return w.process(2).groups.fetch_offsets(OffsetFetch("g", (ORDERS,))).offsets[ORDERS]
 
 
-def commit_in_transaction(w: ProcessWorld, producer: InitProducerIdResponse, support: TransactionSupport) -> KafkaError:
+def commit_in_transaction(w: ProcessWorld, producer: InitProducerIdResponse, support: TransactionSupport) -> ErrorCode:
     request = TxnOffsetCommit(
         *("g", producer.producer_id, producer.producer_epoch, {ORDERS: CommittedOffset(5, -1, "")}),
         transactional_id="t",
@@ -155,7 +155,7 @@ def commit_in_transaction(w: ProcessWorld, producer: InitProducerIdResponse, sup
 def test_a_committed_marker_ends_the_offsets_of_the_transaction(commit: bool, offset: int) -> None:
     w = ready()
     producer = w.init()
-    assert commit_in_transaction(w, producer, ADDS) is KafkaError.NONE
+    assert commit_in_transaction(w, producer, ADDS) is ErrorCode.NONE
     assert committed(w).offset == -1
     w.end(producer, commit=commit)
     w.run_until(lambda: is_complete(w))
@@ -164,14 +164,14 @@ def test_a_committed_marker_ends_the_offsets_of_the_transaction(commit: bool, of
 
 def test_offsets_outside_a_transaction_that_holds_them_are_refused() -> None:
     w = ready()
-    assert commit_in_transaction(w, w.init(), VERIFIES) is KafkaError.INVALID_TXN_STATE
+    assert commit_in_transaction(w, w.init(), VERIFIES) is ErrorCode.INVALID_TXN_STATE
     assert committed(w).offset == -1
 
 
 def test_offsets_are_deleted_with_their_topic_and_not_kept_for_its_namesake() -> None:
     w = ready()
     commit = OffsetCommit("g", {ORDERS: CommittedOffset(5, -1, "")})
-    assert w.request(2, commit, OffsetCommitResponse).errors[ORDERS] is KafkaError.NONE
+    assert w.request(2, commit, OffsetCommitResponse).errors[ORDERS] is ErrorCode.NONE
     assert committed(w).offset == 5
     w.admin(lambda correlation_id: DeleteTopics(correlation_id, ("orders",)))
     w.create("orders", [1, 2])

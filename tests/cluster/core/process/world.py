@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import BrokerCore, BrokerIdentity
 from rackspan.cluster.core.coordination import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator, GroupSettings
 from rackspan.cluster.core.groups.requests import GroupRequest
 from rackspan.cluster.core.ids import CLIENT, CorrelationId, NodeId
@@ -21,6 +20,7 @@ from rackspan.cluster.core.transactions.requests import (
     InitProducerIdResponse,
     TransactionRequest,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 from tests.cluster.world import World
 
@@ -100,7 +100,7 @@ class ProcessWorld(World):
         request = InitProducerId("t", 60_000, fresh_producer_id=7)
         return self.request(self.state(STATE).leader, request, InitProducerIdResponse)
 
-    def end(self, producer: InitProducerIdResponse, *, commit: bool = True) -> KafkaError:
+    def end(self, producer: InitProducerIdResponse, *, commit: bool = True) -> ErrorCode:
         request = EndTransaction("t", producer.producer_id, producer.producer_epoch, commit)
         return self.request(self.state(STATE).leader, request, EndTransactionResponse).error
 

@@ -7,7 +7,6 @@ import pytest
 
 from rackspan.cluster.core.batch import Marker
 from rackspan.cluster.core.coordination import CoordinatorRecord, encode_batch
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import Respond
 from rackspan.cluster.core.transactions import TransactionCoordinator, TransactionSettings
 from rackspan.cluster.core.transactions.records import TransactionLogValue, TransactionState, encode_key, encode_value
@@ -20,10 +19,11 @@ from rackspan.cluster.core.transactions.requests import (
     InitProducerIdResponse,
     ListedTransaction,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from tests.cluster.core.transactions.world import P0, P1, World
 
-E: Final = KafkaError
+E: Final = ErrorCode
 S: Final = TransactionState
 
 
@@ -45,7 +45,7 @@ def logged(*values: tuple[str, TransactionLogValue]) -> World:
     ],
 )
 def test_no_partition_is_in_the_transaction_of_another_producer_or_of_none(
-    transactional_id: str, producer: tuple[int, int], error: KafkaError
+    transactional_id: str, producer: tuple[int, int], error: ErrorCode
 ) -> None:
     """TransactionCoordinator.handleVerifyPartitionsInTransaction."""
     partitions = (("orders", (0,)),)
@@ -159,7 +159,7 @@ def test_a_tombstone_and_a_record_of_another_kind_are_no_transactions() -> None:
         (E.REQUEST_TIMED_OUT, False),
     ],
 )
-def test_a_marker_is_tried_again_unless_its_transaction_was_ended_there(error: KafkaError, written: bool) -> None:
+def test_a_marker_is_tried_again_unless_its_transaction_was_ended_there(error: ErrorCode, written: bool) -> None:
     world = World()
     who = world.init()
     world.add(who, P0)

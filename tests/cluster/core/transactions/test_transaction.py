@@ -5,7 +5,6 @@ from typing import Final
 
 import pytest
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.records import TransactionLogValue, TransactionState
 from rackspan.cluster.core.transactions.requests import (
     AddPartitions,
@@ -20,9 +19,10 @@ from rackspan.cluster.core.transactions.requests import (
     refusal,
 )
 from rackspan.cluster.core.transactions.transaction import LAST_EPOCH, Transaction, new_value
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 
-E: Final = KafkaError
+E: Final = ErrorCode
 S: Final = TransactionState
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
 VALUE: Final = TransactionLogValue(7, 3, 500, S.ONGOING, (("orders", (0,)),), 20, 10)
@@ -56,7 +56,7 @@ def in_state(state: TransactionState) -> Transaction:
         (S.COMPLETE_ABORT, False, True, E.NONE),
     ],
 )
-def test_what_may_be_ended_in_which_state(state: TransactionState, commit: bool, bump: bool, error: KafkaError) -> None:
+def test_what_may_be_ended_in_which_state(state: TransactionState, commit: bool, bump: bool, error: ErrorCode) -> None:
     """TransactionCoordinator.endTransaction; an abort of what never began bumps the epoch alone (KIP-890, part 2)."""
     transaction = in_state(state)
     assert transaction.end_error(EndTransaction("t", 7, 3, commit, bump)) is error
@@ -79,7 +79,7 @@ def test_what_may_be_ended_in_which_state(state: TransactionState, commit: bool,
         (7, 2, S.PREPARE_COMMIT, True, E.CONCURRENT_TRANSACTIONS),
     ],
 )
-def test_who_may_end_it(producer_id: int, epoch: int, state: TransactionState, bump: bool, error: KafkaError) -> None:
+def test_who_may_end_it(producer_id: int, epoch: int, state: TransactionState, bump: bool, error: ErrorCode) -> None:
     assert in_state(state).end_error(EndTransaction("t", producer_id, epoch, True, bump)) is error
 
 
@@ -96,7 +96,7 @@ def test_who_may_end_it(producer_id: int, epoch: int, state: TransactionState, b
         (8, LAST_EPOCH, E.PRODUCER_FENCED),
     ],
 )
-def test_who_may_begin_again(producer_id: int, epoch: int, error: KafkaError) -> None:
+def test_who_may_begin_again(producer_id: int, epoch: int, error: ErrorCode) -> None:
     """KIP-360: the current producer, or the one before, whose response was lost."""
     request = InitProducerId("t", 500, 99, producer_id, epoch)
     transaction = in_state(S.COMPLETE_COMMIT)

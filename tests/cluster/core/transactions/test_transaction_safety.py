@@ -4,7 +4,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from rackspan.cluster.core.batch import Marker
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import (
     AddPartitions,
     AddPartitionsResponse,
@@ -14,6 +13,7 @@ from rackspan.cluster.core.transactions.requests import (
     InitProducerIdResponse,
     TransactionRequest,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from tests.cluster.core.transactions.world import World
 from tests.depth import examples
@@ -28,7 +28,7 @@ class Transactions(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.world = World()
-        self.known = [InitProducerIdResponse(KafkaError.NONE)] * 2
+        self.known = [InitProducerIdResponse(ErrorCode.NONE)] * 2
         self.newest = (-1, -1)
         self.open: dict[int, tuple[int, TransactionRequest]] = {}
         self.added: set[TopicPartition] = set()
@@ -73,14 +73,14 @@ class Transactions(RuleBasedStateMachine):
     # What befalls them.
 
     @precondition(lambda self: self.world.in_flight)
-    @rule(error=st.sampled_from([KafkaError.NONE] * 3 + [KafkaError.NOT_ENOUGH_REPLICAS]))
-    def a_write_is_decided(self, error: KafkaError) -> None:
-        self.world.acknowledge(error, kept=error is KafkaError.NONE)
+    @rule(error=st.sampled_from([ErrorCode.NONE] * 3 + [ErrorCode.NOT_ENOUGH_REPLICAS]))
+    def a_write_is_decided(self, error: ErrorCode) -> None:
+        self.world.acknowledge(error, kept=error is ErrorCode.NONE)
         self.look()
 
     @precondition(lambda self: self.world.unwritten)
-    @rule(error=st.sampled_from([KafkaError.NONE, KafkaError.NONE, KafkaError.NOT_LEADER_OR_FOLLOWER]))
-    def a_marker_is_decided(self, error: KafkaError) -> None:
+    @rule(error=st.sampled_from([ErrorCode.NONE, ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER]))
+    def a_marker_is_decided(self, error: ErrorCode) -> None:
         self.world.mark(error)
         self.look()
 
@@ -119,13 +119,13 @@ class Transactions(RuleBasedStateMachine):
 
     def read_response(self, producer: int, request: TransactionRequest, response: object) -> None:
         match response:
-            case InitProducerIdResponse(error=KafkaError.NONE):
+            case InitProducerIdResponse(error=ErrorCode.NONE):
                 rank = (response.producer_id, response.producer_epoch)
                 assert rank > self.newest, "no two producers have the same epoch"
                 self.newest, self.known[producer] = rank, response
-            case AddPartitionsResponse(error=KafkaError.NONE):
+            case AddPartitionsResponse(error=ErrorCode.NONE):
                 self.read_added(request)
-            case EndTransactionResponse(error=KafkaError.NONE):
+            case EndTransactionResponse(error=ErrorCode.NONE):
                 self.read_ended(producer, request, response)
 
     def read_added(self, request: TransactionRequest) -> None:
@@ -153,9 +153,7 @@ class Transactions(RuleBasedStateMachine):
             assert self.ended in (None, wanted), "a producer's response is the opposite of the markers"
             self.ended = wanted
         if request.bump_epoch:
-            self.known[producer] = InitProducerIdResponse(
-                KafkaError.NONE, response.producer_id, response.producer_epoch
-            )
+            self.known[producer] = InitProducerIdResponse(ErrorCode.NONE, response.producer_id, response.producer_epoch)
             self.newest = max(self.newest, (response.producer_id, response.producer_epoch))
 
     def teardown(self) -> None:

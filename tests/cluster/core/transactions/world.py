@@ -7,7 +7,6 @@ from typing import TypeVar
 
 from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.coordination import Append
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import Respond
 from rackspan.cluster.core.transactions import TransactionCoordinator, TransactionSettings, WriteMarker
 from rackspan.cluster.core.transactions.requests import (
@@ -19,6 +18,7 @@ from rackspan.cluster.core.transactions.requests import (
     InitProducerIdResponse,
     TransactionRequest,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 
 ONE_PARTITION = TransactionSettings(transaction_state_log_num_partitions=1)
@@ -80,7 +80,7 @@ class World:
         request = InitProducerId("t", timeout_ms, self.producer_ids, producer_id, epoch)
         return self.call(request, InitProducerIdResponse)
 
-    def add(self, who: InitProducerIdResponse, *partitions: TopicPartition, adds: bool = False) -> KafkaError:
+    def add(self, who: InitProducerIdResponse, *partitions: TopicPartition, adds: bool = False) -> ErrorCode:
         """`adds`: by writing (KIP-890, part 2)."""
         request = AddPartitions("t", who.producer_id, who.producer_epoch, frozenset(partitions), by_writing=adds)
         return self.call(request, AddPartitionsResponse).error
@@ -99,18 +99,18 @@ class World:
     def append(self, batch: RecordBatch) -> None:
         self.log.append(batch.stamped(self.log[-1].last_offset + 1 if self.log else 0, self.epoch))
 
-    def acknowledge(self, error: KafkaError = KafkaError.NONE, kept: bool = True) -> None:
+    def acknowledge(self, error: ErrorCode = ErrorCode.NONE, kept: bool = True) -> None:
         append = self.in_flight.popleft()
         if kept:
             self.append(append.batch)
         self.took(self.coordinator.on_appended(self.now, append.write, error))
 
-    def mark(self, error: KafkaError = KafkaError.NONE) -> None:
+    def mark(self, error: ErrorCode = ErrorCode.NONE) -> None:
         """A partition's leader takes the oldest marker, or does not."""
         marker = self.unwritten.popleft()
         batch = marker.batch
         assert batch.marker is not None
-        if error is KafkaError.NONE:
+        if error is ErrorCode.NONE:
             self.markers.append((marker.partition, batch.producer_id, batch.producer_epoch, batch.marker))
         effects = self.coordinator.on_marked(
             self.now, marker.transactional_id, batch.producer_epoch, marker.partition, error

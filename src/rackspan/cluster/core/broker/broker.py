@@ -16,7 +16,6 @@ from rackspan.cluster.core.broker.record_validation import KeylessRecords, valid
 from rackspan.cluster.core.broker.roles import Roles
 from rackspan.cluster.core.broker.rules import BrokerRules
 from rackspan.cluster.core.disk import Disk
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CONTROLLER, NO_EPOCH, NodeId
 from rackspan.cluster.core.log import EpochEnd, RecordBody
 from rackspan.cluster.core.log.compaction import uncompressed_body
@@ -40,6 +39,7 @@ from rackspan.cluster.core.messages import (
 )
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 VALID_ACKS: Final = (-1, 0, 1)
@@ -234,7 +234,7 @@ class BrokerCore:
             if preferred is not None:
                 log = replica.log
                 return ReadResponse(
-                    KafkaError.NONE,
+                    ErrorCode.NONE,
                     log.high_watermark,
                     log.last_stable_offset,
                     log.start_offset,
@@ -257,12 +257,12 @@ class BrokerCore:
 
     def offset_for_leader_epoch(
         self, partition: TopicPartition, leader_epoch: int, current_leader_epoch: int = NO_EPOCH
-    ) -> tuple[KafkaError, EpochEnd]:
+    ) -> tuple[ErrorCode, EpochEnd]:
         """OffsetForLeaderEpoch at the leader (KIP-320)."""
         replica, error = self._replica(partition, False, current_leader_epoch)
         if replica is None:
             return error, EpochEnd(NO_EPOCH, -1)
-        return KafkaError.NONE, replica.log.end_offset_for_epoch(leader_epoch)
+        return ErrorCode.NONE, replica.log.end_offset_for_epoch(leader_epoch)
 
     def appends_time(self, topic: str) -> bool:
         """Whether the topic's records get the time of append (message.timestamp.type=LogAppendTime)."""
@@ -278,13 +278,13 @@ class BrokerCore:
     ) -> RecordBatch | ProduceResponse:
         """The produced batch, or why it cannot be appended. `partition` None is one of a topic id that is not known here."""
         if acks not in VALID_ACKS:
-            return ProduceResponse(KafkaError.INVALID_REQUIRED_ACKS)
+            return ProduceResponse(ErrorCode.INVALID_REQUIRED_ACKS)
         if partition is None:
-            return ProduceResponse(KafkaError.UNKNOWN_TOPIC_ID)
+            return ProduceResponse(ErrorCode.UNKNOWN_TOPIC_ID)
         if not records:
-            return ProduceResponse(KafkaError.INVALID_RECORD, message="no record batch; exactly one is wanted")
+            return ProduceResponse(ErrorCode.INVALID_RECORD, message="no record batch; exactly one is wanted")
         if partition.topic not in self.image.topics:
-            return ProduceResponse(KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
+            return ProduceResponse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return validated_batch(partition, records, self._shared.record_config(partition.topic), now, keyless_records)
 
     def metrics(self) -> dict[str, int]:
@@ -300,15 +300,15 @@ class BrokerCore:
 
     def _replica(
         self, partition: TopicPartition, follower_ok: bool, current_leader_epoch: int
-    ) -> tuple[Leader | Follower | None, KafkaError]:
+    ) -> tuple[Leader | Follower | None, ErrorCode]:
         replica: Leader | Follower | None = self.leaders.get(partition)
         if replica is None and follower_ok:
             replica = self._fetchers.followers.get(partition)
         if replica is None:
             known = self.image.partition(partition) is not None
-            return None, KafkaError.NOT_LEADER_OR_FOLLOWER if known else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+            return None, ErrorCode.NOT_LEADER_OR_FOLLOWER if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         error = reading.epoch_error(replica, current_leader_epoch)
-        return (replica, error) if error is KafkaError.NONE else (None, error)
+        return (replica, error) if error is ErrorCode.NONE else (None, error)
 
 
 _Handle: TypeAlias = Callable[[BrokerCore, int, NodeId, Any], None]

@@ -9,15 +9,15 @@ from typing import Final
 
 from rackspan.cluster.core.broker.broker import BrokerCore
 from rackspan.cluster.core.broker.reading import Isolation, ReadResponse
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH
 from rackspan.cluster.core.metadata import NO_LEADER
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import RackId, TopicPartition
 
 MAX_BYTES: Final = 55 * 1024 * 1024
 """A broker's fetch.max.bytes."""
 
-_UNKNOWN_TOPIC: Final = (KafkaError.UNKNOWN_TOPIC_OR_PARTITION, KafkaError.UNKNOWN_TOPIC_ID)
+_UNKNOWN_TOPIC: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 """Not a reason to respond at once while another partition of the request is known. Kafka waits too."""
 
 
@@ -65,7 +65,7 @@ class ClientFetch:
             # The first batch is read even if it is larger than the limit: else its reader would never advance (KIP-74).
             if size_bytes and read_bytes > left:
                 response, read_bytes = replace(response, batches=()), 0
-            failed = response.error is not KafkaError.NONE and response.error not in _UNKNOWN_TOPIC
+            failed = response.error is not ErrorCode.NONE and response.error not in _UNKNOWN_TOPIC
             respond_now |= failed or response.preferred_read_replica != NO_LEADER
             responses.append(response)
             size_bytes += read_bytes
@@ -74,7 +74,7 @@ class ClientFetch:
 
     def _read_partition(self, broker: BrokerCore, fetch: PartitionFetch, left: int) -> ReadResponse:
         if not fetch.topic_known:
-            return ReadResponse(KafkaError.UNKNOWN_TOPIC_ID)
+            return ReadResponse(ErrorCode.UNKNOWN_TOPIC_ID)
         return broker.read(
             fetch.partition,
             fetch.offset,

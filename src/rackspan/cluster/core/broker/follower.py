@@ -12,7 +12,6 @@ from enum import Enum, auto
 
 from rackspan.cluster.core.broker.broker_state import BrokerState
 from rackspan.cluster.core.broker.rules import BrokerRules
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import TopicId
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import (
@@ -24,6 +23,7 @@ from rackspan.cluster.core.messages import (
     WatermarkMoved,
 )
 from rackspan.cluster.core.metadata import NO_LEADER, PartitionState
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 
 
@@ -68,7 +68,7 @@ class Follower:
             return FetchOutcome.STALE
         if fetched.offset != log.end_offset or fetched.last_fetched_epoch != log.last_epoch:
             return FetchOutcome.STALE
-        if fetched.error is not KafkaError.NONE:
+        if fetched.error is not ErrorCode.NONE:
             return self._refused(fetched)
         if fetched.diverging is not None:
             self.truncate(*fetched.diverging)
@@ -85,7 +85,7 @@ class Follower:
         return FetchOutcome.COPIED if fetched.batches else FetchOutcome.WATERMARK
 
     def _refused(self, fetched: FetchedPartition) -> FetchOutcome:
-        if fetched.error is not KafkaError.OFFSET_OUT_OF_RANGE:
+        if fetched.error is not ErrorCode.OFFSET_OUT_OF_RANGE:
             return FetchOutcome.REFUSED
         self.log.restart_at(fetched.log_start)
         return FetchOutcome.TRUNCATED
@@ -131,7 +131,7 @@ class ReplicaFetcher:
         """Apply a leader's response. One that a later fetch has overtaken is used as far as it fits."""
         if response.sequence == self.sequence:
             self.awaits_response = False
-            self.start_over = response.error is not KafkaError.NONE
+            self.start_over = response.error is not ErrorCode.NONE
         for fetched in response.partitions:
             follower = self.followed.get(fetched.partition)
             if follower is None:

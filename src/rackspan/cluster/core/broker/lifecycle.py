@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH
 from rackspan.cluster.core.messages import (
     BrokerHeartbeat,
@@ -13,6 +12,7 @@ from rackspan.cluster.core.messages import (
     BrokerRegistrationResponse,
 )
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId
 
 
@@ -77,7 +77,7 @@ class Lifecycle:
         """Take the response to the registration. Whether the broker is registered by it."""
         if self.phase is not Phase.REGISTERING or response.incarnation != self.identity.incarnation:
             return False
-        if response.error is not KafkaError.NONE:
+        if response.error is not ErrorCode.NONE:
             self.phase = Phase.REFUSED
             return False
         self.phase, self.broker_epoch, self.next_due = Phase.RUNNING, response.broker_epoch, 0
@@ -87,7 +87,7 @@ class Lifecycle:
         """Take the response to a heartbeat. Whether the broker may end now."""
         if response.broker_epoch != self.broker_epoch:
             return False
-        if response.error is KafkaError.STALE_BROKER_EPOCH:
+        if response.error is ErrorCode.STALE_BROKER_EPOCH:
             # It was unregistered, or a newer process has registered: register again.
             self.phase, self.next_due = Phase.REGISTERING, 0
             return False

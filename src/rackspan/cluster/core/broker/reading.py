@@ -10,10 +10,10 @@ from typing import Final
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker.follower import Follower
 from rackspan.cluster.core.broker.leadership.leader import Leader
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET
 from rackspan.cluster.core.log import AbortedTransaction, EpochEnd, PartitionLog
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId
 
 LATEST: Final = -1
@@ -36,7 +36,7 @@ class ReadResponse:
     `diverging` is (epoch, end offset) where the reader's last fetched epoch is not the leader's.
     """
 
-    error: KafkaError
+    error: ErrorCode
     high_watermark: int = NO_OFFSET
     last_stable_offset: int = NO_OFFSET
     log_start: int = NO_OFFSET
@@ -53,7 +53,7 @@ class OffsetResponse:
     For the special timestamps, and where there is no such batch, `batch` is None and `offset` is final.
     """
 
-    error: KafkaError
+    error: ErrorCode
     offset: int = NO_OFFSET
     leader_epoch: int = NO_EPOCH
     batch: RecordBatch | None = None
@@ -69,18 +69,18 @@ def read(log: PartitionLog, offset: int, max_bytes: int, isolation: Isolation) -
     stable = log.last_stable_offset
     upper = stable if isolation is Isolation.READ_COMMITTED else log.high_watermark
     if not log.start_offset <= offset <= log.end_offset:
-        return ReadResponse(KafkaError.OFFSET_OUT_OF_RANGE)
+        return ReadResponse(ErrorCode.OFFSET_OUT_OF_RANGE)
     batches = log.read(offset, upper, max_bytes)
     aborted = log.aborted_transactions(offset, batches[-1].last_offset + 1) if batches else ()
-    return ReadResponse(KafkaError.NONE, log.high_watermark, stable, log.start_offset, batches, aborted)
+    return ReadResponse(ErrorCode.NONE, log.high_watermark, stable, log.start_offset, batches, aborted)
 
 
-def epoch_error(replica: Leader | Follower, current_leader_epoch: int) -> KafkaError:
+def epoch_error(replica: Leader | Follower, current_leader_epoch: int) -> ErrorCode:
     """Whether the client's leader epoch is this replica's (KIP-320)."""
     if current_leader_epoch in (NO_EPOCH, replica.leader_epoch):
-        return KafkaError.NONE
+        return ErrorCode.NONE
     older = current_leader_epoch < replica.leader_epoch
-    return KafkaError.FENCED_LEADER_EPOCH if older else KafkaError.UNKNOWN_LEADER_EPOCH
+    return ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
 def preferred_read_replica(leader: Leader, image: MetadataImage, offset: int, rack: RackId | None) -> BrokerId | None:
@@ -110,11 +110,11 @@ def _serves(leader: Leader, image: MetadataImage, broker: BrokerId, offset: int,
 def offset_for(log: PartitionLog, timestamp: int, upper: int) -> OffsetResponse:
     """ListOffsets; `timestamp` in ms or one of the special ones, `upper` where the client's view ends."""
     if timestamp == LATEST:
-        return OffsetResponse(KafkaError.NONE, upper, log.epoch_at(upper))
+        return OffsetResponse(ErrorCode.NONE, upper, log.epoch_at(upper))
     if timestamp == EARLIEST:
-        return OffsetResponse(KafkaError.NONE, log.start_offset, log.epoch_at(log.start_offset + 1))
+        return OffsetResponse(ErrorCode.NONE, log.start_offset, log.epoch_at(log.start_offset + 1))
     greatest = timestamp == MAX_TIMESTAMP
     batch = log.batch_of_greatest_timestamp(upper) if greatest else log.batch_at_timestamp(timestamp, upper)
     if batch is None:
-        return OffsetResponse(KafkaError.NONE)
-    return OffsetResponse(KafkaError.NONE, batch.base_offset, batch.leader_epoch, batch)
+        return OffsetResponse(ErrorCode.NONE)
+    return OffsetResponse(ErrorCode.NONE, batch.base_offset, batch.leader_epoch, batch)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from rackspan.cluster.core.batch import NO_TIMESTAMP, RecordBatch
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import ProduceResponse, RecordError
 from rackspan.errors import CorruptRecords
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.kafka_bytes.record_batch import MAGIC, MAGIC_AT, BatchHeader, read_header, stamp_append_time, verify_crc
 from rackspan.model.config_list import parse_config_list
 from rackspan.model.ids import TopicPartition
@@ -67,7 +67,7 @@ class RecordConfig:
         earliest, latest = now - self.before_max_ms, now + self.after_max_ms
         if header.base_timestamp < earliest or header.max_timestamp > latest:
             return ProduceResponse(
-                KafkaError.INVALID_TIMESTAMP,
+                ErrorCode.INVALID_TIMESTAMP,
                 message=f"Timestamps {header.base_timestamp} to {header.max_timestamp} are out of range; "
                 f"they should be within [{earliest}, {latest}]",
             )
@@ -81,7 +81,7 @@ def _keyless_error(partition: TopicPartition, keyless: Sequence[int]) -> Produce
         f"RecordError(batchIndex={index}, message='{message}')" for index in keyless[:RECORD_ERRORS_SHOWN]
     )
     return ProduceResponse(
-        KafkaError.INVALID_RECORD,
+        ErrorCode.INVALID_RECORD,
         message=f"One or more records have been rejected due to {len(keyless)} record errors in total, "
         f"and only showing the first three errors at most: [{shown}]",
         record_errors=tuple(RecordError(index, message) for index in keyless),
@@ -93,14 +93,14 @@ def validated_batch(
 ) -> RecordBatch | ProduceResponse:
     """The one batch of a partition, in memory of its own, stamped with `now` (ms) if the topic has LogAppendTime."""
     if len(records) > MAGIC_AT and records[MAGIC_AT] < MAGIC:
-        return ProduceResponse(KafkaError.INVALID_RECORD, message=f"record batches of version {MAGIC} only")
+        return ProduceResponse(ErrorCode.INVALID_RECORD, message=f"record batches of version {MAGIC} only")
     try:
         header = read_header(records)
         verify_crc(records, header)
     except CorruptRecords as error:
-        return ProduceResponse(KafkaError.CORRUPT_MESSAGE, message=str(error))
+        return ProduceResponse(ErrorCode.CORRUPT_MESSAGE, message=str(error))
     if header.size_bytes != len(records):
-        return ProduceResponse(KafkaError.INVALID_RECORD, message="more than one record batch; exactly one is wanted")
+        return ProduceResponse(ErrorCode.INVALID_RECORD, message="more than one record batch; exactly one is wanted")
     refusal = config.error(partition, header, records, now, keyless_records)
     return refusal or _batch(header, records, config, now)
 

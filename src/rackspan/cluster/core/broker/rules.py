@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping
 from rackspan.acks.min_insync_racks import before_acknowledgement, before_append, watermark_may_advance
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker.replica_state import FollowerState, Isr
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET
 from rackspan.cluster.core.log import Duplicate, PartitionLog
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId
 
 
@@ -42,9 +42,9 @@ class BrokerRules:
         """The members that the high watermark waits for."""
         return isr.maximal
 
-    def is_dead(self, error: KafkaError) -> bool:
+    def is_dead(self, error: ErrorCode) -> bool:
         """Whether a change refused with this error can never be accepted any more, and so may be withdrawn."""
-        return error is KafkaError.INELIGIBLE_REPLICA
+        return error is ErrorCode.INELIGIBLE_REPLICA
 
     def has_caught_up(self, follower: FollowerState, high_watermark: int, epoch_start: int) -> bool:
         """Reaching the high watermark is not enough: a new leader's may be below its epoch's start (KAFKA-7128)."""
@@ -62,13 +62,13 @@ class BrokerRules:
         """A retry is acknowledged by the same rule as the original."""
         return True
 
-    def on_resigning(self) -> KafkaError:
+    def on_resigning(self) -> ErrorCode:
         """The error for produces that wait when the leadership ends. The next leader decides whether their records stay."""
-        return KafkaError.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
-    def sequence_check(self, log: PartitionLog, batch: RecordBatch) -> KafkaError | Duplicate:
+    def sequence_check(self, log: PartitionLog, batch: RecordBatch) -> ErrorCode | Duplicate:
         """NONE if the batch is its producer's next, the error if not, or where the log has it already."""
-        return log.check(batch) if batch.producer_id >= 0 else KafkaError.NONE
+        return log.check(batch) if batch.producer_id >= 0 else ErrorCode.NONE
 
     def kept_when_following(self, log: PartitionLog) -> int:
         """The offset below which a follower of a new leadership keeps its log: its end. Truncation waits for a divergence."""

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 from rackspan.cluster.core.configs import topic_value
 from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.controller.partition_change import Election, PartitionChange
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AdminResponse, Effect, ElectLeaders, Respond
 from rackspan.cluster.core.metadata import NO_LEADER, PartitionSet, PartitionState
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 
 _OF = {False: Election.PREFERRED, True: Election.UNCLEAN}
@@ -79,26 +79,26 @@ def elect(context: ControllerContext, _now: int, message: ElectLeaders) -> list[
     listed = dict.fromkeys(all_partitions if requested is None else requested)
     responses = [_elect_one(context, partition, _OF[message.unclean]) for partition in listed]
     if requested is None:
-        responses = [response for response in responses if response.error is not KafkaError.ELECTION_NOT_NEEDED]
+        responses = [response for response in responses if response.error is not ErrorCode.ELECTION_NOT_NEEDED]
     return [Respond(message.correlation_id, tuple(responses))]
 
 
 def _elect_one(context: ControllerContext, partition: TopicPartition, election: Election) -> AdminResponse:
     state = context.image.partition(partition)
     if state is None:
-        return AdminResponse(partition, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition {partition}")
+        return AdminResponse(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition {partition}")
     if _needless(state, election):
-        return AdminResponse(partition, KafkaError.ELECTION_NOT_NEEDED)
+        return AdminResponse(partition, ErrorCode.ELECTION_NOT_NEEDED)
     record = context.change(partition, state, PartitionChange(election=election), context.conditions(partition.topic))
     if record is None or record.state.leader == NO_LEADER or not _reached(record.state, election):
         return AdminResponse(partition, _UNMET[election])
     context.write(record)
-    return AdminResponse(partition, KafkaError.NONE)
+    return AdminResponse(partition, ErrorCode.NONE)
 
 
 _UNMET = {
-    Election.PREFERRED: KafkaError.PREFERRED_LEADER_NOT_AVAILABLE,
-    Election.UNCLEAN: KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+    Election.PREFERRED: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+    Election.UNCLEAN: ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
 }
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.errors import (
     InvalidPartitions,
     InvalidReplicationFactor,
@@ -11,12 +10,13 @@ from rackspan.errors import (
     ReplicaPlacementException,
     UsageError,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
 
 
 class Refused(Exception):
     """Never leaves the controller: it becomes the item's response."""
 
-    def __init__(self, error: KafkaError, message: str) -> None:
+    def __init__(self, error: ErrorCode, message: str) -> None:
         super().__init__(message)
         self.error = error
         self.message = message
@@ -25,7 +25,7 @@ class Refused(Exception):
 def not_replicated(replication_factor: int, why: str) -> Refused:
     """The refusal of a replication factor, with the same message for every placer."""
     return Refused(
-        KafkaError.INVALID_REPLICATION_FACTOR, f"Unable to replicate the partition {replication_factor} time(s): {why}"
+        ErrorCode.INVALID_REPLICATION_FACTOR, f"Unable to replicate the partition {replication_factor} time(s): {why}"
     )
 
 
@@ -37,6 +37,6 @@ def placement_refusals(replication_factor: int) -> Iterator[None]:
     except InvalidReplicationFactor as error:
         raise not_replicated(replication_factor, str(error)) from error
     except InvalidPartitions as error:
-        raise Refused(KafkaError.INVALID_PARTITIONS, str(error)) from error
+        raise Refused(ErrorCode.INVALID_PARTITIONS, str(error)) from error
     except (ReplicaPlacementException, RackLocatorFailed, UsageError) as error:
-        raise Refused(KafkaError.REPLICA_PLACEMENT_FAILED, str(error)) from error
+        raise Refused(ErrorCode.REPLICA_PLACEMENT_FAILED, str(error)) from error

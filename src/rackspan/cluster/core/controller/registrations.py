@@ -8,7 +8,6 @@ from rackspan.acks.config import SetAt
 from rackspan.cluster.core.controller.context import ControllerContext, Session
 from rackspan.cluster.core.controller.elections import elect_where_leaderless, leave_isr
 from rackspan.cluster.core.controller.rack_requirement import judge_min_insync_racks
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH, NodeId
 from rackspan.cluster.core.messages import (
     AdminResponse,
@@ -22,6 +21,7 @@ from rackspan.cluster.core.messages import (
     UnregisterBroker,
 )
 from rackspan.cluster.core.metadata import BrokerChanged, BrokerImage, BrokerRegistered, BrokerUnregistered
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId
 
 
@@ -29,12 +29,12 @@ def register(context: ControllerContext, now: int, source: NodeId, message: Brok
     """Register a broker that has started, or repeat a response that was lost."""
     before = context.image.brokers.get(message.broker)
     if before is not None and before.incarnation == message.incarnation:
-        return [Send(source, BrokerRegistrationResponse(message.incarnation, KafkaError.NONE, before.broker_epoch))]
+        return [Send(source, BrokerRegistrationResponse(message.incarnation, ErrorCode.NONE, before.broker_epoch))]
     if before is not None and _is_older(before, message):
         return [
             Send(
                 source,
-                BrokerRegistrationResponse(message.incarnation, KafkaError.DUPLICATE_BROKER_REGISTRATION, NO_EPOCH),
+                BrokerRegistrationResponse(message.incarnation, ErrorCode.DUPLICATE_BROKER_REGISTRATION, NO_EPOCH),
             )
         ]
     verdict = judge_min_insync_racks(context, context.image, SetAt.BROKER_START, message.broker, message.rack)
@@ -43,13 +43,13 @@ def register(context: ControllerContext, now: int, source: NodeId, message: Brok
             Send(
                 source,
                 BrokerRegistrationResponse(
-                    message.incarnation, KafkaError.INVALID_REGISTRATION, NO_EPOCH, verdict.error
+                    message.incarnation, ErrorCode.INVALID_REGISTRATION, NO_EPOCH, verdict.error
                 ),
             )
         ]
     _replace_registration(context, now, before, message)
     epoch = context.image.brokers[message.broker].broker_epoch
-    return [Send(source, BrokerRegistrationResponse(message.incarnation, KafkaError.NONE, epoch))]
+    return [Send(source, BrokerRegistrationResponse(message.incarnation, ErrorCode.NONE, epoch))]
 
 
 def _is_older(before: BrokerImage, message: BrokerRegistration) -> bool:
@@ -80,7 +80,7 @@ def heartbeat(context: ControllerContext, now: int, source: NodeId, message: Bro
     registered = context.image.brokers.get(message.broker)
     session = context.sessions.get(message.broker)
     if registered is None or session is None or registered.broker_epoch != message.broker_epoch:
-        return [Send(source, BrokerHeartbeatResponse(message.broker_epoch, KafkaError.STALE_BROKER_EPOCH))]
+        return [Send(source, BrokerHeartbeatResponse(message.broker_epoch, ErrorCode.STALE_BROKER_EPOCH))]
     session.last_heartbeat_ms = now
     session.metadata_offset = max(session.metadata_offset, message.metadata_offset)
     if message.want_shut_down:
@@ -97,7 +97,7 @@ def _heartbeat_response(
     may_end = message.want_shut_down and _all_have_applied_shutdown(context, session)
     if may_end and not registered.fenced:
         _fence(context, registered, in_controlled_shutdown=True)
-    return BrokerHeartbeatResponse(message.broker_epoch, KafkaError.NONE, registered.fenced or may_end, may_end)
+    return BrokerHeartbeatResponse(message.broker_epoch, ErrorCode.NONE, registered.fenced or may_end, may_end)
 
 
 def _begin_shutdown(context: ControllerContext, broker: BrokerImage, session: Session) -> None:
@@ -159,11 +159,11 @@ def unregister(context: ControllerContext, _now: int, message: UnregisterBroker)
     registered = context.image.brokers.get(message.broker)
     if registered is None:
         response = AdminResponse(
-            message.broker, KafkaError.BROKER_ID_NOT_REGISTERED, f"Broker {message.broker} not found"
+            message.broker, ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker {message.broker} not found"
         )
     else:
         fence(context, message.broker)
         context.write(BrokerUnregistered(message.broker, registered.broker_epoch))
         context.sessions.pop(message.broker, None)
-        response = AdminResponse(message.broker, KafkaError.NONE)
+        response = AdminResponse(message.broker, ErrorCode.NONE)
     return [Respond(message.correlation_id, (response,))]

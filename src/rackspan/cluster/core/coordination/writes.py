@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from rackspan.cluster.core.batch import RecordBatch
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET, CorrelationId
 from rackspan.cluster.core.messages import Respond
+from rackspan.kafka_bytes.error_codes import ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Append:
 
 CoordinatorEffect: TypeAlias = Respond | Append
 
-Then: TypeAlias = Callable[[int, KafkaError, int], None]
+Then: TypeAlias = Callable[[int, ErrorCode, int], None]
 """Called after an append: (now in ms, error, offset of the batch's first record or NO_OFFSET)."""
 
 
@@ -52,7 +52,7 @@ class Writes:
         self._waiting[self._last] = _Write(partition, then)
         self._effects.append(Append(partition, batch, self._last))
 
-    def acknowledged(self, now: int, write: int, error: KafkaError, base_offset: int) -> None:
+    def acknowledged(self, now: int, write: int, error: ErrorCode, base_offset: int) -> None:
         waiting = self._waiting.pop(write, None)
         if waiting is not None:
             waiting.then(now, error, base_offset)
@@ -60,7 +60,7 @@ class Writes:
     def abandon(self, now: int, partition: int) -> None:
         """Fail the pending writes of a partition that another broker leads now."""
         for number in [number for number, write in self._waiting.items() if write.partition == partition]:
-            self.acknowledged(now, number, KafkaError.NOT_LEADER_OR_FOLLOWER, NO_OFFSET)
+            self.acknowledged(now, number, ErrorCode.NOT_LEADER_OR_FOLLOWER, NO_OFFSET)
 
     def pending(self, partition: int) -> int:
         """How many writes to this partition are not acknowledged."""

@@ -7,13 +7,13 @@ from typing import TypeAlias
 from uuid import UUID
 
 from rackspan.cluster.core.coordination import CoordinatorRecord, Writes, encode_batch
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.errors import coordinator_error
 from rackspan.cluster.core.groups.group import Group
 from rackspan.cluster.core.groups.records import GroupMetadataKey, encode_group, encode_key
 from rackspan.cluster.core.groups.settings import GroupSettings
+from rackspan.kafka_bytes.error_codes import ErrorCode
 
-Stored: TypeAlias = Callable[[int, KafkaError], None]
+Stored: TypeAlias = Callable[[int, ErrorCode], None]
 """Called after a group's write: (now in ms, NONE or the error for clients)."""
 
 
@@ -33,8 +33,8 @@ class GroupContext:
         value = encode_group(group.record_of(assignments, now))
         record = CoordinatorRecord(encode_key(GroupMetadataKey(group.group_id)), value)
 
-        def stored(later: int, error: KafkaError, _offset: int) -> None:
-            group.persisted = group.persisted or error is KafkaError.NONE
+        def stored(later: int, error: ErrorCode, _offset: int) -> None:
+            group.persisted = group.persisted or error is ErrorCode.NONE
             then(later, coordinator_error(error))
 
         self.writes.append(group.partition, encode_batch([record], now), stored)

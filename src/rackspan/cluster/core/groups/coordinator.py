@@ -10,7 +10,6 @@ from random import Random
 
 from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.coordination import CoordinatorEffect, Writes, partition_for
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import loading, queries
 from rackspan.cluster.core.groups.context import GroupContext
 from rackspan.cluster.core.groups.errors import error_response
@@ -36,6 +35,7 @@ from rackspan.cluster.core.groups.requests import (
 )
 from rackspan.cluster.core.groups.settings import GroupSettings
 from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET, CorrelationId
+from rackspan.kafka_bytes.error_codes import ErrorCode
 
 
 class GroupCoordinator:
@@ -77,9 +77,9 @@ class GroupCoordinator:
 
     def _fail_waiting(self, group: Group) -> None:
         for member in group.members.values():
-            response = JoinGroupResponse(KafkaError.NOT_COORDINATOR, member.member_id)
+            response = JoinGroupResponse(ErrorCode.NOT_COORDINATOR, member.member_id)
             rebalance.respond_join(self._context, member, response)
-            rebalance.respond_sync(self._context, member, SyncGroupResponse(KafkaError.NOT_COORDINATOR))
+            rebalance.respond_sync(self._context, member, SyncGroupResponse(ErrorCode.NOT_COORDINATOR))
 
     # Events.
 
@@ -87,7 +87,7 @@ class GroupCoordinator:
         """Handle a request. Its response is an effect of this event or of a later one, once."""
         error = self._error(request)
         group = self._group(request)
-        if error is not KafkaError.NONE:
+        if error is not ErrorCode.NONE:
             self._writes.respond(correlation_id, error_response(request, error))
         elif group is None:
             self._writes.respond(correlation_id, error_response(request, self._unknown_group(request)))
@@ -96,7 +96,7 @@ class GroupCoordinator:
         return self._writes.take()
 
     def on_appended(
-        self, now: int, write: int, error: KafkaError, base_offset: int = NO_OFFSET
+        self, now: int, write: int, error: ErrorCode, base_offset: int = NO_OFFSET
     ) -> list[CoordinatorEffect]:
         """Take the outcome of an `Append`: its base offset, or the error."""
         self._writes.acknowledged(now, write, error, base_offset)
@@ -131,13 +131,13 @@ class GroupCoordinator:
     def fetch_offsets(self, request: OffsetFetch) -> OffsetFetchResponse:
         groups = self._partitions.get(self.partition_of(request.group_id))
         if groups is None:
-            return OffsetFetchResponse(KafkaError.NOT_COORDINATOR)
+            return OffsetFetchResponse(ErrorCode.NOT_COORDINATOR)
         return commits.fetch(groups.get(request.group_id), request)
 
     def describe(self, group_id: str) -> DescribeGroupResponse:
         groups = self._partitions.get(self.partition_of(group_id))
         if groups is None:
-            return DescribeGroupResponse(KafkaError.NOT_COORDINATOR, group_id, state="")
+            return DescribeGroupResponse(ErrorCode.NOT_COORDINATOR, group_id, state="")
         return queries.describe(group_id, groups.get(group_id))
 
     def list_groups(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[ListedGroup]:
@@ -149,15 +149,15 @@ class GroupCoordinator:
     def _groups(self) -> list[Group]:
         return [group for groups in self._partitions.values() for group in groups.values()]
 
-    def _error(self, request: GroupRequest) -> KafkaError:
+    def _error(self, request: GroupRequest) -> ErrorCode:
         offsets_alone = isinstance(request, OffsetCommit | TxnOffsetCommit | OffsetDelete)
         if not request.group_id and not offsets_alone:
-            return KafkaError.INVALID_GROUP_ID
+            return ErrorCode.INVALID_GROUP_ID
         if self.partition_of(request.group_id) not in self._partitions:
-            return KafkaError.NOT_COORDINATOR
+            return ErrorCode.NOT_COORDINATOR
         if isinstance(request, JoinGroup) and not self._session_allowed(request.session_timeout_ms):
-            return KafkaError.INVALID_SESSION_TIMEOUT
-        return KafkaError.NONE
+            return ErrorCode.INVALID_SESSION_TIMEOUT
+        return ErrorCode.NONE
 
     def _session_allowed(self, session_timeout_ms: int) -> bool:
         settings = self._context.settings
@@ -171,14 +171,14 @@ class GroupCoordinator:
             groups[request.group_id] = Group(request.group_id, partition)
         return groups.get(request.group_id)
 
-    def _unknown_group(self, request: GroupRequest) -> KafkaError:
+    def _unknown_group(self, request: GroupRequest) -> ErrorCode:
         match request:
             case OffsetCommit() | TxnOffsetCommit():
-                return KafkaError.ILLEGAL_GENERATION
+                return ErrorCode.ILLEGAL_GENERATION
             case OffsetDelete() | DeleteGroup():
-                return KafkaError.GROUP_ID_NOT_FOUND
+                return ErrorCode.GROUP_ID_NOT_FOUND
             case _:
-                return KafkaError.UNKNOWN_MEMBER_ID
+                return ErrorCode.UNKNOWN_MEMBER_ID
 
     def _handle(self, now: int, correlation_id: CorrelationId, group: Group, request: GroupRequest) -> None:
         match request:

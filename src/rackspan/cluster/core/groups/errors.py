@@ -5,7 +5,6 @@ Checks are in Kafka's order, because the first error is the one in the response.
 
 from typing import Final
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.group import Group, GroupState
 from rackspan.cluster.core.groups.requests import (
     DeleteGroup,
@@ -26,79 +25,80 @@ from rackspan.cluster.core.groups.requests import (
     SyncGroupResponse,
     TxnOffsetCommit,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
 
 _COORDINATOR_ERRORS: Final = {
-    KafkaError.UNKNOWN_TOPIC_OR_PARTITION: KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_ENOUGH_REPLICAS: KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND: KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_ENOUGH_RACKS: KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_ENOUGH_RACKS_AFTER_APPEND: KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.REQUEST_TIMED_OUT: KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_LEADER_OR_FOLLOWER: KafkaError.NOT_COORDINATOR,
-    KafkaError.KAFKA_STORAGE_ERROR: KafkaError.NOT_COORDINATOR,
-    KafkaError.FENCED_LEADER_EPOCH: KafkaError.NOT_COORDINATOR,
-    KafkaError.MESSAGE_TOO_LARGE: KafkaError.INVALID_COMMIT_OFFSET_SIZE,
-    KafkaError.RECORD_LIST_TOO_LARGE: KafkaError.INVALID_COMMIT_OFFSET_SIZE,
-    KafkaError.INVALID_FETCH_SIZE: KafkaError.INVALID_COMMIT_OFFSET_SIZE,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_RACKS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_RACKS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.FENCED_LEADER_EPOCH: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
 }
 
 
-def coordinator_error(error: KafkaError) -> KafkaError:
+def coordinator_error(error: ErrorCode) -> ErrorCode:
     """The error that a client gets when an append fails: a log's error becomes a coordinator's (CoordinatorRuntime)."""
     return _COORDINATOR_ERRORS.get(error, error)
 
 
-def member_error(group: Group, member_id: str, group_instance_id: str | None) -> KafkaError:
+def member_error(group: Group, member_id: str, group_instance_id: str | None) -> ErrorCode:
     """Whether the member is in the group. FENCED_INSTANCE_ID if its instance has another member id by now (KIP-345)."""
     if group_instance_id is not None:
         current = group.static_members.get(group_instance_id)
         if current is not None and current != member_id:
-            return KafkaError.FENCED_INSTANCE_ID
+            return ErrorCode.FENCED_INSTANCE_ID
         if current is None:
-            return KafkaError.UNKNOWN_MEMBER_ID
-    return KafkaError.NONE if member_id in group.members else KafkaError.UNKNOWN_MEMBER_ID
+            return ErrorCode.UNKNOWN_MEMBER_ID
+    return ErrorCode.NONE if member_id in group.members else ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def generation_error(group: Group, member_id: str, group_instance_id: str | None, generation: int) -> KafkaError:
+def generation_error(group: Group, member_id: str, group_instance_id: str | None, generation: int) -> ErrorCode:
     """Whether the member is in the group's current generation: for heartbeats and syncs."""
     if group.is_in(GroupState.DEAD):
-        return KafkaError.COORDINATOR_NOT_AVAILABLE
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
     error = member_error(group, member_id, group_instance_id)
-    if error is KafkaError.NONE and generation != group.generation:
-        return KafkaError.ILLEGAL_GENERATION
+    if error is ErrorCode.NONE and generation != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
     return error
 
 
-def sync_error(group: Group, request: SyncGroup) -> KafkaError:
+def sync_error(group: Group, request: SyncGroup) -> ErrorCode:
     """Whether the member may sync, with these protocols."""
     error = generation_error(group, request.member_id, request.group_instance_id, request.generation)
-    if error is not KafkaError.NONE:
+    if error is not ErrorCode.NONE:
         return error
     if request.protocol_type not in (None, group.protocol_type) or request.protocol not in (None, group.protocol):
-        return KafkaError.INCONSISTENT_GROUP_PROTOCOL
-    return KafkaError.NONE
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    return ErrorCode.NONE
 
 
-def commit_error(group: Group, request: OffsetCommit | TxnOffsetCommit) -> KafkaError:
+def commit_error(group: Group, request: OffsetCommit | TxnOffsetCommit) -> ErrorCode:
     """Whether offsets may be committed now (ClassicGroup.validateOffsetCommit). In a transaction also while members sync."""
     if group.is_in(GroupState.DEAD):
-        return KafkaError.COORDINATOR_NOT_AVAILABLE
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if request.generation < 0 and group.is_in(GroupState.EMPTY):
-        return KafkaError.NONE
+        return ErrorCode.NONE
     transactional = isinstance(request, TxnOffsetCommit)
     error = _committer_error(group, request, transactional)
-    if error is KafkaError.NONE and not transactional and group.is_in(GroupState.COMPLETING_REBALANCE):
-        return KafkaError.REBALANCE_IN_PROGRESS
+    if error is ErrorCode.NONE and not transactional and group.is_in(GroupState.COMPLETING_REBALANCE):
+        return ErrorCode.REBALANCE_IN_PROGRESS
     return error
 
 
-def _committer_error(group: Group, request: OffsetCommit | TxnOffsetCommit, transactional: bool) -> KafkaError:
+def _committer_error(group: Group, request: OffsetCommit | TxnOffsetCommit, transactional: bool) -> ErrorCode:
     if request.generation >= 0 or request.member_id or request.group_instance_id is not None:
         return generation_error(group, request.member_id, request.group_instance_id, request.generation)
-    return KafkaError.NONE if transactional or group.is_in(GroupState.EMPTY) else KafkaError.UNKNOWN_MEMBER_ID
+    return ErrorCode.NONE if transactional or group.is_in(GroupState.EMPTY) else ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def error_response(request: GroupRequest, error: KafkaError) -> GroupResponse:
+def error_response(request: GroupRequest, error: ErrorCode) -> GroupResponse:
     """The response that carries an error, in the field that the request's response has for it."""
     match request:
         case JoinGroup():
@@ -117,8 +117,8 @@ def error_response(request: GroupRequest, error: KafkaError) -> GroupResponse:
             return DeleteGroupResponse(error)
 
 
-def _leave(request: LeaveGroup, error: KafkaError) -> LeaveGroupResponse:
+def _leave(request: LeaveGroup, error: ErrorCode) -> LeaveGroupResponse:
     """A group that does not exist has none of these members; the response says so for each."""
-    if error is KafkaError.UNKNOWN_MEMBER_ID:
-        return LeaveGroupResponse(KafkaError.NONE, tuple((member, error) for member in request.members))
+    if error is ErrorCode.UNKNOWN_MEMBER_ID:
+        return LeaveGroupResponse(ErrorCode.NONE, tuple((member, error) for member in request.members))
     return LeaveGroupResponse(error)

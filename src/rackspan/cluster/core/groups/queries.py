@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Final
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.group import Group, GroupState
 from rackspan.cluster.core.groups.member import Member
 from rackspan.cluster.core.groups.requests import DescribedMember, DescribeGroupResponse, ListedGroup
+from rackspan.kafka_bytes.error_codes import ErrorCode
 
 GROUP_TYPE: Final = "classic"
 
@@ -14,10 +14,10 @@ GROUP_TYPE: Final = "classic"
 def describe(group_id: str, group: Group | None) -> DescribeGroupResponse:
     """A group's description. Subscriptions and assignments are included only while it is Stable."""
     if group is None or group.is_in(GroupState.DEAD):
-        return DescribeGroupResponse(KafkaError.NONE, group_id)
+        return DescribeGroupResponse(ErrorCode.NONE, group_id)
     stable = group.is_in(GroupState.STABLE)
     return DescribeGroupResponse(
-        *(KafkaError.NONE, group_id, group.state.value, group.protocol_type or ""),
+        *(ErrorCode.NONE, group_id, group.state.value, group.protocol_type or ""),
         protocol=(group.protocol or "") if stable else "",
         members=tuple(_member(member, group.protocol if stable else None) for member in group.members.values()),
     )

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET
 from rackspan.cluster.core.messages import TransactionSupport
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 
 NO_GENERATION: Final = -1
@@ -54,7 +54,7 @@ class JoinedMember:
 class JoinGroupResponse:
     """`members` is for the leader alone, which assigns; `protocol` is the elected one."""
 
-    error: KafkaError
+    error: ErrorCode
     member_id: str = ""
     generation: int = NO_GENERATION
     protocol_type: str | None = None
@@ -79,7 +79,7 @@ class SyncGroup:
 
 @dataclass(frozen=True, slots=True)
 class SyncGroupResponse:
-    error: KafkaError
+    error: ErrorCode
     protocol_type: str | None = None
     protocol: str | None = None
     assignment: bytes = b""
@@ -95,7 +95,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatResponse:
-    error: KafkaError
+    error: ErrorCode
 
 
 class LeavingMember(NamedTuple):
@@ -115,8 +115,8 @@ class LeaveGroup:
 class LeaveGroupResponse:
     """One error a member, in the order of the request; `error` concerns the whole request."""
 
-    error: KafkaError
-    members: tuple[tuple[LeavingMember, KafkaError], ...] = ()
+    error: ErrorCode
+    members: tuple[tuple[LeavingMember, ErrorCode], ...] = ()
 
 
 # Offsets.
@@ -162,7 +162,7 @@ class TxnOffsetCommit:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommitResponse:
-    errors: Mapping[TopicPartition, KafkaError]
+    errors: Mapping[TopicPartition, ErrorCode]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +181,12 @@ class FetchedOffset:
     offset: int = NO_OFFSET
     leader_epoch: int = -1
     metadata: str = ""
-    error: KafkaError = KafkaError.NONE
+    error: ErrorCode = ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetFetchResponse:
-    error: KafkaError
+    error: ErrorCode
     offsets: Mapping[TopicPartition, FetchedOffset] = field(default_factory=dict)
 
 
@@ -200,8 +200,8 @@ class OffsetDelete:
 
 @dataclass(frozen=True, slots=True)
 class OffsetDeleteResponse:
-    error: KafkaError
-    errors: Mapping[TopicPartition, KafkaError] = field(default_factory=dict)
+    error: ErrorCode
+    errors: Mapping[TopicPartition, ErrorCode] = field(default_factory=dict)
 
 
 # Administration.
@@ -214,7 +214,7 @@ class DeleteGroup:
 
 @dataclass(frozen=True, slots=True)
 class DeleteGroupResponse:
-    error: KafkaError
+    error: ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ class DescribedMember:
 class DescribeGroupResponse:
     """A group that does not exist is Dead, without an error (GROUP_ID_NOT_FOUND is for v6 on, KIP-1043)."""
 
-    error: KafkaError
+    error: ErrorCode
     group_id: str
     state: str = "Dead"
     protocol_type: str = ""

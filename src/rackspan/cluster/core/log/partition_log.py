@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rackspan.cluster.core.batch import NO_TIMESTAMP, RecordBatch
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH, TopicId
 from rackspan.cluster.core.log.compaction import CompactionConfig, RecordBody, cleanable_end, compacted
 from rackspan.cluster.core.log.epoch_cache import EpochCache, EpochEnd
 from rackspan.cluster.core.log.producer_state import AbortedTransaction, Duplicate, ProducerEntry
 from rackspan.cluster.core.log.rebuilding import RebuildableStates
+from rackspan.kafka_bytes.error_codes import ErrorCode
 
 _TRIM_TO: Final = 0.9
 """Part of the allowed size that is left after a trim, so that it is not done again at every append."""
@@ -73,7 +73,7 @@ class PartitionLog:
         known = self.producers.get(producer_id)
         return known is not None and known.epoch == producer_epoch and known.transaction_start is not None
 
-    def check(self, batch: RecordBatch) -> KafkaError | Duplicate:
+    def check(self, batch: RecordBatch) -> ErrorCode | Duplicate:
         """Check a batch that is about to be appended by its producer epoch and sequence numbers."""
         return self._states.now.check(batch)
 

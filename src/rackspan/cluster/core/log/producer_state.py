@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from rackspan.cluster.core.batch import NO_PRODUCER, NO_SEQUENCE, SEQUENCES, Marker, RecordBatch
-from rackspan.cluster.core.errors import KafkaError
+from rackspan.kafka_bytes.error_codes import ErrorCode
 
 WINDOW: Final = 5
 """Batches kept per producer: it has at most five in flight."""
@@ -71,14 +71,14 @@ class ProducerStates:
         """Those whose markers may still be above the high watermark."""
         self.aborted: list[AbortedTransaction] = []
 
-    def check(self, batch: RecordBatch) -> KafkaError | Duplicate:
+    def check(self, batch: RecordBatch) -> ErrorCode | Duplicate:
         """NONE if the batch may be appended now, the error if not, or where the log has it already.
 
         A producer that is new to the log may begin at any number: its earlier batches may have been deleted.
         """
         entry = self.entries.get(batch.producer_id)
         if entry is None or not batch.idempotent:
-            return KafkaError.NONE if entry is None else _epoch_error(entry, batch)
+            return ErrorCode.NONE if entry is None else _epoch_error(entry, batch)
         return _duplicate(entry, batch) or _epoch_error(entry, batch) or _sequence_error(entry, batch)
 
     def append(self, batch: RecordBatch) -> None:
@@ -154,14 +154,14 @@ def _duplicate(entry: ProducerEntry, batch: RecordBatch) -> Duplicate | None:
     return None
 
 
-def _epoch_error(entry: ProducerEntry, batch: RecordBatch) -> KafkaError:
+def _epoch_error(entry: ProducerEntry, batch: RecordBatch) -> ErrorCode:
     """A marker with a bumped epoch does not end a transaction of that epoch: it is a late copy, of the one before (KIP-1228)."""
     late_marker = batch.epoch_bumped and batch.producer_epoch == entry.epoch and entry.transaction_start is not None
     fenced = late_marker or batch.producer_epoch < entry.epoch
-    return KafkaError.INVALID_PRODUCER_EPOCH if fenced else KafkaError.NONE
+    return ErrorCode.INVALID_PRODUCER_EPOCH if fenced else ErrorCode.NONE
 
 
-def _sequence_error(entry: ProducerEntry, batch: RecordBatch) -> KafkaError:
+def _sequence_error(entry: ProducerEntry, batch: RecordBatch) -> ErrorCode:
     """A newer epoch begins at 0; within one, numbers follow each other."""
     expected = (entry.last_sequence + 1) % SEQUENCES if batch.producer_epoch == entry.epoch else 0
-    return KafkaError.NONE if batch.base_sequence == expected else KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER
+    return ErrorCode.NONE if batch.base_sequence == expected else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CorrelationId, TopicId
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 
 
@@ -211,7 +211,7 @@ class AdminResponse:
     """The response for one item. `key` is its topic, partition, resource or broker, as the request had it."""
 
     key: object
-    error: KafkaError
+    error: ErrorCode
     message: str | None = None
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rackspan.cluster.core.batch import RecordBatch
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET, CorrelationId
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 
 
@@ -47,7 +47,7 @@ class RecordError:
 class ProduceResponse:
     """`log_append_time` in ms where the topic stamps time of append, else -1. `message` names what was missing."""
 
-    error: KafkaError
+    error: ErrorCode
     base_offset: int = NO_OFFSET
     log_append_time: int = -1
     log_start: int = NO_OFFSET
@@ -58,7 +58,7 @@ class ProduceResponse:
 
 @dataclass(frozen=True, slots=True)
 class VerifyTransaction:
-    """Whether a transaction is ongoing and holds `partition` (KIP-890). The response is a `KafkaError`.
+    """Whether a transaction is ongoing and holds `partition` (KIP-890). The response is a `ErrorCode`.
 
     With `adds`, the coordinator adds the partition if the transaction does not hold it (part 2). The transaction
     coordinator handles this, not the broker's core.
@@ -85,7 +85,7 @@ class DeleteRecords:
 class DeleteRecordsResponse:
     """`low_watermark` is the log's new start."""
 
-    error: KafkaError
+    error: ErrorCode
     low_watermark: int = NO_OFFSET
 
 

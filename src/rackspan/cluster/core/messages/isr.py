@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import TopicId
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 
 
@@ -33,7 +33,7 @@ class IsrChangeResponse:
     """The state that the controller committed for one partition, or the error."""
 
     partition: TopicPartition
-    error: KafkaError
+    error: ErrorCode
     leader_epoch: int = -1
     partition_epoch: int = -1
     isr: tuple[BrokerId, ...] = ()
@@ -45,6 +45,6 @@ class AlterPartitionResponse:
 
     broker_epoch: int
     attempt: int
-    error: KafkaError
+    error: ErrorCode
     thresholds_version: int = 0
     changes: tuple[IsrChangeResponse, ...] = ()

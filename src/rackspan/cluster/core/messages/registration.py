@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import MetadataImage, Record
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId
 
 
@@ -24,7 +24,7 @@ class BrokerRegistrationResponse:
     """The broker's new epoch, or why it was refused."""
 
     incarnation: int
-    error: KafkaError
+    error: ErrorCode
     broker_epoch: int
     message: str | None = None
 
@@ -45,7 +45,7 @@ class BrokerHeartbeatResponse:
     """Whether the broker is fenced, and whether it may end."""
 
     broker_epoch: int
-    error: KafkaError
+    error: ErrorCode
     fenced: bool = False
     should_shut_down: bool = False
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from rackspan.cluster.core.batch import RecordBatch
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET, TopicId
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 
 
@@ -48,7 +48,7 @@ class FetchedPartition:
     leader_epoch: int
     offset: int
     last_fetched_epoch: int
-    error: KafkaError
+    error: ErrorCode
     high_watermark: int = NO_OFFSET
     log_start: int = 0
     batches: tuple[RecordBatch, ...] = ()
@@ -61,5 +61,5 @@ class ReplicaFetchResponse:
 
     broker_epoch: int
     sequence: int
-    error: KafkaError
+    error: ErrorCode
     partitions: tuple[FetchedPartition, ...] = ()

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, TypeAlias
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import BrokerCore
 from rackspan.cluster.core.coordination import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Append
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator
 from rackspan.cluster.core.groups.requests import GroupRequest, OffsetCommitResponse, TxnOffsetCommit
 from rackspan.cluster.core.ids import CLIENT, CorrelationId, NodeId, TopicId
@@ -42,6 +41,7 @@ from rackspan.cluster.core.transactions.requests import (
     InitProducerId,
     TransactionRequest,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 
 Then: TypeAlias = Callable[[int, Any], None]
@@ -198,19 +198,19 @@ class BrokerProcess:
         """Send the marker to the partition's leader. A partition that was deleted with its topic has no readers."""
 
         def marked(later: int, response: ProduceResponse | None) -> None:
-            self._marked(later, marker, KafkaError.REQUEST_TIMED_OUT if response is None else response.error)
+            self._marked(later, marker, ErrorCode.REQUEST_TIMED_OUT if response is None else response.error)
 
         state = self.broker.image.partition(marker.partition)
         if state is None:
-            self._marked(now, marker, KafkaError.NONE)
+            self._marked(now, marker, ErrorCode.NONE)
         elif state.leader == NO_LEADER:
-            self._marked(now, marker, KafkaError.LEADER_NOT_AVAILABLE)
+            self._marked(now, marker, ErrorCode.LEADER_NOT_AVAILABLE)
         else:
             timeout_ms = self.append_timeout_ms
             produce = Produce(0, marker.partition, (marker.batch,), -1, timeout_ms, internal=True)
             self._send(now, state.leader, produce, timeout_ms, marked)
 
-    def _marked(self, now: int, marker: WriteMarker, error: KafkaError) -> None:
+    def _marked(self, now: int, marker: WriteMarker, error: ErrorCode) -> None:
         producer_epoch = marker.batch.producer_epoch
         effects = self.transactions.on_marked(now, marker.transactional_id, producer_epoch, marker.partition, error)
         self._transaction_runner.carry_out(now, effects)
@@ -221,7 +221,7 @@ class BrokerProcess:
         batch, leader = produce.batches[0], self.broker.leaders.get(produce.partition)
         producer_id, epoch = batch.producer_id, batch.producer_epoch
         if produce.transactional_id is None:
-            refusal = ProduceResponse(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            refusal = ProduceResponse(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
             self._effects.append(Respond(produce.correlation_id, refusal))
             return
         if leader is None or leader.log.in_transaction(producer_id, epoch):
@@ -229,13 +229,13 @@ class BrokerProcess:
             return
         log, producer_before = leader.log, leader.log.producers.get(producer_id)
 
-        def verified(later: int, error: KafkaError) -> None:
+        def verified(later: int, error: ErrorCode) -> None:
             error = produce_error(error, produce.support)
             # A marker that came meanwhile has ended the transaction that was verified.
-            if error is KafkaError.NONE and not log.in_transaction(producer_id, epoch):
+            if error is ErrorCode.NONE and not log.in_transaction(producer_id, epoch):
                 unchanged = log.producers.get(producer_id) is producer_before
-                error = KafkaError.NONE if unchanged else KafkaError.INVALID_TXN_STATE
-            if error is KafkaError.NONE:
+                error = ErrorCode.NONE if unchanged else ErrorCode.INVALID_TXN_STATE
+            if error is ErrorCode.NONE:
                 self._apply(later, self.broker.on_message(later, CLIENT, produce))
             else:
                 refusal = ProduceResponse(error, message=ERROR_MESSAGES.get(error))
@@ -248,9 +248,9 @@ class BrokerProcess:
         """Verify that the group's partition of `__consumer_offsets` is in the transaction, then commit."""
         partition = TopicPartition(OFFSETS_TOPIC, self.groups.partition_of(request.group_id))
 
-        def verified(later: int, error: KafkaError) -> None:
+        def verified(later: int, error: ErrorCode) -> None:
             error = offset_commit_error(error, request.support)
-            if error is KafkaError.NONE:
+            if error is ErrorCode.NONE:
                 self._group_runner.carry_out(later, self.groups.on_request(later, correlation_id, request))
             else:
                 response = OffsetCommitResponse(dict.fromkeys(request.offsets, error))
@@ -265,17 +265,17 @@ class BrokerProcess:
         producer: tuple[str, int, int],
         partition: TopicPartition,
         support: TransactionSupport,
-        then: Callable[[int, KafkaError], None],
+        then: Callable[[int, ErrorCode], None],
     ) -> None:
         """Send VerifyTransaction to the coordinator of (transactional id, producer id, producer epoch)."""
 
-        def verified(later: int, error: KafkaError | None) -> None:
-            then(later, KafkaError.COORDINATOR_NOT_AVAILABLE if error is None else error)
+        def verified(later: int, error: ErrorCode | None) -> None:
+            then(later, ErrorCode.COORDINATOR_NOT_AVAILABLE if error is None else error)
 
         number = self.transactions.partition_of(producer[0])
         state = self.broker.image.partition(TopicPartition(TRANSACTIONS_TOPIC, number))
         if state is None or state.leader == NO_LEADER:
-            then(now, KafkaError.COORDINATOR_NOT_AVAILABLE)
+            then(now, ErrorCode.COORDINATOR_NOT_AVAILABLE)
             return
         message = VerifyTransaction(0, *producer, partition, adds=support is TransactionSupport.ADDS)
         self._send(now, state.leader, message, self.request_timeout_ms, verified)

@@ -6,10 +6,10 @@ from typing import Any, Protocol
 
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.coordination import PendingLoads
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import LeadershipChanged
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 
 
@@ -22,7 +22,7 @@ class Coordinator(Protocol):
 
     def on_resigned(self, now: int, partition: int) -> Iterable[Any]: ...
 
-    def on_appended(self, now: int, write: int, error: KafkaError, base_offset: int = NO_OFFSET) -> Iterable[Any]: ...
+    def on_appended(self, now: int, write: int, error: ErrorCode, base_offset: int = NO_OFFSET) -> Iterable[Any]: ...
 
     def on_tick(self, now: int) -> Iterable[Any]: ...
 

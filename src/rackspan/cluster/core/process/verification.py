@@ -8,16 +8,16 @@ the leader's request adds it.
 from collections.abc import Mapping
 from typing import Final
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import TransactionSupport
+from rackspan.kafka_bytes.error_codes import ErrorCode
 
 _RETRIABLE: Final = frozenset(
-    {KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR}
+    {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
 )
 
-ERROR_MESSAGES: Final[Mapping[KafkaError, str]] = {
-    KafkaError.INVALID_TXN_STATE: "Partition was not added to the transaction",
-    KafkaError.NOT_ENOUGH_REPLICAS: "Unable to verify the partition has been added to the transaction",
+ERROR_MESSAGES: Final[Mapping[ErrorCode, str]] = {
+    ErrorCode.INVALID_TXN_STATE: "Partition was not added to the transaction",
+    ErrorCode.NOT_ENOUGH_REPLICAS: "Unable to verify the partition has been added to the transaction",
 }
 
 
@@ -28,19 +28,19 @@ def transaction_support(version: int, *, abortable_since: int, adds_since: int) 
     return TransactionSupport.ABORTS if version >= abortable_since else TransactionSupport.VERIFIES
 
 
-def produce_error(error: KafkaError, support: TransactionSupport) -> KafkaError:
+def produce_error(error: ErrorCode, support: TransactionSupport) -> ErrorCode:
     """The transaction coordinator's error as producers of the version support it.
 
     A passing error becomes NOT_ENOUGH_REPLICAS, which every client retries without new metadata. Source: ReplicaManager.
     """
-    if error in _RETRIABLE or (error is KafkaError.CONCURRENT_TRANSACTIONS and support is not TransactionSupport.ADDS):
-        return KafkaError.NOT_ENOUGH_REPLICAS
-    if error is KafkaError.TRANSACTION_ABORTABLE and support is TransactionSupport.VERIFIES:
-        return KafkaError.INVALID_TXN_STATE
-    return KafkaError.INVALID_PRODUCER_EPOCH if error is KafkaError.PRODUCER_FENCED else error
+    if error in _RETRIABLE or (error is ErrorCode.CONCURRENT_TRANSACTIONS and support is not TransactionSupport.ADDS):
+        return ErrorCode.NOT_ENOUGH_REPLICAS
+    if error is ErrorCode.TRANSACTION_ABORTABLE and support is TransactionSupport.VERIFIES:
+        return ErrorCode.INVALID_TXN_STATE
+    return ErrorCode.INVALID_PRODUCER_EPOCH if error is ErrorCode.PRODUCER_FENCED else error
 
 
-def offset_commit_error(error: KafkaError, support: TransactionSupport) -> KafkaError:
+def offset_commit_error(error: ErrorCode, support: TransactionSupport) -> ErrorCode:
     """The same for TxnOffsetCommit, whose clients retry COORDINATOR_LOAD_IN_PROGRESS."""
     mapped = produce_error(error, support)
-    return KafkaError.COORDINATOR_LOAD_IN_PROGRESS if mapped is KafkaError.NOT_ENOUGH_REPLICAS else mapped
+    return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if mapped is ErrorCode.NOT_ENOUGH_REPLICAS else mapped

@@ -18,7 +18,6 @@ from rackspan.cluster.core.coordination import (
     marker_batch,
     partition_for,
 )
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET, CorrelationId
 from rackspan.cluster.core.messages import Respond
 from rackspan.cluster.core.transactions import records
@@ -40,6 +39,7 @@ from rackspan.cluster.core.transactions.requests import (
 )
 from rackspan.cluster.core.transactions.settings import TransactionSettings
 from rackspan.cluster.core.transactions.transaction import EPOCH_BUMPING_CLIENT, Transaction, new_value
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 
 
@@ -54,15 +54,15 @@ class WriteMarker:
 
 TransactionEffect: TypeAlias = Respond | Append | WriteMarker
 
-_Done: TypeAlias = Callable[[int, KafkaError], None]
+_Done: TypeAlias = Callable[[int, ErrorCode], None]
 
 _PRODUCER_ERRORS = {
-    KafkaError.NOT_LEADER_OR_FOLLOWER: KafkaError.NOT_COORDINATOR,
-    KafkaError.KAFKA_STORAGE_ERROR: KafkaError.NOT_COORDINATOR,
-    KafkaError.MESSAGE_TOO_LARGE: KafkaError.UNKNOWN_SERVER_ERROR,
-    KafkaError.RECORD_LIST_TOO_LARGE: KafkaError.UNKNOWN_SERVER_ERROR,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-_NOT_TRIED_AGAIN = (KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.TRANSACTION_COORDINATOR_FENCED)
+_NOT_TRIED_AGAIN = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 """A newer producer epoch or coordinator has ended this transaction there: no marker is needed."""
 
 
@@ -106,20 +106,20 @@ class TransactionCoordinator:
     ) -> list[TransactionEffect]:
         """Handle a request. Its response is an effect of this event or of a later one, once."""
         transaction = self._transaction(now, request)
-        if isinstance(transaction, KafkaError):
+        if isinstance(transaction, ErrorCode):
             self._writes.respond(correlation_id, refusal(request, transaction))
         else:
             self._handle(now, correlation_id, transaction, request)
         return self._take()
 
     def on_appended(
-        self, now: int, write: int, error: KafkaError, base_offset: int = NO_OFFSET
+        self, now: int, write: int, error: ErrorCode, base_offset: int = NO_OFFSET
     ) -> list[TransactionEffect]:
         self._writes.acknowledged(now, write, error, base_offset)
         return self._take()
 
     def on_marked(
-        self, now: int, transactional_id: str, producer_epoch: int, partition: TopicPartition, error: KafkaError
+        self, now: int, transactional_id: str, producer_epoch: int, partition: TopicPartition, error: ErrorCode
     ) -> list[TransactionEffect]:
         """Take the outcome of a `WriteMarker`; `producer_epoch` is that of its batch."""
         transaction = self._known(transactional_id)
@@ -144,22 +144,22 @@ class TransactionCoordinator:
         """The partition of `__transaction_state` whose leader coordinates the id."""
         return partition_for(transactional_id, self._settings.transaction_state_log_num_partitions)
 
-    def verify(self, request: AddPartitions) -> dict[TopicPartition, KafkaError]:
+    def verify(self, request: AddPartitions) -> dict[TopicPartition, ErrorCode]:
         """Whether these partitions are in the producer's transaction: for their leaders (KIP-890, part 1)."""
         transaction = self._found(request.transactional_id)
-        if isinstance(transaction, KafkaError):
+        if isinstance(transaction, ErrorCode):
             return dict.fromkeys(request.partitions, transaction)
         error = transaction.add_error(request)
         inside = transaction.partitions if transaction.value.state is TransactionState.ONGOING else frozenset()
-        if error is not KafkaError.NONE:
+        if error is not ErrorCode.NONE:
             return dict.fromkeys(request.partitions, error)
-        return {p: KafkaError.NONE if p in inside else KafkaError.TRANSACTION_ABORTABLE for p in request.partitions}
+        return {p: ErrorCode.NONE if p in inside else ErrorCode.TRANSACTION_ABORTABLE for p in request.partitions}
 
     def describe(self, transactional_id: str) -> DescribeTransactionResponse:
         existing = self._found(transactional_id)
-        if isinstance(existing, KafkaError):
-            unknown = existing is KafkaError.INVALID_PRODUCER_ID_MAPPING
-            error = KafkaError.TRANSACTIONAL_ID_NOT_FOUND if unknown else existing
+        if isinstance(existing, ErrorCode):
+            unknown = existing is ErrorCode.INVALID_PRODUCER_ID_MAPPING
+            error = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND if unknown else existing
             return DescribeTransactionResponse(error, transactional_id)
         return described(existing)
 
@@ -177,24 +177,24 @@ class TransactionCoordinator:
     def _known(self, transactional_id: str) -> Transaction | None:
         return self._partitions.get(self.partition_of(transactional_id), {}).get(transactional_id)
 
-    def _found(self, transactional_id: str) -> Transaction | KafkaError:
+    def _found(self, transactional_id: str) -> Transaction | ErrorCode:
         if not transactional_id:
-            return KafkaError.INVALID_REQUEST
+            return ErrorCode.INVALID_REQUEST
         if self.partition_of(transactional_id) not in self._partitions:
-            return KafkaError.NOT_COORDINATOR
+            return ErrorCode.NOT_COORDINATOR
         known = self._known(transactional_id)
-        return KafkaError.INVALID_PRODUCER_ID_MAPPING if known is None else known
+        return ErrorCode.INVALID_PRODUCER_ID_MAPPING if known is None else known
 
-    def _transaction(self, now: int, request: TransactionRequest) -> Transaction | KafkaError:
+    def _transaction(self, now: int, request: TransactionRequest) -> Transaction | ErrorCode:
         """The transaction; created if a producer begins one."""
         existing = self._found(request.transactional_id)
         if not isinstance(request, InitProducerId) or existing in (
-            KafkaError.INVALID_REQUEST,
-            KafkaError.NOT_COORDINATOR,
+            ErrorCode.INVALID_REQUEST,
+            ErrorCode.NOT_COORDINATOR,
         ):
             return existing
         if not 0 < request.timeout_ms <= self._settings.transaction_max_timeout_ms:
-            return KafkaError.INVALID_TRANSACTION_TIMEOUT
+            return ErrorCode.INVALID_TRANSACTION_TIMEOUT
         if isinstance(existing, Transaction):
             return existing
         partition = self.partition_of(request.transactional_id)
@@ -217,31 +217,31 @@ class TransactionCoordinator:
 
     def _init(self, now: int, correlation_id: CorrelationId, transaction: Transaction, request: InitProducerId) -> None:
         error = transaction.init_error(request)
-        if error is not KafkaError.NONE:
+        if error is not ErrorCode.NONE:
             self._writes.respond(correlation_id, InitProducerIdResponse(error))
         elif transaction.value.state is TransactionState.ONGOING:
             # The new producer retries, and gets its epoch once the old one's transaction is aborted.
-            concurrent = InitProducerIdResponse(KafkaError.CONCURRENT_TRANSACTIONS)
+            concurrent = InitProducerIdResponse(ErrorCode.CONCURRENT_TRANSACTIONS)
             self._fence(now, transaction, lambda _now, _error: self._writes.respond(correlation_id, concurrent))
         else:
             initialised = self._initialised(correlation_id, transaction, request)
             self._move(now, transaction, transaction.initialised(request, now), initialised)
 
     def _initialised(self, correlation_id: CorrelationId, transaction: Transaction, request: InitProducerId) -> _Done:
-        def done(_now: int, error: KafkaError) -> None:
+        def done(_now: int, error: ErrorCode) -> None:
             value = transaction.value
-            if error is KafkaError.NONE and request.producer_id == NO_PRODUCER:
+            if error is ErrorCode.NONE and request.producer_id == NO_PRODUCER:
                 # The last epoch is another process's, which is fenced: no request with it repeats one of this producer.
                 transaction.last_epoch = NO_PRODUCER_EPOCH
             good = InitProducerIdResponse(error, value.producer_id, value.producer_epoch)
-            self._writes.respond(correlation_id, good if error is KafkaError.NONE else InitProducerIdResponse(error))
+            self._writes.respond(correlation_id, good if error is ErrorCode.NONE else InitProducerIdResponse(error))
 
         return done
 
     def _add(self, now: int, correlation_id: CorrelationId, transaction: Transaction, request: AddPartitions) -> None:
         error = transaction.add_error(request)
         ongoing = transaction.value.state is TransactionState.ONGOING
-        if error is not KafkaError.NONE or (ongoing and request.partitions <= transaction.partitions):
+        if error is not ErrorCode.NONE or (ongoing and request.partitions <= transaction.partitions):
             self._writes.respond(correlation_id, AddPartitionsResponse(error))
             return
         self._move(
@@ -253,22 +253,22 @@ class TransactionCoordinator:
 
     def _end(self, now: int, correlation_id: CorrelationId, transaction: Transaction, request: EndTransaction) -> None:
         error = transaction.end_error(request)
-        if error is not KafkaError.NONE or transaction.ended_as_requested(request):
+        if error is not ErrorCode.NONE or transaction.ended_as_requested(request):
             self._writes.respond(correlation_id, _ended(transaction, error))
             return
         value = transaction.prepared(request.commit, now, request.bump_epoch, request.fresh_producer_id)
 
-        def done(later: int, failed: KafkaError) -> None:
+        def done(later: int, failed: ErrorCode) -> None:
             self._writes.respond(correlation_id, _ended(transaction, failed))
-            if failed is KafkaError.NONE:
+            if failed is ErrorCode.NONE:
                 self._mark_all(later, transaction)
 
         self._move(now, transaction, value, done)
 
     def _fence(self, now: int, transaction: Transaction, then: _Done) -> None:
-        def done(later: int, error: KafkaError) -> None:
+        def done(later: int, error: ErrorCode) -> None:
             then(later, error)
-            if error is KafkaError.NONE:
+            if error is ErrorCode.NONE:
                 self._mark_all(later, transaction)
 
         self._move(now, transaction, transaction.fenced(now), done)
@@ -280,9 +280,9 @@ class TransactionCoordinator:
         record = CoordinatorRecord(records.encode_key(transaction.transactional_id), records.encode_value(value))
         transaction.in_transition = True
 
-        def written(later: int, error: KafkaError, _offset: int) -> None:
+        def written(later: int, error: ErrorCode, _offset: int) -> None:
             transaction.in_transition = False
-            if error is KafkaError.NONE:
+            if error is ErrorCode.NONE:
                 bumped = value.producer_epoch != transaction.value.producer_epoch
                 transaction.last_epoch = transaction.value.producer_epoch if bumped else transaction.last_epoch
                 transaction.value = value
@@ -307,8 +307,8 @@ class TransactionCoordinator:
         batch = marker_batch(*producer, marker, coordinator_epoch, now, epoch_bumped=bumped)
         self._markers.append(WriteMarker(transaction.transactional_id, partition, batch))
 
-    def _marked(self, now: int, transaction: Transaction, partition: TopicPartition, error: KafkaError) -> None:
-        if error is KafkaError.NONE or error in _NOT_TRIED_AGAIN:
+    def _marked(self, now: int, transaction: Transaction, partition: TopicPartition, error: ErrorCode) -> None:
+        if error is ErrorCode.NONE or error in _NOT_TRIED_AGAIN:
             transaction.unmarked.discard(partition)
             self._complete_if_marked(now, transaction)
         else:
@@ -320,8 +320,8 @@ class TransactionCoordinator:
 
         transaction.complete_at = None
 
-        def done(later: int, error: KafkaError) -> None:
-            if error is not KafkaError.NONE:
+        def done(later: int, error: ErrorCode) -> None:
+            if error is not ErrorCode.NONE:
                 transaction.complete_at = later + self._settings.marker_retry_ms
 
         self._move(now, transaction, transaction.completed(now), done)
@@ -331,20 +331,20 @@ class TransactionCoordinator:
         return [*self._writes.take(), *markers]
 
 
-def _ended(transaction: Transaction, error: KafkaError) -> EndTransactionResponse:
+def _ended(transaction: Transaction, error: ErrorCode) -> EndTransactionResponse:
     value = transaction.value
-    if error is not KafkaError.NONE:
+    if error is not ErrorCode.NONE:
         return EndTransactionResponse(error)
     if value.next_producer_id != records.NO_PRODUCER_ID:
         return EndTransactionResponse(error, value.next_producer_id, 0)
     return EndTransactionResponse(error, value.producer_id, value.producer_epoch)
 
 
-def _producer_error(error: KafkaError) -> KafkaError:
+def _producer_error(error: ErrorCode) -> ErrorCode:
     """The error that a producer gets when an append fails: retry later, unless another broker is the coordinator now."""
-    if error is KafkaError.NONE:
+    if error is ErrorCode.NONE:
         return error
-    return _PRODUCER_ERRORS.get(error, KafkaError.COORDINATOR_NOT_AVAILABLE)
+    return _PRODUCER_ERRORS.get(error, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 def _load(partition: int, batches: Iterable[RecordBatch]) -> dict[str, Transaction]:

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Final
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.records import TransactionState
 from rackspan.cluster.core.transactions.requests import DescribeTransactionResponse, ListedTransaction
 from rackspan.cluster.core.transactions.transaction import Transaction
+from rackspan.kafka_bytes.error_codes import ErrorCode
 
 STATE_NAMES: Final = {state: state.name.title().replace("_", "") for state in TransactionState}
 
@@ -14,7 +14,7 @@ STATE_NAMES: Final = {state: state.name.title().replace("_", "") for state in Tr
 def described(transaction: Transaction) -> DescribeTransactionResponse:
     value = transaction.value
     return DescribeTransactionResponse(
-        *(KafkaError.NONE, transaction.transactional_id, STATE_NAMES[value.state], value.timeout_ms),
+        *(ErrorCode.NONE, transaction.transactional_id, STATE_NAMES[value.state], value.timeout_ms),
         *(value.started_ms, value.producer_id, value.producer_epoch),
         topics=dict(value.partitions),
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from rackspan.cluster.core.errors import KafkaError
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 
 NO_PRODUCER: Final = -1
@@ -27,7 +27,7 @@ class InitProducerId:
 
 @dataclass(frozen=True, slots=True)
 class InitProducerIdResponse:
-    error: KafkaError
+    error: ErrorCode
     producer_id: int = NO_PRODUCER
     producer_epoch: int = NO_PRODUCER_EPOCH
 
@@ -48,7 +48,7 @@ class AddPartitions:
 
 @dataclass(frozen=True, slots=True)
 class AddPartitionsResponse:
-    error: KafkaError
+    error: ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class EndTransaction:
 class EndTransactionResponse:
     """The producer id and epoch to continue with, if the epoch was bumped."""
 
-    error: KafkaError
+    error: ErrorCode
     producer_id: int = NO_PRODUCER
     producer_epoch: int = NO_PRODUCER_EPOCH
 
@@ -76,7 +76,7 @@ class EndTransactionResponse:
 class DescribeTransactionResponse:
     """`started_ms` is -1 outside a transaction."""
 
-    error: KafkaError
+    error: ErrorCode
     transactional_id: str
     state: str = ""
     timeout_ms: int = -1
@@ -97,7 +97,7 @@ TransactionRequest: TypeAlias = InitProducerId | AddPartitions | EndTransaction
 TransactionResponse: TypeAlias = InitProducerIdResponse | AddPartitionsResponse | EndTransactionResponse
 
 
-def refusal(request: TransactionRequest, error: KafkaError) -> TransactionResponse:
+def refusal(request: TransactionRequest, error: ErrorCode) -> TransactionResponse:
     match request:
         case InitProducerId():
             return InitProducerIdResponse(error)

@@ -12,7 +12,6 @@ TransactionMetadata.
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.records import (
     NO_PRODUCER_ID,
     TransactionLogValue,
@@ -20,6 +19,7 @@ from rackspan.cluster.core.transactions.records import (
     grouped,
 )
 from rackspan.cluster.core.transactions.requests import NO_PRODUCER_EPOCH, AddPartitions, EndTransaction, InitProducerId
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 
 LAST_EPOCH: Final = 2**15 - 2
@@ -64,15 +64,15 @@ class Transaction:
 
     # Errors of requests.
 
-    def busy(self) -> KafkaError:
+    def busy(self) -> ErrorCode:
         busy = self.in_transition or self.ending
-        return KafkaError.CONCURRENT_TRANSACTIONS if busy else KafkaError.NONE
+        return ErrorCode.CONCURRENT_TRANSACTIONS if busy else ErrorCode.NONE
 
-    def init_error(self, request: InitProducerId) -> KafkaError:
+    def init_error(self, request: InitProducerId) -> ErrorCode:
         """A producer that recovers must be the current one, or the one before, whose response was lost."""
         if self.in_transition:
-            return KafkaError.CONCURRENT_TRANSACTIONS
-        return self.busy() if self._is_its_producer(request) else KafkaError.PRODUCER_FENCED
+            return ErrorCode.CONCURRENT_TRANSACTIONS
+        return self.busy() if self._is_its_producer(request) else ErrorCode.PRODUCER_FENCED
 
     def _is_its_producer(self, request: InitProducerId) -> bool:
         current = self.value
@@ -82,33 +82,33 @@ class Transaction:
             return request.producer_epoch in (current.producer_epoch, self.last_epoch)
         return request.producer_id == current.previous_producer_id and request.producer_epoch >= LAST_EPOCH
 
-    def add_error(self, request: AddPartitions) -> KafkaError:
+    def add_error(self, request: AddPartitions) -> ErrorCode:
         if request.producer_id != self.value.producer_id:
-            return KafkaError.INVALID_PRODUCER_ID_MAPPING
+            return ErrorCode.INVALID_PRODUCER_ID_MAPPING
         if request.producer_epoch != self.value.producer_epoch:
-            return KafkaError.PRODUCER_FENCED
+            return ErrorCode.PRODUCER_FENCED
         return self.busy()
 
-    def end_error(self, request: EndTransaction) -> KafkaError:
+    def end_error(self, request: EndTransaction) -> ErrorCode:
         """NONE if the transaction is to be ended now, or has ended so already (`ended_as_requested`)."""
         if request.producer_id not in (self.value.producer_id, self.value.previous_producer_id):
-            return KafkaError.INVALID_PRODUCER_ID_MAPPING
+            return ErrorCode.INVALID_PRODUCER_ID_MAPPING
         if request.producer_epoch != self.value.producer_epoch and not self._repeated(request):
-            return KafkaError.PRODUCER_FENCED
+            return ErrorCode.PRODUCER_FENCED
         if self.in_transition:
-            return KafkaError.CONCURRENT_TRANSACTIONS
+            return ErrorCode.CONCURRENT_TRANSACTIONS
         return self._state_error(request)
 
-    def _state_error(self, request: EndTransaction) -> KafkaError:
+    def _state_error(self, request: EndTransaction) -> ErrorCode:
         state = self.value.state
         if state is TransactionState.ONGOING:
-            return KafkaError.NONE
+            return ErrorCode.NONE
         if state in _ENDING:
             same = (state is TransactionState.PREPARE_COMMIT) == request.commit
-            return KafkaError.CONCURRENT_TRANSACTIONS if same else KafkaError.INVALID_TXN_STATE
+            return ErrorCode.CONCURRENT_TRANSACTIONS if same else ErrorCode.INVALID_TXN_STATE
         if self.ended_as_requested(request) or (request.bump_epoch and not request.commit):
-            return KafkaError.NONE
-        return KafkaError.INVALID_TXN_STATE
+            return ErrorCode.NONE
+        return ErrorCode.INVALID_TXN_STATE
 
     def _repeated(self, request: EndTransaction) -> bool:
         """Whether the same end is requested again with the epoch that it has bumped, its first response being lost.

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from rackspan.cluster.core.errors import KafkaError
+from rackspan.kafka_bytes.error_codes import ErrorCode
 
-NO_AUTHORIZER: Final = (KafkaError.SECURITY_DISABLED, "No Authorizer is configured.")
+NO_AUTHORIZER: Final = (ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
 """Error and message of Kafka without an authorizer, to requests that change ACLs."""

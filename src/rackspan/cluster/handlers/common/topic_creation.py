@@ -6,9 +6,9 @@ from typing import Final
 from rackspan.cluster.context import BrokerContext
 from rackspan.cluster.core.configs import BROKER_CONFIGS
 from rackspan.cluster.core.coordination import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AdminResponse, CreateTopics, NewTopic
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 
 _TIMEOUT_MS: Final = 5_000
@@ -23,13 +23,13 @@ _REPLICATION_FACTOR_CONFIG: Final = {
 }
 
 
-async def create_missing_topics(broker: BrokerContext, topics: Sequence[NewTopic]) -> dict[str, KafkaError]:
+async def create_missing_topics(broker: BrokerContext, topics: Sequence[NewTopic]) -> dict[str, ErrorCode]:
     """Create the topics and wait until this broker has their leaders; the errors of those that were refused, by topic.
 
     Another client may create the same topic at the same time: a topic that already exists is no error.
     """
     responses = await _create(broker, topics)
-    no_error = (KafkaError.NONE, KafkaError.TOPIC_ALREADY_EXISTS)
+    no_error = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
     refused = {str(response.key): response.error for response in responses if response.error not in no_error}
     created = {topic.name for topic in topics} - refused.keys()
     await broker.metadata_updates.wait_for(

@@ -5,9 +5,9 @@ from typing import Final, TypeVar, cast
 from uuid import UUID
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AdminResponse
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 
 TOPIC_IDS_SINCE: Final = 13
@@ -16,7 +16,7 @@ TOPIC_IDS_SINCE: Final = 13
 READ_COMMITTED: Final = 1
 """The isolation level, in Fetch and ListOffsets."""
 
-LEADER_CHANGED: Final = (KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.FENCED_LEADER_EPOCH)
+LEADER_CHANGED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 """Produce and Fetch then name the current leader (KIP-951)."""
 
 Item = TypeVar("Item")

@@ -3,8 +3,8 @@
 from typing import Any, Final
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import TransactionRequest
+from rackspan.kafka_bytes.error_codes import ErrorCode
 
 PRODUCER_FENCED_SINCE: Final = 2
 """AddPartitionsToTxn, AddOffsetsToTxn and EndTxn have PRODUCER_FENCED from this version on, before it INVALID_PRODUCER_EPOCH."""
@@ -15,8 +15,8 @@ async def transaction_response(call: Call[object], request: TransactionRequest) 
     return await call.broker.requests.coordinator_response(request)
 
 
-def transaction_error_code(call: Call[object], error: KafkaError) -> int:
+def transaction_error_code(call: Call[object], error: ErrorCode) -> int:
     """The error as this version's clients understand it."""
-    if error is KafkaError.PRODUCER_FENCED and call.version < PRODUCER_FENCED_SINCE:
-        return KafkaError.INVALID_PRODUCER_EPOCH
+    if error is ErrorCode.PRODUCER_FENCED and call.version < PRODUCER_FENCED_SINCE:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
     return call.broker.code(error)

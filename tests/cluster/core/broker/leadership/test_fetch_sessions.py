@@ -14,9 +14,9 @@ from rackspan.cluster.core.broker.leadership.fetch_sessions import (
     position_error,
     session_error,
 )
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import FetchedPartition, FetchPosition, ReplicaFetch
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 
 ORDERS = TopicPartition("orders", 0)
@@ -46,15 +46,15 @@ def at(offset: int, last_epoch: int, leader_epoch: int = 5, topic_id: UUID = TOP
 @pytest.mark.parametrize(
     ("position", "error", "log_start"),
     [
-        (at(6, 4, topic_id=UUID(int=9)), KafkaError.INCONSISTENT_TOPIC_ID, 0),
-        (at(6, 4, leader_epoch=4), KafkaError.FENCED_LEADER_EPOCH, 0),
-        (at(6, 4, leader_epoch=6), KafkaError.UNKNOWN_LEADER_EPOCH, 0),
-        (at(1, 1), KafkaError.OFFSET_OUT_OF_RANGE, 2),
-        (at(7, -1), KafkaError.OFFSET_OUT_OF_RANGE, 2),
+        (at(6, 4, topic_id=UUID(int=9)), ErrorCode.INCONSISTENT_TOPIC_ID, 0),
+        (at(6, 4, leader_epoch=4), ErrorCode.FENCED_LEADER_EPOCH, 0),
+        (at(6, 4, leader_epoch=6), ErrorCode.UNKNOWN_LEADER_EPOCH, 0),
+        (at(1, 1), ErrorCode.OFFSET_OUT_OF_RANGE, 2),
+        (at(7, -1), ErrorCode.OFFSET_OUT_OF_RANGE, 2),
     ],
 )
 def test_a_follower_that_cannot_be_served_gets_its_position_back_with_the_error(
-    position: FetchPosition, error: KafkaError, log_start: int
+    position: FetchPosition, error: ErrorCode, log_start: int
 ) -> None:
     leader = leader_of(log_of(1, 1, 1, 2, 2, 4, start=2))
     assert position_error(leader, FOLLOWER, position) == FetchedPartition(
@@ -64,7 +64,7 @@ def test_a_follower_that_cannot_be_served_gets_its_position_back_with_the_error(
 
 def test_a_follower_that_is_no_replica_has_to_fetch_again() -> None:
     refused = position_error(leader_of(log_of(1)), BrokerId(3), at(1, 1))
-    assert refused == FetchedPartition(ORDERS, 5, 1, 1, KafkaError.NOT_LEADER_OR_FOLLOWER, -1, 0)
+    assert refused == FetchedPartition(ORDERS, 5, 1, 1, ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, 0)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_logs_part_where_the_leader_has_another_end_of_the_followers_epoch(
     """KIP-595; an epoch that the leader has not begins to be compared at its last one."""
     refused = position_error(leader_of(log_of(1, 1, 1, 2, 2, 4, start=2)), FOLLOWER, position)
     wanted = FetchedPartition(
-        ORDERS, 5, position.offset, position.last_fetched_epoch, KafkaError.NONE, -1, 2, (), diverging
+        ORDERS, 5, position.offset, position.last_fetched_epoch, ErrorCode.NONE, -1, 2, (), diverging
     )
     assert refused == (None if diverging is None else wanted)
 
@@ -96,22 +96,22 @@ def test_logs_part_where_the_leader_has_another_end_of_the_followers_epoch(
 @pytest.mark.parametrize(
     ("epoch", "sequence", "full", "error"),
     [
-        (7, 5, False, KafkaError.NONE),
-        (7, 6, False, KafkaError.FETCH_SESSION_ID_NOT_FOUND),
-        (7, 6, True, KafkaError.NONE),
+        (7, 5, False, ErrorCode.NONE),
+        (7, 6, False, ErrorCode.FETCH_SESSION_ID_NOT_FOUND),
+        (7, 6, True, ErrorCode.NONE),
         (7, 4, True, None),
         (7, 3, False, None),
         (6, 9, True, None),
-        (8, 5, False, KafkaError.FETCH_SESSION_ID_NOT_FOUND),
-        (8, 1, True, KafkaError.NONE),
+        (8, 5, False, ErrorCode.FETCH_SESSION_ID_NOT_FOUND),
+        (8, 1, True, ErrorCode.NONE),
     ],
 )
 def test_only_the_next_fetch_continues_a_session_and_an_old_one_gets_no_response(
-    epoch: int, sequence: int, full: bool, error: KafkaError | None
+    epoch: int, sequence: int, full: bool, error: ErrorCode | None
 ) -> None:
     fetch = ReplicaFetch(FOLLOWER, epoch, sequence, full, ())
     assert session_error({FOLLOWER: FetchSession(FOLLOWER, 7, 4)}, fetch) is error
-    assert session_error({}, fetch) is (KafkaError.NONE if full else KafkaError.FETCH_SESSION_ID_NOT_FOUND)
+    assert session_error({}, fetch) is (ErrorCode.NONE if full else ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
 
 
 def test_a_refused_partition_is_forgotten_and_its_error_sent_once() -> None:
@@ -119,7 +119,7 @@ def test_a_refused_partition_is_forgotten_and_its_error_sent_once() -> None:
     session.declare(at(1, 1))
     session.uncounted[ORDERS] = None
     assert (session.has_updates, session.parked_until, session.sent) == (True, None, {ORDERS: 0})
-    error = FetchedPartition(ORDERS, 5, 1, 1, KafkaError.FENCED_LEADER_EPOCH)
+    error = FetchedPartition(ORDERS, 5, 1, 1, ErrorCode.FENCED_LEADER_EPOCH)
     session.refuse(error)
     assert (session.positions, session.ready, session.sent, session.uncounted) == ({}, {}, {}, {})
     assert (session.errors, session.has_updates) == ([error], True)
@@ -136,14 +136,14 @@ def test_a_follower_gets_the_records_and_the_watermark_that_it_has_not_got() -> 
         return next_fetched(leader_of(log), session, at(offset, 1), max_bytes)
 
     session.declare(at(3, 1))
-    assert fetched(3) == FetchedPartition(ORDERS, 5, 3, 1, KafkaError.NONE, 3, 1, ())
+    assert fetched(3) == FetchedPartition(ORDERS, 5, 3, 1, ErrorCode.NONE, 3, 1, ())
     assert fetched(3) is None, "the watermark was sent"
-    assert fetched(0) == FetchedPartition(ORDERS, 5, 0, 1, KafkaError.OFFSET_OUT_OF_RANGE, -1, 1)
-    assert fetched(2) == FetchedPartition(ORDERS, 5, 2, 1, KafkaError.NONE, 3, 1, log.batches[-1:])
+    assert fetched(0) == FetchedPartition(ORDERS, 5, 0, 1, ErrorCode.OFFSET_OUT_OF_RANGE, -1, 1)
+    assert fetched(2) == FetchedPartition(ORDERS, 5, 2, 1, ErrorCode.NONE, 3, 1, log.batches[-1:])
     some = fetched(1, max_bytes=100)
     assert some is not None
     assert [one.base_offset for one in some.batches] == [1]
 
 
 def test_a_partition_that_is_led_elsewhere_is_refused_at_its_position() -> None:
-    assert not_led(at(6, 4)) == FetchedPartition(ORDERS, 5, 6, 4, KafkaError.NOT_LEADER_OR_FOLLOWER, -1, 0)
+    assert not_led(at(6, 4)) == FetchedPartition(ORDERS, 5, 6, 4, ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, 0)

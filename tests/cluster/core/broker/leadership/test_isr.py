@@ -6,8 +6,8 @@ from uuid import UUID
 
 from rackspan.cluster.core.broker.leadership.isr import AlterPartitionRequests, IsrMaintenance
 from rackspan.cluster.core.broker.replica_state import FollowerState, Isr
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AlterPartition, AlterPartitionResponse, IsrChange
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.cluster.core.brokers import ids
 
@@ -26,7 +26,7 @@ def sent(requests: AlterPartitionRequests, now: int) -> AlterPartition | None:
 
 
 def response(attempt: int) -> AlterPartitionResponse:
-    return AlterPartitionResponse(EPOCH, attempt, KafkaError.NONE, thresholds_version=0)
+    return AlterPartitionResponse(EPOCH, attempt, ErrorCode.NONE, thresholds_version=0)
 
 
 def test_waiting_changes_leave_together_and_only_once() -> None:

@@ -1,8 +1,8 @@
 """Requests to a broker for partitions that it does not lead."""
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CLIENT
 from rackspan.cluster.core.messages import DeleteRecords, DeleteRecordsResponse, ProduceResponse
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from tests.cluster.world import World
 
@@ -19,7 +19,7 @@ def test_only_the_leader_takes_records_and_an_unknown_partition_is_another_error
         result = w.results[correlation_id]
         assert isinstance(result, ProduceResponse)
         errors.append(result.error)
-    assert errors == [KafkaError.NONE, KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.UNKNOWN_TOPIC_OR_PARTITION]
+    assert errors == [ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
 
 def test_only_the_leader_deletes_records() -> None:
@@ -30,4 +30,4 @@ def test_only_the_leader_deletes_records() -> None:
     w._take(2, w.broker(2).on_message(w.now, CLIENT, DeleteRecords(900, orders, 0)))
     result = w.results[900]
     assert isinstance(result, DeleteRecordsResponse)
-    assert result.error is KafkaError.NOT_LEADER_OR_FOLLOWER
+    assert result.error is ErrorCode.NOT_LEADER_OR_FOLLOWER

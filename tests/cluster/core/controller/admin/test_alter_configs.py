@@ -6,10 +6,10 @@ from rackspan.cluster.core.configs import group_values
 from rackspan.cluster.core.configs.effective import ConfigSource
 from rackspan.cluster.core.controller import ControllerCore
 from rackspan.cluster.core.controller.admin.alter_configs import NOT_THROTTLED, THROTTLES
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CLIENT
 from rackspan.cluster.core.messages import AlterConfigResponse, AlterConfigs, AlterResource, ConfigOp
 from rackspan.cluster.core.metadata import ConfigResource, ResourceType
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId
 from tests.cluster.core.controller.requests import controller_with, responses, state_of, warnings
 
@@ -63,76 +63,76 @@ def test_a_throttle_beside_another_config_is_warned_of_too() -> None:
     [
         (
             *(TOPIC, "nobody", ConfigOp("retention.ms", SET, "1")),
-            *(KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "The topic 'nobody' does not exist."),
+            *(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The topic 'nobody' does not exist."),
         ),
         (
             *(TOPIC, "orders", ConfigOp("no.such", SET, "1")),
-            *(KafkaError.INVALID_CONFIG, "Unknown topic config name: no.such"),
+            *(ErrorCode.INVALID_CONFIG, "Unknown topic config name: no.such"),
         ),
         (
             *(TOPIC, "orders", ConfigOp("retention.ms", SET, None)),
-            *(KafkaError.INVALID_REQUEST, "Null value not supported for : retention.ms"),
+            *(ErrorCode.INVALID_REQUEST, "Null value not supported for : retention.ms"),
         ),
         (
             *(TOPIC, "orders", ConfigOp("retention.ms", APPEND, "1")),
-            *(KafkaError.INVALID_CONFIG, "Can't append to key retention.ms: it is no list"),
+            *(ErrorCode.INVALID_CONFIG, "Can't append to key retention.ms: it is no list"),
         ),
         (
             *(TOPIC, "orders", ConfigOp("retention.ms", SUBTRACT, "1")),
-            *(KafkaError.INVALID_CONFIG, "Can't subtract to key retention.ms: it is no list"),
+            *(ErrorCode.INVALID_CONFIG, "Can't subtract to key retention.ms: it is no list"),
         ),
         (
             *(TOPIC, "orders", ConfigOp(THROTTLED, 4, "0:1")),
-            *(KafkaError.INVALID_CONFIG, f"Can't alter to key {THROTTLED}: it is no list"),
+            *(ErrorCode.INVALID_CONFIG, f"Can't alter to key {THROTTLED}: it is no list"),
         ),
         (
             *(TOPIC, "orders", ConfigOp("segment.ms", SET, "10")),
-            *(KafkaError.INVALID_REQUEST, "Error due to duplicate config keys: segment.ms"),
+            *(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys: segment.ms"),
         ),
         (
             *(TOPIC, "orders", ConfigOp("retention.ms", SET, "soon")),
             *(
-                KafkaError.INVALID_CONFIG,
+                ErrorCode.INVALID_CONFIG,
                 "Invalid value soon for configuration retention.ms: Not a number of type LONG",
             ),
         ),
         (
             *(BROKER, "9", ConfigOp("log.retention.ms", SET, "1")),
-            *(KafkaError.INVALID_REQUEST, "No broker 9 is registered."),
+            *(ErrorCode.INVALID_REQUEST, "No broker 9 is registered."),
         ),
         (
             *(BROKER, "one", ConfigOp("log.retention.ms", SET, "1")),
-            *(KafkaError.INVALID_REQUEST, "No broker one is registered."),
+            *(ErrorCode.INVALID_REQUEST, "No broker one is registered."),
         ),
         (
             *(BROKER, "1", ConfigOp("broker.rack", SET, "z")),
-            *(KafkaError.INVALID_REQUEST, "Cannot update these configs dynamically: broker.rack"),
+            *(ErrorCode.INVALID_REQUEST, "Cannot update these configs dynamically: broker.rack"),
         ),
         (
             *(BROKER, "1", ConfigOp("no.such", SET, "z")),
-            *(KafkaError.INVALID_REQUEST, "Cannot update these configs dynamically: no.such"),
+            *(ErrorCode.INVALID_REQUEST, "Cannot update these configs dynamically: no.such"),
         ),
         (
             *(BROKER, "", ConfigOp("sasl.kerberos.service.name", SET, "z")),
             *(
-                KafkaError.INVALID_REQUEST,
+                ErrorCode.INVALID_REQUEST,
                 "Cannot update these configs at default cluster level, per-broker configs must be specified: "
                 "sasl.kerberos.service.name",
             ),
         ),
         (
             *(GROUP, "", ConfigOp("share.session.timeout.ms", SET, "50000")),
-            *(KafkaError.INVALID_REQUEST, "Default group resources are not allowed."),
+            *(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed."),
         ),
         (
             *(GROUP, "g", ConfigOp("retention.ms", SET, "1")),
-            *(KafkaError.INVALID_CONFIG, "Unknown group config name: retention.ms"),
+            *(ErrorCode.INVALID_CONFIG, "Unknown group config name: retention.ms"),
         ),
-        (8, "1", ConfigOp("x", SET, "z"), KafkaError.INVALID_REQUEST, "Unsupported resource type 8."),
+        (8, "1", ConfigOp("x", SET, "z"), ErrorCode.INVALID_REQUEST, "Unsupported resource type 8."),
     ],
 )
 def test_a_refused_alteration_says_why_and_no_config_of_its_resource_changes(
-    kind: int, name: str, op: ConfigOp, error: KafkaError, message: str
+    kind: int, name: str, op: ConfigOp, error: ErrorCode, message: str
 ) -> None:
     controller = controller_with(RACKS, [1, 2, 3])
     before = controller.image
@@ -150,18 +150,18 @@ def test_a_config_that_only_a_broker_may_have_is_set_on_one_and_each_resource_ha
     kept = alteration(TOPIC, "orders", ConfigOp("retention.ms", SET, "1"))
     done = responses(controller, AlterConfigs(1, (own, lost, kept)))
     assert [(one.key, one.error) for one in done] == [
-        (own, KafkaError.NONE),
-        (lost, KafkaError.UNKNOWN_TOPIC_OR_PARTITION),
-        (kept, KafkaError.NONE),
+        (own, ErrorCode.NONE),
+        (lost, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (kept, ErrorCode.NONE),
     ]
-    assert done[0] == AlterConfigResponse(own, KafkaError.NONE, None, ())
+    assert done[0] == AlterConfigResponse(own, ErrorCode.NONE, None, ())
     assert configs(controller, ResourceType.BROKER, "1") == {"sasl.kerberos.service.name": "z"}
     assert configs(controller, ResourceType.TOPIC, "orders") == {"retention.ms": "1"}
 
 
 def test_a_groups_configs_are_its_own_over_the_defaults_and_need_no_group() -> None:
     controller = controller_with(RACKS)
-    assert alter(controller, GROUP, "g", ConfigOp("share.session.timeout.ms", SET, "50000")).error is KafkaError.NONE
+    assert alter(controller, GROUP, "g", ConfigOp("share.session.timeout.ms", SET, "50000")).error is ErrorCode.NONE
     by_key = {one.key: one for one in group_values(controller.image, "g")}
     own, other = by_key["share.session.timeout.ms"], by_key["share.heartbeat.interval.ms"]
     assert (own.value, own.source) == ("50000", ConfigSource.GROUP)
@@ -182,7 +182,7 @@ def test_lists_are_appended_to_and_subtracted_from_item_by_item() -> None:
         (SUBTRACT, " 0:2", "0:2,0:3"),
         (SUBTRACT, "0:2,0:3", ""),
     ]:
-        assert alter(controller, TOPIC, "orders", ConfigOp(THROTTLED, op, given)).error is KafkaError.NONE
+        assert alter(controller, TOPIC, "orders", ConfigOp(THROTTLED, op, given)).error is ErrorCode.NONE
         assert configs(controller, ResourceType.TOPIC, "orders")[THROTTLED] == after
     alter(controller, TOPIC, "orders", ConfigOp("cleanup.policy", APPEND, "compact"))
     assert configs(controller, ResourceType.TOPIC, "orders")["cleanup.policy"] == "delete,compact", "onto the default"
@@ -215,7 +215,7 @@ def test_a_brokers_own_rack_counts_among_the_racks_that_its_value_requires(
     lines = tuple(
         f"min.insync.racks 2: the cluster has {count}; acks=all is refused until it has more" for count in warned
     )
-    assert (response.error, response.warnings) == (KafkaError.NONE, lines)
+    assert (response.error, response.warnings) == (ErrorCode.NONE, lines)
     before = controller.image
     request = AlterConfigs(1, (alteration(BROKER, "1", ConfigOp("min.insync.racks", SET, "3")),), validate_only=True)
     assert warnings(controller.on_message(0, CLIENT, request)) == []

@@ -3,8 +3,8 @@
 import pytest
 
 from rackspan.cluster.core.controller.admin.client_quotas import NOT_ENFORCED
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AdminResponse, AlterClientQuotas, QuotaAlteration, Warned
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from tests.cluster.world import World
 
 ANN = (("user", "ann"),)
@@ -28,7 +28,7 @@ def test_quotas_are_set_changed_and_removed_key_by_key() -> None:
     w = world()
     rates = QuotaAlteration(ANN, (("producer_byte_rate", 1_000.0), ("request_percentage", 12.5)))
     (response,) = altered(w, rates)
-    assert response == AdminResponse(frozenset(ANN), KafkaError.NONE)
+    assert response == AdminResponse(frozenset(ANN), ErrorCode.NONE)
     assert quotas(w) == {frozenset(ANN): {"producer_byte_rate": 1_000.0, "request_percentage": 12.5}}
     altered(w, QuotaAlteration(ANN, (("producer_byte_rate", None), ("request_percentage", 50.0))))
     assert quotas(w) == {frozenset(ANN): {"request_percentage": 50.0}}
@@ -46,7 +46,7 @@ def test_an_address_or_every_address_has_a_rate_of_connections() -> None:
 def test_a_validation_changes_nothing() -> None:
     w = world()
     (response,) = altered(w, QuotaAlteration(ANN, (("producer_byte_rate", 1.0),)), validate_only=True)
-    assert response.error is KafkaError.NONE
+    assert response.error is ErrorCode.NONE
     assert quotas(w) == {}
 
 
@@ -96,8 +96,8 @@ def test_what_is_wrong_is_refused_entity_by_entity(
     w = world()
     sound = QuotaAlteration((("client-id", "c"),), (("producer_byte_rate", 7.0),))
     refused, accepted = altered(w, QuotaAlteration(entity, ((key, value),)), sound)
-    assert (refused.error, refused.message) == (KafkaError.INVALID_REQUEST, message)
-    assert accepted.error is KafkaError.NONE
+    assert (refused.error, refused.message) == (ErrorCode.INVALID_REQUEST, message)
+    assert accepted.error is ErrorCode.NONE
     assert quotas(w) == {frozenset({("client-id", "c")}): {"producer_byte_rate": 7.0}}
 
 
@@ -106,8 +106,8 @@ def test_an_entity_that_is_listed_twice_is_refused() -> None:
     one = QuotaAlteration(ANN, (("producer_byte_rate", 1.0),))
     (response,) = altered(w, one, one)
     assert (response.error, response.message) == (
-        KafkaError.INVALID_REQUEST,
+        ErrorCode.INVALID_REQUEST,
         "Ignoring duplicate entity ClientQuotaEntity(entries={user=ann})",
     )
     twice = QuotaAlteration(ANN, (("producer_byte_rate", 1.0), ("producer_byte_rate", 2.0)))
-    assert altered(w, twice)[0].error is KafkaError.INVALID_REQUEST
+    assert altered(w, twice)[0].error is ErrorCode.INVALID_REQUEST

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AdminResponse, CreatePartitions, MorePartitions
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from tests.cluster.core.brokers import ids
 from tests.cluster.core.controller.requests import ORDERS, controller_with, put, responses, state_of
@@ -24,44 +24,44 @@ def more(total: int, *rows: Sequence[int], topic: str = "orders") -> MorePartiti
     [
         (
             more(2, topic="nobody"),
-            KafkaError.UNKNOWN_TOPIC_OR_PARTITION,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             "This server does not host this topic-partition.",
         ),
-        (more(2), KafkaError.INVALID_PARTITIONS, "Topic already has 2 partition(s)."),
+        (more(2), ErrorCode.INVALID_PARTITIONS, "Topic already has 2 partition(s)."),
         (
             more(1),
-            KafkaError.INVALID_PARTITIONS,
+            ErrorCode.INVALID_PARTITIONS,
             "The topic orders currently has 2 partition(s); 1 would not be an increase.",
         ),
         (
             more(5, [1, 2], [2, 3]),
-            KafkaError.INVALID_REPLICA_ASSIGNMENT,
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "Attempted to add 3 additional partition(s), but only 2 assignment(s) were specified.",
         ),
         (
             more(3, [1, 2, 3]),
-            KafkaError.INVALID_REPLICA_ASSIGNMENT,
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "The manual partition assignment has 3 replica(s) where the topic has 2.",
         ),
         (
             more(3, [1, 9]),
-            KafkaError.INVALID_REPLICA_ASSIGNMENT,
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "The manual partition assignment includes broker 9, but no such broker is registered.",
         ),
         (
             more(3, [4, 5]),
-            KafkaError.INVALID_REPLICA_ASSIGNMENT,
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "All brokers of the assignment [4, 5] are fenced or in controlled shutdown.",
         ),
         (
             more(10_003),
-            KafkaError.POLICY_VIOLATION,
+            ErrorCode.POLICY_VIOLATION,
             "Excessively large number of partitions per request.",
         ),
     ],
 )
 def test_what_is_refused_says_why_and_changes_nothing(
-    requested: MorePartitions, error: KafkaError, message: str
+    requested: MorePartitions, error: ErrorCode, message: str
 ) -> None:
     controller = controller_with(RACKS, [1, 2], [2, 3])
     for number in (4, 5):
@@ -77,7 +77,7 @@ def test_a_topic_that_is_being_reassigned_gets_no_partitions() -> None:
     put(controller, replace(state_of(controller), replicas=ids(1, 2, 3), adding=ids(3)))
     (response,) = responses(controller, CreatePartitions(1, (more(3),)))
     assert response == AdminResponse(
-        "orders", KafkaError.REASSIGNMENT_IN_PROGRESS, "A partition of orders is being reassigned."
+        "orders", ErrorCode.REASSIGNMENT_IN_PROGRESS, "A partition of orders is being reassigned."
     )
 
 
@@ -90,8 +90,8 @@ def test_new_partitions_follow_the_present_ones_and_a_dry_run_adds_none() -> Non
     done = responses(controller, CreatePartitions(1, requested))
     assert tried == done
     assert [(one.key, one.error, one.message is None) for one in done] == [
-        ("orders", KafkaError.NONE, True),
-        ("nobody", KafkaError.UNKNOWN_TOPIC_OR_PARTITION, False),
+        ("orders", ErrorCode.NONE, True),
+        ("nobody", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, False),
     ]
     states = [state_of(controller, TopicPartition("orders", index)) for index in range(3)]
     assert [(one.replicas, one.isr, one.leader) for one in states] == [

@@ -4,9 +4,9 @@ import pytest
 
 from rackspan.cluster.core.controller.admin.reassignments import _started, original_replicas
 from rackspan.cluster.core.controller.partition_change import PartitionChange
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AdminResponse, AlterPartitionReassignments, ReassignablePartition
 from rackspan.cluster.core.metadata import PartitionState
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.cluster.core.brokers import ids
 from tests.cluster.core.controller.requests import ORDERS, controller_with, put, responses, state_of
@@ -55,22 +55,22 @@ def test_the_original_replicas_are_those_that_are_not_being_added() -> None:
     [
         (
             *(TopicPartition("orders", 7), (1, 2)),
-            *(KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "The topic or partition does not exist."),
+            *(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The topic or partition does not exist."),
         ),
         (
             *(ORDERS, (1, 1)),
-            KafkaError.INVALID_REPLICA_ASSIGNMENT,
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "The manual partition assignment includes the broker 1 more than once.",
         ),
         (
             *(ORDERS, (1, 2, 3)),
-            *(KafkaError.INVALID_REPLICATION_FACTOR, "The replication factor is changed from 2 to 3"),
+            *(ErrorCode.INVALID_REPLICATION_FACTOR, "The replication factor is changed from 2 to 3"),
         ),
-        (ORDERS, None, KafkaError.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress."),
+        (ORDERS, None, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress."),
     ],
 )
 def test_a_refused_reassignment_says_why_and_changes_nothing(
-    partition: TopicPartition, replicas: tuple[int, ...] | None, error: KafkaError, message: str
+    partition: TopicPartition, replicas: tuple[int, ...] | None, error: ErrorCode, message: str
 ) -> None:
     controller = controller_with(RACKS, [1, 2])
     before = controller.image
@@ -87,14 +87,14 @@ def test_the_factor_that_must_stay_is_that_of_before_the_reassignment_under_way(
     requests = [(ReassignablePartition(ORDERS, ids(*row)),) for row in ((3, 4), (4, 1), (2, 1))]
     for request in requests:
         (response,) = responses(controller, AlterPartitionReassignments(1, request, False))
-        assert response == AdminResponse(ORDERS, KafkaError.NONE)
+        assert response == AdminResponse(ORDERS, ErrorCode.NONE)
 
 
 def test_a_target_that_is_already_there_writes_nothing() -> None:
     controller = controller_with(RACKS, [1, 2])
     before = controller.image
     (response,) = responses(controller, AlterPartitionReassignments(1, (ReassignablePartition(ORDERS, ids(1, 2)),)))
-    assert response == AdminResponse(ORDERS, KafkaError.NONE)
+    assert response == AdminResponse(ORDERS, ErrorCode.NONE)
     assert controller.image is before
 
 
@@ -106,12 +106,12 @@ def test_a_cancelled_reassignment_leaves_the_original_replicas_in_sync_and_needs
     assert responses(controller, cancel) == (
         AdminResponse(
             ORDERS,
-            KafkaError.INVALID_REPLICA_ASSIGNMENT,
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "The reassignment cannot be cancelled: none of the original replicas is in sync.",
         ),
     )
     assert controller.image is before
     put(controller, state((3, 4, 2, 1), (3, 1), (3, 4), (1, 2)))
-    assert responses(controller, cancel) == (AdminResponse(ORDERS, KafkaError.NONE),)
+    assert responses(controller, cancel) == (AdminResponse(ORDERS, ErrorCode.NONE),)
     after = state_of(controller)
     assert (after.replicas, after.isr, after.leader, after.adding, after.removing) == (ids(2, 1), ids(1), 1, (), ())

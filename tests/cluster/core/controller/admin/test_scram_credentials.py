@@ -3,8 +3,8 @@
 import pytest
 
 from rackspan.cluster.core.controller.admin.scram_credentials import MAX_ITERATIONS, MIN_ITERATIONS
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AdminResponse, AlterScramCredentials, ScramDeletion, ScramUpsertion
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from tests.cluster.world import World
 
 
@@ -20,7 +20,7 @@ def altered(w: World, *changes: ScramDeletion | ScramUpsertion) -> list[AdminRes
 
 def test_a_credential_is_set_replaced_and_removed() -> None:
     w = world()
-    accepted = [AdminResponse("ann", KafkaError.NONE)]
+    accepted = [AdminResponse("ann", ErrorCode.NONE)]
     assert altered(w, ScramUpsertion("ann", 1, MIN_ITERATIONS)) == accepted
     assert altered(w, ScramUpsertion("ann", 2, MAX_ITERATIONS)) == accepted
     assert w.controller.image.scram_iterations == {("ann", 1): MIN_ITERATIONS, ("ann", 2): MAX_ITERATIONS}
@@ -32,25 +32,25 @@ def test_a_credential_is_set_replaced_and_removed() -> None:
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (ScramUpsertion("", 1, 5_000), KafkaError.UNACCEPTABLE_CREDENTIAL, "Username must not be empty"),
-        (ScramUpsertion("ann", 0, 5_000), KafkaError.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism"),
-        (ScramUpsertion("ann", 3, 5_000), KafkaError.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism"),
-        (ScramUpsertion("ann", 1, 4_095), KafkaError.UNACCEPTABLE_CREDENTIAL, "Too few iterations"),
-        (ScramUpsertion("ann", 1, 16_385), KafkaError.UNACCEPTABLE_CREDENTIAL, "Too many iterations"),
-        (ScramUpsertion("ann", 1, 5_000, False), KafkaError.UNKNOWN_SERVER_ERROR, "The salted password is empty"),
+        (ScramUpsertion("", 1, 5_000), ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty"),
+        (ScramUpsertion("ann", 0, 5_000), ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism"),
+        (ScramUpsertion("ann", 3, 5_000), ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism"),
+        (ScramUpsertion("ann", 1, 4_095), ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations"),
+        (ScramUpsertion("ann", 1, 16_385), ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations"),
+        (ScramUpsertion("ann", 1, 5_000, False), ErrorCode.UNKNOWN_SERVER_ERROR, "The salted password is empty"),
         (
             ScramDeletion("ann", 1),
-            KafkaError.RESOURCE_NOT_FOUND,
+            ErrorCode.RESOURCE_NOT_FOUND,
             "Attempt to delete a user credential that does not exist",
         ),
     ],
 )
 def test_what_is_wrong_is_refused_user_by_user(
-    change: ScramDeletion | ScramUpsertion, error: KafkaError, message: str
+    change: ScramDeletion | ScramUpsertion, error: ErrorCode, message: str
 ) -> None:
     w = world()
     assert altered(w, change, ScramUpsertion("bob", 1, 5_000)) == [
-        AdminResponse("bob", KafkaError.NONE),
+        AdminResponse("bob", ErrorCode.NONE),
         AdminResponse(change.user, error, message),
     ]
     assert w.controller.image.scram_iterations == {("bob", 1): 5_000}
@@ -61,5 +61,5 @@ def test_a_user_whose_credential_is_altered_twice_keeps_it() -> None:
     altered(w, ScramUpsertion("ann", 1, 5_000))
     (response,) = altered(w, ScramDeletion("ann", 1), ScramUpsertion("ann", 1, 6_000), ScramUpsertion("ann", 2, 6_000))
     message = "A user credential cannot be altered twice in the same request"
-    assert response == AdminResponse("ann", KafkaError.DUPLICATE_RESOURCE, message)
+    assert response == AdminResponse("ann", ErrorCode.DUPLICATE_RESOURCE, message)
     assert w.controller.image.scram_iterations == {("ann", 1): 5_000}

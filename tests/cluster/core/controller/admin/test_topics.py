@@ -7,7 +7,6 @@ from uuid import UUID
 import pytest
 
 from rackspan.cluster.core.controller import ControllerCore
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CLIENT
 from rackspan.cluster.core.messages import (
     AdminResponse,
@@ -20,6 +19,7 @@ from rackspan.cluster.core.messages import (
 from rackspan.cluster.core.metadata import ConfigResource, ResourceType
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.errors import InvalidPartitions
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId
 from tests.cluster.core.brokers import ids
 from tests.cluster.core.controller.requests import controller_with, responses, warnings
@@ -42,57 +42,57 @@ def shutting_down(controller: ControllerCore, number: int) -> None:
 @pytest.mark.parametrize(
     ("topic", "error", "message"),
     [
-        (NewTopic("my.topic", 1, 1), KafkaError.TOPIC_ALREADY_EXISTS, "Topic 'my.topic' already exists."),
+        (NewTopic("my.topic", 1, 1), ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 'my.topic' already exists."),
         (
             NewTopic("my_topic", 1, 1),
-            *(KafkaError.INVALID_TOPIC_EXCEPTION, "Topic 'my_topic' collides with existing topic: my.topic"),
+            *(ErrorCode.INVALID_TOPIC_EXCEPTION, "Topic 'my_topic' collides with existing topic: my.topic"),
         ),
-        (NewTopic("a b", 1, 1), KafkaError.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: 'a b' {RULE}"),
-        (NewTopic(".", 1, 1), KafkaError.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: '.' {RULE}"),
-        (NewTopic("..", 1, 1), KafkaError.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: '..' {RULE}"),
+        (NewTopic("a b", 1, 1), ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: 'a b' {RULE}"),
+        (NewTopic(".", 1, 1), ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: '.' {RULE}"),
+        (NewTopic("..", 1, 1), ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: '..' {RULE}"),
         (
             NewTopic("x", configs={"no.such": "1"}),
-            *(KafkaError.INVALID_CONFIG, "Unknown topic config name: no.such"),
+            *(ErrorCode.INVALID_CONFIG, "Unknown topic config name: no.such"),
         ),
         (
             NewTopic("x", configs={"retention.ms": "soon", "segment.ms": "9"}),
-            KafkaError.INVALID_CONFIG,
+            ErrorCode.INVALID_CONFIG,
             "Invalid value soon for configuration retention.ms: Not a number of type LONG",
         ),
         (
             NewTopic("x", configs={"min.insync.racks": "0"}),
-            KafkaError.INVALID_CONFIG,
+            ErrorCode.INVALID_CONFIG,
             "Invalid value 0 for configuration min.insync.racks: a whole number of at least 1",
         ),
         (
             NewTopic("x", 1, -1, assignments={0: ids(1)}),
-            KafkaError.INVALID_REQUEST,
+            ErrorCode.INVALID_REQUEST,
             "A manual partition assignment was specified, but numPartitions or replicationFactor was not set to -1.",
         ),
         (
             NewTopic("x", -1, 1, assignments={0: ids(1)}),
-            KafkaError.INVALID_REQUEST,
+            ErrorCode.INVALID_REQUEST,
             "A manual partition assignment was specified, but numPartitions or replicationFactor was not set to -1.",
         ),
         (
             NewTopic("x", assignments={1: ids(1)}),
-            KafkaError.INVALID_REPLICA_ASSIGNMENT,
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "partitions should be a consecutive 0-based integer sequence",
         ),
         (
             NewTopic("x", assignments={0: ids(4)}),
-            KafkaError.INVALID_REPLICA_ASSIGNMENT,
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "All brokers specified in the manual partition assignment [4] are fenced or in controlled shutdown.",
         ),
-        (NewTopic("x", 0, 1), KafkaError.INVALID_PARTITIONS, "Number of partitions must be larger than 0."),
-        (NewTopic("x", 1, -2), KafkaError.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0."),
+        (NewTopic("x", 0, 1), ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0."),
+        (NewTopic("x", 1, -2), ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0."),
         (
             NewTopic("x", 10_001, 1),
-            *(KafkaError.POLICY_VIOLATION, "Excessively large number of partitions per request."),
+            *(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."),
         ),
     ],
 )
-def test_a_refused_topic_says_why_and_changes_nothing(topic: NewTopic, error: KafkaError, message: str) -> None:
+def test_a_refused_topic_says_why_and_changes_nothing(topic: NewTopic, error: ErrorCode, message: str) -> None:
     controller = controller_with(RACKS)
     register(controller, 4, "d", fenced=True)
     created(controller, NewTopic("my.topic", 1, 1), NewTopic("plain", 1, 1))
@@ -104,7 +104,7 @@ def test_a_refused_topic_says_why_and_changes_nothing(topic: NewTopic, error: Ka
 def test_names_collide_only_in_dots_and_underscores() -> None:
     controller = controller_with(RACKS)
     first, other, hyphen = (NewTopic(name, 1, 1) for name in ("a.b", "a.c", "a-b"))
-    assert [one.error for one in created(controller, first, other, hyphen)] == [KafkaError.NONE] * 3
+    assert [one.error for one in created(controller, first, other, hyphen)] == [ErrorCode.NONE] * 3
 
 
 def test_a_topic_is_created_with_the_defaults_and_its_configs_and_the_response_has_its_numbers() -> None:
@@ -115,8 +115,8 @@ def test_a_topic_is_created_with_the_defaults_and_its_configs_and_the_response_h
     assert not controller.image.topics
     (done,) = created(controller, topic)
     image = controller.image.topics["orders"]
-    assert done == CreateTopicResponse("orders", KafkaError.NONE, None, image.topic_id, 5, 2, ())
-    assert (tried.error, tried.partitions, tried.replication_factor) == (KafkaError.NONE, 5, 2)
+    assert done == CreateTopicResponse("orders", ErrorCode.NONE, None, image.topic_id, 5, 2, ())
+    assert (tried.error, tried.partitions, tried.replication_factor) == (ErrorCode.NONE, 5, 2)
     assert (image.topic_id.version, len(image.partitions)) == (4, 5)
     assert dict(controller.image.config_of(ConfigResource(ResourceType.TOPIC, "orders"))) == {"retention.ms": "5"}
 
@@ -124,8 +124,8 @@ def test_a_topic_is_created_with_the_defaults_and_its_configs_and_the_response_h
 def test_a_name_that_is_there_twice_is_refused_once_and_the_others_are_created() -> None:
     controller = controller_with(RACKS)
     results = created(controller, NewTopic("a", 1, 1), NewTopic("b", 1, 1), NewTopic("a", 2, 1))
-    assert results[0] == CreateTopicResponse("a", KafkaError.INVALID_REQUEST, "Duplicate topic name.")
-    assert [(one.key, one.error) for one in results[1:]] == [("b", KafkaError.NONE)]
+    assert results[0] == CreateTopicResponse("a", ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    assert [(one.key, one.error) for one in results[1:]] == [("b", ErrorCode.NONE)]
     assert list(controller.image.topics) == ["b"]
 
 
@@ -151,7 +151,7 @@ def test_a_partition_placed_where_nobody_may_lead_refuses_the_whole_topic() -> N
     before = controller.image
     message = "Unable to replicate the partition 1 time(s): All brokers are currently fenced or in controlled shutdown."
     (response,) = created(controller, NewTopic("orders", 2, 1))
-    assert response == CreateTopicResponse("orders", KafkaError.INVALID_REPLICATION_FACTOR, message)
+    assert response == CreateTopicResponse("orders", ErrorCode.INVALID_REPLICATION_FACTOR, message)
     assert controller.image is before
 
 
@@ -160,7 +160,7 @@ def test_a_placers_refusal_of_the_partitions_has_kafkas_code() -> None:
         raise InvalidPartitions("too many for me")
 
     assert created(with_placer(refuse), NewTopic("orders", 1, 1)) == [
-        CreateTopicResponse("orders", KafkaError.INVALID_PARTITIONS, "too many for me")
+        CreateTopicResponse("orders", ErrorCode.INVALID_PARTITIONS, "too many for me")
     ]
 
 
@@ -186,11 +186,11 @@ def test_topics_are_deleted_by_name_or_id_each_by_itself() -> None:
     topic_id, other = (controller.image.topics[name].topic_id for name in ("orders", "other"))
     unknown, words = UUID(int=9), "This server does not host this topic-partition."
     assert responses(controller, DeleteTopics(1, ("nobody", topic_id, unknown, "orders", "other"))) == (
-        AdminResponse("nobody", KafkaError.UNKNOWN_TOPIC_OR_PARTITION, words),
-        CreateTopicResponse("orders", KafkaError.NONE, topic_id=topic_id),
-        AdminResponse(unknown, KafkaError.UNKNOWN_TOPIC_ID, words),
-        AdminResponse("orders", KafkaError.UNKNOWN_TOPIC_OR_PARTITION, words),
-        CreateTopicResponse("other", KafkaError.NONE, topic_id=other),
+        AdminResponse("nobody", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words),
+        CreateTopicResponse("orders", ErrorCode.NONE, topic_id=topic_id),
+        AdminResponse(unknown, ErrorCode.UNKNOWN_TOPIC_ID, words),
+        AdminResponse("orders", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words),
+        CreateTopicResponse("other", ErrorCode.NONE, topic_id=other),
     )
     image = controller.image
     assert (dict(image.topics), dict(image.topic_names), dict(image.configs)) == ({}, {}, {})

@@ -7,9 +7,9 @@ import pytest
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.core.controller import ControllerCore
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.errors import ReplicaPlacementException, UsageError
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.placement import CheckedPlacer, TopicAssignment, UsableBroker
 from tests.cluster.core.controller.test_placement_vectors import by_hand, create, grow, register, rows
 
@@ -63,14 +63,14 @@ def test_a_placer_is_configured_once_called_for_each_topic_alone_and_closed_with
 
 def test_a_factor_that_cannot_be_reached_never_comes_to_the_placer() -> None:
     diary = Diary()
-    assert create(controller_with(diary), "one", 1, 4).error is KafkaError.INVALID_REPLICATION_FACTOR
+    assert create(controller_with(diary), "one", 1, 4).error is ErrorCode.INVALID_REPLICATION_FACTOR
     assert diary.pages == []
 
 
 def test_a_placer_that_finds_no_placement_fails_the_topic_and_nothing_else() -> None:
     controller = controller_with(Diary(fails=True))
     result = create(controller, "one", 1, 1)
-    assert (result.error, result.message) == (KafkaError.REPLICA_PLACEMENT_FAILED, "no room on any broker; add one")
+    assert (result.error, result.message) == (ErrorCode.REPLICA_PLACEMENT_FAILED, "no room on any broker; add one")
     assert not controller.image.topics
 
 

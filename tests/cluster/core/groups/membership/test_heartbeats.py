@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import (
     Heartbeat,
     HeartbeatResponse,
@@ -12,6 +11,7 @@ from rackspan.cluster.core.groups.requests import (
     SyncGroup,
     SyncGroupResponse,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from tests.cluster.core.groups.world import World
 
 
@@ -36,7 +36,7 @@ def test_each_request_of_a_follower_extends_its_session(
     for _ in range(3):
         world.passes(5_000)
         beat(world, leader)
-        assert getattr(request_(world, follower), "error", None) is KafkaError.NONE
+        assert getattr(request_(world, follower), "error", None) is ErrorCode.NONE
     world.passes(5_000)
     beat(world, leader)
     world.passes(4_999)
@@ -58,7 +58,7 @@ def test_a_member_that_waits_for_its_assignment_outlives_a_leader_lost_at_the_sa
     assert world.waits(syncing)
     # Both joined at the same time, so that both sessions would end now.
     world.passes(1)
-    assert world.response(syncing, SyncGroupResponse).error is KafkaError.REBALANCE_IN_PROGRESS
+    assert world.response(syncing, SyncGroupResponse).error is ErrorCode.REBALANCE_IN_PROGRESS
     assert [each.member_id for each in world.coordinator.describe("g").members] == [follower.member_id]
     world.passes(9_999)
     assert len(world.coordinator.describe("g").members) == 1
@@ -73,6 +73,6 @@ def test_a_member_lost_while_all_others_have_joined_completes_the_rebalance() ->
     assert world.waits(waiting), "for the follower"
     world.passes(10_000)
     joined = world.joined(waiting)
-    assert (joined.error, joined.generation) == (KafkaError.NONE, leader.generation + 1)
+    assert (joined.error, joined.generation) == (ErrorCode.NONE, leader.generation + 1)
     assert [each.member_id for each in joined.members] == [leader.member_id]
     assert follower.member_id not in {each.member_id for each in world.coordinator.describe("g").members}

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupSettings
 from rackspan.cluster.core.groups.requests import (
     JoinGroupResponse,
@@ -15,6 +14,7 @@ from rackspan.cluster.core.groups.requests import (
     SyncGroup,
     SyncGroupResponse,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from tests.cluster.core.groups.world import RANGE, World, stable_static, static
 
 STICKY = Protocol("sticky", b"s")
@@ -30,13 +30,13 @@ def test_requests_of_the_process_that_a_static_member_replaces_are_fenced() -> N
     joined = world.joined(joining)
     syncing = world.sync(joined)
     follower = world.new_member()
-    assert world.response(syncing, SyncGroupResponse).error is KafkaError.REBALANCE_IN_PROGRESS
+    assert world.response(syncing, SyncGroupResponse).error is ErrorCode.REBALANCE_IN_PROGRESS
     rejoining = world.join(joined.member_id, group_instance_id="i")
     follower_joined = world.joined(follower)
     waiting = world.sync(world.joined(rejoining), lambda _member: b"")
     assert world.waits(waiting)
     static(world)
-    assert world.response(waiting, SyncGroupResponse) == SyncGroupResponse(KafkaError.FENCED_INSTANCE_ID)
+    assert world.response(waiting, SyncGroupResponse) == SyncGroupResponse(ErrorCode.FENCED_INSTANCE_ID)
     assert follower_joined.generation == 2
 
 
@@ -49,7 +49,7 @@ def test_a_join_of_the_process_that_a_static_member_replaces_is_fenced() -> None
     waiting = world.join(old_id, group_instance_id="i")
     assert world.waits(waiting)
     newer = static(world)
-    assert world.joined(waiting) == JoinGroupResponse(KafkaError.FENCED_INSTANCE_ID, old_id)
+    assert world.joined(waiting) == JoinGroupResponse(ErrorCode.FENCED_INSTANCE_ID, old_id)
     assert world.waits(newer)
 
 
@@ -58,14 +58,14 @@ def test_a_static_member_whose_return_could_not_be_written_is_as_it_was_before()
     world = World()
     before = stable_static(world)
     correlation_id = static(world, session_timeout_ms=7_000, rebalance_timeout_ms=8_000, protocols=(*RANGE, STICKY))
-    world.acknowledge(KafkaError.NOT_ENOUGH_REPLICAS, kept=False)
+    world.acknowledge(ErrorCode.NOT_ENOUGH_REPLICAS, kept=False)
     assert world.joined(correlation_id) == JoinGroupResponse(
-        KafkaError.COORDINATOR_NOT_AVAILABLE, "", 1, "consumer", "range", before.member_id, ()
+        ErrorCode.COORDINATOR_NOT_AVAILABLE, "", 1, "consumer", "range", before.member_id, ()
     )
     (member,) = world.coordinator.describe("g").members
     assert (member.member_id, member.metadata) == (before.member_id, b"r")
     # Its own timeouts and protocols are back: a member that supports `sticky` alone shares none with it.
-    assert world.joined(world.join(protocols=(STICKY,))).error is KafkaError.INCONSISTENT_GROUP_PROTOCOL
+    assert world.joined(world.join(protocols=(STICKY,))).error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     world.passes(9_999)
     assert state(world) == "Stable"
     world.passes(1)
@@ -79,7 +79,7 @@ def test_a_static_member_that_left_before_its_return_was_written_is_unknown() ->
     world.call(LeaveGroup("g", (LeavingMember("", "i"),)), LeaveGroupResponse)
     response = world.joined(correlation_id)
     assert (response.error, response.member_id, response.leader) == (
-        KafkaError.UNKNOWN_MEMBER_ID,
+        ErrorCode.UNKNOWN_MEMBER_ID,
         "",
         before.member_id,
     )
@@ -109,8 +109,8 @@ def test_a_member_id_that_was_handed_out_is_of_no_static_member() -> None:
     world = World()
     handed = world.joined(world.join())
     refused = world.joined(world.join(handed.member_id, group_instance_id="i"))
-    assert refused == JoinGroupResponse(KafkaError.UNKNOWN_SERVER_ERROR, handed.member_id)
-    assert handed == JoinGroupResponse(KafkaError.MEMBER_ID_REQUIRED, handed.member_id)
+    assert refused == JoinGroupResponse(ErrorCode.UNKNOWN_SERVER_ERROR, handed.member_id)
+    assert handed == JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, handed.member_id)
 
 
 def test_member_ids_begin_with_the_client_id_or_the_instance_id() -> None:
@@ -123,14 +123,14 @@ def test_member_ids_begin_with_the_client_id_or_the_instance_id() -> None:
 def test_a_member_id_that_was_handed_out_may_leave() -> None:
     world = World()
     handed = world.joined(world.join())
-    assert leave_all(world, LeavingMember(handed.member_id)) == [KafkaError.NONE]
-    assert world.joined(world.join(handed.member_id)).error is KafkaError.UNKNOWN_MEMBER_ID
-    assert leave_all(world, LeavingMember("", "nobody"), LeavingMember("")) == [KafkaError.UNKNOWN_MEMBER_ID] * 2
+    assert leave_all(world, LeavingMember(handed.member_id)) == [ErrorCode.NONE]
+    assert world.joined(world.join(handed.member_id)).error is ErrorCode.UNKNOWN_MEMBER_ID
+    assert leave_all(world, LeavingMember("", "nobody"), LeavingMember("")) == [ErrorCode.UNKNOWN_MEMBER_ID] * 2
 
 
-def leave_all(world: World, *members: LeavingMember) -> list[KafkaError]:
+def leave_all(world: World, *members: LeavingMember) -> list[ErrorCode]:
     response = world.call(LeaveGroup("g", members), LeaveGroupResponse)
-    assert response.error is KafkaError.NONE
+    assert response.error is ErrorCode.NONE
     return [error for _, error in response.members]
 
 
@@ -140,7 +140,7 @@ def test_an_id_that_was_handed_out_is_kept_for_one_session(passed: int, joined: 
     handed = world.joined(world.join())
     world.passes(passed)
     error = world.joined(world.join(handed.member_id)).error
-    assert error is (KafkaError.NONE if joined else KafkaError.UNKNOWN_MEMBER_ID)
+    assert error is (ErrorCode.NONE if joined else ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def test_a_join_that_the_same_members_next_one_supersedes_is_refused() -> None:
@@ -148,7 +148,7 @@ def test_a_join_that_the_same_members_next_one_supersedes_is_refused() -> None:
     first, _ = world.stable(2)
     superseded = world.join(first.member_id)
     latest = world.join(first.member_id)
-    refused = JoinGroupResponse(KafkaError.REBALANCE_IN_PROGRESS, first.member_id)
+    refused = JoinGroupResponse(ErrorCode.REBALANCE_IN_PROGRESS, first.member_id)
     assert world.joined(superseded) == refused
     assert world.waits(latest)
 
@@ -158,7 +158,7 @@ def test_a_follower_that_joins_a_stable_group_gets_the_generation_again_and_a_le
     leader, follower = world.stable(2)
     again = world.joined(world.join(follower.member_id))
     assert again == JoinGroupResponse(
-        KafkaError.NONE, follower.member_id, follower.generation, "consumer", "range", leader.member_id, ()
+        ErrorCode.NONE, follower.member_id, follower.generation, "consumer", "range", leader.member_id, ()
     )
     assert state(world) == "Stable"
     assert world.waits(world.join(leader.member_id))
@@ -171,18 +171,18 @@ def test_while_members_gather_those_that_join_first_have_the_places() -> None:
     first, *others = world.stable(3)
     world.join(first.member_id)
     handed = world.joined(world.join())
-    assert handed.error is KafkaError.MEMBER_ID_REQUIRED, "one of three has joined"
+    assert handed.error is ErrorCode.MEMBER_ID_REQUIRED, "one of three has joined"
     waiting = [world.join(member.member_id) for member in others]
     assert all(map(world.waits, waiting)), "for the member whose id was handed out"
     for member_id in ("", handed.member_id):
-        assert world.joined(world.join(member_id)).error is KafkaError.GROUP_MAX_SIZE_REACHED
+        assert world.joined(world.join(member_id)).error is ErrorCode.GROUP_MAX_SIZE_REACHED
     assert world.waits(world.join(first.member_id)), "it has its place already"
 
 
 def test_a_full_groups_members_may_join_again() -> None:
     world = World(GroupSettings(offsets_topic_num_partitions=1, group_max_size=1))
     (member,) = world.stable(1)
-    assert world.joined(world.join()).error is KafkaError.GROUP_MAX_SIZE_REACHED
+    assert world.joined(world.join()).error is ErrorCode.GROUP_MAX_SIZE_REACHED
     assert world.joined(world.join(member.member_id)).generation == 2
-    assert leave_all(world, LeavingMember(member.member_id)) == [KafkaError.NONE]
-    assert world.joined(world.join()).error is KafkaError.MEMBER_ID_REQUIRED
+    assert leave_all(world, LeavingMember(member.member_id)) == [ErrorCode.NONE]
+    assert world.joined(world.join()).error is ErrorCode.MEMBER_ID_REQUIRED

@@ -4,7 +4,6 @@ import pytest
 
 from rackspan.cluster.core.batch import Marker
 from rackspan.cluster.core.coordination import CoordinatorRecord, decode_batch
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.records import (
     GroupMetadataKey,
     OffsetCommitKey,
@@ -29,6 +28,7 @@ from rackspan.cluster.core.groups.requests import (
     Protocol,
     TxnOffsetCommit,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.kafka_bytes.writer import array, int16, string
 from rackspan.model.ids import TopicPartition
 from tests.cluster.core.groups.world import World
@@ -38,7 +38,7 @@ P1 = TopicPartition("orders", 1)
 NOTHING = FetchedOffset()
 
 
-def commit(world: World, offset: int, member: JoinGroupResponse | None = None, metadata: str = "") -> KafkaError:
+def commit(world: World, offset: int, member: JoinGroupResponse | None = None, metadata: str = "") -> ErrorCode:
     request = OffsetCommit("g", {P0: CommittedOffset(offset, 3, metadata)}, *_who(member))
     return world.call(request, OffsetCommitResponse).errors[P0]
 
@@ -49,7 +49,7 @@ def _who(member: JoinGroupResponse | None) -> tuple[int, str]:
 
 def commit_in_transaction(world: World, offset: int, producer: int = 7) -> None:
     request = TxnOffsetCommit("g", producer, 0, {P0: CommittedOffset(offset)})
-    assert world.call(request, OffsetCommitResponse).errors[P0] is KafkaError.NONE
+    assert world.call(request, OffsetCommitResponse).errors[P0] is ErrorCode.NONE
 
 
 def fetched(world: World, require_stable: bool = False) -> FetchedOffset:
@@ -58,7 +58,7 @@ def fetched(world: World, require_stable: bool = False) -> FetchedOffset:
 
 def test_what_was_committed_is_fetched_by_every_later_coordinator() -> None:
     world = World()
-    assert commit(world, 5, metadata="note") is KafkaError.NONE
+    assert commit(world, 5, metadata="note") is ErrorCode.NONE
     world.fail_over()
     assert fetched(world) == FetchedOffset(5, 3, "note")
     assert world.coordinator.fetch_offsets(OffsetFetch("g")).offsets == {P0: FetchedOffset(5, 3, "note")}
@@ -73,7 +73,7 @@ def test_an_offset_is_neither_acknowledged_nor_fetched_before_it_is_committed() 
     correlation_id = world.send(OffsetCommit("g", {P0: CommittedOffset(5)}))
     assert world.waits(correlation_id)
     assert fetched(world) == NOTHING
-    assert fetched(world, require_stable=True).error is KafkaError.UNSTABLE_OFFSET_COMMIT
+    assert fetched(world, require_stable=True).error is ErrorCode.UNSTABLE_OFFSET_COMMIT
     world.settle()
     assert fetched(world, require_stable=True).offset == 5
 
@@ -81,15 +81,15 @@ def test_an_offset_is_neither_acknowledged_nor_fetched_before_it_is_committed() 
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        (KafkaError.NOT_ENOUGH_RACKS, KafkaError.COORDINATOR_NOT_AVAILABLE),
-        (KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND, KafkaError.COORDINATOR_NOT_AVAILABLE),
-        (KafkaError.REQUEST_TIMED_OUT, KafkaError.COORDINATOR_NOT_AVAILABLE),
-        (KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.NOT_COORDINATOR),
-        (KafkaError.MESSAGE_TOO_LARGE, KafkaError.INVALID_COMMIT_OFFSET_SIZE),
-        (KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.INVALID_PRODUCER_EPOCH),
+        (ErrorCode.NOT_ENOUGH_RACKS, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR),
+        (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.INVALID_COMMIT_OFFSET_SIZE),
+        (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_PRODUCER_EPOCH),
     ],
 )
-def test_the_logs_errors_become_the_coordinators(error: KafkaError, expected: KafkaError) -> None:
+def test_the_logs_errors_become_the_coordinators(error: ErrorCode, expected: ErrorCode) -> None:
     world = World()
     correlation_id = world.send(OffsetCommit("g", {P0: CommittedOffset(5)}))
     world.acknowledge(error, kept=False)
@@ -99,12 +99,12 @@ def test_the_logs_errors_become_the_coordinators(error: KafkaError, expected: Ka
 def test_members_commit_in_their_generation_and_strangers_while_it_is_empty() -> None:
     world = World()
     (member,) = world.stable(1)
-    assert commit(world, 1, member) is KafkaError.NONE
-    assert commit(world, 2) is KafkaError.UNKNOWN_MEMBER_ID
-    stale = JoinGroupResponse(KafkaError.NONE, member.member_id, 0)
-    assert commit(world, 3, stale) is KafkaError.ILLEGAL_GENERATION
-    stranger = JoinGroupResponse(KafkaError.NONE, "stranger", 1)
-    assert commit(world, 4, stranger) is KafkaError.UNKNOWN_MEMBER_ID
+    assert commit(world, 1, member) is ErrorCode.NONE
+    assert commit(world, 2) is ErrorCode.UNKNOWN_MEMBER_ID
+    stale = JoinGroupResponse(ErrorCode.NONE, member.member_id, 0)
+    assert commit(world, 3, stale) is ErrorCode.ILLEGAL_GENERATION
+    stranger = JoinGroupResponse(ErrorCode.NONE, "stranger", 1)
+    assert commit(world, 4, stranger) is ErrorCode.UNKNOWN_MEMBER_ID
     assert fetched(world).offset == 1
 
 
@@ -112,24 +112,24 @@ def test_a_commit_is_welcome_while_members_gather_and_not_before_they_are_synced
     world = World()
     (member,) = world.stable(1)
     world.new_member()
-    assert commit(world, 1, member) is KafkaError.NONE
+    assert commit(world, 1, member) is ErrorCode.NONE
     again = world.joined(world.join(member.member_id))
-    assert commit(world, 2, again) is KafkaError.REBALANCE_IN_PROGRESS
+    assert commit(world, 2, again) is ErrorCode.REBALANCE_IN_PROGRESS
 
 
 def test_a_generation_of_an_unknown_group_is_illegal() -> None:
     world = World()
-    member = JoinGroupResponse(KafkaError.NONE, "m", 1)
-    assert commit(world, 1, member) is KafkaError.ILLEGAL_GENERATION
+    member = JoinGroupResponse(ErrorCode.NONE, "m", 1)
+    assert commit(world, 1, member) is ErrorCode.ILLEGAL_GENERATION
 
 
 def test_a_note_too_long_spoils_its_own_partition_alone() -> None:
     world = World()
     request = OffsetCommit("g", {P0: CommittedOffset(1, metadata="x" * 4097), P1: CommittedOffset(2)})
     response = world.call(request, OffsetCommitResponse)
-    assert response.errors == {P0: KafkaError.OFFSET_METADATA_TOO_LARGE, P1: KafkaError.NONE}
+    assert response.errors == {P0: ErrorCode.OFFSET_METADATA_TOO_LARGE, P1: ErrorCode.NONE}
     alone = OffsetCommit("g", {P1: CommittedOffset(3, metadata="x" * 4097)})
-    assert world.call(alone, OffsetCommitResponse).errors == {P1: KafkaError.OFFSET_METADATA_TOO_LARGE}
+    assert world.call(alone, OffsetCommitResponse).errors == {P1: ErrorCode.OFFSET_METADATA_TOO_LARGE}
     assert fetched(world) == NOTHING
 
 
@@ -142,10 +142,10 @@ def test_an_offset_in_a_transaction_counts_once_it_commits(marker: Marker, found
     world = World()
     commit_in_transaction(world, 5)
     assert fetched(world) == NOTHING
-    assert fetched(world, require_stable=True).error is KafkaError.UNSTABLE_OFFSET_COMMIT
+    assert fetched(world, require_stable=True).error is ErrorCode.UNSTABLE_OFFSET_COMMIT
     if reload:
         world.fail_over()
-        assert fetched(world, require_stable=True).error is KafkaError.UNSTABLE_OFFSET_COMMIT
+        assert fetched(world, require_stable=True).error is ErrorCode.UNSTABLE_OFFSET_COMMIT
     world.end_transaction(7, marker)
     assert fetched(world, require_stable=True).offset == found
     world.fail_over()
@@ -182,26 +182,26 @@ def test_a_marker_in_a_partition_that_another_broker_coordinates_ends_nothing() 
 def test_a_deleted_group_is_gone_for_every_later_coordinator() -> None:
     world = World()
     commit(world, 5)
-    assert world.call(DeleteGroup("g"), DeleteGroupResponse).error is KafkaError.NONE
+    assert world.call(DeleteGroup("g"), DeleteGroupResponse).error is ErrorCode.NONE
     assert world.coordinator.list_groups() == []
     world.fail_over()
     assert fetched(world) == NOTHING
-    assert world.call(DeleteGroup("g"), DeleteGroupResponse).error is KafkaError.GROUP_ID_NOT_FOUND
+    assert world.call(DeleteGroup("g"), DeleteGroupResponse).error is ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def test_a_group_with_members_is_not_deleted() -> None:
     world = World()
     world.stable(1)
-    assert world.call(DeleteGroup("g"), DeleteGroupResponse).error is KafkaError.NON_EMPTY_GROUP
+    assert world.call(DeleteGroup("g"), DeleteGroupResponse).error is ErrorCode.NON_EMPTY_GROUP
 
 
 def test_a_group_that_is_being_deleted_takes_no_members_and_is_restored_if_that_fails() -> None:
     world = World()
     commit(world, 5)
     deleting = world.send(DeleteGroup("g"))
-    assert world.joined(world.join()).error is KafkaError.COORDINATOR_NOT_AVAILABLE
-    world.acknowledge(KafkaError.NOT_ENOUGH_REPLICAS, kept=False)
-    assert world.response(deleting, DeleteGroupResponse).error is KafkaError.COORDINATOR_NOT_AVAILABLE
+    assert world.joined(world.join()).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    world.acknowledge(ErrorCode.NOT_ENOUGH_REPLICAS, kept=False)
+    assert world.response(deleting, DeleteGroupResponse).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert fetched(world).offset == 5
 
 
@@ -214,16 +214,16 @@ def test_offsets_of_topics_that_members_read_stay() -> None:
     world.join(member, protocols=(Protocol("range", subscription),))
     request = OffsetDelete("g", (P0, TopicPartition("other", 0)))
     errors = world.call(request, OffsetDeleteResponse).errors
-    assert errors == {P0: KafkaError.GROUP_SUBSCRIBED_TO_TOPIC, TopicPartition("other", 0): KafkaError.NONE}
+    assert errors == {P0: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, TopicPartition("other", 0): ErrorCode.NONE}
 
 
 def test_offsets_of_an_empty_group_are_deleted_for_good() -> None:
     world = World()
     commit(world, 5)
-    assert world.call(OffsetDelete("g", (P0,)), OffsetDeleteResponse).errors == {P0: KafkaError.NONE}
+    assert world.call(OffsetDelete("g", (P0,)), OffsetDeleteResponse).errors == {P0: ErrorCode.NONE}
     world.fail_over()
     assert fetched(world) == NOTHING
-    assert world.call(OffsetDelete("unknown", (P0,)), OffsetDeleteResponse).error is KafkaError.GROUP_ID_NOT_FOUND
+    assert world.call(OffsetDelete("unknown", (P0,)), OffsetDeleteResponse).error is ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def test_committed_offsets_are_deleted_with_their_topic() -> None:
@@ -242,7 +242,7 @@ def test_only_offsets_that_are_committed_are_written_as_deleted() -> None:
     commit(world, 5)
     written = len(world.log)
     assert world.call(OffsetDelete("g", (P1,)), OffsetDeleteResponse) == OffsetDeleteResponse(
-        KafkaError.NONE, {P1: KafkaError.NONE}
+        ErrorCode.NONE, {P1: ErrorCode.NONE}
     )
     assert len(world.log) == written
     world.call(OffsetDelete("g", (P0, P1)), OffsetDeleteResponse)
@@ -253,8 +253,8 @@ def test_offsets_whose_deletion_could_not_be_written_stay() -> None:
     world = World()
     commit(world, 5)
     deleting = world.send(OffsetDelete("g", (P0,)))
-    world.acknowledge(KafkaError.REQUEST_TIMED_OUT, kept=False)
-    assert world.response(deleting, OffsetDeleteResponse).error is KafkaError.COORDINATOR_NOT_AVAILABLE
+    world.acknowledge(ErrorCode.REQUEST_TIMED_OUT, kept=False)
+    assert world.response(deleting, OffsetDeleteResponse).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert fetched(world).offset == 5
 
 
@@ -263,7 +263,7 @@ def test_offsets_of_members_whose_subscription_cannot_be_read_stay(metadata: byt
     world = World()
     commit(world, 5)
     world.new_member(protocols=(Protocol("range", metadata),))
-    refused = OffsetDeleteResponse(KafkaError.NON_EMPTY_GROUP, {})
+    refused = OffsetDeleteResponse(ErrorCode.NON_EMPTY_GROUP, {})
     assert world.call(OffsetDelete("g", (P0,)), OffsetDeleteResponse) == refused
     other = World()
     commit(other, 5)
@@ -303,7 +303,7 @@ def test_a_commit_extends_its_members_session() -> None:
 
 @pytest.mark.parametrize(("characters", "fits"), [("x" * 4096, True), ("x" * 4097, False), ("\u00e9" * 2049, False)])
 def test_a_note_is_measured_in_bytes(characters: str, fits: bool) -> None:
-    expected = KafkaError.NONE if fits else KafkaError.OFFSET_METADATA_TOO_LARGE
+    expected = ErrorCode.NONE if fits else ErrorCode.OFFSET_METADATA_TOO_LARGE
     assert commit(World(), 1, metadata=characters) is expected
 
 

@@ -7,9 +7,9 @@ or appended to, or when its high watermark moved.
 from dataclasses import dataclass, field
 
 from rackspan.cluster.core.broker.leadership.leader import Leader
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET
 from rackspan.cluster.core.messages import FetchedPartition, FetchPosition, ReplicaFetch
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 
 
@@ -52,7 +52,7 @@ class FetchSession:
         return bool(self.ready or self.errors)
 
 
-def session_error(sessions: dict[BrokerId, FetchSession], message: ReplicaFetch) -> KafkaError | None:
+def session_error(sessions: dict[BrokerId, FetchSession], message: ReplicaFetch) -> ErrorCode | None:
     """NONE if this is the session's next fetch or a full one. None if it is an old one, which gets no response."""
     session = sessions.get(message.broker)
     if session is not None and (message.broker_epoch, message.sequence) <= (session.broker_epoch, session.sequence):
@@ -61,12 +61,12 @@ def session_error(sessions: dict[BrokerId, FetchSession], message: ReplicaFetch)
         session.broker_epoch,
         session.sequence + 1,
     )
-    return KafkaError.NONE if message.full or is_next else KafkaError.FETCH_SESSION_ID_NOT_FOUND
+    return ErrorCode.NONE if message.full or is_next else ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
 def not_led(position: FetchPosition) -> FetchedPartition:
     """The refusal of a partition that is led elsewhere."""
-    return _error(position, KafkaError.NOT_LEADER_OR_FOLLOWER)
+    return _error(position, ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
 def position_error(leader: Leader, follower: BrokerId, position: FetchPosition) -> FetchedPartition | None:
@@ -76,12 +76,12 @@ def position_error(leader: Leader, follower: BrokerId, position: FetchPosition) 
     session, and its progress would not count.
     """
     if leader.topic_id != position.topic_id:
-        return _error(position, KafkaError.INCONSISTENT_TOPIC_ID)
+        return _error(position, ErrorCode.INCONSISTENT_TOPIC_ID)
     if leader.leader_epoch != position.leader_epoch:
         older = position.leader_epoch < leader.leader_epoch
-        return _error(position, KafkaError.FENCED_LEADER_EPOCH if older else KafkaError.UNKNOWN_LEADER_EPOCH)
+        return _error(position, ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
     if follower not in leader.followers:
-        return _error(position, KafkaError.NOT_LEADER_OR_FOLLOWER)
+        return _error(position, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     return _divergence(leader, position)
 
 
@@ -89,26 +89,26 @@ def _divergence(leader: Leader, position: FetchPosition) -> FetchedPartition | N
     """Where the logs part, or that the position is outside the leader's (KIP-595)."""
     log = leader.log
     if position.offset < log.start_offset:
-        return _error(position, KafkaError.OFFSET_OUT_OF_RANGE, log.start_offset)
+        return _error(position, ErrorCode.OFFSET_OUT_OF_RANGE, log.start_offset)
     if position.last_fetched_epoch == NO_EPOCH:
         beyond = position.offset > log.end_offset
-        return _error(position, KafkaError.OFFSET_OUT_OF_RANGE, log.start_offset) if beyond else None
+        return _error(position, ErrorCode.OFFSET_OUT_OF_RANGE, log.start_offset) if beyond else None
     epoch, end = log.end_offset_for_epoch(position.last_fetched_epoch)
     if epoch == position.last_fetched_epoch and position.offset <= end:
         return None
     if end == NO_OFFSET:
         # The epoch is not in this log: the follower compares from the leader's last one.
         epoch, end = log.last_epoch, log.end_offset
-    return _fetched(position, KafkaError.NONE, NO_OFFSET, log.start_offset, diverging=(epoch, end))
+    return _fetched(position, ErrorCode.NONE, NO_OFFSET, log.start_offset, diverging=(epoch, end))
 
 
-def _error(position: FetchPosition, error: KafkaError, log_start: int = 0) -> FetchedPartition:
+def _error(position: FetchPosition, error: ErrorCode, log_start: int = 0) -> FetchedPartition:
     return _fetched(position, error, NO_OFFSET, log_start)
 
 
 def _fetched(
     position: FetchPosition,
-    error: KafkaError,
+    error: ErrorCode,
     high_watermark: int,
     log_start: int,
     diverging: tuple[int, int] | None = None,
@@ -131,7 +131,7 @@ def next_fetched(
     """The records and the high watermark that the follower does not have yet. None if there are none."""
     log = leader.log
     if position.offset < log.start_offset:
-        return _error(position, KafkaError.OFFSET_OUT_OF_RANGE, log.start_offset)
+        return _error(position, ErrorCode.OFFSET_OUT_OF_RANGE, log.start_offset)
     batches = () if position.offset >= log.end_offset else log.read(position.offset, log.end_offset, max_bytes)
     if not batches and session.sent[position.partition] == log.high_watermark:
         return None
@@ -141,7 +141,7 @@ def next_fetched(
         position.leader_epoch,
         position.offset,
         position.last_fetched_epoch,
-        KafkaError.NONE,
+        ErrorCode.NONE,
         log.high_watermark,
         log.start_offset,
         batches,

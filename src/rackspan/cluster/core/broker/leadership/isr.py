@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from rackspan.cluster.core.broker.broker_state import BrokerState
 from rackspan.cluster.core.broker.leadership.leader import Leader
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CONTROLLER, NO_EPOCH
 from rackspan.cluster.core.messages import AlterPartition, AlterPartitionResponse, IsrChange, IsrChangeResponse, Send
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 
 
@@ -142,7 +142,7 @@ class IsrMaintenance:
             change, leader = requested.get(committed.partition), leaders.get(committed.partition)
             if change is None or leader is None or leader.leader_epoch != change.leader_epoch:
                 continue
-            if committed.error is not KafkaError.NONE:
+            if committed.error is not ErrorCode.NONE:
                 if self._withdrawn(leader, change, committed):
                     yield leader, self._has_another_process(leader, change)
             elif not outrun and leader.isr.commit(committed.isr, committed.partition_epoch):

@@ -15,11 +15,11 @@ from rackspan.cluster.core.broker.leadership.delayed_produces import DelayedProd
 from rackspan.cluster.core.broker.metrics import Counters
 from rackspan.cluster.core.broker.replica_state import FollowerState, Isr
 from rackspan.cluster.core.broker.rules import BrokerRules
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET
 from rackspan.cluster.core.log import Duplicate, PartitionLog
 from rackspan.cluster.core.messages import Produce, ProduceResponse, Respond, TransactionEnded
 from rackspan.cluster.core.metadata import PartitionState
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 
 
@@ -84,7 +84,7 @@ class Leader:
         if error is not None:
             return error
         check = self._sequence_check(message.batches)
-        if isinstance(check, KafkaError) and check is not KafkaError.NONE:
+        if isinstance(check, ErrorCode) and check is not ErrorCode.NONE:
             return ProduceResponse(check)
         repeated = isinstance(check, Duplicate)
         base, required = self._append(now, message.batches) if not isinstance(check, Duplicate) else _span(check)
@@ -105,18 +105,18 @@ class Leader:
     def _batch_error(self, message: Produce) -> ProduceResponse | None:
         for batch in message.batches:
             if batch.size_bytes > self.config.max_message_bytes:
-                return ProduceResponse(KafkaError.MESSAGE_TOO_LARGE)
+                return ProduceResponse(ErrorCode.MESSAGE_TOO_LARGE)
             if batch.control and not message.internal:
-                return ProduceResponse(KafkaError.INVALID_RECORD)
+                return ProduceResponse(ErrorCode.INVALID_RECORD)
         return None
 
-    def _sequence_check(self, batches: Iterable[RecordBatch]) -> KafkaError | Duplicate:
+    def _sequence_check(self, batches: Iterable[RecordBatch]) -> ErrorCode | Duplicate:
         """The first batch's check that is not NONE, else NONE."""
         for batch in batches:
             check = self._rules.sequence_check(self.log, batch)
-            if check is not KafkaError.NONE:
+            if check is not ErrorCode.NONE:
                 return check
-        return KafkaError.NONE
+        return ErrorCode.NONE
 
     def _append(self, now: int, batches: Iterable[RecordBatch]) -> tuple[int, int]:
         """The first offset, and the one that the high watermark must reach."""
@@ -128,7 +128,7 @@ class Leader:
         return end, self.log.end_offset
 
     def _success(self, base_offset: int) -> ProduceResponse:
-        return ProduceResponse(KafkaError.NONE, base_offset, -1, self.log.start_offset)
+        return ProduceResponse(ErrorCode.NONE, base_offset, -1, self.log.start_offset)
 
     # Followers and the ISR.
 
@@ -192,7 +192,7 @@ class Leader:
         """Responses to the produces that waited too long; their records stay in the log."""
         for produce in self.delayed_produces.pop_expired(now):
             self._counters.rack_check_failures += self.lacks_racks
-            yield Respond(produce.correlation_id, ProduceResponse(KafkaError.REQUEST_TIMED_OUT))
+            yield Respond(produce.correlation_id, ProduceResponse(ErrorCode.REQUEST_TIMED_OUT))
 
     def resigned(self) -> Iterator[Respond]:
         """Responses to all produces that wait when the leadership ends. The next leader decides whether their records stay."""
@@ -220,7 +220,7 @@ class Leader:
 
     def _refused(self, verdict: ProduceVerdict) -> ProduceResponse:
         self._counters.rack_check_failures += verdict in BY_RACKS
-        return ProduceResponse(KafkaError(ERROR_CODES[verdict]), message=self._message(verdict))
+        return ProduceResponse(ErrorCode(ERROR_CODES[verdict]), message=self._message(verdict))
 
     def _message(self, verdict: ProduceVerdict) -> str:
         topic, partition = self.partition

@@ -10,7 +10,6 @@ from rackspan.cluster.core.broker.leadership.fetch_sessions import (
 )
 from rackspan.cluster.core.broker.leadership.isr import IsrMaintenance
 from rackspan.cluster.core.broker.leadership.leader import Leader
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import TopicId
 from rackspan.cluster.core.messages import (
     AlterPartitionResponse,
@@ -29,6 +28,7 @@ from rackspan.cluster.core.messages import (
     WatermarkMoved,
 )
 from rackspan.cluster.core.metadata import PartitionState
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 
 
@@ -130,9 +130,9 @@ class Leaderships:
             self._appended(leader)
         self._settle(leader)
 
-    def _not_led_error(self, partition: TopicPartition) -> KafkaError:
+    def _not_led_error(self, partition: TopicPartition) -> ErrorCode:
         known = self._shared.image.partition(partition) is not None
-        return KafkaError.NOT_LEADER_OR_FOLLOWER if known else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     def _appended(self, leader: Leader) -> None:
         if leader.followers:
@@ -164,9 +164,9 @@ class Leaderships:
         log = leader.log
         offset = log.high_watermark if message.offset == -1 else message.offset
         if not log.start_offset <= offset <= log.high_watermark:
-            return DeleteRecordsResponse(KafkaError.OFFSET_OUT_OF_RANGE)
+            return DeleteRecordsResponse(ErrorCode.OFFSET_OUT_OF_RANGE)
         log.delete_below(offset)
-        return DeleteRecordsResponse(KafkaError.NONE, log.start_offset)
+        return DeleteRecordsResponse(ErrorCode.NONE, log.start_offset)
 
     def _settle(self, leader: Leader) -> None:
         """Move the high watermark if it may move, notify parked fetches, acknowledge produces."""
@@ -182,7 +182,7 @@ class Leaderships:
         error = session_error(self._sessions, message)
         if error is None:
             return
-        if error is not KafkaError.NONE:
+        if error is not ErrorCode.NONE:
             self._sessions.pop(message.broker, None)
             self._send(message.broker, ReplicaFetchResponse(message.broker_epoch, message.sequence, error))
             return
@@ -259,7 +259,7 @@ class Leaderships:
         partitions = self._updates(session)
         if partitions or even_if_empty:
             session.parked_until = None
-            response = ReplicaFetchResponse(session.broker_epoch, session.sequence, KafkaError.NONE, tuple(partitions))
+            response = ReplicaFetchResponse(session.broker_epoch, session.sequence, ErrorCode.NONE, tuple(partitions))
             self._send(session.broker, response)
 
     def _updates(self, session: FetchSession) -> list[FetchedPartition]:

@@ -21,10 +21,10 @@ from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.controller.partition_change import PartitionChange
 from rackspan.cluster.core.controller.rack_requirement import judge_min_insync_racks
 from rackspan.cluster.core.controller.refusals import Refused
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AlterConfigResponse, AlterConfigs, AlterResource, ConfigOp, Effect, Respond
 from rackspan.cluster.core.metadata import ConfigResource, ConfigSet, ResourceType, apply_records
 from rackspan.cluster.core.metadata.image import THRESHOLD_KEYS
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.topic import MIN_INSYNC_RACKS
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
@@ -54,7 +54,7 @@ def _alter(context: ControllerContext, alteration: AlterResource, message: Alter
         if any(values.get(key) is not None for key in THROTTLES):
             context.warn_once(NOT_THROTTLED)
         context.warnings.extend(warnings)
-    return AlterConfigResponse(alteration, KafkaError.NONE, None, tuple(warnings))
+    return AlterConfigResponse(alteration, ErrorCode.NONE, None, tuple(warnings))
 
 
 def _write(context: ControllerContext, resource: ConfigResource, values: dict[str, str | None]) -> None:
@@ -78,17 +78,17 @@ def _update_elrs(context: ControllerContext) -> None:
 def _resource(context: ControllerContext, alteration: AlterResource) -> ConfigResource:
     if alteration.resource_type == ResourceType.TOPIC:
         if alteration.name not in context.image.topics:
-            raise Refused(KafkaError.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{alteration.name}' does not exist.")
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{alteration.name}' does not exist.")
         return ConfigResource(ResourceType.TOPIC, alteration.name)
     if alteration.resource_type == ResourceType.BROKER:
         if alteration.name and not (alteration.name.isdecimal() and int(alteration.name) in context.image.brokers):
-            raise Refused(KafkaError.INVALID_REQUEST, f"No broker {alteration.name} is registered.")
+            raise Refused(ErrorCode.INVALID_REQUEST, f"No broker {alteration.name} is registered.")
         return ConfigResource(ResourceType.BROKER, alteration.name)
     if alteration.resource_type == ResourceType.GROUP:
         if not alteration.name:
-            raise Refused(KafkaError.INVALID_REQUEST, "Default group resources are not allowed.")
+            raise Refused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
         return ConfigResource(ResourceType.GROUP, alteration.name)
-    raise Refused(KafkaError.INVALID_REQUEST, f"Unsupported resource type {alteration.resource_type}.")
+    raise Refused(ErrorCode.INVALID_REQUEST, f"Unsupported resource type {alteration.resource_type}.")
 
 
 def _values(
@@ -100,7 +100,7 @@ def _values(
     for op in ops:
         definition = _definition(resource, op.key)
         if op.key in values:
-            raise Refused(KafkaError.INVALID_REQUEST, f"Error due to duplicate config keys: {op.key}")
+            raise Refused(ErrorCode.INVALID_REQUEST, f"Error due to duplicate config keys: {op.key}")
         value = values[op.key] = _new_value(context, resource, definition, op)
         if value is not None:
             warnings.extend(_warnings(context, resource, definition, value))
@@ -110,18 +110,18 @@ def _values(
 def _definition(resource: ConfigResource, key: str) -> ConfigDefinition:
     if resource.type is ResourceType.TOPIC:
         if key not in TOPIC_CONFIGS:
-            raise Refused(KafkaError.INVALID_CONFIG, f"Unknown topic config name: {key}")
+            raise Refused(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {key}")
         return TOPIC_CONFIGS[key]
     if resource.type is ResourceType.GROUP:
         if key not in GROUP_CONFIGS:
-            raise Refused(KafkaError.INVALID_CONFIG, f"Unknown group config name: {key}")
+            raise Refused(ErrorCode.INVALID_CONFIG, f"Unknown group config name: {key}")
         return GROUP_CONFIGS[key]
     definition = BROKER_CONFIGS.get(key)
     if definition is None or definition.read_only:
-        raise Refused(KafkaError.INVALID_REQUEST, f"Cannot update these configs dynamically: {key}")
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: {key}")
     if definition.per_broker and resource == DEFAULT_BROKER:
         raise Refused(
-            KafkaError.INVALID_REQUEST,
+            ErrorCode.INVALID_REQUEST,
             f"Cannot update these configs at default cluster level, per-broker configs must be specified: {key}",
         )
     return definition
@@ -133,13 +133,11 @@ def _new_value(
     if op.op == DELETE:
         return None
     if op.value is None:
-        raise Refused(KafkaError.INVALID_REQUEST, f"Null value not supported for : {op.key}")
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {op.key}")
     if op.op == SET:
         return op.value
     if op.op not in (APPEND, SUBTRACT) or definition.type is not ConfigType.LIST:
-        raise Refused(
-            KafkaError.INVALID_CONFIG, f"Can't {_OP_WORDS.get(op.op, 'alter')} to key {op.key}: it is no list"
-        )
+        raise Refused(ErrorCode.INVALID_CONFIG, f"Can't {_OP_WORDS.get(op.op, 'alter')} to key {op.key}: it is no list")
     before = context.image.config_of(resource).get(op.key, definition.default) or ""
     return _items_after(before, op)
 
@@ -168,7 +166,7 @@ def _warnings(
         return _accepted([judge_topic_config(value, context.image.model_brokers())])
     complaint = definition.complaint(value)
     if complaint is not None:
-        raise Refused(KafkaError.INVALID_CONFIG, complaint)
+        raise Refused(ErrorCode.INVALID_CONFIG, complaint)
     return ()
 
 
@@ -187,5 +185,5 @@ def _accepted(verdicts: Iterable[ConfigVerdict]) -> tuple[str, ...]:
     judged = tuple(verdicts)
     error = next((verdict.error for verdict in judged if verdict.error), None)
     if error is not None:
-        raise Refused(KafkaError.INVALID_CONFIG, error)
+        raise Refused(ErrorCode.INVALID_CONFIG, error)
     return tuple(dict.fromkeys(warning for verdict in judged for warning in verdict.warnings))

@@ -9,9 +9,9 @@ from typing import Final
 
 from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.controller.refusals import Refused
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AdminResponse, AlterClientQuotas, Effect, QuotaAlteration, Respond
 from rackspan.cluster.core.metadata import ClientQuotaSet, QuotaEntity
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import INT32_MAX, INT64_MAX
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
@@ -40,7 +40,7 @@ def alter_client_quotas(context: ControllerContext, _now: int, message: AlterCli
         except Refused as refused:
             responses[entity] = AdminResponse(entity, refused.error, refused.message)
             continue
-        responses[entity] = AdminResponse(entity, KafkaError.NONE)
+        responses[entity] = AdminResponse(entity, ErrorCode.NONE)
         if not message.validate_only:
             context.write_all(records)
             if any(record.value is not None for record in records):
@@ -105,4 +105,4 @@ def _check(key: str, value: float, keys: tuple[str, ...]) -> None:
 
 
 def _invalid(message: str) -> Refused:
-    return Refused(KafkaError.INVALID_REQUEST, message)
+    return Refused(ErrorCode.INVALID_REQUEST, message)

@@ -3,9 +3,9 @@
 from rackspan.cluster.core.controller.admin.new_assignments import assignment_complaint, first_state, placed
 from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.controller.refusals import Refused, placement_refusals
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AdminResponse, CreatePartitions, Effect, MorePartitions, Respond
 from rackspan.cluster.core.metadata import PartitionSet, TopicImage
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 
 
@@ -23,22 +23,22 @@ def _grow(context: ControllerContext, requested: MorePartitions, validate_only: 
         return AdminResponse(requested.topic, refused.error, refused.message)
     if not validate_only:
         context.write_all(records)
-    return AdminResponse(requested.topic, KafkaError.NONE)
+    return AdminResponse(requested.topic, ErrorCode.NONE)
 
 
 def _topic(context: ControllerContext, requested: MorePartitions) -> TopicImage:
     topic = context.image.topics.get(requested.topic)
     if topic is None:
-        raise Refused(KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
     now = len(topic.partitions)
     if any(state.reassigning for state in topic.partitions):
-        raise Refused(KafkaError.REASSIGNMENT_IN_PROGRESS, f"A partition of {requested.topic} is being reassigned.")
+        raise Refused(ErrorCode.REASSIGNMENT_IN_PROGRESS, f"A partition of {requested.topic} is being reassigned.")
     if requested.total <= now:
         fewer = (
             f"The topic {requested.topic} currently has {now} partition(s); {requested.total} would not be an increase."
         )
         same = f"Topic already has {now} partition(s)."
-        raise Refused(KafkaError.INVALID_PARTITIONS, same if requested.total == now else fewer)
+        raise Refused(ErrorCode.INVALID_PARTITIONS, same if requested.total == now else fewer)
     return topic
 
 
@@ -56,7 +56,7 @@ def _assignments(
     elif complaint is None and len(requested.assignments[0]) != factor:
         complaint = f"The manual partition assignment has {len(requested.assignments[0])} replica(s) where the topic has {factor}."
     if complaint is not None:
-        raise Refused(KafkaError.INVALID_REPLICA_ASSIGNMENT, complaint)
+        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, complaint)
     return requested.assignments
 
 
@@ -68,7 +68,7 @@ def _records(
         state = first_state(context, replicas)
         if state is None:
             raise Refused(
-                KafkaError.INVALID_REPLICA_ASSIGNMENT,
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"All brokers of the assignment {list(replicas)} are fenced or in controlled shutdown.",
             )
         records.append(PartitionSet(TopicPartition(topic.name, index), state))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.controller.refusals import Refused
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import PartitionState
 from rackspan.errors import InvalidReplicationFactor
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId
 from rackspan.placement.rack_modes import RackAwareMode, aware
 from rackspan.placement.usable_brokers import UsableBroker, usable
@@ -29,7 +29,7 @@ def placed(
     does not exist; RackLocatorFailed.
     """
     if partitions > MAX_NEW_PARTITIONS:
-        raise Refused(KafkaError.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+        raise Refused(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     registered = context.image.brokers.values()
     if any(not broker.fenced for broker in registered) and not any(broker.active for broker in registered):
         raise InvalidReplicationFactor("All brokers are currently fenced or in controlled shutdown.")

@@ -8,7 +8,6 @@ from rackspan.cluster.core.controller.admin.new_assignments import assignment_co
 from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.controller.partition_change import PartitionChange
 from rackspan.cluster.core.controller.refusals import Refused
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import (
     AdminResponse,
     AlterPartitionReassignments,
@@ -17,6 +16,7 @@ from rackspan.cluster.core.messages import (
     Respond,
 )
 from rackspan.cluster.core.metadata import PartitionState
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 
 
@@ -40,13 +40,13 @@ def _alter(context: ControllerContext, requested: ReassignablePartition, factor_
     record = context.change(requested.partition, state, change, context.conditions(requested.partition.topic))
     if record is not None:
         context.write(record)
-    return AdminResponse(requested.partition, KafkaError.NONE)
+    return AdminResponse(requested.partition, ErrorCode.NONE)
 
 
 def _state(context: ControllerContext, partition: TopicPartition) -> PartitionState:
     state = context.image.partition(partition)
     if state is None:
-        raise Refused(KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "The topic or partition does not exist.")
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The topic or partition does not exist.")
     return state
 
 
@@ -55,11 +55,11 @@ def _check(
 ) -> None:
     complaint = assignment_complaint(context, (replicas,))
     if complaint is not None:
-        raise Refused(KafkaError.INVALID_REPLICA_ASSIGNMENT, complaint)
+        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, complaint)
     before = len(original_replicas(state))
     if not factor_may_change and len(replicas) != before:
         raise Refused(
-            KafkaError.INVALID_REPLICATION_FACTOR,
+            ErrorCode.INVALID_REPLICATION_FACTOR,
             f"The replication factor is changed from {before} to {len(replicas)}",
         )
 
@@ -82,12 +82,12 @@ def _started(state: PartitionState, target: tuple[BrokerId, ...]) -> PartitionCh
 
 def _cancelled(state: PartitionState) -> PartitionChange:
     if not state.reassigning:
-        raise Refused(KafkaError.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
+        raise Refused(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
     original = original_replicas(state)
     isr = tuple(member for member in state.isr if member in original)
     if not isr:
         raise Refused(
-            KafkaError.INVALID_REPLICA_ASSIGNMENT,
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "The reassignment cannot be cancelled: none of the original replicas is in sync.",
         )
     return PartitionChange(isr=isr, replicas=original, adding=(), removing=())

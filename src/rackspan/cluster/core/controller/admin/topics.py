@@ -8,7 +8,6 @@ from rackspan.cluster.core.configs import TOPIC_CONFIGS, topic_resource
 from rackspan.cluster.core.controller.admin.new_assignments import assignment_complaint, first_state, placed
 from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.controller.refusals import Refused, not_replicated, placement_refusals
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import (
     AdminResponse,
     CreateTopicResponse,
@@ -19,6 +18,7 @@ from rackspan.cluster.core.messages import (
     Respond,
 )
 from rackspan.cluster.core.metadata import ConfigSet, PartitionSet, PartitionState, Record, TopicCreated, TopicDeleted
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import MIN_INSYNC_RACKS, TOPIC_NAME_RULE, BrokerId, TopicPartition
 
 _Assignments = tuple[tuple[BrokerId, ...], ...]
@@ -30,7 +30,7 @@ def create_topics(context: ControllerContext, _now: int, message: CreateTopics) 
     # One response a name: a name that is there twice is refused once.
     topics = {topic.name: topic for topic in message.topics}
     responses = tuple(
-        _refused(topic, KafkaError.INVALID_REQUEST, "Duplicate topic name.")
+        _refused(topic, ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
         if count[name] > 1
         else _create(context, topic, message)
         for name, topic in topics.items()
@@ -51,11 +51,11 @@ def _create(context: ControllerContext, topic: NewTopic, message: CreateTopics) 
         context.write_all(_records(topic, topic_id, states))
         context.warnings.extend(f"topic {topic.name}: {warning}" for warning in warnings)
     return CreateTopicResponse(
-        topic.name, KafkaError.NONE, None, topic_id, len(assignments), len(assignments[0]), tuple(warnings)
+        topic.name, ErrorCode.NONE, None, topic_id, len(assignments), len(assignments[0]), tuple(warnings)
     )
 
 
-def _refused(topic: NewTopic, error: KafkaError, message: str) -> CreateTopicResponse:
+def _refused(topic: NewTopic, error: ErrorCode, message: str) -> CreateTopicResponse:
     return CreateTopicResponse(topic.name, error, message)
 
 
@@ -69,11 +69,11 @@ def _records(topic: NewTopic, topic_id: UUID, states: list[PartitionState]) -> l
 def _check_name(context: ControllerContext, name: str) -> None:
     if not TOPIC_NAME_RULE.fullmatch(name) or name in (".", ".."):
         raise Refused(
-            KafkaError.INVALID_TOPIC_EXCEPTION,
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
             f"Topic name is invalid: '{name}' is not 1 to 249 of the characters a-z, A-Z, 0-9, '.', '_' and '-'",
         )
     if name in context.image.topics:
-        raise Refused(KafkaError.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
     _check_collision(context, name)
 
 
@@ -83,7 +83,7 @@ def _check_collision(context: ControllerContext, name: str) -> None:
         return
     same = (other for other in context.image.topics if other.replace(".", "_") == name.replace(".", "_"))
     for other in same:
-        raise Refused(KafkaError.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
+        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
 
 
 def _check_configs(context: ControllerContext, topic: NewTopic) -> list[str]:
@@ -92,13 +92,13 @@ def _check_configs(context: ControllerContext, topic: NewTopic) -> list[str]:
     for key, value in topic.configs.items():
         definition = TOPIC_CONFIGS.get(key)
         if definition is None:
-            raise Refused(KafkaError.INVALID_CONFIG, f"Unknown topic config name: {key}")
+            raise Refused(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {key}")
         complaint = None if value is None else definition.complaint(value)
         if key == MIN_INSYNC_RACKS and value is not None:
             verdict = judge_topic_config(value, context.image.model_brokers())
             complaint, warnings = verdict.error, [*warnings, *verdict.warnings]
         if complaint is not None:
-            raise Refused(KafkaError.INVALID_CONFIG, complaint)
+            raise Refused(ErrorCode.INVALID_CONFIG, complaint)
     return warnings
 
 
@@ -108,9 +108,9 @@ def _assignments(context: ControllerContext, topic: NewTopic, automatic: bool) -
     partitions = context.settings.num_partitions if topic.partitions == -1 else topic.partitions
     factor = context.settings.default_replication_factor if topic.replication_factor == -1 else topic.replication_factor
     if partitions <= 0:
-        raise Refused(KafkaError.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
+        raise Refused(ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
     if factor <= 0:
-        raise Refused(KafkaError.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
+        raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
     with placement_refusals(factor):
         return placed(context, 0, partitions, factor, automatic)
 
@@ -118,17 +118,17 @@ def _assignments(context: ControllerContext, topic: NewTopic, automatic: bool) -
 def _manual(context: ControllerContext, topic: NewTopic) -> _Assignments:
     if topic.partitions != -1 or topic.replication_factor != -1:
         raise Refused(
-            KafkaError.INVALID_REQUEST,
+            ErrorCode.INVALID_REQUEST,
             "A manual partition assignment was specified, but numPartitions or replicationFactor was not set to -1.",
         )
     if sorted(topic.assignments) != list(range(len(topic.assignments))):
         raise Refused(
-            KafkaError.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence"
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence"
         )
     assignments = tuple(topic.assignments[index] for index in range(len(topic.assignments)))
     complaint = assignment_complaint(context, assignments)
     if complaint is not None:
-        raise Refused(KafkaError.INVALID_REPLICA_ASSIGNMENT, complaint)
+        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, complaint)
     return assignments
 
 
@@ -138,7 +138,7 @@ def _first_state(context: ControllerContext, topic: NewTopic, replicas: tuple[Br
         raise not_replicated(len(replicas), "All brokers are currently fenced or in controlled shutdown.")
     if state is None:
         raise Refused(
-            KafkaError.INVALID_REPLICA_ASSIGNMENT,
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             f"All brokers specified in the manual partition assignment {list(replicas)} are fenced or in controlled shutdown.",
         )
     return state
@@ -152,7 +152,7 @@ def _delete(context: ControllerContext, requested: str | UUID) -> AdminResponse:
     name = requested if isinstance(requested, str) else context.image.topic_names.get(requested)
     topic = None if name is None else context.image.topics.get(name)
     if topic is None:
-        unknown = KafkaError.UNKNOWN_TOPIC_OR_PARTITION if isinstance(requested, str) else KafkaError.UNKNOWN_TOPIC_ID
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if isinstance(requested, str) else ErrorCode.UNKNOWN_TOPIC_ID
         return AdminResponse(requested, unknown, "This server does not host this topic-partition.")
     context.write(TopicDeleted(topic.name, topic.topic_id))
-    return CreateTopicResponse(topic.name, KafkaError.NONE, topic_id=topic.topic_id)
+    return CreateTopicResponse(topic.name, ErrorCode.NONE, topic_id=topic.topic_id)

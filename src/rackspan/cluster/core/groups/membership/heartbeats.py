@@ -3,7 +3,6 @@
 Source: GroupMetadataManager.classicGroupHeartbeat and classicGroupLeave, and the timers of a classic group.
 """
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.context import GroupContext
 from rackspan.cluster.core.groups.errors import generation_error, member_error
 from rackspan.cluster.core.groups.group import Group, GroupState
@@ -16,32 +15,33 @@ from rackspan.cluster.core.groups.requests import (
     LeaveGroupResponse,
     LeavingMember,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
 
 
 def heartbeat(now: int, group: Group, request: Heartbeat) -> HeartbeatResponse:
     """Extend the member's session. REBALANCE_IN_PROGRESS makes it join again."""
     error = generation_error(group, request.member_id, request.group_instance_id, request.generation)
-    if error is not KafkaError.NONE:
+    if error is not ErrorCode.NONE:
         return HeartbeatResponse(error)
     group.members[request.member_id].extend_session(now)
     preparing = group.is_in(GroupState.PREPARING_REBALANCE)
-    return HeartbeatResponse(KafkaError.REBALANCE_IN_PROGRESS if preparing else KafkaError.NONE)
+    return HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS if preparing else ErrorCode.NONE)
 
 
 def leave(context: GroupContext, now: int, group: Group, request: LeaveGroup) -> LeaveGroupResponse:
     if group.is_in(GroupState.DEAD):
-        return LeaveGroupResponse(KafkaError.COORDINATOR_NOT_AVAILABLE)
+        return LeaveGroupResponse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     left = tuple((member, _leave_one(context, now, group, member)) for member in request.members)
-    return LeaveGroupResponse(KafkaError.NONE, left)
+    return LeaveGroupResponse(ErrorCode.NONE, left)
 
 
-def _leave_one(context: GroupContext, now: int, group: Group, leaving: LeavingMember) -> KafkaError:
+def _leave_one(context: GroupContext, now: int, group: Group, leaving: LeavingMember) -> ErrorCode:
     member_id = leaving.member_id or group.static_members.get(leaving.group_instance_id or "", "")
     if member_id in group.pending_joins:
         rebalance.remove_pending(context, now, group, member_id)
-        return KafkaError.NONE
+        return ErrorCode.NONE
     error = member_error(group, member_id, leaving.group_instance_id)
-    if error is KafkaError.NONE:
+    if error is ErrorCode.NONE:
         rebalance.remove_member(context, now, group, group.members[member_id])
     return error
 

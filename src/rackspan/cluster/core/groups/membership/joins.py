@@ -6,7 +6,6 @@ leader that need not assign).
 
 from dataclasses import replace
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.context import GroupContext
 from rackspan.cluster.core.groups.errors import member_error
 from rackspan.cluster.core.groups.group import Group, GroupState
@@ -14,11 +13,12 @@ from rackspan.cluster.core.groups.member import Member, new_member
 from rackspan.cluster.core.groups.membership import rebalance
 from rackspan.cluster.core.groups.requests import JoinGroup, JoinGroupResponse, SyncGroupResponse
 from rackspan.cluster.core.ids import CorrelationId
+from rackspan.kafka_bytes.error_codes import ErrorCode
 
 
 def join(context: GroupContext, now: int, correlation_id: CorrelationId, group: Group, request: JoinGroup) -> None:
     error = _refusal(context, group, request)
-    if error is not KafkaError.NONE:
+    if error is not ErrorCode.NONE:
         _refuse(context, correlation_id, request, error)
     elif request.member_id:
         _join_known(context, now, correlation_id, group, request)
@@ -28,18 +28,18 @@ def join(context: GroupContext, now: int, correlation_id: CorrelationId, group: 
         _join_dynamic(context, now, correlation_id, group, request)
 
 
-def _refuse(context: GroupContext, correlation_id: CorrelationId, request: JoinGroup, error: KafkaError) -> None:
+def _refuse(context: GroupContext, correlation_id: CorrelationId, request: JoinGroup, error: ErrorCode) -> None:
     context.writes.respond(correlation_id, JoinGroupResponse(error, request.member_id))
 
 
-def _refusal(context: GroupContext, group: Group, request: JoinGroup) -> KafkaError:
+def _refusal(context: GroupContext, group: Group, request: JoinGroup) -> ErrorCode:
     if group.is_in(GroupState.DEAD):
-        return KafkaError.COORDINATOR_NOT_AVAILABLE
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if not _has_capacity(context, group, request.member_id):
-        return KafkaError.GROUP_MAX_SIZE_REACHED
+        return ErrorCode.GROUP_MAX_SIZE_REACHED
     if not group.supports(request.protocol_type, request.protocols):
-        return KafkaError.INCONSISTENT_GROUP_PROTOCOL
-    return KafkaError.NONE
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    return ErrorCode.NONE
 
 
 def _has_capacity(context: GroupContext, group: Group, member_id: str) -> bool:
@@ -61,7 +61,7 @@ def _join_dynamic(
     if request.require_known_member_id:
         # Else a client that stops waiting and joins again would leave a member behind each time (KIP-394).
         group.pending_joins[member_id] = now + request.session_timeout_ms
-        context.writes.respond(correlation_id, JoinGroupResponse(KafkaError.MEMBER_ID_REQUIRED, member_id))
+        context.writes.respond(correlation_id, JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, member_id))
     else:
         _add(context, now, correlation_id, group, new_member(member_id, request), request)
 
@@ -117,8 +117,8 @@ def _replace(
 
 
 def fence(context: GroupContext, member: Member) -> None:
-    rebalance.respond_join(context, member, JoinGroupResponse(KafkaError.FENCED_INSTANCE_ID, member.member_id))
-    rebalance.respond_sync(context, member, SyncGroupResponse(KafkaError.FENCED_INSTANCE_ID))
+    rebalance.respond_join(context, member, JoinGroupResponse(ErrorCode.FENCED_INSTANCE_ID, member.member_id))
+    rebalance.respond_sync(context, member, SyncGroupResponse(ErrorCode.FENCED_INSTANCE_ID))
 
 
 def _keep_assignment(
@@ -134,8 +134,8 @@ def _keep_assignment(
     instance_id = request.group_instance_id or ""
     member_id = group.static_members[instance_id]
 
-    def stored(later: int, error: KafkaError) -> None:
-        if error is not KafkaError.NONE and group.static_members.get(instance_id) == member_id:
+    def stored(later: int, error: ErrorCode) -> None:
+        if error is not ErrorCode.NONE and group.static_members.get(instance_id) == member_id:
             _restore(later, group, member_id, before)
         context.writes.respond(correlation_id, _kept_assignment_response(group, member_id, request, leader, error))
 
@@ -151,12 +151,12 @@ def _restore(now: int, group: Group, member_id: str, before: Member) -> None:
 
 
 def _kept_assignment_response(
-    group: Group, member_id: str, request: JoinGroup, leader_before: str, error: KafkaError
+    group: Group, member_id: str, request: JoinGroup, leader_before: str, error: ErrorCode
 ) -> JoinGroupResponse:
     """Before KIP-814 a leader that returns gets its old id as the leader's, so that it does not assign to a stable group."""
     member = group.members.get(member_id)
-    if error is not KafkaError.NONE or member is None:
-        failed = error if error is not KafkaError.NONE else KafkaError.UNKNOWN_MEMBER_ID
+    if error is not ErrorCode.NONE or member is None:
+        failed = error if error is not ErrorCode.NONE else ErrorCode.UNKNOWN_MEMBER_ID
         return JoinGroupResponse(failed, "", group.generation, group.protocol_type, group.protocol, leader_before)
     response = rebalance.join_response(group, member)
     if request.can_skip_assignment:
@@ -174,7 +174,7 @@ def _join_known(
         _join_pending(context, now, correlation_id, group, request)
         return
     error = member_error(group, request.member_id, request.group_instance_id)
-    if error is not KafkaError.NONE:
+    if error is not ErrorCode.NONE:
         _refuse(context, correlation_id, request, error)
     else:
         _rejoin(context, now, correlation_id, group, group.members[request.member_id], request)
@@ -185,7 +185,7 @@ def _join_pending(
 ) -> None:
     if request.group_instance_id is not None:
         # Static members get no id in advance: this client has made one up.
-        _refuse(context, correlation_id, request, KafkaError.UNKNOWN_SERVER_ERROR)
+        _refuse(context, correlation_id, request, ErrorCode.UNKNOWN_SERVER_ERROR)
     else:
         _add(context, now, correlation_id, group, new_member(request.member_id, request), request)
 
@@ -214,7 +214,7 @@ def _has_its_generation(group: Group, member: Member, request: JoinGroup) -> boo
 
 def _wait(context: GroupContext, now: int, correlation_id: CorrelationId, group: Group, member: Member) -> None:
     # Kafka sends no response to a join that the same member's next one supersedes; its client has stopped waiting.
-    rebalance.respond_join(context, member, JoinGroupResponse(KafkaError.REBALANCE_IN_PROGRESS, member.member_id))
+    rebalance.respond_join(context, member, JoinGroupResponse(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
     member.join_correlation_id = correlation_id
     rebalance.begin(context, now, group)
     rebalance.complete_if_all_joined(context, now, group)

@@ -7,11 +7,11 @@ Source: GroupMetadataManager.prepareRebalance, completeClassicGroupJoin and the 
 
 from typing import Final
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.context import GroupContext
 from rackspan.cluster.core.groups.group import Group, GroupState
 from rackspan.cluster.core.groups.member import Member
 from rackspan.cluster.core.groups.requests import JoinGroupResponse, SyncGroupResponse
+from rackspan.kafka_bytes.error_codes import ErrorCode
 
 _CAN_REBALANCE: Final = (GroupState.EMPTY, GroupState.STABLE, GroupState.COMPLETING_REBALANCE)
 
@@ -21,7 +21,7 @@ def begin(context: GroupContext, now: int, group: Group) -> None:
     if not group.is_in(*_CAN_REBALANCE):
         return
     if group.is_in(GroupState.COMPLETING_REBALANCE):
-        fail_syncs(context, now, group, KafkaError.REBALANCE_IN_PROGRESS)
+        fail_syncs(context, now, group, ErrorCode.REBALANCE_IN_PROGRESS)
     group.sync_deadline = None
     group.pending_syncs.clear()
     _set_join_deadline(context, now, group)
@@ -92,7 +92,7 @@ def join_response(group: Group, member: Member) -> JoinGroupResponse:
     """The current generation. The leader's response also lists the members."""
     leads = member.member_id == group.leader
     return JoinGroupResponse(
-        KafkaError.NONE,
+        ErrorCode.NONE,
         member.member_id,
         group.generation,
         group.protocol_type,
@@ -114,7 +114,7 @@ def respond_sync(context: GroupContext, member: Member, response: SyncGroupRespo
         member.sync_correlation_id = None
 
 
-def fail_syncs(context: GroupContext, now: int, group: Group, error: KafkaError) -> None:
+def fail_syncs(context: GroupContext, now: int, group: Group, error: ErrorCode) -> None:
     """Fail the syncs that wait for this generation's assignments, and clear all assignments."""
     for member in group.members.values():
         member.assignment = b""
@@ -125,8 +125,8 @@ def fail_syncs(context: GroupContext, now: int, group: Group, error: KafkaError)
 
 def remove_member(context: GroupContext, now: int, group: Group, member: Member) -> None:
     """Remove a member that left or was lost. Its waiting requests fail, and the others rebalance without it."""
-    respond_join(context, member, JoinGroupResponse(KafkaError.UNKNOWN_MEMBER_ID, member.member_id))
-    respond_sync(context, member, SyncGroupResponse(KafkaError.UNKNOWN_MEMBER_ID))
+    respond_join(context, member, JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID, member.member_id))
+    respond_sync(context, member, SyncGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID))
     group.remove(member.member_id)
     begin(context, now, group)
     complete_if_all_joined(context, now, group)

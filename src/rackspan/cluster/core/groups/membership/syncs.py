@@ -3,7 +3,6 @@
 The assignments are committed to `__consumer_offsets` before any response: every later coordinator has the same ones. Source: GroupMetadataManager.classicGroupSync.
 """
 
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.context import GroupContext
 from rackspan.cluster.core.groups.errors import sync_error
 from rackspan.cluster.core.groups.group import Group, GroupState
@@ -11,13 +10,14 @@ from rackspan.cluster.core.groups.member import Member
 from rackspan.cluster.core.groups.membership import rebalance
 from rackspan.cluster.core.groups.requests import SyncGroup, SyncGroupResponse
 from rackspan.cluster.core.ids import CorrelationId
+from rackspan.kafka_bytes.error_codes import ErrorCode
 
 
 def sync(context: GroupContext, now: int, correlation_id: CorrelationId, group: Group, request: SyncGroup) -> None:
     error = sync_error(group, request)
-    if error is KafkaError.NONE and group.is_in(GroupState.PREPARING_REBALANCE):
-        error = KafkaError.REBALANCE_IN_PROGRESS
-    if error is not KafkaError.NONE:
+    if error is ErrorCode.NONE and group.is_in(GroupState.PREPARING_REBALANCE):
+        error = ErrorCode.REBALANCE_IN_PROGRESS
+    if error is not ErrorCode.NONE:
         context.writes.respond(correlation_id, SyncGroupResponse(error))
         return
     member = group.members[request.member_id]
@@ -38,7 +38,7 @@ def _remove_pending_sync(group: Group, member: Member) -> None:
 def _wait(
     context: GroupContext, now: int, correlation_id: CorrelationId, group: Group, member: Member, request: SyncGroup
 ) -> None:
-    rebalance.respond_sync(context, member, SyncGroupResponse(KafkaError.REBALANCE_IN_PROGRESS))
+    rebalance.respond_sync(context, member, SyncGroupResponse(ErrorCode.REBALANCE_IN_PROGRESS))
     member.sync_correlation_id = correlation_id
     if member.member_id == group.leader and group.storing_generation != group.generation:
         _store(context, now, group, request)
@@ -50,11 +50,11 @@ def _store(context: GroupContext, now: int, group: Group, request: SyncGroup) ->
     # Members that the leader left out get nothing; ids that are no members are ignored.
     assignments = {member_id: request.assignments.get(member_id, b"") for member_id in group.members}
 
-    def stored(later: int, error: KafkaError) -> None:
+    def stored(later: int, error: ErrorCode) -> None:
         group.storing_generation = None
         if not group.is_in(GroupState.COMPLETING_REBALANCE) or group.generation != generation:
             return
-        if error is KafkaError.NONE:
+        if error is ErrorCode.NONE:
             _distribute(context, later, group, assignments)
         else:
             rebalance.fail_syncs(context, later, group, error)
@@ -73,4 +73,4 @@ def _distribute(context: GroupContext, now: int, group: Group, assignments: dict
 
 
 def _assigned(group: Group, member: Member) -> SyncGroupResponse:
-    return SyncGroupResponse(KafkaError.NONE, group.protocol_type, group.protocol, member.assignment)
+    return SyncGroupResponse(ErrorCode.NONE, group.protocol_type, group.protocol, member.assignment)

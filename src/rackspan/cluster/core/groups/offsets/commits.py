@@ -7,7 +7,6 @@ Source: OffsetMetadataManager; KIP-447 (transactions and stable offsets), KIP-49
 from collections.abc import Callable, Iterable, Mapping
 
 from rackspan.cluster.core.coordination import CoordinatorRecord, Then, encode_batch
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.context import GroupContext
 from rackspan.cluster.core.groups.errors import commit_error, coordinator_error
 from rackspan.cluster.core.groups.group import Group, GroupState
@@ -32,6 +31,7 @@ from rackspan.cluster.core.groups.requests import (
     TxnOffsetCommit,
 )
 from rackspan.cluster.core.ids import NO_OFFSET, CorrelationId
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 
 
@@ -43,7 +43,7 @@ def commit(
     request: OffsetCommit | TxnOffsetCommit,
 ) -> None:
     error = commit_error(group, request)
-    if error is not KafkaError.NONE:
+    if error is not ErrorCode.NONE:
         context.writes.respond(correlation_id, OffsetCommitResponse(dict.fromkeys(request.offsets, error)))
         return
     if isinstance(request, OffsetCommit) and request.member_id in group.members:
@@ -52,7 +52,7 @@ def commit(
     if accepted:
         _append_offsets(context, now, correlation_id, group, request, accepted)
     else:
-        context.writes.respond(correlation_id, _commit_response(request, accepted, KafkaError.NONE))
+        context.writes.respond(correlation_id, _commit_response(request, accepted, ErrorCode.NONE))
 
 
 def _fits(context: GroupContext, offset: CommittedOffset) -> bool:
@@ -72,9 +72,9 @@ def _append_offsets(
     producer = (request.producer_id, request.producer_epoch) if isinstance(request, TxnOffsetCommit) else (-1, -1)
     group.offsets.append_began(values)
 
-    def appended(_now: int, error: KafkaError, base_offset: int) -> None:
+    def appended(_now: int, error: ErrorCode, base_offset: int) -> None:
         group.offsets.append_ended(values)
-        if error is KafkaError.NONE:
+        if error is ErrorCode.NONE:
             _store(group, request, values, base_offset)
         context.writes.respond(correlation_id, _commit_response(request, accepted, coordinator_error(error)))
 
@@ -95,11 +95,11 @@ def _store(
 
 
 def _commit_response(
-    request: OffsetCommit | TxnOffsetCommit, accepted: Iterable[TopicPartition], error: KafkaError
+    request: OffsetCommit | TxnOffsetCommit, accepted: Iterable[TopicPartition], error: ErrorCode
 ) -> OffsetCommitResponse:
     known = frozenset(accepted)
     return OffsetCommitResponse(
-        {p: error if p in known else KafkaError.OFFSET_METADATA_TOO_LARGE for p in request.offsets}
+        {p: error if p in known else ErrorCode.OFFSET_METADATA_TOO_LARGE for p in request.offsets}
     )
 
 
@@ -113,14 +113,14 @@ def _offset_key(group: Group, partition: TopicPartition) -> bytes:
 def fetch(group: Group | None, request: OffsetFetch) -> OffsetFetchResponse:
     """The committed offsets. A group that does not exist has committed none, which is no error."""
     if group is None or group.is_in(GroupState.DEAD):
-        return OffsetFetchResponse(KafkaError.NONE, dict.fromkeys(request.partitions or (), FetchedOffset()))
+        return OffsetFetchResponse(ErrorCode.NONE, dict.fromkeys(request.partitions or (), FetchedOffset()))
     partitions = tuple(group.offsets.committed) if request.partitions is None else request.partitions
-    return OffsetFetchResponse(KafkaError.NONE, {p: _fetched(group, p, request.require_stable) for p in partitions})
+    return OffsetFetchResponse(ErrorCode.NONE, {p: _fetched(group, p, request.require_stable) for p in partitions})
 
 
 def _fetched(group: Group, partition: TopicPartition, require_stable: bool) -> FetchedOffset:
     if require_stable and group.offsets.unstable(partition):
-        return FetchedOffset(error=KafkaError.UNSTABLE_OFFSET_COMMIT)
+        return FetchedOffset(error=ErrorCode.UNSTABLE_OFFSET_COMMIT)
     logged = group.offsets.committed.get(partition)
     if logged is None:
         return FetchedOffset()
@@ -134,30 +134,30 @@ def delete_offsets(
     context: GroupContext, now: int, correlation_id: CorrelationId, group: Group, request: OffsetDelete
 ) -> None:
     error, topics_in_use = _offsets_in_use(group)
-    if error is not KafkaError.NONE:
+    if error is not ErrorCode.NONE:
         context.writes.respond(correlation_id, OffsetDeleteResponse(error))
         return
-    errors = {p: KafkaError.GROUP_SUBSCRIBED_TO_TOPIC for p in request.partitions if p.topic in topics_in_use}
+    errors = {p: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC for p in request.partitions if p.topic in topics_in_use}
     deleted = [p for p in request.partitions if p not in errors]
     present = [p for p in deleted if p in group.offsets.committed]
 
-    def appended(_now: int, failed: KafkaError, _offset: int) -> None:
-        if failed is KafkaError.NONE:
+    def appended(_now: int, failed: ErrorCode, _offset: int) -> None:
+        if failed is ErrorCode.NONE:
             group.offsets.delete(present)
-        response = OffsetDeleteResponse(coordinator_error(failed), errors | dict.fromkeys(deleted, KafkaError.NONE))
+        response = OffsetDeleteResponse(coordinator_error(failed), errors | dict.fromkeys(deleted, ErrorCode.NONE))
         context.writes.respond(correlation_id, response)
 
     _append_tombstones(context, now, group, [_offset_key(group, p) for p in present], appended)
 
 
-def _offsets_in_use(group: Group) -> tuple[KafkaError, frozenset[str]]:
+def _offsets_in_use(group: Group) -> tuple[ErrorCode, frozenset[str]]:
     """Whether offsets may be deleted, and the topics whose may not: those that members subscribe to."""
     if group.is_in(GroupState.DEAD):
-        return KafkaError.GROUP_ID_NOT_FOUND, frozenset()
+        return ErrorCode.GROUP_ID_NOT_FOUND, frozenset()
     if group.is_in(GroupState.EMPTY):
-        return KafkaError.NONE, frozenset()
+        return ErrorCode.NONE, frozenset()
     topics = subscribed_topics(group)
-    return (KafkaError.NON_EMPTY_GROUP, frozenset()) if topics is None else (KafkaError.NONE, topics)
+    return (ErrorCode.NON_EMPTY_GROUP, frozenset()) if topics is None else (ErrorCode.NONE, topics)
 
 
 def delete_group(
@@ -166,13 +166,13 @@ def delete_group(
     """Delete the group: Dead while its tombstones are appended, then `remove` is called, or it is Empty again."""
     if not group.is_in(GroupState.EMPTY):
         dead = group.is_in(GroupState.DEAD)
-        error = KafkaError.GROUP_ID_NOT_FOUND if dead else KafkaError.NON_EMPTY_GROUP
+        error = ErrorCode.GROUP_ID_NOT_FOUND if dead else ErrorCode.NON_EMPTY_GROUP
         context.writes.respond(correlation_id, DeleteGroupResponse(error))
         return
     group.state = GroupState.DEAD
 
-    def appended(_now: int, failed: KafkaError, _offset: int) -> None:
-        if failed is KafkaError.NONE:
+    def appended(_now: int, failed: ErrorCode, _offset: int) -> None:
+        if failed is ErrorCode.NONE:
             remove()
         else:
             group.state = GroupState.EMPTY
@@ -202,4 +202,4 @@ def _append_tombstones(context: GroupContext, now: int, group: Group, keys: list
         batch = encode_batch([CoordinatorRecord(key, None) for key in keys], now)
         context.writes.append(group.partition, batch, then)
     else:
-        then(now, KafkaError.NONE, NO_OFFSET)
+        then(now, ErrorCode.NONE, NO_OFFSET)

@@ -1,14 +1,15 @@
-"""Error codes of responses: Kafka's, by Kafka's names and numbers, and three of our own.
+"""The error codes of Kafka's responses by Kafka's names and numbers, which of them are retriable, and three codes of our own.
 
-The core always uses our own codes; whether clients get them or a code that every client handles is decided outside.
-Source: Kafka's `Errors`. The proposals give our own codes no numbers: 1001 to 1003 are outside Kafka's table.
+The core of the embedded cluster always uses our own codes; whether clients get them or a code that every client handles is
+decided outside. Source: `org.apache.kafka.common.protocol.Errors` of Kafka 4.1. The proposals give our codes no numbers: 1001 to 1003 are outside
+Kafka's table.
 """
 
 from enum import IntEnum
 from typing import Final
 
 
-class KafkaError(IntEnum):
+class ErrorCode(IntEnum):
     """An error code by name; the value is the number on the wire."""
 
     UNKNOWN_SERVER_ERROR = -1
@@ -133,7 +134,19 @@ class KafkaError(IntEnum):
     TELEMETRY_TOO_LARGE = 118
     INVALID_REGISTRATION = 119
     TRANSACTION_ABORTABLE = 120
+    INVALID_RECORD_STATE = 121
+    SHARE_SESSION_NOT_FOUND = 122
+    INVALID_SHARE_SESSION_EPOCH = 123
+    FENCED_STATE_EPOCH = 124
+    INVALID_VOTER_KEY = 125
+    DUPLICATE_VOTER = 126
+    VOTER_NOT_FOUND = 127
     INVALID_REGULAR_EXPRESSION = 128
+    REBOOTSTRAP_REQUIRED = 129
+    STREAMS_INVALID_TOPOLOGY = 130
+    STREAMS_INVALID_TOPOLOGY_EPOCH = 131
+    STREAMS_TOPOLOGY_FENCED = 132
+    SHARE_SESSION_LIMIT_REACHED = 133
     NOT_ENOUGH_RACKS = 1001
     """Before the append. Clients get 19 instead, unless extended.error.codes is set."""
     NOT_ENOUGH_RACKS_AFTER_APPEND = 1002
@@ -142,13 +155,66 @@ class KafkaError(IntEnum):
     """KIP-660. Clients get UNKNOWN_SERVER_ERROR instead."""
 
     @property
-    def for_every_client(self) -> "KafkaError":
+    def is_retriable(self) -> bool:
+        """Whether Kafka's own clients send the request again: the cause may pass."""
+        return self in _RETRIABLE
+
+    @property
+    def for_every_client(self) -> "ErrorCode":
         """The code of Kafka's table for clients that do not have ours."""
         return _IN_KAFKAS_TABLE.get(self, self)
 
 
 _IN_KAFKAS_TABLE: Final = {
-    KafkaError.NOT_ENOUGH_RACKS: KafkaError.NOT_ENOUGH_REPLICAS,
-    KafkaError.NOT_ENOUGH_RACKS_AFTER_APPEND: KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-    KafkaError.REPLICA_PLACEMENT_FAILED: KafkaError.UNKNOWN_SERVER_ERROR,
+    ErrorCode.NOT_ENOUGH_RACKS: ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.NOT_ENOUGH_RACKS_AFTER_APPEND: ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    ErrorCode.REPLICA_PLACEMENT_FAILED: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
+
+_RETRIABLE: Final = frozenset(
+    {
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.NOT_CONTROLLER,
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+        ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+        ErrorCode.LISTENER_NOT_FOUND,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+        ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+        ErrorCode.ELECTION_NOT_NEEDED,
+        ErrorCode.UNSTABLE_OFFSET_COMMIT,
+        ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+        ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+        ErrorCode.SHARE_SESSION_NOT_FOUND,
+        ErrorCode.INVALID_SHARE_SESSION_EPOCH,
+        ErrorCode.SHARE_SESSION_LIMIT_REACHED,
+        ErrorCode.NOT_ENOUGH_RACKS,
+        ErrorCode.NOT_ENOUGH_RACKS_AFTER_APPEND,
+    }
+)
+"""Those whose exception in Kafka's Java client is a RetriableException, and our two that stand for such a one."""
+
+
+def error_code(number: int) -> ErrorCode:
+    """The error of a response; UNKNOWN_SERVER_ERROR for a number that is not in the table, as in Kafka's clients."""
+    return ErrorCode(number) if number in _NUMBERS else ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+_NUMBERS: Final = frozenset(ErrorCode)
