@@ -223,6 +223,7 @@ def one_run(
     topic = f"leak-{number}"
     # Asked of broker 2, whose metadata is not the leader's.
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers.split(",")[1], "log_level": 0})
+    admin.list_topics(timeout=30)
     admin.create_topics([NewTopic(topic, 1, replica_assignment=[[1, 2, 3]])])[topic].result(30)
     eventually(lambda: isr(admin, topic) == {1, 2, 3}, "the ISR is whole", 60)
     by_gateway = Clients(servers, topic)
@@ -257,7 +258,10 @@ def slow_follower(mode: str, runs: int) -> Outcome:
             time.sleep(0.005)
         cluster.freeze_broker(OF_RACK_B)
 
-    with TunedCluster(lambda _: {OF_RACK_B: SLOW}) as cluster, gateway(cluster, mode) as servers:
+    with ExitStack() as stack:
+        cluster = TunedCluster(lambda _: {OF_RACK_B: SLOW})
+        stack.enter_context(cluster)
+        servers = stack.enter_context(gateway(cluster, mode))
         for number in range(runs):
             one_run(cluster, servers, number, outcome, shrink, direct=True)
     return outcome
@@ -280,7 +284,8 @@ def late_metadata(mode: str, runs: int, seconds: float, who: str) -> Outcome:
         time.sleep(LAG_MAX_SECONDS * 1.5 + seconds)
 
     with ExitStack() as stack:
-        cluster = stack.enter_context(TunedCluster(settings))
+        cluster = TunedCluster(settings)
+        stack.enter_context(cluster)
         servers = stack.enter_context(gateway(cluster, mode))
         for number in range(runs):
             for relay in relays.values():

@@ -9,7 +9,7 @@ from typing import Any, Final
 from confluent_kafka import Producer
 
 from rackspan.errors import RetriableProduceError
-from rackspan.gateway.guard.judge import refuse_weak_acks
+from rackspan.gateway.guard.judge import RackJudge, refuse_weak_acks
 from rackspan.gateway.guard.logins import librdkafka_login
 from rackspan.gateway.guard.verifier import VERIFY_SECONDS, RecordVerifier, VerifierThread
 
@@ -36,7 +36,7 @@ class GuardedProducer:
         """Errors: UsageError for acks other than all, and for a login that the guard has no equal of."""
         refuse_weak_acks(config, "acks", "request.required.acks")
         servers = str(config.get("bootstrap.servers", ""))
-        records = RecordVerifier(servers, librdkafka_login(config), min_insync_racks, verify_seconds)
+        records = RecordVerifier(servers, librdkafka_login(config), RackJudge(min_insync_racks), verify_seconds)
         self._producer = Producer({**config, "acks": "all"})
         self._verifier = VerifierThread(records)
         self._unverified: set[object] = set()

@@ -28,17 +28,18 @@ def topic_isr(racks: Mapping[int, str | None], partitions: Mapping[int, Iterable
 
 
 class RackJudge:
-    """`min_insync_racks` by topic; topics without an entry require nothing. Errors: UsageError for a value below 1."""
+    """`min_insync_racks` by topic, and `others` for topics without an entry. Errors: UsageError for a value below 1."""
 
-    def __init__(self, min_insync_racks: Mapping[str, int]) -> None:
-        self._thresholds = {topic: Thresholds(1, value) for topic, value in min_insync_racks.items() if value != 1}
+    def __init__(self, min_insync_racks: Mapping[str, int], others: int = 1) -> None:
+        self._thresholds = {topic: Thresholds(1, value) for topic, value in min_insync_racks.items()}
+        self._others = Thresholds(1, others)
 
     def requires(self, topic: str) -> bool:
         """Whether more than one rack is required."""
-        return topic in self._thresholds
+        return self.thresholds(topic).min_insync_racks > 1
 
     def thresholds(self, topic: str) -> Thresholds:
-        return self._thresholds[topic]
+        return self._thresholds.get(topic, self._others)
 
     def before(self, topic: str, partition: int | None, isr: TopicIsr) -> RetriableProduceError | None:
         """The error of a record that must not be sent. Without a partition every partition has to lack racks."""
@@ -50,7 +51,7 @@ class RackJudge:
         members = isr.partitions.get(partition)
         if members is None:
             return None
-        thresholds = self._thresholds[topic]
+        thresholds = self.thresholds(topic)
         verdict = before_append(members, isr.racks, thresholds)
         message = error_message(verdict, topic, partition, members, isr.racks, thresholds)
         return produce_error(ERROR_CODES[verdict], message)

@@ -58,12 +58,12 @@ class RecordVerifier:
         self,
         bootstrap_servers: str,
         login: Login,
-        min_insync_racks: Mapping[str, int],
+        judge: RackJudge,
         seconds: float = VERIFY_SECONDS,
     ) -> None:
-        """Errors: UsageError for addresses or a value that cannot be."""
+        """Errors: UsageError for addresses that cannot be."""
         self._cluster = Cluster(bootstrap_servers, login, Random())
-        self._judge = RackJudge(min_insync_racks)
+        self._judge = judge
         self._seconds = seconds
         self._replicas: dict[Partition, frozenset[int]] = {}
         self._kept: dict[str, tuple[float, TopicIsr]] = {}
@@ -160,6 +160,10 @@ class RecordVerifier:
         brokers = {broker for partition in pending for broker in self._replicas.get(partition, ())}
         brokers |= set(self._cluster.some_nodes(3)) if unknown else set()
         samples = await _responses({broker: self._sample(broker, topics) for broker in brokers})
+        if not samples:
+            # All of them may have moved.
+            self._replicas.clear()
+            self._cluster.nodes.clear()
         for partition, one in tuple(pending.items()):
             newest = _newest(partition, samples.values())
             if newest is None:
@@ -295,7 +299,14 @@ class VerifierThread:
 
     def close(self) -> None:
         """End the thread. What is not verified by then is not reported."""
-        self._loop.call_soon_threadsafe(self.records.close)
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    async def _end(self) -> None:
+        self.records.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)

@@ -1,6 +1,7 @@
 """Samples the ISRs of guarded topics, one request in flight a broker: from the brokers that lead them, or from the metadata log."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 from uuid import UUID
@@ -18,7 +19,11 @@ from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseData
 
+log = logging.getLogger(__name__)
+
 _EXPIRY_SECONDS: Final = 0.05
+_LATE_AGAIN_SECONDS: Final = 10.0
+"""Between two log lines of records that logs do not show."""
 
 
 class Racks(Protocol):
@@ -106,6 +111,7 @@ class IsrSampler:
         self._requested: dict[int, set[str]] = {}
         self._waiters: dict[int, list[asyncio.Future[None]]] = {}
         self._expiry: asyncio.Task[None] | None = None
+        self._logged_late_at = NEVER
         self.samples = 0
         self.failures = 0
         self.failing = False
@@ -159,7 +165,12 @@ class IsrSampler:
     async def _expire(self) -> None:
         while self._guard.held:
             await asyncio.sleep(_EXPIRY_SECONDS)
-            self._completed(self._guard.expire(self._loop.time()))
+            now = self._loop.time()
+            self._completed(self._guard.expire(now))
+            late = self._guard.disagreement(now)
+            if late is not None and now - self._logged_late_at > _LATE_AGAIN_SECONDS:
+                self._logged_late_at = now
+                log.warning("%s", late)
         self._expiry = None
 
     def close(self) -> None:

@@ -48,6 +48,13 @@ class Disagreement:
     isr: tuple[BrokerId, ...]
     holders: tuple[BrokerId, ...]
 
+    def __str__(self) -> str:
+        topic, number = self.partition
+        return (
+            f"{topic}-{number}: for {self.seconds:.1f} s metadata has brokers {_ids(self.isr)} in sync, and only the logs of "
+            f"{_ids(self.holders)} show an acknowledged record; the leader's metadata is late, or a follower is behind"
+        )
+
 
 class AcknowledgementGuard:
     """One for all connections of a process. Holds are completed by `observe` and `expire`."""
@@ -365,6 +372,10 @@ def _refusal(
         error_message(verdict, *partition, state.isr, sample.racks, requirement.thresholds),
         _names(sample.racks, state.isr),
     )
+
+
+def _ids(brokers: Iterable[BrokerId]) -> str:
+    return ",".join(map(str, brokers))
 
 
 def _names(racks: RackBits, brokers: Iterable[BrokerId]) -> tuple[str, ...]:
