@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -196,6 +196,19 @@ def isr(admin: AdminClient, topic: str) -> set[int]:
     return set(partitions[0].isrs) if partitions else set()
 
 
+def create_topic(admin: AdminClient, topic: str) -> None:
+    """Brokers whose metadata is late may not know it, or the client may connect anew, while it is created."""
+    for _ in range(20):
+        try:
+            admin.create_topics([NewTopic(topic, 1, replica_assignment=[[1, 2, 3]])])[topic].result(30)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                return
+            time.sleep(0.5)
+        else:
+            return
+
+
 @contextmanager
 def gateway(cluster: TunedCluster, mode: str) -> Iterator[str]:
     controllers = f'controllers.bootstrap.servers = "{cluster.bootstrap_controllers}"\n' if mode == "strict" else ""
@@ -223,8 +236,7 @@ def one_run(
     topic = f"leak-{number}"
     # Asked of broker 2, whose metadata is not the leader's.
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers.split(",")[1], "log_level": 0})
-    admin.list_topics(timeout=30)
-    admin.create_topics([NewTopic(topic, 1, replica_assignment=[[1, 2, 3]])])[topic].result(30)
+    create_topic(admin, topic)
     eventually(lambda: isr(admin, topic) == {1, 2, 3}, "the ISR is whole", 60)
     by_gateway = Clients(servers, topic)
     beside = Clients(cluster.bootstrap_servers, topic) if direct else None
@@ -244,7 +256,6 @@ def one_run(
     if beside is not None:
         outcome.direct += len(beside.offsets)
         outcome.direct_leaked += sum(offset >= end for offset in beside.offsets)
-    admin.delete_topics([topic])[topic].result(30)
     print(f"run {outcome.runs}: {len(by_gateway.offsets)} acknowledged, {outcome.leaked[-1]} leaked", flush=True)
 
 
