@@ -4,9 +4,9 @@ python -m benchmarks._cluster_clients BOOTSTRAP create RF TOPIC...
 python -m benchmarks._cluster_clients BOOTSTRAP produce MEGABYTES TOPIC
 python -m benchmarks._cluster_clients BOOTSTRAP fill MEGABYTES TOPIC...
 python -m benchmarks._cluster_clients BOOTSTRAP consume MEGABYTES TOPIC...
-python -m benchmarks._cluster_clients BOOTSTRAP latency SECONDS TOPIC
+python -m benchmarks._cluster_clients BOOTSTRAP latency SECONDS TOPIC [QUANTILE...]
 
-`latency` prints the median time to an acknowledgement, in seconds, at 1,000 records a second.
+`latency` prints quantiles of the time to an acknowledgement, in seconds, at 1,000 records a second; the median by default.
 """
 
 import subprocess
@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import cycle
-from statistics import median
 from typing import Any, Final
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -91,8 +90,8 @@ def consume(bootstrap: str, megabytes: str, *topics: str) -> None:
     consumer.close()
 
 
-def latency(bootstrap: str, seconds: str, topic: str) -> float:
-    """The median; the first second warms up."""
+def latency(bootstrap: str, seconds: str, topic: str, *quantiles: str) -> str:
+    """The first second warms up."""
     waited: list[float] = []
     producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 0})
     begin = time.perf_counter()
@@ -103,7 +102,8 @@ def latency(bootstrap: str, seconds: str, topic: str) -> float:
         sent_at = time.perf_counter()
         producer.produce(topic, RECORD, partition=0, on_delivery=partial(_acknowledged, waited, sent_at))
     assert producer.flush(SECONDS) == 0
-    return median(waited[_PER_SECOND:])
+    ordered = sorted(waited[_PER_SECOND:])
+    return " ".join(str(ordered[int(float(quantile) * len(ordered))]) for quantile in quantiles or ("0.5",))
 
 
 _PER_SECOND: Final = 1_000
@@ -120,7 +120,7 @@ def _without_errors(messages: Sequence[Any]) -> Sequence[Any]:
     return messages
 
 
-WORK: Final[Mapping[str, Callable[..., float | None]]] = {
+WORK: Final[Mapping[str, Callable[..., str | None]]] = {
     "create": create,
     "produce": produce,
     "fill": fill,

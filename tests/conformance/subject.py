@@ -153,6 +153,7 @@ class Subject:
         max_bytes: int = 1 << 24,
         partition_max_bytes: int = 1 << 20,
         leader_epoch: int = -1,
+        last_fetched_epoch: int = -1,
     ) -> Body:
         """The partition's part of the response to version 12, the last that goes by names."""
         response = self.fetch_session(
@@ -165,6 +166,7 @@ class Subject:
             max_bytes=max_bytes,
             partition_max_bytes=partition_max_bytes,
             leader_epoch=leader_epoch,
+            last_fetched_epoch=last_fetched_epoch,
         )
         return dict(response["responses"][0]["partitions"][0])
 
@@ -181,6 +183,7 @@ class Subject:
         max_bytes: int = 1 << 24,
         partition_max_bytes: int = 1 << 20,
         leader_epoch: int = -1,
+        last_fetched_epoch: int = -1,
     ) -> Body:
         """A whole response. `wanted` is offset by partition by topic, `session` its id and epoch."""
 
@@ -189,6 +192,7 @@ class Subject:
                 "partition": partition,
                 "fetch_offset": offset,
                 "current_leader_epoch": leader_epoch,
+                "last_fetched_epoch": last_fetched_epoch,
                 "partition_max_bytes": partition_max_bytes,
             }
 

@@ -88,6 +88,24 @@ def _acknowledgements(gateway: Gateway) -> Iterator[Family]:
         "rackspan_gateway_verified_responses_total", "acknowledgements that were held and verified", handler.verified
     )
     yield _counter("rackspan_gateway_hold_seconds_total", "seconds that those were held", handler.hold_seconds)
+    late = guard.disagreement(asyncio.get_running_loop().time())
+    yield _gauge(
+        "rackspan_gateway_late_records_seconds",
+        "age of the oldest record that metadata shows in enough racks and replicas' logs do not; 0 below a second",
+        0.0 if late is None else late.seconds,
+    )
+    yield _counter(
+        "rackspan_gateway_late_records_total",
+        "records that metadata showed in enough racks a second before replicas' logs did, or that were refused for it",
+        guard.late_records,
+    )
+    if gateway.log_reader is not None:
+        yield _counter("rackspan_gateway_log_reads_total", "requests that read log ends", gateway.log_reader.reads)
+        yield _counter(
+            "rackspan_gateway_log_read_failures_total",
+            "requests that read log ends and failed",
+            gateway.log_reader.failures,
+        )
     if gateway.quorum is not None:
         yield _gauge(
             "rackspan_gateway_metadata_log_offset",
@@ -175,10 +193,18 @@ class HttpEndpoint:
             return _http(200, b"running\n")
         if path == [b"/readyz"]:
             reason = not_ready(self._gateway)
-            return _http(200, b"ready\n") if reason is None else _http(503, f"{reason}\n".encode())
+            return (
+                _http(503, f"{reason}\n".encode()) if reason is not None else _http(200, _ready(self._gateway).encode())
+            )
         if path == [b"/metrics"]:
             return _http(200, generate_latest(self._registry), "text/plain; version=0.0.4; charset=utf-8")
         return _http(404, b"/healthz, /readyz, /metrics\n")
+
+
+def _ready(gateway: Gateway) -> str:
+    """With what an operator should look at: clients are served all the same, other partitions of theirs as usual."""
+    late = None if gateway.guard is None else gateway.guard.disagreement(asyncio.get_running_loop().time())
+    return "ready\n" if late is None else f"ready\nwarning: {late}\n"
 
 
 _REASONS: Final = {200: "OK", 404: "Not Found", 503: "Service Unavailable"}

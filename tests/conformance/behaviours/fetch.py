@@ -128,6 +128,43 @@ def a_follower_serves_up_to_its_high_watermark(subject: Subject) -> Outcome:
     return [response["error_code"], records(response["records"])]
 
 
+def log_end(subject: Subject, topic: str, broker: int, epoch: int) -> Outcome:
+    """What a fetch beyond every log's end says of the log: error, high watermark, log start, diverging epoch, records."""
+    response = subject.fetch(
+        topic, 1 << 62, broker=broker, max_wait_ms=0, min_bytes=0, max_bytes=0, last_fetched_epoch=epoch
+    )
+    diverging = response["diverging_epoch"] or {"epoch": -1, "end_offset": -1}
+    return [
+        response["error_code"],
+        response["high_watermark"],
+        response["log_start_offset"],
+        [diverging["epoch"], diverging["end_offset"]],
+        len(records(response["records"])),
+    ]
+
+
+@behaviour("fetch")
+def leader_and_follower_each_say_where_their_own_log_ends(subject: Subject) -> Outcome:
+    topic = subject.topic(replicas=[[1, 2]])
+    for value in (b"a", b"b", b"c"):
+        subject.produce(topic, batch(value))
+    until(lambda: log_end(subject, topic, 2, 0)[1] == 3, "broker 2 has heard of the high watermark")
+    return [log_end(subject, topic, broker, 0) for broker in (1, 2)]
+
+
+@behaviour("fetch")
+def a_log_that_ends_in_an_earlier_epoch_is_out_of_range(subject: Subject) -> Outcome:
+    topic = subject.topic(replicas=[[1, 2]])
+    subject.produce(topic, batch(b"a"))
+    return [log_end(subject, topic, broker, 1) for broker in (1, 2)]
+
+
+@behaviour("fetch")
+def an_empty_log_has_an_end_on_the_leader_alone(subject: Subject) -> Outcome:
+    topic = subject.topic(replicas=[[1, 2]])
+    return [log_end(subject, topic, broker, 0) for broker in (1, 2)]
+
+
 @behaviour("fetch")
 def a_newer_leader_epoch_than_the_leaders_is_unknown(subject: Subject) -> Outcome:
     return subject.fetch(filled(subject), leader_epoch=99)["error_code"]

@@ -13,6 +13,8 @@ from kafka import KafkaConsumer
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import NotEnoughRacks, NotEnoughRacksAfterAppend, UsageError
 from rackspan.gateway.guard import GuardedAIOKafkaProducer, GuardedKafkaProducer, GuardedProducer
+from rackspan.gateway.guard.logins import librdkafka_login, server_list
+from rackspan.gateway.guard.verifier import RecordVerifier
 
 
 @pytest.fixture(scope="module")
@@ -21,18 +23,21 @@ def cluster() -> Iterator[EmbeddedCluster]:
         yield cluster
 
 
+def meanwhile_verifies(records: RecordVerifier, meanwhile: Callable[[], None]) -> None:
+    """Have something happen between an acknowledgement and its verification."""
+    verify = records.verify
+
+    async def later(end_offsets: Any) -> Any:
+        await asyncio.to_thread(meanwhile)
+        return await verify(end_offsets)
+
+    records.verify = later  # type: ignore[method-assign]
+
+
 def confluent(cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], None]) -> Exception | None:
-    producer = GuardedProducer(
-        {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}, {topic: 2}, settle_seconds=0.02
-    )
+    producer = GuardedProducer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}, {topic: 2})
+    meanwhile_verifies(producer._verifier.records, meanwhile)
     errors: list[Any] = []
-    judge = producer._report
-
-    def judge_later(*arguments: Any) -> None:
-        meanwhile()
-        judge(*arguments)
-
-    producer._report = judge_later  # type: ignore[method-assign, assignment]
     try:
         producer.produce(topic, b"x", on_delivery=lambda error, _: errors.append(error))
         assert producer.flush(20) == 0
@@ -46,14 +51,8 @@ def confluent(cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], None
 
 def kafka_python(cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], None]) -> BaseException | None:
     # Its clients take long to leave a lost broker for the next address; broker 1 is never lost.
-    producer = GuardedKafkaProducer({topic: 2}, settle_seconds=0.02, bootstrap_servers=cluster.address(1))
-    read = producer._read_after
-
-    def read_later(name: str, not_before: float) -> Any:
-        meanwhile()
-        return read(name, not_before)
-
-    producer._read_after = read_later  # type: ignore[method-assign, assignment]
+    producer = GuardedKafkaProducer({topic: 2}, bootstrap_servers=cluster.address(1))
+    meanwhile_verifies(producer._verifier.records, meanwhile)
     try:
         return producer.send(topic, b"x").exception(20)
     except NotEnoughRacks as error:
@@ -64,19 +63,9 @@ def kafka_python(cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], N
 
 def aiokafka(cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], None]) -> Exception | None:
     async def work() -> Exception | None:
-        # Its admin client takes any broker, a lost one too, and waits for it this long: 40 s by default.
-        producer = GuardedAIOKafkaProducer(
-            {topic: 2}, settle_seconds=0.02, bootstrap_servers=cluster.bootstrap_servers, request_timeout_ms=2_000
-        )
+        producer = GuardedAIOKafkaProducer({topic: 2}, bootstrap_servers=cluster.bootstrap_servers)
+        meanwhile_verifies(producer._records, meanwhile)
         await producer.start()
-        inner = producer._producer.send_and_wait
-
-        async def then_meanwhile(*arguments: Any, **named: Any) -> Any:
-            metadata = await inner(*arguments, **named)
-            await asyncio.to_thread(meanwhile)
-            return metadata
-
-        producer._producer.send_and_wait = then_meanwhile
         try:
             await producer.send_and_wait(topic, b"x")
         except (NotEnoughRacks, NotEnoughRacksAfterAppend) as error:
@@ -145,7 +134,7 @@ def test_racks_lost_before_the_second_look_refuse_a_record_that_stays_in_the_log
     assert records(cluster, topic) == 1
 
 
-@pytest.mark.parametrize("library", [confluent, kafka_python])
+@pytest.mark.parametrize("library", LIBRARIES)
 def test_a_record_whose_verification_fails_unexpectedly_is_reported(library: Any, cluster: EmbeddedCluster) -> None:
     def fail() -> None:
         raise RuntimeError("no client raises this")
@@ -166,3 +155,13 @@ def records(cluster: EmbeddedCluster, topic: str) -> int:
 def test_weak_acks_are_refused(acks: object) -> None:
     with pytest.raises(UsageError, match="holds for acks=all alone"):
         GuardedProducer({"bootstrap.servers": "127.0.0.1:1", "acks": acks}, {})
+
+
+def test_a_login_that_the_guard_has_no_equal_of_is_refused() -> None:
+    for config in ({"ssl.keystore.location": "k"}, {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}):
+        with pytest.raises(UsageError, match="the guard"):
+            librdkafka_login(config)
+
+
+def test_servers_are_one_text_with_ports() -> None:
+    assert server_list(["a:1", "b"]) == server_list("a:1,b") == "a:1,b:9092"

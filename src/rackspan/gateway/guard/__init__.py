@@ -1,9 +1,10 @@
 """Guarded producers for Python, where no gateway stands before the cluster: confluent-kafka, kafka-python and aiokafka.
 
-Each sends with acks=all, looks at the cluster's metadata before a record is sent and again after it was acknowledged, and raises
-NotEnoughRacks or NotEnoughRacksAfterAppend by the rule of `rackspan.acks`. Weaker than a gateway: the metadata is that of any
-broker and may be behind by more than `settle_seconds`; producers without the wrapper are held to nothing; a record that is refused
-after the append stays in the log. The value is the caller's, not the topic's config.
+Each sends with acks=all, reads the cluster's metadata before a record is sent, and after it was acknowledged the logs of its
+replicas from the replicas themselves. It raises NotEnoughRacks or NotEnoughRacksAfterAppend by the rule of `rackspan.acks`. Weaker
+than a gateway: the leader is the newest that any replica reports, not the one that was sampled before the record was sent; producers
+without the wrapper are held to nothing. A record that is refused after the append stays in the log. The value is the caller's, not
+the topic's config. The guard has connections of its own, and needs READ on the topic.
 """
 
 from typing import TYPE_CHECKING

@@ -1,37 +1,21 @@
 """GuardedProducer: confluent-kafka's Producer, whose delivery reports come after the racks were counted."""
 
 import logging
-import queue
-import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
-from confluent_kafka import KafkaException, Producer, TopicCollection
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Producer
 
 from rackspan.errors import RetriableProduceError
-from rackspan.gateway.guard.judge import (
-    KEPT_SECONDS,
-    SETTLE_SECONDS,
-    RackJudge,
-    TopicIsr,
-    refuse_weak_acks,
-    topic_isr,
-    unverified,
-)
+from rackspan.gateway.guard.judge import RackJudge, refuse_weak_acks
+from rackspan.gateway.guard.logins import librdkafka_login
+from rackspan.gateway.guard.verifier import VERIFY_SECONDS, RecordVerifier, VerifierThread
 
 log = logging.getLogger(__name__)
 
-_REQUEST_SECONDS: Final = 10.0
-_PRODUCER_ONLY: Final = (
-    "acks",
-    "request.required.acks",
-    "enable.idempotence",
-    "transactional.id",
-    "linger.ms",
-    "retries",
-)
+_POLL_SECONDS: Final = 0.005
 
 OnDelivery = Callable[[Any, Any], None]
 
@@ -47,18 +31,15 @@ class GuardedProducer:
         config: Mapping[str, Any],
         min_insync_racks: Mapping[str, int],
         *,
-        settle_seconds: float = SETTLE_SECONDS,
+        verify_seconds: float = VERIFY_SECONDS,
     ) -> None:
-        """Errors: UsageError for acks other than all."""
+        """Errors: UsageError for acks other than all, and for a login that the guard has no equal of."""
         refuse_weak_acks(config, "acks", "request.required.acks")
-        self._judge = RackJudge(min_insync_racks)
+        servers = str(config.get("bootstrap.servers", ""))
+        records = RecordVerifier(servers, librdkafka_login(config), RackJudge(min_insync_racks), verify_seconds)
         self._producer = Producer({**config, "acks": "all"})
-        self._admin = AdminClient({key: value for key, value in config.items() if key not in _PRODUCER_ONLY})
-        self._settle = settle_seconds
-        self._kept: dict[str, tuple[float, TopicIsr]] = {}
-        self._acknowledged: queue.Queue[tuple[Any, OnDelivery | None] | None] = queue.Queue()
-        self._verifier = threading.Thread(target=self._verify, name="rackspan-guard", daemon=True)
-        self._verifier.start()
+        self._verifier = VerifierThread(records)
+        self._unverified: set[object] = set()
 
     def produce(
         self,
@@ -69,9 +50,9 @@ class GuardedProducer:
         partition: int | None = None,
         on_delivery: OnDelivery | None = None,
     ) -> None:
-        """Errors: NotEnoughRacks before anything is sent; BufferError, KafkaException."""
-        if self._judge.requires(topic):
-            error = self._judge.before(topic, partition, self._recent(topic))
+        """Errors: NotEnoughRacks before anything is sent; BufferError, KafkaException, ClusterUnreachable."""
+        if self._verifier.records.requires(topic):
+            error = self._verifier.before(topic, partition)
             if error is not None:
                 raise error
         where: dict[str, Any] = {} if partition is None else {"partition": partition}
@@ -85,75 +66,33 @@ class GuardedProducer:
         """Returns when every record was delivered and verified: how many were not, after so many seconds."""
         until = time.monotonic() + seconds
         left = self._producer.flush(seconds)
-        while self._acknowledged.unfinished_tasks and time.monotonic() < until:
-            time.sleep(0.005)
-        return left + self._acknowledged.unfinished_tasks
+        while self._unverified and time.monotonic() < until:
+            time.sleep(_POLL_SECONDS)
+        return left + len(self._unverified)
 
     def close(self) -> None:
         self.flush()
-        self._acknowledged.put(None)
-        self._verifier.join()
+        self._verifier.close()
 
     def _delivered(self, on_delivery: OnDelivery | None) -> OnDelivery:
         def delivered(error: Any, message: Any) -> None:
-            if error is None and self._judge.requires(message.topic()):
-                self._acknowledged.put((message, on_delivery))
+            if error is None and self._verifier.records.requires(message.topic()):
+                record = object()
+                self._unverified.add(record)
+                report = partial(self._report, record, on_delivery, message)
+                self._verifier.when_verified(message.topic(), message.partition(), message.offset(), report)
             elif on_delivery is not None:
                 on_delivery(error, message)
 
         return delivered
 
-    def _recent(self, topic: str) -> TopicIsr:
-        known = self._kept.get(topic)
-        if known is None or time.monotonic() - known[0] > KEPT_SECONDS:
-            known = self._kept[topic] = (time.monotonic(), self._read(topic))
-        return known[1]
-
-    def _read(self, topic: str) -> TopicIsr:
-        described = self._admin.describe_topics(TopicCollection([topic]), request_timeout=_REQUEST_SECONDS)[
-            topic
-        ].result()
-        members = {node.id: node.rack for partition in described.partitions for node in partition.isr}
-        return topic_isr(members, {one.id: [node.id for node in one.isr] for one in described.partitions})
-
-    def _verify(self) -> None:
-        while True:
-            batch = [self._acknowledged.get()]
-            # What is acknowledged while metadata settles has to be older than the metadata, so the batch ends here.
-            while not self._acknowledged.empty():
-                batch.append(self._acknowledged.get_nowait())
-            time.sleep(self._settle)
-            read: dict[str, Any] = {}
-            for entry in batch:
-                if entry is not None:
-                    self._reported(read, *entry)
-                self._acknowledged.task_done()
-            if None in batch:
-                return
-
-    def _reported(self, read: dict[str, Any], message: Any, on_delivery: OnDelivery | None) -> None:
-        """One record is reported whatever happens: an exception would end the thread, and nothing be reported any more."""
+    def _report(
+        self, record: object, on_delivery: OnDelivery | None, message: Any, error: RetriableProduceError | None
+    ) -> None:
         try:
-            self._report(read, message, on_delivery)
-        except Exception as failure:
-            log.exception("%s-%d: a delivery could not be reported", message.topic(), message.partition())
-            if on_delivery is not None and message.topic() not in read:
-                on_delivery(unverified(message.topic(), message.partition(), failure), message)
-
-    def _report(self, read: dict[str, Any], message: Any, on_delivery: OnDelivery | None) -> None:
-        topic, partition = message.topic(), message.partition()
-        if topic not in read:
-            requested_at = time.monotonic()
-            try:
-                read[topic] = self._read(topic)
-            except KafkaException as failure:
-                read[topic] = failure
-            else:
-                self._kept[topic] = (requested_at, read[topic])
-        error: RetriableProduceError | None
-        if isinstance(read[topic], KafkaException):
-            error = unverified(topic, partition, read[topic])
-        else:
-            error = self._judge.after(topic, partition, read[topic])
-        if on_delivery is not None:
-            on_delivery(error, message)
+            if on_delivery is not None:
+                on_delivery(error, message)
+        except Exception:
+            log.exception("%s-%d: on_delivery failed", message.topic(), message.partition())
+        finally:
+            self._unverified.discard(record)

@@ -1,19 +1,13 @@
-"""The rule for a producer that looks at metadata itself: before a record is sent, and after it was acknowledged."""
+"""The rule for a producer that reads metadata itself, before a record is sent; verifier.py has what follows its acknowledgement."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from rackspan.acks.min_insync_racks import RackBits, Thresholds, before_acknowledgement, before_append, rack_bits
+from rackspan.acks.min_insync_racks import RackBits, Thresholds, before_append, rack_bits
 from rackspan.acks.produce_errors import ERROR_CODES, error_message, produce_error
 from rackspan.errors import NotEnoughRacksAfterAppend, RetriableProduceError, UsageError
 from rackspan.model import Broker, BrokerId, RackId
-
-SETTLE_SECONDS: Final = 0.1
-"""How far a broker's metadata may be behind; before Kafka 4.1 half a second is nearer."""
-
-RETRIES: Final = 10
-"""Of a read that failed, with `settle_seconds` between: the broker that was read last may be gone with its rack."""
 
 KEPT_SECONDS: Final = 1.0
 """How long metadata counts for the check before a record is sent."""
@@ -34,38 +28,38 @@ def topic_isr(racks: Mapping[int, str | None], partitions: Mapping[int, Iterable
 
 
 class RackJudge:
-    """`min_insync_racks` by topic; topics without an entry require nothing. Errors: UsageError for a value below 1."""
+    """`min_insync_racks` by topic, and `others` for topics without an entry. Errors: UsageError for a value below 1."""
 
-    def __init__(self, min_insync_racks: Mapping[str, int]) -> None:
-        self._thresholds = {topic: Thresholds(1, value) for topic, value in min_insync_racks.items() if value != 1}
+    def __init__(self, min_insync_racks: Mapping[str, int], others: int = 1) -> None:
+        self._thresholds = {topic: Thresholds(1, value) for topic, value in min_insync_racks.items()}
+        self._others = Thresholds(1, others)
 
     def requires(self, topic: str) -> bool:
         """Whether more than one rack is required."""
-        return topic in self._thresholds
+        return self.thresholds(topic).min_insync_racks > 1
+
+    def thresholds(self, topic: str) -> Thresholds:
+        return self._thresholds.get(topic, self._others)
 
     def before(self, topic: str, partition: int | None, isr: TopicIsr) -> RetriableProduceError | None:
         """The error of a record that must not be sent. Without a partition every partition has to lack racks."""
         chosen = isr.partitions if partition is None else [partition]
-        errors = [self._error(topic, one, isr, after=False) for one in chosen]
+        errors = [self._error(topic, one, isr) for one in chosen]
         return errors[0] if errors and all(errors) else None
 
-    def after(self, topic: str, partition: int, isr: TopicIsr) -> RetriableProduceError | None:
-        """The error of a record that was acknowledged before `isr` was read."""
-        return self._error(topic, partition, isr, after=True)
-
-    def _error(self, topic: str, partition: int, isr: TopicIsr, *, after: bool) -> RetriableProduceError | None:
+    def _error(self, topic: str, partition: int, isr: TopicIsr) -> RetriableProduceError | None:
         members = isr.partitions.get(partition)
         if members is None:
-            return NotEnoughRacksAfterAppend(f"{topic}-{partition}: no broker reported its ISR") if after else None
-        thresholds = self._thresholds[topic]
-        verdict = (before_acknowledgement if after else before_append)(members, isr.racks, thresholds)
+            return None
+        thresholds = self.thresholds(topic)
+        verdict = before_append(members, isr.racks, thresholds)
         message = error_message(verdict, topic, partition, members, isr.racks, thresholds)
         return produce_error(ERROR_CODES[verdict], message)
 
 
 def unverified(topic: str, partition: int, cause: Exception) -> NotEnoughRacksAfterAppend:
-    """The error of a record that was acknowledged, and whose ISR could not be read."""
-    return NotEnoughRacksAfterAppend(f"{topic}-{partition}: its ISR could not be read: {cause}")
+    """The error of a record that was acknowledged, and that could not be verified."""
+    return NotEnoughRacksAfterAppend(f"{topic}-{partition}: the record could not be verified: {cause}")
 
 
 def refuse_weak_acks(config: Mapping[str, object], *keys: str) -> None:

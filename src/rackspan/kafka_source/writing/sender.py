@@ -1,7 +1,7 @@
 """Sends rows from a Spark task with librdkafka's idempotent producer, and holds each to min.insync.racks where that is set.
 
-Without it rows are in flight until `finish`. With it they go in groups: the ISR is read before a group is sent, and again after
-it was acknowledged, by the rule of `rackspan.gateway.guard`. A record that was acknowledged while its racks were few is in the log:
+Without it rows are in flight until `finish`. With it they go in groups: the ISR is read before a group is sent; after it was
+acknowledged the replicas' own logs have to show it, by the verifier of `rackspan.gateway.guard`. A record that was acknowledged while its racks were few is in the log:
 the sink fails, or waits until the racks are back and sends it again. Either way a record may be there twice, never counted too soon.
 """
 
@@ -16,19 +16,23 @@ from typing import Any, Final, Protocol, TypeAlias
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, RetriableProduceError
-from rackspan.gateway.guard.judge import SETTLE_SECONDS, RackJudge, TopicIsr, topic_isr
+from rackspan.gateway.guard.judge import RackJudge, TopicIsr, topic_isr
+from rackspan.gateway.guard.verifier import RecordVerifier, VerifierThread
+from rackspan.gateway.upstream.broker_connection import login_of
 from rackspan.kafka_source.cluster import SourceCluster, SourceMetadata
 from rackspan.kafka_source.writing.options import SinkOptions
 from rackspan.kafka_source.writing.rows import Headers, OutgoingRow
-from rackspan.sources.client_config.translation import librdkafka_settings
+from rackspan.sources.client_config.translation import kafka_python_settings, librdkafka_settings
 from rackspan.text import count_noun
 
 ReadMetadata: TypeAlias = Callable[[Iterable[str]], SourceMetadata]
 Target: TypeAlias = tuple[str, int]
+Verify: TypeAlias = Callable[[Mapping[Target, int | None]], Mapping[Target, RetriableProduceError]]
+"""The error of each partition whose records before an offset are in too few racks; None stands for the leader's log end."""
 
 GROUP_ROWS: Final = 50_000
 GROUP_BYTES: Final = 32 << 20
-"""Rows that are verified together: each group costs a wait for its acknowledgements and for metadata to settle."""
+"""Rows that are verified together: each group costs a wait for its acknowledgements and a read of its replicas' logs."""
 
 NO_PARTITION: Final = -1
 """The key chooses."""
@@ -75,13 +79,28 @@ def opened_sender(options: SinkOptions) -> Iterator["RowSender"]:
         producer = Producer(_producer_settings(options))
     except KafkaException as error:
         raise ClusterRequestFailed(f"the producer cannot be started: {error.args[0].str()}") from None
-    with SourceCluster(options.client) as cluster:
+    with SourceCluster(options.client) as cluster, _verifier(options) as verify:
         try:
-            yield RowSender(options, producer, cluster.metadata)
+            yield RowSender(options, producer, cluster.metadata, verify)
         finally:
             # After an error nothing is waited for: Spark runs the task again.
             producer.purge()
             producer.flush(0)
+
+
+@contextmanager
+def _verifier(options: SinkOptions) -> Iterator[Verify]:
+    if options.min_insync_racks == 1:
+        yield lambda _: {}
+        return
+    login = login_of(kafka_python_settings(options.client.properties))
+    verifier = VerifierThread(
+        RecordVerifier(options.client.bootstrap_servers, login, RackJudge({}, options.min_insync_racks))
+    )
+    try:
+        yield verifier.verify
+    finally:
+        verifier.close()
 
 
 def _producer_settings(options: SinkOptions) -> dict[str, Any]:
@@ -106,12 +125,15 @@ class RowSender:
         options: SinkOptions,
         producer: RecordProducer,
         metadata: ReadMetadata,
+        verify: Verify,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._options = options
         self._producer = producer
         self._metadata = metadata
+        self._verify = verify
+        self._judge = RackJudge({}, options.min_insync_racks)
         self._sleep = sleep
         self._clock = clock
         self._timeout = options.client.progress_timeout_seconds
@@ -220,8 +242,9 @@ class RowSender:
         deadline = self._clock() + self._timeout
         while rows:
             self._await_racks(rows, deadline)
-            partitions = self._acknowledged(rows)
-            lacking = self._lacking({(row.topic, partition) for row, partition in zip(rows, partitions, strict=True)})
+            places = self._acknowledged(rows)
+            partitions = [partition for partition, _ in places]
+            lacking = self._verify(_end_offsets(rows, places))
             if not lacking:
                 return
             error = lacking[min(lacking)]
@@ -234,38 +257,27 @@ class RowSender:
             ]
             self._report.sent_again += len(rows)
 
-    def _acknowledged(self, rows: Sequence[OutgoingRow]) -> list[int]:
-        """The partition that each row went to."""
-        partitions = [-1] * len(rows)
+    def _acknowledged(self, rows: Sequence[OutgoingRow]) -> list[tuple[int, int]]:
+        """The partition that each row went to, and its offset; below 0 where librdkafka has none."""
+        places = [(-1, -1)] * len(rows)
 
         def delivered(index: int, error: Any, message: Any) -> None:
             self._delivered(error, message)
-            partitions[index] = message.partition()
+            places[index] = message.partition(), message.offset()
 
         self._produce(rows, [partial(delivered, index) for index in range(len(rows))])
         self._flush()
-        return partitions
+        return places
 
     def _await_racks(self, rows: Sequence[OutgoingRow], deadline: float) -> None:
         """Errors: NotEnoughRacks, at once or after waiting."""
         targets = {(row.topic, row.partition) for row in rows}
-        judge = self._judge({topic for topic, _ in targets})
         began = self._clock()
-        while error := _first(judge.before(topic, number, isr) for topic, number, isr in self._isr(targets)):
+        while error := _first(self._judge.before(topic, number, isr) for topic, number, isr in self._isr(targets)):
             if not self._options.wait_for_racks or self._clock() > deadline:
                 raise error
             self._sleep(_PAUSE_SECONDS)
         self._report.waited_seconds += self._clock() - began
-
-    def _lacking(self, targets: set[Target]) -> dict[Target, RetriableProduceError]:
-        """The error of each partition whose racks are too few after its records were acknowledged."""
-        judge = self._judge({topic for topic, _ in targets})
-        self._sleep(SETTLE_SECONDS)
-        errors = {(topic, number): judge.after(topic, number, isr) for topic, number, isr in self._isr(targets)}
-        return {target: error for target, error in errors.items() if error is not None}
-
-    def _judge(self, topics: Iterable[str]) -> RackJudge:
-        return RackJudge(dict.fromkeys(topics, self._options.min_insync_racks))
 
     def _isr(self, targets: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any, TopicIsr]]:
         """Each target with the ISR of its topic as it is now."""
@@ -274,6 +286,14 @@ class RowSender:
         isr = {topic: _topic_isr(metadata, topic) for topic, _ in wanted}
         for topic, number in sorted(wanted, key=str):
             yield topic, number, isr[topic]
+
+
+def _end_offsets(rows: Sequence[OutgoingRow], places: Sequence[tuple[int, int]]) -> dict[Target, int | None]:
+    ends: dict[Target, int | None] = {}
+    for row, (partition, offset) in zip(rows, places, strict=True):
+        known = ends.get((row.topic, partition), 0)
+        ends[row.topic, partition] = None if known is None or offset < 0 else max(known, offset + 1)
+    return ends
 
 
 def _topic_isr(metadata: SourceMetadata, topic: str) -> TopicIsr:

@@ -1,0 +1,160 @@
+"""Log ends read from brokers: what each response is taken for, and that a broker without a response holds up nobody else."""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from random import Random
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from rackspan.acks.log_ends import BEYOND_END, LogEnd
+from rackspan.acks.min_insync_racks import Thresholds, rack_bits
+from rackspan.errors import ClusterRequestFailed
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard
+from rackspan.gateway.core.acknowledgement.holds import Hold
+from rackspan.gateway.core.acknowledgement.rules import GuardSettings
+from rackspan.gateway.core.acknowledgement.samples import LogRead, PartitionIsr, Requirement, Sample
+from rackspan.gateway.upstream import log_ends
+from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login
+from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.log_ends import LogEndReader, read_log_ends
+from rackspan.model import Broker, BrokerId, RackId
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequestData,
+    FetchResponseData,
+    FetchResponseEpochEndOffset,
+    FetchResponsePartitionData,
+)
+from tests.gateway.upstream.fake_broker import FakeBroker
+
+ORDERS, TOPIC_ID = ("orders", 0), UUID(int=7)
+BITS = rack_bits([Broker(BrokerId(one), RackId(rack)) for one, rack in {1: "a", 2: "b", 3: "c"}.items()])
+END = 40
+
+
+def data(error: int = 0, epoch: int = -1, end: int = -1, start: int = 0) -> FetchResponsePartitionData:
+    diverging = FetchResponseEpochEndOffset(epoch=epoch, end_offset=end)
+    return FetchResponsePartitionData(error_code=error, log_start_offset=start, diverging_epoch=diverging, records=[])
+
+
+def responding(fake: FakeBroker, partition: FetchResponsePartitionData) -> list[FetchRequestData]:
+    """The requests that the broker gets. It names each topic as the request does."""
+    requests: list[FetchRequestData] = []
+
+    async def fetch(request: Any) -> FetchResponseData:
+        requests.append(request)
+        topics = [
+            FetchableTopicResponse(topic=one.topic, topic_id=one.topic_id, partitions=[partition])
+            for one in request.topics
+        ]
+        return FetchResponseData(responses=topics)
+
+    fake.handles[ApiKey.FETCH] = fetch
+    return requests
+
+
+async def read(
+    partition: FetchResponsePartitionData, topic_id: UUID | None = TOPIC_ID, offered: int | None = None
+) -> tuple[FetchRequestData, tuple[dict[LogRead, LogEnd | None], dict[LogRead, int]]]:
+    fake = FakeBroker()
+    await fake.start()
+    requests = responding(fake, partition)
+    connection = await BrokerConnection.open("127.0.0.1", fake.port, Login())
+    if offered is not None:
+        connection._versions[ApiKey.FETCH] = (4, offered)
+    try:
+        found = await read_log_ends(connection, [LogRead(ORDERS, topic_id, 5)], 2.0)
+        return requests[0], found
+    finally:
+        connection.close()
+        await fake.close()
+
+
+@pytest.mark.parametrize(
+    ("response", "ends", "errors"),
+    [
+        (data(epoch=5, end=END, start=3), [LogEnd(5, END, 3)], []),
+        (data(epoch=4, end=9), [LogEnd(4, 9, 0)], []),
+        (data(error=1), [None], []),
+        (data(error=29), [], [29]),
+        (data(error=100), [], [100]),
+        # A broker that passes over the last fetched epoch shows nothing.
+        (data(), [], []),
+    ],
+)
+def test_what_a_response_is_taken_for(
+    response: FetchResponsePartitionData, ends: list[LogEnd | None], errors: list[int]
+) -> None:
+    request, (found, refused) = asyncio.run(read(response))
+    assert (list(found.values()), list(refused.values())) == (ends, errors)
+    (partition,) = request.topics[0].partitions
+    assert (partition.fetch_offset, partition.last_fetched_epoch) == (BEYOND_END, 5)
+    assert (request.max_wait, request.max_bytes, request.session_epoch) == (0, 0, -1)
+
+
+@pytest.mark.parametrize(("topic_id", "offered"), [(None, None), (TOPIC_ID, 12)])
+def test_without_topic_ids_a_topic_is_read_by_name(topic_id: UUID | None, offered: int | None) -> None:
+    request, (found, _) = asyncio.run(read(data(epoch=5, end=END), topic_id, offered))
+    assert request.topics[0].topic == "orders"
+    assert list(found.values()) == [LogEnd(5, END)]
+
+
+def test_a_broker_that_is_too_old_is_an_error() -> None:
+    with pytest.raises(ClusterRequestFailed, match=r"Fetch up to version 11, .* from 12 on \(Kafka 2.7\)"):
+        asyncio.run(read(data(), offered=11))
+
+
+def sample(requested_at: float) -> Sample:
+    state = PartitionIsr(1, 5, (BrokerId(1), BrokerId(2), BrokerId(3)))
+    return Sample(1, requested_at, BITS, frozenset({"orders"}), {ORDERS: state}, {"orders": TOPIC_ID})
+
+
+async def completed_by(*responses: FetchResponsePartitionData | None, seconds: float) -> list[Hold]:
+    """Of one hold with brokers 2 and 3 to read. None: the broker takes connections and gives no response to a Fetch."""
+    fakes = [FakeBroker() for _ in responses]
+    cluster, loop = Cluster("127.0.0.1:1", Login(), Random(1)), asyncio.get_running_loop()
+    for number, (fake, response) in enumerate(zip(fakes, responses, strict=True), 2):
+        await fake.start()
+        cluster.learn(number, "127.0.0.1", fake.port)
+        if response is not None:
+            responding(fake, response)
+    guard = AcknowledgementGuard(GuardSettings())
+    done: list[Hold] = []
+
+    def completed(holds: Iterable[Hold]) -> None:
+        done.extend(holds)
+        reader.wake()
+
+    reader = LogEndReader(guard, cluster, completed)
+    guard.observe(sample(loop.time()))
+    hold = guard.forwarded(1, {ORDERS: Requirement(Thresholds(1, 2))})
+    assert hold is not None
+    guard.acknowledged(hold, {ORDERS: END}, loop.time())
+    completed(guard.observe(sample(loop.time())))
+    until = loop.time() + seconds
+    while not done and loop.time() < until:
+        await asyncio.sleep(0.01)
+    reader.close()
+    cluster.close()
+    for fake in fakes:
+        await fake.close()
+    return done
+
+
+def test_a_broker_that_does_not_respond_holds_up_nobody() -> None:
+    (hold,) = asyncio.run(completed_by(None, data(epoch=5, end=END), seconds=1.5))
+    assert not hold.refusals
+
+
+def test_a_right_that_is_missing_is_logged_with_what_to_grant(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR)
+    assert asyncio.run(completed_by(data(error=29), data(error=29), seconds=0.5)) == []
+    assert sorted(one.message for one in caplog.records if one.name == log_ends.__name__) == [
+        f"broker {one} refuses to let the gateway read topic orders, so that nothing is acknowledged on it: "
+        "grant READ on it to the principal of command.config"
+        for one in (2, 3)
+    ]
