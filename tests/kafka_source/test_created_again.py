@@ -382,3 +382,11 @@ def test_it_happens_under_a_batch(cluster: EmbeddedCluster, strict: bool, capsys
         else:
             assert list(reader.read(task)) == []
     assert capsys.readouterr().err.count("are skipped; topic") == (0 if strict else 4)
+
+
+def test_the_driver_names_options_without_effect_once(
+    cluster: EmbeddedCluster, streams: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stream = streams(subscribe=created(cluster), **{"kafka.fetch.min.bytes": "5"})
+    assert stream.run() == stream.run() == []
+    assert capsys.readouterr().err == "rackspan-kafka: options without effect here: kafka.fetch.min.bytes\n"

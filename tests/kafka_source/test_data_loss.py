@@ -103,3 +103,11 @@ def test_an_end_beyond_the_log_is_refused_when_the_query_is_planned(
     assert str(raised.value) == (
         f"option endingOffsets: {topic}-0 is to be read up to offset 6, and its log ends at 5; name an offset up to there, or latest"
     )
+
+
+def test_options_without_effect_are_named_once(cluster: EmbeddedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    topic = created(cluster)
+    batch(cluster, topic, maxOffsetsPerTrigger="5", **{"kafka.max.poll.records": "5"})
+    assert capsys.readouterr().err == (
+        "rackspan-kafka: options without effect here: maxOffsetsPerTrigger, kafka.max.poll.records\n"
+    )

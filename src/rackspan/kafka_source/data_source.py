@@ -5,6 +5,7 @@ Where the package `pyspark_rackspan`, which ships with this one, can be imported
 Source: pyspark.sql.datasource (Spark 4.0 and newer); what limits a trigger needs Spark 4.2.
 """
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +25,7 @@ from rackspan.kafka_source import ranges
 from rackspan.kafka_source.cluster import SourceCluster
 from rackspan.kafka_source.data_loss import ends_below, report_loss
 from rackspan.kafka_source.filters import Bounds
-from rackspan.kafka_source.options import Position, SourceOptions, parse
+from rackspan.kafka_source.options import Position, SourceOptions, parse, without_effect_line
 from rackspan.kafka_source.range_partition import planned, read_partition
 from rackspan.kafka_source.ranges import OffsetRange, Offsets
 from rackspan.kafka_source.reading.task import TaskOptions
@@ -98,6 +99,8 @@ class KafkaReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         options = self._options
+        if options.without_effect:
+            print(f"rackspan-kafka: {without_effect_line(options.without_effect)}", file=sys.stderr, flush=True)
         with SourceCluster(options.client) as cluster:
             chosen = ranges.chosen_partitions(cluster, options)
             wanted = self._bounds.partitions(chosen.partitions())

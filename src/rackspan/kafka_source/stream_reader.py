@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from rackspan.kafka_source import ranges
 from rackspan.kafka_source.cluster import SourceCluster
 from rackspan.kafka_source.data_loss import ATTEMPTS, PAUSE_SECONDS, ends_below, report_loss
-from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, SourceOptions
+from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, SourceOptions, without_effect_line
 from rackspan.kafka_source.range_partition import RangePartition, planned, read_partition
 from rackspan.kafka_source.ranges import OffsetRange, Offsets
 from rackspan.kafka_source.reading.report import finished_line
@@ -148,6 +148,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return end
 
     def _connected(self) -> SourceCluster:
+        if self._options.without_effect:
+            self._log_once(without_effect_line(self._options.without_effect))
         if self._cluster is None:
             self._cluster = SourceCluster(self._options.client)
         return self._cluster
