@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
-from tests.kafka_fixtures import Servers, create_topic
+from tests.kafka_fixtures import Servers, await_partitions, create_topic
 
 _END_OF_PARTITION = -191
 """librdkafka's _PARTITION_EOF."""
@@ -32,6 +33,13 @@ def created(cluster: Servers, partitions: int = 2, factor: int = 3, config: Mapp
     kept = {"retention.ms": "-1", **(config or {})}
     create_topic(cluster, name, partitions=partitions, replication_factor=factor, config=kept)
     return name
+
+
+def deleted(cluster: Servers, topic: str) -> None:
+    """Until no broker lists it."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin.delete_topics([topic], operation_timeout=30)[topic].result(35)
+    await_partitions(cluster, topic, 0)
 
 
 def produced(servers: str, topic: str, count: int, codec: str = "none", *, partitions: int = 2, first: int = 0) -> None:

@@ -4,10 +4,18 @@ from pathlib import Path
 import pytest
 
 from rackspan.errors import UsageError
-from rackspan.kafka_source.options import OPTIONS, Position, Strategy, parse
+from rackspan.kafka_source.options import (
+    _CLIENT_IGNORED,
+    OPTIONS,
+    Position,
+    Strategy,
+    parse,
+    without_effect_line,
+)
 from rackspan.kafka_source.reading.progress import ReplicaChoice
 from rackspan.kafka_source.writing.options import SINK_OPTIONS, parse_sink
 from rackspan.model.ids import TopicPartition
+from rackspan.sources.client_config.keys import KEYS
 from rackspan.sources.client_config.translation import librdkafka_settings
 
 LEAST = {"kafka.bootstrap.servers": "127.0.0.1:9092", "subscribe": "orders"}
@@ -32,7 +40,12 @@ WRONG = [
     ({"startingOffsets": '{"orders": {"0": -3}}'}, True, "orders-0 has offset -3, which is not possible here"),
     ({"endingOffsets": "latest"}, True, "option endingOffsets: only batch reads have it"),
     ({"filterPushdown": "true"}, True, "option filterPushdown: only batch reads have it"),
-    ({"maxOffsetsPerTrigger": "5"}, False, "option maxOffsetsPerTrigger: only streaming reads have it"),
+    (
+        {"kafka.fetch.min.byte": "5"},
+        False,
+        "option kafka.fetch.min.byte: rackspan-kafka has no such property of a client",
+    ),
+    ({"kafka.ssl.truststor.type": "PEM"}, True, "did you mean kafka.ssl.truststore.type?"),
     ({"maxOffsetsPerTrigger": "0"}, True, "option maxOffsetsPerTrigger: '0' is not a positive whole number"),
     ({"minPartitions": "x"}, False, "option minPartitions: 'x' is not a positive whole number"),
     ({"failOnDataLoss": "no"}, False, "option failOnDataLoss: 'no' is neither true nor false"),
@@ -69,6 +82,27 @@ def test_names_count_in_any_case_and_defaults_are_sparks() -> None:
     assert (batch.start, batch.end) == (Position(name="earliest"), Position(name="latest"))
     assert (batch.fail_on_data_loss, batch.include_headers, batch.client.read_committed) == (True, False, False)
     assert parse(LEAST, streaming=True).start == Position(name="latest")
+
+
+def test_what_a_read_ignores_is_named_in_one_line() -> None:
+    shared = {"kafka.max.poll.records": "5", "kafka.fetch.min.bytes": "9", "kafka.isolation.level": "read_committed"}
+    stream = parse({**LEAST, **shared, "maxOffsetsPerTrigger": "5"}, streaming=True)
+    assert stream.without_effect == ("kafka.fetch.min.bytes", "kafka.max.poll.records")
+    assert (stream.client.properties, stream.max_offsets_per_trigger) == ({}, 5)
+    batch = parse({**LEAST, **shared, "maxOffsetsPerTrigger": "5"}, streaming=False)
+    assert (
+        without_effect_line(batch.without_effect)
+        == "options without effect here: maxOffsetsPerTrigger, kafka.fetch.min.bytes, kafka.max.poll.records"
+    )
+    assert parse(LEAST, streaming=True).without_effect == ()
+
+
+def test_no_property_is_both_ignored_and_used() -> None:
+    options = {f"kafka.{name}": "5" for name in _CLIENT_IGNORED}
+    assert len(parse({**LEAST, **options}, streaming=True).without_effect) == len(_CLIENT_IGNORED)
+    without_effect = {name for name, key in KEYS.items() if key.about.startswith("no effect")}
+    assert without_effect - {"bootstrap.servers", "retries"} <= _CLIENT_IGNORED
+    assert (_CLIENT_IGNORED & KEYS.keys()) <= without_effect
 
 
 def test_timestamps_come_before_offsets() -> None:
@@ -134,7 +168,7 @@ def accepted(name: str, value: str) -> list[str]:
         except UsageError:
             found.append("refused")
         else:
-            found.append("yes")
+            found.append("ignored" if name in getattr(options, "without_effect", ()) else "yes")
     return found
 
 
@@ -148,7 +182,7 @@ def test_the_table_of_options_equals_the_code(tmp_path: Path) -> None:
             names, *cells = (cell.strip() for cell in line.strip("| ").split(" | "))
             listed |= dict.fromkeys(re.findall("`([^`]+)`", names), cells[:3])
     assert listed == {name: accepted(name, values.get(name, "5")) for name in listed}
-    assert set(OPTIONS) | set(SINK_OPTIONS) <= set(listed)
+    assert set(OPTIONS) | set(SINK_OPTIONS) | {f"kafka.{name}" for name in _CLIENT_IGNORED} <= set(listed)
 
 
 def test_the_page_lists_every_reason_for_a_choice() -> None:

@@ -25,13 +25,18 @@ class Fault(NamedTuple):
 
 
 PROGRESS, REPORT, RANGES, FILTERS = "reading/progress.py", "reading/report.py", "ranges.py", "filters.py"
-REUSED = "reading/reused_cluster.py"
+REUSED, TASK, BATCH = "reading/reused_cluster.py", "reading/task.py", "data_source.py"
+OFFSETS, LOSS, STREAM = "stream_offsets.py", "data_loss.py", "stream_reader.py"
 COLUMNS, ROWS, CODECS, SENDER, RACK = (
     "records/columns.py", "records/rows.py", "records/compression.py", "writing/sender.py", "executor_rack.py",
 )  # fmt: skip
 OF_PROGRESS = "reading/test_progress.py::test_"
 OF_REPORT = "reading/test_report.py::test_"
 OF_REUSED = "reading/test_reused_cluster.py::test_"
+OF_OFFSETS = "test_stream_offsets.py::test_"
+OF_LOSS = "test_data_loss.py::test_"
+OF_AGAIN = "test_created_again.py::test_"
+OF_STREAM = "test_stream_reader.py::test_"
 OF_RANGES = "test_ranges.py::test_"
 OF_FILTERS = "test_filters.py::test_"
 OF_COLUMNS = "records/test_columns.py::test_"
@@ -41,7 +46,31 @@ OF_SENDER = "writing/test_sender.py::test_"
 OF_RACK = "test_executor_rack.py::test_"
 
 FAULTS = [
-    Fault(PROGRESS, "if self._topic_id is not None and topic.topic_id != self._topic_id:", "if False:", OF_PROGRESS + "a_topic_created_again_ends_the_read"),
+    Fault(PROGRESS, "topic.topic_id and topic.topic_id != self.topic_id:", "False:", OF_PROGRESS + "a_topic_created_again_ends_the_read"),
+    Fault(PROGRESS, "if self.topic_id and topic.topic_id and", "if", OF_PROGRESS + "an_unknown_topic_id_is_compared_with_none"),
+    Fault(PROGRESS, "        self.topic_id = wanted.topic_id\n", "        self.topic_id: str | None = None\n", OF_PROGRESS + "a_topic_created_again_is_skipped_where_losses_are_allowed"),
+    Fault(PROGRESS, "            if self._other_ids >= OTHER_IDS:\n", "            if True:\n", OF_PROGRESS + "a_broker_that_is_late_to_list_a_topic_is_no_loss"),
+    Fault(PROGRESS, "topic.topic_id\n        self._other_ids = 0\n", "topic.topic_id\n", OF_PROGRESS + "a_broker_that_is_late_to_list_a_topic_is_no_loss"),
+    Fault(OFFSETS, "if (old := earlier.topic_ids.get(topic, new)) != new", "if (old := earlier.topic_ids.get(topic, '')) != new", OF_OFFSETS + "only_an_id_that_is_known_and_differs_is_of_another_topic"),
+    Fault(OFFSETS, "for partition in sorted(self.offsets):", "for partition in self.offsets:", OF_OFFSETS + "topic_ids_stand_beside_the_offsets_in_one_order"),
+    Fault(LOSS, "range(ATTEMPTS)", "range(1)", OF_LOSS + "a_leader_that_is_late_once_is_no_loss"),
+    Fault(LOSS, "if end < offsets[partition]", "if end <= offsets[partition]", OF_LOSS + "an_end_that_is_reached_is_no_loss"),
+    Fault(LOSS, "committed=False", "committed=True", OF_LOSS + "an_end_below_is_believed_when_it_is_reported_each_time"),
+    Fault(STREAM, "            if not end.of_another_topic(before) and before.offsets.keys() <= end.offsets.keys():\n", "            if True:\n", OF_AGAIN + "a_broker_that_is_late_to_list_the_new_topic_is_no_other_one"),
+    Fault(STREAM, "        for topic, (old, new) in again.items():", "        for topic, (old, new) in dict[str, tuple[str, str]]().items():", OF_AGAIN + "it_fails_the_query_or_is_read_from_its_first_record"),
+    Fault(STREAM, "if partition.topic not in again}", "}", OF_AGAIN + "it_fails_the_query_or_is_read_from_its_first_record"),
+    Fault(STREAM, "if partition.topic not in again else offset\n", "\n", OF_AGAIN + "an_open_transaction_of_the_new_topic_is_not_waited_for"),
+    Fault(STREAM, "until.offsets[partition], until.topic_ids.get(partition.topic))", "until.offsets[partition])", OF_AGAIN + "it_happens_between_planning_and_reading"),
+    Fault(STREAM, "{**known_ids, **end.topic_ids}", "end.topic_ids", OF_AGAIN + "brokers_without_topic_ids_are_read_with_a_line"),
+    Fault(STREAM, "            if partition not in end.offsets:\n", "            if partition not in end.offsets and False:\n", OF_AGAIN + "a_topic_that_is_deleted_and_not_created_again"),
+    Fault(STREAM, "{**kept, **ends_below(self._connected(), read_further, self._sleep)}", "kept", OF_STREAM + "offsets_that_went_backwards_are_lost_records"),
+    Fault(STREAM, "max(offset, before.offsets.get(partition, 0))", "offset", OF_STREAM + "an_open_transaction_is_no_loss"),
+    Fault(STREAM, "            if offset and partition.topic in again:\n", "            if False:\n", OF_AGAIN + "records_of_the_new_topic_that_are_gone_already_are_reported"),
+    Fault(STREAM, "        if what not in self._logged:", "        if True:", OF_AGAIN + "it_fails_the_query_or_is_read_from_its_first_record"),
+    Fault(TASK, "        if by_name:\n", "        if False:\n", OF_AGAIN + "brokers_that_fetch_by_name_are_compared_before_and_after"),
+    Fault(BATCH, "ids.get(partition.topic)", "None", OF_AGAIN + "it_happens_under_a_batch"),
+    Fault(BATCH, "ends_below(cluster, end)", "dict(end).__class__()", OF_LOSS + "an_end_beyond_the_log_is_refused_when_the_query_is_planned"),
+    Fault(BATCH, "ends_below(cluster, start)", "dict(start).__class__()", OF_LOSS + "a_start_beyond_the_end_is_a_loss"),
     Fault(PROGRESS, "return self.broker in metadata.racks", "return True", OF_PROGRESS + "a_partition_without_a_live_leader_has_no_broker_to_fetch_from"),
     Fault(PROGRESS, "if self._rack not in metadata.racks.values():", "if False:", OF_PROGRESS + "the_replica_in_the_tasks_rack_is_read"),
     Fault(PROGRESS, "if self._leader in here:", "if False:", OF_PROGRESS + "the_replica_in_the_tasks_rack_is_read"),

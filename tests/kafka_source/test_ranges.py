@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rackspan.errors import ClusterRequestFailed, UsageError
 from rackspan.kafka_source.cluster import SourceMetadata, SourcePartition, SourceTopic
 from rackspan.kafka_source.options import Position, parse
-from rackspan.kafka_source.ranges import OffsetRange, chosen_partitions, from_json, limited, resolved, split, to_json
+from rackspan.kafka_source.ranges import OffsetRange, chosen_partitions, limited, resolved, split
 from rackspan.model.ids import TopicPartition
 
 ORDERS = [TopicPartition("orders", number) for number in range(6)]
@@ -154,15 +154,3 @@ def test_positions_name_exactly_the_partitions_that_are_read(
         at(position({A0: 1}))
     with pytest.raises(UsageError, match="b-0 is not among the partitions that are read"):
         at(position({A0: 1, A1: 1, B0: 1}))
-
-
-def test_offsets_are_written_as_sparks_connector_writes_them() -> None:
-    offsets = {TopicPartition("b", 10): 5, TopicPartition("a", 0): 1, TopicPartition("b", 9): 4}
-    assert to_json(offsets) == {"a": {"0": 1}, "b": {"9": 4, "10": 5}}
-    assert from_json(to_json(offsets)) == offsets
-
-
-@pytest.mark.parametrize("document", [{"a": 1}, {"a": {"x": 1}}, {"a": {"0": None}}])
-def test_a_foreign_checkpoint_is_refused(document: dict[str, object]) -> None:
-    with pytest.raises(UsageError, match="not those of rackspan-kafka"):
-        from_json(document)  # type: ignore[arg-type]

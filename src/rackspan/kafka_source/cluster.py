@@ -6,6 +6,7 @@ restarts) until `progress_timeout_seconds`, and then raises. kafka-python's conn
 
 import re
 import time
+from base64 import urlsafe_b64decode
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -21,7 +22,7 @@ from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, Client
 from rackspan.kafka_source.records.columns import AbortedTransaction
 from rackspan.model.ids import NO_BROKER, TopicPartition
 from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
-from rackspan.sources.live.requests import log_sizes
+from rackspan.sources.live.requests import log_sizes, topic_id_text
 
 T = TypeVar("T")
 
@@ -38,6 +39,9 @@ _CONSUMER: Final = -1
 _NO_SESSION: Final = -1
 _ANY_EPOCH: Final = -1
 
+_LAST_FETCH_BY_NAME: Final = 12
+"""The version of Fetch; later ones have topic ids (KIP-516, Kafka 3.1)."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourcePartition:
@@ -50,7 +54,8 @@ class SourcePartition:
 
 @dataclass(frozen=True, slots=True)
 class SourceTopic:
-    topic_id: UUID | None
+    topic_id: str | None
+    """As Kafka's tools print it; None from brokers without topic ids."""
     partitions: Mapping[int, SourcePartition]
     internal: bool = False
 
@@ -70,6 +75,9 @@ class SourceMetadata:
             TopicPartition(name, number) for name, topic in self.topics.items() for number in topic.partitions
         )
 
+    def topic_ids(self) -> dict[str, str]:
+        return {name: topic.topic_id for name, topic in self.topics.items() if topic.topic_id}
+
 
 @dataclass(frozen=True, slots=True)
 class FetchedPartition:
@@ -81,6 +89,8 @@ class FetchedPartition:
     log_start_offset: int
     preferred_replica: int
     aborted: tuple[AbortedTransaction, ...]
+    by_name: bool = False
+    """The broker compared no topic id: it is of Kafka before 3.1."""
 
 
 class SourceCluster:
@@ -135,17 +145,20 @@ class SourceCluster:
 
     # -- offsets
 
-    def offsets(self, timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    def offsets(
+        self, timestamps: Mapping[TopicPartition, int], *, committed: bool | None = None
+    ) -> dict[TopicPartition, int]:
         """The first offset at or after each timestamp (ms; -2 for the earliest, -1 for the end), -1 where there is none.
 
-        The end is the last stable offset for read_committed, else the high watermark. Errors: ClusterRequestFailed for a
+        The end is the last stable offset for read_committed, or `committed`, else the high watermark. Errors: ClusterRequestFailed for a
         partition that there is not; ClusterUnreachable.
         """
         found: dict[TopicPartition, int] = {}
+        isolation = int(self._client.read_committed if committed is None else committed)
         deadline = time.monotonic() + self._client.progress_timeout_seconds
         while missing := {partition: at for partition, at in timestamps.items() if partition not in found}:
             known = self.metadata({partition.topic for partition in missing})
-            problems = self._offsets_from_leaders(known, missing, found)
+            problems = self._offsets_from_leaders(known, missing, found, isolation)
             if problems and time.monotonic() > deadline:
                 partition, problem = next(iter(problems.items()))
                 raise ClusterRequestFailed(f"the offsets of {partition} cannot be read: {problem}")
@@ -177,7 +190,11 @@ class SourceCluster:
         return self._retried(request)
 
     def _offsets_from_leaders(
-        self, known: SourceMetadata, wanted: Mapping[TopicPartition, int], found: dict[TopicPartition, int]
+        self,
+        known: SourceMetadata,
+        wanted: Mapping[TopicPartition, int],
+        found: dict[TopicPartition, int],
+        isolation: int,
     ) -> dict[TopicPartition, str]:
         problems: dict[TopicPartition, str] = {}
         by_leader: dict[int, list[TopicPartition]] = {}
@@ -190,7 +207,7 @@ class SourceCluster:
         for leader, partitions in by_leader.items():
             try:
                 problems |= self._offsets_from(
-                    leader, {partition: wanted[partition] for partition in partitions}, found
+                    leader, {partition: wanted[partition] for partition in partitions}, found, isolation
                 )
             except (KafkaError, ClusterUnreachable) as error:
                 self.close()
@@ -198,7 +215,7 @@ class SourceCluster:
         return problems
 
     def _offsets_from(
-        self, leader: int, wanted: Mapping[TopicPartition, int], found: dict[TopicPartition, int]
+        self, leader: int, wanted: Mapping[TopicPartition, int], found: dict[TopicPartition, int], isolation: int
     ) -> dict[TopicPartition, str]:
         topic_class = ListOffsetsRequest.ListOffsetsTopic
         partition_class = topic_class.ListOffsetsPartition
@@ -217,7 +234,7 @@ class SourceCluster:
         ]
         request = ListOffsetsRequest(
             replica_id=_CONSUMER,
-            isolation_level=int(self._client.read_committed),
+            isolation_level=isolation,
             topics=topics,
             timeout_ms=int(_REQUEST_SECONDS * 1000),
         )
@@ -240,7 +257,7 @@ class SourceCluster:
     # -- records
 
     def fetch(
-        self, broker: int, topic_id: UUID | None, at: TopicPartition, offset: int, most_bytes: int
+        self, broker: int, topic_id: str | None, at: TopicPartition, offset: int, most_bytes: int
     ) -> Callable[[], FetchedPartition]:
         """Start a fetch of one partition from a broker, of about `most_bytes`; the returned function waits for it.
 
@@ -264,10 +281,12 @@ class SourceCluster:
             isolation_level=int(client.read_committed),
             session_id=0,
             session_epoch=_NO_SESSION,
-            topics=[topic_class(topic=at.topic, topic_id=topic_id, partitions=[wanted])],
+            topics=[topic_class(topic=at.topic, topic_id=_uuid(topic_id), partitions=[wanted])],
             forgotten_topics_data=[],
             # Left empty: the source chooses the replica itself, and works where brokers have no replica.selector.class.
             rack_id="",
+            # A later version without an id would name no topic.
+            **({} if topic_id else {"max_version": _LAST_FETCH_BY_NAME}),
         )
         connection = self._open()
         connection.renew_deadline()
@@ -330,7 +349,7 @@ def _metadata(response: Any) -> SourceMetadata:
                 refused.add(topic.name)
             continue
         partitions = {row.partition_index: _partition(row) for row in topic.partitions}
-        topics[topic.name] = SourceTopic(topic.topic_id, partitions, bool(topic.is_internal))
+        topics[topic.name] = SourceTopic(topic_id_text(topic), partitions, bool(topic.is_internal))
     return SourceMetadata(
         {broker.node_id: broker.rack for broker in response.brokers}, topics, errors, frozenset(refused)
     )
@@ -338,6 +357,10 @@ def _metadata(response: Any) -> SourceMetadata:
 
 def _partition(row: Any) -> SourcePartition:
     return SourcePartition(row.leader_id, tuple(row.replica_nodes), tuple(row.isr_nodes))
+
+
+def _uuid(topic_id: str | None) -> UUID | None:
+    return UUID(bytes=urlsafe_b64decode(topic_id + "==")) if topic_id else None
 
 
 def _fetched(response: Any) -> FetchedPartition:
@@ -352,4 +375,5 @@ def _fetched(response: Any) -> FetchedPartition:
         log_start_offset=row.log_start_offset,
         preferred_replica=row.preferred_read_replica if row.preferred_read_replica is not None else NO_BROKER,
         aborted=tuple(AbortedTransaction(a.producer_id, a.first_offset) for a in row.aborted_transactions or ()),
+        by_name=bool(topic.topic),
     )

@@ -5,6 +5,7 @@ Where the package `pyspark_rackspan`, which ships with this one, can be imported
 Source: pyspark.sql.datasource (Spark 4.0 and newer); what limits a trigger needs Spark 4.2.
 """
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -19,13 +20,14 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from rackspan.errors import UsageError
+from rackspan.errors import ClusterRequestFailed, UsageError
 from rackspan.kafka_source import ranges
 from rackspan.kafka_source.cluster import SourceCluster
+from rackspan.kafka_source.data_loss import ends_below, report_loss
 from rackspan.kafka_source.filters import Bounds
-from rackspan.kafka_source.options import Position, SourceOptions, parse
+from rackspan.kafka_source.options import Position, SourceOptions, parse, without_effect_line
 from rackspan.kafka_source.range_partition import planned, read_partition
-from rackspan.kafka_source.ranges import OffsetRange
+from rackspan.kafka_source.ranges import OffsetRange, Offsets
 from rackspan.kafka_source.reading.task import TaskOptions
 from rackspan.kafka_source.records import rows
 from rackspan.kafka_source.stream_reader import KafkaStreamReader
@@ -97,8 +99,11 @@ class KafkaReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         options = self._options
+        if options.without_effect:
+            print(f"rackspan-kafka: {without_effect_line(options.without_effect)}", file=sys.stderr, flush=True)
         with SourceCluster(options.client) as cluster:
-            wanted = self._bounds.partitions(ranges.chosen_partitions(cluster, options).partitions())
+            chosen = ranges.chosen_partitions(cluster, options)
+            wanted = self._bounds.partitions(chosen.partitions())
             # Without records so young, a batch between two timestamps is empty rather than wrong.
             start = ranges.resolved(
                 cluster,
@@ -110,11 +115,31 @@ class KafkaReader(DataSourceReader):
             end = ranges.resolved(
                 cluster, wanted, self._within(options.end, wanted), "endingOffsets", young_is_end=True
             )
+            self._check_ends(cluster, start, end)
+        ids = chosen.topic_ids()
         whole = [
-            self._bounds.narrowed(OffsetRange(partition, start[partition], end[partition])) for partition in wanted
+            self._bounds.narrowed(OffsetRange(partition, start[partition], end[partition], ids.get(partition.topic)))
+            for partition in wanted
         ]
         parts = ranges.split(whole, options.min_partitions, options.max_records_per_partition)
         return [*planned(parts)]
+
+    def _check_ends(self, cluster: SourceCluster, start: Offsets, end: Offsets) -> None:
+        """Only offsets that the options give can be beyond the end. Errors: ClusterRequestFailed."""
+        if self._options.end.offsets is not None:
+            for partition, log_end in sorted(ends_below(cluster, end).items()):
+                raise ClusterRequestFailed(
+                    f"option endingOffsets: {partition} is to be read up to offset {end[partition]}, and its log ends at {log_end}; "
+                    "name an offset up to there, or latest"
+                )
+        if self._options.start.offsets is not None:
+            for partition, log_end in sorted(ends_below(cluster, start).items()):
+                report_loss(
+                    f"option startingOffsets: {partition} is to be read from offset {start[partition]}, and its log ends at {log_end}: "
+                    "it was truncated, or the topic was created again",
+                    "name an offset up to there; failOnDataLoss=false reads nothing of this partition",
+                    fail=self._options.fail_on_data_loss,
+                )
 
     def _within(self, position: Position, wanted: Iterable[TopicPartition]) -> Position:
         """Without the partitions that a filter leaves out."""

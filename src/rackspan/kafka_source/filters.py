@@ -37,7 +37,7 @@ class Bounds:
     def narrowed(self, whole: OffsetRange) -> OffsetRange:
         """The part of a range within the bounds; empty where there is none."""
         start = max(whole.start, self.at_least)
-        return OffsetRange(whole.partition, start, max(start, min(whole.end, self.below)))
+        return replace(whole, start=start, end=max(start, min(whole.end, self.below)))
 
     def pushed(self, filters: Iterable[Any]) -> tuple["Bounds", list[Any]]:
         """Bounds with all filters that can be bounds, and the filters that cannot."""

@@ -2,7 +2,7 @@
 
 `kafka.` begins a property of the Kafka client, as in Spark; `commandConfig` names a file of such properties, as
 `--command-config` does. The rack of an executor has options of its own (executor_rack.py). An option that the source does not
-have is an error, so that none is accepted and without effect.
+have is an error. Those that jobs share and that mean nothing to a read are named in one warning, so that none is without effect silently.
 
 Source: Spark's "Structured Streaming + Kafka Integration Guide".
 """
@@ -19,6 +19,7 @@ from rackspan.errors import UsageError
 from rackspan.kafka_source.executor_rack import DEFAULT_VARIABLE, RackSources
 from rackspan.kafka_source.option_values import boolean, choice, costs, count, flag, json_object, positive, string_map
 from rackspan.model.ids import TopicPartition
+from rackspan.sources.client_config.keys import KEYS
 from rackspan.sources.client_config.properties_file import read_properties
 
 OffsetByPartition: TypeAlias = Mapping[TopicPartition, int]
@@ -94,6 +95,8 @@ class SourceOptions:
     metrics_path: str | None = None
     rack_costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Of reading in one rack from another, where the own rack has no replica."""
+    without_effect: tuple[str, ...] = ()
+    """Options that were given and that this read ignores."""
 
 
 _STRATEGIES: Final = tuple(strategy.value for strategy in Strategy)
@@ -139,20 +142,43 @@ _CLIENT_REFUSED: Final[Mapping[str, str]] = {
     "partition.assignment.strategy": "this source joins no consumer group",
 }
 
+_CLIENT_IGNORED: Final = frozenset(
+    (
+        *("allow.auto.create.topics", "auto.commit.interval.ms", "client.dns.lookup", "default.api.timeout.ms"),
+        *(
+            "exclude.internal.topics",
+            "fetch.max.bytes",
+            "fetch.min.bytes",
+            "heartbeat.interval.ms",
+            "max.poll.interval.ms",
+        ),
+        *("max.poll.records", "metadata.max.age.ms", "receive.buffer.bytes", "reconnect.backoff.max.ms"),
+        *(
+            "reconnect.backoff.ms",
+            "retry.backoff.max.ms",
+            "retry.backoff.ms",
+            "send.buffer.bytes",
+            "session.timeout.ms",
+        ),
+    )
+)
+"""Properties by which a Java consumer is tuned, and that this source has nothing for."""
+
 
 def parse(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
     """Errors: UsageError, one line that names the option."""
     values = {key.lower(): str(value) for key, value in options.items()}
     refuse_unknown(values, OPTIONS, _SPARK_ONLY)
-    for name in _BATCH_ONLY if streaming else _STREAM_ONLY:
-        if name.lower() in values:
-            raise UsageError(f"option {name}: only {'batch' if streaming else 'streaming'} reads have it")
+    for name in _BATCH_ONLY:
+        if streaming and name.lower() in values:
+            raise UsageError(f"option {name}: only batch reads have it")
     strategy = _strategy(values)
     topics = values[strategy.value.lower()]
+    client, ignored = _client(values)
     return SourceOptions(
         strategy=strategy,
         topics=_checked_topics(strategy, topics),
-        client=_client(values),
+        client=client,
         rack=_rack(values),
         start=_position(values, _STARTS, LATEST if streaming else EARLIEST, refused=None if streaming else LATEST),
         end=_position(values, _ENDS, LATEST, refused=EARLIEST),
@@ -167,7 +193,15 @@ def parse(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
         push_filters=flag(values, "filterPushdown", default=False),
         metrics_path=values.get("metricspath"),
         rack_costs=costs("rack.costs", values["rack.costs"]) if "rack.costs" in values else {},
+        without_effect=(
+            *(name for name in _STREAM_ONLY if not streaming and name.lower() in values),
+            *(f"{CLIENT_PREFIX}{name}" for name in ignored),
+        ),
     )
+
+
+def without_effect_line(names: Iterable[str]) -> str:
+    return f"options without effect here: {', '.join(names)}"
 
 
 def refuse_unknown(values: Mapping[str, str], names: Iterable[str], elsewhere: Mapping[str, str]) -> None:
@@ -223,9 +257,23 @@ def client_properties(values: Mapping[str, str], refused: Mapping[str, str]) -> 
     return servers, properties
 
 
-def _client(values: Mapping[str, str]) -> ClientOptions:
+def refuse_unknown_properties(properties: Mapping[str, str]) -> None:
+    """Errors: UsageError for a property of neither the source, or the sink, nor a connection."""
+    for name in properties:
+        if name not in KEYS:
+            near = difflib.get_close_matches(name, KEYS, n=1)
+            raise UsageError(
+                f"option {CLIENT_PREFIX}{name}: rackspan-kafka has no such property of a client; "
+                + (f"did you mean {CLIENT_PREFIX}{near[0]}?" if near else "leave it out")
+            )
+
+
+def _client(values: Mapping[str, str]) -> tuple[ClientOptions, list[str]]:
+    """And the properties that are ignored."""
     servers, properties = client_properties(values, _CLIENT_REFUSED)
-    properties.pop("client.rack", None)
+    ignored = sorted(_CLIENT_IGNORED & properties.keys())
+    for name in (*ignored, "client.rack"):
+        properties.pop(name, None)
     isolation = properties.pop("isolation.level", READ_UNCOMMITTED)
     if isolation not in (READ_COMMITTED, READ_UNCOMMITTED):
         raise UsageError(
@@ -233,7 +281,7 @@ def _client(values: Mapping[str, str]) -> ClientOptions:
         )
     default = ClientOptions(servers)
     timeout = positive(values, "progressTimeoutMs")
-    return ClientOptions(
+    client = ClientOptions(
         bootstrap_servers=servers,
         read_committed=isolation == READ_COMMITTED,
         check_crcs=boolean("kafka.check.crcs", properties.pop("check.crcs", "true")),
@@ -245,6 +293,8 @@ def _client(values: Mapping[str, str]) -> ClientOptions:
         progress_timeout_seconds=timeout / 1000 if timeout else default.progress_timeout_seconds,
         properties=properties,
     )
+    refuse_unknown_properties(client.properties)
+    return client, ignored
 
 
 def _rack(values: Mapping[str, str]) -> RackSources:

@@ -5,10 +5,9 @@ Pure, but for the functions that take a SourceCluster, which resolve names and t
 Source: Spark's KafkaOffsetReader and KafkaOffsetRangeCalculator, whose results these equal.
 """
 
-import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -39,6 +38,8 @@ class OffsetRange:
     partition: TopicPartition
     start: int
     end: int
+    topic_id: str | None = field(default=None, compare=False)
+    """Of the topic that the offsets are of: one that is created again under its name has another."""
 
     @property
     def size(self) -> int:
@@ -137,7 +138,7 @@ def _split_by_size(whole: OffsetRange, max_records: int | None) -> list[OffsetRa
 
 def _divided(whole: OffsetRange, count: int) -> list[OffsetRange]:
     bounds = [whole.start + whole.size * index // count for index in range(count + 1)]
-    return [OffsetRange(whole.partition, begin, end) for begin, end in pairwise(bounds) if end > begin]
+    return [replace(whole, start=begin, end=end) for begin, end in pairwise(bounds) if end > begin]
 
 
 def limited(
@@ -159,25 +160,3 @@ def limited(
         share = most * size / total
         limits[partition] = end[partition] - size + min(size, math.ceil(share) if share < 1 else math.floor(share))
     return limits
-
-
-def to_json(offsets: Offsets) -> dict[str, dict[str, int]]:
-    """Spark's form, which a checkpoint holds: {"topic": {"0": 23}}."""
-    document: dict[str, dict[str, int]] = {}
-    for partition in sorted(offsets):
-        document.setdefault(partition.topic, {})[str(partition.partition)] = offsets[partition]
-    return document
-
-
-def from_json(document: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int]:
-    """Errors: UsageError for a checkpoint of another source."""
-    try:
-        return {
-            TopicPartition(topic, int(number)): int(offset)
-            for topic, offsets in document.items()
-            for number, offset in offsets.items()
-        }
-    except (AttributeError, TypeError, ValueError):
-        raise UsageError(
-            f"the checkpoint's offsets are not those of rackspan-kafka: {json.dumps(document)[:200]}"
-        ) from None

@@ -1,23 +1,26 @@
 """The streaming side of the source: offsets of micro-batches on the driver, with Spark 4.2's limits and AvailableNow.
 
-Offsets are those of Spark's own connector, {"topic": {"0": 23}}; the checkpoint alone holds them. No consumer group is joined
-and no offset is committed to Kafka.
+Offsets are those of Spark's own connector and the topics' ids (stream_offsets.py); the checkpoint alone holds them. No consumer
+group is joined and no offset is committed to Kafka.
 """
 
 import sys
+import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from rackspan.errors import ClusterRequestFailed
 from rackspan.kafka_source import ranges
 from rackspan.kafka_source.cluster import SourceCluster
-from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, SourceOptions
+from rackspan.kafka_source.data_loss import ATTEMPTS, PAUSE_SECONDS, ends_below, report_loss
+from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, SourceOptions, without_effect_line
 from rackspan.kafka_source.range_partition import RangePartition, planned, read_partition
 from rackspan.kafka_source.ranges import OffsetRange, Offsets
 from rackspan.kafka_source.reading.report import finished_line
 from rackspan.kafka_source.reading.task import TaskOptions
+from rackspan.kafka_source.stream_offsets import StreamOffsets
 from rackspan.model.ids import TopicPartition
 
 if TYPE_CHECKING:
@@ -44,7 +47,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._task = TaskOptions(options, columns)
         self._cluster: SourceCluster | None = None
-        self._target: dict[TopicPartition, int] | None = None
+        self._target: StreamOffsets | None = None
+        self._logged: set[str] = set()
+        """Lines that hold for the whole query."""
         self._running: tuple[Mapping[str, Any], list[RangePartition]] | None = None
         """Where the micro-batch ends that was planned last, and its tasks, until the line about it is logged."""
 
@@ -54,15 +59,15 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # -- Spark's names
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        partitions = ranges.chosen_partitions(self._connected(), self._options).partitions()
+        chosen = ranges.chosen_partitions(self._connected(), self._options)
         start = ranges.resolved(
             self._connected(),
-            partitions,
+            chosen.partitions(),
             self._options.start,
             "startingOffsets",
             young_is_end=self._options.start_without_timestamp_is_latest,
         )
-        return ranges.to_json(start)
+        return StreamOffsets(start, chosen.topic_ids()).document()
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
         offsets, size = self._options.max_offsets_per_trigger, self._options.max_bytes_per_trigger
@@ -73,31 +78,28 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         self._target = self._ends()
 
-    def latestOffset(self, start: Mapping[str, Mapping[str, int]] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
-        """Without arguments in Spark 4.0 and 4.1."""
-        end = self._target if self._target is not None else self._ends()
+    def latestOffset(self, start: Mapping[str, Mapping[str, Any]] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
+        """Without arguments in Spark 4.0 and 4.1: what is lost is then found where ranges are made."""
         if start is None:
-            return ranges.to_json(end)
-        begin = ranges.from_json(start)
-        # A partition that has disappeared keeps its offset, so that the loss is found where ranges are made.
-        end = {**{p: offset for p, offset in begin.items() if p not in end}, **end}
-        begin = {**self._first_offsets(set(end) - set(begin)), **begin}
-        end = {partition: max(offset, begin[partition]) for partition, offset in end.items()}
-        if limit is None or (ReadAllAvailable is not None and isinstance(limit, ReadAllAvailable)):
-            return ranges.to_json(end)  # Trigger.Once, or no limit in the options.
-        return ranges.to_json(self._limited(begin, end))
+            return (self._target or self._ends()).document()
+        before = StreamOffsets.from_document(start)
+        end = self._ends_after(before)
+        begin = self._resumed(before, end)
+        if limit is not None and not (ReadAllAvailable is not None and isinstance(limit, ReadAllAvailable)):
+            # Otherwise it is Trigger.Once, or there is no limit in the options.
+            end = replace(end, offsets=self._limited(begin, end.offsets))
+        return end.document()
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
-        return ranges.to_json(self._ends())
+        return self._ends().document()
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:
-        begin, until = ranges.from_json(start), ranges.from_json(end)
-        begin = {**self._first_offsets(set(until) - set(begin)), **begin}
-        wanted = [OffsetRange(partition, begin[partition], until[partition]) for partition in sorted(until)]
-        for gone in sorted(set(begin) - set(until)):
-            self._lost(f"{gone} was read up to offset {begin[gone]} and is no longer there")
-        for backwards in [part for part in wanted if part.end < part.start]:
-            self._lost(f"{backwards.partition} was read up to offset {backwards.start} and now ends at {backwards.end}")
+        until = StreamOffsets.from_document(end)
+        begin = self._resumed(StreamOffsets.from_document(start), until)
+        wanted = [
+            OffsetRange(partition, begin[partition], until.offsets[partition], until.topic_ids.get(partition.topic))
+            for partition in sorted(until.offsets)
+        ]
         parts = ranges.split(wanted, self._options.min_partitions, self._options.max_records_per_partition)
         self._log_running()
         tasks = planned(parts, driver_reports=True)
@@ -146,20 +148,81 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return end
 
     def _connected(self) -> SourceCluster:
+        if self._options.without_effect:
+            self._log_once(without_effect_line(self._options.without_effect))
         if self._cluster is None:
             self._cluster = SourceCluster(self._options.client)
         return self._cluster
 
-    def _ends(self) -> dict[TopicPartition, int]:
+    def _ends(self) -> StreamOffsets:
         cluster = self._connected()
-        partitions = ranges.chosen_partitions(cluster, self._options).partitions()
-        return cluster.offsets(dict.fromkeys(partitions, LATEST_OFFSET))
+        chosen = ranges.chosen_partitions(cluster, self._options)
+        if unknown := sorted(chosen.topics.keys() - chosen.topic_ids().keys()):
+            self._log_once(
+                f"the brokers have no topic ids of {', '.join(unknown)}: "
+                "a topic that is created again is noticed only where its log is shorter"
+            )
+        return StreamOffsets(cluster.offsets(dict.fromkeys(chosen.partitions(), LATEST_OFFSET)), chosen.topic_ids())
+
+    def _ends_after(self, before: StreamOffsets) -> StreamOffsets:
+        """Where the partitions end now, or ended when AvailableNow began; below `before` only where records are lost."""
+        end = self._target or self._ends()
+        for _ in range(ATTEMPTS - 1):
+            if not end.of_another_topic(before) and before.offsets.keys() <= end.offsets.keys():
+                break
+            self._sleep(PAUSE_SECONDS)
+            end = self._ends()
+            self._target = self._target and end
+        again = end.of_another_topic(before)
+        # An open transaction, or a target of AvailableNow, may end before an offset that was read.
+        kept = {
+            partition: max(offset, before.offsets.get(partition, 0)) if partition.topic not in again else offset
+            for partition, offset in end.offsets.items()
+        }
+        read_further = {partition: offset for partition, offset in kept.items() if offset > end.offsets[partition]}
+        offsets = {**kept, **ends_below(self._connected(), read_further, self._sleep)}
+        # Brokers without topic ids, for a time: the next ones are compared with what was known.
+        known_ids = {topic: topic_id for topic, topic_id in before.topic_ids.items() if topic in end.topics}
+        return StreamOffsets(offsets, {**known_ids, **end.topic_ids})
+
+    def _resumed(self, before: StreamOffsets, end: StreamOffsets) -> Offsets:
+        """Where each partition of `end` is read from. Logs what is lost, or raises it."""
+        again = end.of_another_topic(before)
+        for topic, (old, new) in again.items():
+            self._lost(
+                f"topic {topic} was deleted and created again: its id was {old} when the stream read it last, and is {new} now, "
+                "so that what was not read of the old topic is gone and the new one is to be read from its beginning",
+                "set failOnDataLoss=false to do so, or give the query a new checkpointLocation",
+            )
+        known = {partition: offset for partition, offset in before.offsets.items() if partition.topic not in again}
+        for partition, offset in sorted(known.items()):
+            if partition not in end.offsets:
+                self._lost(f"{partition} was read up to offset {offset} and is no longer there")
+            elif end.offsets[partition] < offset:
+                self._lost(f"{partition} was read up to offset {offset} and now ends at {end.offsets[partition]}")
+        if adopted := sorted((before.topics & end.topic_ids.keys()) - before.topic_ids.keys()):
+            ids = ", ".join(f"{topic} ({end.topic_ids[topic]})" for topic in adopted)
+            self._log_once(f"the checkpoint has no topic ids; the present ones are adopted: {ids}")
+        first = self._first_offsets(end.offsets.keys() - known.keys())
+        for partition, offset in first.items():
+            if offset and partition.topic in again:
+                self._lost(f"{partition} of the new topic begins at offset {offset}: the records before it are gone")
+        return {**first, **known}
 
     def _first_offsets(self, partitions: set[TopicPartition]) -> Offsets:
         """Partitions that were added since the query began are read from their first record on."""
         return self._connected().offsets(dict.fromkeys(sorted(partitions), EARLIEST_OFFSET))
 
-    def _lost(self, what: str) -> None:
-        if self._options.fail_on_data_loss:
-            raise ClusterRequestFailed(f"{what}; failOnDataLoss=false continues without it")
-        print(f"rackspan-kafka: {what}", file=sys.stderr, flush=True)
+    def _lost(self, what: str, remedy: str = "failOnDataLoss=false continues without it") -> None:
+        """Once for a batch, which is planned in two calls."""
+        if what not in self._logged:
+            report_loss(what, remedy, fail=self._options.fail_on_data_loss)
+            self._logged.add(what)
+
+    def _log_once(self, line: str) -> None:
+        if line not in self._logged:
+            print(f"rackspan-kafka: {line}", file=sys.stderr, flush=True)
+            self._logged.add(line)
+
+    def _sleep(self, seconds: float) -> None:
+        time.sleep(seconds)

@@ -1,13 +1,11 @@
 """Which broker is fetched from, and what each response means. Record batches are kafka-python's."""
 
-from uuid import UUID
-
 import pytest
 
 from rackspan.errors import ClusterRequestFailed, CorruptRecords
 from rackspan.kafka_source.cluster import FetchedPartition, SourceMetadata, SourcePartition, SourceTopic
 from rackspan.kafka_source.ranges import OffsetRange
-from rackspan.kafka_source.reading.progress import LAGGING_FETCHES, Next, RangeProgress, ReplicaChoice
+from rackspan.kafka_source.reading.progress import LAGGING_FETCHES, OTHER_IDS, Next, RangeProgress, ReplicaChoice
 from rackspan.kafka_source.records.columns import AbortedTransaction
 from rackspan.model.ids import TopicPartition
 from tests.kafka_source.records.test_columns import Record, built
@@ -18,9 +16,9 @@ OK, OUT_OF_RANGE, NOT_LEADER, UNAUTHORIZED = 0, 1, 6, 29
 
 
 def metadata(
-    leader: int = 1, isr: tuple[int, ...] = (1, 2, 3), replicas: tuple[int, ...] = (1, 2, 3), topic_id: int = 1
+    leader: int = 1, isr: tuple[int, ...] = (1, 2, 3), replicas: tuple[int, ...] = (1, 2, 3), topic_id: int | None = 1
 ) -> SourceMetadata:
-    topic = SourceTopic(UUID(int=topic_id), {0: SourcePartition(leader, replicas, isr)})
+    topic = SourceTopic(f"id-{topic_id}" if topic_id else None, {0: SourcePartition(leader, replicas, isr)})
     return SourceMetadata(RACKS, {"orders": topic}, {})
 
 
@@ -134,10 +132,43 @@ def test_records_of_a_transaction_that_the_response_names_as_aborted_are_left_ou
     assert progress.position == 2
 
 
+def planned(topic_id: str | None, *, strict: bool) -> RangeProgress:
+    return RangeProgress(OffsetRange(ORDERS, 2, 10, topic_id), "r2", fail_on_data_loss=strict)
+
+
 def test_a_topic_created_again_ends_the_read() -> None:
-    progress = reading()
-    with pytest.raises(ClusterRequestFailed, match="deleted and created again"):
-        progress.choose_replica(metadata(topic_id=2))
+    for progress in (reading(start=2), planned("id-1", strict=True)):
+        assert not any(progress.choose_replica(metadata(topic_id=2)) for _ in range(OTHER_IDS - 1))
+        with pytest.raises(ClusterRequestFailed) as raised:
+            progress.choose_replica(metadata(topic_id=2))
+        assert str(raised.value) == (
+            "orders-0: offsets 2 to 10 are gone; topic orders was deleted and created again after they were planned: its id was id-1, "
+            "and is id-2 now. Start the query again; a stream needs failOnDataLoss=false for that, or a new checkpointLocation"
+        )
+
+
+def test_a_topic_created_again_is_skipped_where_losses_are_allowed() -> None:
+    progress = planned("id-1", strict=False)
+    assert not any(progress.choose_replica(metadata(topic_id=2)) for _ in range(OTHER_IDS))
+    assert progress.is_done
+    assert progress.created_again is not None
+    assert progress.created_again.lost is not None
+    assert progress.created_again.lost[:2] == (2, 10)
+
+
+def test_a_broker_that_is_late_to_list_a_topic_is_no_loss() -> None:
+    progress = planned("id-2", strict=True)
+    for _ in range(3):
+        assert not any(progress.choose_replica(metadata(topic_id=1)) for _ in range(OTHER_IDS - 1))
+        assert progress.choose_replica(metadata(topic_id=2))
+    assert not progress.is_done
+
+
+@pytest.mark.parametrize(("before", "now"), [(None, 2), ("id-1", None), (None, None)])
+def test_an_unknown_topic_id_is_compared_with_none(before: str | None, now: int | None) -> None:
+    progress = planned(before, strict=True)
+    assert progress.choose_replica(metadata(topic_id=now))
+    assert progress.topic_id == (before or (now and f"id-{now}"))
 
 
 def test_batches_move_the_position_to_the_end() -> None:

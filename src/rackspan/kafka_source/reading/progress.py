@@ -19,6 +19,9 @@ from rackspan.kafka_source.ranges import OffsetRange
 from rackspan.kafka_source.records.columns import Fetched, decode
 from rackspan.model.ids import NO_BROKER
 
+OTHER_IDS: Final = 10
+"""Responses with another topic id, each after a pause, before it is believed: a broker may be late to apply metadata."""
+
 LAGGING_FETCHES: Final = 20
 """Empty responses of a follower, each after the fetch's wait, before the leader is fetched from: it lags behind."""
 
@@ -81,7 +84,10 @@ class RangeProgress:
         self._fail_on_data_loss = fail_on_data_loss
         self._check_crcs = check_crcs
         self._costs = costs or {}
-        self._topic_id: object = None
+        self.created_again: Step | None = None
+        """What is skipped since the topic was created again."""
+        self.topic_id = wanted.topic_id
+        self._other_ids = 0
         self._failed_followers: set[int] = set()
         self._empty = 0
         self._bytes_received = 0
@@ -105,11 +111,18 @@ class RangeProgress:
         row = topic.partitions.get(self.range.partition.partition) if topic else None
         if topic is None or row is None:
             return False
-        if self._topic_id is not None and topic.topic_id != self._topic_id:
-            raise ClusterRequestFailed(
-                f"topic {self.range.partition.topic} was deleted and created again while it was read; start the query again"
-            )
-        self._topic_id = topic.topic_id
+        if self.topic_id and topic.topic_id and topic.topic_id != self.topic_id:
+            self._other_ids += 1
+            if self._other_ids >= OTHER_IDS:
+                self.created_again = self._skipped(
+                    self.range.end,
+                    f"topic {self.range.partition.topic} was deleted and created again after they were planned: "
+                    f"its id was {self.topic_id}, and is {topic.topic_id} now",
+                    "Start the query again; a stream needs failOnDataLoss=false for that, or a new checkpointLocation",
+                )
+            return False
+        self.topic_id = self.topic_id or topic.topic_id
+        self._other_ids = 0
         self._leader = row.leader
         self.choice, follower = self._local_replica(metadata, row.replicas, row.isr)
         self.broker = row.leader if follower is None else follower
@@ -197,14 +210,15 @@ class RangeProgress:
         if log_start <= begin <= log_end:
             return Step(Next.REFRESH)  # The log has changed between the two responses.
         if begin < log_start:
-            self.position = min(log_start, self.range.end)
             why = f"the log begins at {log_start}: they were deleted, by retention or by request"
         else:
-            self.position = self.range.end
             why = f"the log ends at {log_end}: it was truncated, or the topic was created again"
+        end = min(log_start, self.range.end) if begin < log_start else self.range.end
+        return self._skipped(end, why, "failOnDataLoss=false skips them")
+
+    def _skipped(self, end: int, why: str, remedy: str) -> Step:
+        """Moves the position over records that are gone. Errors: ClusterRequestFailed with `fail_on_data_loss`."""
+        begin, self.position = self.position, end
         if self._fail_on_data_loss:
-            raise ClusterRequestFailed(
-                f"{self.range.partition}: offsets {begin} to {self.position} are gone; {why}. "
-                "failOnDataLoss=false skips them"
-            )
-        return Step(Next.DONE if self.is_done else Next.FETCH, lost=(begin, self.position, why))
+            raise ClusterRequestFailed(f"{self.range.partition}: offsets {begin} to {end} are gone; {why}. {remedy}")
+        return Step(Next.DONE if self.is_done else Next.FETCH, lost=(begin, end, why))

@@ -82,6 +82,7 @@ class _RangeReader:
     def records(self) -> Iterator[RecordColumns]:
         progress = self._progress
         pending: Callable[[], FetchedPartition] | None = None
+        by_name = False
         while not progress.is_done:
             if pending is None:
                 pending = self._start_fetch()
@@ -100,8 +101,11 @@ class _RangeReader:
             if step.fetched is not None:
                 self._deadline = time.monotonic() + self._timeout
                 self._note_bytes(broker, len(response.records))
+                by_name = by_name or response.by_name
                 if len(step.fetched.records):
                     yield step.fetched.records
+        if by_name:
+            self._check_topic_id()
 
     def _start_fetch(self) -> Callable[[], FetchedPartition] | None:
         """None where there is no broker to fetch from yet, or it cannot be reached."""
@@ -113,6 +117,9 @@ class _RangeReader:
                     f"topic {wanted.topic}: {metadata.errors[wanted.topic]}; check the right to read it"
                 )
             if not progress.choose_replica(metadata):
+                if progress.created_again is not None:
+                    self._note_loss(progress.created_again)
+                    return None
                 self._again(metadata.errors.get(wanted.topic, "it has no leader, or the leader is down"))
                 return None
             self._metadata = metadata
@@ -135,6 +142,17 @@ class _RangeReader:
             return None
         self._unproven = False
         return response
+
+    def _check_topic_id(self) -> None:
+        """After records of brokers that compare no ids. Errors: ClusterRequestFailed, since some may be of another topic."""
+        topic, old = self._report.wanted.partition.topic, self._progress.topic_id
+        found = self._cluster.metadata([topic]).topics.get(topic)
+        if old and (found is None or found.topic_id not in (None, old)):
+            now = f"{found.topic_id} now" if found else "unknown now"
+            raise ClusterRequestFailed(
+                f"topic {topic} was deleted and created again while it was read: its id was {old}, and is {now}; "
+                "start the query again"
+            )
 
     def _unanswered(self, error: Exception) -> None:
         if not self._unproven:

@@ -9,7 +9,13 @@ from typing import Final
 
 from rackspan.errors import UsageError
 from rackspan.kafka_source.option_values import choice, count, positive
-from rackspan.kafka_source.options import OPTIONS, ClientOptions, client_properties, refuse_unknown
+from rackspan.kafka_source.options import (
+    OPTIONS,
+    ClientOptions,
+    client_properties,
+    refuse_unknown,
+    refuse_unknown_properties,
+)
 
 SINK_OPTIONS: Final = ("topic", "min.insync.racks", "underMinRacks", "commandConfig", "progressTimeoutMs")
 _OF_SPARK: Final = ("checkpointLocation",)
@@ -91,6 +97,7 @@ def parse_sink(options: Mapping[str, str]) -> SinkOptions:
     for name, translate in _PRODUCER.items():
         if name in properties:
             producer |= translate(f"kafka.{name}", properties.pop(name))
+    refuse_unknown_properties(properties)
     racks = positive(values, "min.insync.racks") or 1
     if "underminracks" in values and racks == 1:
         raise UsageError(

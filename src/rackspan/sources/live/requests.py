@@ -203,7 +203,7 @@ def _broker(broker_id: int, described: Any, *, fenced: bool) -> Broker:
 def _topic(described: Any) -> TopicMetadata:
     return TopicMetadata(
         name=described.name,
-        topic_id=_topic_id(described),
+        topic_id=topic_id_text(described),
         internal=bool(described.is_internal),
         partitions=tuple(
             PartitionMetadata(one.partition_index, one.leader_id, tuple(one.replica_nodes), tuple(one.isr_nodes))
@@ -212,7 +212,7 @@ def _topic(described: Any) -> TopicMetadata:
     )
 
 
-def _topic_id(described: Any) -> str | None:
+def topic_id_text(described: Any) -> str | None:
     """The topic id as Kafka's tools print it: base64 without padding. Since Kafka 2.8."""
     value = getattr(described, "topic_id", None)
     if not isinstance(value, UUID) or value.int == 0:
