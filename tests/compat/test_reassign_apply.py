@@ -373,7 +373,7 @@ def test_a_move_of_others_is_cancelled_by_the_command_that_audit_and_apply_name(
     ours.plan.write_text(reassignment(topic, [1, 3]))
     throttled = ("--execute", "--reassignment-json-file", str(theirs), "--throttle", "1000")
     console_tool(kafka, REASSIGN_TOOL, *throttled)
-    eventually(lambda: described(kafka)[topic, 0].adding, "it is under way")
+    eventually(lambda: bool(described(kafka)[topic, 0].adding), "it is under way")
     set_by_others = throttles(kafka, topic)
     code, out, _ = ours.run("verify", "-o", "json")
     assert (code, json.loads(out)["partitions"][0]["verdict"]) == (2, "differs")
