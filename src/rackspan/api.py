@@ -26,7 +26,7 @@ from rackspan import streams as _streams
 from rackspan.acks import HardenAdvice, Watch, watch_readings
 from rackspan.acks import harden as _harden
 from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, RackPolicy
-from rackspan.model import MIN_INSYNC_REPLICAS, ClusterSnapshot
+from rackspan.model import MIN_INSYNC_REPLICAS, ClusterSnapshot, TopicPartition
 from rackspan.model import json_format as _json_format
 from rackspan.model.json_format import ReadSnapshot
 from rackspan.placement import Exclusion, RandomGenerator
@@ -38,6 +38,7 @@ from rackspan.placement.generate import GeneratedPartition
 from rackspan.placement.new_partitions import PlacerChoice, Proposal
 from rackspan.placement.proposal_format import PlacementPlan
 from rackspan.plan import (
+    ConfigKey,
     ObservationRequest,
     ObservedCluster,
     PartitionDifference,
@@ -84,6 +85,7 @@ __all__ = [
     "assign_tasks",
     "audit",
     "audit_streams",
+    "cancel_in_flight",
     "cancel_reassignment",
     "capture_streams",
     "carry_out",
@@ -95,6 +97,7 @@ __all__ = [
     "create_topic",
     "export_tables",
     "follow_pipeline",
+    "foreign_throttles",
     "generate_reassignment",
     "harden",
     "import_warehouse",
@@ -117,6 +120,7 @@ __all__ = [
     "read_placement_plan",
     "read_plan",
     "read_streams_group",
+    "reassignments_in_flight",
     "report",
     "run_pipeline",
     "set_min_insync_replicas",
@@ -421,6 +425,32 @@ def cancel_reassignment(
     with apply.Journal(journal) as opened:
         live, pace = apply.LiveCluster(_settings(cluster)), apply.Pace(patience_seconds)
         yield from apply.cancel(live, plan, opened, pace)
+
+
+def reassignments_in_flight(snapshot: ClusterSnapshot, topic_filter: re.Pattern[str] | None = None) -> ReassignmentPlan:
+    """What is being reassigned, by any tool. Its undo is the replicas after a cancel, in Kafka's order."""
+    cluster = _plan.observed(snapshot)
+    named = (one for one in cluster.in_flight if topic_filter is None or topic_filter.fullmatch(one.topic))
+    return _plan.plan_in_flight(cluster, named)
+
+
+def cancel_in_flight(
+    cluster: Cluster, plan: ReassignmentPlan, *, patience_seconds: float = 300.0
+) -> dict[TopicPartition, tuple[int, ...]]:
+    """Cancel what `reassignments_in_flight` returned; returns the replicas of each partition afterwards.
+
+    Throttles stay. Errors: ReassignmentStopped, SourceError.
+    """
+    from rackspan import apply
+
+    return apply.cancel_in_flight(apply.LiveCluster(_settings(cluster)), plan, apply.Pace(patience_seconds))
+
+
+def foreign_throttles(cluster: Cluster, state: RunState) -> dict[ConfigKey, str]:
+    """The throttles that others have set on the topics and the brokers of a run's plan. Errors: SourceError."""
+    from rackspan import apply
+
+    return apply.observe_foreign_throttles(apply.LiveCluster(_settings(cluster)), state)
 
 
 def verify_reassignment(snapshot: ClusterSnapshot, plan: ReassignmentPlan) -> list[VerifiedPartition]:

@@ -244,7 +244,7 @@ def test_it_starts_nothing_beside_anybody_elses_reassignment() -> None:
     cluster.replicas[TopicPartition("payments", 0)] = (9, 1)
     assert (
         stopped(cluster)
-        == "payments-0: being reassigned, not by this plan; wait for the end or cancel it, then run again"
+        == "payments-0: being reassigned, not by this plan; wait for the end, or cancel it with rackspan reassign cancel --in-flight, then run again"
     )
     assert cluster.copied == 0
 
@@ -254,7 +254,7 @@ def test_it_stops_where_somebody_takes_its_partition_elsewhere() -> None:
     cluster.in_flight[MOVE.topic_partition] = InFlight((9, 1, 2, 3), (9,), (1, 2, 3))
     assert (
         stopped(cluster)
-        == "orders-0 is being reassigned to 9, not by this plan; wait for the end or cancel it, then run again"
+        == "orders-0 is being reassigned to 9, not by this plan; wait for the end, or cancel it with rackspan reassign cancel --in-flight, then run again"
     )
 
 
@@ -273,7 +273,7 @@ def test_a_broker_that_goes_is_waited_for_and_then_named() -> None:
     pace = Pace(60.0, now=lambda: clock.seconds, sleep=clock.sleep)
     with pytest.raises(ReassignmentStopped) as refused:
         list(execute(cluster, journal, RunLimits(), pace))
-    assert str(refused.value) == f"broker 5 is gone or fenced and shall receive orders-1; bring it back, or {ANEW}"
+    assert str(refused.value) == f"broker 5 is down and must receive orders-1; bring it back, or {ANEW}"
     assert clock.seconds >= 60
     cluster.brokers.add(5)
     assert run(cluster, journal)[-1].effect == Finished()

@@ -1,5 +1,6 @@
 """A run with its journal on a real disk, against a cluster in memory."""
 
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -9,7 +10,9 @@ import pytest
 from rackspan.apply import Journal, Pace, RunUpdate, cancel, run
 from rackspan.errors import InvalidJournal, ReassignmentStopped, UsageError
 from rackspan.plan import RunLimits
-from rackspan.plan.execution.effects import Finished, Paused, StartMoves
+from rackspan.plan.execution.effects import Finished, Paused, Record, SetConfigs, StartMoves
+from rackspan.plan.execution.events import ForeignThrottleRecorded
+from rackspan.plan.execution.throttle import LEADER_REPLICAS, ConfigKey, Holder
 from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, Step, reassignment_columns
 from tests.plan.fake_cluster import FakeCluster
 
@@ -83,6 +86,115 @@ def test_a_journal_is_of_one_plan_and_one_cluster(tmp_path: Path) -> None:
     with pytest.raises(ReassignmentStopped, match="this is cluster another"):
         carry_out(cluster, journal)
     assert journal.read_bytes() == before
+
+
+RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+
+
+def rates_set(updates: list[RunUpdate]) -> list[str]:
+    """The rates that a run sets, in order, each once in a row."""
+    found = [
+        value
+        for one in updates
+        if isinstance(one.effect, SetConfigs)
+        for config, value in one.effect.values.items()
+        if config.key in RATES and value is not None
+    ]
+    return [rate for rate, before in zip(found, [None, *found], strict=False) if rate != before]
+
+
+def begun(cluster: FakeCluster, journal: Path, limits: RunLimits, events: int) -> None:
+    """A run that is killed once its journal has so many lines."""
+    with Journal(journal) as opened:
+        for _ in run(cluster, PLAN, Direction.TARGETS, opened, limits, PACE):
+            if len(journal.read_bytes().splitlines()) >= events:
+                return
+
+
+@pytest.mark.parametrize("events", range(1, 8))
+@pytest.mark.parametrize(
+    ("resumed", "rates"), [(None, ["15"]), (15, ["15"]), (20, ["20"]), (0, [])], ids=["kept", "same", "other", "none"]
+)
+def test_a_resumed_run_keeps_its_throttle_unless_it_is_given_another(
+    tmp_path: Path, events: int, resumed: int | None, rates: list[str]
+) -> None:
+    cluster, journal = a_cluster(), tmp_path / "journal"
+    begun(cluster, journal, RunLimits(15), events)
+    updates = carry_out(cluster, journal, limits=RunLimits(resumed))
+    assert updates[-1].effect == Finished()
+    assert set(rates_set(updates)) <= set(rates)
+    assert (set(rates_set(updates)) == set(rates)) or events > 5, "after the second step is throttled nothing is set"
+    assert cluster.configs == {}
+    with Journal(journal) as opened:
+        assert opened.state.bytes_per_second == (15 if resumed is None else resumed)
+
+
+def test_a_throttle_is_kept_in_the_other_direction_and_after_a_cancel(tmp_path: Path) -> None:
+    cluster, journal = a_cluster(), tmp_path / "journal"
+    begun(cluster, journal, RunLimits(15), 4)
+    with Journal(journal) as opened:
+        list(cancel(cluster, PLAN, opened, PACE))
+    assert cluster.configs == {}
+    assert rates_set(carry_out(cluster, journal)) == ["15"]
+    assert rates_set(carry_out(cluster, journal, Direction.ORIGINALS)) == ["15"]
+
+
+@pytest.mark.parametrize(("resumed", "rates"), [(None, []), (20, ["20"]), (0, [])])
+def test_a_journal_of_before_has_no_rate_and_goes_on_with_what_is_given(
+    tmp_path: Path, resumed: int | None, rates: list[str]
+) -> None:
+    cluster, journal = a_cluster(), tmp_path / "journal"
+    rate = ConfigKey(Holder.BROKER, "3", RATES[0])
+    cluster.configs[rate] = "77"
+    begun(cluster, journal, RunLimits(15), 4)
+    journal.write_bytes(journal.read_bytes().replace(b'"bytes_per_second":15,', b""))
+    updates = carry_out(cluster, journal, limits=RunLimits(resumed))
+    assert ([rate for rate in rates_set(updates) if rate != "77"], updates[-1].effect) == (rates, Finished())
+    assert cluster.configs == {rate: "77"}, "the unknown rate is not taken for one that others have set"
+
+
+@pytest.mark.parametrize("theirs", ["5", None])
+def test_a_throttle_that_others_change_while_a_run_has_it_is_theirs_at_the_end(
+    tmp_path: Path, theirs: str | None
+) -> None:
+    cluster, journal = a_cluster(), tmp_path / "journal"
+    rate, listed = ConfigKey(Holder.BROKER, "2", RATES[0]), ConfigKey(Holder.TOPIC, "orders", LEADER_REPLICAS)
+    cluster.configs[rate] = "77"
+    updates, changed = [], False
+    with Journal(journal) as opened:
+        for one in run(cluster, PLAN, Direction.TARGETS, opened, RunLimits(15), PACE):
+            updates.append(one)
+            if isinstance(one.effect, StartMoves) and not changed:
+                changed = True
+                cluster.set_configs({rate: theirs, listed: f"{cluster.configs[listed]},9:9"})
+    recorded = [one.effect.event for one in updates if isinstance(one.effect, Record)]
+    assert ForeignThrottleRecorded({rate: theirs, listed: "9:9"}) in recorded
+    assert set(rates_set(updates)) == {"15", *([theirs] if theirs else [])}
+    assert cluster.configs == {listed: "9:9", **({rate: theirs} if theirs else {})}
+
+
+def test_a_journal_cut_after_any_line_goes_on_with_its_throttle_and_leaves_what_others_set(tmp_path: Path) -> None:
+    rate = ConfigKey(Holder.BROKER, "2", RATES[1])
+    whole = tmp_path / "whole"
+    cluster = a_cluster()
+    cluster.configs[rate] = "77"
+    before: object = None
+    with Journal(whole) as opened:
+        for one in run(cluster, PLAN, Direction.TARGETS, opened, RunLimits(15), PACE):
+            *others, last = whole.read_bytes().splitlines(keepends=True)
+            # A line can be torn until the effect that follows it, and the first one holds the throttle.
+            torn = [last[:-1], last[: len(last) // 2], b""] if isinstance(before, Record) else []
+            for end in (last, *torn):
+                after, cut = deepcopy(cluster), tmp_path / "cut"
+                cut.write_bytes(b"".join(others) + end)
+                updates = carry_out(after, cut)
+                assert updates[-1].effect == Finished()
+                assert set(rates_set(updates)) <= {"15", "77"}
+                assert after.configs == {rate: "77"}, (one.effect, end)
+                with Journal(cut) as resumed:
+                    assert resumed.state.bytes_per_second == 15
+            before = one.effect
+    assert cluster.configs == {rate: "77"}
 
 
 def test_cancelling_needs_a_run_that_began(tmp_path: Path) -> None:

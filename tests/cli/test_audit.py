@@ -1,4 +1,6 @@
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -254,3 +256,23 @@ def test_a_reader_that_closes_the_pipe_causes_no_traceback(write: Write) -> None
     command = f"{sys.executable} -m rackspan audit --snapshot {write({**GOOD, 'topics': many})} -o json | head -1"
     ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert (ran.stdout, ran.stderr) == ("{\n", "")
+
+
+@pytest.mark.parametrize("output_format", ["human", "csv"])
+def test_a_reader_that_closes_the_pipe_ends_it_as_sigpipe_does(write: Write, output_format: str) -> None:
+    """Whatever the command would have ended with: 2 here, as there is a violation."""
+    snapshot = write(
+        GOOD | {"topics": [{"name": "t", "partitions": [{"partition": 0, "leader": 1, "replicas": [1], "isr": [1]}]}]}
+    )
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = [sys.executable, "-m", "rackspan", "audit", "--snapshot", str(snapshot), "-o", output_format]
+    ran = subprocess.run(words, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (ran.returncode, ran.stderr) == (128 + signal.SIGPIPE, "")
+
+
+def test_a_cluster_without_a_rack_has_none_in_the_heading(cli: Callable[..., Ran], write: Write) -> None:
+    without = [{"id": one["id"]} for one in GOOD["brokers"]]
+    page = cli("audit", "--snapshot", write(GOOD | {"brokers": without})).out
+    assert ": 6 brokers (no rack is set on any broker), 1 topic" in page.splitlines()[0]

@@ -251,7 +251,7 @@ OWN: dict[tuple[str, str], Case] = {
     ("reassign verify", "--plan"): Case(("--plan", "other-live.json"), RUN_SNAP),
     ("reassign verify", "--snapshot"): Case(RUN_SNAP, NONE, good=True),
     ("reassign verify", "--output"): Case(("-o", "json"), RUN_SNAP),
-    ("reassign cancel", "--plan"): Case(("--plan", "live.json"), RUN_SNAP),
+    **{("reassign cancel", words[0]): Case(words, RUN_SNAP) for words in (("--plan", "live.json"), ("--in-flight",), ("--topic", "live"))},
     ("reassign cancel", "--snapshot"): Case(RUN_SNAP, NONE, good=True),
     ("reassign cancel", "--journal"): Case(("--journal", "elsewhere"), RUN_SNAP),
     ("reassign cancel", "--patience"): Case(("--patience", "7"), RECORDED),

@@ -25,6 +25,12 @@ SNAPSHOT = ("--snapshot", "moment.json")
             "absent.json: no such file or folder; take a snapshot with rackspan snapshot --out absent.json",
         ),
         (("audit", "--bogus"), "No such option: --bogus; see rackspan audit --help"),
+        (("lint",), "No such command 'lint'; did you mean rackspan reassign lint?; see rackspan --help"),
+        (("undo",), "No such command 'undo'; did you mean rackspan reassign undo?; see rackspan --help"),
+        (
+            ("plan",),
+            "No such command 'plan'; did you mean rackspan place plan or rackspan reassign plan?; see rackspan --help",
+        ),
         (("audti",), "No such command 'audti'. Did you mean 'audit'?; see rackspan --help"),
         (
             ("audit", *SNAPSHOT, "-o", "xml"),

@@ -255,8 +255,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     ((*CREATE, "--placer-config", "replica.placer.balanced.weights=1:heavy"), "replica.placer.balanced.weights is 'heavy', expected a number, such as 0.5; fix the config"),
     ((*CREATE, "--config", "a=1", "--config", "a=2"), "--config a=2: a is given twice; leave one of them out"),
     (("place", "extend", *SNAPSHOT, "--topic", "quux", "--partitions", "3"), "topic 'quux' does not exist as expected; create it with rackspan place create"),
-    ((*EXTEND, "2"), "The topic orders currently has 2 partition(s); 2 would not be an increase."),
-    ((*EXTEND, "1"), "The topic orders currently has 2 partition(s); 1 would not be an increase."),
+    ((*EXTEND, "1"), "topic 'orders' has 2 partitions, and Kafka removes none; name a number above 2"),
     (("place", "extend", "--snapshot", "partly.json", "--topic", "orders", "--partitions", "3"), "topic 'orders': partition 1 is being reassigned; run again when it is done"),
     ((*GENERATE, "none.json", "--broker-list", "1"), "none.json: cannot be read: No such file or directory; name a topics-to-move file"),
     ((*GENERATE, "torn.json", "--broker-list", "1"), "torn.json: not JSON: Expecting value: line 1 column 13 (char 12); is the file complete?"),
@@ -373,3 +372,10 @@ def test_a_plan_that_the_cluster_no_longer_fits_is_refused(
     ran = cli("place", "extend" if document["start_partition"] else "create", *SNAPSHOT, "--plan", "kept.json")
     assert (ran.code, ran.out) == (1, "")
     assert line in ran.err
+
+
+def test_a_topic_that_has_as_many_partitions_gets_none(cli: Cli, files: Path) -> None:
+    ran = cli(*EXTEND, "2", "--out", "placed.json")
+    assert (ran.code, ran.out, ran.err) == (0, "topic orders has as many partitions already: nothing to add\n", "")
+    assert not Path("placed.json").exists()
+    assert cli(*EXTEND, "2", "-o", "json").document["assignments"] == {}

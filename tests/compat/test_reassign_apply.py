@@ -127,10 +127,10 @@ def kafkas_verdicts(cluster: KafkaCluster, plan: Path) -> list[str]:
     return [line for line in output.splitlines() if TOPIC in line]
 
 
-def throttles(cluster: KafkaCluster) -> dict[str, str]:
+def throttles(cluster: KafkaCluster, topic: str = TOPIC) -> dict[str, str]:
     """Every replication throttle that is set on a broker that runs or on the topic, as librdkafka describes them."""
     brokers = [ConfigResource(ConfigResource.Type.BROKER, str(node)) for node in cluster.pids]
-    requested = [*brokers, ConfigResource(ConfigResource.Type.TOPIC, TOPIC)]
+    requested = [*brokers, ConfigResource(ConfigResource.Type.TOPIC, topic)]
     describing = admin(cluster)
     own = {ConfigSource.DYNAMIC_BROKER_CONFIG.value, ConfigSource.DYNAMIC_TOPIC_CONFIG.value}
     return {
@@ -240,12 +240,12 @@ def a_receiver(plan: Path) -> tuple[int, list[int]]:
     return broker, [partition for partition, receivers in copies if broker in receivers]
 
 
-def weigh_down(cluster: KafkaCluster, partitions: list[int]) -> None:
+def weigh_down(cluster: KafkaCluster, partitions: list[int], topic: str = TOPIC) -> None:
     """So much to copy that it cannot be done before the receiver is killed, however late the test gets to it."""
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all"})
     for partition in partitions:
         for _ in range(BYTES_WEIGHED_DOWN // 100_000):
-            producer.produce(TOPIC, bytes(100_000), partition=partition)
+            producer.produce(topic, bytes(100_000), partition=partition)
             producer.poll(0)
     assert producer.flush(60) == 0
 
@@ -273,7 +273,7 @@ def test_a_broker_lost_on_the_way_stops_it_and_it_can_be_cancelled_and_gone_on_w
         try:
             _, err = process.communicate(timeout=RUN_SECONDS)
             assert process.returncode == 1, err
-            assert f"rackspan: broker {lost_broker} is gone or fenced and shall receive {TOPIC}-" in err
+            assert f"rackspan: broker {lost_broker} is down and must receive {TOPIC}-" in err
             check_refusals(moved)
             code, _, err = moved.run("cancel", "--apply")
             assert code == 0, err
@@ -327,6 +327,96 @@ def test_a_step_that_cannot_finish_holds_up_none_that_can(kafka: KafkaCluster, t
     deleting.delete_topics([topic])[topic].result(30)
 
 
+def test_a_run_resumed_without_a_throttle_keeps_the_one_of_its_journal_and_names_that_of_others(
+    moved: Reassign,
+) -> None:
+    cluster, rate = moved.cluster, BYTES_PER_SECOND * 4
+    moved.journal.unlink(missing_ok=True)
+    others = {f"2 {key}": value for key, value in OWN.items()}
+    assert throttles(cluster) == others
+    # What others set on broker 2 is recorded in the second line, and the first step is under way.
+    assert moved.killed(Random(5), 2, "--throttle", str(rate)) is not None
+    process = moved.start("apply", "--apply", "-o", "json")
+    shown: set[str] = set()
+    while process.poll() is None:
+        shown |= {value for name, value in throttles(cluster).items() if name.endswith(".rate")}
+        time.sleep(0.1)
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    assert "throttled to 1.9 MiB a second as before; --throttle RATE changes it, --throttle none ends it" in err
+    assert shown <= {str(rate), *OWN.values()}
+    assert str(rate) in shown
+    line = "broker 2: follower.replication.throttled.rate = 123456789"
+    assert f"warning: throttle not set by this run: {line}: this run replaces it and restores it at the end" in err
+    assert f"throttle of this run removed, others restored: {line}" in err
+    assert f"warning: throttle not set by this run: {line}: still set" in err
+    assert json.loads(out)["foreign_throttles"] == [
+        {"of": "broker", "name": "2", "config": "follower.replication.throttled.rate", "value": "123456789"}
+    ]
+    assert throttles(cluster) == others
+    code, _, err = moved.run("undo", "--apply", "--throttle", "none")
+    assert code == 0, err
+    assert "not throttled from now on; the run was throttled to 1.9 MiB a second before" in err
+    assert "throttle not set by this run" in err
+    assert (replicas(cluster), throttles(cluster)) == (BADLY, others)
+
+
+def test_a_move_of_others_is_cancelled_by_the_command_that_audit_and_apply_name(
+    kafka: KafkaCluster, tmp_path: Path
+) -> None:
+    topic = "of-others"
+    create_topic(kafka, topic, assignment=[[1, 2], [2, 3]])
+    eventually(lambda: (topic, 1) in described(kafka), "the topic is there")
+    weigh_down(kafka, [0], topic)
+    theirs, ours = tmp_path / "theirs.json", Reassign(kafka, tmp_path)
+    theirs.write_text(reassignment(topic, [4, 2]))
+    ours.plan.write_text(reassignment(topic, [1, 3]))
+    throttled = ("--execute", "--reassignment-json-file", str(theirs), "--throttle", "1000")
+    console_tool(kafka, REASSIGN_TOOL, *throttled)
+    eventually(lambda: bool(described(kafka)[topic, 0].adding), "it is under way")
+    set_by_others = throttles(kafka, topic)
+    code, out, _ = ours.run("verify", "-o", "json")
+    assert (code, json.loads(out)["partitions"][0]["verdict"]) == (2, "differs")
+    assert json.loads(out)["partitions"][0]["reason"] == "moves to 4,2"
+    where = ("--bootstrap-server", kafka.bootstrap_servers)
+    audited = run_rackspan("audit", *where, "-o", "json")
+    (remedy,) = {
+        one["remedy"]
+        for one in json.loads(audited.stdout)["findings"]
+        if (one["constraint"], one["topic"]) == ("reassignment-in-progress", topic)
+    }
+    _, _, err = ours.run("apply", "--apply", "--cluster-id", kafka.cluster_id)
+    planned = run_rackspan("reassign", "plan", *where)
+    named = "rackspan reassign cancel --in-flight"
+    assert remedy == f"wait for it, or {named}"
+    assert named in err
+    assert named in planned.stdout + planned.stderr
+    shown = run_rackspan(*named.split()[1:], *where)
+    assert (shown.returncode, f"{topic}-0" in shown.stdout) == (2, True), shown.stderr
+    assert described(kafka)[topic, 0].adding, "a dry run"
+    done = run_rackspan(*named.split()[1:], "--topic", topic, "--apply", *where)
+    assert done.returncode == 0, done.stderr
+    assert "1 reassignment cancelled" in done.stdout
+    assert set(described(kafka)[topic, 0].replicas) == {1, 2}
+    assert not any(one.adding for one in described(kafka).values())
+    assert throttles(kafka, topic) == set_by_others
+    assert "leader.replication.throttled.rate = 1000: still set" in done.stderr
+    console_tool(kafka, REASSIGN_TOOL, "--verify", "--reassignment-json-file", str(theirs))
+    set_own(kafka, AlterConfigOpType.SET)
+    deleting = admin(kafka)
+    deleting.delete_topics([topic])[topic].result(30)
+
+
+def reassignment(topic: str, target: list[int]) -> str:
+    return json.dumps({"version": 1, "partitions": [{"topic": topic, "partition": 0, "replicas": target}]})
+
+
+def run_rackspan(*words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "rackspan", *words], capture_output=True, text=True, timeout=RUN_SECONDS
+    )
+
+
 def targets(plan: Path) -> list[list[int]]:
     return [one["replicas"] for one in json.loads(plan.read_text())["partitions"]]
 
@@ -336,7 +426,7 @@ def check_refusals(moved: Reassign) -> None:
     before = replicas(moved.cluster), throttles(moved.cluster)
     output = refused(moved, "apply", "--apply", "--journal", str(moved.folder / "second.journal"))
     assert output.endswith(
-        "is being reassigned already, and not by this journal; wait for the end or cancel it, then run again"
+        "is being reassigned already, and not by this journal; wait for the end, or cancel it with rackspan reassign cancel --in-flight, then run again"
     )
     assert not (moved.folder / "second.journal").exists()
     output = refused(moved, "apply", "--apply", "--cluster-id", "another")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.audit import RackPolicy, audit
-from rackspan.errors import InvalidPartitions, PartialRacks, UsageError
+from rackspan.errors import PartialRacks, UsageError
 from rackspan.model import BrokerId, ClusterSnapshot, RackId, columns
 from rackspan.placement import UsableBroker
 from rackspan.placement.balanced.settings import (
@@ -101,8 +101,9 @@ def test_partitions_are_added_after_the_greatest_id_even_where_some_are_missing(
     gap = replace(snapshot, partitions=snapshot.partitions.take(np.array([True, False, True])))
     proposal = more_partitions(gap, "placed", 5, PlacerChoice(), JavaRandom(0))
     assert (proposal.start_partition, len(proposal.assignment), proposal.total) == (3, 2, 5)
-    with pytest.raises(InvalidPartitions, match=r"currently has 3 partition\(s\); 3 would not be an increase"):
-        more_partitions(gap, "placed", 3, PlacerChoice(), JavaRandom(0))
+    with pytest.raises(UsageError, match="has 3 partitions, and Kafka removes none; name a number above 3"):
+        more_partitions(gap, "placed", 2, PlacerChoice(), JavaRandom(0))
+    assert len(more_partitions(gap, "placed", 3, PlacerChoice(), JavaRandom(0)).assignment) == 0
     headless = replace(snapshot, partitions=snapshot.partitions.take(np.array([False, True, True])))
     with pytest.raises(UsageError, match="partition 0 is missing"):
         more_partitions(headless, "placed", 5, PlacerChoice(), JavaRandom(0))

@@ -137,8 +137,8 @@ class FakeCluster:
 class Memory:
     """A journal without a disk. Events outlive a kill."""
 
-    def __init__(self, plan: ReassignmentPlan) -> None:
-        self.events: list[Event] = [RunStarted(plan)]
+    def __init__(self, plan: ReassignmentPlan, bytes_per_second: int | None = None) -> None:
+        self.events: list[Event] = [RunStarted(plan, bytes_per_second)]
 
     @property
     def state(self) -> RunState:

@@ -144,7 +144,7 @@ def test_partitions_on_the_move_are_left_out_with_a_word() -> None:
     )
     planned = plan(moving)
     assert cost(planned).left_out == (
-        "1 partition is being reassigned already: wait for it, or rackspan reassign cancel --plan FILE --apply, then plan again",
+        "1 partition is being reassigned already: wait for it, or rackspan reassign cancel --in-flight, then plan again",
     )
     assert {topic for topic, _, _ in targets(planned)} == {"b", "c"}
 

@@ -7,6 +7,7 @@ have been made; the error says so instead. A run observes the cluster before eac
 
 from rackspan.apply.changes import alter_topic_configs, create_partitions, create_topic
 from rackspan.apply.executor import Pace, RunUpdate
+from rackspan.apply.in_flight import cancel_in_flight, observe_foreign_throttles
 from rackspan.apply.journal import Journal
 from rackspan.apply.live import LiveCluster
 from rackspan.apply.run import cancel, run
@@ -18,7 +19,9 @@ __all__ = [
     "RunUpdate",
     "alter_topic_configs",
     "cancel",
+    "cancel_in_flight",
     "create_partitions",
     "create_topic",
+    "observe_foreign_throttles",
     "run",
 ]

@@ -12,7 +12,7 @@ from types import TracebackType
 
 from rackspan.disk import append_line, to_disk
 from rackspan.errors import InvalidJournal, UsageError
-from rackspan.plan.execution.events import Event, RunStarted, RunState, after, replay
+from rackspan.plan.execution.events import Event, RunStarted, RunState, after, replay, started
 from rackspan.plan.execution.events_format import event_line, read_events
 
 
@@ -53,7 +53,9 @@ class Journal:
 
     def append(self, event: Event) -> None:
         """Returns once the event would outlive a power cut."""
-        following = RunState(event.plan) if isinstance(event, RunStarted) else after(self.state, event)
+        following = (
+            started(event) if self._state is None and isinstance(event, RunStarted) else after(self.state, event)
+        )
         append_line(self._file, event_line(event))
         if self._state is None:
             to_disk(self.path.parent)

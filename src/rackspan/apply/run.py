@@ -8,6 +8,7 @@ from rackspan.plan import (
     DirectionSet,
     ObservationRequest,
     ObservedCluster,
+    RateSet,
     RunCancelled,
     RunLimits,
     RunStarted,
@@ -29,6 +30,8 @@ def run(
 ) -> Iterator[RunUpdate]:
     """Execute a plan, or resume it where its journal ends. A plan without reassignments has no effect and no journal.
 
+    A throttle stays in force until a later run is given another one, or 0 for none.
+
     Errors: ReassignmentStopped where the cluster is another or is not as the plan assumes, InvalidJournal for another
     plan's journal, UsageError, SourceError.
     """
@@ -39,10 +42,13 @@ def run(
         topics = frozenset(one.topic for one in plan.partitions())
         complete = plan_to_start(plan, direction, cluster.observe(ObservationRequest(topics)))
         refuse_a_limit_below(complete, direction, limits)
-        journal.append(RunStarted(complete))
+        journal.append(RunStarted(complete, limits.bytes_per_second or None))
     else:
         refuse_to_resume(journal.begun, plan, _first_observation(cluster), str(journal.path))
         refuse_a_limit_below(journal.begun.plan, direction, limits)
+        rate = limits.bytes_per_second
+        if rate is not None and rate != (journal.begun.bytes_per_second or 0):
+            journal.append(RateSet(rate))
     if journal.state.direction is not direction or journal.state.cancelled:
         journal.append(DirectionSet(direction))
     yield from execute(cluster, journal, limits, pace)

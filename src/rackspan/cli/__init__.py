@@ -16,6 +16,7 @@ from rackspan.cli import acks, acks_watch, audit, cluster, config, demo, gateway
 from rackspan.cli.exit_codes import MEANINGS, ExitCode
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.options import settings
+from rackspan.cli.reassign import cancel as reassign_cancel
 from rackspan.cli.reassign import plan as reassign_plan
 from rackspan.cli.reassign import run as reassign_run
 from rackspan.errors import RackspanError
@@ -58,7 +59,7 @@ app.command()(audit.outage)
 app.add_typer(place.app)
 reassign_plan.app.command("apply")(reassign_run.apply)
 reassign_plan.app.command("verify")(reassign_run.verify)
-reassign_plan.app.command("cancel")(reassign_run.cancel)
+reassign_plan.app.command("cancel")(reassign_cancel.cancel)
 reassign_plan.app.command("undo")(reassign_run.undo)
 app.add_typer(reassign_plan.app, name="reassign")
 acks.app.command("watch")(acks_watch.watch)
@@ -84,6 +85,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         # Here, so that a full disk is reported: Python ignores the error when it flushes at exit.
         sys.stdout.flush()
+    except SystemExit as ended:
+        # Typer and Rich end the process themselves where the reader has closed the pipe.
+        if isinstance(ended.__context__, BrokenPipeError):
+            return report(ended.__context__)
+        raise
     except (Exception, KeyboardInterrupt) as error:
         return report(error, debug=debug)
     return result if isinstance(result, int) else ExitCode.DONE
@@ -102,7 +108,7 @@ def report(error: BaseException, *, debug: bool = False) -> int:
         case BrokenPipeError():
             # `rackspan audit | head`: the reader closed the pipe.
             output.discard_standard_output()
-            return ExitCode.ERROR
+            return ExitCode.PIPE_CLOSED
         case OSError(filename=None):
             output.discard_standard_output()
             line = f"standard output: cannot be written: {error.strerror}; make room, or write elsewhere"

@@ -24,10 +24,13 @@ class ExitCode(IntEnum):
     """An error, a wrong command line, a refusal, or something that is not possible in full."""
 
     TO_ACT_ON = 2
-    """Something is left to act on: a finding, a move to make, a dry run that holds work."""
+    """Action is needed: a finding, a move to make, a dry run with changes to make."""
 
     INTERRUPTED = 130
     """Ctrl-C ended it before it was done, as shells report it."""
+
+    PIPE_CLOSED = 141
+    """The reader of its output closed the pipe, as shells report a program that SIGPIPE ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,9 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
         "place plan": ExitMeaning("the placement is printed", impossible="no placement exists"),
         "place create": ExitMeaning("the topic is created", "it would be created with --apply", "no placement exists"),
         "place extend": ExitMeaning(
-            "the partitions are added", "they would be added with --apply", "no placement exists"
+            "the partitions are added, or the topic has as many",
+            "they would be added with --apply",
+            "no placement exists",
         ),
         "reassign generate": ExitMeaning("nothing would move", "the proposed assignment moves or reorders replicas"),
         "reassign plan": ExitMeaning(
@@ -74,7 +79,10 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
             "the cluster is not what the plan assumed",
         ),
         "reassign verify": ExitMeaning("every partition is done", "one is not"),
-        "reassign cancel": ExitMeaning("no move of the plan is under way", "one is, or a throttle is left on a broker"),
+        "reassign cancel": ExitMeaning(
+            "no move of the plan is under way, with --in-flight none at all",
+            "one is, or a throttle of the run is left on a broker",
+        ),
         "reassign undo": ExitMeaning(
             "every replica is where it was",
             "something is left: steps, without --apply or once --max-moves is used up, or a throttle on a broker that is down",

@@ -43,6 +43,20 @@ class HelpGroup(_PlainHelp, TyperGroup):
         with formatter.section("Commands"):
             _write(formatter, rows)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As click does it; for a command of a group inside this one, the error names it: `reassign lint`."""
+        if args and self.get_command(ctx, args[0]) is None:
+            words = [path for path in self.paths() if path.rpartition(" ")[2] == args[0]]
+            if words:
+                meant = " or ".join(f"{ctx.command_path} {path}" for path in words)
+                ctx.fail(f"No such command '{args[0]}'; did you mean {meant}?")
+        return super().resolve_command(ctx, args)
+
+    def paths(self) -> Iterator[str]:
+        """The words of every command inside this group, at any depth."""
+        for name, command in self.commands.items():
+            yield from (f"{name} {path}" for path in command.paths()) if isinstance(command, HelpGroup) else [name]
+
 
 class CommandGroup(Typer):
     """A Typer application with these pages."""

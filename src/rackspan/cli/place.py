@@ -137,13 +137,14 @@ def extend(
             placing.choice(),
             placement_options.rng(),
         )
-    if out is not None:
+    adds = bool(len(proposal.assignment.replicas))
+    if out is not None and adds:
         _save(api.placement_plan_document(proposal, placing.snapshot), out)
-    if placing.cluster is not None:
+    if placing.cluster is not None and adds:
         api.create_partitions(placing.cluster, proposal)
     document = proposal_document(proposal, apply)
     output.write(document, output_format, proposal_page(document, "added"), _rows(document))
-    raise exit_codes.finish(to_act_on=not apply)
+    raise exit_codes.finish(to_act_on=adds and not apply)
 
 
 class _Placing:

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from rackspan.errors import InvalidPartitions, UsageError
+from rackspan.errors import UsageError
 from rackspan.model import NO_BROKER, TOPIC_NAME_RULE, ClusterSnapshot, PartitionColumns, TopicName
 from rackspan.placement.balanced.settings import CONFIGS as BALANCED_CONFIGS
 from rackspan.placement.exclusion import Exclusion
@@ -23,6 +23,7 @@ from rackspan.placement.registry import Installed, installed_placers, placer_nam
 from rackspan.placement.replica_counts import ReplicaCounts, replica_counts
 from rackspan.placement.spec_format import DEFAULT_PLACER, PARTITIONS_MAX
 from rackspan.placement.usable_brokers import UsableBroker, usable
+from rackspan.text import count_noun
 
 _CONFIGS: Final[Mapping[str, tuple[str, ...]]] = {
     "balanced": BALANCED_CONFIGS,
@@ -52,13 +53,15 @@ class PlacerChoice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Proposal:
-    """The proposed partitions of `topic` from `start_partition` on. `brokers` were offered; `before` is their load."""
+    """The proposed partitions of `topic` from `start_partition` on. `brokers` were offered; `before` is their load, and
+    `topic_before` that of the topic alone."""
 
     topic: TopicName
     start_partition: int
     assignment: TopicAssignment
     brokers: tuple[UsableBroker, ...]
     before: ReplicaCounts
+    topic_before: ReplicaCounts
     by_rack: bool
 
     @property
@@ -96,20 +99,21 @@ def more_partitions(
     """Place the partitions a topic lacks up to `total`, with as many replicas as its partition 0 has.
 
     As with kafka-topics --alter --partitions, `total` is the new number, and existing partitions stay. `rack-alternated`
-    begins where AdminUtils.addPartitions does, unless a config sets another start.
+    begins where AdminUtils.addPartitions does, unless a config sets another start. A topic that has as many gets none.
     Errors: as `new_topic`, and UsageError for a topic that does not exist or is being reassigned.
     """
     rows = _rows(snapshot, topic)
     first = _replicas_of_first(rows, topic)
     existing, factor = shape_of(snapshot, topic)
     _refuse_too_many(total)
-    if total <= existing:
-        raise InvalidPartitions(
-            f"The topic {topic} currently has {existing} partition(s); {total} would not be an increase."
+    if total < existing:
+        raise UsageError(
+            f"topic '{topic}' has {count_noun(existing, 'partition')}, and Kafka removes none; "
+            f"name a number above {existing}"
         )
     offered = choice.exclusion.offered(usable(snapshot.brokers))
     start = {START_INDEX_CONFIG: str(index_of_leader(_live(offered), first[0]))}
-    of_topic = replica_counts(replace(snapshot, partitions=rows)).topic_configs
+    of_topic = topic_replica_counts(snapshot, topic).topic_configs
     chosen = replace(choice, configs={**start, **of_topic, **choice.configs})
     return _proposed(snapshot, TopicName(topic), existing, total - existing, factor, chosen, rng, installed)
 
@@ -140,13 +144,21 @@ def _proposed(
     every = usable(snapshot.brokers)
     brokers, by_rack = brokers_for_placer(choice.exclusion.offered(every), choice.ignore_racks)
     choice.exclusion.refuse_cost(every, replication_factor, by_rack)
-    before = replica_counts(snapshot)
+    before, topic_before = replica_counts(snapshot), topic_replica_counts(snapshot, topic)
+    if start_partition and not partitions:
+        none = TopicAssignment(np.empty((0, replication_factor), dtype=np.int32))
+        return Proposal(topic, start_partition, none, brokers, before, topic_before, by_rack)
     placer = placer_named(choice.name, {**before.configs, **choice.configs}, rng, installed)
     try:
         assignment = placer.place(start_partition, partitions, replication_factor, brokers)
     finally:
         placer.close()
-    return Proposal(topic, start_partition, assignment, brokers, before, by_rack)
+    return Proposal(topic, start_partition, assignment, brokers, before, topic_before, by_rack)
+
+
+def topic_replica_counts(snapshot: ClusterSnapshot, topic: str) -> ReplicaCounts:
+    """The counts of one topic; all are zero for one that does not exist."""
+    return replica_counts(replace(snapshot, partitions=_rows_of(snapshot, topic)))
 
 
 def refuse_name(snapshot: ClusterSnapshot, topic: str) -> None:
@@ -171,11 +183,15 @@ def _refuse_too_many(partitions: int) -> None:
 
 
 def _rows(snapshot: ClusterSnapshot, topic: str) -> PartitionColumns:
-    codes = [code for code, other in enumerate(snapshot.topics) if other.name == topic]
-    rows = snapshot.partitions.take(np.isin(snapshot.partitions.topic, codes))
+    rows = _rows_of(snapshot, topic)
     if len(rows) == 0:
         raise UsageError(f"topic '{topic}' does not exist as expected; create it with rackspan place create")
     return rows
+
+
+def _rows_of(snapshot: ClusterSnapshot, topic: str) -> PartitionColumns:
+    codes = [code for code, other in enumerate(snapshot.topics) if other.name == topic]
+    return snapshot.partitions.take(np.isin(snapshot.partitions.topic, codes))
 
 
 def _replicas_of_first(rows: PartitionColumns, topic: str) -> tuple[int, ...]:

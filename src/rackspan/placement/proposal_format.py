@@ -12,9 +12,9 @@ from rackspan.errors import UsageError
 from rackspan.json_text import shown
 from rackspan.model import ClusterSnapshot, Int64s, TopicName
 from rackspan.placement.exclusion import Exclusion
-from rackspan.placement.new_partitions import Proposal, brokers_for_placer, refuse_name, shape_of
+from rackspan.placement.new_partitions import Proposal, brokers_for_placer, refuse_name, shape_of, topic_replica_counts
 from rackspan.placement.placer import TopicAssignment
-from rackspan.placement.replica_counts import least_maximum, no_replicas, replica_counts
+from rackspan.placement.replica_counts import ReplicaCounts, least_maximum, no_replicas, replica_counts
 from rackspan.placement.usable_brokers import usable
 from rackspan.text import count_noun
 
@@ -115,8 +115,9 @@ def planned_proposal(
                 f"the plan places replicas on broker {broker}, which is gone or fenced; bring it back, or {ANEW}"
             )
     brokers, by_rack = brokers_for_placer(exclusion.offered(usable(snapshot.brokers)), not plan.by_rack)
+    before, topic_before = replica_counts(snapshot), topic_replica_counts(snapshot, plan.topic)
     return Proposal(
-        TopicName(plan.topic), plan.start_partition, plan.assignment, brokers, replica_counts(snapshot), by_rack
+        TopicName(plan.topic), plan.start_partition, plan.assignment, brokers, before, topic_before, by_rack
     )
 
 
@@ -133,31 +134,30 @@ def _refuse_other_topic(snapshot: ClusterSnapshot, plan: PlacementPlan) -> None:
 
 
 def proposal_document(proposal: Proposal, applied: bool) -> dict[str, Any]:
-    """`leaders` and `replicas` count the new partitions alone; under `cluster` they count all partitions. Excluded brokers are
-    not counted.
+    """`leaders` and `replicas` count the new partitions alone; under `of_topic` they count all partitions of the topic, under
+    `cluster` those of all topics. Excluded brokers are not counted.
 
     `bound` is the least possible maximum of replicas on one broker. `balanced` aims at
     the topic's, and at the cluster's with `level=cluster`.
     """
     rows = proposal.assignment.replicas
     alone = no_replicas(proposal.brokers)
-    after = proposal.before.plus(proposal.assignment).on(proposal.brokers)
-    fresh = alone.plus(proposal.assignment)
-    partitions, factor = rows.shape
-    bounds = [
-        least_maximum(held, proposal.brokers, proposal.by_rack, partitions, factor) for held in (alone, proposal.before)
-    ]
     return {
         "topic": proposal.topic,
         "applied": applied,
         "assignments": {str(index): row for index, row in enumerate(rows.tolist(), proposal.start_partition)},
-        "leaders": _range(fresh.leaders),
-        "replicas": {**_range(fresh.replicas), "bound": bounds[0]},
-        "cluster": {
-            "leaders": _range(after.leaders),
-            "replicas": {**_range(after.replicas), "bound": bounds[1]},
-        },
+        **_levels(proposal, alone),
+        "of_topic": _levels(proposal, proposal.topic_before),
+        "cluster": _levels(proposal, proposal.before),
     }
+
+
+def _levels(proposal: Proposal, before: ReplicaCounts) -> dict[str, Any]:
+    """How even the brokers are once what is proposed is added to `before`."""
+    after = before.plus(proposal.assignment).on(proposal.brokers)
+    partitions, factor = proposal.assignment.replicas.shape
+    bound = least_maximum(before, proposal.brokers, proposal.by_rack, partitions, factor)
+    return {"leaders": _range(after.leaders), "replicas": {**_range(after.replicas), "bound": bound}}
 
 
 def _range(counts: Int64s) -> dict[str, int]:

@@ -6,17 +6,20 @@ Which replicas move is decided in `reassign`; `apply` carries out the effects on
 """
 
 from rackspan.plan.difference import PartitionDifference, PlanDifference, partition_differences, plan_difference
-from rackspan.plan.execution.decision import RunLimits
+from rackspan.plan.execution.decision import RunLimits, ours_in_flight
 from rackspan.plan.execution.effects import Finished, Paused
-from rackspan.plan.execution.events import DirectionSet, RunCancelled, RunStarted, RunState, after
+from rackspan.plan.execution.events import DirectionSet, RateSet, RunCancelled, RunStarted, RunState, after
+from rackspan.plan.execution.foreign import foreign_throttles, plan_in_flight, throttle_configs
 from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster, observed
 from rackspan.plan.execution.start import plan_to_start, refuse_a_limit_below, refuse_to_resume, refuse_unnamed_cluster
+from rackspan.plan.execution.throttle import ConfigKey
 from rackspan.plan.order import StepLimits, order_steps
 from rackspan.plan.plan_file import plan_document, read_plan
 from rackspan.plan.reassignment_file import read_broker_list, read_reassignment, read_topics_to_move, reassignment_json
 from rackspan.plan.verification import VerifiedPartition, VerifiedState, all_done, counted, verify
 
 __all__ = [
+    "ConfigKey",
     "DirectionSet",
     "Finished",
     "ObservationRequest",
@@ -24,6 +27,7 @@ __all__ = [
     "PartitionDifference",
     "Paused",
     "PlanDifference",
+    "RateSet",
     "RunCancelled",
     "RunLimits",
     "RunStarted",
@@ -34,11 +38,14 @@ __all__ = [
     "after",
     "all_done",
     "counted",
+    "foreign_throttles",
     "observed",
     "order_steps",
+    "ours_in_flight",
     "partition_differences",
     "plan_difference",
     "plan_document",
+    "plan_in_flight",
     "plan_to_start",
     "read_broker_list",
     "read_plan",
@@ -48,5 +55,6 @@ __all__ = [
     "refuse_a_limit_below",
     "refuse_to_resume",
     "refuse_unnamed_cluster",
+    "throttle_configs",
     "verify",
 ]

@@ -1,7 +1,7 @@
 """How far a reassignment is, partition by partition, whatever tool executes it.
 
 Agrees with kafka-reassign-partitions --verify: done is its "completed", in progress its "still in progress", all else its
-"no active reassignment". Source: ReassignPartitionsCommand.findPartitionReassignmentStates of Apache Kafka 4.
+"no active reassignment". A move to other replicas than those of the file, which it calls "in progress" too, differs. Source: ReassignPartitionsCommand.findPartitionReassignmentStates of Apache Kafka 4.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,10 @@ def _state(
     plan: ReassignmentPlan, one: PartitionReassignment, cluster: ObservedCluster
 ) -> tuple[VerifiedState, str | None]:
     if one.topic_partition in cluster.in_flight:
-        return VerifiedState.IN_PROGRESS, _other_target(one, cluster.in_flight[one.topic_partition].target)
+        target = cluster.in_flight[one.topic_partition].target
+        if set(target) == set(one.replicas):
+            return VerifiedState.IN_PROGRESS, None
+        return VerifiedState.DIFFERS, f"moves to {','.join(map(str, target))}"
     replicas = cluster.replicas.get(one.topic_partition)
     if replicas is None:
         return VerifiedState.DIFFERS, "it is not in the cluster"
@@ -49,10 +52,6 @@ def _state(
         return VerifiedState.DONE, None
     at = ",".join(map(str, replicas))
     return (VerifiedState.NOT_STARTED if replicas == one.undo else VerifiedState.DIFFERS), f"its replicas are {at}"
-
-
-def _other_target(one: PartitionReassignment, target: Sequence[int]) -> str | None:
-    return None if set(target) == set(one.replicas) else f"it moves to {','.join(map(str, target))}"
 
 
 def _is_another_topic(plan: ReassignmentPlan, topic: str, cluster: ObservedCluster) -> bool:

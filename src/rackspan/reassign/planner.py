@@ -246,5 +246,5 @@ def _left_out(problem: ReassignmentProblem) -> tuple[str, ...]:
         return ()
     noun = "partition is" if moving == 1 else "partitions are"
     return (
-        f"{moving} {noun} being reassigned already: wait for it, or rackspan reassign cancel --plan FILE --apply, then plan again",
+        f"{moving} {noun} being reassigned already: wait for it, or rackspan reassign cancel --in-flight, then plan again",
     )

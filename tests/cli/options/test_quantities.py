@@ -3,7 +3,7 @@
 import pytest
 import typer
 
-from rackspan.cli.options.quantities import byte_count, byte_rate
+from rackspan.cli.options.quantities import byte_count, throttle_rate
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from rackspan.cli.options.quantities import byte_count, byte_rate
 )
 def test_a_size_is_read(text: str, size: int) -> None:
     assert byte_count(text) == size
-    assert byte_rate(text) == byte_rate(f"{text}/s") == size
+    assert throttle_rate(text) == throttle_rate(f"{text}/s") == size
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_what_is_no_size_is_refused(text: str) -> None:
     with pytest.raises(typer.BadParameter):
         byte_count(text)
     with pytest.raises(typer.BadParameter):
-        byte_rate(text)
+        throttle_rate(text)
 
 
 def test_a_size_has_no_time() -> None:

@@ -12,9 +12,10 @@ from rackspan.apply.executor import execute
 from rackspan.cli import output
 from rackspan.cli.reassign import progress as run_progress
 from rackspan.plan import RunLimits
-from rackspan.plan.execution.effects import Wait
+from rackspan.plan.execution.effects import StartMoves, Wait
 from rackspan.plan.execution.events import RunCancelled
 from rackspan.plan.execution.observed import InFlight
+from rackspan.plan.execution.throttle import LEADER_RATE, ConfigKey, Holder
 from rackspan.reassign import PartitionReassignment, ReassignmentPlan, Step
 from tests.plan.fake_cluster import FakeCluster, Memory
 
@@ -92,3 +93,28 @@ def test_on_a_terminal_a_bar_is_drawn(capsys: pytest.CaptureFixture[str], monkey
     assert "step 1 of 2: throttled" in captured
     assert "step 2 of 2" in captured
     assert "1 of 1 copy in sync" in captured
+
+
+def test_a_throttle_of_others_is_restored_by_name_and_is_not_called_removed(capsys: pytest.CaptureFixture[str]) -> None:
+    cluster = FakeCluster({move.topic_partition: move.undo for move in MOVES}, Random(7), {1, 2, 3, 4})
+    rates = [ConfigKey(Holder.BROKER, broker, LEADER_RATE) for broker in "12"]
+    cluster.configs = dict.fromkeys(rates, "77")
+    journal = Memory(PLAN, 1_000)
+
+    def updates() -> Iterator[RunUpdate]:
+        for one in execute(cluster, journal, RunLimits(), Pace(now=lambda: 0.0, sleep=lambda seconds: None)):
+            if isinstance(one.effect, StartMoves) and one.effect.copies:
+                cluster.configs[rates[1]] = "5"
+            yield one
+
+    run_progress.follow(updates())
+    lines = capsys.readouterr().err.splitlines()
+    assert (
+        "step 1 of 2: changed by others: broker 2: leader.replication.throttled.rate = 5: restored when this run ends"
+        in lines
+    )
+    assert (
+        "step 1 of 2: throttle of this run removed, others restored: broker 1: leader.replication.throttled.rate = 77; "
+        "broker 2: leader.replication.throttled.rate = 5"
+    ) in lines
+    assert not [line for line in lines if line.endswith("throttle removed")]

@@ -119,8 +119,8 @@ def snapshot_with(**partition: Any) -> dict[str, Any]:
         (
             {"replicas": [5, 2, 3, 1], "adding_replicas": [5], "removing_replicas": [1]},
             2,
-            "in progress",
-            "it moves to 5,2,3",
+            "differs",
+            "moves to 5,2,3",
         ),
     ],
 )
@@ -179,7 +179,7 @@ WRONG: list[tuple[tuple[str, ...], Any, Any, str]] = [
         (*APPLY, "--throttle", "0"),
         PLAN,
         None,
-        "Invalid value for '--throttle': '0' is not a rate; write bytes a second, such as 50000000, or 50MB/s, 50MiB/s; see rackspan reassign apply --help",
+        "Invalid value for '--throttle': '0' is not a rate; write bytes a second, such as 50000000, or 50MB/s, 50MiB/s, or none for no throttle; see rackspan reassign apply --help",
     ),
     (
         (*APPLY, "--max-moves", "0"),
@@ -217,7 +217,7 @@ WRONG: list[tuple[tuple[str, ...], Any, Any, str]] = [
         APPLY,
         moved(9, 2, 3),
         None,
-        f"broker 9 is gone or fenced and shall receive orders-0; bring it back, or {ANEW}",
+        f"broker 9 is down and must receive orders-0; bring it back, or {ANEW}",
     ),
     (APPLY, moved(4, 2, 3, topic="payments"), None, f"topic payments is not in the cluster; {ANEW}"),
     (APPLY, moved(4, 2, 3, partition=7), None, f"partition orders-7 is not in the cluster; {ANEW}"),
@@ -237,13 +237,13 @@ WRONG: list[tuple[tuple[str, ...], Any, Any, str]] = [
         ("cancel", *SNAPSHOT),
         PLAN,
         None,
-        "plan.json.journal: no such journal; name the --journal of the run that is to be cancelled",
+        "plan.json.journal: no such journal; name the --journal of the run that is to be cancelled, or cancel whatever is under way with rackspan reassign cancel --in-flight",
     ),
     (
         ("cancel", *DEAD, "--apply"),
         PLAN,
         None,
-        "plan.json.journal: no such journal; name the --journal of the run that is to be cancelled",
+        "plan.json.journal: no such journal; name the --journal of the run that is to be cancelled, or cancel whatever is under way with rackspan reassign cancel --in-flight",
     ),
     (
         APPLY,
@@ -297,7 +297,7 @@ def test_a_mistake_gets_one_line_and_leaves_everything_as_it_was(
     [
         (
             {"replicas": [4, 2, 3, 1], "adding_replicas": [4], "removing_replicas": [1]},
-            "orders-0 is being reassigned already, and not by this journal; wait for the end or cancel it, then run again",
+            "orders-0 is being reassigned already, and not by this journal; wait for the end, or cancel it with rackspan reassign cancel --in-flight, then run again",
         ),
         ({"replicas": [6, 2, 3]}, f"orders-0 is on 6,2,3: the plan found it on 1,2,3 and leads to 4,2,3; {ANEW}"),
     ],
@@ -323,7 +323,7 @@ def test_another_reassignment_and_another_topic_are_named(cli: Cli, files: Calla
     beside = snapshot_with(replicas=[4, 2, 3, 1], adding_replicas=[4], removing_replicas=[1])
     files(changed(partitions=[REORDERED], steps=STEPS[1:]), beside)
     assert cli("reassign", *APPLY, "--plan", "plan.json").err == (
-        "rackspan: orders-0: being reassigned, not by this plan; wait for the end or cancel it, then run again\n"
+        "rackspan: orders-0: being reassigned, not by this plan; wait for the end, or cancel it with rackspan reassign cancel --in-flight, then run again\n"
     )
     anew = json.loads(json.dumps(GOOD))
     anew["topics"][0]["topic_id"] = "BBBB"

@@ -20,6 +20,7 @@ from rackspan.plan.execution.effects import (
     Wait,
 )
 from rackspan.plan.execution.events import (
+    ForeignThrottleRecorded,
     RunCompleted,
     RunState,
     StepCompleted,
@@ -117,6 +118,32 @@ def test_a_throttle_is_recorded_then_set_then_the_step_starts() -> None:
     ended = observed({**BEFORE, MOVE.topic_partition: MOVE.replicas}, configs=wanted.values)
     assert decide(throttling, ended, limits) == SetConfigs(own)
     assert decide(throttling, replace(ended, configs=own), limits) == Record(ThrottleRemoved(tuple(own)))
+
+
+def test_a_rate_in_the_journal_throttles_until_another_is_given() -> None:
+    state = replace(STATE, rates=(9,))
+    own: dict[ConfigKey, str | None] = dict.fromkeys(observation_request(state, RunLimits()).configs)
+    throttling = replace(state, own=own, throttled_step=1)
+    for limits, rate in ((RunLimits(), "9"), (RunLimits(bytes_per_second=5), "5")):
+        effect = decide(throttling, observed(configs=own), limits)
+        assert isinstance(effect, SetConfigs)
+        assert {value for key, value in effect.values.items() if key.holder is Holder.BROKER} == {rate}
+
+
+def test_a_throttle_that_is_ended_is_removed_while_moves_are_under_way() -> None:
+    state = replace(STATE, own={RATE: None}, throttled_step=1, rates=(9, 0))
+    assert decide(state, replace(moving(), configs={RATE: "9"}), RunLimits()) == SetConfigs({RATE: None})
+    assert decide(replace(state, rates=(9,)), replace(moving(), configs={RATE: "9"}), RunLimits(0)) == SetConfigs(
+        {RATE: None}
+    )
+    assert decide(replace(state, own={}), moving(), RunLimits()) == Wait()
+
+
+def test_what_others_set_meanwhile_is_recorded_before_anything_else() -> None:
+    state = replace(STATE, own={RATE: None}, throttled_step=1, rates=(9,))
+    for shown in (observed(configs={RATE: "5"}), replace(moving(), configs={RATE: "5"})):
+        for found in (state, replace(state, cancelled=True)):
+            assert decide(found, shown, RunLimits()) == Record(ForeignThrottleRecorded({RATE: "5"}))
 
 
 def test_a_run_without_a_rate_sets_no_throttle_and_observes_none() -> None:

@@ -1,5 +1,7 @@
 from rackspan.plan.execution.events import (
     DirectionSet,
+    ForeignThrottleRecorded,
+    RateSet,
     RunCancelled,
     RunCompleted,
     RunStarted,
@@ -35,6 +37,24 @@ def test_what_a_user_had_set_is_what_was_recorded_first() -> None:
     removed = of(ThrottleRecorded(1, {FIRST: "5", SECOND: None}), ThrottleRemoved((FIRST,)))
     assert (removed.own, removed.throttled_step) == ({SECOND: None}, None)
     assert (of().own, of().throttled_step, of(ThrottleRecorded(1, {})).throttled_step) == ({}, None, 1)
+
+
+def test_what_others_set_meanwhile_is_theirs_from_then_on() -> None:
+    found = of(ThrottleRecorded(1, {FIRST: "5", SECOND: None}), ForeignThrottleRecorded({SECOND: "9"}))
+    assert (found.own, found.throttled_step) == ({FIRST: "5", SECOND: "9"}, 1)
+
+
+def test_the_rate_in_force_is_the_last_one_and_all_are_kept() -> None:
+    assert of().bytes_per_second is None
+    found = replay([RunStarted(PLAN, 7), RateSet(9), RunCancelled(), DirectionSet(Direction.ORIGINALS), RateSet(0)])
+    assert (found.rates, found.bytes_per_second) == ((7, 9, 0), 0)
+
+
+def test_a_throttle_of_a_journal_without_a_rate_is_of_an_unknown_one_until_it_is_removed() -> None:
+    throttled = ThrottleRecorded(1, {FIRST: None})
+    assert of(throttled, RateSet(9)).unknown_rate
+    assert not of(throttled, RateSet(9), ThrottleRemoved((FIRST,))).unknown_rate
+    assert not replay([RunStarted(PLAN, 7), throttled]).unknown_rate
 
 
 def test_a_new_direction_begins_at_the_other_end_and_keeps_the_users_throttles() -> None:

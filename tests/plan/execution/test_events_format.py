@@ -8,6 +8,8 @@ from rackspan.errors import InvalidJournal
 from rackspan.plan.execution.events import (
     DirectionSet,
     Event,
+    ForeignThrottleRecorded,
+    RateSet,
     RunCancelled,
     RunCompleted,
     RunStarted,
@@ -32,6 +34,17 @@ LINES: list[tuple[Event, str]] = [
         '{"event":"began","version":1,"plan":{"partitions":[{"topic":"orders","partition":0,"replicas":[4,2]}],'
         '"cluster_id":"c","topic_ids":{"orders":"id-1"},"steps":[{"step":1,"reason":"für Ü","partitions":'
         '[{"topic":"orders","partition":0,"replicas":[4,2],"undo":[1,2]}]}]}}',
+    ),
+    (
+        RunStarted(ReassignmentPlan("c", {}, ()), 15_000_000),
+        '{"event":"began","version":1,"bytes_per_second":15000000,'
+        '"plan":{"partitions":[],"cluster_id":"c","topic_ids":{},"steps":[]}}',
+    ),
+    (RateSet(0), '{"event":"rate","bytes_per_second":0}'),
+    (
+        ForeignThrottleRecorded({RATE: "5", LISTED: None}),
+        '{"event":"throttled-by-others","own":[["broker","4","leader.replication.throttled.rate","5"],'
+        '["topic","orders","leader.replication.throttled.replicas",null]]}',
     ),
     (DirectionSet(Direction.ORIGINALS), '{"event":"turned","toward":"originals"}'),
     (RunCancelled(), '{"event":"cancelled"}'),
@@ -74,6 +87,11 @@ def test_each_event_is_one_line_and_is_read_from_it(event: Event, line: str) -> 
         '{"event":"throttling","step":1,"own":[["broker","4","a.rate"]]}',
         '{"event":"unthrottled","configs":[["nobody","4","a.rate"]]}',
         '{"event":"began","version":1,"plan":{"partitions":7}}',
+        '{"event":"began","version":1,"bytes_per_second":"5","plan":{"partitions":[]}}',
+        '{"event":"rate","bytes_per_second":-1}',
+        '{"event":"rate","bytes_per_second":true}',
+        '{"event":"rate"}',
+        '{"event":"throttled-by-others","own":[["broker","4","a.rate"]]}',
         "[" * 100_000,
     ],
 )

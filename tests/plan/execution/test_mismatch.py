@@ -36,18 +36,18 @@ def observed(**more: Any) -> ObservedCluster:
 @pytest.mark.parametrize(
     ("alive", "partitions", "direction", "words"),
     [
-        ({1, 2, 4}, 1, Direction.TARGETS, "broker 5 is gone or fenced and shall receive orders-0; bring it back, or "),
+        ({1, 2, 4}, 1, Direction.TARGETS, "broker 5 is down and must receive orders-0; bring it back, or "),
         (
             {1, 2},
             2,
             Direction.TARGETS,
-            "brokers 4, 5 are gone or fenced and shall receive orders-0, orders-1; bring them back, or ",
+            "brokers 4, 5 are down and must receive orders-0, orders-1; bring them back, or ",
         ),
         (
             {4, 5, 1},
             5,
             Direction.ORIGINALS,
-            "broker 2 is gone or fenced and shall receive orders-0, orders-1, orders-2 and 2 more; bring it back, or ",
+            "broker 2 is down and must receive orders-0, orders-1, orders-2 and 2 more; bring it back, or ",
         ),
     ],
 )
@@ -61,7 +61,7 @@ def test_a_broker_that_keeps_its_replica_is_waited_for_and_is_no_reason_not_to_s
     grows = PartitionReassignment("orders", 0, (1, 2, 4), (1, 2))
     cluster = observed(brokers=frozenset({1, 4}))
     assert missing_brokers([grows], Direction.TARGETS, cluster) == (
-        f"broker 2 is gone or fenced and shall keep a replica in sync of orders-0; bring it back, or {ANEW}"
+        f"broker 2 is down and must keep a replica in sync of orders-0; bring it back, or {ANEW}"
     )
     assert missing_receivers([grows], Direction.TARGETS, cluster) is None
     assert missing_brokers([grows], Direction.TARGETS, observed()) is None
@@ -95,7 +95,7 @@ def test_reassignments_of_others_are_named_in_order() -> None:
     others = {TopicPartition("b", 1): moving, TopicPartition("a", 7): moving}
     assert running_beside(PLAN, observed(in_flight=ours)) is None
     assert running_beside(PLAN, observed(in_flight={**ours, **others})) == (
-        "a-7, b-1: being reassigned, not by this plan; wait for the end or cancel it, then run again"
+        "a-7, b-1: being reassigned, not by this plan; wait for the end, or cancel it with rackspan reassign cancel --in-flight, then run again"
     )
 
 
@@ -118,7 +118,7 @@ def test_the_first_partition_that_is_not_as_planned_is_described() -> None:
         f"orders-2 is on 1,3: the plan found it on 1,2 and leads to 4,5; {ANEW}"
     )
     assert mismatch(PLAN, MOVES, observed(in_flight={third: InFlight((3, 1, 2), (3,), (2,))})) == (
-        "orders-2 is being reassigned to 3,1, not by this plan; wait for the end or cancel it, then run again"
+        "orders-2 is being reassigned to 3,1, not by this plan; wait for the end, or cancel it with rackspan reassign cancel --in-flight, then run again"
     )
     assert mismatch(PLAN, MOVES, observed(in_flight={third: InFlight((4, 5, 1, 2), (4, 5), (1, 2))})) is None
     del places[third]

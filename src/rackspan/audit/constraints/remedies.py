@@ -167,7 +167,7 @@ def bring_back_or_drain(batch: PartitionBatch, row: int) -> str:
 
 
 def wait(_batch: PartitionBatch, _row: int) -> str:
-    return "wait for it, or rackspan reassign cancel --plan FILE --apply"
+    return "wait for it, or rackspan reassign cancel --in-flight"
 
 
 def demand(batch: PartitionBatch, row: int) -> Demand:

@@ -16,6 +16,8 @@ _UNITS: Final = {
 }
 _BY_NAME: Final = {name.lower(): size for name, size in _UNITS.items()}
 
+NO_THROTTLE: Final = "none"
+
 _QUANTITY: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", re.ASCII)
 
 
@@ -31,12 +33,14 @@ def byte_count(text: str) -> int:
     return int(size)
 
 
-def byte_rate(text: str) -> int:
-    """A rate in bytes a second; `/s` may be left out. Errors: BadParameter."""
+def throttle_rate(text: str) -> int:
+    """A rate in bytes a second; `/s` may be left out. 0 for `none`. Errors: BadParameter."""
     written = str(text).strip()
+    if written.lower() == NO_THROTTLE:
+        return 0
     try:
         return byte_count(written.removesuffix("/s"))
     except typer.BadParameter:
         raise typer.BadParameter(
-            f"{text!r} is not a rate; write bytes a second, such as 50000000, or 50MB/s, 50MiB/s"
+            f"{text!r} is not a rate; write bytes a second, such as 50000000, or 50MB/s, 50MiB/s, or none for no throttle"
         ) from None

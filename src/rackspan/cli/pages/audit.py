@@ -9,6 +9,7 @@ from rich.text import Text
 
 from rackspan.audit.json_format import STATES
 from rackspan.cli.output import page, table
+from rackspan.model import UNNAMED_RACK, shown
 from rackspan.text import count_noun, noun_and_ids
 
 GROUPS_SHOWN: Final = 40
@@ -52,6 +53,8 @@ def _head(summary: dict[str, Any], racks: Sequence[str] | None = None) -> Text:
     counts = f"{count_noun(summary['brokers'], 'broker', ',')}"
     if racks is not None:
         counts += f" in {count_noun(len(racks), 'rack', ',')} ({', '.join(racks) or 'none'})"
+    if racks == [shown(UNNAMED_RACK)]:
+        counts = f"{count_noun(summary['brokers'], 'broker', ',')} (no rack is set on any broker)"
     cluster_id, name = summary["cluster_id"] or "without an id", summary["cluster_name"]
     return Text.assemble(
         ("cluster ", "bold"),
@@ -105,7 +108,7 @@ def _finding_row(group: Sequence[dict[str, Any]]) -> Sequence[object]:
     first = group[0]
     partitions = [one["partition"] for one in group if one["partition"] is not None]
     reasons = len({one["reason"] for one in group})
-    more = f" (and {count_noun(reasons - 1, 'more reason', ',')})" if reasons > 1 else ""
+    more = f" ({reasons - 1} more in -o json)" if reasons > 1 else ""
     return (
         Text(first["severity"], style="bold red" if first["severity"] == "violation" else "yellow"),
         first["constraint"],
@@ -244,7 +247,7 @@ def _outage_verdict(document: dict[str, Any]) -> Iterable[Text]:
     if not losses:
         return [Text("no such loss: the cluster has too few racks; rackspan audit says what to do", style="bold red")]
     if not fatal:
-        return [_survived("survives every loss above", document)]
+        return [_survived("no loss listed above stops anything", document)]
     if not any(_known_harm(loss) for loss in losses):
         return [_doubtful(fatal, losses)]
     if all(loss["as_required"] for loss in losses):

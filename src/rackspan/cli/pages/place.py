@@ -18,7 +18,18 @@ def spec_page(document: Mapping[str, Any]) -> RenderableType:
 
 def proposal_page(document: Mapping[str, Any], done: str) -> RenderableType:
     """`done`: created or added."""
+    if not document["assignments"]:
+        return page(
+            Text(f"topic {document['topic']} has as many partitions already: nothing to add", style="bold green")
+        )
     levels = {"per broker, of these": document, "per broker, of all": document["cluster"]}
+    if document["of_topic"] != {key: document[key] for key in ("leaders", "replicas")}:
+        # The replicas of the topic are what balanced evens, and what the new partitions make up for.
+        levels = {
+            "per broker, of these": document,
+            "per broker, of the topic": document["of_topic"],
+            "per broker, of all": document["cluster"],
+        }
     return page(*_assignments(document["assignments"]), _levels(levels), Text(), _verdict(document, done))
 
 
@@ -37,7 +48,7 @@ def _assignments(assignments: Mapping[str, Sequence[int]]) -> Iterator[Renderabl
 
 def _levels(levels: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     return table(
-        ("", "leaders", "replicas", "fullest at least"),
+        ("", "leaders", "replicas", "lowest possible maximum"),
         (
             (name, _range(level["leaders"]), _range(level["replicas"]), f"{level['replicas']['bound']}")
             for name, level in levels.items()

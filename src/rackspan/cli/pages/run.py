@@ -1,6 +1,6 @@
 """Documents and tables of a run: its preview, its result, and how far a reassignment is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +16,9 @@ from rackspan.cli.pages.difference import (
     less_safe_note,
 )
 from rackspan.cli.pages.reassignment_plan import STEPS_SHOWN, copied_bytes
+from rackspan.cli.pages.throttles import throttles_document
 from rackspan.plan import (
+    ConfigKey,
     Finished,
     PlanDifference,
     RunLimits,
@@ -44,11 +46,11 @@ def preview_document(state: RunState, limits: RunLimits, journal: Path, differen
         "cluster_id": state.plan.cluster_id,
         "toward": state.direction.value,
         "journal": str(journal),
-        "bytes_per_second": limits.bytes_per_second,
+        "bytes_per_second": limits.rate(state) or None,
         "moves": sum(one.moves for one in difference.topics),
         "bytes": sum(one.bytes for one in difference.topics),
         "moves_of_unknown_size": sum(one.unsized for one in difference.topics),
-        "seconds_at_least": _seconds_at_least(limits, difference),
+        "seconds_at_least": _seconds_at_least(limits.rate(state), difference),
         "difference": difference_document(difference),
         "steps": [
             {
@@ -63,11 +65,11 @@ def preview_document(state: RunState, limits: RunLimits, journal: Path, differen
     }
 
 
-def _seconds_at_least(limits: RunLimits, difference: PlanDifference) -> int | None:
+def _seconds_at_least(bytes_per_second: int | None, difference: PlanDifference) -> int | None:
     """What the throttle alone makes the run take: the broker that receives most. None without a throttle."""
-    if limits.bytes_per_second is None:
+    if not bytes_per_second:
         return None
-    return -(-max((one.bytes_in for one in difference.brokers), default=0) // limits.bytes_per_second)
+    return -(-max((one.bytes_in for one in difference.brokers), default=0) // bytes_per_second)
 
 
 def preview_page(document: dict[str, Any]) -> RenderableType:
@@ -95,7 +97,8 @@ def preview_page(document: dict[str, Any]) -> RenderableType:
     return page(*parts, Text(f"{words}; add --apply to do it" if steps else nothing, style="bold"))
 
 
-def outcome_document(last: "RunUpdate", journal: Path, state: str) -> dict[str, Any]:
+def outcome_document(last: "RunUpdate", journal: Path, state: str, foreign: Mapping[ConfigKey, str]) -> dict[str, Any]:
+    """`foreign`: throttles that others have set."""
     done = progress(last.state, last.cluster)
     return {
         "applied": True,
@@ -108,11 +111,12 @@ def outcome_document(last: "RunUpdate", journal: Path, state: str) -> dict[str, 
         "moves": done.copies,
         "moves_done": done.copied,
         "throttle_left_on_brokers": brokers_owed(last),
+        "foreign_throttles": throttles_document(foreign),
     }
 
 
-def outcome_page(last: "RunUpdate", journal: Path, state: str) -> RenderableType:
-    document = outcome_document(last, journal, state)
+def outcome_page(document: dict[str, Any]) -> RenderableType:
+    state, journal = document["state"], document["journal"]
     done = f"{document['steps_done']} of {count_noun(document['steps'], 'step')}"
     words = f"{state}: {done}, {document['moves_done']} of {count_noun(document['moves'], 'move')}; journal {journal}"
     owed = document["throttle_left_on_brokers"]

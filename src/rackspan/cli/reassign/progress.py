@@ -1,14 +1,16 @@
 """Reports the progress of a run on standard error: a bar on a terminal, lines elsewhere."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from rackspan.cli import output
 from rackspan.cli.pages.difference import human_duration
-from rackspan.plan.execution.effects import CancelMoves, Effect, ElectLeaders, Record, SetConfigs, StartMoves, Wait
-from rackspan.plan.execution.events import StepCompleted, StepDeferred, ThrottleRecorded
+from rackspan.cli.pages.throttles import throttle_lines
+from rackspan.plan import ConfigKey
+from rackspan.plan.execution.effects import CancelMoves, ElectLeaders, Record, SetConfigs, StartMoves, Wait
+from rackspan.plan.execution.events import ForeignThrottleRecorded, StepCompleted, StepDeferred, ThrottleRecorded
 from rackspan.plan.execution.progress import NO_SIZES, CopySizes, Progress, awaited, progress
 from rackspan.text import count_noun, human_bytes
 
@@ -132,6 +134,14 @@ class _Lines:
         return (is_new and lasts) or now - self._reported_at >= LINE_EVERY_SECONDS
 
 
+def _restored(values: Mapping[ConfigKey, str | None]) -> str:
+    """A throttle of somebody else that stays is no throttle that was removed."""
+    theirs = {config: value for config, value in values.items() if value is not None}
+    if not theirs:
+        return "throttle removed"
+    return f"throttle of this run removed, others restored: {'; '.join(throttle_lines(theirs))}"
+
+
 def _copied(done: Progress) -> str:
     """`3 of 6 copies, 1.2 GiB of 4.5 GiB`."""
     copies = f"{done.copied} of {count_noun(done.copies, 'copy', plural='copies')} in sync"
@@ -149,19 +159,21 @@ def _words(one: "RunUpdate", sizes: CopySizes | None, timer: _Timer) -> str | No
         case Wait(str(why)):
             return f"{step}: waiting: {why}"
         case _:
-            return _of_others(one.effect, step)
+            return _of_others(one, step)
 
 
-def _of_others(effect: Effect, step: str) -> str | None:
-    match effect:
+def _of_others(one: "RunUpdate", step: str) -> str | None:
+    match one.effect:
         case CancelMoves(places):
             return f"{count_noun(len(places), 'partition')} on the way cancelled"
         case ElectLeaders(partitions):
             return f"electing {count_noun(len(partitions), 'preferred leader')}"
         case Record(ThrottleRecorded()):
             return f"{step}: throttled"
-        case SetConfigs(values) if None in values.values():
-            return f"{step}: throttle removed"
+        case Record(ForeignThrottleRecorded(own)):
+            return f"{step}: changed by others: {'; '.join(throttle_lines(own))}: restored when this run ends"
+        case SetConfigs(values) if values.items() <= one.state.own.items():
+            return f"{step}: {_restored(values)}"
         case Record(StepCompleted()):
             return f"{step}: done"
         case Record(StepDeferred(number)):

@@ -1,10 +1,10 @@
-"""rackspan reassign apply, verify, cancel, undo."""
+"""rackspan reassign apply, undo, verify."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
@@ -12,27 +12,32 @@ from rackspan import api
 from rackspan.audit import RackPolicy
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.options.input_files import read_file
-from rackspan.cli.options.quantities import byte_rate
+from rackspan.cli.options.quantities import throttle_rate
 from rackspan.cli.pages.difference import details_document
-from rackspan.cli.pages.run import (
-    brokers_owed,
-    outcome_document,
-    outcome_page,
-    preview_document,
-    preview_page,
-    verdict_document,
-    verdict_page,
+from rackspan.cli.pages.run import brokers_owed, preview_document, preview_page
+from rackspan.cli.pages.throttles import rate_note
+from rackspan.cli.reassign.execution import (
+    DEFAULT_PATIENCE_SECONDS,
+    EXECUTION,
+    STILL_SET,
+    JournalPath,
+    Patience,
+    PlanFile,
+    foreign_throttles,
+    journal_beside,
+    noting_how_to_resume,
+    plan_in,
+    write_outcome,
+    write_verdict,
 )
 from rackspan.cli.reassign.plan import REASSIGNMENT, AllowFewerRacks, Details
 from rackspan.cli.reassign.progress import follow
-from rackspan.errors import RackspanError, ReassignmentStopped, UsageError
+from rackspan.errors import ReassignmentStopped, UsageError
 from rackspan.model import ClusterSnapshot, UnrackedPolicy
 from rackspan.plan import (
     Paused,
     RunLimits,
     RunState,
-    VerifiedPartition,
-    VerifiedState,
     all_done,
     read_plan,
     refuse_unnamed_cluster,
@@ -42,42 +47,15 @@ from rackspan.plan.execution.progress import copy_sizes
 from rackspan.reassign import Direction, ReassignmentColumns, ReassignmentPlan
 from rackspan.text import count_noun
 
-if TYPE_CHECKING:
-    from rackspan.apply import RunUpdate
-
-HOW_TO_RESUME: Final = (
-    "moves under way continue, throttled as they are; run the same command again to resume, "
-    "or rackspan reassign cancel to cancel them"
-)
-
-_RUN = "Execution"
-
-PlanFile = Annotated[
-    Path,
-    typer.Option(
-        "--plan",
-        "--reassignment-json-file",
-        metavar="FILE",
-        help="A plan of rackspan reassign plan, or any reassignment file.",
-    ),
-]
-JournalPath = Annotated[
-    Path | None,
-    typer.Option(
-        "--journal",
-        metavar="FILE",
-        help="The journal of the run, from which it is resumed; by default the plan's name and .journal.",
-        rich_help_panel=_RUN,
-    ),
-]
 Throttle = Annotated[
     int | None,
     typer.Option(
         "--throttle",
-        metavar="BYTES[/s]",
-        parser=byte_rate,
-        help="The most bytes per second that a broker sends, and receives, for the moves: 50MB/s, 50MiB/s or a number.",
-        rich_help_panel=_RUN,
+        metavar="BYTES[/s]|none",
+        parser=throttle_rate,
+        help="The most bytes per second that a broker sends, and receives, for the moves: 50MB/s, 50MiB/s or a number. "
+        "A run that is resumed keeps its throttle; none ends it.",
+        rich_help_panel=EXECUTION,
     ),
 ]
 MaxMoves = Annotated[
@@ -87,7 +65,7 @@ MaxMoves = Annotated[
         metavar="N",
         help="The most replicas that this run copies; the next run resumes.",
         min=1,
-        rich_help_panel=_RUN,
+        rich_help_panel=EXECUTION,
     ),
 ]
 ClusterId = Annotated[
@@ -96,20 +74,9 @@ ClusterId = Annotated[
         "--cluster-id",
         metavar="ID",
         help="The id of the cluster, for a plan that does not name it.",
-        rich_help_panel=_RUN,
+        rich_help_panel=EXECUTION,
     ),
 ]
-Patience = Annotated[
-    int,
-    typer.Option(
-        "--patience",
-        metavar="SECONDS",
-        help="How long to wait for a broker that is down.",
-        min=0,
-        rich_help_panel=_RUN,
-    ),
-]
-DEFAULT_PATIENCE_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +108,7 @@ class _RunOptions:
     def run(self, plan: Path, direction: Direction) -> _RunArguments:
         limits = RunLimits(self.throttle, self.max_moves)
         return _RunArguments(
-            _plan(plan, self.cluster_id), direction, self.journal or _beside(plan), limits, self.patience
+            plan_in(plan, self.cluster_id), direction, self.journal or journal_beside(plan), limits, self.patience
         )
 
 
@@ -213,36 +180,6 @@ def undo(
 
 
 @options.with_option_groups
-def cancel(
-    plan: PlanFile,
-    source_options: options.SourceOptions,
-    journal: JournalPath = None,
-    patience: Patience = DEFAULT_PATIENCE_SECONDS,
-    apply: options.Apply = False,
-    output_format: options.OutputFormat = options.Output.HUMAN,
-) -> None:
-    """Cancel the moves under way and remove throttles. What is done stays; reassign apply resumes, reassign undo restores."""
-    written, path = _plan(plan, None), journal or _beside(plan)
-    if not path.exists():
-        raise UsageError(f"{path}: no such journal; name the --journal of the run that is to be cancelled")
-    if not apply:
-        read = source_options.source().read()
-        output.warn_of(read)
-        state = api.check_reassignment(read.snapshot, written, path)
-        found = api.verify_reassignment(read.snapshot, state.plan)
-        _write_verdict(found, output_format)
-        moving = any(one.state is VerifiedState.IN_PROGRESS for one in found)
-        raise exit_codes.finish(to_act_on=moving or bool(state.own))
-    last = follow(
-        _noting_how_to_resume(
-            api.cancel_reassignment(source_options.cluster_to_change(), written, path, patience_seconds=patience)
-        )
-    )
-    _write_outcome(last, path, "cancelled", output_format)
-    raise exit_codes.finish(to_act_on=bool(brokers_owed(last)))
-
-
-@options.with_option_groups
 def verify(
     plan: PlanFile,
     source_options: options.SourceOptions,
@@ -253,7 +190,7 @@ def verify(
     read = source_options.source().read()
     output.warn_of(read)
     found = api.verify_reassignment(read.snapshot, written)
-    _write_verdict(found, output_format)
+    write_verdict(found, output_format)
     raise exit_codes.finish(to_act_on=not all_done(found))
 
 
@@ -313,8 +250,16 @@ def _about_topics_of(plan: ReassignmentPlan, lines: Sequence[str]) -> Iterator[s
 def _carry_out(
     source_options: options.SourceOptions, run: _RunArguments, reviewed: _Reviewed, output_format: options.Output
 ) -> None:
+    cluster = source_options.cluster_to_change()
+    if run.journal.exists() and (note := rate_note(reviewed.state, run.limits)):
+        output.note(note)
+    if reviewed.state.remaining:
+        throttles = (
+            "this run replaces it and restores it at the end" if run.limits.rate(reviewed.state) else "left as it is"
+        )
+        foreign_throttles(cluster, reviewed.state, throttles)
     updates = api.carry_out(
-        source_options.cluster_to_change(),
+        cluster,
         run.plan,
         run.journal,
         direction=run.direction,
@@ -324,9 +269,9 @@ def _carry_out(
     # Every step, since what a resumed run has copied already counts as done.
     every = columns_toward(list(reviewed.state.plan.partitions()), run.direction)
     sizes = copy_sizes(reviewed.state.plan, run.direction, known_sizes(reviewed.snapshot, every))
-    last = follow(_noting_how_to_resume(updates), sizes)
+    last = follow(noting_how_to_resume(updates), sizes)
     state = "paused" if isinstance(last.effect, Paused) else "done" if run.direction is Direction.TARGETS else "undone"
-    _write_outcome(last, run.journal, state, output_format)
+    write_outcome(last, run.journal, state, foreign_throttles(cluster, last.state, STILL_SET), output_format)
     raise exit_codes.finish(to_act_on=state == "paused" or bool(brokers_owed(last)))
 
 
@@ -336,39 +281,3 @@ def _show(reviewed: _Reviewed, run: _RunArguments, output_format: options.Output
         document["details"] = reviewed.details
     rows = output.Rows(("step", "reason", "partitions", "moves", "done"), document["steps"])
     output.write(document, output_format, preview_page(document), rows)
-
-
-def _write_verdict(found: Sequence[VerifiedPartition], output_format: options.Output) -> None:
-    document = verdict_document(found)
-    rows = output.Rows(("topic", "partition", "replicas", "verdict", "reason"), document["partitions"])
-    output.write(document, output_format, verdict_page(found), rows)
-
-
-def _write_outcome(last: "RunUpdate", journal: Path, state: str, output_format: options.Output) -> None:
-    document = outcome_document(last, journal, state)
-    rows = output.Rows(tuple(document), [document])
-    output.write(document, output_format, outcome_page(last, journal, state), rows)
-
-
-def _noting_how_to_resume(updates: "Iterator[RunUpdate]") -> "Iterator[RunUpdate]":
-    """Note how to resume when a run that has started ends early."""
-    begun = False
-    try:
-        for update in updates:
-            begun = True
-            yield update
-    except (RackspanError, KeyboardInterrupt):
-        if begun:
-            output.note(HOW_TO_RESUME)
-        raise
-
-
-def _plan(file: Path, cluster_id: str | None) -> ReassignmentPlan:
-    plan = read_file(file, read_plan, REASSIGNMENT)
-    return plan if cluster_id is None else plan.for_cluster(cluster_id)
-
-
-def _beside(plan: Path) -> Path:
-    if plan == options.STANDARD_STREAM:
-        raise UsageError("--plan -: a plan from standard input has no journal beside it; name one with --journal FILE")
-    return plan.with_name(f"{plan.name}.journal")

@@ -24,6 +24,7 @@ from rackspan.plan.execution.effects import (
     Wait,
 )
 from rackspan.plan.execution.events import (
+    ForeignThrottleRecorded,
     RunCompleted,
     RunState,
     StepCompleted,
@@ -31,6 +32,7 @@ from rackspan.plan.execution.events import (
     ThrottleRecorded,
     ThrottleRemoved,
 )
+from rackspan.plan.execution.foreign import foreign_changes
 from rackspan.plan.execution.mismatch import (
     cannot_finish,
     leaderless,
@@ -51,11 +53,18 @@ from rackspan.reassign import Direction, PartitionReassignment, Step
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """What this run may do. `moves`: replicas it may still copy. `starting` False: wait for what runs, start nothing."""
+    """What this run may do. `moves`: replicas it may still copy. `starting` False: wait for what runs, start nothing.
+
+    `bytes_per_second`: 0 for no throttle, None for the one that the journal has.
+    """
 
     bytes_per_second: int | None = None
     moves: int | None = None
     starting: bool = True
+
+    def rate(self, state: RunState) -> int | None:
+        """The throttle that is in force; 0 where it was ended, None where there never was one."""
+        return state.bytes_per_second if self.bytes_per_second is None else self.bytes_per_second
 
 
 def observation_request(state: RunState, limits: RunLimits) -> ObservationRequest:
@@ -71,13 +80,15 @@ def decide(state: RunState, cluster: ObservedCluster, limits: RunLimits) -> Effe
     """The next effect.
 
     Constraints: nothing is started where the cluster is not what the plan assumed, beside another reassignment, beyond
-    `limits`, or before its throttle shows; a user's own throttle is recorded before it is replaced, and restored once
-    nothing of ours moves.
+    `limits`, or before its throttle shows; a user's own throttle is recorded before it is replaced, also one that is set
+    meanwhile, and restored once nothing of ours moves.
     Goal: every partition of every step at its end; or, when cancelled, none of them moving.
     """
     if why := other_cluster(state.plan, cluster):
         return Stop(why)
-    ours = dict(_ours_in_flight(state, cluster))
+    if theirs := foreign_changes(state, cluster):
+        return Record(ForeignThrottleRecorded(theirs))
+    ours = dict(ours_in_flight(state, cluster))
     to_cancel = tuple(
         topic_partition
         for topic_partition, status in ours.items()
@@ -121,7 +132,8 @@ def _of_step(
         why = running_beside(state.plan, cluster)
     if why is not None:
         return (None if in_flight else _restore_throttles(state, cluster)) or Stop(why)
-    if not in_flight and state.throttled_step != _number(state) and (restored := _restore_throttles(state, cluster)):
+    outlived = (not in_flight and state.throttled_step != _number(state)) or limits.rate(state) == 0
+    if outlived and (restored := _restore_throttles(state, cluster)):
         return restored
     restoring = None if in_flight else _restore_throttles(state, cluster)
     moving = [state.plan.by_partition[topic_partition] for topic_partition in sorted(in_flight)]
@@ -166,7 +178,7 @@ def _current(state: RunState) -> Sequence[PartitionReassignment]:
     return [one for step in state.open_steps for one in step.partitions]
 
 
-def _ours_in_flight(state: RunState, cluster: ObservedCluster) -> Iterator[tuple[TopicPartition, ReassignmentStatus]]:
+def ours_in_flight(state: RunState, cluster: ObservedCluster) -> Iterator[tuple[TopicPartition, ReassignmentStatus]]:
     """Of the whole plan: a run that changed its direction may have left some of any step."""
     for topic_partition in sorted(cluster.in_flight):
         one = state.plan.by_partition.get(topic_partition)
@@ -197,13 +209,14 @@ def _copies(one: PartitionReassignment, direction: Direction, cluster: ObservedC
 
 def _throttle(state: RunState, limits: RunLimits) -> Mapping[ConfigKey, str]:
     """For everything that may copy: the step under way, and those that were deferred."""
-    if limits.bytes_per_second is None or state.cancelled:
+    rate = limits.rate(state)
+    if not rate or state.cancelled:
         return {}
     copying = [step for step in state.open_steps if step.copies(state.direction)]
     if not copying:
         return {}
     every = copying[0] if len(copying) == 1 else Step.of(0, "", [one for step in copying for one in step.partitions])
-    return throttle(every, state.direction, limits.bytes_per_second)
+    return throttle(every, state.direction, rate)
 
 
 def _set_throttles(state: RunState, cluster: ObservedCluster, limits: RunLimits) -> Effect | None:

@@ -16,9 +16,13 @@ from rackspan.reassign import Direction, ReassignmentPlan, Step
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The plan, every original filled in. Always the first event, and only the first."""
+    """The plan, every original filled in, and the rate of its throttle. Always the first event, and only the first.
+
+    `bytes_per_second`: None where the run was started without a throttle.
+    """
 
     plan: ReassignmentPlan
+    bytes_per_second: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,13 @@ class DirectionSet:
     """From now on the run works in that direction; also what resumes a cancelled run."""
 
     direction: Direction
+
+
+@dataclass(frozen=True, slots=True)
+class RateSet:
+    """From now on a broker copies at most so many bytes per second for the run; 0: it is not throttled."""
+
+    bytes_per_second: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +49,13 @@ class ThrottleRecorded:
     """Written before these configs are set for a step: the user's own values, None where the user had none."""
 
     step: int
+    own: Mapping[ConfigKey, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignThrottleRecorded:
+    """Somebody else set these configs while the run throttled them: they are the user's values from now on."""
+
     own: Mapping[ConfigKey, str | None]
 
 
@@ -68,8 +86,10 @@ class RunCompleted:
 Event: TypeAlias = (
     RunStarted
     | DirectionSet
+    | RateSet
     | RunCancelled
     | ThrottleRecorded
+    | ForeignThrottleRecorded
     | ThrottleRemoved
     | StepCompleted
     | StepDeferred
@@ -80,7 +100,8 @@ Event: TypeAlias = (
 @dataclass(frozen=True, slots=True)
 class RunState:
     """How far a run is. `own`: the user's configs to restore. `throttled_step`: whose throttle is set, None between steps.
-    `deferred`: steps of which some partitions could not finish; the run goes on behind them.
+    `deferred`: steps of which some partitions could not finish; the run goes on behind them. `rates`: every rate of the run
+    so far, the present one last. `unknown_rate`: a throttle is set whose rate is not in the journal, as earlier versions did.
     """
 
     plan: ReassignmentPlan
@@ -91,6 +112,13 @@ class RunState:
     own: Mapping[ConfigKey, str | None] = field(default_factory=dict)
     throttled_step: int | None = None
     completed: bool = False
+    rates: tuple[int, ...] = ()
+    unknown_rate: bool = False
+
+    @property
+    def bytes_per_second(self) -> int | None:
+        """The rate of the throttle, 0 for none; None where no rate was ever given."""
+        return self.rates[-1] if self.rates else None
 
     @property
     def step(self) -> Step | None:
@@ -114,7 +142,11 @@ def replay(events: Iterable[Event]) -> RunState:
     first, *others = events
     if not isinstance(first, RunStarted):
         raise InvalidJournal("it does not begin with a plan; is it a journal of rackspan reassign apply?")
-    return reduce(after, others, RunState(first.plan))
+    return reduce(after, others, started(first))
+
+
+def started(event: RunStarted) -> RunState:
+    return RunState(event.plan, rates=() if event.bytes_per_second is None else (event.bytes_per_second,))
 
 
 def after(state: RunState, event: Event) -> RunState:
@@ -123,14 +155,19 @@ def after(state: RunState, event: Event) -> RunState:
             raise InvalidJournal("it begins twice; keep one journal for each plan")
         case DirectionSet(direction):
             return _with_direction(state, direction)
+        case RateSet(bytes_per_second):
+            return replace(state, rates=(*state.rates, bytes_per_second))
         case RunCancelled():
             return replace(state, cancelled=True)
         case ThrottleRecorded(step, own):
             # What was recorded first is the user's; later values may be ours.
-            return replace(state, own={**own, **state.own}, throttled_step=step)
+            unknown = state.unknown_rate or not state.rates
+            return replace(state, own={**own, **state.own}, throttled_step=step, unknown_rate=unknown)
+        case ForeignThrottleRecorded(own):
+            return replace(state, own={**state.own, **own})
         case ThrottleRemoved(configs):
             left = {config: value for config, value in state.own.items() if config not in configs}
-            return replace(state, own=left, throttled_step=None)
+            return replace(state, own=left, throttled_step=None, unknown_rate=state.unknown_rate and bool(left))
         case StepCompleted(step):
             return replace(state, done=state.done | {step}, deferred=state.deferred - {step})
         case StepDeferred(step):

@@ -1,13 +1,15 @@
 """Events as the lines of a journal: one JSON object each. docs/formats.md describes them."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, assert_never
 
 from rackspan.errors import InvalidJournal, InvalidReassignment
 from rackspan.plan.execution.events import (
     DirectionSet,
     Event,
+    ForeignThrottleRecorded,
+    RateSet,
     RunCancelled,
     RunCompleted,
     RunStarted,
@@ -35,14 +37,19 @@ def read_events(lines: Iterable[str]) -> tuple[Event, ...]:
 
 def _document(event: Event) -> dict[str, Any]:
     match event:
-        case RunStarted(plan):
-            return {"event": "began", "version": VERSION, "plan": journal_document(plan)}
+        case RunStarted(plan, bytes_per_second):
+            rate = {} if bytes_per_second is None else {"bytes_per_second": bytes_per_second}
+            return {"event": "began", "version": VERSION, **rate, "plan": journal_document(plan)}
         case DirectionSet(direction):
             return {"event": "turned", "toward": direction.value}
+        case RateSet(bytes_per_second):
+            return {"event": "rate", "bytes_per_second": bytes_per_second}
         case RunCancelled():
             return {"event": "cancelled"}
         case ThrottleRecorded(step, own):
-            return {"event": "throttling", "step": step, "own": [[*config, value] for config, value in own.items()]}
+            return {"event": "throttling", "step": step, "own": _rows(own)}
+        case ForeignThrottleRecorded(own):
+            return {"event": "throttled-by-others", "own": _rows(own)}
         case ThrottleRemoved(configs):
             return {"event": "unthrottled", "configs": [list(config) for config in configs]}
         case StepCompleted(step):
@@ -58,16 +65,16 @@ def _document(event: Event) -> dict[str, Any]:
 def _began(line: Mapping[str, Any]) -> RunStarted:
     if line["version"] != VERSION:
         raise InvalidJournal(f"version {line['version']!r} is not known; take the rackspan that wrote it")
-    return RunStarted(plan_of(line["plan"]))
+    return RunStarted(plan_of(line["plan"]), _rate(line["bytes_per_second"]) if "bytes_per_second" in line else None)
 
 
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Event]]] = {
     "began": _began,
     "turned": lambda line: DirectionSet(Direction(line["toward"])),
+    "rate": lambda line: RateSet(_rate(line["bytes_per_second"])),
     "cancelled": lambda _: RunCancelled(),
-    "throttling": lambda line: ThrottleRecorded(
-        int(line["step"]), {_config(one[:3]): _value(one[3]) for one in line["own"]}
-    ),
+    "throttling": lambda line: ThrottleRecorded(int(line["step"]), _own(line["own"])),
+    "throttled-by-others": lambda line: ForeignThrottleRecorded(_own(line["own"])),
     "unthrottled": lambda line: ThrottleRemoved(tuple(_config(one) for one in line["configs"])),
     "step-done": lambda line: StepCompleted(int(line["step"])),
     "step-deferred": lambda line: StepDeferred(int(line["step"])),
@@ -81,6 +88,20 @@ def _event(line: str, number: int) -> Event:
         return _READERS[document["event"]](document)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, InvalidReassignment):
         raise InvalidJournal(f"line {number} is not an event; restore the file, or name another --journal") from None
+
+
+def _rows(own: Mapping[ConfigKey, str | None]) -> list[list[str | None]]:
+    return [[*config, value] for config, value in own.items()]
+
+
+def _own(rows: Iterable[Sequence[Any]]) -> dict[ConfigKey, str | None]:
+    return {_config(row[:3]): _value(row[3]) for row in rows}
+
+
+def _rate(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(value)
+    return value
 
 
 def _config(words: Iterable[str]) -> ConfigKey:

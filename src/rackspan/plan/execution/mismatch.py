@@ -6,6 +6,7 @@ from rackspan.plan.execution.observed import ObservedCluster, ReassignmentStatus
 from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan
 
 ANEW = "make a new plan with rackspan reassign plan"
+WAIT = "wait for the end, or cancel it with rackspan reassign cancel --in-flight, then run again"
 
 
 def mismatch(
@@ -27,7 +28,7 @@ def running_beside(plan: ReassignmentPlan, cluster: ObservedCluster) -> str | No
     others = sorted(str(one) for one in cluster.in_flight if one not in plan.by_partition)
     if not others:
         return None
-    return f"{_listed(others)}: being reassigned, not by this plan; wait for the end or cancel it, then run again"
+    return f"{_listed(others)}: being reassigned, not by this plan; {WAIT}"
 
 
 def missing_brokers(
@@ -37,15 +38,15 @@ def missing_brokers(
     before every replica of its target is in sync."""
     listed = list(partitions)
     for brokers_of, role in (
-        (PartitionReassignment.additions, "shall receive"),
-        (PartitionReassignment.end, "shall keep a replica in sync of"),
+        (PartitionReassignment.additions, "must receive"),
+        (PartitionReassignment.end, "must keep a replica in sync of"),
     ):
         waiting = [one for one in listed if set(brokers_of(one, direction)) - cluster.brokers]
         if waiting:
             away = sorted({broker for one in waiting for broker in brokers_of(one, direction)} - cluster.brokers)
             brokers = f"broker {away[0]} is" if len(away) == 1 else f"brokers {', '.join(map(str, away))} are"
             back = "it" if len(away) == 1 else "them"
-            return f"{brokers} gone or fenced and {role} {_listed([one.name for one in waiting])}; bring {back} back, or {ANEW}"
+            return f"{brokers} down and {role} {_listed([one.name for one in waiting])}; bring {back} back, or {ANEW}"
     return None
 
 
@@ -103,7 +104,7 @@ def _of_partition(one: PartitionReassignment, cluster: ObservedCluster) -> str |
             return f"partition {one.name} is not in the cluster; {ANEW}"
         case ReassignmentStatus.UNEXPECTED if one.topic_partition in cluster.in_flight:
             target = _ids(cluster.in_flight[one.topic_partition].target)
-            return f"{one.name} is being reassigned to {target}, not by this plan; wait for the end or cancel it, then run again"
+            return f"{one.name} is being reassigned to {target}, not by this plan; {WAIT}"
         case ReassignmentStatus.UNEXPECTED:
             at, undo, replicas = _ids(cluster.replicas[one.topic_partition]), _ids(one.undo), _ids(one.replicas)
             return f"{one.name} is on {at}: the plan found it on {undo} and leads to {replicas}; {ANEW}"

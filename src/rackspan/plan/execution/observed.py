@@ -21,6 +21,11 @@ class InFlight:
     def target(self) -> tuple[int, ...]:
         return tuple(broker for broker in self.replicas if broker not in self.removing)
 
+    @property
+    def cancelled(self) -> tuple[int, ...]:
+        """The replicas after a cancel, in Kafka's order: it does not keep the one from before the reassignment."""
+        return tuple(broker for broker in self.replicas if broker not in self.adding)
+
 
 @dataclass(frozen=True, slots=True)
 class ObservationRequest:

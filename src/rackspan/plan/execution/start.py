@@ -6,7 +6,7 @@ from dataclasses import replace
 from rackspan.errors import InvalidJournal, ReassignmentStopped, UsageError
 from rackspan.plan.execution.decision import RunLimits
 from rackspan.plan.execution.events import RunState
-from rackspan.plan.execution.mismatch import mismatch, missing_receivers, other_cluster, running_beside
+from rackspan.plan.execution.mismatch import WAIT, mismatch, missing_receivers, other_cluster, running_beside
 from rackspan.plan.execution.observed import ObservedCluster, ReassignmentStatus, reassignment_status
 from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, reassignment_columns
 
@@ -77,10 +77,7 @@ def _reasons_against(
         yield "the plan does not say where replicas were; name the --journal of the run that moved them"
     for topic_partition in sorted(cluster.in_flight):
         if topic_partition in complete.by_partition:
-            yield (
-                f"{topic_partition} is being reassigned already, and not by this journal; "
-                "wait for the end or cancel it, then run again"
-            )
+            yield f"{topic_partition} is being reassigned already, and not by this journal; {WAIT}"
     if why := mismatch(complete, complete.partitions(), cluster):
         yield why
     if why := running_beside(complete, cluster):

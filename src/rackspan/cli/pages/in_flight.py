@@ -1,0 +1,66 @@
+"""Reassignments under way, by any tool, and what a cancel makes of them."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from rackspan.cli.output import page, table
+from rackspan.model import TopicPartition
+from rackspan.reassign import ReassignmentPlan
+from rackspan.text import count_noun
+
+PARTITIONS_SHOWN: Final = 40
+
+OF_A_RUN: Final = (
+    "end the tool that started them first, or it may start them again; for a run of rackspan, rackspan reassign cancel "
+    "--plan FILE also restores the order of replicas and removes its throttles"
+)
+
+
+def in_flight_document(
+    plan: ReassignmentPlan, replicas: Mapping[TopicPartition, tuple[int, ...]], *, applied: bool
+) -> dict[str, Any]:
+    """`replicas`: those after the cancel, where it was made; a partition without has those that it would have."""
+    return {
+        "applied": applied,
+        "cluster_id": plan.cluster_id,
+        "in_flight": len(plan),
+        "partitions": [
+            {
+                "topic": one.topic,
+                "partition": one.partition,
+                "moves_to": list(one.replicas),
+                "replicas": list(replicas.get(one.topic_partition, one.undo)),
+            }
+            for one in plan.partitions()
+        ],
+    }
+
+
+def in_flight_page(document: Mapping[str, Any]) -> RenderableType:
+    listed, count = document["partitions"], document["in_flight"]
+    if not count:
+        return page(Text("nothing is being reassigned", style="bold green"))
+    after = "replicas" if document["applied"] else "replicas after a cancel"
+    rows = [
+        (f"{one['topic']}-{one['partition']}", ",".join(map(str, one["moves_to"])), ",".join(map(str, one["replicas"])))
+        for one in listed[:PARTITIONS_SHOWN]
+    ]
+    parts: list[RenderableType] = [table(("partition", "moves to", after), rows), Text()]
+    if count > len(rows):
+        more = count_noun(count - len(rows), "more partition")
+        parts.append(Text(f"and {more}: -o json lists them all\n", style="dim"))
+    reassignments = count_noun(count, "reassignment")
+    if document["applied"]:
+        ended = sum(set(one["replicas"]) == set(one["moves_to"]) for one in listed)
+        words = f"{count_noun(count - ended, 'reassignment')} cancelled" + (f", {ended} had ended" if ended else "")
+        return page(*parts, Text(words, style="bold green"))
+    return page(
+        *parts, Text(OF_A_RUN), Text(f"{reassignments} under way; add --apply to cancel {_them(count)}", style="bold")
+    )
+
+
+def _them(count: int) -> str:
+    return "it" if count == 1 else "them"

@@ -1,0 +1,105 @@
+"""rackspan reassign cancel: the moves of a run by its journal, or whatever is under way."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rackspan import api
+from rackspan.cli import exit_codes, options, output
+from rackspan.cli.pages.in_flight import in_flight_document, in_flight_page
+from rackspan.cli.pages.run import brokers_owed
+from rackspan.cli.reassign.execution import (
+    DEFAULT_PATIENCE_SECONDS,
+    STILL_SET,
+    JournalPath,
+    OptionalPlanFile,
+    Patience,
+    foreign_throttles,
+    journal_beside,
+    noting_how_to_resume,
+    plan_in,
+    write_outcome,
+    write_verdict,
+)
+from rackspan.cli.reassign.progress import follow
+from rackspan.errors import UsageError
+from rackspan.plan import RunState, observed, ours_in_flight
+
+
+@options.with_option_groups
+def cancel(
+    source_options: options.SourceOptions,
+    plan: OptionalPlanFile = None,
+    in_flight: Annotated[
+        bool, typer.Option("--in-flight", help="Every reassignment under way, by any tool, instead of a plan.")
+    ] = False,
+    topic: options.TopicPattern = None,
+    journal: JournalPath = None,
+    patience: Patience = DEFAULT_PATIENCE_SECONDS,
+    apply: options.Apply = False,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Cancel the moves under way of a plan and remove its throttles; what is done stays.
+
+    reassign apply resumes the plan, reassign undo restores what it moved. With --in-flight: the reassignments of any tool;
+    throttles stay.
+    """
+    _check_flags(plan, in_flight, topic, journal)
+    if plan is None:
+        _cancel_in_flight(source_options, topic, patience, output_format, apply=apply)
+        return
+    written, path = plan_in(plan, None), journal or journal_beside(plan)
+    if not path.exists():
+        raise UsageError(
+            f"{path}: no such journal; name the --journal of the run that is to be cancelled, or cancel whatever is under "
+            "way with rackspan reassign cancel --in-flight"
+        )
+    if not apply:
+        read = source_options.source().read()
+        output.warn_of(read)
+        state = api.check_reassignment(read.snapshot, written, path)
+        write_verdict(api.verify_reassignment(read.snapshot, state.plan), output_format)
+        moving = any(ours_in_flight(state, observed(read.snapshot)))
+        raise exit_codes.finish(to_act_on=moving or bool(state.own))
+    cluster = source_options.cluster_to_change()
+    last = follow(noting_how_to_resume(api.cancel_reassignment(cluster, written, path, patience_seconds=patience)))
+    write_outcome(last, path, "cancelled", foreign_throttles(cluster, last.state, STILL_SET), output_format)
+    raise exit_codes.finish(to_act_on=bool(brokers_owed(last)))
+
+
+def _check_flags(plan: Path | None, in_flight: bool, topic: str | None, journal: Path | None) -> None:
+    """Errors: UsageError."""
+    if plan is None and not in_flight:
+        raise UsageError("name the plan with --plan FILE, or --in-flight for every reassignment under way")
+    if plan is not None and in_flight:
+        raise UsageError(
+            "--plan and --in-flight: the first cancels the moves of a run, the second those of every tool; leave one out"
+        )
+    if journal is not None and in_flight:
+        raise UsageError("--journal and --in-flight: a journal is of a plan; leave one out")
+    if topic is not None and not in_flight:
+        raise UsageError("--topic: it goes with --in-flight; a plan is cancelled as a whole")
+
+
+def _cancel_in_flight(
+    source_options: options.SourceOptions,
+    topic: str | None,
+    patience: int,
+    output_format: options.Output,
+    *,
+    apply: bool,
+) -> None:
+    """Exits 0 if nothing is under way, or with --apply once nothing that was is; 2 for a dry run with something to cancel."""
+    cluster, matching = source_options.cluster_to_change() if apply else None, options.topic_filter(topic)
+    read = source_options.source().read()
+    output.warn_of(read)
+    options.refuse_if_none_match(read.snapshot, matching)
+    plan, replicas = api.reassignments_in_flight(read.snapshot, matching), {}
+    if cluster is not None and len(plan):
+        replicas = api.cancel_in_flight(cluster, plan, patience_seconds=patience)
+        foreign_throttles(cluster, RunState(plan), STILL_SET)
+    document = in_flight_document(plan, replicas, applied=apply)
+    rows = output.Rows(("topic", "partition", "moves_to", "replicas"), document["partitions"])
+    output.write(document, output_format, in_flight_page(document), rows)
+    raise exit_codes.finish(to_act_on=not apply and bool(len(plan)))

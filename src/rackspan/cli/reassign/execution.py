@@ -1,0 +1,108 @@
+"""What apply, undo and cancel have in common: their files, the rates and throttles that they report, and their result."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from rackspan import api
+from rackspan.cli import options, output
+from rackspan.cli.options.input_files import read_file
+from rackspan.cli.pages.run import outcome_document, outcome_page, verdict_document, verdict_page
+from rackspan.cli.pages.throttles import throttle_lines
+from rackspan.cli.reassign.plan import REASSIGNMENT
+from rackspan.errors import RackspanError, SourceError, UsageError
+from rackspan.plan import ConfigKey, RunState, VerifiedPartition, read_plan
+from rackspan.reassign import ReassignmentPlan
+
+if TYPE_CHECKING:
+    from rackspan.apply import RunUpdate
+
+HOW_TO_RESUME: Final = (
+    "moves under way continue, throttled as they are; run the same command again to resume, "
+    "or rackspan reassign cancel to cancel them"
+)
+
+EXECUTION: Final = "Execution"
+
+_PLAN: Final = typer.Option(
+    "--plan",
+    "--reassignment-json-file",
+    metavar="FILE",
+    help="A plan of rackspan reassign plan, or any reassignment file.",
+)
+PlanFile = Annotated[Path, _PLAN]
+OptionalPlanFile = Annotated[Path | None, _PLAN]
+JournalPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--journal",
+        metavar="FILE",
+        help="The journal of the run, from which it is resumed; by default the plan's name and .journal.",
+        rich_help_panel=EXECUTION,
+    ),
+]
+Patience = Annotated[
+    int,
+    typer.Option(
+        "--patience",
+        metavar="SECONDS",
+        help="How long to wait for a broker that is down.",
+        min=0,
+        rich_help_panel=EXECUTION,
+    ),
+]
+DEFAULT_PATIENCE_SECONDS = 300
+
+STILL_SET: Final = "still set"
+
+
+def noting_how_to_resume(updates: "Iterator[RunUpdate]") -> "Iterator[RunUpdate]":
+    """Note how to resume when a run that has started ends early."""
+    begun = False
+    try:
+        for update in updates:
+            begun = True
+            yield update
+    except (RackspanError, KeyboardInterrupt):
+        if begun:
+            output.note(HOW_TO_RESUME)
+        raise
+
+
+def foreign_throttles(cluster: api.Cluster, state: RunState, meaning: str) -> dict[ConfigKey, str]:
+    """Report each throttle that others have set by its name and value, with what becomes of it."""
+    try:
+        found = api.foreign_throttles(cluster, state)
+    except SourceError as error:
+        # A run without a throttle needs no right to read them.
+        output.warn([f"throttles that others have set could not be read: {error}"])
+        return {}
+    output.warn(f"throttle not set by this run: {line}: {meaning}" for line in throttle_lines(found))
+    return found
+
+
+def write_outcome(
+    last: "RunUpdate", journal: Path, state: str, foreign: Mapping[ConfigKey, str], output_format: options.Output
+) -> None:
+    document = outcome_document(last, journal, state, foreign)
+    rows = output.Rows(tuple(document), [document])
+    output.write(document, output_format, outcome_page(document), rows)
+
+
+def write_verdict(found: Sequence[VerifiedPartition], output_format: options.Output) -> None:
+    document = verdict_document(found)
+    rows = output.Rows(("topic", "partition", "replicas", "verdict", "reason"), document["partitions"])
+    output.write(document, output_format, verdict_page(found), rows)
+
+
+def plan_in(file: Path, cluster_id: str | None) -> ReassignmentPlan:
+    plan = read_file(file, read_plan, REASSIGNMENT)
+    return plan if cluster_id is None else plan.for_cluster(cluster_id)
+
+
+def journal_beside(plan: Path) -> Path:
+    if plan == options.STANDARD_STREAM:
+        raise UsageError("--plan -: a plan from standard input has no journal beside it; name one with --journal FILE")
+    return plan.with_name(f"{plan.name}.journal")
