@@ -24,7 +24,7 @@ from rackspan.errors import MalformedRequest
 from rackspan.gateway import app
 from rackspan.gateway.app import Gateway
 from rackspan.gateway.config import parse_config
-from rackspan.gateway.core.acknowledgement.guard import PartitionIsr, Sample
+from rackspan.gateway.core.acknowledgement.samples import PartitionIsr, Sample
 from rackspan.gateway.net.session import Session
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey

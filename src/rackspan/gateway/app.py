@@ -6,7 +6,6 @@ import socket
 import ssl
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -30,6 +29,7 @@ from rackspan.gateway.net.session import Session
 from rackspan.gateway.upstream.broker_connection import login_of
 from rackspan.gateway.upstream.cluster import Cluster, addresses
 from rackspan.gateway.upstream.config_topic import ConfigTopic
+from rackspan.gateway.upstream.log_ends import LogEndReader
 from rackspan.gateway.upstream.quorum import MetadataQuorum
 from rackspan.gateway.upstream.sampler import BrokerMetadata, CommittedMetadata, IsrSampler, IsrSource
 from rackspan.model import MIN_INSYNC_REPLICAS
@@ -41,13 +41,6 @@ from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequest
 log = logging.getLogger(__name__)
 
 REPLICAS_SECONDS: Final = 5.0
-
-_PROMPT_METADATA_FETCH: Final = 18
-"""The version of Fetch with which brokers learn the end of the metadata log at once (KIP-1166, Kafka 4.1)."""
-
-_SETTLE_MS: Final = 100
-_SETTLE_MS_BEFORE: Final = 600
-"""Before that a broker may apply a change up to 500 ms after the controller has committed it."""
 
 CONNECT_SECONDS: Final = 10.0
 """For the TLS handshakes of a client and its broker, and the broker's connection, together."""
@@ -65,7 +58,6 @@ _RESTART: Final = (
     "mode",
     "controllers",
     "config_topic",
-    "settle_ms",
     "placer",
     "rack_locator",
     "log_format",
@@ -105,6 +97,7 @@ class Gateway:
         self.admin: AdminHandler | None = None
         self.guard: AcknowledgementGuard | None = None
         self.sampler: IsrSampler | None = None
+        self.log_reader: LogEndReader | None = None
         self.quorum: MetadataQuorum | None = None
         self.produce: ProduceHandler | None = None
         self._opening = 0
@@ -144,7 +137,7 @@ class Gateway:
             extended_error_codes=config.extended_error_codes,
         )
         if guarded:
-            self.guard = AcknowledgementGuard(await self._guard_settings(config))
+            self.guard = AcknowledgementGuard(_guard_settings(config))
             self.produce = ProduceHandler(
                 self.guard,
                 self.policies,
@@ -155,31 +148,10 @@ class Gateway:
             )
             self.sampler = IsrSampler(self.guard, await self._isr_source(), self.produce.complete)
             self.produce.sampler = self.sampler
+            self.log_reader = LogEndReader(self.guard, self.cluster, self.produce.complete)
+            self.produce.log_reader = self.log_reader
             self.produce.learn_names = self._learn_names
             self._run(self._follow_replicas())
-
-    async def _guard_settings(self, config: GatewayConfig) -> GuardSettings:
-        settle = config.settle_ms
-        if config.mode is AcknowledgementMode.STRICT:
-            # What is committed is read, so nothing has to settle.
-            return GuardSettings(
-                mode=config.mode,
-                max_staleness=config.max_staleness_ms / 1000,
-                settle=0.0,
-                stalled_settle=0.0,
-                verify_timeout=config.verify_timeout_ms / 1000,
-            )
-        if settle is None:
-            offered = (await self.cluster.any_connection()).offered(ApiKey.FETCH)
-            newer = offered is not None and offered[1] >= _PROMPT_METADATA_FETCH
-            settle = _SETTLE_MS if newer else _SETTLE_MS_BEFORE
-        return GuardSettings(
-            mode=config.mode,
-            max_staleness=config.max_staleness_ms / 1000,
-            settle=settle / 1000,
-            stalled_settle=config.stalled_settle_ms / 1000,
-            verify_timeout=config.verify_timeout_ms / 1000,
-        )
 
     async def _isr_source(self) -> IsrSource:
         if self.config.controllers is None:
@@ -265,11 +237,7 @@ class Gateway:
         self.max_request_bytes = config.max_request_bytes
         self.policies.replace_file(config.policies)
         if self.guard is not None:
-            self.guard.settings = replace(
-                self.guard.settings,
-                max_staleness=config.max_staleness_ms / 1000,
-                verify_timeout=config.verify_timeout_ms / 1000,
-            )
+            self.guard.settings = _guard_settings(config)
         if self.produce is not None:
             self.produce.extended_error_codes = config.extended_error_codes
             self.produce.deny_weak_acks = config.deny_weak_acks
@@ -286,6 +254,8 @@ class Gateway:
             task.cancel()
         if self.sampler is not None:
             self.sampler.close()
+        if self.log_reader is not None:
+            self.log_reader.close()
         if self.config_topic is not None:
             self.config_topic.close()
         if self.quorum is not None:
@@ -428,6 +398,14 @@ class Gateway:
             self.produce.take(session, exchange, request)
         else:
             session.forward(exchange, responds=acks_of(exchange.version, request) != 0)
+
+
+def _guard_settings(config: GatewayConfig) -> GuardSettings:
+    return GuardSettings(
+        mode=config.mode,
+        max_staleness=config.max_staleness_ms / 1000,
+        verify_timeout=config.verify_timeout_ms / 1000,
+    )
 
 
 def open_quorum(config: GatewayConfig, cluster_id: str | None) -> MetadataQuorum:

@@ -58,9 +58,6 @@ class GatewayConfig:
     topics: Mapping[str, TopicPolicy] = field(default_factory=dict)
     fail_open: bool = False
     max_staleness_ms: int = 1_000
-    settle_ms: int | None = None
-    """None: by the brokers' version."""
-    stalled_settle_ms: int = 2_000
     verify_timeout_ms: int = 10_000
     deny_weak_acks: bool = False
     extended_error_codes: bool = False
@@ -287,8 +284,6 @@ _KEYS: Final[Mapping[str, tuple[str, Parse]]] = {
     f"acknowledgements.{MIN_INSYNC_RACKS}": ("min_insync_racks", _number(1)),
     "acknowledgements.fail.open": ("fail_open", _boolean),
     "acknowledgements.max.staleness.ms": ("max_staleness_ms", _number(50)),
-    "acknowledgements.settle.ms": ("settle_ms", _number(0)),
-    "acknowledgements.stalled.settle.ms": ("stalled_settle_ms", _number(0)),
     "acknowledgements.verify.timeout.ms": ("verify_timeout_ms", _number(100)),
     "acknowledgements.deny.weak.acks": ("deny_weak_acks", _boolean),
     "acknowledgements.extended.error.codes": ("extended_error_codes", _boolean),

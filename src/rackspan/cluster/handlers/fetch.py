@@ -1,4 +1,4 @@
-"""Fetch (key 1), versions 4-18. Rack arrives in v11 (KIP-392), topic ids in v13, the current leader in v16 (KIP-951).
+"""Fetch (key 1), versions 4-18. Rack arrives in v11 (KIP-392), the diverging epoch in v12 (KIP-595), topic ids in v13, the current leader in v16 (KIP-951).
 
 A fetch that finds fewer than min_bytes waits in `delayed_fetches` and reads again whenever a watermark or a leader changes,
 until max_wait is over. Sessions are declined with id 0, which every client accepts: an idle partition then costs a few
@@ -20,6 +20,7 @@ from rackspan.wire.messages.fetch import (
     FetchRequestData,
     FetchResponseAbortedTransaction,
     FetchResponseData,
+    FetchResponseEpochEndOffset,
     FetchResponseLeaderIdAndEpoch,
     FetchResponseNodeEndpoint,
     FetchResponsePartitionData,
@@ -90,6 +91,7 @@ def _partition_fetches(call: Call[FetchRequestData]) -> Iterator[PartitionFetch]
                 fetch.fetch_offset,
                 fetch.partition_max_bytes,
                 fetch.current_leader_epoch,
+                fetch.last_fetched_epoch,
                 topic_known=name is not None,
             )
 
@@ -108,6 +110,10 @@ def _partition_data(
         aborted_transactions=_aborted_transactions(call, response.aborted),
         records=[batch.data for batch in response.batches],
     )
+    if response.diverging is not None:
+        partition.diverging_epoch = FetchResponseEpochEndOffset(
+            epoch=response.diverging.epoch, end_offset=response.diverging.end_offset
+        )
     if response.error in LEADER_CHANGED and (state := led_partition(call, fetch.partition)) is not None:
         partition.current_leader = FetchResponseLeaderIdAndEpoch(
             leader_id=state.leader, leader_epoch=state.leader_epoch

@@ -12,7 +12,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from rackspan.acks.min_insync_racks import Thresholds
-from rackspan.gateway.core.acknowledgement.guard import Requirement
+from rackspan.gateway.core.acknowledgement.samples import Requirement
 from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS
 
 _VERSION: Final = 1

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -11,16 +12,10 @@ from weakref import WeakKeyDictionary
 from rackspan.acks.min_insync_racks import ACKS_ALL, ProduceVerdict
 from rackspan.acks.produce_errors import ERROR_CODES
 from rackspan.errors import MalformedRequest
-from rackspan.gateway.core.acknowledgement.guard import (
-    AcknowledgementGuard,
-    Cause,
-    Hold,
-    Partition,
-    Refusal,
-    Requirement,
-    out_of_order,
-)
-from rackspan.gateway.core.acknowledgement.order import RefusedSequences, producer_batch
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, out_of_order
+from rackspan.gateway.core.acknowledgement.holds import Cause, Hold, Refusal
+from rackspan.gateway.core.acknowledgement.order import RefusedSequences, last_offset_delta, producer_batch
+from rackspan.gateway.core.acknowledgement.samples import Partition, Requirement
 from rackspan.gateway.core.endpoints import Addresses, set_endpoints
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.core.produce import acks_of
@@ -69,6 +64,12 @@ class Sampler(Protocol):
     def wake(self, broker: int) -> None: ...
 
 
+class LogReader(Protocol):
+    """Where log ends of replicas come from."""
+
+    def wake(self) -> None: ...
+
+
 class ProduceHandler:
     """Decides every Produce request of a process. `config_topic` is written by gateways alone."""
 
@@ -90,6 +91,7 @@ class ProduceHandler:
         self.deny_weak_acks = deny_weak_acks
         self._loop = asyncio.get_running_loop()
         self.sampler: Sampler
+        self.log_reader: LogReader
         self.learn_names: Callable[[int, Iterable[UUID]], Coroutine[Any, Any, None]]
         """Looks the ids up at a broker and puts their names into `names`."""
         self.names: dict[UUID, str] = {}
@@ -176,10 +178,11 @@ class ProduceHandler:
             for partition, one in guarded.items()
             if partition not in refusals and partition not in denied
         }
-        hold = self._guard.forwarded(session.node_id, held, self._loop.time())
+        hold = self._guard.forwarded(session.node_id, held)
         if hold is not None or parts is not None:
             ready = {} if parts is None else response.ready
-            exchange.on_response = _Response(self, session, exchange, header, ready, hold).received
+            deltas = {} if hold is None else self._last_offset_deltas(exchange.version, body, held)
+            exchange.on_response = _Response(self, session, exchange, header, ready, hold, deltas).received
         session.forward(exchange, parts, responds=acks != 0)
 
     def _in_order(
@@ -209,6 +212,18 @@ class ProduceHandler:
                 elif partition in refusals:
                     sequences.refuse(partition, batch, now)
         return {**behind, **refusals}
+
+    def _last_offset_deltas(
+        self, version: int, body: ProduceRequestData, held: Mapping[Partition, Requirement]
+    ) -> dict[Partition, int | None]:
+        """How far behind the first record of its batch each partition's last one is."""
+        return {
+            (name, data.index): last_offset_delta(data.records)
+            for topic in body.topic_data
+            if (name := self._name(version, topic)) is not None
+            for data in topic.partition_data
+            if (name, data.index) in held
+        }
 
     # Which partitions are checked, and which denied.
 
@@ -258,15 +273,18 @@ class ProduceHandler:
 
     # Verification.
 
-    def hold(self, response: "_Response", hold: Hold, acknowledged: list[Partition]) -> bool:
+    def hold(self, response: "_Response", hold: Hold, end_offsets: Mapping[Partition, int | None]) -> bool:
         """Whether nothing has to be waited for."""
-        if self._guard.acknowledged(hold, acknowledged, self._loop.time()):
+        if self._guard.acknowledged(hold, end_offsets, self._loop.time()):
             return True
         self._held[hold] = response
         self.sampler.wake(hold.broker)
+        self.log_reader.wake()
         return False
 
     def complete(self, holds: Iterable[Hold]) -> None:
+        """Holds that are over, after every sample and every log end: what is held longer may have to be read elsewhere."""
+        self.log_reader.wake()
         now = self._loop.time()
         for hold in holds:
             response = self._held.pop(hold, None)
@@ -316,6 +334,15 @@ _AFTER: Final = frozenset(
 )
 
 
+def _end_offset(response: PartitionProduceResponse, delta: int | None) -> int | None:
+    """The offset after the last record; None where the response to a repeated batch does not name its offset."""
+    return (
+        None
+        if delta is None or response.error_code != 0 or response.base_offset < 0
+        else response.base_offset + delta + 1
+    )
+
+
 def _failed(index: int, code: int, message: str | None) -> PartitionProduceResponse:
     return PartitionProduceResponse(index=index, error_code=code, base_offset=-1, error_message=message)
 
@@ -332,7 +359,7 @@ def _responses(
 class _Response:
     """The response to one Produce request: the broker's, with what was refused before and after it."""
 
-    __slots__ = ("_exchange", "_handler", "_header", "_hold", "_produced", "ready", "session")
+    __slots__ = ("_deltas", "_exchange", "_handler", "_header", "_hold", "_produced", "ready", "session")
 
     def __init__(
         self,
@@ -342,6 +369,7 @@ class _Response:
         header: RequestHeader,
         ready: dict[Partition, PartitionProduceResponse],
         hold: Hold | None = None,
+        deltas: Mapping[Partition, int | None] = MappingProxyType({}),
     ) -> None:
         self._handler = handler
         self.session = session
@@ -349,6 +377,7 @@ class _Response:
         self._header = header
         self.ready = ready
         self._hold = hold
+        self._deltas = deltas
         self._produced: ProduceResponseData
 
     def received(self, response: bytes) -> list[Piece] | None:
@@ -362,13 +391,13 @@ class _Response:
                     raise MalformedRequest(f"a Produce response for partition {one.index} that was not sent on")
         set_endpoints(self._produced, handler._addresses)
         if self._hold is not None:
-            acknowledged = [
-                (name, one.index)
+            acknowledged = {
+                (name, one.index): _end_offset(one, self._deltas.get((name, one.index)))
                 for topic in self._produced.responses
                 if (name := handler._name(version, topic)) is not None
                 for one in topic.partition_responses
                 if one.error_code in _ACKNOWLEDGED and (name, one.index) in self._hold.requirements
-            ]
+            }
             if acknowledged and not handler.hold(self, self._hold, acknowledged):
                 return None
         handler.acknowledged += 1

@@ -1,27 +1,23 @@
 """Samples the ISRs of guarded topics, one request in flight a broker: from the brokers that lead them, or from the metadata log."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 from uuid import UUID
 
 from rackspan.acks.min_insync_racks import rack_bits
-from rackspan.errors import MalformedRequest, RackspanError
-from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold, PartitionIsr, Sample
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard
+from rackspan.gateway.core.acknowledgement.holds import Hold
+from rackspan.gateway.core.acknowledgement.rules import NEVER
+from rackspan.gateway.core.acknowledgement.samples import PartitionIsr, Sample
 from rackspan.gateway.core.metadata_log import MetadataImage
+from rackspan.gateway.upstream.broker_loops import BrokerLoops
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.quorum import MetadataQuorum
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseData
 
-log = logging.getLogger(__name__)
-
-_INTERVAL_SECONDS: Final = 0.0005
-"""Between two samples of one broker: acknowledgements that arrive meanwhile share the next."""
-
-_BACKOFF_SECONDS: Final = 0.05
 _EXPIRY_SECONDS: Final = 0.05
 
 
@@ -106,7 +102,7 @@ class IsrSampler:
         self._source = source
         self._completed = completed
         self._loop = asyncio.get_running_loop()
-        self._running: dict[int, asyncio.Task[None]] = {}
+        self._loops = BrokerLoops(self._wanted_at, self._sample, self._failed)
         self._requested: dict[int, set[str]] = {}
         self._waiters: dict[int, list[asyncio.Future[None]]] = {}
         self._expiry: asyncio.Task[None] | None = None
@@ -126,36 +122,19 @@ class IsrSampler:
 
     def wake(self, broker: int) -> None:
         """Something is held, or has to be sampled before it is forwarded."""
-        if broker not in self._running:
-            task = self._running[broker] = self._loop.create_task(self._run(broker))
-            task.add_done_callback(lambda _: self._running.pop(broker, None))
+        self._loops.wake(broker)
         if self._expiry is None and self._guard.held:
             self._expiry = self._loop.create_task(self._expire())
 
-    async def _run(self, broker: int) -> None:
-        while True:
-            wanted_at = self._guard.wanted_at(broker)
-            if wanted_at is None and not self._requested.get(broker):
-                # Taken out here: an event between the last look and the end of the task would be missed.
-                self._running.pop(broker, None)
-                return
-            now = self._loop.time()
-            if not self._requested.get(broker) and wanted_at is not None and wanted_at > now:
-                await asyncio.sleep(wanted_at - now)
-                continue
-            try:
-                await self._sample(broker)
-            except (OSError, TimeoutError, MalformedRequest, RackspanError) as error:
-                self.failures += 1
-                self.failing = True
-                log.warning("broker %d could not be sampled: %s: %s", broker, type(error).__name__, error)
-                await asyncio.sleep(_BACKOFF_SECONDS)
-                self._requested.pop(broker, None)
-                self._wake_waiters(broker, ())
-            else:
-                left = now + _INTERVAL_SECONDS - self._loop.time()
-                if left > 0:
-                    await asyncio.sleep(left)
+    def _wanted_at(self, broker: int) -> float | None:
+        return NEVER if self._requested.get(broker) else self._guard.wanted_at(broker)
+
+    def _failed(self, broker: int, _: Exception) -> None:
+        self.failures += 1
+        self.failing = True
+        self._requested.pop(broker, None)
+        for waiter in self._waiters.pop(broker, []):
+            _finish(waiter)
 
     async def _sample(self, broker: int) -> None:
         await self._source.prepare(broker)
@@ -177,10 +156,6 @@ class IsrSampler:
             _finish(waiter)
         self._completed(complete)
 
-    def _wake_waiters(self, broker: int, _: object) -> None:
-        for waiter in self._waiters.pop(broker, []):
-            _finish(waiter)
-
     async def _expire(self) -> None:
         while self._guard.held:
             await asyncio.sleep(_EXPIRY_SECONDS)
@@ -188,8 +163,9 @@ class IsrSampler:
         self._expiry = None
 
     def close(self) -> None:
-        for task in (*self._running.values(), *([self._expiry] if self._expiry else [])):
-            task.cancel()
+        self._loops.close()
+        if self._expiry is not None:
+            self._expiry.cancel()
 
 
 def _finish(future: "asyncio.Future[None]") -> None:
@@ -218,7 +194,8 @@ def sample_of(
         if topic.error_code == 0
         for partition in topic.partitions
     }
-    return Sample(source, requested_at, rack_bits(brokers), topics, partitions)
+    topic_ids = {topic.name: topic.topic_id for topic in metadata.topics if topic.name and topic.topic_id is not None}
+    return Sample(source, requested_at, rack_bits(brokers), topics, partitions, topic_ids)
 
 
 def sample_of_image(
@@ -235,4 +212,5 @@ def sample_of_image(
         for topic in topics
         for partition, state in image.topic(topic).items()
     }
-    return Sample(source, requested_at, rack_bits(brokers), topics, partitions)
+    topic_ids = {topic: image.topic_ids[topic] for topic in topics if topic in image.topic_ids}
+    return Sample(source, requested_at, rack_bits(brokers), topics, partitions, topic_ids)

@@ -1,4 +1,4 @@
-"""One guarded partition of a Kafka cluster behind the guard, on a virtual clock: followers freeze, the ISR shrinks, samples are late.
+"""One guarded partition of a Kafka cluster behind the guard, on a virtual clock: followers freeze, lag and crash, samples are late.
 
 The leader acknowledges by the ISR of its last AlterPartition response. Its metadata, which samples show, is behind that by up to
 `metadata_lag`. Judges look at the logs and at the time of samples, never at the guard's own state.
@@ -9,33 +9,30 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from random import Random
+from uuid import UUID
 
+from rackspan.acks.log_ends import LogEnd
 from rackspan.acks.min_insync_racks import Thresholds, rack_bits
-from rackspan.gateway.core.acknowledgement.guard import (
-    AcknowledgementGuard,
-    Hold,
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard
+from rackspan.gateway.core.acknowledgement.holds import Hold
+from rackspan.gateway.core.acknowledgement.rules import GuardRules, GuardSettings
+from rackspan.gateway.core.acknowledgement.samples import (
+    LogEnds,
+    LogRead,
     Partition,
     PartitionIsr,
     Requirement,
     Sample,
 )
-from rackspan.gateway.core.acknowledgement.rules import GuardRules, GuardSettings
 from rackspan.model import Broker, BrokerId, RackId
+from tests.gateway.core.acknowledgement.replicas import Entry, Follower, log_end
 
 LEADER = 1
-RACKS = {1: "a", 2: "b", 3: "c"}
 PARTITION: Partition = ("orders", 0)
 LAG_MAX = 2.0
 """replica.lag.time.max.ms, in seconds."""
 
-
-@dataclass
-class Follower:
-    """What one follower has of the log, and when it last had all of it."""
-
-    end: int = 0
-    caught_up_at: float = 0.0
-    frozen: bool = False
+READ_TIMEOUT = 2.0
 
 
 @dataclass(eq=False)
@@ -43,8 +40,12 @@ class Produce:
     """One request, from the client's view. `offset` is that of its record, None before the append."""
 
     offset: int | None = None
+    entry: Entry | None = None
+    topic: int = 0
     hold: Hold | None = None
-    outcome: str | None = None
+    repeats: "Produce | None" = None
+    had_it: set[int] = field(default_factory=set)
+    """Followers that held the record after it was acknowledged, and lost it with their disks."""
 
 
 @dataclass
@@ -64,8 +65,8 @@ class World:
     seconds: float = 30.0
     pauses: bool = True
     """Whether clients pause for seconds, or have to because nothing can be sampled."""
-    isr: set[int] = field(default_factory=lambda: {1, 2, 3})
-    """By which the leader acknowledges."""
+    reads_by_name: bool = False
+    """A reader's mistake: the log of an earlier topic counts."""
     end: int = 0
     violations: list[Violation] = field(default_factory=list)
     acknowledged: int = 0
@@ -73,15 +74,23 @@ class World:
 
     def __post_init__(self) -> None:
         self.rng = Random(self.seed)
+        self.racks = self.rng.choice(({1: "a", 2: "b", 3: "c"}, {1: "a", 2: "a", 3: "b"}))
         self.now = 0.0
         self.guard = AcknowledgementGuard(self.settings, self.rules)
         self.followers = {2: Follower(), 3: Follower()}
-        self.shown = frozenset(self.isr)
-        """The ISR in the leader's metadata."""
+        self.log: list[Entry] = []
+        self.epoch, self.topic = 7, 0
+        self.watermark = 0
+        self.isr = {1, 2, 3}
+        """By which the leader acknowledges."""
+        self.shown = (self.topic, self.epoch, frozenset(self.isr))
+        """Topic, leader epoch and ISR in the leader's metadata."""
         self.waiting: list[Produce] = []
         self.holds: dict[Hold, Produce] = {}
+        self.done: list[Produce] = []
         self.requirement = Requirement(Thresholds(1, 2))
         self.sampling = False
+        self.reading: set[int] = set()
         self.sampler_is_cut = False
         self.last_sample = float("-inf")
         self.unadmitted: list[Produce] = []
@@ -93,9 +102,10 @@ class World:
 
     def run(self) -> list[Violation]:
         self.later(0.0, self.clients)
-        self.later(0.0, self.fetch)
+        for broker in self.followers:
+            self.later(0.0, lambda broker=broker: self.fetch(broker))  # type: ignore[misc]
         self.later(0.0, self.check_lag)
-        self.later(self.rng.uniform(0.5, 5), self.freeze)
+        self.later(self.rng.uniform(0.5, 5), self.fault)
         if self.pauses:
             self.later(self.rng.uniform(1, 8), self.cut_sampler)
         self.later(0.05, self.expire)
@@ -107,9 +117,10 @@ class World:
     # Clients and the guard, as handlers/produce.py drives it.
 
     def clients(self) -> None:
-        self.arrive(Produce())
-        busy = not self.pauses or self.rng.random() < 0.9
-        self.later(self.rng.expovariate(50) if busy else self.rng.uniform(0.5, 4), self.clients)
+        repeated = self.rng.choice(self.done[-20:]) if self.done and self.rng.random() < 0.02 else None
+        self.arrive(Produce(repeats=repeated))
+        busy = not self.pauses or self.rng.random() < 0.98
+        self.later(self.rng.expovariate(60) if busy else self.rng.uniform(0.5, 4), self.clients)
 
     def arrive(self, produce: Produce) -> None:
         admission = self.guard.admit(LEADER, {PARTITION: self.requirement}, self.now)
@@ -132,7 +143,7 @@ class World:
             return
         if self.now - self.last_sample > self.settings.max_staleness:
             self.violations.append(Violation("forwarded without a fresh sample", self.now))
-        produce.hold = self.guard.forwarded(LEADER, {PARTITION: self.requirement}, self.now)
+        produce.hold = self.guard.forwarded(LEADER, {PARTITION: self.requirement})
         self.later(self.rng.uniform(0.0002, 0.002), lambda: self.append(produce))
 
     def release(self, produce: Produce, refused: bool) -> None:
@@ -140,14 +151,22 @@ class World:
             self.refused += 1
             return
         self.acknowledged += 1
+        self.done.append(produce)
         assert produce.offset is not None
-        racks = {RACKS[LEADER], *(RACKS[one] for one, log in self.followers.items() if log.end > produce.offset)}
+        if produce.topic != self.topic:
+            # Deleted with its topic.
+            return
+        offset, entry = produce.offset, produce.entry
+        holders = [one for one, of in self.followers.items() if of.log[offset : offset + 1] == [entry]]
+        racks = {self.racks[one] for one in (LEADER, *holders, *produce.had_it)}
         if len(racks) < self.requirement.thresholds.min_insync_racks:
             self.violations.append(Violation(f"acknowledged and held in {sorted(racks)}", self.now))
 
     def complete(self, holds: list[Hold]) -> None:
         for hold in holds:
             self.release(self.holds.pop(hold), bool(hold.refusals))
+        for replica in self.guard.replicas_to_read():
+            self.read(replica)
 
     def expire(self) -> None:
         self.complete(self.guard.expire(self.now))
@@ -166,9 +185,11 @@ class World:
         if self.sampler_is_cut:
             self.later(0.05, self.sampled)
             return
-        brokers = [Broker(BrokerId(one), RackId(rack)) for one, rack in RACKS.items()]
-        state = PartitionIsr(LEADER, 7, tuple(map(BrokerId, sorted(self.shown))))
-        sample = Sample(LEADER, requested_at, rack_bits(brokers), frozenset({"orders"}), {PARTITION: state})
+        brokers = [Broker(BrokerId(one), RackId(rack)) for one, rack in self.racks.items()]
+        topic, epoch, isr = self.shown
+        state = PartitionIsr(LEADER, epoch, tuple(map(BrokerId, sorted(isr))))
+        topics = {"orders": UUID(int=topic)}
+        sample = Sample(LEADER, requested_at, rack_bits(brokers), frozenset(topics), {PARTITION: state}, topics)
         self.later(self.rng.uniform(0.0001, 0.003), lambda: self.observe(sample))
 
     def observe(self, sample: Sample) -> None:
@@ -190,41 +211,104 @@ class World:
         self.sampler_is_cut = not self.sampler_is_cut
         self.later(self.rng.uniform(0.5, 4) if self.sampler_is_cut else self.rng.uniform(2, 12), self.cut_sampler)
 
+    # Log ends.
+
+    def read(self, replica: BrokerId) -> None:
+        wanted_at = self.guard.reads_wanted_at(replica)
+        if wanted_at is None or replica in self.reading:
+            return
+        self.reading.add(replica)
+        self.later(max(0.0, wanted_at - self.now), lambda: self.request_read(replica))
+
+    def request_read(self, replica: BrokerId) -> None:
+        reads, requested_at = self.guard.reads_wanted(replica, self.now), self.now
+        if not reads:
+            self.reading.discard(replica)
+            self.read(replica)
+            return
+        self.later(self.rng.uniform(0.0001, 0.002), lambda: self.respond_read(replica, reads, requested_at))
+
+    def respond_read(self, replica: BrokerId, reads: frozenset[LogRead], requested_at: float) -> None:
+        if replica != LEADER and self.followers[replica].frozen:
+            self.later(READ_TIMEOUT, lambda: self.observe_read(LogEnds(replica, requested_at, frozenset(), {})))
+            return
+        log, topic = (
+            (self.log, self.topic)
+            if replica == LEADER
+            else (self.followers[replica].log, self.followers[replica].topic)
+        )
+        ends: dict[LogRead, LogEnd | None] = {
+            read: log_end(log, read.leader_epoch)
+            for read in reads
+            if self.reads_by_name or read.topic_id == UUID(int=topic)
+        }
+        response = LogEnds(replica, requested_at, reads, ends)
+        self.later(self.rng.uniform(0.0001, 0.01), lambda: self.observe_read(response))
+
+    def observe_read(self, ends: LogEnds) -> None:
+        self.reading.discard(ends.replica)
+        self.complete(self.guard.observe_log_ends(ends))
+
     # The broker.
 
     def append(self, produce: Produce) -> None:
-        produce.offset, self.end = self.end, self.end + 1
+        repeated, produce.topic = produce.repeats, self.topic
+        if repeated is not None and repeated.offset is not None and repeated.entry in self.log[repeated.offset :][:1]:
+            produce.offset, produce.entry = repeated.offset, repeated.entry
+        else:
+            produce.offset, produce.entry = len(self.log), (self.epoch, next(self._numbers))
+            self.log.append(produce.entry)
         self.waiting.append(produce)
         self.advance()
 
     def advance(self) -> None:
         """Acknowledge what every member of the ISR has."""
-        watermark = min([self.end, *(self.followers[one].end for one in self.isr - {LEADER})])
-        while self.waiting and (self.waiting[0].offset or 0) < watermark:
-            produce = self.waiting.pop(0)
-            self.later(self.rng.uniform(0.0001, 0.001), lambda produce=produce: self.respond(produce))  # type: ignore[misc]
+        ends = [self.followers[one].known_end for one in self.isr - {LEADER}]
+        self.watermark = max(self.watermark, min([len(self.log), *ends]))
+        for produce in tuple(self.waiting):
+            if produce.offset is not None and produce.offset < self.watermark:
+                self.waiting.remove(produce)
+                self.later(self.rng.uniform(0.0001, 0.001), lambda produce=produce: self.respond(produce))  # type: ignore[misc]
 
     def respond(self, produce: Produce) -> None:
         if produce.hold is None:
             self.release(produce, False)
             return
         self.holds[produce.hold] = produce
-        if self.guard.acknowledged(produce.hold, [PARTITION], self.now):
+        assert produce.offset is not None
+        end = None if produce.repeats is not None and self.rng.random() < 0.5 else produce.offset + 1
+        if self.guard.acknowledged(produce.hold, {PARTITION: end}, self.now):
             self.complete([produce.hold])
         else:
             self.sample()
+            self.complete([])
 
-    def fetch(self) -> None:
-        for one, log in self.followers.items():
-            if not log.frozen:
-                log.end, log.caught_up_at = self.end, self.now
-                if one not in self.isr:
-                    self.alter(self.isr | {one})
-        self.advance()
-        self.later(0.005, self.fetch)
+    def fetch(self, broker: int) -> None:
+        """One fetch of a follower. It is received now; its records are appended when the next one is sent."""
+        follower = self.followers[broker]
+        if not follower.frozen and not follower.isolated:
+            if follower.topic != self.topic:
+                follower.topic, follower.log = self.topic, []
+            follower.truncate_to(self.log)
+            follower.fetched(len(self.log), self.now)
+            if broker not in self.isr and follower.known_end >= self.watermark:
+                self.alter(self.isr | {broker})
+            self.advance()
+            topic, at = self.topic, len(follower.log)
+            records = self.log[at : at + follower.batch]
+            self.later(follower.fetch_seconds, lambda: self.fetched(broker, topic, at, records))
+        else:
+            self.later(0.003, lambda: self.fetch(broker))
+
+    def fetched(self, broker: int, topic: int, at: int, records: list[Entry]) -> None:
+        follower = self.followers[broker]
+        if not follower.frozen and not follower.isolated and (follower.topic, len(follower.log)) == (topic, at):
+            follower.log.extend(records)
+        self.fetch(broker)
 
     def check_lag(self) -> None:
-        late = {one for one in self.isr - {LEADER} if self.now - self.followers[one].caught_up_at > LAG_MAX}
+        end = len(self.log)
+        late = {one for one in self.isr - {LEADER} if self.followers[one].lags(end, self.now, LAG_MAX)}
         if late:
             self.alter(self.isr - late)
         self.later(LAG_MAX / 8, self.check_lag)
@@ -232,21 +316,78 @@ class World:
     def alter(self, isr: set[int]) -> None:
         """The controller has committed it; the leader acts at once, and shows it when its metadata has it."""
         self.isr = isr
-        self.later(self.rng.uniform(0, self.metadata_lag), lambda: self.show(isr))
+        self.publish()
         self.advance()
 
-    def show(self, isr: set[int]) -> None:
-        if isr == self.isr:
-            self.shown = frozenset(isr)
+    def publish(self) -> None:
+        state = (self.topic, self.epoch, frozenset(self.isr))
+        self.later(self.rng.uniform(0, self.metadata_lag), lambda: self.show(state))
 
-    def freeze(self) -> None:
-        """One follower or both, for less or for more than it takes to leave the ISR."""
-        frozen = [log for log in self.followers.values() if self.rng.random() < 0.8]
-        for log in frozen:
-            log.frozen = True
-        self.later(self.rng.uniform(0.1, 3 * LAG_MAX), lambda: self.thaw(frozen))
-        self.later(self.rng.uniform(3, 9), self.freeze)
+    def show(self, state: tuple[int, int, frozenset[int]]) -> None:
+        if state == (self.topic, self.epoch, frozenset(self.isr)):
+            self.shown = state
 
-    def thaw(self, frozen: list[Follower]) -> None:
-        for log in frozen:
-            log.frozen = False
+    # Faults.
+
+    def fault(self) -> None:
+        """Of one follower or both, for less or for more than it takes to leave the ISR."""
+        chosen = [one for one in self.followers if self.rng.random() < 0.8]
+        kind = self.rng.choice(
+            (self.freeze, self.freeze, self.slow, self.slow, self.crash, self.contest, self.recreate)
+        )
+        kind(chosen)
+        self.later(self.rng.uniform(0.1, 3 * LAG_MAX), lambda: self.recover(chosen))
+        self.later(self.rng.uniform(3, 9), self.fault)
+
+    def recover(self, chosen: list[int]) -> None:
+        for one in chosen:
+            self.followers[one].recover()
+
+    def freeze(self, chosen: list[int]) -> None:
+        for one in chosen:
+            self.followers[one].frozen = True
+
+    def slow(self, chosen: list[int]) -> None:
+        for one in chosen:
+            self.followers[one].slow_down(self.rng)
+
+    def crash(self, chosen: list[int]) -> None:
+        """Followers lose power and the ends of their logs, and are back at once; the controller takes them out of the ISR."""
+        for one in chosen:
+            follower = self.followers[one]
+            lost = follower.log[-self.rng.randrange(1, 20) :]
+            for produce in self.holds.values():
+                if produce.entry in lost:
+                    produce.had_it.add(one)
+            del follower.log[len(follower.log) - len(lost) :]
+            follower.isolated = True
+        self.alter(self.isr - set(chosen))
+
+    def contest(self, chosen: list[int]) -> None:
+        """A follower led for a moment, and has records of that epoch that nobody else has; the leader leads again."""
+        self.epoch += 2
+        for one in self.rng.sample(chosen, min(1, len(chosen))):
+            if one in self.isr and self.followers[one].topic == self.topic:
+                uncommitted = [(self.epoch - 1, next(self._numbers)) for _ in range(self.rng.randrange(20, 200))]
+                self.followers[one].log.extend(uncommitted)
+                self.followers[one].isolated = True
+        self._lead_anew()
+        self.publish()
+
+    def recreate(self, chosen: list[int]) -> None:
+        """The topic is deleted and created anew, in the same epoch; these followers have not applied that yet."""
+        self.topic += 1
+        self.log, self.watermark, self.isr = [], 0, {1, 2, 3}
+        # The leader's metadata is never behind its own leadership.
+        self.shown = (self.topic, self.epoch, frozenset(self.isr))
+        self.done.clear()
+        for one in chosen:
+            self.followers[one].isolated = True
+        self._lead_anew()
+
+    def _lead_anew(self) -> None:
+        self.waiting.clear()
+        self.shown = (self.topic, self.epoch, self.shown[2])
+        for follower in self.followers.values():
+            follower.known_end, follower.leader_end_at_last_fetch = 0, 0
+            follower.last_fetch_at = follower.caught_up_at = self.now

@@ -224,8 +224,12 @@ class BrokerCore:
         rack: RackId | None = None,
         follower_ok: bool = False,
         current_leader_epoch: int = NO_EPOCH,
+        last_fetched_epoch: int = NO_EPOCH,
     ) -> ReadResponse:
-        """Committed batches from `offset` on. `rack` is the client's; with `follower_ok` a follower may serve it."""
+        """Committed batches from `offset` on. `rack` is the client's; with `follower_ok` a follower may serve it.
+
+        None where this log diverges from a reader's whose last epoch is `last_fetched_epoch` (KIP-595).
+        """
         replica, error = self._replica(partition, follower_ok, current_leader_epoch)
         if replica is None:
             return ReadResponse(error)
@@ -240,7 +244,8 @@ class BrokerCore:
                     log.start_offset,
                     preferred_read_replica=preferred,
                 )
-        return reading.read(replica.log, offset, max_bytes, isolation)
+        diverging = reading.diverging(replica.log, offset, last_fetched_epoch)
+        return diverging or reading.read(replica.log, offset, max_bytes, isolation)
 
     def offset_for_timestamp(
         self,

@@ -29,6 +29,7 @@ class PartitionFetch:
     offset: int
     max_bytes: int
     current_leader_epoch: int = NO_EPOCH
+    last_fetched_epoch: int = NO_EPOCH
     topic_known: bool = True
 
 
@@ -66,7 +67,7 @@ class ClientFetch:
             if size_bytes and read_bytes > left:
                 response, read_bytes = replace(response, batches=()), 0
             failed = response.error is not KafkaError.NONE and response.error not in _UNKNOWN_TOPIC
-            respond_now |= failed or response.preferred_read_replica != NO_LEADER
+            respond_now |= failed or response.preferred_read_replica != NO_LEADER or response.diverging is not None
             responses.append(response)
             size_bytes += read_bytes
             left -= read_bytes
@@ -83,6 +84,7 @@ class ClientFetch:
             rack=self.rack,
             follower_ok=self.follower_ok,
             current_leader_epoch=fetch.current_leader_epoch,
+            last_fetched_epoch=fetch.last_fetched_epoch,
         )
 
     def waits(self, first: FetchRead) -> bool:

@@ -75,6 +75,18 @@ def read(log: PartitionLog, offset: int, max_bytes: int, isolation: Isolation) -
     return ReadResponse(KafkaError.NONE, log.high_watermark, stable, log.start_offset, batches, aborted)
 
 
+def diverging(log: PartitionLog, offset: int, last_fetched_epoch: int) -> ReadResponse | None:
+    """The response to a reader whose log is not a part of this one: where its last epoch ends here. None for any other reader."""
+    if last_fetched_epoch == NO_EPOCH:
+        return None
+    end = log.end_offset_for_epoch(last_fetched_epoch)
+    if end.end_offset == NO_OFFSET:
+        return ReadResponse(KafkaError.OFFSET_OUT_OF_RANGE)
+    if end.epoch >= last_fetched_epoch and end.end_offset >= offset:
+        return None
+    return ReadResponse(KafkaError.NONE, log.high_watermark, log.last_stable_offset, log.start_offset, diverging=end)
+
+
 def epoch_error(replica: Leader | Follower, current_leader_epoch: int) -> KafkaError:
     """Whether the client's leader epoch is this replica's (KIP-320)."""
     if current_leader_epoch in (NO_EPOCH, replica.leader_epoch):

@@ -1,85 +1,34 @@
-"""The acknowledgement guard: a state machine over produce requests, acknowledgements and samples of the ISR.
+"""The acknowledgement guard: a state machine over produce requests, acknowledgements, samples of the ISR and log ends of replicas.
 
 Before a request is forwarded, each partition's last sample must be fresh and span enough racks. After the broker's
-acknowledgement, the response is held until a sample that was requested later shows the same leader and enough racks. A member
-joins the ISR only after it has reached the high watermark, so every member of an ISR that is current after the
-acknowledgement holds the record (unclean elections and lost disks aside). What is unknown is refused.
+acknowledgement, the response is held until a sample that was requested later shows the same topic, leader and enough racks; and,
+in mode `verified`, until members of that ISR on enough racks have shown by their own logs, read after the acknowledgement, that
+they hold the record. The leader's rack counts: it appended the record. What is unknown is refused.
 
-It reads no clock: every event carries its time. Source: docs/min-insync-racks.md, "On a Kafka nobody may patch".
+It reads no clock: every event carries its time. Source: docs/min-insync-racks.md, "On a Kafka that nobody patches".
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final
 
-from rackspan.acks.min_insync_racks import (
-    ProduceVerdict,
-    RackBits,
-    Threshold,
-    Thresholds,
-    before_acknowledgement,
-    missed_threshold,
-)
+from rackspan.acks.log_ends import AcknowledgedRecord
+from rackspan.acks.min_insync_racks import ProduceVerdict, RackBits, Threshold, before_acknowledgement, missed_threshold
 from rackspan.acks.produce_errors import error_message
-from rackspan.gateway.core.acknowledgement.rules import NEVER, STALLED_SECONDS, GuardRules, GuardSettings
+from rackspan.gateway.core.acknowledgement.holds import Cause, Hold, Lead, PendingReads, Refusal, Unverified
+from rackspan.gateway.core.acknowledgement.rules import LATE_SECONDS, SPARE_SECONDS, GuardRules, GuardSettings
+from rackspan.gateway.core.acknowledgement.samples import (
+    LogEnds,
+    LogRead,
+    Partition,
+    PartitionIsr,
+    Requirement,
+    Sample,
+)
 from rackspan.model import BrokerId, shown
-
-Partition: TypeAlias = tuple[str, int]
-"""Topic and partition."""
 
 _PRUNE_ABOVE: Final = 10_000
 """Samples. There are as many as guarded topics that are produced to, times the brokers that lead them."""
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionIsr:
-    """One partition in a sample. `leader` is -1 where there is none."""
-
-    leader: int
-    leader_epoch: int
-    isr: tuple[BrokerId, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """The ISRs that `source` reported to a request sent at `requested_at`. Of `topics` it has every partition there is."""
-
-    source: int
-    requested_at: float
-    racks: RackBits
-    topics: frozenset[str]
-    partitions: Mapping[Partition, PartitionIsr]
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """What a guarded partition requires. `fail_open`: what is unknown is accepted."""
-
-    thresholds: Thresholds
-    fail_open: bool = False
-
-
-class Cause(Enum):
-    """Why a partition of a request was refused, for metrics and logs."""
-
-    RACKS = "too few racks in sync"
-    REPLICAS = "too few replicas in sync"
-    UNKNOWN = "the ISR is unknown"
-    LEADER = "the leader changed"
-    ORDER = "an earlier batch of the producer was refused"
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """The response for one partition in place of the broker's."""
-
-    partition: Partition
-    verdict: ProduceVerdict
-    cause: Cause
-    message: str | None
-    isr_racks: tuple[str, ...] = ()
-    """The racks of the sampled ISR, by name; empty where it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,43 +39,14 @@ class Admission:
     unsampled: frozenset[Partition]
 
 
-class Hold:
-    """A request that was forwarded: its acknowledgement, once it has come, until it is verified."""
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A partition whose ISR has enough racks by its leader's metadata, while logs do not show a record in them."""
 
-    __slots__ = ("_waiting", "acknowledged_at", "broker", "forwarded_at", "leader_epochs", "refusals", "requirements")
-
-    def __init__(
-        self,
-        broker: int,
-        forwarded_at: float,
-        requirements: Mapping[Partition, Requirement],
-        leader_epochs: Mapping[Partition, int | None],
-    ) -> None:
-        self.broker = broker
-        self.forwarded_at = forwarded_at
-        self.requirements = requirements
-        self.leader_epochs = leader_epochs
-        """As sampled before the request was forwarded; None where that is not known."""
-        self.acknowledged_at = NEVER
-        self.refusals: dict[Partition, Refusal] = {}
-        self._waiting: dict[Partition, float] = {}
-        """The time from which a sample counts, by partition that is not verified yet."""
-
-    def begin(self, partitions: Iterable[Partition], now: float) -> None:
-        self.acknowledged_at = now
-        self._waiting = dict.fromkeys(partitions, now)
-
-    @property
-    def waiting(self) -> Mapping[Partition, float]:
-        return self._waiting
-
-    def resolve(self, partition: Partition, refusal: Refusal | None) -> None:
-        del self._waiting[partition]
-        if refusal is not None:
-            self.refusals[partition] = refusal
-
-    def wait_until(self, partition: Partition, sample_from: float) -> None:
-        self._waiting[partition] = sample_from
+    partition: Partition
+    seconds: float
+    isr: tuple[BrokerId, ...]
+    holders: tuple[BrokerId, ...]
 
 
 class AcknowledgementGuard:
@@ -138,11 +58,11 @@ class AcknowledgementGuard:
         self._samples: dict[tuple[int, str], Sample] = {}
         """The last sample of each topic by each broker."""
         self._prune_above = _PRUNE_ABOVE
-        self._last_good: dict[Partition, float] = {}
-        self._stalled: dict[Partition, float] = {}
-        """When a request was acknowledged last that had waited long for followers."""
         self._holds: dict[int, dict[Hold, None]] = {}
         """Acknowledged and not verified, by broker, in order."""
+        self._reads = PendingReads()
+        self.late_records = 0
+        """Acknowledgements that metadata showed in enough racks LATE_SECONDS before logs did, or before they were refused."""
 
     # Before a request is forwarded.
 
@@ -183,28 +103,37 @@ class AcknowledgementGuard:
         """False where refusals are counted only."""
         return self._rules.refuses_before(self.settings)
 
-    def forwarded(self, broker: int, requirements: Mapping[Partition, Requirement], now: float) -> Hold | None:
+    def forwarded(self, broker: int, requirements: Mapping[Partition, Requirement]) -> Hold | None:
         """A request is forwarded now. None where its acknowledgement need not be held."""
         if not requirements or not self._rules.checks_after(self.settings):
             return None
-        epochs = {partition: self._leader_epoch(partition, broker) for partition in requirements}
-        return Hold(broker, now, requirements, epochs)
+        return Hold(broker, requirements, {partition: self._lead(partition, broker) for partition in requirements})
 
-    def _leader_epoch(self, partition: Partition, broker: int) -> int | None:
+    def _lead(self, partition: Partition, broker: int) -> Lead | None:
         sample = self._samples.get((broker, partition[0]))
         state = sample.partitions.get(partition) if sample is not None else None
-        return state.leader_epoch if state is not None and state.leader == broker else None
+        if sample is None or state is None or state.leader != broker:
+            return None
+        return Lead(state.leader_epoch, sample.topic_ids.get(partition[0]))
 
     # After the broker's acknowledgement.
 
-    def acknowledged(self, hold: Hold, partitions: Sequence[Partition], now: float) -> bool:
-        """The broker acknowledged these partitions. Whether nothing is left to verify."""
-        hold.begin(partitions, now)
+    def acknowledged(self, hold: Hold, end_offsets: Mapping[Partition, int | None], now: float) -> bool:
+        """The broker acknowledged the records before these offsets; None where its response names none.
+
+        Returns whether nothing is left to verify.
+        """
+        hold.begin(end_offsets, now)
         if not hold.waiting:
             return True
-        if now - hold.forwarded_at > STALLED_SECONDS:
-            self._stalled.update(dict.fromkeys(partitions, now))
         self._holds.setdefault(hold.broker, {})[hold] = None
+        for partition, unverified in hold.waiting.items():
+            sample, lead = self._samples.get((hold.broker, partition[0])), hold.leads[partition]
+            state = sample.partitions.get(partition) if sample is not None else None
+            if sample is not None and state is not None and lead is not None:
+                # The replicas to read are those of the last sample, so that logs and the next sample are read at the same time.
+                self._show(hold, unverified, partition, state, sample)
+                self._plan_reads(hold, partition, unverified, now)
         return False
 
     def observe(self, sample: Sample) -> list[Hold]:
@@ -215,12 +144,10 @@ class AcknowledgementGuard:
             self._prune(sample.requested_at)
         complete: list[Hold] = []
         for hold in tuple(self._holds.get(sample.source, ())):
-            for partition, sample_from in tuple(hold.waiting.items()):
-                if partition[0] in sample.topics and self._rules.is_after(sample.requested_at, sample_from):
-                    self._verify(hold, partition, sample)
-            if not hold.waiting:
-                complete.append(hold)
-                self._forget(hold)
+            for partition, unverified in tuple(hold.waiting.items()):
+                if partition[0] in sample.topics and self._rules.is_after(sample.requested_at, unverified.sample_from):
+                    self._observe_sample(hold, partition, unverified, sample)
+            self._complete(hold, complete)
         return complete
 
     def _prune(self, now: float) -> None:
@@ -229,40 +156,136 @@ class AcknowledgementGuard:
         self._samples = {key: one for key, one in self._samples.items() if one.requested_at >= oldest}
         self._prune_above = max(_PRUNE_ABOVE, 2 * len(self._samples))
 
-    def _verify(self, hold: Hold, partition: Partition, sample: Sample) -> None:
-        requirement = hold.requirements[partition]
+    def _observe_sample(self, hold: Hold, partition: Partition, unverified: Unverified, sample: Sample) -> None:
         state = sample.partitions.get(partition)
-        refusal = self._after(hold, partition, requirement, state, sample)
-        if refusal is not None:
-            hold.resolve(partition, refusal)
-            self._last_good.pop(partition, None)
+        refusal = self._after(hold, partition, state, sample)
+        if state is None or refusal is not None:
+            self._resolve(hold, partition, refusal)
             return
-        last_good = self._last_good.get(partition, NEVER)
-        stalled_at = self._stalled.get(partition, NEVER)
-        settled_at = self._rules.settled_at(last_good, stalled_at, hold.acknowledged_at, self.settings)
-        if sample.requested_at < settled_at:
-            hold.wait_until(partition, settled_at)
-            return
-        hold.resolve(partition, None)
-        self._last_good[partition] = max(last_good, hold.forwarded_at)
-        if sample.requested_at >= stalled_at + self.settings.stalled_settle:
-            self._stalled.pop(partition, None)
+        unverified.sampled = True
+        self._show(hold, unverified, partition, state, sample)
+        if not self._verify(hold, partition, unverified, sample.requested_at):
+            # Read again while logs do not show the record: the ISR may be smaller than this metadata has it.
+            unverified.sample_from = sample.requested_at + self.settings.refresh
+            self._plan_reads(hold, partition, unverified, sample.requested_at)
 
-    def _after(
-        self, hold: Hold, partition: Partition, requirement: Requirement, state: PartitionIsr | None, sample: Sample
-    ) -> Refusal | None:
+    def _show(
+        self, hold: Hold, unverified: Unverified, partition: Partition, state: PartitionIsr, sample: Sample
+    ) -> None:
+        """The members of the ISR that may show the record."""
+        unverified.isr, unverified.racks = state.isr, sample.racks
+        if unverified.record is None and self._rules.reads_logs(self.settings):
+            lead = hold.leads[partition]
+            epoch = state.leader_epoch if lead is None else lead.leader_epoch
+            unverified.topic_id = sample.topic_ids.get(partition[0]) if lead is None else lead.topic_id
+            unverified.record = AcknowledgedRecord(BrokerId(hold.broker), epoch, unverified.end_offset)
+
+    def _after(self, hold: Hold, partition: Partition, state: PartitionIsr | None, sample: Sample) -> Refusal | None:
         if state is None:
             return self._unknown(partition, ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND)
-        epoch = hold.leader_epochs[partition]
-        if state.leader != hold.broker or epoch not in (None, state.leader_epoch):
+        lead = hold.leads[partition]
+        same = lead is None or (
+            lead.leader_epoch == state.leader_epoch
+            and self._rules.is_same_topic(lead.topic_id, sample.topic_ids.get(partition[0]))
+        )
+        if state.leader != hold.broker or not same:
             return Refusal(
                 partition,
                 ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND,
                 Cause.LEADER,
                 f"{partition[0]}-{partition[1]}: the leader changed before in-sync racks could be counted",
             )
+        requirement = hold.requirements[partition]
         verdict = before_acknowledgement(state.isr, sample.racks, requirement.thresholds)
         return None if verdict is ProduceVerdict.ACCEPT else _refusal(partition, verdict, state, sample, requirement)
+
+    def _verify(self, hold: Hold, partition: Partition, unverified: Unverified, now: float) -> bool:
+        if not unverified.sampled or not self._is_held(hold, partition, unverified):
+            return False
+        self.late_records += now - hold.acknowledged_at > LATE_SECONDS
+        self._resolve(hold, partition, None)
+        return True
+
+    def _is_held(self, hold: Hold, partition: Partition, unverified: Unverified) -> bool:
+        if not self._rules.reads_logs(self.settings):
+            return True
+        record, racks = unverified.record, unverified.racks
+        least = hold.requirements[partition].thresholds.min_insync_racks
+        return record is not None and racks is not None and self._rules.is_held(record, unverified.isr, racks, least)
+
+    def _resolve(self, hold: Hold, partition: Partition, refusal: Refusal | None) -> None:
+        hold.resolve(partition, refusal)
+        self._reads.drop(hold, partition)
+
+    def _complete(self, hold: Hold, complete: list[Hold]) -> None:
+        if not hold.waiting:
+            complete.append(hold)
+            self._forget(hold)
+
+    # Log ends of replicas.
+
+    def _plan_reads(self, hold: Hold, partition: Partition, unverified: Unverified, at: float) -> None:
+        record, racks = unverified.record, unverified.racks
+        if record is None or racks is None:
+            return
+        least = hold.requirements[partition].thresholds.min_insync_racks
+        spare_at = max(at, hold.acknowledged_at + SPARE_SECONDS)
+        reads = {
+            **{replica: (spare_at, epoch) for replica, epoch in record.spare_reads(unverified.isr, racks).items()},
+            **{replica: (at, epoch) for replica, epoch in record.reads(unverified.isr, racks, least).items()},
+        }
+        planned = {
+            replica: (from_, LogRead(partition, unverified.topic_id, epoch))
+            for replica, (from_, epoch) in reads.items()
+        }
+        self._reads.plan(hold, partition, planned)
+
+    def observe_log_ends(self, ends: LogEnds) -> list[Hold]:
+        """The holds that a replica's log ends complete. What it did not show is read again a little later."""
+        complete: list[Hold] = []
+        for hold, partition, read in self._reads.waiting_for(ends.replica, ends.reads):
+            unverified = hold.waiting[partition]
+            if unverified.record is None or not self._rules.is_read_after(ends.requested_at, hold.acknowledged_at):
+                continue
+            if read in ends.ends:
+                unverified.record.observe(ends.replica, read.leader_epoch, ends.ends[read])
+            if not self._verify(hold, partition, unverified, ends.requested_at):
+                waited = ends.requested_at - hold.acknowledged_at
+                again = min(self.settings.refresh, _AGAIN_SECONDS + waited / 4)
+                self._plan_reads(hold, partition, unverified, ends.requested_at + again)
+            self._complete(hold, complete)
+        return complete
+
+    def replicas_to_read(self) -> Iterable[BrokerId]:
+        """The brokers that hold what has to be read, now or later."""
+        return self._reads.replicas()
+
+    def reads_wanted(self, replica: BrokerId, now: float) -> frozenset[LogRead]:
+        """What to read at this broker now."""
+        return self._reads.wanted(replica, now)
+
+    def reads_wanted_at(self, replica: BrokerId) -> float | None:
+        """The earliest time at which something is to be read at this broker; None while nothing is."""
+        return self._reads.wanted_at(replica)
+
+    def disagreement(self, now: float) -> Disagreement | None:
+        """The oldest record that logs do not show for LATE_SECONDS, while its leader's metadata shows enough racks in sync."""
+        late = [
+            Disagreement(
+                partition,
+                now - hold.acknowledged_at,
+                unverified.isr,
+                tuple(unverified.record.holders(unverified.isr)),
+            )
+            for holds in self._holds.values()
+            for hold in holds
+            if now - hold.acknowledged_at > LATE_SECONDS
+            for partition, unverified in hold.waiting.items()
+            if unverified.sampled and unverified.record is not None
+        ]
+        return max(late, key=lambda one: one.seconds, default=None)
+
+    # What cannot be verified.
 
     def _unknown(self, partition: Partition, verdict: ProduceVerdict) -> Refusal:
         message = f"{partition[0]}-{partition[1]}: in-sync racks are unknown, no broker reported them in time"
@@ -281,10 +304,26 @@ class AcknowledgementGuard:
         return expired
 
     def _give_up(self, hold: Hold) -> None:
-        for partition in tuple(hold.waiting):
-            unknown = self._unknown(partition, ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND)
-            hold.resolve(partition, None if hold.requirements[partition].fail_open else unknown)
+        for partition, unverified in tuple(hold.waiting.items()):
+            refusal = self._not_shown(partition, unverified, hold.requirements[partition])
+            self._resolve(hold, partition, None if hold.requirements[partition].fail_open else refusal)
         self._forget(hold)
+
+    def _not_shown(self, partition: Partition, unverified: Unverified, requirement: Requirement) -> Refusal:
+        record, racks = unverified.record, unverified.racks
+        if not unverified.sampled or record is None or racks is None:
+            return self._unknown(partition, ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND)
+        self.late_records += 1
+        holders = record.holders(unverified.isr)
+        names = ",".join(map(shown, racks.names(holders)))
+        least = requirement.thresholds.min_insync_racks
+        message = (
+            f"{partition[0]}-{partition[1]}: logs show the record in racks {names} = {racks.count(holders)} < "
+            f"min.insync.racks {least}, metadata has {','.join(map(shown, racks.names(unverified.isr)))} in sync"
+        )
+        return Refusal(
+            partition, ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND, Cause.LOGS, message, _names(racks, holders)
+        )
 
     def _forget(self, hold: Hold) -> None:
         self._holds.get(hold.broker, {}).pop(hold, None)
@@ -296,13 +335,13 @@ class AcknowledgementGuard:
         return frozenset(
             partition[0]
             for hold in self._holds.get(broker, ())
-            for partition, sample_from in hold.waiting.items()
-            if sample_from <= now
+            for partition, unverified in hold.waiting.items()
+            if unverified.sample_from <= now
         )
 
     def wanted_at(self, broker: int) -> float | None:
         """The earliest time at which a sample of this broker is wanted; None while nothing is held."""
-        times = [sample_from for hold in self._holds.get(broker, ()) for sample_from in hold.waiting.values()]
+        times = [one.sample_from for hold in self._holds.get(broker, ()) for one in hold.waiting.values()]
         return min(times, default=None)
 
     @property
@@ -324,9 +363,16 @@ def _refusal(
         verdict,
         _CAUSES.get(verdict, Cause.RACKS),
         error_message(verdict, *partition, state.isr, sample.racks, requirement.thresholds),
-        tuple(map(shown, sample.racks.names(state.isr))),
+        _names(sample.racks, state.isr),
     )
 
+
+def _names(racks: RackBits, brokers: Iterable[BrokerId]) -> tuple[str, ...]:
+    return tuple(map(shown, racks.names(brokers)))
+
+
+_AGAIN_SECONDS: Final = 0.002
+"""Until a log that did not show a record is read again; longer each time."""
 
 _CAUSES: Final = {
     ProduceVerdict.NOT_ENOUGH_REPLICAS: Cause.REPLICAS,

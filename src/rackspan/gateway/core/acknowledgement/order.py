@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rackspan.errors import CorruptRecords
-from rackspan.gateway.core.acknowledgement.guard import Partition
+from rackspan.gateway.core.acknowledgement.samples import Partition
 from rackspan.kafka_bytes.record_batch import read_header
 
 ORDER_SECONDS: Final = 10.0
@@ -29,6 +29,14 @@ class ProducerBatch:
     epoch: int
     sequence: int
     last_offset_delta: int
+
+
+def last_offset_delta(records: "memoryview[int] | bytes | None") -> int | None:
+    """The last record's offset behind the first one's, of the one batch that a partition has in a request. None for no such batch."""
+    try:
+        return None if records is None else read_header(records).last_offset_delta
+    except CorruptRecords:
+        return None
 
 
 def producer_batch(records: "memoryview[int] | bytes | None") -> ProducerBatch | None:

@@ -1,16 +1,22 @@
 """The decisions of the guard, one method each, so that a test plants a mistake by overriding one."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+from uuid import UUID
 
-QUICK_SECONDS: Final = 1.0
-"""A follower that had caught up leaves the ISR by lag no sooner than replica.lag.time.max.ms, which is 30 s by default."""
-
-STALLED_SECONDS: Final = 0.5
-"""A request with acks=all that waits so long waits for a follower, which is about to leave the ISR."""
+from rackspan.acks.log_ends import AcknowledgedRecord
+from rackspan.acks.min_insync_racks import RackBits
+from rackspan.model import BrokerId
 
 NEVER: Final = float("-inf")
+
+SPARE_SECONDS: Final = 0.02
+"""Further replicas are read where the first ones have not shown a record in so long."""
+
+LATE_SECONDS: Final = 1.0
+"""A record that metadata shows in enough racks, and that logs do not show in so long, is counted and logged."""
 
 
 class AcknowledgementMode(Enum):
@@ -23,9 +29,9 @@ class AcknowledgementMode(Enum):
     PRE = "pre"
     """Refused before the request is forwarded. Requests that wait in the broker while the ISR shrinks are acknowledged."""
     VERIFIED = "verified"
-    """And the acknowledgement is held until metadata requested after it shows enough racks."""
+    """And the acknowledgement is held until metadata read after it, and replicas' own logs, show the record in enough racks."""
     STRICT = "strict"
-    """The same by the controllers' log, read after the acknowledgement: exact, where metadata may be behind."""
+    """And the acknowledgement is held until the controllers' log, read after it, shows enough racks in sync."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +42,7 @@ class GuardSettings:
     max_staleness: float = 1.0
     """Beyond this age a sample counts for nothing."""
     refresh: float = 0.05
-    """Beyond this age a new sample is taken before a request is forwarded."""
-    settle: float = 0.1
-    """How far the metadata of a leader may be behind the ISR by which it acknowledges."""
-    stalled_settle: float = 2.0
-    """The same after a request has waited in the broker for STALLED_SECONDS: that is when ISRs shrink."""
+    """Beyond this age a new sample is taken before a request is forwarded, and again while logs do not show a record."""
     verify_timeout: float = 10.0
     sample_timeout: float = 2.0
     """How long a request waits for a sample before it is refused."""
@@ -57,6 +59,10 @@ class GuardRules:
         """Whether an acknowledgement is held until it is verified."""
         return settings.mode in (AcknowledgementMode.VERIFIED, AcknowledgementMode.STRICT)
 
+    def reads_logs(self, settings: GuardSettings) -> bool:
+        """Whether replicas' logs have to show a record: a broker's metadata may be behind, what is committed is not."""
+        return settings.mode is AcknowledgementMode.VERIFIED
+
     def is_fresh(self, requested_at: float, now: float, oldest: float) -> bool:
         """Whether a request may be admitted by a sample, at most `oldest` seconds old."""
         return now - requested_at <= oldest
@@ -68,13 +74,14 @@ class GuardRules:
         """
         return requested_at >= acknowledged_at
 
-    def settled_at(self, last_good: float, stalled_at: float, acknowledged_at: float, settings: GuardSettings) -> float:
-        """The earliest time at which the deciding sample may be requested.
+    def is_read_after(self, requested_at: float, acknowledged_at: float) -> bool:
+        """Whether a log end was requested after an acknowledgement: a replica read before may have lost its log since."""
+        return requested_at >= acknowledged_at
 
-        A leader removes a follower that has not caught up for replica.lag.time.max.ms, acknowledges, and shows the change only
-        when its metadata has it. `last_good` is when the latest record was forwarded that was verified here: those in the ISR
-        then had caught up, so within QUICK_SECONDS of it no one can have been removed for lag. `stalled_at` is when a request
-        was acknowledged that had waited for STALLED_SECONDS, and is not verified yet; NEVER where none was.
-        """
-        settle = settings.settle if acknowledged_at - last_good > QUICK_SECONDS else 0.0
-        return max(acknowledged_at + settle, stalled_at + settings.stalled_settle)
+    def is_same_topic(self, before: UUID | None, after: UUID | None) -> bool:
+        """Whether a topic was not created anew under its name. Its leader epochs begin at 0 again."""
+        return before == after
+
+    def is_held(self, record: AcknowledgedRecord, isr: Collection[BrokerId], racks: RackBits, min_racks: int) -> bool:
+        """Whether the logs of members of the ISR show the record in enough racks."""
+        return record.is_held(isr, racks, min_racks)
