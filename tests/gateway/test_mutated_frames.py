@@ -320,7 +320,7 @@ async def bombarded(frames: int, seed: int, side: str) -> tuple[Tally, float]:
 
 
 def run(frames: int, seed: int, side: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "HALF_REQUEST_SECONDS", LOOK_SECONDS)
+    monkeypatch.setattr(app, "GONE_LOOK_SECONDS", LOOK_SECONDS)
     caplog.set_level(logging.ERROR)
     tally, growth = asyncio.run(bombarded(frames, seed, side))
     print(tally, f"grew by {growth:.1f} MB")

@@ -1,6 +1,9 @@
 """Rights on real Kafka with ACLs: the cluster decides who may set min.insync.racks; SASL passes through the gateway."""
 
+import asyncio
+import socket
 from collections.abc import Iterator
+from struct import pack
 from uuid import uuid4
 
 import pytest
@@ -11,7 +14,10 @@ from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, Config
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 from confluent_kafka.cimpl import NewTopic
 
+from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login
 from rackspan.kafka_process import KafkaCluster
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.produce import PartitionProduceData, ProduceRequestData, TopicProduceData
 from tests.gateway.running import RunningGateway, running
 from tests.kafka_fixtures import USERS, client_properties, secured_cluster
 
@@ -106,6 +112,40 @@ def test_a_client_without_the_right_cannot_write_the_config_topic(
         producer.flush(10)
         assert errors
         assert errors[0] is not None
+
+
+async def produced(gateway: RunningGateway, user: str, topic: str) -> tuple[int, str | None]:
+    """Error code and message of a Produce that the user sends without looking at metadata first."""
+    sasl = {"sasl_mechanism": "PLAIN", "sasl_plain_username": user, "sasl_plain_password": USERS[user]}
+    connection = await BrokerConnection.open(*gateway.address(1), Login(sasl=sasl))
+    data = PartitionProduceData(index=0, records=memoryview(b""))
+    request = ProduceRequestData(
+        acks=-1, timeout=1000, topic_data=[TopicProduceData(name=topic, partition_data=[data])]
+    )
+    try:
+        response = await connection.call(ApiKey.PRODUCE, request, 9)
+    finally:
+        connection.close()
+    partition = response.responses[0].partition_responses[0]
+    return partition.error_code, partition.error_message
+
+
+def test_racks_are_named_only_to_a_client_that_may_write(gateway: RunningGateway, topic: str) -> None:
+    """The topic's only replica is in one rack, two are required."""
+    alter(gateway.bootstrap_servers, "admin", topic, "2")
+    code, message = asyncio.run(produced(gateway, "reader", topic))
+    assert (code, message) == (19, f"{topic}-0: in-sync racks r1 = 1 < min.insync.racks 2")
+    assert asyncio.run(produced(gateway, "nobody", topic)) == (29, None)
+
+
+def test_a_client_that_has_not_logged_in_gets_no_response(gateway: RunningGateway, topic: str) -> None:
+    alter(gateway.bootstrap_servers, "admin", topic, "2")
+    name = topic.encode()
+    produce = pack(">hhii", -1, -1, 1000, 1) + pack(">h", len(name)) + name + pack(">iii", 1, 0, -1)
+    request = pack(">hhih", 0, 3, 9, -1) + produce
+    with socket.create_connection(gateway.address(1), timeout=10) as link:
+        link.sendall(pack(">i", len(request)) + request)
+        assert link.recv(1) == b""
 
 
 def test_a_wrong_password_is_refused_by_the_cluster(gateway: RunningGateway) -> None:

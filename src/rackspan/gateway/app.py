@@ -20,9 +20,10 @@ from rackspan.gateway.core.produce import acks_of
 from rackspan.gateway.core.topic_configs import TOPIC
 from rackspan.gateway.handlers.admin import AdminHandler
 from rackspan.gateway.handlers.produce import ProduceHandler
-from rackspan.gateway.net.buffers import BufferPool, FrameMemory
+from rackspan.gateway.net.buffers import BufferPool
 from rackspan.gateway.net.channel import connected, handshake
 from rackspan.gateway.net.exchange import Exchange
+from rackspan.gateway.net.frames import FrameMemory
 from rackspan.gateway.net.listener import Listener, server_context
 from rackspan.gateway.net.session import Session
 from rackspan.gateway.upstream.broker_connection import login_of
@@ -44,8 +45,9 @@ REPLICAS_SECONDS: Final = 5.0
 CONNECT_SECONDS: Final = 10.0
 """For the TLS handshakes of a client and its broker, and the broker's connection, together."""
 
-HALF_REQUEST_SECONDS: Final = 30.0
-"""A request that is read whole has to make progress in so long."""
+OVERDUE_LOOK_SECONDS: Final = 1.0
+GONE_LOOK_SECONDS: Final = 30.0
+"""Between two looks at connections: at requests that arrive too slowly, and at clients that are gone."""
 
 
 _RESTART: Final = (
@@ -88,6 +90,7 @@ class Gateway:
         self.requests: Counter[int] = Counter()
         self.connections_accepted = 0
         self.connections_refused: Counter[str] = Counter()
+        self.connections_closed_slow = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self.policies = Policies(config.policies)
         self.config_topic: ConfigTopic | None = None
@@ -109,7 +112,8 @@ class Gateway:
             raise UsageError(f"{self.config.bootstrap_servers}: the cluster reports no broker; is it starting?")
         await self._set_up()
         self._run(self.cluster.follow())
-        self._run(self._close_stalled())
+        self._run(self._close_overdue())
+        self._run(self._close_gone())
         for node_id in self.cluster.nodes:
             self._listener(node_id)
 
@@ -359,26 +363,25 @@ class Gateway:
             _load_certificate(context, name, certificate, key)
             self._principal_tls[name] = context
 
-    async def _close_stalled(self) -> None:
-        """Close connections that made no progress between two looks: half a request, whose memory is bounded and whose time is
-        bounded here, and clients that are gone while their request waits for a broker that does not respond.
-        """
-        before: dict[Session, int] = {}
-        gone_before: set[Session] = set()
+    async def _close_overdue(self) -> None:
+        """Close connections whose request arrives too slowly: its memory is bounded, and its time is here."""
         while True:
-            await asyncio.sleep(HALF_REQUEST_SECONDS)
-            now = {session: at for session in self.sessions if (at := session.stalled_at) is not None}
-            for session, at in now.items():
-                if before.get(session) == at:
-                    log.warning(
-                        "closing the connection of %s: half a request for %g s", session.peer, HALF_REQUEST_SECONDS
-                    )
-                    session.close()
+            await asyncio.sleep(OVERDUE_LOOK_SECONDS)
+            for session in [session for session in self.sessions if session.is_overdue]:
+                self.connections_closed_slow += 1
+                log.warning("closing the connection of %s: its request arrives too slowly", session.peer)
+                session.close()
+
+    async def _close_gone(self) -> None:
+        """Close connections of clients that are gone while their request waits for a broker that does not respond."""
+        before: set[Session] = set()
+        while True:
+            await asyncio.sleep(GONE_LOOK_SECONDS)
             gone = {session for session in self.sessions if session.client.has_ended_unseen}
-            for session in gone & gone_before:
+            for session in gone & before:
                 log.info("closing the connection of %s: it is gone, and its request has no response", session.peer)
                 session.close()
-            before, gone_before = now, gone
+            before = gone
 
     # Whole requests.
 

@@ -7,11 +7,14 @@ from contextlib import closing, contextmanager, suppress
 from random import Random
 from struct import pack
 from threading import Thread
+from time import sleep
 
 import pytest
+from confluent_kafka import KafkaError, Producer
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.gateway import app
+from rackspan.gateway.net import frames
 from rackspan.gateway.net.buffers import BUFFER_BYTES
 from rackspan.gateway.net.requests import MAX_UNSENT
 from rackspan.gateway.net.session import Session
@@ -19,6 +22,10 @@ from tests.gateway.pairs import pair
 from tests.gateway.running import RunningGateway, running
 from tests.kafka_fixtures import eventually
 
+METADATA_RESPONSE = pack(">iihii", 0, 0, -1, -1, 0)
+"""Version 4, without its correlation id: no throttling, brokers, cluster id, controller or topics."""
+
+API_VERSIONS_RESPONSE = pack(">ihi", 7, 0, 0)
 API_VERSIONS = pack(">hhih", 18, 0, 7, -1)
 
 
@@ -103,6 +110,78 @@ def test_half_requests_take_no_more_memory_than_is_allowed(gateway: RunningGatew
         for link in links:
             link.close()
     eventually(lambda: gateway.gateway.frames.used == 0, "their memory is free again", 10)
+
+
+def test_requests_that_are_announced_and_hardly_sent_keep_no_one_from_producing(gateway: RunningGateway) -> None:
+    """Two announce 99 MB, a third nearly all that is left, and each sends 18 bytes and then one now and then."""
+    most = gateway.gateway.config.request_memory_bytes
+    links = [connection(gateway) for _ in range(3)]
+    try:
+        for link, size in zip(links, (99_000_000, 99_000_000, most - 198_100_000), strict=True):
+            link.sendall(pack(">ihhih", size, 0, 9, 1, -1) + bytes(4))
+        eventually(lambda: gateway.gateway.frames.used >= 3 * 64 * 1024, "each is being read", 10)
+        for record_bytes in (50_000, 300_000):
+            for link in links:
+                link.sendall(b"\0")
+            produce(gateway.bootstrap_servers, "flow", bytes(record_bytes))
+    finally:
+        for link in links:
+            link.close()
+
+
+def produce(servers: str, topic: str, value: bytes) -> None:
+    errors: list[KafkaError | None] = []
+    producer = Producer({"bootstrap.servers": servers, "acks": "all", "delivery.timeout.ms": 8000})
+    producer.produce(topic, value, on_delivery=lambda error, _: errors.append(error))
+    assert producer.flush(10) == 0
+    assert errors == [None]
+
+
+def test_half_a_request_that_arrives_too_slowly_loses_its_connection(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One byte now and then is no excuse."""
+    monkeypatch.setattr(app, "OVERDUE_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(frames, "HALF_REQUEST_SECONDS", 0.3)
+    with running(cluster.bootstrap_servers) as gateway, closing(connection(gateway)) as link:
+        link.sendall(pack(">ihhih", 100_000, 0, 9, 1, -1) + bytes(1000))
+        eventually(lambda: gateway.gateway.frames.used > 0, "it is being read", 10)
+        with suppress(ConnectionError):
+            for _ in range(200):
+                link.sendall(b"\0")
+                sleep(0.02)
+        assert is_closed(link)
+        eventually(lambda: gateway.gateway.frames.used == 0, "its memory is free again", 10)
+        assert gateway.gateway.connections_closed_slow == 1
+
+
+PRODUCE = pack(">hhih", 0, 9, 5, -1) + b"\0" + bytes(100)
+CREATE_TOPICS = pack(">hhih", 19, 5, 5, -1) + b"\0" + bytes(100)
+DESCRIBE_CONFIGS = pack(">hhih", 32, 1, 5, -1) + pack(">i", 0) + b"\0"
+
+
+@pytest.mark.parametrize("request_", [PRODUCE, CREATE_TOPICS, DESCRIBE_CONFIGS])
+def test_a_client_that_the_broker_turns_away_is_told_nothing(gateway: RunningGateway, request_: bytes) -> None:
+    """The broker is asked on the client's connection; it closes that of a client that has not logged in."""
+    with scripted(gateway) as (client, broker, _):
+        client.sendall(framed(API_VERSIONS))
+        received(broker)
+        broker.sendall(framed(API_VERSIONS_RESPONSE))
+        assert received(client)[:4] == pack(">i", 7)
+        client.sendall(framed(request_))
+        assert received(broker)[:4] == pack(">hh", 3, 4)
+        assert gateway.gateway.frames.used == 0
+        broker.close()
+        assert is_closed(client)
+
+
+def test_a_client_that_the_broker_serves_is_served(gateway: RunningGateway) -> None:
+    with scripted(gateway) as (client, broker, session):
+        client.sendall(framed(DESCRIBE_CONFIGS))
+        proof = received(broker)
+        broker.sendall(framed(proof[4:8] + METADATA_RESPONSE))
+        assert received(broker)[:4] == DESCRIBE_CONFIGS[:4]
+        assert session.is_proven
 
 
 def test_a_client_that_reads_no_response_piles_up_none(gateway: RunningGateway) -> None:
@@ -237,9 +316,10 @@ def test_a_client_that_is_gone_while_its_request_waits_leaves_nothing_behind(
     cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """DescribeConfigs is read whole, and what is behind it waits: nothing is read of this client meanwhile."""
-    monkeypatch.setattr(app, "HALF_REQUEST_SECONDS", 0.1)
+    monkeypatch.setattr(app, "GONE_LOOK_SECONDS", 0.1)
     describe = pack(">hhih", 32, 1, 5, -1) + pack(">i", 0) + b"\0"
     with running(cluster.bootstrap_servers) as gateway, scripted(gateway) as (client, broker, session):
+        session.is_proven = True
         client.sendall(framed(describe))
         assert received(broker)[:4] == describe[:4]
         client.close()

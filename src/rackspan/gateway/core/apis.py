@@ -67,6 +67,9 @@ _FORWARDED: Final[Mapping[int, range]] = {
 }
 """APIs without addresses that wire/ has no classes for; versions of Kafka 4.1. The others are in wire/apis.py."""
 
+BEFORE_LOGIN: Final = frozenset({ApiKey.API_VERSIONS, 17, 36})
+"""ApiVersions, SaslHandshake, SaslAuthenticate: brokers respond to them before a client has logged in, and to nothing else."""
+
 _WITHHELD: Final = frozenset({ApiKey.WRITE_TXN_MARKERS})
 """Requests of brokers to each other. Clients never send them."""
 

@@ -19,6 +19,7 @@ from rackspan.gateway.core.acknowledgement.samples import Partition, Requirement
 from rackspan.gateway.core.endpoints import Addresses, set_endpoints
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.core.produce import acks_of
+from rackspan.gateway.handlers.rights import WriteRights
 from rackspan.gateway.net.exchange import Exchange
 from rackspan.gateway.net.session import Session
 from rackspan.wire.apis import ApiKey
@@ -96,6 +97,7 @@ class ProduceHandler:
         """Looks the ids up at a broker and puts their names into `names`."""
         self.names: dict[UUID, str] = {}
         self._held: dict[Hold, _Response] = {}
+        self._rights = WriteRights()
         self._refused: WeakKeyDictionary[Session, RefusedSequences] = WeakKeyDictionary()
         self.refusals: Counter[tuple[str, int, Cause, bool, str]] = Counter()
         """By topic, partition, cause, whether it was after the append, and the racks that were in sync."""
@@ -160,6 +162,21 @@ class ProduceHandler:
     ) -> None:
         if self._guard.refuses_before():
             refusals = self._in_order(session, exchange.version, body, guarded, refusals)
+            named = {*refusals, *(partition for partition, one in denied.items() if one.error_code == POLICY_VIOLATION)}
+            now = self._loop.time()
+            if unknown := self._rights.unknown(session, {topic for topic, _ in named}, now):
+                ready = self._loop.create_task(self._rights.read(session, unknown, now))
+                session.wait_for(
+                    ready, lambda: self._pass(session, exchange, header, body, acks, guarded, refusals, denied)
+                )
+                return
+            unauthorized = {
+                partition: _failed(partition[1], TOPIC_AUTHORIZATION_FAILED, None)
+                for partition in named
+                if not self._rights.may_write(session, partition[0])
+            }
+            denied = {**denied, **unauthorized}
+            refusals = {partition: one for partition, one in refusals.items() if partition not in denied}
         self._count(session, refusals.values())
         if not self._guard.refuses_before():
             refusals = {}

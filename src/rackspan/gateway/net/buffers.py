@@ -1,6 +1,5 @@
 """Receive buffers shared by all connections: an idle connection holds none."""
 
-from collections.abc import Callable
 from typing import Final
 
 BUFFER_BYTES: Final = 256 * 1024
@@ -30,37 +29,3 @@ class BufferPool:
         self.in_use -= 1
         if len(buffer) == BUFFER_BYTES and len(self._free) < _MOST_KEPT:
             self._free.append(buffer)
-
-
-class FrameMemory:
-    """Memory for requests that are read whole: bounded in sum, and reused, since new memory costs more than its filling."""
-
-    def __init__(self, most_bytes: int) -> None:
-        self._most = most_bytes
-        self._free: list[bytearray] = []
-        self.used = 0
-        self.waiting: list[Callable[[], None]] = []
-        """Called when memory has been put back."""
-
-    def take(self, size: int) -> bytearray | None:
-        """At least so many bytes; None while too much is in use, unless nothing is."""
-        if self.used and self.used + size > self._most:
-            return None
-        self.used += size
-        for index, buffer in enumerate(self._free):
-            if len(buffer) >= size:
-                return self._free.pop(index)
-        return bytearray(size if size > _KEPT_BYTES else max(size, _LEAST_BYTES))
-
-    def put(self, buffer: bytearray, size: int) -> None:
-        self.used -= size
-        if len(buffer) <= _KEPT_BYTES and len(self._free) < _MOST_FRAMES_KEPT:
-            self._free.append(buffer)
-        waiting, self.waiting = self.waiting, []
-        for wake in waiting:
-            wake()
-
-
-_LEAST_BYTES: Final = 256 * 1024
-_KEPT_BYTES: Final = 4 * 1024 * 1024
-_MOST_FRAMES_KEPT: Final = 8

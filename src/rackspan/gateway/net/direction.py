@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from rackspan.gateway.core.endpoints import Addresses
-from rackspan.gateway.net.buffers import BufferPool, FrameMemory
+from rackspan.gateway.net.buffers import BufferPool
 from rackspan.gateway.net.channel import Channel
 from rackspan.gateway.net.exchange import Exchange
+from rackspan.gateway.net.frames import FrameMemory
 from rackspan.wire.framing import Piece
 
 SIZE_BYTES: Final = 4
@@ -43,9 +44,14 @@ class Pair(Protocol):
     awaited: deque[Exchange]
     closed: bool
     draining: bool
+    is_proven: bool
 
     @property
     def owner(self) -> PairOwner: ...
+
+    def time(self) -> float: ...
+
+    def prove(self) -> None: ...
 
     def take(self, exchange: Exchange, request: memoryview) -> None: ...
 

@@ -8,6 +8,7 @@ from rackspan.errors import MalformedRequest
 from rackspan.gateway.core.apis import is_offered, treatment
 from rackspan.gateway.net.direction import SIZE_BYTES, Direction, Pair
 from rackspan.gateway.net.exchange import Exchange
+from rackspan.gateway.net.frames import Frame
 from rackspan.wire.framing import Piece
 
 MAX_IN_FLIGHT: Final = 100
@@ -25,23 +26,21 @@ _LEAST_BYTES: Final = 8
 class Requests(Direction):
     """From the client to the broker."""
 
-    __slots__ = ("_current", "_exchange", "_filled", "_frame", "_frame_bytes", "_waiting_for_memory", "blocked")
+    __slots__ = ("_current", "_exchange", "blocked", "frame")
 
     def __init__(self, session: Pair) -> None:
         super().__init__(session, session.client, session.upstream)
         self.blocked = False
         """A request is being handled that those behind it wait for."""
-        self._frame: bytearray | None = None
-        """A request that is being read whole, with its size in front, and is not in one buffer."""
-        self._frame_bytes = 0
-        self._filled = 0
+        self.frame: Frame | None = None
+        """A request that is read whole and is not in one buffer: until all of it is sent on."""
         self._exchange: Exchange
         self._current = memoryview(b"")
         """The whole request at hand, with its size in front."""
 
     @property
     def at_boundary(self) -> bool:
-        return self._left == 0 and self._frame is None and not self._current and not self.blocked
+        return self._left == 0 and self.frame is None and not self._current and not self.blocked
 
     def _may_read(self) -> bool:
         return not self._sink.outgoing and self._may_go_on() and not (self._session.draining and self.at_boundary)
@@ -50,30 +49,32 @@ class Requests(Direction):
         session = self._session
         return not self.blocked and len(session.exchanges) < MAX_IN_FLIGHT and len(session.client.outgoing) < MAX_UNSENT
 
-    @property
-    def stalled_at(self) -> int | None:
-        """How much there is of a request that is being read whole; None while none is."""
-        return self._filled if self._frame is not None and self._filled < self._frame_bytes else None
-
     def _receive(self) -> None:
-        if self._frame is None or self._filled == self._frame_bytes:
+        frame = self.frame
+        if frame is None or frame.is_whole or self.blocked:
             super()._receive()
             return
-        received = self._source.receive_into(memoryview(self._frame)[self._filled : self._frame_bytes])
+        if not self._reserved(frame, frame.filled + 1):
+            self._source.pause_reading()
+            return
+        received = self._source.receive_into(memoryview(frame.buffer)[frame.filled : frame.reserved])
         if received == 0:
             self._ended()
         if received <= 0:
             return
-        self._filled += received
-        if self._filled == self._frame_bytes:
-            self._take(memoryview(self._frame)[: self._frame_bytes])
+        frame.filled += received
+        if frame.is_whole:
+            self._take(memoryview(frame.buffer)[: frame.size])
             self._sink.flush()
             self._go_on()
         else:
             self._source.read_rest()
 
+    def _reserved(self, frame: Frame, least: int) -> bool:
+        return self._session.owner.frames.reserve(frame, least, self._memory_freed, self._session.time())
+
     def _pass_on(self, data: memoryview) -> int:
-        if self._frame is not None and self._filled == self._frame_bytes:
+        if self.frame is not None and self.frame.is_whole:
             self._free_frame()
         at, size = 0, len(data)
         outgoing = self._sink.outgoing
@@ -101,6 +102,7 @@ class Requests(Direction):
             if not self._session.owner.reads_whole(exchange.api_key, exchange.version):
                 self._session.exchanges.append(exchange)
                 self._session.awaited.append(exchange)
+                self._session.owner.count_frame(exchange.api_key)
                 if header:
                     outgoing.append(header)
                     self._header = b""
@@ -108,6 +110,11 @@ class Requests(Direction):
                 continue
             if at > forwarded_from:
                 outgoing.append(data[forwarded_from:at])
+            if not self._session.is_proven:
+                # Nothing is read or decided for a stranger. The header is read again when the broker has responded.
+                self.blocked = True
+                self._session.prove()
+                return at
             self._exchange = exchange
             there = min(frame_bytes - len(header), size - at)
             if not header and there == frame_bytes:
@@ -115,10 +122,11 @@ class Requests(Direction):
             elif not self._gather(header, data[at : at + there], frame_bytes):
                 # No memory for it now: its header is read again later.
                 return at
+            self._session.owner.count_frame(exchange.api_key)
             at += there
             self._header = b""
             forwarded_from = at
-            if self._session.closed or self._frame is not None:
+            if self._session.closed or self.frame is not None:
                 return at
         if at > forwarded_from:
             outgoing.append(data[forwarded_from:at])
@@ -129,7 +137,6 @@ class Requests(Direction):
         self._check_size(size)
         if not is_offered(api_key, version):
             raise MalformedRequest(f"API key {api_key} version {version} is not offered here")
-        self._session.owner.count_frame(api_key)
         return Exchange(api_key, version, correlation_id, treatment(api_key, version)), size + SIZE_BYTES
 
     def _check_size(self, size: int) -> None:
@@ -138,20 +145,30 @@ class Requests(Direction):
             raise MalformedRequest(f"a request of {size} bytes; at most {most_bytes} are read")
 
     def _gather(self, header: bytes, data: memoryview, frame_bytes: int) -> bool:
-        frame = self._session.owner.frames.take(frame_bytes)
-        if frame is None:
-            self._session.owner.frames.waiting.append(self._memory_freed)
+        """Begin a frame with what is there of it; False if there is no memory for that."""
+        frame = self.frame or self._session.owner.frames.begin(frame_bytes, self._session.time())
+        filled = len(header) + len(data)
+        self.frame = frame
+        if not self._reserved(frame, filled):
             self.blocked = True
             return False
-        self._frame, self._frame_bytes = frame, frame_bytes
-        frame[: len(header)] = header
-        self._filled = len(header) + len(data)
-        frame[len(header) : self._filled] = data
-        if self._filled == frame_bytes:
-            self._take(memoryview(frame)[:frame_bytes])
+        frame.buffer[: len(header)] = header
+        frame.buffer[len(header) : filled] = data
+        frame.filled = filled
+        if frame.is_whole:
+            self._take(memoryview(frame.buffer)[:frame_bytes])
         return True
 
     def _memory_freed(self) -> None:
+        frame = self.frame
+        if frame is not None and frame.filled:
+            self._source.resume_reading()
+            return
+        self.blocked = False
+        self.go_on()
+
+    def proven(self) -> None:
+        """The broker has responded: requests are read on."""
         self.blocked = False
         self.go_on()
 
@@ -173,23 +190,18 @@ class Requests(Direction):
     def _go_on(self) -> None:
         if not self.blocked:
             self._current = memoryview(b"")
-        if (
-            self._frame is not None
-            and self._filled == self._frame_bytes
-            and not self.blocked
-            and not self._sink.outgoing
-        ):
+        if self.frame is not None and self.frame.is_whole and not self.blocked and not self._sink.outgoing:
             self._free_frame()
         super()._go_on()
 
     def _sent(self) -> None:
-        if self._frame is not None and self._filled == self._frame_bytes and not self.blocked:
+        if self.frame is not None and self.frame.is_whole and not self.blocked:
             self._free_frame()
 
     def _free_frame(self) -> None:
-        if self._frame is not None:
-            self._session.owner.frames.put(self._frame, self._frame_bytes)
-            self._frame = None
+        if self.frame is not None:
+            frame, self.frame = self.frame, None
+            self._session.owner.frames.end(frame, self._session.time())
 
     def release(self) -> None:
         super().release()

@@ -4,7 +4,7 @@ from struct import Struct
 from typing import Final
 
 from rackspan.errors import MalformedRequest
-from rackspan.gateway.core.apis import Treatment
+from rackspan.gateway.core.apis import BEFORE_LOGIN, Treatment
 from rackspan.gateway.core.endpoints import metadata_head, with_addresses
 from rackspan.gateway.core.response_end import EndFinder, rewritten_end
 from rackspan.gateway.net.direction import SIZE_BYTES, Direction, Pair
@@ -78,6 +78,7 @@ class Responses(Direction):
         if whole and size > MAX_WHOLE_RESPONSE_BYTES:
             raise MalformedRequest(f"a response of {size} bytes to API key {exchange.api_key}")
         session.awaited.popleft()
+        session.is_proven = session.is_proven or exchange.api_key not in BEFORE_LOGIN
         self._exchange = exchange
         self._left = size
         # The correlation id is the first part of the response; it is passed on here if it was received before.

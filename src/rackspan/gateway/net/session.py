@@ -23,11 +23,15 @@ from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import read_response, write_request
 from rackspan.wire.framing import Piece
 from rackspan.wire.messages.base import WireStruct
+from rackspan.wire.messages.metadata import MetadataRequestData
 
 log = logging.getLogger(__name__)
 
 _SIZE: Final = Struct(">i")
 _FIRST_INTERNAL_CORRELATION: Final = -1_000_000
+
+_PROOF_VERSION: Final = 4
+"""Of Metadata: every broker since Kafka 0.11 has it, and an empty array asks for no topic."""
 
 
 class SessionOwner(PairOwner, Protocol):
@@ -71,7 +75,8 @@ class Session:
         self._upstream_ended = False
         self.draining = False
         self.closed = False
-        self.principal: str | None = None
+        self.is_proven = False
+        """Whether the broker has responded to a request for which it requires a login, if its listener requires one."""
         for channel, side in ((self.client, self._requests), (self.upstream, self._responses)):
             channel.on_readable = side.readable
             channel.on_error = self._failed
@@ -79,9 +84,13 @@ class Session:
         self.upstream.on_drained = self._requests.go_on
 
     @property
-    def stalled_at(self) -> int | None:
-        """How many bytes there are of a request that is being read whole; None while none is."""
-        return self._requests.stalled_at
+    def is_overdue(self) -> bool:
+        """Whether the client sends a request that is read whole too slowly."""
+        frame = self._requests.frame
+        return frame is not None and self._owner.frames.is_overdue(frame, self.time())
+
+    def time(self) -> float:
+        return self._loop.time()
 
     @property
     def owner(self) -> SessionOwner:
@@ -128,6 +137,23 @@ class Session:
                 self._requests.go_on()
 
         ready.add_done_callback(go_on)
+
+    def prove(self) -> None:
+        """Find out whether the broker serves this client, by a request of the gateway's own on its connection.
+
+        A broker closes the connection of a client that has to log in first, and with it ends the client's.
+        """
+        self._start(self._proved())
+
+    async def _proved(self) -> None:
+        nothing = MetadataRequestData(topics=[], allow_auto_topic_creation=False)
+        try:
+            await self.call(ApiKey.METADATA, _PROOF_VERSION, None, nothing)
+        except (ConnectionError, MalformedRequest) as error:
+            log.info("closing the connection of %s: no login, or the broker is gone: %s", self.peer, error)
+            self.close()
+            return
+        self._requests.proven()
 
     async def call(self, api_key: ApiKey, version: int, client_id: str | None, request: WireStruct) -> Any:
         """A request of the gateway's own with the client's rights, on its connection. Errors: ConnectionError."""
