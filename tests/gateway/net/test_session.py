@@ -161,8 +161,8 @@ DESCRIBE_CONFIGS = pack(">hhih", 32, 1, 5, -1) + pack(">i", 0) + b"\0"
 
 
 @pytest.mark.parametrize("request_", [PRODUCE, CREATE_TOPICS, DESCRIBE_CONFIGS])
-def test_a_client_that_the_broker_turns_away_is_told_nothing(gateway: RunningGateway, request_: bytes) -> None:
-    """The broker is asked on the client's connection; it closes that of a client that has not logged in."""
+def test_a_client_that_the_broker_turns_away_gets_no_response(gateway: RunningGateway, request_: bytes) -> None:
+    """A broker closes the connection of a client that has not logged in at its first other request."""
     with scripted(gateway) as (client, broker, _):
         client.sendall(framed(API_VERSIONS))
         received(broker)

@@ -168,9 +168,9 @@ class RecordVerifier:
             newest = _newest(partition, samples.values())
             if newest is None:
                 continue
-            error = _observe_sample(one, *newest)
-            if error is not None:
-                errors[partition] = error
+            refusal = _observe_sample(one, *newest)
+            if refusal is not None:
+                errors[partition] = refusal
                 del pending[partition]
 
     async def _sample(self, broker: int, topics: frozenset[str]) -> Sample:
@@ -202,11 +202,12 @@ class RecordVerifier:
                 read = LogRead(partition, one.sample.topic_ids.get(partition[0]), epoch)
                 reads.setdefault(replica, {})[read] = one
         ends = await _responses({replica: self._read(replica, of) for replica, of in reads.items()})
-        for replica, (found, refused) in ends.items():
+        for source, (found, refused) in ends.items():
+            replica = BrokerId(source)
             for read, end in found.items():
                 record = reads[replica][read].record
                 if record is not None:
-                    record.observe(BrokerId(replica), read.leader_epoch, end)
+                    record.observe(replica, read.leader_epoch, end)
             for read, code in refused.items():
                 reads[replica][read].reason = f"broker {replica} refuses to let its log be read: error {code}" + (
                     "; grant READ on the topic" if code == _TOPIC_AUTHORIZATION_FAILED else ""

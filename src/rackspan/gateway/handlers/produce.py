@@ -163,19 +163,14 @@ class ProduceHandler:
         if self._guard.refuses_before():
             refusals = self._in_order(session, exchange.version, body, guarded, refusals)
             named = {*refusals, *(partition for partition, one in denied.items() if one.error_code == POLICY_VIOLATION)}
-            now = self._loop.time()
-            if unknown := self._rights.unknown(session, {topic for topic, _ in named}, now):
-                ready = self._loop.create_task(self._rights.read(session, unknown, now))
+            unknown = self._rights.unknown(session, {topic for topic, _ in named}, self._loop.time())
+            if unknown:
                 session.wait_for(
-                    ready, lambda: self._pass(session, exchange, header, body, acks, guarded, refusals, denied)
+                    self._loop.create_task(self._rights.read(session, unknown, self._loop.time())),
+                    lambda: self._pass(session, exchange, header, body, acks, guarded, refusals, denied),
                 )
                 return
-            unauthorized = {
-                partition: _failed(partition[1], TOPIC_AUTHORIZATION_FAILED, None)
-                for partition in named
-                if not self._rights.may_write(session, partition[0])
-            }
-            denied = {**denied, **unauthorized}
+            denied = {**denied, **self._unauthorized(session, named)}
             refusals = {partition: one for partition, one in refusals.items() if partition not in denied}
         self._count(session, refusals.values())
         if not self._guard.refuses_before():
@@ -201,6 +196,15 @@ class ProduceHandler:
             deltas = {} if hold is None else self._last_offset_deltas(exchange.version, body, held)
             exchange.on_response = _Response(self, session, exchange, header, ready, hold, deltas).received
         session.forward(exchange, parts, responds=acks != 0)
+
+    def _unauthorized(
+        self, session: Session, partitions: Iterable[Partition]
+    ) -> dict[Partition, PartitionProduceResponse]:
+        return {
+            partition: _failed(partition[1], TOPIC_AUTHORIZATION_FAILED, None)
+            for partition in partitions
+            if not self._rights.may_write(session, partition[0])
+        }
 
     def _in_order(
         self,

@@ -1,7 +1,7 @@
 """Which topics a client may write to, as its broker reports on the client's own connection.
 
 A refusal names racks and the state of replication, so it is given only to those whom the broker would let write; the others get the
-broker's own error. Asked of the broker when the first refusal is due, and kept for a few seconds.
+broker's own error. Requested when the first refusal is due, and kept for a few seconds.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ class WriteRights:
         self._known: WeakKeyDictionary[Session, dict[str, tuple[float, bool]]] = WeakKeyDictionary()
 
     def unknown(self, session: Session, topics: Iterable[str], now: float) -> set[str]:
-        """Those about which the broker has not been asked in the last seconds."""
+        """Those of which the broker has not reported the rights in the last seconds."""
         known = self._known.get(session, {})
         return {topic for topic in topics if topic not in known or now - known[topic][0] > KEPT_SECONDS}
 
@@ -37,7 +37,7 @@ class WriteRights:
         return self._known.get(session, {}).get(topic, (0.0, False))[1]
 
     async def read(self, session: Session, topics: Iterable[str], now: float) -> None:
-        """Ask the broker. A connection that ends meanwhile may write nothing."""
+        """Request them of the broker. A connection that ends meanwhile may write nothing."""
         request = MetadataRequestData(
             topics=[MetadataRequestTopic(name=topic) for topic in sorted(topics)],
             allow_auto_topic_creation=False,

@@ -31,7 +31,7 @@ _SIZE: Final = Struct(">i")
 _FIRST_INTERNAL_CORRELATION: Final = -1_000_000
 
 _PROOF_VERSION: Final = 4
-"""Of Metadata: every broker since Kafka 0.11 has it, and an empty array asks for no topic."""
+"""Of Metadata: every broker since Kafka 0.11 has it, and an empty array names no topic."""
 
 
 class SessionOwner(PairOwner, Protocol):
