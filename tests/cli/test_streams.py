@@ -47,7 +47,7 @@ def test_tasks_go_where_their_partitions_are(cli: Cli, problem: Path) -> None:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"tasks": {}}, "tasks: is {}, not a list; fix it in the file"),
+    ({"tasks": {}}, "problem: tasks is {}, not a list; fix it in the file"),
     ({"initial_active": {}}, "task 0_0: is active on no client; add it to initial_active"),
     (
         {"config": {**PROBLEM["config"], "num_standbys": 1}},

@@ -234,7 +234,7 @@ def test_a_topic_that_is_deleted_and_not_created_again(
     topic, checkpoint = read_50(cluster, streams)
     deleted(cluster, topic)
     for strict in ("true", "false"):
-        with pytest.raises(ClusterRequestFailed, match=rf"topic {topic}: UnknownTopicOrPartition \(3\); create it"):
+        with pytest.raises(ClusterRequestFailed, match=rf"topic {topic}: UNKNOWN_TOPIC_OR_PARTITION \(3\); create it"):
             streams(checkpoint, subscribe=topic, failOnDataLoss=strict).run()
     with pytest.raises(ClusterRequestFailed, match=f"{topic}-0 was read up to offset 25 and is no longer there"):
         streams(checkpoint, subscribePattern=topic).run()
