@@ -164,7 +164,7 @@ def test_filters_narrow_what_is_fetched(
 
 
 WRONG = [
-    ({"subscribe": "no-such-topic"}, "topic no-such-topic: UnknownTopicOrPartition"),
+    ({"subscribe": "no-such-topic"}, "topic no-such-topic: UNKNOWN_TOPIC_OR_PARTITION"),
     ({"assign": '{"FILLED": [7]}'}, "option assign: there is no partition"),
     ({"subscribe": "FILLED", "startingOffsets": '{"FILLED": {"0": 1}}'}, "-1 is read and has no offset there"),
     ({"subscribe": "FILLED", "startingTimestamp": "1900000000000"}, "has no record at or after 1900000000000 ms"),
