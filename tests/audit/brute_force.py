@@ -96,9 +96,14 @@ def cluster_findings(cluster: Document, policy: RackPolicy) -> Iterator[tuple[st
     partly = len(rackless) < len(cluster["brokers"]) and policy.unracked is not UnrackedPolicy.IGNORE
     for _ in rackless:
         yield "unracked-broker", "violation" if partly else "warning"
-    if "broker" in wanted and len(voters(cluster, policy)) in (1, 2):
+    alive = set(voters(cluster, policy)) - dead_voters(cluster)
+    stands = not quorum_lost(cluster, policy, set())
+    if not stands:
         yield "controller-quorum-spread", "violation"
-    if "rack" in wanted:
+    one_less = len(alive) - 1 <= len(voters(cluster, policy)) / 2
+    if stands and "broker" in wanted and voters(cluster, policy) and one_less:
+        yield "controller-quorum-spread", "violation"
+    if "rack" in wanted and stands:
         for rack in all_racks(cluster, policy):
             if quorum_lost(cluster, policy, {rack}):
                 yield "controller-quorum-spread", "violation"
@@ -106,8 +111,12 @@ def cluster_findings(cluster: Document, policy: RackPolicy) -> Iterator[tuple[st
         doubtful = [
             one for one in lost if quorum_may_be_lost(cluster, policy, one) and not quorum_lost(cluster, policy, one)
         ]
-        if None in voters(cluster, policy).values() and (doubtful or on_one_machine(cluster)):
+        unknown = any(rack is None for one, rack in voters(cluster, policy).items() if one in alive)
+        if unknown and (doubtful or on_one_machine(cluster)):
             yield "controller-quorum-spread", "violation" if doubtful else "warning"
+    fenced = {one["id"] for one in cluster["brokers"] if one["fenced"]}
+    for _ in dead_voters(cluster) - fenced:
+        yield "dead-controller", "warning"
     for one in cluster["brokers"]:
         if one["fenced"]:
             yield "fenced-broker", "warning"
@@ -234,8 +243,20 @@ def all_racks(cluster: Document, policy: RackPolicy) -> list[str]:
     return sorted({*rack_of(cluster, policy).values(), *(rack for rack in voters(cluster, policy).values() if rack)})
 
 
+def dead_voters(cluster: Document) -> set[int]:
+    """The voters that do not run now; where nobody reported it, those in the process of a fenced broker."""
+    fenced = {broker["id"] for broker in cluster["brokers"] if broker["fenced"]}
+    found = set()
+    for one in cluster["controllers"]:
+        down = one["id"] in fenced if one["alive"] is None else not one["alive"]
+        if one["voter"] and down:
+            found.add(one["id"])
+    return found
+
+
 def quorum_lost(cluster: Document, policy: RackPolicy, lost: set[str]) -> bool:
-    left = [rack for rack in voters(cluster, policy).values() if rack not in lost]
+    dead = dead_voters(cluster)
+    left = [rack for one, rack in voters(cluster, policy).items() if rack not in lost and one not in dead]
     return bool(voters(cluster, policy)) and len(left) <= len(voters(cluster, policy)) / 2
 
 
@@ -246,8 +267,9 @@ def on_one_machine(cluster: Document) -> bool:
 def quorum_may_be_lost(cluster: Document, policy: RackPolicy, lost: set[str]) -> bool:
     """Whether no majority is left if every voter of unknown rack stood in a lost rack; on one machine none does."""
     racks = voters(cluster, policy)
-    simulated = on_one_machine(cluster)
-    left = [rack for rack in racks.values() if (rack is None and simulated) or (rack is not None and rack not in lost)]
+    simulated, dead = on_one_machine(cluster), dead_voters(cluster)
+    alive = [rack for one, rack in racks.items() if one not in dead]
+    left = [rack for rack in alive if (rack is None and simulated) or (rack is not None and rack not in lost)]
     return bool(racks) and len(left) <= len(racks) / 2
 
 

@@ -71,7 +71,18 @@ def generated(rng: Random) -> tuple[ClusterSnapshot, RackPolicy]:
         survive=rng.choice([Survive.RACK, Survive.RACK, Survive.RACK, Survive.BROKER, Survive.NONE]),
         topic_survive={names[-1]: rng.choice(list(Survive))} if rng.random() < 0.2 else {},
     )
-    return snapshot, policy
+    return _with_states_of_0_3(snapshot, Random(str(rng.getstate()))), policy
+
+
+def _with_states_of_0_3(snapshot: ClusterSnapshot, rng: Random) -> ClusterSnapshot:
+    """Controllers that are dead or in the process of a broker. Drawn apart, so that a seed has the other draws it had before."""
+    ids = [one.id for one in snapshot.brokers]
+    combined = rng.random() < 0.5 and len(snapshot.controllers) <= len(ids)
+    controllers = [
+        replace(one, id=ids[place] if combined else one.id, alive=rng.choice([None, None, True, True, False]))
+        for place, one in enumerate(snapshot.controllers)
+    ]
+    return replace(snapshot, controllers=tuple(controllers))
 
 
 def _brokers(rng: Random) -> Iterator[Broker]:
@@ -266,6 +277,12 @@ def _operated(snapshot: ClusterSnapshot, remedy: str, finding: Finding) -> Clust
             for place, one in enumerate(snapshot.controllers)
         ]
         return replace(snapshot, controllers=tuple(named))
+    if first.startswith("bring back controller"):
+        snapshot = replace(
+            snapshot,
+            controllers=tuple(replace(one, alive=True) if int(one.id) in ids else one for one in snapshot.controllers),
+        )
+        ids &= {int(one.id) for one in snapshot.brokers}
     brokers = [replace(one, fenced=False) if int(one.id) in ids else one for one in snapshot.brokers]
     listed = {int(one.id) for one in brokers}
     brokers += [Broker(BrokerId(one), RackId("r1")) for one in sorted(ids - listed)]

@@ -45,6 +45,7 @@ def quorum(*lost: int) -> dict[str, Any]:
         "voters": 3,
         "surviving": 3 - len(lost),
         "lost": list(lost),
+        "dead": [],
         "unknown_rack": [101],
         "holds": True,
         "certain": not lost,

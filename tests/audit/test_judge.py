@@ -16,10 +16,10 @@ from rackspan.model import (
     columns,
 )
 from tests.audit import brute_force
-from tests.strategies import policies, snapshots
+from tests.strategies import policies, with_known_controllers
 
 
-@given(snapshots(), policies())
+@given(with_known_controllers(), policies())
 def test_the_columns_find_what_plain_loops_find(snapshot: ClusterSnapshot, policy: RackPolicy) -> None:
     cluster, judged = brute_force.document(snapshot), audit(snapshot, policy)
     goals = {goal.name for goal in GOALS}
@@ -34,7 +34,7 @@ def test_the_columns_find_what_plain_loops_find(snapshot: ClusterSnapshot, polic
     assert judged.clean == ("violation" not in {severity for _, severity in [*wanted.items(), *of_cluster]})
 
 
-@given(snapshots(), policies())
+@given(with_known_controllers(), policies())
 def test_a_loss_leaves_what_an_election_step_by_step_leaves(snapshot: ClusterSnapshot, policy: RackPolicy) -> None:
     cluster = brute_force.document(snapshot)
     _, losses = outage(snapshot, policy)
@@ -48,11 +48,16 @@ def test_a_loss_leaves_what_an_election_step_by_step_leaves(snapshot: ClusterSna
         assert loss.quorum_lost == brute_force.quorum_lost(cluster, policy, set(loss.racks))
 
 
-@given(snapshots(), policies())
+@given(with_known_controllers(), policies())
 def test_every_finding_says_why_and_what_next_in_one_line(snapshot: ClusterSnapshot, policy: RackPolicy) -> None:
     names = {one.name for one in PARTITION_CONSTRAINTS} | {goal.name for goal in GOALS}
     for finding in audit(snapshot, policy).findings:
-        assert finding.constraint in names | {"unracked-broker", "controller-quorum-spread", "fenced-broker"}
+        assert finding.constraint in names | {
+            "unracked-broker",
+            "controller-quorum-spread",
+            "dead-controller",
+            "fenced-broker",
+        }
         assert finding.reason
         assert finding.remedy
         assert "\n" not in finding.reason + finding.remedy

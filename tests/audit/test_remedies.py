@@ -84,9 +84,10 @@ def quorum_stopped(cluster: brute_force.Document, policy: RackPolicy) -> list[st
     survive = {policy.survive.value, *(one.value for one in policy.topic_survive.values())}
     voters = brute_force.voters(cluster, policy)
     racks: list[set[str]] = [set(), *({rack} for rack in voters.values() if rack is not None)]
+    left = set(voters) - brute_force.dead_voters(cluster)
     to_lose = racks if "rack" in survive else []
     stopped = [f"quorum without {one}" for one in to_lose if brute_force.quorum_may_be_lost(cluster, policy, one)]
-    if "broker" in survive and voters and len(voters) - 1 <= len(voters) / 2:
+    if "broker" in survive and voters and len(left) - 1 <= len(voters) / 2:
         stopped.append("quorum without a voter")
     return stopped
 

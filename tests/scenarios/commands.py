@@ -59,10 +59,11 @@ def broker(world: World, name: str, *flags: str, rack: str | None = None, host: 
 
 
 def controllers(world: World, *voters: str) -> Iterator[str]:
-    """controllers 101:a 102:b 103: a controller, its rack after the colon if it is known"""
+    """controllers 101:a 102:b 103 104:a:dead: a controller, its rack after the colon if it is known"""
     for voter in voters:
-        name, _, rack = voter.partition(":")
-        world.controllers.append(Controller(BrokerId(int(name)), RackId(rack) if rack else None))
+        name, rack, state = [*voter.split(":"), "", ""][:3]
+        alive = {"": None, "alive": True, "dead": False}[state]
+        world.controllers.append(Controller(BrokerId(int(name)), RackId(rack) if rack else None, alive=alive))
     yield from ()
 
 

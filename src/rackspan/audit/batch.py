@@ -80,6 +80,18 @@ class ClusterMembers:
         }
 
     @cached_property
+    def dead_voters(self) -> frozenset[int]:
+        """The voters that are lost already: not alive, or where that is not known, in the process of a fenced broker.
+
+        A broker and a controller of one id are one process. Of a voter that is no broker nothing else is known.
+        """
+        fenced = {int(broker.id) for broker in self.brokers if broker.fenced}
+        voters = (one for one in self.controllers if one.voter)
+        return frozenset(
+            int(one.id) for one in voters if one.alive is False or (one.alive is None and int(one.id) in fenced)
+        )
+
+    @cached_property
     def on_one_machine(self) -> bool:
         """Whether every broker listens on a loopback address: a test cluster, whose racks one machine simulates."""
         return all(broker.on_loopback for broker in self.brokers)

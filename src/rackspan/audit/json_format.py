@@ -114,6 +114,7 @@ def quorum_document(quorum: QuorumAfter | None) -> dict[str, Any] | None:
         "voters": quorum.voters,
         "surviving": quorum.surviving,
         "lost": list(quorum.lost),
+        "dead": list(quorum.dead),
         "unknown_rack": list(quorum.unknown_rack),
         "holds": quorum.holds,
         "certain": quorum.certain,
