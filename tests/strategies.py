@@ -130,7 +130,7 @@ def successors(draw: st.DrawFn, before: ClusterSnapshot) -> ClusterSnapshot:
 
 @st.composite
 def with_known_controllers(draw: st.DrawFn) -> ClusterSnapshot:
-    """A cluster whose controllers were seen alive or dead, each, or not at all: more than a warehouse stores of it."""
+    """A cluster whose controllers are known to be alive, to be dead, or neither: more than a warehouse stores of it."""
     snapshot = draw(snapshots())
     alive = st.sampled_from([None, None, True, False])
     return replace(snapshot, controllers=tuple(replace(one, alive=draw(alive)) for one in snapshot.controllers))

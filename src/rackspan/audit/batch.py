@@ -30,6 +30,7 @@ from rackspan.model import (
     count_in_row,
     counts_descending,
     distinct_racks,
+    even_shares,
     even_spread,
     forcing_value,
     lengths,
@@ -63,6 +64,11 @@ class ClusterMembers:
     def excluded(self) -> Bools:
         """Which brokers get nothing new, in the order of `rack_map.broker_ids`."""
         return np.isin(self.rack_map.broker_ids, list(self.policy.excluded_brokers))
+
+    @cached_property
+    def receiving(self) -> Bools:
+        """Which brokers can get a replica, in the order of `rack_map.broker_ids`: neither fenced nor excluded."""
+        return np.asarray(self.usable[:-1] & ~self.excluded)
 
     @cached_property
     def open_rack_map(self) -> RackMap:
@@ -115,6 +121,17 @@ class ClusterMembers:
 
     @cached_property
     def _even_counts(self) -> dict[int, tuple[int, ...]]:
+        return {}
+
+    def even_shares(self, replication_factor: int) -> tuple[Int64s, Int64s]:
+        """The fewest and the most of that many replicas that an even spread puts into each rack. Shape (racks,)."""
+        known = self._even_shares
+        if replication_factor not in known:
+            known[replication_factor] = even_shares(self.rack_map.sizes, replication_factor)
+        return known[replication_factor]
+
+    @cached_property
+    def _even_shares(self) -> dict[int, tuple[Int64s, Int64s]]:
         return {}
 
 

@@ -6,7 +6,7 @@ the min.insync.replicas with which a partition would survive.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -26,7 +26,7 @@ RACK_CODE = SURVIVE_CODES.index(Survive.RACK)
 NONE_CODE = SURVIVE_CODES.index(Survive.NONE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WorstLoss:
     """What the worst loss of the kind to survive does to each partition. Masks of shape (P,), never both.
 
@@ -36,8 +36,9 @@ class WorstLoss:
     offline: Bools
     refused: Bools
 
-    @property
+    @cached_property
     def harmed(self) -> Bools:
+        """Made once: every finding reads its row of it."""
         return np.asarray(self.offline | self.refused)
 
 
@@ -106,6 +107,7 @@ def reachable(rack_sizes: tuple[int, ...], wanted: Demand) -> Reachable | None:
     return Reachable(factor, value)
 
 
+@lru_cache(maxsize=4096)
 def value_for(rack_sizes: tuple[int, ...], wanted: Demand) -> int | None:
     """The min.insync.replicas closest to the present one that survives with the present replication factor."""
     return _value_for(rack_sizes, wanted, wanted.replication_factor)

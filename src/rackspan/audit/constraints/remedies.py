@@ -18,7 +18,6 @@ from rackspan.model import (
     MIN_INSYNC_RACKS,
     MIN_INSYNC_REPLICAS,
     NO_BROKER,
-    even_shares,
     unpadded,
 )
 
@@ -267,7 +266,9 @@ def _out_of_reach(batch: PartitionBatch, row: int) -> str:
 def _blocking(batch: PartitionBatch, row: int, factor: int) -> list[int]:
     """Fenced and excluded brokers without which no broker can receive what an even spread of `factor` replicas needs."""
     members = batch.members
-    rack_map, usable = members.rack_map, members.usable[:-1] & ~members.excluded
+    rack_map, usable = members.rack_map, members.receiving
+    if bool(usable.all()):
+        return []
     held = np.zeros(len(usable), dtype=np.bool_)
     index = batch.replica_index[row][batch.staying[row]]
     held[index[index >= 0]] = True
@@ -276,7 +277,7 @@ def _blocking(batch: PartitionBatch, row: int, factor: int) -> list[int]:
         return [] if int((held | usable).sum()) >= factor else [int(one) for one in rack_map.broker_ids[fenced]]
     counted = rack_map.rack_codes >= 0
     able = np.bincount(rack_map.rack_codes[counted & (held | usable)], minlength=len(rack_map.racks))
-    fewest, most = even_shares(rack_map.sizes, factor)
+    fewest, most = members.even_shares(factor)
     if bool((able >= fewest).all()) and int(np.minimum(able, most).sum()) >= factor:
         return []
     short = able < fewest if bool((able < fewest).any()) else able < most
