@@ -234,6 +234,11 @@ def outage(
     return _audit.outage(snapshot, policy, lose=lose, pairs=pairs)
 
 
+def assumptions(snapshot: ClusterSnapshot, policy: RackPolicy = RackPolicy()) -> tuple[str, ...]:
+    """What `outage` assumes, in words: about brokers without a rack, racks with names alike, reassignments in flight."""
+    return _audit.assumptions(snapshot, policy)
+
+
 # ── place topics and partitions
 
 

@@ -1,6 +1,7 @@
 """A second judge: the rules in plain loops over the snapshot's JSON, sharing nothing with the columns it is held against."""
 
 import json
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from itertools import product
@@ -96,6 +97,10 @@ def cluster_findings(cluster: Document, policy: RackPolicy) -> Iterator[tuple[st
     partly = len(rackless) < len(cluster["brokers"]) and policy.unracked is not UnrackedPolicy.IGNORE
     for _ in rackless:
         yield "unracked-broker", "violation" if partly else "warning"
+    names = {*(one["rack"] for one in cluster["brokers"]), *voters(cluster, policy).values()} - {None}
+    for key in {same_name(str(name)) for name in names}:
+        if sum(same_name(str(name)) == key for name in names) > 1:
+            yield "rack-names-alike", "violation"
     alive = set(voters(cluster, policy)) - dead_voters(cluster)
     stands = not quorum_lost(cluster, policy, set())
     if not stands:
@@ -163,7 +168,8 @@ def lost_by(
     survive, listed = policy.topic_survive.get(topic["name"], policy.survive).value, cluster["brokers"]
     if survive == "none" or (survive == "rack" and len(set(racks.values())) < 2):
         return None
-    by_rack = [{one["id"] for one in listed if racks.get(one["id"]) == rack} for rack in set(racks.values())]
+    anywhere = {one["id"] for one in listed if one["id"] not in racks}
+    by_rack = [anywhere | {one for one, rack in racks.items() if rack == lost} for lost in set(racks.values())]
     losses = by_rack if survive == "rack" else [{one["id"]} for one in listed]
     ids = {one["id"] for one in listed}
     placed = [broker for broker in staying(partition) if broker in ids]
@@ -243,6 +249,10 @@ def all_racks(cluster: Document, policy: RackPolicy) -> list[str]:
     return sorted({*rack_of(cluster, policy).values(), *(rack for rack in voters(cluster, policy).values() if rack)})
 
 
+def same_name(rack: str) -> str:
+    return unicodedata.normalize("NFKC", rack).casefold().strip()
+
+
 def dead_voters(cluster: Document) -> set[int]:
     """The voters that do not run now; where nobody reported it, those in the process of a fenced broker."""
     fenced = {broker["id"] for broker in cluster["brokers"] if broker["fenced"]}
@@ -276,12 +286,18 @@ def quorum_may_be_lost(cluster: Document, policy: RackPolicy, lost: set[str]) ->
 def after_loss(cluster: Document, policy: RackPolicy, lost: set[str]) -> dict[str, Any]:
     """Per topic the partitions in each state, and who takes over how many leaderships: Kafka's election, step by step."""
     racks = rack_of(cluster, policy)
-    alive = {b["id"] for b in cluster["brokers"] if not b["fenced"] and racks.get(b["id"]) not in lost}
+    unknown = {b["id"] for b in cluster["brokers"] if b["id"] not in racks} if lost else set()
+    alive = {b["id"] for b in cluster["brokers"] if not b["fenced"] and racks.get(b["id"]) not in lost} - unknown
+    ended = {b["id"] for b in cluster["brokers"] if racks.get(b["id"]) not in lost} - unknown
     surge: Counter[int] = Counter()
     topics: dict[str, Counter[str]] = {}
     for topic in cluster["topics"]:
         for partition in topic["partitions"]:
             state = one_after(topic, partition, racks, alive, quorum_lost(cluster, policy, lost), policy, surge)
+            if lost and not state and (partition["adding_replicas"] or partition["removing_replicas"]):
+                target = {**partition, "replicas": staying(partition), "isr": staying(partition)}
+                later = one_after(topic, target, racks, ended, False, policy, Counter())
+                state = ["after_reassignment"] if later else []
             topics.setdefault(topic["name"], Counter()).update(state)
     return {"topics": {name: +counts for name, counts in topics.items() if +counts}, "surge": dict(surge)}
 

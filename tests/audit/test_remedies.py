@@ -60,7 +60,8 @@ def not_survived(snapshot: ClusterSnapshot, policy: RackPolicy) -> list[str]:
     """Everything that a loss the policy names would stop: each rack or broker is lost in turn, by plain loops."""
     cluster = brute_force.document(snapshot)
     racks = brute_force.rack_of(cluster, policy)
-    by_rack = [{one for one, rack in racks.items() if rack == lost} for lost in sorted(set(racks.values()))]
+    anywhere = {one["id"] for one in cluster["brokers"]} - racks.keys()
+    by_rack = [anywhere | {one for one, rack in racks.items() if rack == lost} for lost in sorted(set(racks.values()))]
     losses = {"rack": by_rack, "broker": [{one["id"]} for one in cluster["brokers"]], "none": []}
     alive = {one["id"] for one in cluster["brokers"] if not one["fenced"]}
     stopped = []

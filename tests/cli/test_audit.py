@@ -135,6 +135,7 @@ def test_an_outage_that_takes_something_offline_ends_with_2(cli: Cli, write: Wri
             "needs_unclean_election": 0,
             "under_min_isr": 0,
             "under_min_racks": 0,
+            "after_reassignment": 0,
         }
     ]
 

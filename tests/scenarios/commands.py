@@ -154,6 +154,7 @@ def _loss_lines(loss: RackLoss) -> Iterator[str]:
             "unclean election only": one.needs_unclean_election,
             "under min ISR": one.under_min_isr,
             "under min racks": one.under_min_racks,
+            "once the reassignment has ended": one.after_reassignment,
         }
         marked = f"{one.topic} (internal)" if one.internal else one.topic
         yield f"  {marked}: " + ", ".join(f"{state} {count}" for state, count in states.items() if count)

@@ -5,6 +5,8 @@ several constraints use (rack codes, counts) are computed here, once, when first
 """
 
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +29,7 @@ from rackspan.model import (
     RackId,
     RackMap,
     Topic,
+    any_in_row,
     count_in_row,
     counts_descending,
     distinct_racks,
@@ -84,6 +87,16 @@ class ClusterMembers:
         return {
             voter: self.policy.controller_racks.get(voter) or rack or broker_racks.get(voter) for voter, rack in voters
         }
+
+    @cached_property
+    def racks_alike(self) -> tuple[tuple[RackId, ...], ...]:
+        """Names of racks that differ by case, surrounding blanks or Unicode form only, the most frequent of each first."""
+        named = [broker.rack for broker in self.brokers] + list(self.voter_racks.values())
+        times = Counter(rack for rack in named if rack is not None)
+        by_key: dict[str, list[RackId]] = {}
+        for rack in sorted(times, key=lambda rack: (-times[rack], rack != _plain(rack), rack)):
+            by_key.setdefault(_plain(rack), []).append(rack)
+        return tuple(tuple(names) for names in by_key.values() if len(names) > 1)
 
     @cached_property
     def dead_voters(self) -> frozenset[int]:
@@ -186,6 +199,11 @@ class PartitionBatch:
         return np.asarray(staying)
 
     @cached_property
+    def reassigning(self) -> Bools:
+        """Partitions with a reassignment in flight: no plan touches them until that has ended. Shape (P,)."""
+        return any_in_row(self.rows.adding_replicas != NO_BROKER) | any_in_row(self.rows.removing_replicas != NO_BROKER)
+
+    @cached_property
     def being_copied(self) -> Bools:
         """Replicas that a reassignment is adding on live brokers: until they are in sync nothing is wrong with them. Shape as `replicas`."""
         added = np.zeros(self.rows.replicas.shape, dtype=np.bool_)
@@ -279,6 +297,11 @@ class PartitionBatch:
     def topic(self, row: int) -> str:
         """The name of a row's topic."""
         return self.topics[int(self.rows.topic[row])]
+
+
+def _plain(rack: RackId) -> str:
+    """The name without what a reader does not see, or easily overlooks."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", rack).casefold()).strip()
 
 
 def effective_min_isr(min_insync_replicas: Int64s, replicas: Int64s) -> Int64s:

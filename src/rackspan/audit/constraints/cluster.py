@@ -35,6 +35,26 @@ def unracked_brokers(members: ClusterMembers) -> Iterator[Finding]:
         )
 
 
+def rack_names_alike(members: ClusterMembers) -> Iterator[Finding]:
+    """Racks whose names differ by case, blanks or Unicode form only: one rack that reads as several survives any loss."""
+    for name, *others in members.racks_alike:
+        brokers = [int(broker.id) for broker in members.brokers if broker.rack in others]
+        voters = [voter for voter, rack in members.voter_racks.items() if rack in others and voter not in brokers]
+        parts = [
+            *([f"set broker.rack to {name!a} on {noun_and_ids('broker', brokers)} and restart"] if brokers else []),
+            *([f"name the rack of {noun_and_ids('controller', voters)} {name!a} in rackspan.toml"] if voters else []),
+        ]
+        yield Finding(
+            constraint="rack-names-alike",
+            severity=Severity.VIOLATION,
+            topic=None,
+            partition=None,
+            reason=f"racks {', '.join(ascii(one) for one in (name, *others))} count as {1 + len(others)}, and their names "
+            "differ by case, blanks or Unicode form only: what survives the loss of one may not survive the loss of all",
+            remedy="; ".join(parts),
+        )
+
+
 def controller_quorum_spread(members: ClusterMembers) -> Iterator[Finding]:
     """No loss that the quorum has to survive may leave it without a majority: of a rack, or of one voter."""
     of_rack, now = members.policy.requires(Survive.RACK), quorum_without(members, set())
@@ -135,7 +155,7 @@ def fenced_brokers(members: ClusterMembers) -> Iterator[Finding]:
             )
 
 
-CLUSTER_CONSTRAINTS = (unracked_brokers, controller_quorum_spread, dead_controllers, fenced_brokers)
+CLUSTER_CONSTRAINTS = (unracked_brokers, rack_names_alike, controller_quorum_spread, dead_controllers, fenced_brokers)
 
 
 def cluster_findings(members: ClusterMembers) -> Iterator[Finding]:

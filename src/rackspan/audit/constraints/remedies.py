@@ -17,7 +17,6 @@ from rackspan.audit.survival import Demand, reachable, value_for
 from rackspan.model import (
     MIN_INSYNC_RACKS,
     MIN_INSYNC_REPLICAS,
-    NO_BROKER,
     unpadded,
 )
 
@@ -122,7 +121,7 @@ def move(batch: PartitionBatch, row: int, factor: int) -> str:
     command = f"rackspan reassign plan --topic {batch.topic(row)}"
     if factor != int(batch.replication_factor[row]):
         command += f" --replication-factor {factor}"
-    if reassigning(batch, row):
+    if batch.reassigning[row]:
         return f"wait for the reassignment to end; then {command}"
     blocking = _blocking(batch, row, factor)
     if not blocking:
@@ -204,17 +203,10 @@ def _not_copied(batch: PartitionBatch, row: int, brokers: Sequence[int]) -> list
     return [one for one in brokers if one not in copied]
 
 
-def reassigning(batch: PartitionBatch, row: int) -> bool:
-    """Whether the partition is being reassigned: no plan touches it until that has ended."""
-    return bool(
-        (batch.rows.adding_replicas[row] != NO_BROKER).any() | (batch.rows.removing_replicas[row] != NO_BROKER).any()
-    )
-
-
 def _bring_back(batch: PartitionBatch, row: int, ids: Sequence[int]) -> str:
     gone, factor = [broker for broker in unlisted(batch, row) if broker in ids], int(batch.replication_factor[row])
     able = sum(batch.members.rack_sizes) >= factor and not _blocking(batch, row, factor)
-    drains = gone and able and not reassigning(batch, row)
+    drains = gone and able and not batch.reassigning[row]
     down = _down(batch, row, ids)
     behind = sorted(broker for broker in ids if broker not in down)
     parts = [f"bring back {broker_list(sorted(down))}"] if down else []
