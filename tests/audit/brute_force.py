@@ -131,6 +131,14 @@ def cluster_findings(cluster: Document, policy: RackPolicy) -> Iterator[tuple[st
         yield "survives-rack-loss", "violation"
 
 
+def mixed_topics(cluster: Document) -> set[str]:
+    """Topics with partitions of several replication factors; a reassignment in flight counts by its target."""
+    factors: dict[str, set[int]] = {}
+    for topic in cluster["topics"]:
+        factors[topic["name"]] = {len(staying(partition)) for partition in topic["partitions"]}
+    return {name for name, of_topic in factors.items() if len(of_topic) > 1}
+
+
 PRESENT = ("offline", "under-min-isr", "under-min-racks", "unknown-broker")
 PLACED = ("rack-spread", "min-insync-replicas-forces-racks", "min-insync-replicas-satisfiable")
 

@@ -39,7 +39,9 @@ def findings_agree(snapshot: ClusterSnapshot, policy: RackPolicy) -> None:
     ]
     wanted = {key: brute_force.severity(cluster, policy, key) for key in brute_force.partition_keys(cluster, policy)}
     assert sorted(of_partitions) == sorted(wanted.items())
-    of_cluster = sorted((one.constraint, one.severity) for one in found if one.partition is None)
+    of_topics = {one.topic: one.constraint for one in found if one.partition is None and one.topic is not None}
+    assert of_topics == dict.fromkeys(brute_force.mixed_topics(cluster), "mixed-replication-factors")
+    of_cluster = sorted((one.constraint, one.severity) for one in found if one.partition is None and one.topic is None)
     assert of_cluster == sorted(brute_force.cluster_findings(cluster, policy))
     assert judged.clean == ("violation" not in {severity for _, severity in [*wanted.items(), *of_cluster]})
 
@@ -114,6 +116,7 @@ def test_every_finding_says_why_and_what_next_in_one_line(snapshot: ClusterSnaps
         assert finding.constraint in names | {
             "unracked-broker",
             "rack-names-alike",
+            "mixed-replication-factors",
             "controller-quorum-spread",
             "dead-controller",
             "fenced-broker",

@@ -127,7 +127,8 @@ def begin_live(world: World, *_: str, **options: str) -> Iterator[str]:
 def run_audit(world: World, *_: str) -> Iterator[str]:
     findings = audit(world.snapshot(), world.policy).findings
     for one in findings:
-        where = "cluster" if one.topic is None else f"{one.topic}-{one.partition}"
+        place = one.topic if one.partition is None else f"{one.topic}-{one.partition}"
+        where = "cluster" if one.topic is None else place
         yield f"{one.severity} {one.constraint}, {where}: {one.reason}"
         yield f"  fix with: {one.remedy}"
     if not findings:

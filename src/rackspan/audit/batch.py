@@ -216,6 +216,13 @@ class PartitionBatch:
         return count_in_row(self.staying)
 
     @cached_property
+    def topic_replication_factor(self) -> Int64s:
+        """The largest replication factor of each topic in the batch. Shape (topics,)."""
+        largest = np.zeros(len(self.topics), dtype=np.int64)
+        np.maximum.at(largest, self.rows.topic, self.replication_factor)
+        return largest
+
+    @cached_property
     def replica_racks(self) -> Int32s:
         """Rack code of each staying replica. Shape as `replicas`."""
         return np.where(self.staying, self.members.rack_map.codes_at(self.replica_index), -1).astype(np.int32)

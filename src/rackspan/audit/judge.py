@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from rackspan.audit.batch import PartitionBatch, snapshot_batch
-from rackspan.audit.constraints import cluster_findings, partition_findings
+from rackspan.audit.constraints import cluster_findings, mixed_replication_factors, partition_findings
 from rackspan.audit.constraints.survival import too_few_racks
 from rackspan.audit.findings import REPAIR_ORDER, Finding, Severity, in_order
 from rackspan.audit.goals import excluded_broker_findings, goal_findings
@@ -74,6 +74,7 @@ def audit(snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Patter
         *cluster_findings(batch.members),
         *too_few_racks(batch.members, broker_loads),
         *partition_findings(batch),
+        *mixed_replication_factors(batch),
     ]
     if topic_filter is None:
         findings += [

@@ -13,7 +13,7 @@ import numpy as np
 from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.constraints.wording import broker_list, listed, out_of_sync, unlisted
 from rackspan.audit.policy import SURVIVE_CODES, Survive
-from rackspan.audit.survival import Demand, reachable, value_for
+from rackspan.audit.survival import Demand, Reachable, reachable, value_for
 from rackspan.model import (
     MIN_INSYNC_RACKS,
     MIN_INSYNC_REPLICAS,
@@ -38,7 +38,7 @@ def survive_loss(batch: PartitionBatch, row: int) -> str:
     if unknown := _without_rack(batch, row):
         return _name_racks(unknown)
     wanted, sizes = demand(batch, row), batch.members.rack_sizes
-    target = reachable(sizes, wanted)
+    target = _reachable(batch, row, wanted)
     if target is None:
         return _out_of_reach(batch, row)
     moves = target.replication_factor != wanted.replication_factor or not _is_even(batch, row)
@@ -58,7 +58,7 @@ def target_that_survives(batch: PartitionBatch, row: int) -> str:
     if unknown := _without_rack(batch, row):
         return _name_racks(unknown)
     wanted = demand(batch, row)
-    target = reachable(batch.members.rack_sizes, wanted)
+    target = _reachable(batch, row, wanted)
     if target is None:
         return _out_of_reach(batch, row)
     if target.min_insync_replicas < wanted.min_insync_replicas:
@@ -70,8 +70,8 @@ def make_racks_satisfiable(batch: PartitionBatch, row: int) -> str:
     """Bring one partition onto as many racks as it requires, and one more where it has to survive the loss of one."""
     if unknown := _without_rack(batch, row):
         return _name_racks(unknown)
-    wanted, sizes = demand(batch, row), batch.members.rack_sizes
-    target = reachable(sizes, wanted) or reachable(sizes, replace(wanted, survive=Survive.NONE))
+    wanted = demand(batch, row)
+    target = _reachable(batch, row, wanted) or _reachable(batch, row, replace(wanted, survive=Survive.NONE))
     if target is None:
         return _out_of_reach(batch, row)
     command = move(batch, row, target.replication_factor)
@@ -88,7 +88,7 @@ def harden(batch: PartitionBatch, row: int) -> str:
     # A value that allows for replicas in no rack is higher than an even spread survives.
     if unknown := _without_rack(batch, row):
         return _name_racks(unknown)
-    target = reachable(batch.members.rack_sizes, wanted)
+    target = _reachable(batch, row, wanted)
     if target is None:
         return _out_of_reach(batch, row)
     if target.replication_factor != wanted.replication_factor or not _is_even(batch, row):
@@ -131,6 +131,16 @@ def move(batch: PartitionBatch, row: int, factor: int) -> str:
     first = [f"bring back {broker_list(fenced)}"] if fenced else []
     first += [f"stop excluding {broker_list(excluded)}"] if excluded else []
     return f"{' and '.join(first)}; then {command}"
+
+
+def _reachable(batch: PartitionBatch, row: int, wanted: Demand) -> Reachable | None:
+    """What to bring one partition to; where its replication factor has to rise, no partition of the topic loses replicas."""
+    sizes, most = batch.members.rack_sizes, int(batch.topic_replication_factor[batch.rows.topic[row]])
+    target = reachable(sizes, wanted)
+    if target is None or not wanted.replication_factor < target.replication_factor < most:
+        return target
+    of_all = reachable(sizes, replace(wanted, replication_factor=most))
+    return target if of_all is None or of_all.replication_factor < most else of_all
 
 
 def bring_back_missing(batch: PartitionBatch, row: int) -> str:

@@ -1,5 +1,6 @@
 """Tables of rackspan audit and outage, from the same documents as -o json; the summary is last."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
@@ -13,6 +14,11 @@ from rackspan.text import count_noun, noun_and_ids
 
 GROUPS_SHOWN: Final = 40
 """Finding groups on one screen's worth of scrolling; -o json has them all."""
+
+TOPICS_APART: Final = 3
+"""So many topics with the same finding have a row each; more are joined."""
+
+NAMES_IN_A_COMMAND: Final = 10
 
 TOPICS_SHOWN: Final = 40
 
@@ -94,11 +100,18 @@ def _losses_table(losses: Sequence[dict[str, Any]]) -> RenderableType:
 
 
 def finding_groups(findings: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
-    """A row for the findings of one constraint about one topic with one remedy: no remedy is left out."""
-    rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    """A row for the findings of one constraint about one topic with one remedy: no remedy is left out.
+
+    Findings about many topics, whose remedies differ by the topic only, have one row, with one remedy for all of them.
+    """
+    alike: dict[tuple[str, ...], dict[tuple[str, str], list[dict[str, Any]]]] = {}
     for one in findings:
-        rows.setdefault((one["severity"], one["constraint"], one["topic"], one["remedy"]), []).append(one)
-    groups = list(rows.values())
+        topics = alike.setdefault((one["severity"], one["constraint"], _of_any_topic(one)), {})
+        topics.setdefault((one["topic"] or "", one["remedy"]), []).append(one)
+    groups: list[list[dict[str, Any]]] = []
+    for topics in alike.values():
+        joined = len({topic for topic, _ in topics}) > TOPICS_APART
+        groups += [[one for rows in topics.values() for one in rows]] if joined else topics.values()
     if not groups:
         return
     yield table(
@@ -114,17 +127,39 @@ def finding_groups(findings: Sequence[dict[str, Any]]) -> Iterator[RenderableTyp
 
 def _finding_row(group: Sequence[dict[str, Any]]) -> Sequence[object]:
     first = group[0]
+    topics = list(dict.fromkeys(one["topic"] or "" for one in group))
     partitions = [one["partition"] for one in group if one["partition"] is not None]
     reasons = len({one["reason"] for one in group})
     more = f" (and {count_noun(reasons - 1, 'more reason', ',')})" if reasons > 1 else ""
     return (
         Text(first["severity"], style="bold red" if first["severity"] == "violation" else "yellow"),
         first["constraint"],
-        first["topic"] or "",
-        partition_ranges(partitions),
+        topics[0] if len(topics) == 1 else f"{topics[0]} and {count_noun(len(topics) - 1, 'more topic', ',')}",
+        partition_ranges(partitions) if len(topics) == 1 else f"{len(group):,} in all",
         first["reason"] + more,
-        first["remedy"],
+        first["remedy"] if len(topics) == 1 else _remedy_of_many(first, topics),
     )
+
+
+def _of_any_topic(finding: dict[str, Any]) -> str:
+    """The remedy without the name of the topic."""
+    words = finding["remedy"].split(" ")
+    return " ".join("TOPIC" if word == finding["topic"] else word for word in words)
+
+
+def _remedy_of_many(first: dict[str, Any], topics: Sequence[str]) -> str:
+    """One plan of all topics repairs what a plan of each does; any other command takes their names, or is run for each."""
+    remedy = _of_any_topic(first)
+    if "TOPIC" not in remedy.split(" "):
+        return remedy
+    if "--topic TOPIC" not in remedy:
+        return f"for each topic: {remedy}"
+    if "rackspan reassign plan --topic TOPIC" in remedy and "--replication-factor" not in remedy:
+        return remedy.replace(" --topic TOPIC", "")
+    if len(topics) <= NAMES_IN_A_COMMAND:
+        names = "|".join(re.escape(topic) for topic in topics)
+        return remedy.replace("--topic TOPIC", f"--topic '{names}'")
+    return f"for each topic, or with a pattern of them: {remedy}"
 
 
 def _audit_verdict(summary: dict[str, Any]) -> Iterator[Text]:
