@@ -50,7 +50,7 @@ def outage_impact(snapshot: ClusterSnapshot, policy: RackPolicy) -> Rows:
 def _impact(
     snapshot: ClusterSnapshot, cluster: brute_force.Document, policy: RackPolicy, lost: list[str]
 ) -> Iterator[dict[str, Any]]:
-    after = brute_force.after_loss(cluster, policy, set(lost))
+    after = brute_force.after_loss(cluster, policy, set(lost), targets=False)
     quorum_lost = brute_force.quorum_lost(cluster, policy, set(lost))
     internal = {topic["name"]: topic["internal"] for topic in cluster["topics"]}
     total: Counter[str] = sum(after["topics"].values(), Counter())
