@@ -1,5 +1,6 @@
 """Clusters as Hypothesis draws them: small, and wrong in every way a real one can be."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -126,6 +127,25 @@ def successors(draw: st.DrawFn, before: ClusterSnapshot) -> ClusterSnapshot:
         topics=tuple(topics),
         partitions=from_rows(rows),
     )
+
+
+@st.composite
+def with_known_controllers(draw: st.DrawFn) -> ClusterSnapshot:
+    """A cluster whose controllers are known to be alive, to be dead, or neither: more than a warehouse stores of it.
+
+    In some, the racks of a few brokers have the name of another with a blank or in capitals.
+    """
+    snapshot = draw(snapshots())
+    if draw(st.integers(0, 3)) == 0:
+        spelling: st.SearchStrategy[Callable[[str], str]] = st.sampled_from(
+            [str, str.upper, " {}".format, "{}\u00e9".format, "{}e\u0301".format]
+        )
+        snapshot = replace(
+            snapshot,
+            brokers=tuple(replace(one, rack=one.rack and RackId(draw(spelling)(one.rack))) for one in snapshot.brokers),
+        )
+    alive = st.sampled_from([None, None, True, False])
+    return replace(snapshot, controllers=tuple(replace(one, alive=draw(alive)) for one in snapshot.controllers))
 
 
 def policies() -> st.SearchStrategy[RackPolicy]:

@@ -25,7 +25,7 @@ from rackspan import reassign as _reassign
 from rackspan import streams as _streams
 from rackspan.acks import HardenAdvice, Watch, watch_readings
 from rackspan.acks import harden as _harden
-from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, RackPolicy
+from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, RackPolicy, assumptions
 from rackspan.model import MIN_INSYNC_REPLICAS, ClusterSnapshot, TopicPartition
 from rackspan.model import json_format as _json_format
 from rackspan.model.json_format import ReadSnapshot
@@ -83,6 +83,7 @@ __all__ = [
     "Source",
     "StepLimits",
     "assign_tasks",
+    "assumptions",
     "audit",
     "audit_streams",
     "cancel_in_flight",

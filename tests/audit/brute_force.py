@@ -1,6 +1,7 @@
 """A second judge: the rules in plain loops over the snapshot's JSON, sharing nothing with the columns it is held against."""
 
 import json
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from itertools import product
@@ -96,9 +97,18 @@ def cluster_findings(cluster: Document, policy: RackPolicy) -> Iterator[tuple[st
     partly = len(rackless) < len(cluster["brokers"]) and policy.unracked is not UnrackedPolicy.IGNORE
     for _ in rackless:
         yield "unracked-broker", "violation" if partly else "warning"
-    if "broker" in wanted and len(voters(cluster, policy)) in (1, 2):
+    names = {*(one["rack"] for one in cluster["brokers"]), *voters(cluster, policy).values()} - {None}
+    for key in {same_name(str(name)) for name in names}:
+        if sum(same_name(str(name)) == key for name in names) > 1:
+            yield "rack-names-alike", "violation"
+    alive = set(voters(cluster, policy)) - dead_voters(cluster)
+    stands = not quorum_lost(cluster, policy, set())
+    if not stands:
         yield "controller-quorum-spread", "violation"
-    if "rack" in wanted:
+    one_less = len(alive) - 1 <= len(voters(cluster, policy)) / 2
+    if stands and "broker" in wanted and voters(cluster, policy) and one_less:
+        yield "controller-quorum-spread", "violation"
+    if "rack" in wanted and stands:
         for rack in all_racks(cluster, policy):
             if quorum_lost(cluster, policy, {rack}):
                 yield "controller-quorum-spread", "violation"
@@ -106,8 +116,12 @@ def cluster_findings(cluster: Document, policy: RackPolicy) -> Iterator[tuple[st
         doubtful = [
             one for one in lost if quorum_may_be_lost(cluster, policy, one) and not quorum_lost(cluster, policy, one)
         ]
-        if None in voters(cluster, policy).values() and (doubtful or on_one_machine(cluster)):
+        unknown = any(rack is None for one, rack in voters(cluster, policy).items() if one in alive)
+        if unknown and (doubtful or on_one_machine(cluster)):
             yield "controller-quorum-spread", "violation" if doubtful else "warning"
+    fenced = {one["id"] for one in cluster["brokers"] if one["fenced"]}
+    for _ in dead_voters(cluster) - fenced:
+        yield "dead-controller", "warning"
     for one in cluster["brokers"]:
         if one["fenced"]:
             yield "fenced-broker", "warning"
@@ -115,6 +129,14 @@ def cluster_findings(cluster: Document, policy: RackPolicy) -> Iterator[tuple[st
     required = any(survives[topic["name"]].value == "rack" and topic["partitions"] for topic in cluster["topics"])
     if required and len(set(rack_of(cluster, policy).values())) < 2:
         yield "survives-rack-loss", "violation"
+
+
+def mixed_topics(cluster: Document) -> set[str]:
+    """Topics with partitions of several replication factors; a reassignment in flight counts by its target."""
+    factors: dict[str, set[int]] = {}
+    for topic in cluster["topics"]:
+        factors[topic["name"]] = {len(staying(partition)) for partition in topic["partitions"]}
+    return {name for name, of_topic in factors.items() if len(of_topic) > 1}
 
 
 PRESENT = ("offline", "under-min-isr", "under-min-racks", "unknown-broker")
@@ -154,7 +176,8 @@ def lost_by(
     survive, listed = policy.topic_survive.get(topic["name"], policy.survive).value, cluster["brokers"]
     if survive == "none" or (survive == "rack" and len(set(racks.values())) < 2):
         return None
-    by_rack = [{one["id"] for one in listed if racks.get(one["id"]) == rack} for rack in set(racks.values())]
+    anywhere = {one["id"] for one in listed if one["id"] not in racks}
+    by_rack = [anywhere | {one for one, rack in racks.items() if rack == lost} for lost in set(racks.values())]
     losses = by_rack if survive == "rack" else [{one["id"]} for one in listed]
     ids = {one["id"] for one in listed}
     placed = [broker for broker in staying(partition) if broker in ids]
@@ -234,8 +257,24 @@ def all_racks(cluster: Document, policy: RackPolicy) -> list[str]:
     return sorted({*rack_of(cluster, policy).values(), *(rack for rack in voters(cluster, policy).values() if rack)})
 
 
+def same_name(rack: str) -> str:
+    return unicodedata.normalize("NFKC", rack).casefold().strip()
+
+
+def dead_voters(cluster: Document) -> set[int]:
+    """The voters that do not run now; where nobody reported it, those in the process of a fenced broker."""
+    fenced = {broker["id"] for broker in cluster["brokers"] if broker["fenced"]}
+    found = set()
+    for one in cluster["controllers"]:
+        down = one["id"] in fenced if one["alive"] is None else not one["alive"]
+        if one["voter"] and down:
+            found.add(one["id"])
+    return found
+
+
 def quorum_lost(cluster: Document, policy: RackPolicy, lost: set[str]) -> bool:
-    left = [rack for rack in voters(cluster, policy).values() if rack not in lost]
+    dead = dead_voters(cluster)
+    left = [rack for one, rack in voters(cluster, policy).items() if rack not in lost and one not in dead]
     return bool(voters(cluster, policy)) and len(left) <= len(voters(cluster, policy)) / 2
 
 
@@ -246,20 +285,27 @@ def on_one_machine(cluster: Document) -> bool:
 def quorum_may_be_lost(cluster: Document, policy: RackPolicy, lost: set[str]) -> bool:
     """Whether no majority is left if every voter of unknown rack stood in a lost rack; on one machine none does."""
     racks = voters(cluster, policy)
-    simulated = on_one_machine(cluster)
-    left = [rack for rack in racks.values() if (rack is None and simulated) or (rack is not None and rack not in lost)]
+    simulated, dead = on_one_machine(cluster), dead_voters(cluster)
+    alive = [rack for one, rack in racks.items() if one not in dead]
+    left = [rack for rack in alive if (rack is None and simulated) or (rack is not None and rack not in lost)]
     return bool(racks) and len(left) <= len(racks) / 2
 
 
-def after_loss(cluster: Document, policy: RackPolicy, lost: set[str]) -> dict[str, Any]:
+def after_loss(cluster: Document, policy: RackPolicy, lost: set[str], *, targets: bool = True) -> dict[str, Any]:
     """Per topic the partitions in each state, and who takes over how many leaderships: Kafka's election, step by step."""
     racks = rack_of(cluster, policy)
-    alive = {b["id"] for b in cluster["brokers"] if not b["fenced"] and racks.get(b["id"]) not in lost}
+    unknown = {b["id"] for b in cluster["brokers"] if b["id"] not in racks} if lost else set()
+    alive = {b["id"] for b in cluster["brokers"] if not b["fenced"] and racks.get(b["id"]) not in lost} - unknown
+    ended = {b["id"] for b in cluster["brokers"] if racks.get(b["id"]) not in lost} - unknown
     surge: Counter[int] = Counter()
     topics: dict[str, Counter[str]] = {}
     for topic in cluster["topics"]:
         for partition in topic["partitions"]:
             state = one_after(topic, partition, racks, alive, quorum_lost(cluster, policy, lost), policy, surge)
+            if targets and lost and not state and (partition["adding_replicas"] or partition["removing_replicas"]):
+                target = {**partition, "replicas": staying(partition), "isr": staying(partition)}
+                later = one_after(topic, target, racks, ended, False, policy, Counter())
+                state = ["after_reassignment"] if later else []
             topics.setdefault(topic["name"], Counter()).update(state)
     return {"topics": {name: +counts for name, counts in topics.items() if +counts}, "surge": dict(surge)}
 

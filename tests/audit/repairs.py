@@ -71,7 +71,23 @@ def generated(rng: Random) -> tuple[ClusterSnapshot, RackPolicy]:
         survive=rng.choice([Survive.RACK, Survive.RACK, Survive.RACK, Survive.BROKER, Survive.NONE]),
         topic_survive={names[-1]: rng.choice(list(Survive))} if rng.random() < 0.2 else {},
     )
-    return snapshot, policy
+    return _with_states_of_0_3(snapshot, Random(str(rng.getstate()))), policy
+
+
+def _with_states_of_0_3(snapshot: ClusterSnapshot, rng: Random) -> ClusterSnapshot:
+    """Controllers that are dead or in the process of a broker, racks with names alike. Drawn apart, so that a seed has the other draws it had before."""
+    ids = [one.id for one in snapshot.brokers]
+    combined = rng.random() < 0.5 and len(snapshot.controllers) <= len(ids)
+    controllers = [
+        replace(one, id=ids[place] if combined else one.id, alive=rng.choice([None, None, True, True, False]))
+        for place, one in enumerate(snapshot.controllers)
+    ]
+    snapshot = replace(snapshot, controllers=tuple(controllers))
+    if rng.random() < 0.15:
+        # One broker's rack is written in another way.
+        brokers = [replace(one, rack=one.rack and RackId(one.rack.upper())) for one in snapshot.brokers[:1]]
+        snapshot = replace(snapshot, brokers=(*brokers, *snapshot.brokers[1:]))
+    return snapshot
 
 
 def _brokers(rng: Random) -> Iterator[Broker]:
@@ -236,7 +252,15 @@ def concede(snapshot: ClusterSnapshot, policy: RackPolicy, finding: Finding) -> 
 
 def _by_operator(remedy: str) -> bool:
     return remedy.startswith(
-        ("bring back ", "see the log", "wait ", "set broker.rack on broker", "name them in rackspan.toml")
+        (
+            "bring back ",
+            "see the log",
+            "wait ",
+            "set broker.rack to",
+            "set broker.rack on broker",
+            "name the rack of",
+            "name them in rackspan.toml",
+        )
     )
 
 
@@ -251,6 +275,19 @@ def _operated(snapshot: ClusterSnapshot, remedy: str, finding: Finding) -> Clust
     if first.startswith("wait for "):
         rows = [replace(row, adding_replicas=(), removing_replicas=()) for row in snapshot.partitions]
         return replace(snapshot, partitions=from_rows(rows))
+    if alike := re.match(
+        r"set broker.rack to '(.*)' on brokers? ([\d,]+)|name the rack of controllers? ([\d,]+) '(.*)'", first
+    ):
+        name = RackId(alike[1] or alike[4])
+        of = {int(one) for one in (alike[2] or alike[3]).split(",")}
+        return replace(
+            snapshot,
+            brokers=tuple(replace(one, rack=name) if alike[2] and one.id in of else one for one in snapshot.brokers),
+            controllers=tuple(
+                replace(one, rack=name) if one.id in of and one.rack is not None else one
+                for one in snapshot.controllers
+            ),
+        )
     if first.startswith("set broker.rack on broker"):
         known = snapshot_racks(snapshot)
         return replace(
@@ -266,6 +303,12 @@ def _operated(snapshot: ClusterSnapshot, remedy: str, finding: Finding) -> Clust
             for place, one in enumerate(snapshot.controllers)
         ]
         return replace(snapshot, controllers=tuple(named))
+    if first.startswith("bring back controller"):
+        snapshot = replace(
+            snapshot,
+            controllers=tuple(replace(one, alive=True) if int(one.id) in ids else one for one in snapshot.controllers),
+        )
+        ids &= {int(one.id) for one in snapshot.brokers}
     brokers = [replace(one, fenced=False) if int(one.id) in ids else one for one in snapshot.brokers]
     listed = {int(one.id) for one in brokers}
     brokers += [Broker(BrokerId(one), RackId("r1")) for one in sorted(ids - listed)]

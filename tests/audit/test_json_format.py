@@ -26,7 +26,13 @@ SNAPSHOT = ClusterSnapshot(
     ),
 )
 POLICY = RackPolicy(topic_survive={"orders": Survive.BROKER})
-LEFT_BEHIND = {"offline": 1, "needs_unclean_election": 1, "under_min_isr": 0, "under_min_racks": 0}
+LEFT_BEHIND = {
+    "offline": 1,
+    "needs_unclean_election": 1,
+    "under_min_isr": 0,
+    "under_min_racks": 0,
+    "after_reassignment": 0,
+}
 """The only replica in sync is lost, and another one is left."""
 HEAD = {
     "cluster_name": None,
@@ -45,6 +51,7 @@ def quorum(*lost: int) -> dict[str, Any]:
         "voters": 3,
         "surviving": 3 - len(lost),
         "lost": list(lost),
+        "dead": [],
         "unknown_rack": [101],
         "holds": True,
         "certain": not lost,
@@ -52,28 +59,43 @@ def quorum(*lost: int) -> dict[str, Any]:
 
 
 def harm(topic: str, **states: int) -> dict[str, Any]:
-    none = {"offline": 0, "needs_unclean_election": 0, "under_min_isr": 0, "under_min_racks": 0}
+    none = {
+        "offline": 0,
+        "needs_unclean_election": 0,
+        "under_min_isr": 0,
+        "under_min_racks": 0,
+        "after_reassignment": 0,
+    }
     survive = "broker" if topic == "orders" else "rack"
     return {"topic": topic, "internal": topic != "orders", "survive": survive, **none, **states}
 
 
 def test_the_document_of_an_audit_has_a_summary_and_every_finding_by_its_columns() -> None:
     document = audit_document(SNAPSHOT, audit(SNAPSHOT, POLICY))
-    refused = {"offline": 0, "needs_unclean_election": 0, "under_min_isr": 1, "under_min_racks": 0}
+    refused = {
+        "offline": 0,
+        "needs_unclean_election": 0,
+        "under_min_isr": 1,
+        "under_min_racks": 0,
+        "after_reassignment": 0,
+    }
     doubtful, certain = ({"survived": False, "as_required": one} for one in (False, True))
     assert document["summary"] == {
         **HEAD,
         "racks": ["a", "b", "c"],
         "violations": 4,
         "violated_partitions": 2,
-        "warnings": 0,
+        "warnings": 1,
         "by_constraint": {
             "accepts-writes-after-broker-loss": 1,
             "controller-quorum-spread": 1,
+            "mixed-replication-factors": 1,
             "survives-broker-loss": 1,
             "under-min-isr": 1,
         },
         "survives_any_rack": False,
+        "left_open_by": ["controller-quorum-spread"],
+        "assumed": [],
         "losses": [
             {"racks": ["a"], **doubtful, **refused, "controller_quorum": quorum(1)},
             {"racks": ["b"], **doubtful, **LEFT_BEHIND, "controller_quorum": quorum(2)},

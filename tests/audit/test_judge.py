@@ -1,3 +1,8 @@
+import os
+from collections import Counter
+from random import Random
+
+import pytest
 from hypothesis import given
 
 from rackspan.audit import RackPolicy, Severity, audit, outage
@@ -15,12 +20,17 @@ from rackspan.model import (
     UnrackedPolicy,
     columns,
 )
-from tests.audit import brute_force
-from tests.strategies import policies, snapshots
+from tests.audit import brute_force, repairs
+from tests.audit.test_remedies import not_survived
+from tests.strategies import policies, with_known_controllers
 
 
-@given(snapshots(), policies())
+@given(with_known_controllers(), policies())
 def test_the_columns_find_what_plain_loops_find(snapshot: ClusterSnapshot, policy: RackPolicy) -> None:
+    findings_agree(snapshot, policy)
+
+
+def findings_agree(snapshot: ClusterSnapshot, policy: RackPolicy) -> None:
     cluster, judged = brute_force.document(snapshot), audit(snapshot, policy)
     goals = {goal.name for goal in GOALS}
     found = [one for one in judged.findings if one.constraint not in goals]
@@ -29,30 +39,88 @@ def test_the_columns_find_what_plain_loops_find(snapshot: ClusterSnapshot, polic
     ]
     wanted = {key: brute_force.severity(cluster, policy, key) for key in brute_force.partition_keys(cluster, policy)}
     assert sorted(of_partitions) == sorted(wanted.items())
-    of_cluster = sorted((one.constraint, one.severity) for one in found if one.partition is None)
+    of_topics = {one.topic: one.constraint for one in found if one.partition is None and one.topic is not None}
+    assert of_topics == dict.fromkeys(brute_force.mixed_topics(cluster), "mixed-replication-factors")
+    of_cluster = sorted((one.constraint, one.severity) for one in found if one.partition is None and one.topic is None)
     assert of_cluster == sorted(brute_force.cluster_findings(cluster, policy))
     assert judged.clean == ("violation" not in {severity for _, severity in [*wanted.items(), *of_cluster]})
 
 
-@given(snapshots(), policies())
+@given(with_known_controllers(), policies())
 def test_a_loss_leaves_what_an_election_step_by_step_leaves(snapshot: ClusterSnapshot, policy: RackPolicy) -> None:
+    losses_agree(snapshot, policy)
+
+
+def losses_agree(snapshot: ClusterSnapshot, policy: RackPolicy) -> None:
     cluster = brute_force.document(snapshot)
     _, losses = outage(snapshot, policy)
     assert [loss.racks[0] for loss in losses] == brute_force.all_racks(cluster, policy)
     for loss in losses:
         expected = brute_force.after_loss(cluster, policy, set(loss.racks))
-        states = ("offline", "needs_unclean_election", "under_min_isr", "under_min_racks")
+        states = ("offline", "needs_unclean_election", "under_min_isr", "under_min_racks", "after_reassignment")
         counted = {t.topic: {state: n for state in states if (n := getattr(t, state))} for t in loss.topics}
         assert counted == expected["topics"]
         assert loss.leader_surge == expected["surge"]
         assert loss.quorum_lost == brute_force.quorum_lost(cluster, policy, set(loss.racks))
 
 
-@given(snapshots(), policies())
+def verdicts_agree(snapshot: ClusterSnapshot, policy: RackPolicy) -> None:
+    """Audit's exit code and last line, and outage's: none is green where another, or plain loops, are not."""
+    judged, (_, losses) = audit(snapshot, policy), outage(snapshot, policy)
+    assert [one.survived for one in judged.losses] == [one.survived for one in losses]
+    harmed = [one for one in losses if not one.as_required]
+    if policy.survive is Survive.RACK and not policy.topic_survive:
+        assert not (judged.clean and harmed)
+        assert not (judged.clean and not_survived(snapshot, policy))
+    if judged.survives_any_rack:
+        assert all(one.survived for one in losses)
+        broken = {one.constraint for one in judged.findings if one.severity is Severity.VIOLATION}
+        assert not broken & {
+            "unracked-broker",
+            "rack-names-alike",
+            "survives-rack-loss",
+            "accepts-writes-after-rack-loss",
+        }
+
+
+def random_clusters(first: int, count: int) -> Counter[str]:
+    """Audit and outage against plain loops. Errors: AssertionError, naming the seed."""
+    verdicts = Counter[str]()
+    for seed in range(first, first + count):
+        snapshot, policy = repairs.generated(Random(seed))
+        try:
+            findings_agree(snapshot, policy)
+            losses_agree(snapshot, policy)
+            verdicts_agree(snapshot, policy)
+        except AssertionError as error:
+            raise AssertionError(f"random_clusters({seed}, 1): {error}") from error
+        verdicts["clean" if audit(snapshot, policy).clean else "violations"] += 1
+    return verdicts
+
+
+def test_three_hundred_random_clusters_are_judged_as_plain_loops_judge_them() -> None:
+    verdicts = random_clusters(0, 300)
+    assert min(verdicts["clean"], verdicts["violations"]) > 5
+
+
+@pytest.mark.soak
+@pytest.mark.skipif("RACKSPAN_SOAK" not in os.environ, reason="RACKSPAN_SOAK=1 runs it")
+def test_twenty_thousand_random_clusters_are_judged_as_plain_loops_judge_them() -> None:
+    assert random_clusters(200_000, 20_000).total() == 20_000
+
+
+@given(with_known_controllers(), policies())
 def test_every_finding_says_why_and_what_next_in_one_line(snapshot: ClusterSnapshot, policy: RackPolicy) -> None:
     names = {one.name for one in PARTITION_CONSTRAINTS} | {goal.name for goal in GOALS}
     for finding in audit(snapshot, policy).findings:
-        assert finding.constraint in names | {"unracked-broker", "controller-quorum-spread", "fenced-broker"}
+        assert finding.constraint in names | {
+            "unracked-broker",
+            "rack-names-alike",
+            "mixed-replication-factors",
+            "controller-quorum-spread",
+            "dead-controller",
+            "fenced-broker",
+        }
         assert finding.reason
         assert finding.remedy
         assert "\n" not in finding.reason + finding.remedy

@@ -60,7 +60,8 @@ def not_survived(snapshot: ClusterSnapshot, policy: RackPolicy) -> list[str]:
     """Everything that a loss the policy names would stop: each rack or broker is lost in turn, by plain loops."""
     cluster = brute_force.document(snapshot)
     racks = brute_force.rack_of(cluster, policy)
-    by_rack = [{one for one, rack in racks.items() if rack == lost} for lost in sorted(set(racks.values()))]
+    anywhere = {one["id"] for one in cluster["brokers"]} - racks.keys()
+    by_rack = [anywhere | {one for one, rack in racks.items() if rack == lost} for lost in sorted(set(racks.values()))]
     losses = {"rack": by_rack, "broker": [{one["id"]} for one in cluster["brokers"]], "none": []}
     alive = {one["id"] for one in cluster["brokers"] if not one["fenced"]}
     stopped = []
@@ -84,9 +85,10 @@ def quorum_stopped(cluster: brute_force.Document, policy: RackPolicy) -> list[st
     survive = {policy.survive.value, *(one.value for one in policy.topic_survive.values())}
     voters = brute_force.voters(cluster, policy)
     racks: list[set[str]] = [set(), *({rack} for rack in voters.values() if rack is not None)]
+    left = set(voters) - brute_force.dead_voters(cluster)
     to_lose = racks if "rack" in survive else []
     stopped = [f"quorum without {one}" for one in to_lose if brute_force.quorum_may_be_lost(cluster, policy, one)]
-    if "broker" in survive and voters and len(voters) - 1 <= len(voters) / 2:
+    if "broker" in survive and voters and len(left) - 1 <= len(voters) / 2:
         stopped.append("quorum without a voter")
     return stopped
 

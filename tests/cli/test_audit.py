@@ -137,6 +137,7 @@ def test_an_outage_that_takes_something_offline_ends_with_2(cli: Cli, write: Wri
             "needs_unclean_election": 0,
             "under_min_isr": 0,
             "under_min_racks": 0,
+            "after_reassignment": 0,
         }
     ]
 
@@ -276,3 +277,55 @@ def test_a_cluster_without_a_rack_has_none_in_the_heading(cli: Callable[..., Ran
     without = [{"id": one["id"]} for one in GOOD["brokers"]]
     page = cli("audit", "--snapshot", write(GOOD | {"brokers": without})).out
     assert ": 6 brokers (no rack is set on any broker), 1 topic" in page.splitlines()[0]
+
+
+def crowded_topics(count: int) -> object:
+    """Topics with two of three replicas in rack r1, which one plan repairs."""
+    document = good(replicas=[1, 4, 2], isr=[1, 4, 2])
+    [topic] = document["topics"]
+    return {**document, "topics": [{**topic, "name": f"topic-{one}"} for one in range(count)]}
+
+
+def test_equal_findings_of_many_topics_are_one_line_with_one_plan(cli: Cli, write: Write) -> None:
+    joined = " ".join(cli("audit", "--snapshot", write(crowded_topics(50))).out.split())
+    assert "topic-0 and 49 more topics" in joined
+    assert "--topic" not in joined
+    assert "rackspan reassign plan" in joined
+    apart = " ".join(cli("audit", "--snapshot", write(crowded_topics(3))).out.split())
+    assert all(f"--topic topic-{one}" in apart for one in range(3))
+    assert len(cli("audit", "--snapshot", write(crowded_topics(50)), "-o", "json").document["findings"]) >= 50
+
+
+def last_line(ran: Ran) -> str:
+    """The last sentence, however it was wrapped."""
+    return " ".join(ran.out.split("warning")[-1].split())
+
+
+def test_the_last_line_says_survives_beside_no_violation_that_leaves_it_open(cli: Cli, write: Write) -> None:
+    unracked = good()
+    unracked["brokers"][0]["rack"] = None
+    path = write(unracked)
+    audit, outage = cli("audit", "--snapshot", path), cli("outage", "--snapshot", path)
+    assert audit.code == 2
+    assert cli("audit", "--snapshot", path, "-o", "json").document["summary"]["survives_any_rack"] is False
+    assert "not certain to survive the loss of a rack: unracked-broker above" in " ".join(audit.out.split())
+    assert "survives the loss" not in audit.out
+    assert "broker 1 without a rack counted as one rack together" in " ".join(outage.out.split())
+
+
+def test_without_topics_there_is_nothing_to_judge(cli: Cli, write: Write) -> None:
+    path = write({**good(), "topics": []})
+    for command in ("audit", "outage"):
+        ran = cli(command, "--snapshot", path)
+        assert ran.code == 0
+        assert "nothing to judge: the cluster has no topics" in ran.out
+        assert "survives the loss" not in ran.out
+        assert "survives every" not in ran.out
+
+
+def test_controllers_that_no_snapshot_has_are_not_judged_and_the_last_line_says_so(cli: Cli, write: Write) -> None:
+    path = write({**good(), "controllers": []})
+    for command in ("audit", "outage"):
+        ran = cli(command, "--snapshot", path)
+        assert ran.code == 0
+        assert "controllers not judged" in ran.out

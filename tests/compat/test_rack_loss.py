@@ -1,14 +1,14 @@
 """A rack of a real Kafka loses power: what outage foretold and what audit finds is what Kafka itself reports."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
 
-from rackspan.audit import RackPolicy, audit, outage
+from rackspan.audit import RackPolicy, Severity, audit, outage
 from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.outage import LossByPartition, judge_loss
 from rackspan.kafka_process import KafkaCluster, console_tool
@@ -235,3 +235,34 @@ def test_a_lost_quorum_elects_nobody() -> None:
         leaders = {str(left.topics[row.topic].name): row.leader for row in left.partitions}
         assert leaders["led-from-r1"] == 1, "nobody took over from the dead leader"
         assert left.partial
+
+
+def test_a_combined_controller_that_is_killed_counts_as_lost_until_it_is_back() -> None:
+    """One of three voters is killed: the cluster works, and the loss of one more rack would stop it for good."""
+
+    def controllers(snapshot: ClusterSnapshot) -> dict[int, bool | None]:
+        return {int(one.id): one.alive for one in snapshot.controllers}
+
+    def red(snapshot: ClusterSnapshot) -> bool:
+        _, (loss,) = outage(snapshot, RackPolicy(), lose=("r1",))
+        found = {one.constraint for one in audit(snapshot, RackPolicy()).findings if one.severity is Severity.VIOLATION}
+        assert loss.survived == ("controller-quorum-spread" not in found)
+        return not loss.survived
+
+    with KafkaCluster(racks=("r1", "r2", "r3"), brokers=3) as kafka:
+        eventually(lambda: controllers(read(kafka)) == {1: True, 2: True, 3: True}, "all voters follow the leader")
+        assert not red(read(kafka))
+        kafka.kill_broker(3)
+        eventually(lambda: controllers(read(kafka)) == {1: True, 2: True, 3: False}, "voter 3 is dead")
+        assert red(read(kafka))
+        # A file of before has no word on controllers: once the broker is fenced, its controller is dead with it.
+        eventually(lambda: _fenced(read(kafka)) == {3}, "broker 3 is fenced")
+        fenced = read(kafka)
+        unknown = tuple(replace(one, alive=None) for one in fenced.controllers)
+        assert red(replace(fenced, controllers=unknown))
+        kafka.kill_broker(2)
+        with pytest.raises(KafkaException):
+            create_topic(kafka, "one-voter-of-three", seconds=5)
+        kafka.start_nodes([2, 3])
+        eventually(lambda: controllers(read(kafka)) == {1: True, 2: True, 3: True}, "all voters are back")
+        assert not red(read(kafka))

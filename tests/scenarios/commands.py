@@ -59,10 +59,11 @@ def broker(world: World, name: str, *flags: str, rack: str | None = None, host: 
 
 
 def controllers(world: World, *voters: str) -> Iterator[str]:
-    """controllers 101:a 102:b 103: a controller, its rack after the colon if it is known"""
+    """controllers 101:a 102:b 103 104:a:dead: a controller, its rack after the colon if it is known"""
     for voter in voters:
-        name, _, rack = voter.partition(":")
-        world.controllers.append(Controller(BrokerId(int(name)), RackId(rack) if rack else None))
+        name, rack, state = [*voter.split(":"), "", ""][:3]
+        alive = {"": None, "alive": True, "dead": False}[state]
+        world.controllers.append(Controller(BrokerId(int(name)), RackId(rack) if rack else None, alive=alive))
     yield from ()
 
 
@@ -126,7 +127,8 @@ def begin_live(world: World, *_: str, **options: str) -> Iterator[str]:
 def run_audit(world: World, *_: str) -> Iterator[str]:
     findings = audit(world.snapshot(), world.policy).findings
     for one in findings:
-        where = "cluster" if one.topic is None else f"{one.topic}-{one.partition}"
+        place = one.topic if one.partition is None else f"{one.topic}-{one.partition}"
+        where = "cluster" if one.topic is None else place
         yield f"{one.severity} {one.constraint}, {where}: {one.reason}"
         yield f"  fix with: {one.remedy}"
     if not findings:
@@ -153,6 +155,7 @@ def _loss_lines(loss: RackLoss) -> Iterator[str]:
             "unclean election only": one.needs_unclean_election,
             "under min ISR": one.under_min_isr,
             "under min racks": one.under_min_racks,
+            "once the reassignment has ended": one.after_reassignment,
         }
         marked = f"{one.topic} (internal)" if one.internal else one.topic
         yield f"  {marked}: " + ", ".join(f"{state} {count}" for state, count in states.items() if count)

@@ -5,6 +5,8 @@ several constraints use (rack codes, counts) are computed here, once, when first
 """
 
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,9 +29,11 @@ from rackspan.model import (
     RackId,
     RackMap,
     Topic,
+    any_in_row,
     count_in_row,
     counts_descending,
     distinct_racks,
+    even_shares,
     even_spread,
     forcing_value,
     lengths,
@@ -65,6 +69,11 @@ class ClusterMembers:
         return np.isin(self.rack_map.broker_ids, list(self.policy.excluded_brokers))
 
     @cached_property
+    def receiving(self) -> Bools:
+        """Which brokers can get a replica, in the order of `rack_map.broker_ids`: neither fenced nor excluded."""
+        return np.asarray(self.usable[:-1] & ~self.excluded)
+
+    @cached_property
     def open_rack_map(self) -> RackMap:
         """The brokers that are not excluded; all of them where every one is."""
         left = [broker for broker in self.brokers if broker.id not in self.policy.excluded_brokers]
@@ -78,6 +87,28 @@ class ClusterMembers:
         return {
             voter: self.policy.controller_racks.get(voter) or rack or broker_racks.get(voter) for voter, rack in voters
         }
+
+    @cached_property
+    def racks_alike(self) -> tuple[tuple[RackId, ...], ...]:
+        """Names of racks that differ by case, surrounding blanks or Unicode form only, the most frequent of each first."""
+        named = [broker.rack for broker in self.brokers] + list(self.voter_racks.values())
+        times = Counter(rack for rack in named if rack is not None)
+        by_key: dict[str, list[RackId]] = {}
+        for rack in sorted(times, key=lambda rack: (-times[rack], rack != _plain(rack), rack)):
+            by_key.setdefault(_plain(rack), []).append(rack)
+        return tuple(tuple(names) for names in by_key.values() if len(names) > 1)
+
+    @cached_property
+    def dead_voters(self) -> frozenset[int]:
+        """The voters that are lost already: not alive, or where that is not known, in the process of a fenced broker.
+
+        A broker and a controller of one id are one process. Of a voter that is no broker nothing else is known.
+        """
+        fenced = {int(broker.id) for broker in self.brokers if broker.fenced}
+        voters = (one for one in self.controllers if one.voter)
+        return frozenset(
+            int(one.id) for one in voters if one.alive is False or (one.alive is None and int(one.id) in fenced)
+        )
 
     @cached_property
     def on_one_machine(self) -> bool:
@@ -103,6 +134,17 @@ class ClusterMembers:
 
     @cached_property
     def _even_counts(self) -> dict[int, tuple[int, ...]]:
+        return {}
+
+    def even_shares(self, replication_factor: int) -> tuple[Int64s, Int64s]:
+        """The fewest and the most of that many replicas that an even spread puts into each rack. Shape (racks,)."""
+        known = self._even_shares
+        if replication_factor not in known:
+            known[replication_factor] = even_shares(self.rack_map.sizes, replication_factor)
+        return known[replication_factor]
+
+    @cached_property
+    def _even_shares(self) -> dict[int, tuple[Int64s, Int64s]]:
         return {}
 
 
@@ -157,6 +199,11 @@ class PartitionBatch:
         return np.asarray(staying)
 
     @cached_property
+    def reassigning(self) -> Bools:
+        """Partitions with a reassignment in flight: no plan touches them until that has ended. Shape (P,)."""
+        return any_in_row(self.rows.adding_replicas != NO_BROKER) | any_in_row(self.rows.removing_replicas != NO_BROKER)
+
+    @cached_property
     def being_copied(self) -> Bools:
         """Replicas that a reassignment is adding on live brokers: until they are in sync nothing is wrong with them. Shape as `replicas`."""
         added = np.zeros(self.rows.replicas.shape, dtype=np.bool_)
@@ -167,6 +214,13 @@ class PartitionBatch:
     @cached_property
     def replication_factor(self) -> Int64s:
         return count_in_row(self.staying)
+
+    @cached_property
+    def topic_replication_factor(self) -> Int64s:
+        """The largest replication factor of each topic in the batch. Shape (topics,)."""
+        largest = np.zeros(len(self.topics), dtype=np.int64)
+        np.maximum.at(largest, self.rows.topic, self.replication_factor)
+        return largest
 
     @cached_property
     def replica_racks(self) -> Int32s:
@@ -250,6 +304,11 @@ class PartitionBatch:
     def topic(self, row: int) -> str:
         """The name of a row's topic."""
         return self.topics[int(self.rows.topic[row])]
+
+
+def _plain(rack: RackId) -> str:
+    """The name without what a reader does not see, or easily overlooks."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", rack).casefold()).strip()
 
 
 def effective_min_isr(min_insync_replicas: Int64s, replicas: Int64s) -> Int64s:

@@ -31,6 +31,7 @@ REPAIR_ORDER: Final = (
     "under-min-racks",
     "unknown-broker",
     "unracked-broker",
+    "rack-names-alike",
     "controller-quorum-spread",
     "min-insync-racks-satisfiable",
     "survives-rack-loss",

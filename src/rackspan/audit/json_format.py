@@ -1,7 +1,7 @@
 """Audits and outages as JSON documents. Scripts read them, and the tables on a terminal are drawn from them."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from rackspan.audit.findings import Finding, Severity
@@ -12,6 +12,10 @@ from rackspan.model import ClusterSnapshot, shown
 from rackspan.model.json_format import utc_text
 
 STATES = ("offline", "needs_unclean_election", "under_min_isr", "under_min_racks")
+"""The states of partitions after a loss."""
+
+AFTER_REASSIGNMENT: Final = "after_reassignment"
+"""Partitions in none of these states, which are in one once their reassignment has ended."""
 
 
 def audit_document(snapshot: ClusterSnapshot, judged: Audit, name: str | None = None) -> dict[str, Any]:
@@ -26,6 +30,8 @@ def audit_document(snapshot: ClusterSnapshot, judged: Audit, name: str | None = 
             "warnings": severities[Severity.WARNING],
             "by_constraint": dict(sorted(Counter(one.constraint for one in judged.findings).items())),
             "survives_any_rack": judged.survives_any_rack,
+            "left_open_by": list(judged.left_open_by),
+            "assumed": list(judged.assumed),
             "losses": [loss_summary(loss) for loss in judged.losses],
         },
         "findings": [finding_document(finding) for finding in judged.findings],
@@ -38,11 +44,16 @@ def _violated_partitions(findings: Iterable[Finding]) -> int:
 
 
 def outage_document(
-    snapshot: ClusterSnapshot, now: RackLoss, losses: list[RackLoss], name: str | None = None
+    snapshot: ClusterSnapshot,
+    now: RackLoss,
+    losses: list[RackLoss],
+    name: str | None = None,
+    assumed: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """`now` is what is harmed already, with no rack lost; each loss includes it."""
+    """`now` is what is harmed already, with no rack lost; each loss includes it. `assumed`: of `assumptions`."""
     return {
         **head_document(snapshot, name),
+        "assumed": list(assumed),
         "now": {"topics": [topic_document(topic) for topic in now.topics]},
         "losses": [loss_document(loss) for loss in losses],
     }
@@ -82,7 +93,7 @@ def loss_summary(loss: RackLoss) -> dict[str, Any]:
         "racks": [shown(rack) for rack in loss.racks],
         "survived": loss.survived,
         "as_required": loss.as_required,
-        **{state: loss.total(state) for state in STATES},
+        **{state: loss.total(state) for state in (*STATES, AFTER_REASSIGNMENT)},
         "controller_quorum": quorum_document(loss.quorum),
     }
 
@@ -103,7 +114,7 @@ def topic_document(topic: TopicHarm) -> dict[str, Any]:
         "topic": topic.topic,
         "internal": topic.internal,
         "survive": topic.survive.value,
-        **{state: getattr(topic, state) for state in STATES},
+        **{state: getattr(topic, state) for state in (*STATES, AFTER_REASSIGNMENT)},
     }
 
 
@@ -114,6 +125,7 @@ def quorum_document(quorum: QuorumAfter | None) -> dict[str, Any] | None:
         "voters": quorum.voters,
         "surviving": quorum.surviving,
         "lost": list(quorum.lost),
+        "dead": list(quorum.dead),
         "unknown_rack": list(quorum.unknown_rack),
         "holds": quorum.holds,
         "certain": quorum.certain,

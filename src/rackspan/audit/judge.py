@@ -1,29 +1,33 @@
 """The audit of one snapshot: every finding, and what the loss of each rack would do."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from rackspan.audit.batch import snapshot_batch
-from rackspan.audit.constraints import cluster_findings, partition_findings
+from rackspan.audit.batch import PartitionBatch, snapshot_batch
+from rackspan.audit.constraints import cluster_findings, mixed_replication_factors, partition_findings
 from rackspan.audit.constraints.survival import too_few_racks
-from rackspan.audit.findings import Finding, Severity, in_order
+from rackspan.audit.findings import REPAIR_ORDER, Finding, Severity, in_order
 from rackspan.audit.goals import excluded_broker_findings, goal_findings
 from rackspan.audit.loads import loads
 from rackspan.audit.outage import RackLoss, judge_losses, losses_to_judge
 from rackspan.audit.policy import RackPolicy
-from rackspan.model import Bools, ClusterSnapshot, RackId, Topic
+from rackspan.model import Bools, ClusterSnapshot, RackId, Topic, UnrackedPolicy
+from rackspan.text import count_noun, noun_and_ids
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The result of an audit. `losses` has one entry a rack: what its loss would do."""
+    """The result of an audit. `losses` has one entry a rack: what its loss would do. `assumed`: see `assumptions`."""
 
     findings: list[Finding]
     losses: list[RackLoss]
     racks: tuple[RackId, ...]
+    partitions: int
+    assumed: tuple[str, ...]
 
     @property
     def clean(self) -> bool:
@@ -31,8 +35,31 @@ class Audit:
         return not any(finding.severity is Severity.VIOLATION for finding in self.findings)
 
     @property
-    def survives_any_rack(self) -> bool:
-        return all(loss.survived for loss in self.losses)
+    def left_open_by(self) -> tuple[str, ...]:
+        """The violations with which it is not certain that the loss of a rack is survived, whatever `losses` say."""
+        broken = {finding.constraint for finding in self.findings if finding.severity is Severity.VIOLATION}
+        return tuple(name for name in REPAIR_ORDER if name in broken & LEAVES_OPEN)
+
+    @property
+    def survives_any_rack(self) -> bool | None:
+        """Whether every loss of one rack is survived for certain; None where there is no partition to judge."""
+        if not self.partitions:
+            return None
+        return all(loss.survived for loss in self.losses) and not self.left_open_by
+
+
+LEAVES_OPEN: Final = frozenset(
+    {
+        "unracked-broker",
+        "rack-names-alike",
+        "controller-quorum-spread",
+        "min-insync-racks-satisfiable",
+        "min-insync-replicas-forces-racks",
+        "survives-rack-loss",
+        "accepts-writes-after-rack-loss",
+    }
+)
+"""Constraints on which racks there are, and on what a loss of one leaves."""
 
 
 def audit(snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Pattern[str] | None = None) -> Audit:
@@ -47,6 +74,7 @@ def audit(snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Patter
         *cluster_findings(batch.members),
         *too_few_racks(batch.members, broker_loads),
         *partition_findings(batch),
+        *mixed_replication_factors(batch),
     ]
     if topic_filter is None:
         findings += [
@@ -55,9 +83,33 @@ def audit(snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Patter
         ]
     return Audit(
         findings=in_order(findings),
-        losses=judge_losses(batch, internal(snapshot.topics), [(rack,) for rack in batch.members.failure_racks]),
+        losses=judge_losses(
+            batch, internal(snapshot.topics), [(rack,) for rack in batch.members.failure_racks], targets=True
+        ),
         racks=batch.members.rack_map.racks,
+        partitions=len(batch.rows),
+        assumed=tuple(_assumed(batch)),
     )
+
+
+def assumptions(snapshot: ClusterSnapshot, policy: RackPolicy) -> tuple[str, ...]:
+    """In words what is assumed about racks, and how reassignments in flight are judged, where the cluster has such."""
+    return tuple(_assumed(snapshot_batch(snapshot, policy)))
+
+
+def _assumed(batch: PartitionBatch) -> Iterator[str]:
+    rackless = [int(broker.id) for broker in batch.members.brokers if broker.rack is None]
+    if rackless:
+        counted = {
+            UnrackedPolicy.SHARED: "counted as one rack together",
+            UnrackedPolicy.OWN: "counted as a rack each",
+            UnrackedPolicy.IGNORE: "taken to be lost with every rack",
+        }[batch.members.policy.unracked]
+        yield f"{noun_and_ids('broker', rackless)} without a rack {counted}"
+    for names in batch.members.racks_alike:
+        yield f"racks {', '.join(map(ascii, names))} counted as {len(names)}"
+    if moving := int(np.count_nonzero(batch.reassigning)):
+        yield f"{count_noun(moving, 'partition')} being reassigned judged now and by {'its' if moving == 1 else 'their'} target"
 
 
 def outage(
@@ -66,7 +118,7 @@ def outage(
     """What is harmed now, and what losing each rack, each pair, or the named racks together would do."""
     batch = snapshot_batch(snapshot, policy)
     losses = losses_to_judge(batch.members.failure_racks, lose, pairs)
-    now, *after = judge_losses(batch, internal(snapshot.topics), [(), *losses])
+    now, *after = judge_losses(batch, internal(snapshot.topics), [(), *losses], targets=True)
     return now, after
 
 

@@ -1,5 +1,8 @@
 """The loss of racks: which partitions go offline, which refuse acks=all, and which brokers take over leaderships.
 
+A broker that counts in no rack (`--unracked ignore`) may be in any, so it is lost with each. A partition that is being
+reassigned is judged in its present state, and by its target as `after_reassignment`.
+
 A loss stops every broker of the racks at once. Leaders are then elected as Kafka does it: the first replica in assignment
 order that is in sync and alive leads. Without a majority of controllers no leader is elected at all.
 """
@@ -10,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from rackspan.audit.batch import ClusterMembers, PartitionBatch
+from rackspan.audit.batch import ClusterMembers, PartitionBatch, effective_min_isr
 from rackspan.audit.policy import Survive
 from rackspan.audit.quorum import QuorumAfter, quorum_without
 from rackspan.errors import UsageError
@@ -53,7 +56,11 @@ class LossByPartition:
 
 @dataclass(frozen=True, slots=True)
 class TopicHarm:
-    """How many partitions of one topic a loss puts into each state. `survive`: the loss that the topic has to survive."""
+    """How many partitions of one topic a loss puts into each state. `survive`: the loss that the topic has to survive.
+
+    `after_reassignment`: partitions without harm now, which would be offline or refuse acks=all once their reassignment
+    has ended.
+    """
 
     topic: str
     internal: bool
@@ -62,6 +69,7 @@ class TopicHarm:
     needs_unclean_election: int
     under_min_isr: int
     under_min_racks: int
+    after_reassignment: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,18 +149,38 @@ def judge_loss(batch: PartitionBatch, lost_racks: Set[RackId]) -> LossByPartitio
     )
 
 
-def judge_losses(batch: PartitionBatch, internal: Bools, losses: Iterable[tuple[RackId, ...]]) -> list[RackLoss]:
-    """The effect of each loss. `internal` (topics,): whether Kafka itself owns the topic."""
-    return [_summed(batch, internal, racks) for racks in losses]
+def harmed_by_target(batch: PartitionBatch, lost_racks: Set[RackId]) -> Bools:
+    """The partitions being reassigned that a loss would harm once that has ended, all of their target in sync. Shape (P,)."""
+    stands = _standing(batch.members, lost_racks)[batch.replica_index]
+    left = batch.staying & (batch.replica_index >= 0) & stands
+    in_sync, required = count_in_row(left), batch.required.min_insync_racks
+    min_isr = effective_min_isr(batch.required.min_insync_replicas, batch.replication_factor)
+    racks_left = distinct_racks(np.where(left, batch.replica_racks, np.int32(NO_RACK)))
+    too_few = (in_sync == 0) | (in_sync < min_isr) | ((required > 1) & (racks_left < required))
+    return np.asarray(batch.reassigning & too_few)
+
+
+def judge_losses(
+    batch: PartitionBatch, internal: Bools, losses: Iterable[tuple[RackId, ...]], *, targets: bool = False
+) -> list[RackLoss]:
+    """The effect of each loss. `internal` (topics,): whether Kafka itself owns the topic.
+
+    `targets`: judge reassignments in flight by their targets too. What has been stored of the past has its present only.
+    """
+    return [_summed(batch, internal, racks, targets=targets) for racks in losses]
+
+
+def _standing(members: ClusterMembers, lost_racks: Set[RackId]) -> Bools:
+    """Which broker indices are outside the lost racks for certain; index −1 (no broker, or an unknown one) is."""
+    rack_map = members.rack_map
+    # The last entry is that of NO_RACK, a broker that counts in none.
+    lost = np.array([*(rack in lost_racks for rack in rack_map.racks), bool(lost_racks)], dtype=np.bool_)
+    return np.append(~lost[rack_map.rack_codes], True)
 
 
 def _alive_after(batch: PartitionBatch, lost_racks: Set[RackId]) -> Bools:
     """Which broker indices are alive; index −1 (no broker, or an unknown one) is not."""
-    rack_map = batch.members.rack_map
-    lost = np.array([rack in lost_racks for rack in rack_map.racks] + [False], dtype=np.bool_)
-    alive = batch.members.usable.copy()
-    alive[:-1] &= ~lost[rack_map.rack_codes]
-    return alive
+    return np.asarray(batch.members.usable & _standing(batch.members, lost_racks))
 
 
 def _first_electable(batch: PartitionBatch, alive: Bools) -> Int32s:
@@ -164,24 +192,28 @@ def _first_electable(batch: PartitionBatch, alive: Bools) -> Int32s:
     return chosen
 
 
-def _summed(batch: PartitionBatch, internal: Bools, racks: tuple[RackId, ...]) -> RackLoss:
+def _summed(batch: PartitionBatch, internal: Bools, racks: tuple[RackId, ...], *, targets: bool) -> RackLoss:
     by_partition = judge_loss(batch, frozenset(racks))
+    after = np.zeros(len(batch.rows), dtype=np.bool_)
+    if racks and targets and bool(batch.reassigning.any()):
+        after = harmed_by_target(batch, frozenset(racks)) & ~by_partition.harmed
     return RackLoss(
         racks=racks,
-        topics=tuple(_by_topic(batch, internal, by_partition)),
+        topics=tuple(_by_topic(batch, internal, by_partition, after)),
         leader_surge=_surge(batch, by_partition.leader_moves_to),
         quorum=quorum_without(batch.members, frozenset(racks)),
         quorum_required=batch.members.policy.requires(Survive.RACK),
     )
 
 
-def _by_topic(batch: PartitionBatch, internal: Bools, loss: LossByPartition) -> Iterable[TopicHarm]:
+def _by_topic(batch: PartitionBatch, internal: Bools, loss: LossByPartition, after: Bools) -> Iterable[TopicHarm]:
     def per_topic(mask: Bools) -> Int64s:
         return np.bincount(batch.rows.topic[mask], minlength=len(batch.topics))
 
     offline, unclean = per_topic(loss.offline), per_topic(loss.needs_unclean_election)
     under_isr, under_racks = per_topic(loss.under_min_isr), per_topic(loss.under_min_racks)
-    for code in np.flatnonzero(offline + under_isr + under_racks).tolist():
+    reassigned = per_topic(after)
+    for code in np.flatnonzero(offline + under_isr + under_racks + reassigned).tolist():
         yield TopicHarm(
             topic=batch.topics[code],
             internal=bool(internal[code]),
@@ -190,6 +222,7 @@ def _by_topic(batch: PartitionBatch, internal: Bools, loss: LossByPartition) -> 
             needs_unclean_election=int(unclean[code]),
             under_min_isr=int(under_isr[code]),
             under_min_racks=int(under_racks[code]),
+            after_reassignment=int(reassigned[code]),
         )
 
 

@@ -1,4 +1,7 @@
-"""The controller quorum after the loss of racks: which voters remain, and whether they are a majority."""
+"""The controller quorum after the loss of racks: which voters remain, and whether they are a majority.
+
+A voter that is dead already is lost whichever rack is.
+"""
 
 from collections.abc import Set
 from dataclasses import dataclass
@@ -9,13 +12,16 @@ from rackspan.model.ids import RackId
 
 @dataclass(frozen=True, slots=True)
 class QuorumAfter:
-    """The voters after a loss of racks. `lost` and `unknown_rack` are controller ids.
+    """The voters after a loss of racks. `lost`, `dead` and `unknown_rack` are controller ids.
+
+    `dead`: those of the lost that were dead before. `unknown_rack`: those alive of which no rack is known.
 
     `simulated`: one machine runs the whole cluster, so that its racks are names only and no voter is lost with one.
     """
 
     voters: int
     lost: tuple[int, ...]
+    dead: tuple[int, ...]
     unknown_rack: tuple[int, ...]
     simulated: bool = False
 
@@ -37,12 +43,13 @@ class QuorumAfter:
 
 def quorum_without(members: ClusterMembers, lost_racks: Set[RackId]) -> QuorumAfter | None:
     """The quorum without `lost_racks`, or None where the snapshot has no voters."""
-    racks = members.voter_racks
+    racks, dead = members.voter_racks, members.dead_voters
     if not racks:
         return None
     return QuorumAfter(
         voters=len(racks),
-        lost=tuple(sorted(voter for voter, rack in racks.items() if rack in lost_racks)),
-        unknown_rack=tuple(sorted(voter for voter, rack in racks.items() if rack is None)),
+        lost=tuple(sorted(voter for voter, rack in racks.items() if rack in lost_racks or voter in dead)),
+        dead=tuple(sorted(dead)),
+        unknown_rack=tuple(sorted(voter for voter, rack in racks.items() if rack is None and voter not in dead)),
         simulated=members.on_one_machine,
     )

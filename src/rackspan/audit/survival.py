@@ -6,7 +6,7 @@ the min.insync.replicas with which a partition would survive.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -20,13 +20,14 @@ from rackspan.model import (
     counts_descending,
     even_spread,
     forcing_value,
+    left_without_fullest,
 )
 
 RACK_CODE = SURVIVE_CODES.index(Survive.RACK)
 NONE_CODE = SURVIVE_CODES.index(Survive.NONE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WorstLoss:
     """What the worst loss of the kind to survive does to each partition. Masks of shape (P,), never both.
 
@@ -36,8 +37,9 @@ class WorstLoss:
     offline: Bools
     refused: Bools
 
-    @property
+    @cached_property
     def harmed(self) -> Bools:
+        """Made once: every finding reads its row of it."""
         return np.asarray(self.offline | self.refused)
 
 
@@ -47,15 +49,15 @@ def worst_loss(
     """The worst loss of the kind that each partition has to survive.
 
     `rack_codes`, `in_sync` (P, width): the rack of each replica, and whether it can lead; the others (P,).
-    Method: the fullest rack is the worst to lose for the number in sync, and any rack costs one rack. A broker costs a
-    rack where it is the only one of it. Test: tests/audit/test_survival.py, by losing each in turn.
+    Method: the fullest rack is the worst to lose for the number in sync, and any rack costs one rack; a replica that counts
+    in no rack may be lost with it. A broker costs a rack where it is the only one of it. Test: tests/audit/test_survival.py,
+    by losing each in turn.
     """
     total = count_in_row(in_sync)
     counts = counts_descending(np.where(in_sync, rack_codes, np.int32(NO_RACK)))
     racks = count_in_row(counts > 0)
-    fullest = counts[:, 0] if counts.shape[1] else np.zeros(len(counts), dtype=np.int64)
     of_rack = survive == RACK_CODE
-    left = total - np.where(of_rack, fullest, np.minimum(total, 1))
+    left = np.where(of_rack, left_without_fullest(counts), total - np.minimum(total, 1))
     racks_left = racks - np.minimum(np.where(of_rack, racks, count_in_row(counts == 1)), 1)
     judged = survive != NONE_CODE
     offline = np.asarray(judged & (left == 0))
@@ -106,6 +108,7 @@ def reachable(rack_sizes: tuple[int, ...], wanted: Demand) -> Reachable | None:
     return Reachable(factor, value)
 
 
+@lru_cache(maxsize=4096)
 def value_for(rack_sizes: tuple[int, ...], wanted: Demand) -> int | None:
     """The min.insync.replicas closest to the present one that survives with the present replication factor."""
     return _value_for(rack_sizes, wanted, wanted.replication_factor)

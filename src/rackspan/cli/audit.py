@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from rackspan import api
-from rackspan.audit.json_format import FINDING_COLUMNS, audit_document, outage_document
+from rackspan.audit.json_format import AFTER_REASSIGNMENT, FINDING_COLUMNS, audit_document, outage_document
 from rackspan.audit.policy import Survive
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.pages.audit import audit_page, outage_page
@@ -87,7 +87,8 @@ def outage(
         lose=None if lose is None else tuple(lose.split(",")),
         pairs=pairs,
     )
-    document = outage_document(read.snapshot, now, losses, source_options.title)
+    assumed = api.assumptions(read.snapshot, policy)
+    document = outage_document(read.snapshot, now, losses, source_options.title, assumed)
     output.write(document, output_format, outage_page(document), output.Rows(_LOSS_COLUMNS, _loss_rows(document)))
     # No rack to lose is no proof that one can be lost.
     required = len(read.snapshot.partitions) > 0 and policy.requires(Survive.RACK)
@@ -98,6 +99,7 @@ def outage(
 _LOSS_COLUMNS = (
     *("racks", "survived", "topic", "internal", "offline", "needs_unclean_election", "under_min_isr"),
     "under_min_racks",
+    AFTER_REASSIGNMENT,
 )
 
 

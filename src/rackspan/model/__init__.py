@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         even_shares,
         even_spread,
         forcing_value,
+        left_without_fullest,
         rack_map,
     )
     from rackspan.model.snapshot import ClusterSnapshot
@@ -88,6 +89,7 @@ else:
                 "even_shares",
                 "even_spread",
                 "forcing_value",
+                "left_without_fullest",
                 "rack_map",
             ),
             "snapshot": ("ClusterSnapshot",),
@@ -129,6 +131,7 @@ __all__ = [
     "even_shares",
     "even_spread",
     "forcing_value",
+    "left_without_fullest",
     "lengths",
     "padded_lists",
     "rack_map",

@@ -40,11 +40,15 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """One member of the controller quorum. Observers (`voter` false) do not count for its majority."""
+    """One member of the controller quorum. Observers (`voter` false) do not count for its majority.
+
+    `alive`: whether it follows the quorum's leader; None where that is not known.
+    """
 
     id: BrokerId
     rack: RackId | None = None
     voter: bool = True
+    alive: bool | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.id <= INT32_MAX:

@@ -22,7 +22,7 @@ from rackspan.model.topic import Topic
 VERSION: Final = 1
 
 _TOP_KEYS = frozenset({"version", "cluster_id", "taken_at", "controllers", "partial", "brokers", "topics"})
-_CONTROLLER_KEYS = frozenset({"id", "rack", "voter"})
+_CONTROLLER_KEYS = frozenset({"id", "rack", "voter", "alive"})
 _BROKER_KEYS = frozenset({"id", "host", "port", "rack", "fenced"})
 _TOPIC_KEYS = frozenset({"name", "topic_id", "internal", "config", "partitions"})
 _PARTITION_KEYS = frozenset(
@@ -59,7 +59,10 @@ def write(snapshot: ClusterSnapshot) -> str:
         "version": VERSION,
         "cluster_id": snapshot.cluster_id,
         "taken_at": None if snapshot.taken_at is None else utc_text(snapshot.taken_at),
-        "controllers": [{"id": item.id, "rack": item.rack, "voter": item.voter} for item in snapshot.controllers],
+        "controllers": [
+            {"id": item.id, "rack": item.rack, "voter": item.voter, "alive": item.alive}
+            for item in snapshot.controllers
+        ],
         "partial": list(snapshot.partial),
     }
     brokers = [
@@ -161,6 +164,7 @@ class _Reader:
                 id=BrokerId(_integer(controller["id"], f"{place}: id", 0, INT32_MAX)),
                 rack=_optional_rack(controller, place),
                 voter=_boolean(controller, "voter", place, default=True),
+                alive=None if controller.get("alive") is None else _boolean(controller, "alive", place, default=True),
             )
 
     def _topics_and_partitions(self, value: object) -> dict[str, Any]:

@@ -156,6 +156,15 @@ def distinct_racks(rack_codes: Int32s) -> Int64s:
     return count_in_row(counted)
 
 
+def left_without_fullest(counts: Int64s) -> Int64s:
+    """The replicas of each row that are certain to be left when its fullest rack is lost. Shape (P,).
+
+    `counts` is what `counts_descending` returns. A replica that counts in no rack may be in the one that is lost, so it is
+    not among those left. Whatever judges the loss of a rack counts by this rule.
+    """
+    return np.asarray(counts.sum(axis=1) - counts.max(axis=1, initial=0))
+
+
 def forcing_value(counts: Int64s, min_insync_racks: Int64s | int) -> Int64s:
     """The least min.insync.replicas that leaves no in-sync set on fewer than k racks: c1 + … + c(k−1) + 1.
 

@@ -13,6 +13,7 @@ from rackspan.model import (
     Int64s,
     RackMap,
     counts_descending,
+    left_without_fullest,
     lengths,
     rack_map,
 )
@@ -22,8 +23,7 @@ from rackspan.model import (
 class PlacementSafety:
     """How a placement survives the loss of one rack. Shapes (P,).
 
-    `racks`: distinct racks of the replicas. `left`: replicas outside the fullest of them; those that count in no rack
-    are not among them, since they may be in any. `writable`: enough are left for min.insync.replicas.
+    `racks`: distinct racks of the replicas. `left`: replicas left without the fullest of them. `writable`: enough are left for min.insync.replicas.
     """
 
     racks: Int64s
@@ -37,7 +37,7 @@ class PlacementSafety:
 def placement_safety(rack_map: RackMap, replicas: Int32s, min_insync_replicas: Int64s) -> PlacementSafety:
     """`replicas` (P, width): broker ids, NO_BROKER for padding. `min_insync_replicas` (P,)."""
     counts = counts_descending(rack_map.codes(replicas))
-    left = counts.sum(axis=1) - counts.max(axis=1, initial=0)
+    left = left_without_fullest(counts)
     required = effective_min_isr(min_insync_replicas, lengths(replicas))
     return PlacementSafety(np.count_nonzero(counts, axis=1), left, np.asarray(left >= required))
 

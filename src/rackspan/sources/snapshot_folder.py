@@ -38,7 +38,12 @@ CLUSTER_SCHEMA: Final = pa.schema(
         ("version", pa.int32()),
         ("cluster_id", pa.string()),
         ("taken_at", pa.timestamp("us", "UTC")),
-        ("controllers", pa.list_(pa.struct([("id", pa.int32()), ("rack", pa.string()), ("voter", pa.bool_())]))),
+        (
+            "controllers",
+            pa.list_(
+                pa.struct([("id", pa.int32()), ("rack", pa.string()), ("voter", pa.bool_()), ("alive", pa.bool_())])
+            ),
+        ),
         ("partial", pa.list_(pa.string())),
     ]
 )
@@ -98,7 +103,9 @@ def to_tables(snapshot: ClusterSnapshot) -> dict[str, pa.Table]:
                     "version": json_format.VERSION,
                     "cluster_id": snapshot.cluster_id,
                     "taken_at": snapshot.taken_at,
-                    "controllers": [{"id": c.id, "rack": c.rack, "voter": c.voter} for c in snapshot.controllers],
+                    "controllers": [
+                        {"id": c.id, "rack": c.rack, "voter": c.voter, "alive": c.alive} for c in snapshot.controllers
+                    ],
                     "partial": list(snapshot.partial),
                 }
             ],
@@ -297,7 +304,9 @@ def _not_null(value: Any, file: str, column: str) -> Any:
 def _controller(row: dict[str, Any] | None) -> Controller:
     controller = _not_null(row, "cluster.parquet", "controllers")
     controller_id = BrokerId(_not_null(controller["id"], "cluster.parquet", "controllers"))
-    return Controller(controller_id, _rack(controller["rack"]), controller["voter"] is not False)
+    return Controller(
+        controller_id, _rack(controller["rack"]), controller["voter"] is not False, controller.get("alive")
+    )
 
 
 def _topic(row: dict[str, Any]) -> Topic:

@@ -73,10 +73,31 @@ def configs(request: DescribeConfigsRequest, error_code: int = 0) -> SimpleNames
     )
 
 
+NOW = 1_700_000_000_000
+
+
+def member(replica_id: int, fetched: int = NOW, caught_up: int = NOW) -> SimpleNamespace:
+    return row(replica_id=replica_id, last_fetch_timestamp=fetched, last_caught_up_timestamp=caught_up)
+
+
+def quorum_of(*voters: SimpleNamespace) -> SimpleNamespace:
+    """Voter 1 leads."""
+    return row(
+        error_code=0,
+        topics=[row(partitions=[row(error_code=0, leader_id=1, current_voters=list(voters), observers=[])])],
+    )
+
+
 QUORUM = row(
     error_code=0,
     nodes=[row(node_id=101, listeners=[row(host="h")])],
-    topics=[row(partitions=[row(error_code=0, current_voters=[row(replica_id=101)], observers=[row(replica_id=1)])])],
+    topics=[
+        row(
+            partitions=[
+                row(error_code=0, leader_id=101, current_voters=[member(101)], observers=[member(1, *[NOW - 100] * 2)])
+            ]
+        )
+    ],
 )
 
 SCRIPT: dict[str, Any] = {
@@ -101,6 +122,31 @@ def test_a_cluster_with_all_responses_leaves_no_note() -> None:
     assert responses.lists_fenced
     assert responses.configs == {"orders": {"min.insync.replicas": "2"}}
     assert [(one.id, one.voter, one.hosts) for one in responses.quorum] == [(101, True, ("h",)), (1, False, ())]
+
+
+@pytest.mark.parametrize(
+    ("follower", "alive"),
+    [
+        (member(2, NOW - 500, NOW - 500), True),
+        (member(2, NOW - 3_000, NOW - 9_000), True),
+        (member(2, NOW - 3_001, NOW), False),
+        (member(2, NOW, NOW - 9_001), False),
+        (member(2, -1, -1), False),
+        # A follower may fetch after the leader has read its clock for its own row.
+        (member(2, NOW + 1, NOW + 1), True),
+    ],
+)
+def test_a_voter_is_alive_by_the_leaders_clock(follower: SimpleNamespace, alive: bool) -> None:
+    # Kafka reports the leader's own last fetch as now or, by its documentation, as -1.
+    responses = ScriptedConnection(DescribeQuorum=quorum_of(member(1, -1), follower)).responses()
+    assert [one.alive for one in responses.quorum] == [True, alive]
+
+
+def test_of_a_kafka_without_times_or_a_quorum_without_leader_nobody_is_known_to_be_alive() -> None:
+    without_times = quorum_of(member(1, -1, -1), member(2, -1, -1))
+    assert [one.alive for one in ScriptedConnection(DescribeQuorum=without_times).responses().quorum] == [None, None]
+    without_leader = quorum_of(member(2), member(3, -1, -1))
+    assert [one.alive for one in ScriptedConnection(DescribeQuorum=without_leader).responses().quorum] == [None, None]
 
 
 def test_ten_thousand_topics_take_twenty_requests_for_their_configs() -> None:

@@ -103,12 +103,20 @@ def test_topics_on_disk_that_are_not_in_metadata_are_noted_as_hidden() -> None:
     ("member", "expected"),
     [
         (QuorumMember(2, True), Controller(BrokerId(2), RackId("r2"))),
+        (QuorumMember(2, True, alive=False), Controller(BrokerId(2), RackId("r2"), alive=False)),
         (QuorumMember(101, True, ("b",)), Controller(BrokerId(101), RackId("r2"))),
         (QuorumMember(101, True, ("a", "b")), Controller(BrokerId(101), None)),
         (QuorumMember(101, True, ("elsewhere",)), Controller(BrokerId(101), None)),
         (QuorumMember(102, False, ("a",)), Controller(BrokerId(102), RackId("r1"), voter=False)),
     ],
-    ids=["combined", "on a broker's host", "on hosts of two racks", "on a host of its own", "observing"],
+    ids=[
+        "combined",
+        "combined and dead",
+        "on a broker's host",
+        "on hosts of two racks",
+        "on a host of its own",
+        "observing",
+    ],
 )
 def test_a_controllers_rack_is_what_can_be_known_of_it(member: QuorumMember, expected: Controller) -> None:
     assert list(controllers(replace(RESPONSES, quorum=(member,)))) == [expected]

@@ -11,11 +11,13 @@ from rackspan.audit.constraints.partitions import (
     partition_findings,
     partition_findings_by_row,
 )
+from rackspan.audit.constraints.topics import mixed_replication_factors
 
 __all__ = [
     "PARTITION_CONSTRAINTS",
     "PartitionConstraint",
     "cluster_findings",
+    "mixed_replication_factors",
     "partition_findings",
     "partition_findings_by_row",
 ]

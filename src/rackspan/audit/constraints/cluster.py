@@ -1,14 +1,14 @@
 """Constraints on brokers and controllers: no broker without a rack, none fenced, no rack with the controller quorum."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rackspan.audit.batch import ClusterMembers
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.policy import Survive
-from rackspan.audit.quorum import quorum_without
+from rackspan.audit.quorum import QuorumAfter, quorum_without
 from rackspan.model import UNNAMED_RACK, UnrackedPolicy, shown
-from rackspan.text import count_noun
+from rackspan.text import count_noun, noun_and_ids
 
 ACCEPT_QUORUM: Final = 'or require less: survive = "{weaker}" in rackspan.toml'
 
@@ -35,33 +35,60 @@ def unracked_brokers(members: ClusterMembers) -> Iterator[Finding]:
         )
 
 
-def controller_quorum_spread(members: ClusterMembers) -> Iterator[Finding]:
-    """No loss that the quorum has to survive may leave it without a majority: of a rack, or of one voter."""
-    of_rack, voters = members.policy.requires(Survive.RACK), len(members.voter_racks)
-    if members.policy.requires(Survive.BROKER) and 0 < voters < 3:
+def rack_names_alike(members: ClusterMembers) -> Iterator[Finding]:
+    """Racks whose names differ by case, blanks or Unicode form only: one rack that reads as several survives any loss."""
+    for name, *others in members.racks_alike:
+        brokers = [int(broker.id) for broker in members.brokers if broker.rack in others]
+        voters = [voter for voter, rack in members.voter_racks.items() if rack in others and voter not in brokers]
+        parts = [
+            *([f"set broker.rack to {name!a} on {noun_and_ids('broker', brokers)} and restart"] if brokers else []),
+            *([f"name the rack of {noun_and_ids('controller', voters)} {name!a} in rackspan.toml"] if voters else []),
+        ]
         yield Finding(
-            constraint="controller-quorum-spread",
+            constraint="rack-names-alike",
             severity=Severity.VIOLATION,
             topic=None,
             partition=None,
-            reason=f"the quorum has {count_noun(voters, 'voter')}: without one of them no leader is elected and no ISR changes",
-            remedy=f"run three controllers, {ACCEPT_QUORUM.format(weaker='none')}",
+            reason=f"racks {', '.join(ascii(one) for one in (name, *others))} count as {1 + len(others)}, and their names "
+            "differ by case, blanks or Unicode form only: what survives the loss of one may not survive the loss of all",
+            remedy="; ".join(parts),
+        )
+
+
+def controller_quorum_spread(members: ClusterMembers) -> Iterator[Finding]:
+    """No loss that the quorum has to survive may leave it without a majority: of a rack, or of one voter."""
+    of_rack, now = members.policy.requires(Survive.RACK), quorum_without(members, set())
+    if now is None:
+        return
+    if not now.holds:
+        are = f"{noun_and_ids('controller', now.dead)} {_are(now.dead)} down"
+        yield _quorum_violation(
+            f"{are}, {now.surviving} of {count_noun(now.voters, 'voter')} left is no majority: no leader is elected and no ISR changes",
+            _bring_back(now),
+        )
+        return
+    one_less_fails = 2 * (now.surviving - 1) <= now.voters
+    if members.policy.requires(Survive.BROKER) and one_less_fails:
+        yield _quorum_violation(
+            f"the quorum has {count_noun(now.voters, 'voter')}{_of_them_down(now)}: without one{' more' if now.dead else ''} "
+            "of them no leader is elected and no ISR changes",
+            f"{_bring_back(now)}, {ACCEPT_QUORUM.format(weaker='none')}"
+            if now.dead and now.voters > 2
+            else f"run three controllers, {ACCEPT_QUORUM.format(weaker='none')}",
         )
     for rack in members.failure_racks if of_rack else ():
         after = quorum_without(members, {rack})
         if after is not None and not after.holds:
-            yield Finding(
-                constraint="controller-quorum-spread",
-                severity=Severity.VIOLATION,
-                topic=None,
-                partition=None,
-                reason=(
-                    f"rack {shown(rack)} holds {len(after.lost)} of {count_noun(after.voters, 'voter')} "
-                    f"({','.join(map(str, after.lost))}): without it no leader is elected and no ISR changes"
-                ),
-                remedy=f"spread the controllers over at least three racks, {ACCEPT_QUORUM.format(weaker='broker')}",
+            held = tuple(voter for voter, of in members.voter_racks.items() if of == rack)
+            enough = 2 * (after.voters - len(held)) > after.voters
+            which = f" ({','.join(map(str, held))})" if held else ""
+            yield _quorum_violation(
+                f"rack {shown(rack)} holds {len(held)} of {count_noun(after.voters, 'voter')}{which}"
+                f"{_of_them_down(after)}: without it no leader is elected and no ISR changes",
+                f"{_bring_back(after) if enough else 'spread the controllers over at least three racks'}, "
+                f"{ACCEPT_QUORUM.format(weaker='none' if one_less_fails else 'broker')}",
             )
-    unknown = [voter for voter, rack in members.voter_racks.items() if rack is None]
+    unknown = now.unknown_rack
     after_each = [quorum_without(members, {rack}) for rack in members.failure_racks] or [quorum_without(members, set())]
     decide = any(one is not None and one.holds and not one.certain for one in after_each)
     if unknown and of_rack and (decide or members.on_one_machine):
@@ -82,6 +109,38 @@ def controller_quorum_spread(members: ClusterMembers) -> Iterator[Finding]:
         )
 
 
+def _quorum_violation(reason: str, remedy: str) -> Finding:
+    return Finding("controller-quorum-spread", Severity.VIOLATION, None, None, reason, remedy)
+
+
+def _of_them_down(quorum: QuorumAfter) -> str:
+    return f", and {noun_and_ids('controller', quorum.dead)} {_are(quorum.dead)} down" if quorum.dead else ""
+
+
+def _bring_back(quorum: QuorumAfter) -> str:
+    return f"bring back {noun_and_ids('controller', quorum.dead)}"
+
+
+def _are(ids: Sequence[int]) -> str:
+    return "is" if len(ids) == 1 else "are"
+
+
+def dead_controllers(members: ClusterMembers) -> Iterator[Finding]:
+    """Voters that do not follow the quorum's leader. One in the process of a fenced broker is reported with that."""
+    fenced = {int(broker.id) for broker in members.brokers if broker.fenced}
+    for voter in sorted(members.dead_voters - fenced):
+        rack = members.voter_racks[voter]
+        where = f" (rack {shown(rack)})" if rack else ""
+        yield Finding(
+            constraint="dead-controller",
+            severity=Severity.WARNING,
+            topic=None,
+            partition=None,
+            reason=f"controller {voter}{where} is down or far behind the quorum's leader: it counts as lost already",
+            remedy=f"bring back controller {voter}",
+        )
+
+
 def fenced_brokers(members: ClusterMembers) -> Iterator[Finding]:
     """Brokers that are registered and fenced: stopped, or not started yet. They neither lead nor follow."""
     for broker in members.brokers:
@@ -96,7 +155,7 @@ def fenced_brokers(members: ClusterMembers) -> Iterator[Finding]:
             )
 
 
-CLUSTER_CONSTRAINTS = (unracked_brokers, controller_quorum_spread, fenced_brokers)
+CLUSTER_CONSTRAINTS = (unracked_brokers, rack_names_alike, controller_quorum_spread, dead_controllers, fenced_brokers)
 
 
 def cluster_findings(members: ClusterMembers) -> Iterator[Finding]:

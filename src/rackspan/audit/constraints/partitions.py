@@ -154,8 +154,7 @@ def _on_unknown_broker_reason(batch: PartitionBatch, row: int) -> str:
 
 
 def _reassigning(batch: PartitionBatch) -> Bools:
-    adding, removing = batch.rows.adding_replicas, batch.rows.removing_replicas
-    return any_in_row(adding != NO_BROKER) | any_in_row(removing != NO_BROKER)
+    return batch.reassigning
 
 
 def _reassigning_reason(batch: PartitionBatch, row: int) -> str:

@@ -13,12 +13,10 @@ import numpy as np
 from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.constraints.wording import broker_list, listed, out_of_sync, unlisted
 from rackspan.audit.policy import SURVIVE_CODES, Survive
-from rackspan.audit.survival import Demand, reachable, value_for
+from rackspan.audit.survival import Demand, Reachable, reachable, value_for
 from rackspan.model import (
     MIN_INSYNC_RACKS,
     MIN_INSYNC_REPLICAS,
-    NO_BROKER,
-    even_shares,
     unpadded,
 )
 
@@ -40,7 +38,7 @@ def survive_loss(batch: PartitionBatch, row: int) -> str:
     if unknown := _without_rack(batch, row):
         return _name_racks(unknown)
     wanted, sizes = demand(batch, row), batch.members.rack_sizes
-    target = reachable(sizes, wanted)
+    target = _reachable(batch, row, wanted)
     if target is None:
         return _out_of_reach(batch, row)
     moves = target.replication_factor != wanted.replication_factor or not _is_even(batch, row)
@@ -60,7 +58,7 @@ def target_that_survives(batch: PartitionBatch, row: int) -> str:
     if unknown := _without_rack(batch, row):
         return _name_racks(unknown)
     wanted = demand(batch, row)
-    target = reachable(batch.members.rack_sizes, wanted)
+    target = _reachable(batch, row, wanted)
     if target is None:
         return _out_of_reach(batch, row)
     if target.min_insync_replicas < wanted.min_insync_replicas:
@@ -72,8 +70,8 @@ def make_racks_satisfiable(batch: PartitionBatch, row: int) -> str:
     """Bring one partition onto as many racks as it requires, and one more where it has to survive the loss of one."""
     if unknown := _without_rack(batch, row):
         return _name_racks(unknown)
-    wanted, sizes = demand(batch, row), batch.members.rack_sizes
-    target = reachable(sizes, wanted) or reachable(sizes, replace(wanted, survive=Survive.NONE))
+    wanted = demand(batch, row)
+    target = _reachable(batch, row, wanted) or _reachable(batch, row, replace(wanted, survive=Survive.NONE))
     if target is None:
         return _out_of_reach(batch, row)
     command = move(batch, row, target.replication_factor)
@@ -90,7 +88,7 @@ def harden(batch: PartitionBatch, row: int) -> str:
     # A value that allows for replicas in no rack is higher than an even spread survives.
     if unknown := _without_rack(batch, row):
         return _name_racks(unknown)
-    target = reachable(batch.members.rack_sizes, wanted)
+    target = _reachable(batch, row, wanted)
     if target is None:
         return _out_of_reach(batch, row)
     if target.replication_factor != wanted.replication_factor or not _is_even(batch, row):
@@ -123,7 +121,7 @@ def move(batch: PartitionBatch, row: int, factor: int) -> str:
     command = f"rackspan reassign plan --topic {batch.topic(row)}"
     if factor != int(batch.replication_factor[row]):
         command += f" --replication-factor {factor}"
-    if reassigning(batch, row):
+    if batch.reassigning[row]:
         return f"wait for the reassignment to end; then {command}"
     blocking = _blocking(batch, row, factor)
     if not blocking:
@@ -133,6 +131,16 @@ def move(batch: PartitionBatch, row: int, factor: int) -> str:
     first = [f"bring back {broker_list(fenced)}"] if fenced else []
     first += [f"stop excluding {broker_list(excluded)}"] if excluded else []
     return f"{' and '.join(first)}; then {command}"
+
+
+def _reachable(batch: PartitionBatch, row: int, wanted: Demand) -> Reachable | None:
+    """What to bring one partition to; where its replication factor has to rise, no partition of the topic loses replicas."""
+    sizes, most = batch.members.rack_sizes, int(batch.topic_replication_factor[batch.rows.topic[row]])
+    target = reachable(sizes, wanted)
+    if target is None or not wanted.replication_factor < target.replication_factor < most:
+        return target
+    of_all = reachable(sizes, replace(wanted, replication_factor=most))
+    return target if of_all is None or of_all.replication_factor < most else of_all
 
 
 def bring_back_missing(batch: PartitionBatch, row: int) -> str:
@@ -205,17 +213,10 @@ def _not_copied(batch: PartitionBatch, row: int, brokers: Sequence[int]) -> list
     return [one for one in brokers if one not in copied]
 
 
-def reassigning(batch: PartitionBatch, row: int) -> bool:
-    """Whether the partition is being reassigned: no plan touches it until that has ended."""
-    return bool(
-        (batch.rows.adding_replicas[row] != NO_BROKER).any() | (batch.rows.removing_replicas[row] != NO_BROKER).any()
-    )
-
-
 def _bring_back(batch: PartitionBatch, row: int, ids: Sequence[int]) -> str:
     gone, factor = [broker for broker in unlisted(batch, row) if broker in ids], int(batch.replication_factor[row])
     able = sum(batch.members.rack_sizes) >= factor and not _blocking(batch, row, factor)
-    drains = gone and able and not reassigning(batch, row)
+    drains = gone and able and not batch.reassigning[row]
     down = _down(batch, row, ids)
     behind = sorted(broker for broker in ids if broker not in down)
     parts = [f"bring back {broker_list(sorted(down))}"] if down else []
@@ -267,7 +268,9 @@ def _out_of_reach(batch: PartitionBatch, row: int) -> str:
 def _blocking(batch: PartitionBatch, row: int, factor: int) -> list[int]:
     """Fenced and excluded brokers without which no broker can receive what an even spread of `factor` replicas needs."""
     members = batch.members
-    rack_map, usable = members.rack_map, members.usable[:-1] & ~members.excluded
+    rack_map, usable = members.rack_map, members.receiving
+    if bool(usable.all()):
+        return []
     held = np.zeros(len(usable), dtype=np.bool_)
     index = batch.replica_index[row][batch.staying[row]]
     held[index[index >= 0]] = True
@@ -276,7 +279,7 @@ def _blocking(batch: PartitionBatch, row: int, factor: int) -> list[int]:
         return [] if int((held | usable).sum()) >= factor else [int(one) for one in rack_map.broker_ids[fenced]]
     counted = rack_map.rack_codes >= 0
     able = np.bincount(rack_map.rack_codes[counted & (held | usable)], minlength=len(rack_map.racks))
-    fewest, most = even_shares(rack_map.sizes, factor)
+    fewest, most = members.even_shares(factor)
     if bool((able >= fewest).all()) and int(np.minimum(able, most).sum()) >= factor:
         return []
     short = able < fewest if bool((able < fewest).any()) else able < most

@@ -45,13 +45,23 @@ def _refuses(survive: Survive) -> Callable[[PartitionBatch], Bools]:
 
 
 def _offline_reason(batch: PartitionBatch, row: int) -> str:
-    return f"{_of_what(batch, row)} takes it offline ({_in_sync(batch, row)})"
+    return f"{_when(batch, row)}{_of_what(batch, row)} takes it offline ({_in_sync(batch, row)})"
 
 
 def _refused_reason(batch: PartitionBatch, row: int) -> str:
     replicas, racks = int(batch.required.min_insync_replicas[row]), int(batch.required.min_insync_racks[row])
     required = f"min.insync.replicas {replicas}" + (f", min.insync.racks {racks}" if racks > 1 else "")
-    return f"{_of_what(batch, row)} leaves too few in sync for acks=all ({_in_sync(batch, row)}; {required})"
+    return f"{_when(batch, row)}{_of_what(batch, row)} leaves too few in sync for acks=all ({_in_sync(batch, row)}; {required})"
+
+
+def _when(batch: PartitionBatch, row: int) -> str:
+    """Whether a partition that is being reassigned is harmed in its present state, by its target, or both."""
+    if not batch.reassigning[row]:
+        return ""
+    placed, now = bool(batch.worst_loss_placed.harmed[row]), bool(batch.worst_loss_now.harmed[row])
+    if placed and now:
+        return "now and once its reassignment has ended, "
+    return "once its reassignment has ended, " if placed else "until its reassignment has ended, "
 
 
 def _of_what(batch: PartitionBatch, row: int) -> str:
@@ -77,14 +87,15 @@ def _harmful_racks(batch: PartitionBatch, row: int) -> tuple[RackId, ...]:
     """The racks whose loss, each by itself, does harm; by name."""
     placed = bool(batch.worst_loss_placed.harmed[row])
     if placed:
-        counted, value = batch.staying[row] & (batch.replica_index[row] >= 0), batch.required.min_insync_replicas[row]
-        codes, min_isr = batch.replica_racks[row][counted].tolist(), min(int(value), int(batch.replication_factor[row]))
+        listed, value = batch.staying[row] & (batch.replica_index[row] >= 0), batch.required.min_insync_replicas[row]
+        codes, min_isr = batch.replica_racks[row][listed].tolist(), min(int(value), int(batch.replication_factor[row]))
     else:
         live = batch.members.usable[batch.isr_index[row]]
         codes, min_isr = batch.isr_racks[row][live].tolist(), int(batch.min_isr[row])
     required, racks = int(batch.required.min_insync_racks[row]), {code for code in codes if code >= 0}
     too_few = required > 1 and len(racks) - 1 < required
-    harmful = [code for code in racks if too_few or len(codes) - codes.count(code) < max(1, min_isr)]
+    counted = sum(code >= 0 for code in codes)
+    harmful = [code for code in racks if too_few or counted - codes.count(code) < max(1, min_isr)]
     return batch.members.rack_map.names(sorted(harmful))
 
 

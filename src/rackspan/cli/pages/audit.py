@@ -1,5 +1,6 @@
 """Tables of rackspan audit and outage, from the same documents as -o json; the summary is last."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
@@ -7,7 +8,7 @@ from typing import Any, Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from rackspan.audit.json_format import STATES
+from rackspan.audit.json_format import AFTER_REASSIGNMENT, STATES
 from rackspan.cli.output import page, table
 from rackspan.model import UNNAMED_RACK, shown
 from rackspan.text import count_noun, noun_and_ids
@@ -15,7 +16,17 @@ from rackspan.text import count_noun, noun_and_ids
 GROUPS_SHOWN: Final = 40
 """Finding groups on one screen's worth of scrolling; -o json has them all."""
 
+TOPICS_APART: Final = 3
+"""So many topics with the same finding have a row each; more are joined."""
+
+NAMES_IN_A_COMMAND: Final = 10
+
 TOPICS_SHOWN: Final = 40
+
+AFTER_COLUMN: Final = "after reassignment"
+"""The column of partitions that a loss harms once their reassignment has ended."""
+
+NOTHING_TO_JUDGE: Final = "nothing to judge: the cluster has no topics"
 
 
 def audit_page(document: dict[str, Any]) -> RenderableType:
@@ -35,7 +46,7 @@ def outage_page(document: dict[str, Any]) -> RenderableType:
     parts: list[RenderableType] = [_head(document), *_partial(document)]
     if document["now"]["topics"]:
         parts += [Text("\nAlready harmed, with no rack lost", style="bold"), _topics_table(document["now"]["topics"])]
-    for loss in document["losses"]:
+    for loss in document["losses"] if document["partitions"] else ():
         parts += [Text(f"\nWithout {_racks(loss['racks'])}", style="bold"), *_loss_parts(loss)]
     return page(*parts, Text(), *_outage_verdict(document))
 
@@ -69,14 +80,20 @@ def _partial(summary: dict[str, Any]) -> list[Text]:
 
 
 def _losses_table(losses: Sequence[dict[str, Any]]) -> RenderableType:
+    moving = any(loss[AFTER_REASSIGNMENT] for loss in losses)
     return table(
-        ("without rack", "offline", "under min ISR", "under min racks", "controllers left", "survives"),
+        (
+            *("without rack", "offline", "under min ISR", "under min racks"),
+            *([AFTER_COLUMN] if moving else []),
+            *("controllers left", "survives"),
+        ),
         (
             (
                 _racks(loss["racks"], noun=False),
                 loss["offline"],
                 loss["under_min_isr"],
                 loss["under_min_racks"],
+                *([loss[AFTER_REASSIGNMENT]] if moving else []),
                 _quorum(loss["controller_quorum"]),
                 _survives(loss),
             )
@@ -86,11 +103,18 @@ def _losses_table(losses: Sequence[dict[str, Any]]) -> RenderableType:
 
 
 def finding_groups(findings: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
-    """A row for the findings of one constraint about one topic with one remedy: no remedy is left out."""
-    rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    """A row for the findings of one constraint about one topic with one remedy: no remedy is left out.
+
+    Findings about many topics, whose remedies differ by the topic only, have one row, with one remedy for all of them.
+    """
+    alike: dict[tuple[str, ...], dict[tuple[str, str], list[dict[str, Any]]]] = {}
     for one in findings:
-        rows.setdefault((one["severity"], one["constraint"], one["topic"], one["remedy"]), []).append(one)
-    groups = list(rows.values())
+        topics = alike.setdefault((one["severity"], one["constraint"], _of_any_topic(one)), {})
+        topics.setdefault((one["topic"] or "", one["remedy"]), []).append(one)
+    groups: list[list[dict[str, Any]]] = []
+    for topics in alike.values():
+        joined = len({topic for topic, _ in topics}) > TOPICS_APART
+        groups += [[one for rows in topics.values() for one in rows]] if joined else topics.values()
     if not groups:
         return
     yield table(
@@ -106,17 +130,39 @@ def finding_groups(findings: Sequence[dict[str, Any]]) -> Iterator[RenderableTyp
 
 def _finding_row(group: Sequence[dict[str, Any]]) -> Sequence[object]:
     first = group[0]
+    topics = list(dict.fromkeys(one["topic"] or "" for one in group))
     partitions = [one["partition"] for one in group if one["partition"] is not None]
     reasons = len({one["reason"] for one in group})
     more = f" ({reasons - 1} more in -o json)" if reasons > 1 else ""
     return (
         Text(first["severity"], style="bold red" if first["severity"] == "violation" else "yellow"),
         first["constraint"],
-        first["topic"] or "",
-        partition_ranges(partitions),
+        topics[0] if len(topics) == 1 else f"{topics[0]} and {count_noun(len(topics) - 1, 'more topic', ',')}",
+        partition_ranges(partitions) if len(topics) == 1 else f"{len(group):,} in all",
         first["reason"] + more,
-        first["remedy"],
+        first["remedy"] if len(topics) == 1 else _remedy_of_many(first, topics),
     )
+
+
+def _of_any_topic(finding: dict[str, Any]) -> str:
+    """The remedy without the name of the topic."""
+    words = finding["remedy"].split(" ")
+    return " ".join("TOPIC" if word == finding["topic"] else word for word in words)
+
+
+def _remedy_of_many(first: dict[str, Any], topics: Sequence[str]) -> str:
+    """One plan of all topics repairs what a plan of each does; any other command takes their names, or is run for each."""
+    remedy = _of_any_topic(first)
+    if "TOPIC" not in remedy.split(" "):
+        return remedy
+    if "--topic TOPIC" not in remedy:
+        return f"for each topic: {remedy}"
+    if "rackspan reassign plan --topic TOPIC" in remedy and "--replication-factor" not in remedy:
+        return remedy.replace(" --topic TOPIC", "")
+    if len(topics) <= NAMES_IN_A_COMMAND:
+        names = "|".join(re.escape(topic) for topic in topics)
+        return remedy.replace("--topic TOPIC", f"--topic '{names}'")
+    return f"for each topic, or with a pattern of them: {remedy}"
 
 
 def _audit_verdict(summary: dict[str, Any]) -> Iterator[Text]:
@@ -137,8 +183,14 @@ def _audit_verdict(summary: dict[str, Any]) -> Iterator[Text]:
 def _survival(summary: dict[str, Any]) -> Text:
     losses = summary["losses"]
     fatal = [_racks(loss["racks"], noun=False) for loss in losses if not loss["survived"]]
+    if not summary["partitions"]:
+        return Text(NOTHING_TO_JUDGE, style="bold yellow")
     if not losses:
         return Text("no racks to lose: no broker has one", style="bold yellow")
+    if not fatal and summary["left_open_by"]:
+        return Text(
+            f"not certain to survive the loss of a rack: {', '.join(summary['left_open_by'])} above", style="bold red"
+        )
     if not fatal:
         return _survived("survives the loss of any one rack", summary)
     if not any(_known_harm(loss) for loss in losses):
@@ -151,18 +203,19 @@ def _survival(summary: dict[str, Any]) -> Text:
 
 
 def _survived(words: str, document: dict[str, Any]) -> Text:
-    """Green only where everything was read and the controllers are judged too."""
+    """Green only where everything was read, nothing was assumed and the controllers are judged too."""
+    words = "; ".join([words, *document["assumed"]])
     if not document["complete"]:
         return Text(f"{words}, as far as it could be read", style="bold yellow")
     quorums = [loss["controller_quorum"] for loss in document["losses"]]
     if None in quorums:
-        return Text(f"{words}; the controllers are not in the snapshot and not judged", style="bold yellow")
+        return Text(f"{words}; controllers not judged: none is in the snapshot", style="bold yellow")
     unknown = quorums[0]["unknown_rack"]
     if unknown and not _certain_without(quorums):
         are, their_racks = ("is", "its rack is") if len(unknown) == 1 else ("are", "their racks are")
         which = noun_and_ids("controller", unknown)
         return Text(f"{words}, if {which} {are} not in it: {their_racks} not known", style="bold yellow")
-    return Text(words, style="bold green")
+    return Text(words, style="bold yellow" if document["assumed"] else "bold green")
 
 
 def _certain_without(quorums: Sequence[dict[str, Any]]) -> bool:
@@ -173,7 +226,7 @@ def _certain_without(quorums: Sequence[dict[str, Any]]) -> bool:
 def _known_harm(loss: dict[str, Any]) -> bool:
     """Whether a loss does harm, as against that the controllers' racks are not known."""
     quorum = loss["controller_quorum"]
-    harmed = bool(loss["topics"]) if "topics" in loss else any(loss[state] for state in STATES)
+    harmed = bool(loss["topics"]) if "topics" in loss else any(loss[state] for state in (*STATES, AFTER_REASSIGNMENT))
     return harmed or (quorum is not None and not quorum["holds"])
 
 
@@ -218,6 +271,8 @@ def _loss_parts(loss: dict[str, Any]) -> Iterator[RenderableType]:
 
 
 def _topics_table(topics: Sequence[dict[str, Any]]) -> RenderableType:
+    moving = any(topic[AFTER_REASSIGNMENT] for topic in topics)
+
     def row(topic: dict[str, Any]) -> Sequence[object]:
         return (
             "  " + topic["topic"] + (" (internal)" if topic["internal"] else ""),
@@ -225,13 +280,17 @@ def _topics_table(topics: Sequence[dict[str, Any]]) -> RenderableType:
             topic["needs_unclean_election"],
             topic["under_min_isr"],
             topic["under_min_racks"],
+            *([topic[AFTER_REASSIGNMENT]] if moving else []),
         )
 
     worst = sorted(
         topics, key=lambda one: (-one["offline"], -one["under_min_isr"], -one["under_min_racks"], one["topic"])
     )
     drawn = table(
-        ("  topic", "offline", "unclean election only", "under min ISR", "under min racks"),
+        (
+            *("  topic", "offline", "unclean election only", "under min ISR", "under min racks"),
+            *([AFTER_COLUMN] if moving else []),
+        ),
         map(row, worst[:TOPICS_SHOWN]),
     )
     if len(worst) <= TOPICS_SHOWN:
@@ -244,6 +303,8 @@ def _topics_table(topics: Sequence[dict[str, Any]]) -> RenderableType:
 def _outage_verdict(document: dict[str, Any]) -> Iterable[Text]:
     losses = document["losses"]
     fatal = [_racks(loss["racks"]) for loss in losses if not loss["survived"]]
+    if not document["partitions"]:
+        return [Text(NOTHING_TO_JUDGE, style="bold yellow")]
     if not losses:
         return [Text("no such loss: the cluster has too few racks; rackspan audit says what to do", style="bold red")]
     if not fatal:

@@ -135,6 +135,7 @@ def _head(snapshot: ClusterSnapshot) -> Iterable[object]:
         snapshot.cluster_id,
         snapshot.partial,
         [astuple(one) for one in snapshot.brokers],
-        [astuple(one) for one in snapshot.controllers],
+        # Only what a warehouse stores of them: the ids of snapshots that are in it already stay as they are.
+        [(one.id, one.rack, one.voter) for one in snapshot.controllers],
         topics,
     )

@@ -32,6 +32,16 @@ FORWARDED_SECONDS: Final = 5.0
 LOG_DIR_SECONDS: Final = 10.0
 """For one broker's sizes, which it has in memory. A frozen broker must not delay the snapshot longer."""
 
+FETCH_MAX_AGE_MS: Final = 3_000
+"""The longest that a voter that is alive goes without a fetch: 1.5 times controller.quorum.fetch.timeout.ms, 2 s by default.
+
+After as long without fetches of a majority a leader resigns. A follower waits at most 500 ms for a response, whatever that
+config is, and fetches again.
+"""
+
+CAUGHT_UP_MAX_AGE_MS: Final = 9_000
+"""The longest that it goes without all of the log: broker.session.timeout.ms, by which Kafka fences a broker that lags so."""
+
 _TOPIC: Final = 2
 """ConfigResource type of a topic in DescribeConfigs."""
 
@@ -142,7 +152,10 @@ async def reassignments(connection: ClusterConnection) -> dict[TopicPartition, O
 
 
 async def quorum(connection: ClusterConnection) -> tuple[QuorumMember, ...]:
-    """DescribeQuorum (key 55): voters and observers of the metadata log. Empty from a Kafka without KRaft."""
+    """DescribeQuorum (key 55): voters and observers of the metadata log. Empty from a Kafka without KRaft.
+
+    Version 1 (KIP-836, Kafka 3.3) has the times of each follower's last fetch, by the leader's clock.
+    """
     log = DescribeQuorumRequest.TopicData
     partition = log.PartitionData(partition_index=0)
     request = DescribeQuorumRequest(topics=[log(topic_name=_METADATA_LOG, partitions=[partition])])
@@ -154,11 +167,29 @@ async def quorum(connection: ClusterConnection) -> tuple[QuorumMember, ...]:
     [described] = response.topics[0].partitions
     _raise_for(described)
     hosts = {one.node_id: tuple(listener.host for listener in one.listeners) for one in _nodes(response)}
+    now_ms = _leader_clock_ms(described)
     return tuple(
-        QuorumMember(member.replica_id, voter, hosts.get(member.replica_id, ()))
+        QuorumMember(member.replica_id, voter, hosts.get(member.replica_id, ()), _alive(member, described, now_ms))
         for members, voter in ((described.current_voters, True), (described.observers, False))
         for member in members
     )
+
+
+def _leader_clock_ms(described: Any) -> int | None:
+    """The time of the response by the leader's clock: its own row is caught up now. None where no times are reported."""
+    own = (one.last_caught_up_timestamp for one in described.current_voters if one.replica_id == described.leader_id)
+    now_ms = next(own, None)
+    return now_ms if now_ms is not None and now_ms >= 0 else None
+
+
+def _alive(member: Any, described: Any, now_ms: int | None) -> bool | None:
+    """Whether a member follows the leader. One that has never fetched from this leader does not."""
+    if now_ms is None:
+        return None
+    if member.replica_id == described.leader_id:
+        return True
+    fetched = bool(member.last_fetch_timestamp >= now_ms - FETCH_MAX_AGE_MS)
+    return fetched and bool(member.last_caught_up_timestamp >= now_ms - CAUGHT_UP_MAX_AGE_MS)
 
 
 async def log_sizes(

@@ -37,11 +37,15 @@ class OngoingReassignment:
 
 @dataclass(frozen=True, slots=True)
 class QuorumMember:
-    """A voter or observer of the metadata log. `hosts`: the hosts of its controller listeners, from Kafka 3.9 on."""
+    """A voter or observer of the metadata log. `hosts`: the hosts of its controller listeners, from Kafka 3.9 on.
+
+    `alive`: whether it follows the leader of the quorum; None from a Kafka before 3.3, which reports no times.
+    """
 
     id: int
     voter: bool
     hosts: tuple[str, ...] = ()
+    alive: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

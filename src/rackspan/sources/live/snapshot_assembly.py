@@ -54,7 +54,8 @@ def controllers(responses: ClusterResponses) -> Iterator[Controller]:
 
     Kafka reports no controller's rack. A controller that is also a broker is in the broker's rack; another one is in the
     rack of the brokers on its hosts, if these agree. Brokers are observers of the metadata log without being controllers;
-    so an observer counts only where all brokers are known, fenced ones included, and it is none of them.
+    so an observer counts only where all brokers are known, fenced ones included, and it is none of them. Whether one is alive
+    is the leader's word, whatever the brokers' state.
     """
     rack_of = {broker.id: broker.rack for broker in responses.brokers}
     for member in responses.quorum:
@@ -63,7 +64,7 @@ def controllers(responses: ClusterResponses) -> Iterator[Controller]:
             rack = (
                 rack_of[controller_id] if controller_id in rack_of else _rack_of_hosts(member.hosts, responses.brokers)
             )
-            yield Controller(controller_id, rack, member.voter)
+            yield Controller(controller_id, rack, member.voter, member.alive)
 
 
 def _rack_of_hosts(hosts: Sequence[str], brokers: Sequence[Broker]) -> RackId | None:

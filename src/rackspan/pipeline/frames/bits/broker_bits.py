@@ -98,13 +98,15 @@ class BrokerBits:
 
 
 def broker_bits(known: Registrations, width: int) -> BrokerBits | None:
-    """The brokers of a run as bits; None with too many racks, too long lists, or broker ids too large for an array."""
+    """The brokers of a run as bits; None with brokers in no rack, too many racks, too long lists, or broker ids too large for an array."""
     racks, top = (
         _most_racks(known),
         max((int(one.rack_map.broker_ids.max(initial=0)) for one in known.distinct), default=0),
     )
     entries = max(len(known.of_snapshot), len(known.distinct) * max(top + 3, racks))
-    fits = racks <= RACKS_MAX and entries <= ENTRIES_MAX and 0 < width <= WIDTH_MAX
+    # A broker that counts in no rack is lost with each: no single bit says so.
+    counted = all(bool((one.rack_map.rack_codes >= 0).all()) for one in known.distinct)
+    fits = counted and racks <= RACKS_MAX and entries <= ENTRIES_MAX and 0 < width <= WIDTH_MAX
     return BrokerBits(known, width, top) if fits else None
 
 
