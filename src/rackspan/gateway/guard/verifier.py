@@ -1,8 +1,8 @@
 """Verification of acknowledged records by a producer itself: what replicas report of the ISR, and what their own logs show.
 
 The same proof as the gateway's (acks/log_ends.py), without its sample from before the record was sent: the leader and its epoch are
-the newest that any replica of the partition reports after the acknowledgement. A producer whose record was acknowledged by a newer
-leader than any replica reports in time is not told apart from one whose leader is the old one.
+the newest that any replica of the partition reports after the acknowledgement. If a newer leader acknowledged the record, and
+no replica that responds reports it, the record is verified by the wrong leader.
 """
 
 import asyncio
