@@ -5,28 +5,37 @@ import asyncio
 from rackspan.gateway.upstream.broker_loops import BrokerLoops
 
 
-def test_a_broker_has_one_task_however_often_it_ends_and_is_woken() -> None:
+def test_a_broker_has_one_task_also_where_one_ends_while_the_next_begins() -> None:
     async def scenario() -> int:
-        wanted, at_once, most = [0], [0], [0]
+        loop = asyncio.get_running_loop()
+        wanted = at_once = most = 0
+
+        def wake() -> None:
+            nonlocal wanted
+            wanted = 1
+            loops.wake(1)
+
+        def wanted_at(_broker: int) -> float | None:
+            if wanted:
+                return 0.0
+            # After the task's last look, before the callback that says it has ended.
+            loop.call_soon(wake)
+            loop.call_later(0.001, wake)
+            return None
 
         async def work(_broker: int) -> None:
-            at_once[0] += 1
-            most[0] = max(most[0], at_once[0])
-            wanted[0] = 0
-            await asyncio.sleep(0.001)
-            at_once[0] -= 1
+            nonlocal wanted, at_once, most
+            at_once += 1
+            most = max(most, at_once)
+            await asyncio.sleep(0.005)
+            wanted = 0
+            at_once -= 1
 
-        loops = BrokerLoops(lambda _: 0.0 if wanted[0] else None, work, lambda *_: None)
-        for _ in range(300):
-            wanted[0] = 1
-            loops.wake(1)
-            # Between the last look of a task and its callback.
-            await asyncio.sleep(0)
-            loops.wake(1)
-            if _ % 7 == 0:
-                await asyncio.sleep(0.002)
+        loops = BrokerLoops(wanted_at, work, lambda *_: None)
+        wake()
+        await asyncio.sleep(0.1)
         loops.close()
-        return most[0]
+        return most
 
     assert asyncio.run(scenario()) == 1
 

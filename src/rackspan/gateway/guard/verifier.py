@@ -152,9 +152,9 @@ class RecordVerifier:
         try:
             if not self._cluster.nodes:
                 await self._cluster.refresh()
-        except (OSError, TimeoutError, RackspanError) as error:
+        except (OSError, TimeoutError, RackspanError) as failure:
             for one in pending.values():
-                one.reason = f"no broker responds: {error}"
+                one.reason = f"no broker responds: {failure}"
             return
         unknown = [partition for partition in pending if partition not in self._replicas]
         brokers = {broker for partition in pending for broker in self._replicas.get(partition, ())}
@@ -189,7 +189,7 @@ class RecordVerifier:
     # The logs.
 
     async def _observe_logs(self, pending: Mapping[Partition, _Unverified]) -> None:
-        reads: dict[int, dict[LogRead, _Unverified]] = {}
+        reads: dict[BrokerId, dict[LogRead, _Unverified]] = {}
         for partition, one in pending.items():
             if one.record is None or one.sample is None:
                 continue
@@ -202,11 +202,12 @@ class RecordVerifier:
                 read = LogRead(partition, one.sample.topic_ids.get(partition[0]), epoch)
                 reads.setdefault(replica, {})[read] = one
         ends = await _responses({replica: self._read(replica, of) for replica, of in reads.items()})
-        for replica, (found, refused) in ends.items():
+        for broker, (found, refused) in ends.items():
+            replica = BrokerId(broker)
             for read, end in found.items():
                 record = reads[replica][read].record
                 if record is not None:
-                    record.observe(BrokerId(replica), read.leader_epoch, end)
+                    record.observe(replica, read.leader_epoch, end)
             for read, code in refused.items():
                 reads[replica][read].reason = f"broker {replica} refuses to let its log be read: error {code}" + (
                     "; grant READ on the topic" if code == _TOPIC_AUTHORIZATION_FAILED else ""
