@@ -234,7 +234,7 @@ def one_run(
 ) -> None:
     """Traffic until `shrink` has suspended broker 3, and for a while after it."""
     topic = f"leak-{number}"
-    # Asked of broker 2, whose metadata is not the leader's.
+    # By broker 2, whose metadata is not the leader's.
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers.split(",")[1], "log_level": 0})
     create_topic(admin, topic)
     eventually(lambda: isr(admin, topic) == {1, 2, 3}, "the ISR is whole", 60)

@@ -17,6 +17,7 @@ from typing import Final
 
 import pytest
 
+from rackspan.acks.log_ends import LogEnd
 from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host.assembly import Assembly
@@ -24,8 +25,9 @@ from rackspan.errors import MalformedRequest
 from rackspan.gateway import app
 from rackspan.gateway.app import Gateway
 from rackspan.gateway.config import parse_config
-from rackspan.gateway.core.acknowledgement.samples import PartitionIsr, Sample
+from rackspan.gateway.core.acknowledgement.samples import LogRead, PartitionIsr, Sample
 from rackspan.gateway.net.session import Session
+from rackspan.gateway.upstream import log_ends
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import peek_header, read_body, read_header, read_response
@@ -77,6 +79,13 @@ class TestsOwnIsrs:
     def _isr(self, topic: str) -> tuple[int, ...]:
         is_shrunk = topic.startswith("shrinks") and topic in self.shrunk
         return (1,) if topic.startswith("thin") or is_shrunk else (1, 2, 3)
+
+
+async def whole_logs(
+    _connection: object, reads: Iterable[LogRead], _seconds: float
+) -> tuple[dict[LogRead, LogEnd | None], dict[LogRead, int]]:
+    """Every replica has every record: which topics may be acknowledged is decided by the ISR."""
+    return {read: LogEnd(read.leader_epoch, 2**63 - 1) for read in reads}, {}
 
 
 @dataclass
@@ -321,6 +330,7 @@ async def bombarded(frames: int, seed: int, side: str) -> tuple[Tally, float]:
 
 def run(frames: int, seed: int, side: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "GONE_LOOK_SECONDS", LOOK_SECONDS)
+    monkeypatch.setattr(log_ends, "read_log_ends", whole_logs)
     caplog.set_level(logging.ERROR)
     tally, growth = asyncio.run(bombarded(frames, seed, side))
     print(tally, f"grew by {growth:.1f} MB")

@@ -1,8 +1,8 @@
 """Verification of acknowledged records by a producer itself: what replicas report of the ISR, and what their own logs show.
 
 The same proof as the gateway's (acks/log_ends.py), without its sample from before the record was sent: the leader and its epoch are
-the newest that any replica of the partition reports after the acknowledgement. A producer whose record was acknowledged by a newer
-leader than any replica reports in time is not told apart from one whose leader is the old one.
+the newest that any replica of the partition reports after the acknowledgement. If a newer leader acknowledged the record, and
+no replica that responds reports it, the record is verified by the wrong leader.
 """
 
 import asyncio
@@ -152,9 +152,9 @@ class RecordVerifier:
         try:
             if not self._cluster.nodes:
                 await self._cluster.refresh()
-        except (OSError, TimeoutError, RackspanError) as error:
+        except (OSError, TimeoutError, RackspanError) as failure:
             for one in pending.values():
-                one.reason = f"no broker responds: {error}"
+                one.reason = f"no broker responds: {failure}"
             return
         unknown = [partition for partition in pending if partition not in self._replicas]
         brokers = {broker for partition in pending for broker in self._replicas.get(partition, ())}
@@ -189,7 +189,7 @@ class RecordVerifier:
     # The logs.
 
     async def _observe_logs(self, pending: Mapping[Partition, _Unverified]) -> None:
-        reads: dict[int, dict[LogRead, _Unverified]] = {}
+        reads: dict[BrokerId, dict[LogRead, _Unverified]] = {}
         for partition, one in pending.items():
             if one.record is None or one.sample is None:
                 continue
@@ -202,8 +202,8 @@ class RecordVerifier:
                 read = LogRead(partition, one.sample.topic_ids.get(partition[0]), epoch)
                 reads.setdefault(replica, {})[read] = one
         ends = await _responses({replica: self._read(replica, of) for replica, of in reads.items()})
-        for source, (found, refused) in ends.items():
-            replica = BrokerId(source)
+        for broker, (found, refused) in ends.items():
+            replica = BrokerId(broker)
             for read, end in found.items():
                 record = reads[replica][read].record
                 if record is not None:

@@ -36,12 +36,17 @@ class BrokerLoops:
         """Something is wanted of the broker, perhaps sooner than what was."""
         if broker not in self._running:
             task = self._running[broker] = self._loop.create_task(self._run(broker))
-            task.add_done_callback(lambda _: self._running.pop(broker, None))
+            task.add_done_callback(lambda ended: self._ended(broker, ended))
         elif broker in self._sleeping:
             until, sooner = self._sleeping[broker]
             wanted_at = self._wanted_at(broker)
             if wanted_at is not None and wanted_at < until:
                 sooner.set()
+
+    def _ended(self, broker: int, task: "asyncio.Task[None]") -> None:
+        """Called later than the end itself: there may be another task by then."""
+        if self._running.get(broker) is task:
+            del self._running[broker]
 
     async def _run(self, broker: int) -> None:
         while True:

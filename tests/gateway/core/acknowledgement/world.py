@@ -364,7 +364,7 @@ class World:
         self.alter(self.isr - set(chosen))
 
     def contest(self, chosen: list[int]) -> None:
-        """A follower led for a moment, and has records of that epoch that nobody else has; the leader leads again."""
+        """A follower led briefly, and has records of that epoch that nobody else has; the leader leads again."""
         self.epoch += 2
         for one in self.rng.sample(chosen, min(1, len(chosen))):
             if one in self.isr and self.followers[one].topic == self.topic:
