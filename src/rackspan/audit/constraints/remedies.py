@@ -53,12 +53,15 @@ def survive_loss(batch: PartitionBatch, row: int) -> str:
     return command
 
 
-def target_that_survives(batch: PartitionBatch, row: int) -> str:
-    """Instead of a planned target that does not survive: the plan that does, from wherever the replicas are now."""
+def target_that_survives(batch: PartitionBatch, row: int, topic_factor: int = 0) -> str:
+    """Instead of a planned target that does not survive: the plan that does, from wherever the replicas are now.
+
+    `topic_factor`: the largest replication factor of the topic's partitions that the batch does not hold.
+    """
     if unknown := _without_rack(batch, row):
         return _name_racks(unknown)
     wanted = demand(batch, row)
-    target = _reachable(batch, row, wanted)
+    target = _reachable(batch, row, wanted, topic_factor)
     if target is None:
         return _out_of_reach(batch, row)
     if target.min_insync_replicas < wanted.min_insync_replicas:
@@ -103,9 +106,11 @@ def harden(batch: PartitionBatch, row: int) -> str:
 def lower_min_insync_replicas(batch: PartitionBatch, row: int) -> str:
     """As many replicas as min.insync.replicas requires, or fewer required."""
     value, brokers = int(batch.required.min_insync_replicas[row]), sum(batch.members.rack_sizes)
-    if value > brokers:
+    # No partition of the topic loses replicas by it.
+    factor = max(value, int(batch.topic_replication_factor[batch.rows.topic[row]]))
+    if factor > brokers:
         return set_min_insync_replicas(batch, row, int(batch.replication_factor[row]))
-    return f"{move(batch, row, value)}, or lower {MIN_INSYNC_REPLICAS}"
+    return f"{move(batch, row, factor)}, or lower {MIN_INSYNC_REPLICAS}"
 
 
 def set_min_insync_replicas(batch: PartitionBatch, row: int, value: int) -> str:
@@ -133,9 +138,10 @@ def move(batch: PartitionBatch, row: int, factor: int) -> str:
     return f"{' and '.join(first)}; then {command}"
 
 
-def _reachable(batch: PartitionBatch, row: int, wanted: Demand) -> Reachable | None:
+def _reachable(batch: PartitionBatch, row: int, wanted: Demand, topic_factor: int = 0) -> Reachable | None:
     """What to bring one partition to; where its replication factor has to rise, no partition of the topic loses replicas."""
-    sizes, most = batch.members.rack_sizes, int(batch.topic_replication_factor[batch.rows.topic[row]])
+    sizes = batch.members.rack_sizes
+    most = max(topic_factor, int(batch.topic_replication_factor[batch.rows.topic[row]]))
     target = reachable(sizes, wanted)
     if target is None or not wanted.replication_factor < target.replication_factor < most:
         return target
