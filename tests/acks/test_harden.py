@@ -12,6 +12,7 @@ from rackspan.acks.harden import harden, stopped_once_set, values_to_set
 from rackspan.audit import RackPolicy, audit
 from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.constraints import PARTITION_CONSTRAINTS
+from rackspan.audit.policy import Survive
 from rackspan.errors import UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, UnrackedPolicy, columns
 from tests.audit.brute_force import document, min_racks, min_replicas, rack_of, staying
@@ -132,13 +133,13 @@ WORKED = [
     ("abc", [0, 1, 2], 2, 1, "raise", 2, "", "", []),
     ("abc", [0, 1, 2], 2, 3, "suffices", 2, "abc", "", []),
     ("abc", [0, 1, 2], 3, 2, "raise", 3, "", "abc", []),
-    ("abcabc", [0, 3, 1, 2], 2, 2, "raise", 3, "a", "", [(2, 2, 1)]),
+    ("abcabc", [0, 3, 1, 2], 2, 2, "unsafe", 3, "a", "", [(2, 2, 1)]),
     ("abab", [0, 2, 1], 2, 2, "raise", 3, "", "ab", [(2, 2)]),
     ("abab", [0, 2, 1, 3], 2, 2, "raise", 3, "", "ab", []),
     ("ababc", [0, 2], 2, 1, "impossible", 3, "", "", [(1, 1), (1, 1, 1)]),
     ("abab", [0, 2], 2, 1, "impossible", 3, "", "", [(1, 1), (2, 2)]),
     ("aaaa", [0, 1, 2], 2, 2, "impossible", 4, "", "", []),
-    ("aaaabc", [0, 1, 2, 3], 2, 2, "impossible", 5, "", "", [(2, 1, 1), (1, 1, 1)]),
+    ("aaaabc", [0, 1, 2, 3], 2, 2, "impossible", 5, "", "", [(1, 1, 1)]),
     ("abc", [0, 1, 2], 2, 4, "suffices", 2, "abc", "", []),
     ("abc", [0, 1, 2], 1, 2, "nothing-asked", 1, "", "", []),
     ("a--", [0, 1, 2], 2, 2, "raise", 3, "", "-a", []),
@@ -219,14 +220,31 @@ def test_a_value_that_a_lost_rack_brings_the_topic_under_is_reported_before_it_i
     assert stopped_once_set(even, policy, harden(even, policy)) == []
 
 
-def test_a_loss_that_only_the_raised_value_stops_is_reported_before_it_is_set() -> None:
+def test_a_value_that_stops_what_a_loss_does_not_stop_now_is_not_set() -> None:
     """2/1/1 without its fullest rack: two racks and two replicas, which 2 accepts and 3 refuses."""
     snapshot, policy = cluster("abcabc", [0, 3, 1, 2], min_insync_replicas=2), RackPolicy(min_insync_racks=2)
     assert [one.constraint for one in audit(snapshot, policy).findings if "-loss" in one.constraint] == []
     advised = harden(snapshot, policy)
-    assert values_to_set(advised) == {"orders": 3}
-    (stopped,) = stopped_once_set(snapshot, policy, advised)
-    assert (stopped.topic, stopped.constraint) == ("orders", "accepts-writes-after-rack-loss")
+    assert [(one.outcome, one.stopped) for one in advised] == [(HardenOutcome.UNSAFE, 1)]
+    assert values_to_set(advised) == {}
+    # Where the loss need not be survived, the value costs nothing that is required.
+    assert values_to_set(harden(snapshot, replace(policy, survive=Survive.NONE))) == {"orders": 3}
+
+
+def test_a_value_that_refuses_at_once_waits_for_the_replica_that_is_missing() -> None:
+    whole = cluster("abc", [0, 1, 2])
+    short = replace(whole, partitions=columns(topic=[0], partition=[0], leader=[0], replicas=[[0, 1, 2]], isr=[[0]]))
+    assert advice(whole, 2).outcome is HardenOutcome.RAISE
+    one = advice(short, 2)
+    assert (one.outcome, one.stopped, one.refused_at_once) == (HardenOutcome.UNSAFE, 0, 1)
+    assert one.first == "wait until brokers 1,2 are in sync"
+
+
+def test_one_partition_with_more_replicas_is_brought_to_the_factor_of_the_others_first() -> None:
+    eleven = [[at % 6, (at + 1) % 6, (at + 2) % 6] for at in range(11)]
+    one = advice(cluster("abcabc", *eleven, [0, 3, 1, 2]), 2)
+    assert (one.outcome, one.least, one.stopped) == (HardenOutcome.UNSAFE, 3, 12)
+    assert one.first == "rackspan reassign plan --topic orders --replication-factor 3"
 
 
 @given(snapshots(), policies())

@@ -29,11 +29,11 @@ def test_an_advice_has_every_value_under_its_key() -> None:
         "topic": "orders",
         "internal": True,
         "outcome": "raise",
-        "reason": "min.insync.replicas 2 lets fewer than 2 racks acknowledge (orders-4 is spread as 2/1); 3 forces 2"
-        "; 5 partitions on the move, judged by where that leads",
+        "reason": "min.insync.replicas 2 lets fewer than 2 racks acknowledge (orders-4 has 2+1 replicas per rack); 3 forces 2"
+        "; 5 partitions being reassigned, judged by the target",
         "remedies": [
             "min.insync.replicas=3",
-            "RF 4 as 2/2 has value 3 and survives any 1 broker: "
+            "with RF 4 (2+2 replicas per rack) set 3; writes survive the loss of 1 broker: "
             "rackspan reassign plan --topic orders --replication-factor 4",
         ],
         "min_insync_racks": 2,
@@ -50,7 +50,7 @@ def test_an_advice_has_every_value_under_its_key() -> None:
                 "rack": "a",
                 "stopped_by_value": 2,
                 "stopped_by_both": 1,
-                "words": "without a 3 of 6 partitions refuse writes: 2 by the value alone, 1 by min.insync.racks too",
+                "words": "if rack a is lost, 3 of 6 partitions refuse acks=all: 2 because of the new value, 1 under min.insync.racks too",
             }
         ],
         "better": [

@@ -16,26 +16,31 @@ RAISE = HardenAdvice(
 SUFFICES = replace(RAISE, current=3)
 ENFORCED = replace(RAISE, enforced=True)
 IMPOSSIBLE = replace(RAISE, too_few_racks=2)
+UNSAFE = replace(RAISE, stopped=1)
 NOTHING = replace(RAISE, min_insync_racks=1)
 BETTER = RackSpread((2, 2), min_insync_racks=2)
 
 REASONS = {
     "1 rack is enough": NOTHING,
-    "min.insync.replicas 2 lets fewer than 2 racks acknowledge (orders-4 is spread as 2/1); 3 forces 2": RAISE,
-    "min.insync.replicas 3 forces 2 racks (orders-4 is spread as 2/1)": SUFFICES,
-    "min.insync.replicas 3 forces 2 racks (orders-4 is spread as 2/1); 2 would do": replace(SUFFICES, least=2),
-    "the brokers hold min.insync.racks 2 themselves; without them it would take min.insync.replicas 3 "
-    "(orders-4 is spread as 2/1)": ENFORCED,
-    "no value forces 2 racks: 2 of 6 partitions are in fewer": IMPOSSIBLE,
-    "no value forces 2 racks: 1 of 1 partition is in fewer": replace(IMPOSSIBLE, partitions=1, too_few_racks=1),
-    "min.insync.replicas 2 lets fewer than 2 racks acknowledge (orders-4 is spread as 2/1); 3 forces 2; a partition with "
+    "min.insync.replicas 2 lets fewer than 2 racks acknowledge (orders-4 has 2+1 replicas per rack); 3 forces 2": RAISE,
+    "min.insync.replicas 3 forces 2 racks (orders-4 has 2+1 replicas per rack)": SUFFICES,
+    "min.insync.replicas 3 forces 2 racks (orders-4 has 2+1 replicas per rack); 2 would do": replace(SUFFICES, least=2),
+    "the brokers enforce min.insync.racks 2 themselves; others need min.insync.replicas 3 "
+    "(orders-4 has 2+1 replicas per rack)": ENFORCED,
+    "no value can help: 2 of 6 partitions have replicas in fewer than 2 racks": IMPOSSIBLE,
+    "no value can help: 1 of 1 partition has replicas in fewer than 2 racks": replace(
+        IMPOSSIBLE, partitions=1, too_few_racks=1
+    ),
+    "min.insync.replicas 2 lets fewer than 2 racks acknowledge (orders-4 has 2+1 replicas per rack); 3 forces 2; a partition with "
     "fewer replicas (2) needs all in sync, and before Kafka 3.7 refuses acks=all always": replace(
         RAISE, smallest_replication_factor=2
     ),
-    "min.insync.replicas 4 forces 2 racks (orders-4 is spread as 2/1); 3 would do; a partition with fewer replicas (3) "
+    "min.insync.replicas 4 forces 2 racks (orders-4 has 2+1 replicas per rack); 3 would do; a partition with fewer replicas (3) "
     "needs all in sync, and before Kafka 3.7 refuses acks=all always": replace(RAISE, current=4),
-    "1 rack is enough; 1 partition on the move, judged by where that leads": replace(NOTHING, moving=1),
-    "1 rack is enough; 3 partitions on the move, judged by where that leads": replace(NOTHING, moving=3),
+    "min.insync.replicas 3 would force 2 racks (orders-4 has 2+1 replicas per rack), and stop acks=all at once on 1 and after "
+    "a loss on 5 of 6 partitions that take it with 2": replace(RAISE, stopped=5, refused_at_once=1),
+    "1 rack is enough; 1 partition being reassigned, judged by the target": replace(NOTHING, moving=1),
+    "1 rack is enough; 3 partitions being reassigned, judged by the target": replace(NOTHING, moving=3),
 }
 
 
@@ -45,10 +50,12 @@ def test_the_reason_of_each_outcome(words: str) -> None:
 
 
 def test_the_outcome_follows_from_the_values() -> None:
-    outcomes = [one.outcome for one in (NOTHING, RAISE, SUFFICES, ENFORCED, IMPOSSIBLE, replace(ENFORCED, current=3))]
+    outcomes = [
+        one.outcome for one in (NOTHING, RAISE, SUFFICES, ENFORCED, IMPOSSIBLE, replace(ENFORCED, current=3), UNSAFE)
+    ]
     assert outcomes == [
         *(HardenOutcome.NOTHING_REQUIRED, HardenOutcome.RAISE, HardenOutcome.SUFFICES, HardenOutcome.ENFORCED),
-        *(HardenOutcome.IMPOSSIBLE, HardenOutcome.SUFFICES),
+        *(HardenOutcome.IMPOSSIBLE, HardenOutcome.SUFFICES, HardenOutcome.UNSAFE),
     ]
     assert [one.to_act_on for one in (NOTHING, RAISE, SUFFICES, ENFORCED, IMPOSSIBLE)] == [
         *(False, True, False, False, True),
@@ -56,20 +63,27 @@ def test_the_outcome_follows_from_the_values() -> None:
 
 
 def test_remedies_are_the_value_then_better_placements_else_racks() -> None:
-    placement = "RF 4 as 2/2 has value 3 and survives any 1 broker: rackspan reassign plan --topic orders --replication-factor 4"
+    placement = "with RF 4 (2+2 replicas per rack) set 3; writes survive the loss of 1 broker: rackspan reassign plan --topic orders --replication-factor 4"
     assert remedies(RAISE) == ["min.insync.replicas=3"]
     assert remedies(replace(RAISE, better=(BETTER,))) == ["min.insync.replicas=3", placement]
     assert remedies(replace(IMPOSSIBLE, better=(BETTER,))) == [placement]
-    assert remedies(IMPOSSIBLE) == ["add racks, or lower min.insync.racks: these racks hold no spread that could"]
+    assert remedies(IMPOSSIBLE) == ["add racks, or lower min.insync.racks: no placement on these racks can"]
+    unsafe = replace(RAISE, stopped=5, first="bring back broker 3")
+    assert remedies(unsafe) == ["first: bring back broker 3; then harden again"]
     assert (remedies(SUFFICES), remedies(ENFORCED), remedies(NOTHING)) == ([], [], [])
 
 
 @pytest.mark.parametrize(
     ("by_value", "by_both", "partitions", "words"),
     [
-        (2, 1, 6, "without a 3 of 6 partitions refuse writes: 2 by the value alone, 1 by min.insync.racks too"),
-        (1, 0, 6, "without a 1 of 6 partitions refuses writes: 1 by the value alone"),
-        (0, 1, 1, "without a 1 of 1 partition refuses writes: 1 by min.insync.racks too"),
+        (
+            2,
+            1,
+            6,
+            "if rack a is lost, 3 of 6 partitions refuse acks=all: 2 because of the new value, 1 under min.insync.racks too",
+        ),
+        (1, 0, 6, "if rack a is lost, 1 of 6 partitions refuses acks=all: 1 because of the new value"),
+        (0, 1, 1, "if rack a is lost, 1 of 1 partition refuses acks=all: 1 under min.insync.racks too"),
     ],
 )
 def test_what_the_loss_of_a_rack_costs(by_value: int, by_both: int, partitions: int, words: str) -> None:
@@ -79,18 +93,18 @@ def test_what_the_loss_of_a_rack_costs(by_value: int, by_both: int, partitions: 
 
 def test_a_spread_survives_a_rack_brokers_or_nothing() -> None:
     assert spread_words(RackSpread((1, 1, 1), min_insync_racks=2)) == (
-        "RF 3 as 1/1/1 has value 2 and survives any rack"
+        "with RF 3 (1+1+1 replicas per rack) set 2; writes survive the loss of any rack"
     )
     assert spread_words(RackSpread((3, 3), min_insync_racks=2)) == (
-        "RF 6 as 3/3 has value 4 and survives any 2 brokers"
+        "with RF 6 (3+3 replicas per rack) set 4; writes survive the loss of 2 brokers"
     )
     assert spread_words(RackSpread((1, 1), min_insync_racks=2)) == (
-        "RF 2 as 1/1 has value 2 and survives no loss at all"
+        "with RF 2 (1+1 replicas per rack) set 2; writes survive no loss"
     )
 
 
 def test_a_partition_in_no_known_rack_is_named_as_such() -> None:
-    assert "(orders-4 is spread as none in a known rack)" in reason(replace(SUFFICES, spread=()))
+    assert "(orders-4 has none in a known rack replicas per rack)" in reason(replace(SUFFICES, spread=()))
 
 
 def test_kafkas_own_command_sets_the_value_of_this_topic() -> None:
@@ -102,6 +116,7 @@ def test_kafkas_own_command_sets_the_value_of_this_topic() -> None:
 
 def test_only_values_that_must_rise_are_set() -> None:
     others = [
-        replace(one, topic=TopicName(f"t{at}")) for at, one in enumerate((NOTHING, SUFFICES, ENFORCED, IMPOSSIBLE))
+        replace(one, topic=TopicName(f"t{at}"))
+        for at, one in enumerate((NOTHING, SUFFICES, ENFORCED, IMPOSSIBLE, UNSAFE))
     ]
     assert values_to_set([*others, RAISE]) == {"orders": 3}

@@ -69,7 +69,7 @@ def test_a_price_is_shown_rack_by_rack(snapshot: Path, capsys: pytest.CaptureFix
         "rack": "a",
         "stopped_by_value": 0,
         "stopped_by_both": 1,
-        "words": "without a 1 of 1 partition refuses writes: 1 by min.insync.racks too",
+        "words": "if rack a is lost, 1 of 1 partition refuses acks=all: 1 under min.insync.racks too",
     }
     assert topic["better"] == [
         {"replication_factor": 6, "spread": [2, 2, 2], "least": 5, "survives_broker": True, "survives_rack": False}

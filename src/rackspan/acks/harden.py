@@ -15,18 +15,18 @@ import numpy as np
 from rackspan.acks.spreads import RackSpread, better_spreads
 from rackspan.audit import Finding, PartitionBatch, RackPolicy, effective_min_isr, in_order, snapshot_batch
 from rackspan.audit.constraints import partition_findings
+from rackspan.audit.constraints.remedies import before_hardening, factor_to_harden, is_plan
 from rackspan.audit.constraints.survival import SURVIVAL_NAMES
 from rackspan.model import (
     MIN_INSYNC_REPLICAS,
-    NO_BROKER,
     NO_RACK,
-    Bools,
     ClusterSnapshot,
     Int32s,
     Int64s,
     RackId,
     Topic,
     TopicName,
+    even_spread,
 )
 
 
@@ -39,6 +39,8 @@ class HardenOutcome(StrEnum):
     """The current value forces the racks."""
     RAISE = "raise"
     """The least value is above the current one."""
+    UNSAFE = "unsafe"
+    """The least value is above the current one, and would stop acks=all where it continues now. Something else comes first."""
     ENFORCED = "enforced"
     """The least value is above the current one, but the brokers enforce min.insync.racks themselves."""
     IMPOSSIBLE = "impossible"
@@ -86,6 +88,9 @@ class HardenAdvice:
     moving: int
     losses: tuple[RackLossCost, ...]
     better: tuple[RackSpread, ...]
+    stopped: int = 0
+    refused_at_once: int = 0
+    first: str = ""
 
     @property
     def outcome(self) -> HardenOutcome:
@@ -95,11 +100,13 @@ class HardenAdvice:
             return HardenOutcome.IMPOSSIBLE
         if self.current >= self.least:
             return HardenOutcome.SUFFICES
-        return HardenOutcome.ENFORCED if self.enforced else HardenOutcome.RAISE
+        if self.enforced:
+            return HardenOutcome.ENFORCED
+        return HardenOutcome.UNSAFE if self.stopped or self.refused_at_once else HardenOutcome.RAISE
 
     @property
     def to_act_on(self) -> bool:
-        return self.outcome in (HardenOutcome.RAISE, HardenOutcome.IMPOSSIBLE)
+        return self.outcome in (HardenOutcome.RAISE, HardenOutcome.UNSAFE, HardenOutcome.IMPOSSIBLE)
 
 
 def harden(
@@ -125,14 +132,14 @@ def harden(
 
 
 def values_to_set(advice: Sequence[HardenAdvice]) -> dict[str, int]:
-    """min.insync.replicas by topic, where it must rise and can."""
+    """min.insync.replicas by topic, where it must rise, can, and stops nothing by it that continues now."""
     return {one.topic: one.least for one in advice if one.outcome is HardenOutcome.RAISE}
 
 
 def stopped_once_set(snapshot: ClusterSnapshot, policy: RackPolicy, advice: Sequence[HardenAdvice]) -> list[Finding]:
     """What audit finds about losses in the topics whose value would rise, as if it had: where a loss would stop them.
 
-    Raising a value cannot make a partition survive, so each of these is either new or as bad as before.
+    None of these survives with the present value: a topic with one that does is UNSAFE, and its value is not raised.
     """
     values = values_to_set(advice)
     raised = tuple(
@@ -157,6 +164,8 @@ class _Topics:
     deciding_row: Int64s
     too_few_racks: Int64s
     moving: Int64s
+    stopped: Int64s
+    refused_at_once: Int64s
 
 
 def _by_topic(batch: PartitionBatch) -> _Topics:
@@ -174,13 +183,10 @@ def _by_topic(batch: PartitionBatch) -> _Topics:
         least=least,
         deciding_row=deciding[first_deciding],
         too_few_racks=np.add.reduceat((required > 1) & (batch.replica_rack_count < required), first, dtype=np.int64),
-        moving=np.add.reduceat(_moving(batch), first, dtype=np.int64),
+        moving=np.add.reduceat(batch.reassigning, first, dtype=np.int64),
+        stopped=np.add.reduceat(batch.stopped_by_hardening, first, dtype=np.int64),
+        refused_at_once=np.add.reduceat(batch.refused_by_hardening, first, dtype=np.int64),
     )
-
-
-def _moving(batch: PartitionBatch) -> Bools:
-    adding, removing = batch.rows.adding_replicas, batch.rows.removing_replicas
-    return np.asarray((adding != NO_BROKER).any(axis=1) | (removing != NO_BROKER).any(axis=1))
 
 
 def _advice(topics: tuple[Topic, ...], batch: PartitionBatch, columns: _Topics) -> Iterator[HardenAdvice]:
@@ -203,8 +209,25 @@ def _advice(topics: tuple[Topic, ...], batch: PartitionBatch, columns: _Topics) 
             moving=int(columns.moving[index]),
             losses=losses.get(code, ()),
             better=(),
+            stopped=int(columns.stopped[index]),
+            refused_at_once=int(columns.refused_at_once[index]),
         )
-        yield replace(advice, better=_better(advice, rack_sizes, int(columns.largest_factor[index])))
+        if advice.outcome is HardenOutcome.UNSAFE:
+            first = before_hardening(batch, code)
+            spread = _spread_first(batch, first, row, advice.min_insync_racks, rack_sizes)
+            yield replace(advice, first=first, better=spread)
+        else:
+            yield replace(advice, better=_better(advice, rack_sizes, int(columns.largest_factor[index])))
+
+
+def _spread_first(
+    batch: PartitionBatch, first: str, row: int, k: int, rack_sizes: tuple[int, ...]
+) -> tuple[RackSpread, ...]:
+    """The spread that the plan before hardening leads to, if there is one."""
+    factor = factor_to_harden(batch, row)
+    if factor is None or not is_plan(first):
+        return ()
+    return (RackSpread(tuple(one for one in even_spread(rack_sizes, factor) if one), k),)
 
 
 def _losses(batch: PartitionBatch, columns: _Topics) -> dict[int, tuple[RackLossCost, ...]]:
@@ -254,6 +277,10 @@ _better_spreads = lru_cache(better_spreads)
 
 
 def _gains(spread: RackSpread, advice: HardenAdvice) -> bool:
+    # A spread that takes acks=all after the loss of a rack until its own value is set only leads to the next refusal.
+    spared = spread.replication_factor - spread.counts[0]
+    if len(spread.counts) > advice.min_insync_racks and advice.current <= spared < spread.least:
+        return False
     if advice.outcome is HardenOutcome.IMPOSSIBLE or spread.survives_rack:
         return True
     return spread.survives_broker and advice.least >= advice.smallest_replication_factor

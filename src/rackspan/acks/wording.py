@@ -12,7 +12,7 @@ from rackspan.text import count_noun
 def reason(advice: HardenAdvice) -> str:
     """Why the outcome is what it is."""
     moving = (
-        f"; {count_noun(advice.moving, 'partition')} on the move, judged by where that leads" if advice.moving else ""
+        f"; {count_noun(advice.moving, 'partition')} being reassigned, judged by the target" if advice.moving else ""
     )
     return _REASONS[advice.outcome](advice) + moving
 
@@ -20,35 +20,41 @@ def reason(advice: HardenAdvice) -> str:
 def remedies(advice: HardenAdvice) -> list[str]:
     """What to do, the value first, then placements; empty where nothing is to be gained."""
     placed = [f"{spread_words(one)}: {_reassign(advice, one)}" for one in advice.better]
+    if advice.outcome is HardenOutcome.UNSAFE:
+        words = [f"{spread_words(one)}: " for one in advice.better]
+        return [f"first: {''.join(words)}{advice.first}; then harden again"]
     if advice.outcome is HardenOutcome.RAISE:
         return [f"{MIN_INSYNC_REPLICAS}={advice.least}", *placed]
     if advice.outcome is HardenOutcome.IMPOSSIBLE and not placed:
-        return [f"add racks, or lower {MIN_INSYNC_RACKS}: these racks hold no spread that could"]
+        return [f"add racks, or lower {MIN_INSYNC_RACKS}: no placement on these racks can"]
     return placed
 
 
 def loss_words(advice: HardenAdvice, loss: RackLossCost) -> str:
-    """`without a 3 of 6 partitions refuse writes: 2 by the value alone, 1 by min.insync.racks too`"""
+    """`if rack a is lost, 3 of 6 partitions refuse acks=all: 2 because of the new value, 1 under min.insync.racks too`"""
     stopped = loss.stopped_by_value + loss.stopped_by_both
-    alone = f"{loss.stopped_by_value} by the value alone" if loss.stopped_by_value else ""
-    both = f"{loss.stopped_by_both} by {MIN_INSYNC_RACKS} too" if loss.stopped_by_both else ""
+    value = "the new value" if advice.least > advice.current else MIN_INSYNC_REPLICAS
+    alone = f"{loss.stopped_by_value} because of {value}" if loss.stopped_by_value else ""
+    both = f"{loss.stopped_by_both} under {MIN_INSYNC_RACKS} too" if loss.stopped_by_both else ""
     return (
-        f"without {shown(loss.rack)} {stopped} of {count_noun(advice.partitions, 'partition')} "
-        f"{'refuses' if stopped == 1 else 'refuse'} writes: {', '.join(filter(None, (alone, both)))}"
+        f"if rack {shown(loss.rack)} is lost, {stopped} of {count_noun(advice.partitions, 'partition')} "
+        f"{'refuses' if stopped == 1 else 'refuse'} acks=all: {', '.join(filter(None, (alone, both)))}"
     )
 
 
 def spread_words(spread: RackSpread) -> str:
-    """`RF 4 as 2/2 has value 3 and survives any 1 broker`"""
+    """`with RF 4 (2+2 replicas per rack) set 3; writes survive the loss of 1 broker`"""
     spare = spread.replication_factor - spread.least
-    survives = (
-        "any rack" if spread.survives_rack else f"any {count_noun(spare, 'broker')}" if spare else "no loss at all"
+    loss = f"the loss of {count_noun(spare, 'broker')}" if spare else "no loss"
+    survives = "the loss of any rack" if spread.survives_rack else loss
+    return (
+        f"with RF {spread.replication_factor} ({counts_words(spread.counts)} replicas per rack) set {spread.least}; "
+        f"writes survive {survives}"
     )
-    return f"RF {spread.replication_factor} as {counts_words(spread.counts)} has value {spread.least} and survives {survives}"
 
 
 def counts_words(counts: tuple[int, ...]) -> str:
-    return "/".join(map(str, counts)) or "none in a known rack"
+    return "+".join(map(str, counts)) or "none in a known rack"
 
 
 def kafka_configs(advice: HardenAdvice, bootstrap_server: str) -> str:
@@ -63,6 +69,18 @@ def _raise(advice: HardenAdvice) -> str:
     return (
         f"{MIN_INSYNC_REPLICAS} {advice.current} lets fewer than {advice.min_insync_racks} racks acknowledge "
         f"({_deciding(advice)}); {advice.least} forces {advice.min_insync_racks}{_counted_as(advice, advice.least)}"
+    )
+
+
+def _unsafe(advice: HardenAdvice) -> str:
+    """Why the least value is not to be set yet."""
+    harms = [
+        *([f"at once on {advice.refused_at_once}"] if advice.refused_at_once else []),
+        *([f"after a loss on {advice.stopped}"] if advice.stopped else []),
+    ]
+    return (
+        f"{MIN_INSYNC_REPLICAS} {advice.least} would force {advice.min_insync_racks} racks ({_deciding(advice)}), and stop "
+        f"acks=all {' and '.join(harms)} of {count_noun(advice.partitions, 'partition')} that {'takes' if advice.partitions == 1 else 'take'} it with {advice.current}"
     )
 
 
@@ -86,16 +104,15 @@ def _counted_as(advice: HardenAdvice, value: int) -> str:
 
 def _enforced(advice: HardenAdvice) -> str:
     return (
-        f"the brokers hold {MIN_INSYNC_RACKS} {advice.min_insync_racks} themselves; without them it would take "
+        f"the brokers enforce {MIN_INSYNC_RACKS} {advice.min_insync_racks} themselves; others need "
         f"{MIN_INSYNC_REPLICAS} {advice.least} ({_deciding(advice)})"
     )
 
 
 def _impossible(advice: HardenAdvice) -> str:
     return (
-        f"no value forces {count_noun(advice.min_insync_racks, 'rack')}: "
-        f"{advice.too_few_racks} of {count_noun(advice.partitions, 'partition')} "
-        f"{'is' if advice.too_few_racks == 1 else 'are'} in fewer"
+        f"no value can help: {advice.too_few_racks} of {count_noun(advice.partitions, 'partition')} "
+        f"{'has' if advice.too_few_racks == 1 else 'have'} replicas in fewer than {advice.min_insync_racks} racks"
     )
 
 
@@ -103,13 +120,14 @@ _REASONS: Final[Mapping[HardenOutcome, Callable[[HardenAdvice], str]]] = {
     HardenOutcome.NOTHING_REQUIRED: lambda _advice: "1 rack is enough",
     HardenOutcome.SUFFICES: _suffices,
     HardenOutcome.RAISE: _raise,
+    HardenOutcome.UNSAFE: _unsafe,
     HardenOutcome.ENFORCED: _enforced,
     HardenOutcome.IMPOSSIBLE: _impossible,
 }
 
 
 def _deciding(advice: HardenAdvice) -> str:
-    return f"{advice.topic}-{advice.decided_by} is spread as {counts_words(advice.spread)}"
+    return f"{advice.topic}-{advice.decided_by} has {counts_words(advice.spread)} replicas per rack"
 
 
 def _reassign(advice: HardenAdvice, spread: RackSpread) -> str:

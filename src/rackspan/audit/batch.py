@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -223,6 +223,14 @@ class PartitionBatch:
         return largest
 
     @cached_property
+    def usual_replication_factor(self) -> Int64s:
+        """The replication factor of most partitions of each topic, the larger of two. Shape (topics,)."""
+        width = int(self.topic_replication_factor.max(initial=0)) + 1
+        cells = self.rows.topic.astype(np.int64) * width + self.replication_factor
+        held = np.bincount(cells, minlength=len(self.topics) * width).reshape(len(self.topics), width)
+        return np.asarray(width - 1 - held[:, ::-1].argmax(axis=1))
+
+    @cached_property
     def replica_racks(self) -> Int32s:
         """Rack code of each staying replica. Shape as `replicas`."""
         return np.where(self.staying, self.members.rack_map.codes_at(self.replica_index), -1).astype(np.int32)
@@ -261,6 +269,35 @@ class PartitionBatch:
         uncounted = self.replication_factor - self.replica_rack_counts.sum(axis=1)
         by_counts = forcing_value(self.replica_rack_counts, self.required.min_insync_racks)
         return np.where(self.required.min_insync_racks > 1, by_counts + uncounted, 1)
+
+    @cached_property
+    def topic_forcing_value(self) -> Int64s:
+        """The least min.insync.replicas that forces the racks of every partition of a topic. Shape (topics,)."""
+        largest = np.zeros(len(self.topics), dtype=np.int64)
+        np.maximum.at(largest, self.rows.topic, self.forcing_value)
+        return largest
+
+    @cached_property
+    def hardened(self) -> "PartitionBatch":
+        """The same partitions with min.insync.replicas raised to the value that forces the racks of the whole topic."""
+        value = np.maximum(self.required.min_insync_replicas, self.topic_forcing_value[self.rows.topic])
+        return replace(self, required=replace(self.required, min_insync_replicas=value))
+
+    @cached_property
+    def stopped_by_hardening(self) -> Bools:
+        """Partitions that take acks=all after the loss that they have to survive, and not with `hardened`. Shape (P,)."""
+        return np.asarray(self.hardened.worst_loss_placed.harmed & ~self.worst_loss_placed.harmed)
+
+    @cached_property
+    def refused_by_hardening(self) -> Bools:
+        """Partitions that take acks=all now, and not with `hardened`: too few are in sync. Shape (P,)."""
+        taken = (self.rows.leader != NO_BROKER) & (self.isr_size >= self.min_isr)
+        return np.asarray(taken & (self.isr_size < self.hardened.min_isr))
+
+    @cached_property
+    def known_before_hardening(self) -> dict[int, str]:
+        """What comes before hardening, by topic code, as far as it was needed."""
+        return {}
 
     @cached_property
     def min_isr(self) -> Int64s:

@@ -7,8 +7,9 @@ from typing import Annotated, Final
 import typer
 
 from rackspan import api
-from rackspan.acks import HardenOutcome
+from rackspan.acks import HardenAdvice, HardenOutcome
 from rackspan.acks.json_format import applied_document, harden_document
+from rackspan.acks.wording import reason, remedies
 from rackspan.audit import Finding
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
@@ -49,7 +50,10 @@ def harden(
     stopped = api.stopped_once_hardened(read.snapshot, policy, advice)
     output.warn(_stopped(stopped))
     applied: dict[str, int] = {}
+    refused = {HardenOutcome.IMPOSSIBLE}
     if cluster is not None:
+        refused.add(HardenOutcome.UNSAFE)
+        output.warn(_refused(advice))
         applied = api.set_min_insync_replicas(cluster, advice)
         read = source.read()
         advice = api.harden(read.snapshot, policy, topic_filter)
@@ -59,9 +63,16 @@ def harden(
         document |= applied_document(applied, judged.findings)
     output.write(document, output_format, harden_page(document), output.Rows(_COLUMNS, document["topics"]))
     raise exit_codes.finish(
-        impossible=any(one.outcome is HardenOutcome.IMPOSSIBLE for one in advice),
+        impossible=any(one.outcome in refused for one in advice),
         to_act_on=any(one.to_act_on for one in advice) or bool(applied and stopped),
     )
+
+
+def _refused(advice: Sequence[HardenAdvice]) -> Iterator[str]:
+    """A line for each topic whose value is not set, since it would stop what continues now."""
+    for one in advice:
+        if one.outcome is HardenOutcome.UNSAFE:
+            yield f"topic {one.topic}: not set: {reason(one)}; {remedies(one)[0]}"
 
 
 def _stopped(findings: Sequence[Finding]) -> Iterator[str]:

@@ -294,7 +294,7 @@ def _not_survived(
     """
     batch = snapshot_batch(snapshot, policy)
     arrived = _batch_with(batch, snapshot, policy, rows, [_valid_ids(entry.replicas) for entry in entries])
-    lost = np.zeros(len(rows), dtype=np.bool_)
+    lost, largest = np.zeros(len(rows), dtype=np.bool_), batch.topic_replication_factor
     for constraint in SURVIVAL_CONSTRAINTS:
         broken = constraint.broken(arrived) & ~lost
         lost |= broken
@@ -309,7 +309,7 @@ def _not_survived(
                 topic=entry.topic,
                 partition=entry.partition,
                 reason=f"once it is done, {constraint.reason(arrived, at)}",
-                remedy=target_that_survives(arrived, at),
+                remedy=target_that_survives(arrived, at, int(largest[batch.rows.topic[rows[at]]])),
             )
 
 

@@ -53,12 +53,15 @@ def survive_loss(batch: PartitionBatch, row: int) -> str:
     return command
 
 
-def target_that_survives(batch: PartitionBatch, row: int) -> str:
-    """Instead of a planned target that does not survive: the plan that does, from wherever the replicas are now."""
+def target_that_survives(batch: PartitionBatch, row: int, topic_factor: int = 0) -> str:
+    """Instead of a planned target that does not survive: the plan that does, from wherever the replicas are now.
+
+    `topic_factor`: the largest replication factor of the topic's partitions that the batch does not hold.
+    """
     if unknown := _without_rack(batch, row):
         return _name_racks(unknown)
     wanted = demand(batch, row)
-    target = _reachable(batch, row, wanted)
+    target = _reachable(batch, row, wanted, topic_factor)
     if target is None:
         return _out_of_reach(batch, row)
     if target.min_insync_replicas < wanted.min_insync_replicas:
@@ -88,6 +91,8 @@ def harden(batch: PartitionBatch, row: int) -> str:
     # A value that allows for replicas in no rack is higher than an even spread survives.
     if unknown := _without_rack(batch, row):
         return _name_racks(unknown)
+    if first := before_hardening(batch, int(batch.rows.topic[row])):
+        return first
     target = _reachable(batch, row, wanted)
     if target is None:
         return _out_of_reach(batch, row)
@@ -100,12 +105,60 @@ def harden(batch: PartitionBatch, row: int) -> str:
     return f"rackspan acks harden --topic {topic}{flag}"
 
 
+def before_hardening(batch: PartitionBatch, topic: int) -> str:
+    """What has to be done before the value that forces a topic's racks is set; nothing where it stops nothing."""
+    known = batch.known_before_hardening
+    if topic not in known:
+        known[topic] = _before_hardening(batch, topic)
+    return known[topic]
+
+
+def _before_hardening(batch: PartitionBatch, topic: int) -> str:
+    rows = np.flatnonzero(batch.rows.topic == topic)
+    if bool(batch.stopped_by_hardening[rows].any()):
+        # Whichever partition blocks the plan is named.
+        proposed = (_place_before_hardening(batch, row) for row in rows.tolist())
+        first = next(proposed)
+        return next((one for one in (first, *proposed) if not is_plan(one)), first)
+    refused = rows[batch.refused_by_hardening[rows]]
+    return bring_back_out_of_sync(batch, int(refused[0])) if len(refused) else ""
+
+
+def is_plan(remedy: str) -> bool:
+    """Whether a remedy is a plan that nothing has to be done before."""
+    return remedy.startswith("rackspan reassign plan")
+
+
+def _place_before_hardening(batch: PartitionBatch, row: int) -> str:
+    """The plan for the whole topic after which the value that forces the racks stops nothing that continues now."""
+    if unknown := _without_rack(batch, row):
+        return _name_racks(unknown)
+    factor = factor_to_harden(batch, row)
+    return _out_of_reach(batch, row) if factor is None else move(batch, row, factor, whole_topic=True)
+
+
+def factor_to_harden(batch: PartitionBatch, row: int) -> int | None:
+    """The replication factor that a row's topic can be hardened with: what most partitions have, if that will do.
+
+    Not where a partition would end in fewer racks by it: no plan does that unless it is told to.
+    """
+    code, sizes, wanted = int(batch.rows.topic[row]), batch.members.rack_sizes, demand(batch, row)
+    usual, most = int(batch.usual_replication_factor[code]), int(batch.topic_replication_factor[code])
+    for start in (usual, most):
+        target = reachable(sizes, replace(wanted, replication_factor=start))
+        if target is not None and min(target.replication_factor, len(sizes)) >= min(most, len(sizes)):
+            return target.replication_factor
+    return None if target is None else target.replication_factor
+
+
 def lower_min_insync_replicas(batch: PartitionBatch, row: int) -> str:
     """As many replicas as min.insync.replicas requires, or fewer required."""
     value, brokers = int(batch.required.min_insync_replicas[row]), sum(batch.members.rack_sizes)
-    if value > brokers:
+    # No partition of the topic loses replicas by it.
+    factor = max(value, int(batch.topic_replication_factor[batch.rows.topic[row]]))
+    if factor > brokers:
         return set_min_insync_replicas(batch, row, int(batch.replication_factor[row]))
-    return f"{move(batch, row, value)}, or lower {MIN_INSYNC_REPLICAS}"
+    return f"{move(batch, row, factor)}, or lower {MIN_INSYNC_REPLICAS}"
 
 
 def set_min_insync_replicas(batch: PartitionBatch, row: int, value: int) -> str:
@@ -116,10 +169,13 @@ def set_min_insync_replicas(batch: PartitionBatch, row: int, value: int) -> str:
     )
 
 
-def move(batch: PartitionBatch, row: int, factor: int) -> str:
-    """The plan that brings the topic to a replication factor, evenly spread; before it, whatever would block it."""
+def move(batch: PartitionBatch, row: int, factor: int, whole_topic: bool = False) -> str:
+    """The plan that brings the topic to a replication factor, evenly spread; before it, whatever would block it.
+
+    `whole_topic`: the factor is for all partitions, and not only the one that this partition needs.
+    """
     command = f"rackspan reassign plan --topic {batch.topic(row)}"
-    if factor != int(batch.replication_factor[row]):
+    if whole_topic or factor != int(batch.replication_factor[row]):
         command += f" --replication-factor {factor}"
     if batch.reassigning[row]:
         return f"wait for the reassignment to end; then {command}"
@@ -133,9 +189,10 @@ def move(batch: PartitionBatch, row: int, factor: int) -> str:
     return f"{' and '.join(first)}; then {command}"
 
 
-def _reachable(batch: PartitionBatch, row: int, wanted: Demand) -> Reachable | None:
+def _reachable(batch: PartitionBatch, row: int, wanted: Demand, topic_factor: int = 0) -> Reachable | None:
     """What to bring one partition to; where its replication factor has to rise, no partition of the topic loses replicas."""
-    sizes, most = batch.members.rack_sizes, int(batch.topic_replication_factor[batch.rows.topic[row]])
+    sizes = batch.members.rack_sizes
+    most = max(topic_factor, int(batch.topic_replication_factor[batch.rows.topic[row]]))
     target = reachable(sizes, wanted)
     if target is None or not wanted.replication_factor < target.replication_factor < most:
         return target

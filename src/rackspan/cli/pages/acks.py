@@ -1,6 +1,7 @@
 """Tables of rackspan acks, from the same document as -o json; what must be acted on comes first."""
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any, Final
 
 from rich.console import RenderableType
@@ -15,6 +16,7 @@ TOPICS_SHOWN: Final = 40
 
 _STYLES: Final = {
     HardenOutcome.IMPOSSIBLE: "bold red",
+    HardenOutcome.UNSAFE: "bold red",
     HardenOutcome.RAISE: "bold red",
     HardenOutcome.ENFORCED: "yellow",
     HardenOutcome.SUFFICES: "green",
@@ -38,7 +40,16 @@ def harden_page(document: dict[str, Any]) -> RenderableType:
 def _topics(listed: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
     if not listed:
         return
-    columns = ("outcome", "topic", "now", "least", "racks", "why", "losses that stop writes", "do")
+    columns = (
+        "outcome",
+        "topic",
+        f"{MIN_INSYNC_REPLICAS} now",
+        "needed",
+        "racks",
+        "why",
+        "losses that stop writes",
+        "do",
+    )
     rows = [_row(one) for one in listed[:TOPICS_SHOWN]]
     filled = [at for at in range(len(columns)) if any(row[at] != "" for row in rows)]
     yield table([columns[at] for at in filled], [[row[at] for at in filled] for row in rows])
@@ -79,8 +90,11 @@ def _applied(document: dict[str, Any]) -> Iterator[RenderableType]:
         yield Text(
             f"and {count_noun(len(document['applied']) - TOPICS_SHOWN, 'more topic')}: -o json lists them", style="dim"
         )
-    for one in document.get("audit", [])[:TOPICS_SHOWN]:
-        yield Text(f"audit: {one['topic']}: {one['reason']}", style="yellow")
+    found = sorted(document.get("audit", []), key=lambda one: (one["topic"], one["constraint"]))
+    for (topic, constraint), same in groupby(found, key=lambda one: (one["topic"], one["constraint"])):
+        first, *more = same
+        others = f" (and {count_noun(len(more), 'partition', ',')} more)" if more else ""
+        yield Text(f"after the change, {topic}: {constraint}: {first['reason']}{others}", style="yellow")
 
 
 def _verdict(outcomes: dict[str, int]) -> Text:
@@ -90,6 +104,7 @@ def _verdict(outcomes: dict[str, int]) -> Text:
         f"{outcomes[outcome]} {words}"
         for outcome, words in (
             (HardenOutcome.RAISE, "to raise"),
+            (HardenOutcome.UNSAFE, "to place first"),
             (HardenOutcome.IMPOSSIBLE, "impossible as placed"),
         )
         if outcome in outcomes
