@@ -41,7 +41,7 @@ def snapshot(
         ),
         cluster_id=cluster_id,
         # The controller has no rack.
-        controllers=(Controller(CONTROLLER_ID),),
+        controllers=(Controller(CONTROLLER_ID, alive=True),),
         taken_at=datetime.fromtimestamp(now / 1000, UTC),
     )  # fmt: skip
 
