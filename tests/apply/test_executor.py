@@ -273,7 +273,7 @@ def test_a_broker_that_goes_is_waited_for_and_then_named() -> None:
     pace = Pace(60.0, now=lambda: clock.seconds, sleep=clock.sleep)
     with pytest.raises(ReassignmentStopped) as refused:
         list(execute(cluster, journal, RunLimits(), pace))
-    assert str(refused.value) == f"broker 5 is gone or fenced and shall receive orders-1; bring it back, or {ANEW}"
+    assert str(refused.value) == f"broker 5 is down and must receive orders-1; bring it back, or {ANEW}"
     assert clock.seconds >= 60
     cluster.brokers.add(5)
     assert run(cluster, journal)[-1].effect == Finished()

@@ -19,7 +19,8 @@ class BrokerLoads:
     """One entry a broker, in the order of `RackMap.broker_ids`; `by_replication_factor[n]` partitions have n replicas, and
     `by_survive[code]` have to survive the loss of that code in SURVIVE_CODES.
 
-    `preferred`: partitions whose first replica is here. `preferred_led`: those of them led from here. `bytes`: sizes of
+    `preferred`: partitions whose first replica is here. `preferred_led`: those of them led from here, or being
+    reassigned. `bytes`: sizes of
     the replicas held, where known. `largest_partition_bytes` is the one figure that takes the maximum, not the sum.
     """
 
@@ -39,10 +40,12 @@ def loads(batch: PartitionBatch) -> BrokerLoads:
     replicas = np.where(batch.staying, batch.replica_index, -1)
     preferred = _first_staying(batch)
     size_bytes = np.clip(batch.rows.size_bytes, 0, BELIEVED_BYTES_MAX)
+    # While a partition is being reassigned its preferred replica may be one that is still copied: no election is due.
+    led = (preferred == batch.leader_index) | batch.reassigning
     return BrokerLoads(
         leaders=_per_broker(batch.leader_index, brokers),
         preferred=_per_broker(preferred, brokers),
-        preferred_led=_per_broker(np.where(preferred == batch.leader_index, preferred, -1), brokers),
+        preferred_led=_per_broker(np.where(led, preferred, -1), brokers),
         replicas=_per_broker(replicas, brokers),
         bytes=_bytes_per_broker(replicas, size_bytes, brokers),
         by_replication_factor=np.bincount(batch.replication_factor),

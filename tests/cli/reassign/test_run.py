@@ -217,7 +217,7 @@ WRONG: list[tuple[tuple[str, ...], Any, Any, str]] = [
         APPLY,
         moved(9, 2, 3),
         None,
-        f"broker 9 is gone or fenced and shall receive orders-0; bring it back, or {ANEW}",
+        f"broker 9 is down and must receive orders-0; bring it back, or {ANEW}",
     ),
     (APPLY, moved(4, 2, 3, topic="payments"), None, f"topic payments is not in the cluster; {ANEW}"),
     (APPLY, moved(4, 2, 3, partition=7), None, f"partition orders-7 is not in the cluster; {ANEW}"),

@@ -36,18 +36,18 @@ def observed(**more: Any) -> ObservedCluster:
 @pytest.mark.parametrize(
     ("alive", "partitions", "direction", "words"),
     [
-        ({1, 2, 4}, 1, Direction.TARGETS, "broker 5 is gone or fenced and shall receive orders-0; bring it back, or "),
+        ({1, 2, 4}, 1, Direction.TARGETS, "broker 5 is down and must receive orders-0; bring it back, or "),
         (
             {1, 2},
             2,
             Direction.TARGETS,
-            "brokers 4, 5 are gone or fenced and shall receive orders-0, orders-1; bring them back, or ",
+            "brokers 4, 5 are down and must receive orders-0, orders-1; bring them back, or ",
         ),
         (
             {4, 5, 1},
             5,
             Direction.ORIGINALS,
-            "broker 2 is gone or fenced and shall receive orders-0, orders-1, orders-2 and 2 more; bring it back, or ",
+            "broker 2 is down and must receive orders-0, orders-1, orders-2 and 2 more; bring it back, or ",
         ),
     ],
 )
@@ -61,7 +61,7 @@ def test_a_broker_that_keeps_its_replica_is_waited_for_and_is_no_reason_not_to_s
     grows = PartitionReassignment("orders", 0, (1, 2, 4), (1, 2))
     cluster = observed(brokers=frozenset({1, 4}))
     assert missing_brokers([grows], Direction.TARGETS, cluster) == (
-        f"broker 2 is gone or fenced and shall keep a replica in sync of orders-0; bring it back, or {ANEW}"
+        f"broker 2 is down and must keep a replica in sync of orders-0; bring it back, or {ANEW}"
     )
     assert missing_receivers([grows], Direction.TARGETS, cluster) is None
     assert missing_brokers([grows], Direction.TARGETS, observed()) is None

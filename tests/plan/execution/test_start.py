@@ -84,7 +84,7 @@ def test_the_first_reason_not_to_start_is_given() -> None:
 
 def test_a_broker_that_is_away_is_named_unless_what_it_shall_receive_is_done() -> None:
     away = observed(brokers=frozenset({1, 2, 3}))
-    assert refusal(PLAN, away).startswith("broker 4 is gone or fenced and shall receive orders-0; bring it back, or ")
+    assert refusal(PLAN, away).startswith("broker 4 is down and must receive orders-0; bring it back, or ")
     done = replace(away, replicas={FIRST.topic_partition: (4, 2), SECOND.topic_partition: (3, 2)})
     assert plan_to_start(PLAN, Direction.TARGETS, done).moves == 1
     assert plan_to_start(PLAN, Direction.ORIGINALS, replace(away, brokers=frozenset({1, 2, 3}))) == with_ids(PLAN, away)

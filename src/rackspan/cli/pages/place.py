@@ -37,7 +37,7 @@ def _assignments(assignments: Mapping[str, Sequence[int]]) -> Iterator[Renderabl
 
 def _levels(levels: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     return table(
-        ("", "leaders", "replicas", "fullest at least"),
+        ("", "leaders", "replicas", "lowest possible maximum"),
         (
             (name, _range(level["leaders"]), _range(level["replicas"]), f"{level['replicas']['bound']}")
             for name, level in levels.items()

@@ -37,15 +37,15 @@ def missing_brokers(
     before every replica of its target is in sync."""
     listed = list(partitions)
     for brokers_of, role in (
-        (PartitionReassignment.additions, "shall receive"),
-        (PartitionReassignment.end, "shall keep a replica in sync of"),
+        (PartitionReassignment.additions, "must receive"),
+        (PartitionReassignment.end, "must keep a replica in sync of"),
     ):
         waiting = [one for one in listed if set(brokers_of(one, direction)) - cluster.brokers]
         if waiting:
             away = sorted({broker for one in waiting for broker in brokers_of(one, direction)} - cluster.brokers)
             brokers = f"broker {away[0]} is" if len(away) == 1 else f"brokers {', '.join(map(str, away))} are"
             back = "it" if len(away) == 1 else "them"
-            return f"{brokers} gone or fenced and {role} {_listed([one.name for one in waiting])}; bring {back} back, or {ANEW}"
+            return f"{brokers} down and {role} {_listed([one.name for one in waiting])}; bring {back} back, or {ANEW}"
     return None
 
 
