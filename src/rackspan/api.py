@@ -326,7 +326,7 @@ def plan_reassignment(
 
     What cannot be met is in `plan.infeasible`. Errors: UsageError for brokers and topics that do not exist.
     """
-    return _plan.order_steps(snapshot, _reassign.plan(snapshot, policy, request), policy, limits)
+    return _plan.order_steps(snapshot, _reassign.plan(snapshot, policy, request), policy, limits, request)
 
 
 def snapshot_after(

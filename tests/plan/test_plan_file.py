@@ -98,7 +98,8 @@ COST = PlanCost(
     before=Balance(LoadRange(1, 9), LoadRange(2, 8)),
     after=Balance(LoadRange(3, 7), LoadRange(4, 6)),
     replicas_bound=5,
-    left_out=("1 partition is being reassigned already",),
+    left_out=("1 partition is moving now",),
+    leaderless=2,
     infeasible=(
         Conflict("too few brokers", "add brokers", 3, refused=True),
         Conflict("too few racks", "add racks", 4),
@@ -131,7 +132,8 @@ def test_a_plan_has_every_value_under_its_key() -> None:
         "after": {"replicas_per_broker": {"min": 3, "max": 7}, "leaders_per_broker": {"min": 4, "max": 6}},
         "replicas_bound": 5,
         "topic_ids": {"orders": "id-1"},
-        "left_out": ["1 partition is being reassigned already"],
+        "left_out": ["1 partition is moving now"],
+        "leaderless": 2,
         "steps": [
             {"step": 1, "reason": "first", "moves": 1, "bytes": 300, "partitions": [{**first, "undo": [1, 3]}]},
             {"step": 2, "reason": "then", "moves": 1, "partitions": [{**second, "undo": [4, 3]}]},
@@ -188,6 +190,7 @@ def test_a_plan_is_a_reassignment_file_with_its_account() -> None:
         "replicas_bound",
         "topic_ids",
         "left_out",
+        "leaderless",
         "steps",
         "infeasible",
     ]

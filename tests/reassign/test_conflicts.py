@@ -144,7 +144,7 @@ def test_partitions_on_the_move_are_left_out_with_a_word() -> None:
     )
     planned = plan(moving)
     assert cost(planned).left_out == (
-        "1 partition is being reassigned already: wait for it, or rackspan reassign cancel --in-flight, then plan again",
+        "1 partition is moving now: wait for it, or rackspan reassign cancel --in-flight, then plan again",
     )
     assert {topic for topic, _, _ in targets(planned)} == {"b", "c"}
 
@@ -295,7 +295,9 @@ def test_each_pair_of_minimums_above_a_requested_factor_is_a_conflict_of_its_own
 
 def test_each_minimum_of_racks_that_a_drain_breaks_is_a_conflict_and_one_that_was_not_met_is_none() -> None:
     racks = {1: "a", 2: "b", 3: "c", 4: "d"}
-    snapshot = mixed(*(([1, 2], {"min.insync.racks": str(least)}) for least in (2, 3, 4, 5)), racks=racks)
+    held, stays = ([1, 3], [1, 2])
+    minimums = [(held, 2), (held, 3), (held, 4), (held, 5), (stays, 3)]
+    snapshot = mixed(*((on, {"min.insync.racks": str(least)}) for on, least in minimums), racks=racks)
     request = ReassignmentRequest(drain=frozenset({3, 4}), allow_fewer_racks=True)
     remedy = "drain fewer brokers, or lower min.insync.racks"
     assert words(snapshot, request) == [

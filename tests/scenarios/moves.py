@@ -10,7 +10,7 @@ from rackspan.reassign import ListedPartition, ReassignmentDocument, Reassignmen
 
 def planned(snapshot: ClusterSnapshot, policy: RackPolicy, request: ReassignmentRequest) -> Iterator[str]:
     """Steps with their partitions, then the account."""
-    found = order_steps(snapshot, plan(snapshot, policy, request), policy)
+    found = order_steps(snapshot, plan(snapshot, policy, request), policy, request=request)
     cost = found.cost
     assert cost is not None
     for step in found.steps:
@@ -18,7 +18,7 @@ def planned(snapshot: ClusterSnapshot, policy: RackPolicy, request: Reassignment
         for one in step.partitions:
             yield f"  {one.name}: {','.join(map(str, one.replicas))}"
     for words in cost.left_out:
-        yield f"left out: {words}"
+        yield f"not planned: {words}"
     for conflict in cost.infeasible:
         yield f"{'refused' if conflict.refused else 'impossible'}: {conflict.reason}"
         yield f"  fix with: {conflict.remedy}"

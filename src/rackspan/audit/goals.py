@@ -99,7 +99,7 @@ def _leaders_away(members: ClusterMembers, loads: BrokerLoads) -> str | None:
     )
 
 
-BY_SIZE: Final = "move the largest partitions by a plan of your own; rackspan reassign lint judges it"
+BY_SIZE: Final = "rackspan does not plan by bytes; write a plan yourself and check it with rackspan reassign lint"
 """No plan of rackspan chooses brokers by bytes before replicas are even."""
 
 GOALS: Final = (

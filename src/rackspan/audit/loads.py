@@ -8,7 +8,7 @@ import numpy as np
 
 from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.policy import SURVIVE_CODES
-from rackspan.model import NO_BROKER, Bools, Int32s, Int64s, RackMap, any_in_row, even_shares
+from rackspan.model import Bools, Int32s, Int64s, RackMap, any_in_row, even_shares
 
 BELIEVED_BYTES_MAX: Final = 2**50
 """One PiB. No log is larger, and sums of larger sizes in a snapshot could overflow."""
@@ -19,8 +19,8 @@ class BrokerLoads:
     """One entry a broker, in the order of `RackMap.broker_ids`; `by_replication_factor[n]` partitions have n replicas, and
     `by_survive[code]` have to survive the loss of that code in SURVIVE_CODES.
 
-    `preferred`: partitions whose first replica is here. `preferred_led`: those of them led from here, or being reassigned,
-    whose preferred leader may not be in sync yet. `bytes`: sizes of
+    `preferred`: partitions whose first replica is here. `preferred_led`: those of them led from here, or being
+    reassigned. `bytes`: sizes of
     the replicas held, where known. `largest_partition_bytes` is the one figure that takes the maximum, not the sum.
     """
 
@@ -40,10 +40,12 @@ def loads(batch: PartitionBatch) -> BrokerLoads:
     replicas = np.where(batch.staying, batch.replica_index, -1)
     preferred = _first_staying(batch)
     size_bytes = np.clip(batch.rows.size_bytes, 0, BELIEVED_BYTES_MAX)
+    # While a partition is being reassigned its preferred replica may be one that is still copied: no election is due.
+    led = (preferred == batch.leader_index) | batch.reassigning
     return BrokerLoads(
         leaders=_per_broker(batch.leader_index, brokers),
         preferred=_per_broker(preferred, brokers),
-        preferred_led=_per_broker(np.where((preferred == batch.leader_index) | _moving(batch), preferred, -1), brokers),
+        preferred_led=_per_broker(np.where(led, preferred, -1), brokers),
         replicas=_per_broker(replicas, brokers),
         bytes=_bytes_per_broker(replicas, size_bytes, brokers),
         by_replication_factor=np.bincount(batch.replication_factor),
@@ -130,12 +132,6 @@ def _first_staying(batch: PartitionBatch) -> Int32s:
     first = batch.staying.argmax(axis=1)[:, None]
     chosen = np.take_along_axis(batch.replica_index, first, axis=1)[:, 0]
     return np.where(any_in_row(batch.staying), chosen, np.int32(-1))
-
-
-def _moving(batch: PartitionBatch) -> Bools:
-    """Which partitions are being reassigned."""
-    rows = batch.rows
-    return any_in_row(rows.adding_replicas != NO_BROKER) | any_in_row(rows.removing_replicas != NO_BROKER)
 
 
 def _per_broker(index: Int32s, brokers: int) -> Int64s:

@@ -18,7 +18,7 @@ class ExitCode(IntEnum):
     """What a script learns from a command."""
 
     DONE = 0
-    """It is done, and nothing is left to act on."""
+    """It is done, and no action is needed."""
 
     ERROR = 1
     """An error, a wrong command line, a refusal, or something that is not possible in full."""
@@ -70,7 +70,9 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
         ),
         "reassign generate": ExitMeaning("nothing would move", "the proposed assignment moves or reorders replicas"),
         "reassign plan": ExitMeaning(
-            "nothing has to move", "the plan holds moves or reorders replicas", "part of the request is impossible"
+            "nothing has to move",
+            "the plan holds moves or reorders replicas, or a partition has no leader",
+            "part of the request is impossible",
         ),
         "reassign lint": ExitMeaning("the file breaks no constraint", "it breaks one"),
         "reassign apply": ExitMeaning(
@@ -91,7 +93,7 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
         "acks harden": ExitMeaning(
             "every topic's records are forced onto enough racks",
             "a value has to rise (with --apply: still)",
-            "no value forces a topic's racks as its replicas are placed",
+            "no value forces a topic's racks as its replicas are placed; with --apply, a value would stop acks=all where it continues now, and was not set",
         ),
         "acks watch": ExitMeaning("Ctrl-C ends it", impossible="the first reading fails"),
         "streams assign": ExitMeaning("the assignment is printed"),

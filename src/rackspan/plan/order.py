@@ -10,7 +10,14 @@ from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.loads import BELIEVED_BYTES_MAX
 from rackspan.errors import UsageError
 from rackspan.model import NO_BROKER, Bools, ClusterSnapshot, Int64s
-from rackspan.reassign import FORCES_RACKS, ReassignmentColumns, ReassignmentPlan, Step, snapshot_rows
+from rackspan.reassign import (
+    FORCES_RACKS,
+    ReassignmentColumns,
+    ReassignmentPlan,
+    ReassignmentRequest,
+    Step,
+    snapshot_rows,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,7 @@ RISKS: tuple[tuple[str, frozenset[str]], ...] = (
 )
 """Why a partition has to move, the most urgent reason first."""
 
-OTHERS = "required by the request, or for balance"
+OTHERS = "asked for by the request, or for balance"
 EXPOSED = "safe now and afterwards, but while it moves one rack too few may acknowledge acks=all"
 FREE = "leaders only, or replicas removed: nothing is copied"
 
@@ -53,8 +60,9 @@ def order_steps(
     plan: ReassignmentPlan,
     policy: RackPolicy = RackPolicy(),
     limits: StepLimits = StepLimits(),
+    request: ReassignmentRequest | None = None,
 ) -> ReassignmentPlan:
-    """The same reassignments, ordered and divided into steps. `snapshot` is the one that was planned on.
+    """The same reassignments, ordered and divided into steps. `snapshot` is the one that was planned on, `request` what for.
 
     Constraints: every step within `limits`; every partition in exactly one step.
     Goals, in order: partitions at risk before others, each step for one reason; those that are put at risk by moving
@@ -69,10 +77,26 @@ def order_steps(
     rank = _ranks(work, snapshot_batch(snapshot, policy))
     order = np.lexsort((np.arange(len(rank)), work.bytes, rank))
     steps: list[Step] = []
-    for risk, reason in enumerate([*(words for words, _ in RISKS), OTHERS, EXPOSED, FREE]):
+    for risk, reason in enumerate([*(words for words, _ in RISKS), _others(request), EXPOSED, FREE]):
         for entries in _batches(work, order[rank[order] == risk], limits):
             steps.append(Step(len(steps) + 1, reason, work.columns.take(entries), int(work.bytes[entries].sum())))
     return replace(plan, steps=tuple(steps))
+
+
+def _others(request: ReassignmentRequest | None) -> str:
+    """`flags for by --drain, or for balance`: why partitions move that are at no risk."""
+    if request is None:
+        return OTHERS
+    flags = [
+        *(["--drain"] if request.drain else []),
+        *(["--replace"] if request.replace else []),
+        *(["--replication-factor"] if request.replication_factor is not None else []),
+    ]
+    parts = [
+        *([f"flags for by {' and '.join(flags)}"] if flags else []),
+        *(["for balance"] if request.balance else []),
+    ]
+    return ", or ".join(parts) or OTHERS
 
 
 @dataclass(frozen=True, slots=True, eq=False)

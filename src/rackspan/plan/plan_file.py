@@ -44,7 +44,7 @@ def plan_document(plan: ReassignmentPlan) -> dict[str, Any]:
         "moves": plan.moves,
         **({} if cost is None else _cost_document(cost)),
         "topic_ids": dict(plan.topic_ids),
-        **({} if cost is None else {"left_out": list(cost.left_out)}),
+        **({} if cost is None else {"left_out": list(cost.left_out), "leaderless": cost.leaderless}),
         "steps": steps,
         **({} if cost is None else {"infeasible": [_conflict_document(conflict) for conflict in cost.infeasible]}),
     }
@@ -217,6 +217,7 @@ def _cost(top: Mapping[str, Any]) -> PlanCost | None:
                 Conflict(str(one["reason"]), str(one["remedy"]), int(one["partitions"]), bool(one.get("refused")))
                 for one in top["infeasible"]
             ),
+            leaderless=int(top.get("leaderless", 0)),
         )
     except (KeyError, TypeError, ValueError, OverflowError):
         return None

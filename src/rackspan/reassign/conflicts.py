@@ -158,7 +158,8 @@ def _too_few_racks(
 ) -> Iterator[tuple[Int64s, Conflict]]:
     left = len(problem.rack_map.racks)
     before = len({broker.rack for broker in snapshot.brokers})
-    broken = problem.chosen & (required.min_insync_racks > left) & (required.min_insync_racks <= before)
+    held = any_in_row(np.isin(problem.rows.replicas, sorted(request.leaving)))
+    broken = problem.chosen & held & (required.min_insync_racks > left) & (required.min_insync_racks <= before)
     for minimum in np.unique(required.min_insync_racks[broken]).tolist():
         selected = np.flatnonzero(broken & (required.min_insync_racks == minimum))
         yield (
@@ -196,14 +197,25 @@ def without_leader(snapshot: ClusterSnapshot, problem: ReassignmentProblem, rows
     """Partitions that no new replica can copy from."""
     if not len(rows):
         return
+    yield Conflict(
+        reason=f"{_topics(snapshot, problem, rows)} {count_noun(len(rows), 'partition')} without a leader, which a new replica cannot copy from",
+        remedy=f"{_bring_back_in_sync(problem, rows)}; then plan again",
+        partitions=len(rows),
+    )
+
+
+def leaderless(snapshot: ClusterSnapshot, problem: ReassignmentProblem, rows: Int64s) -> Iterator[str]:
+    """A sentence about partitions that no plan can help: they have no leader, and their replicas need not move."""
+    if len(rows):
+        of = f"{_topics(snapshot, problem, rows)} {count_noun(len(rows), 'partition')} without a leader"
+        yield f"{of}: {_bring_back_in_sync(problem, rows)}"
+
+
+def _bring_back_in_sync(problem: ReassignmentProblem, rows: Int64s) -> str:
     isr = problem.rows.isr[rows]
     in_sync = np.unique(isr[isr != NO_BROKER]).tolist()
     brokers = "" if not in_sync else f" ({_broker_list(in_sync)})"
-    yield Conflict(
-        reason=f"{_topics(snapshot, problem, rows)} {count_noun(len(rows), 'partition')} without a leader, which a new replica cannot copy from",
-        remedy=f"bring back a replica that was in sync{brokers}, or accept the loss of data and elect a leader uncleanly; then plan again",
-        partitions=len(rows),
-    )
+    return f"bring back a replica that was in sync{brokers}, or accept the loss of data and elect a leader uncleanly"
 
 
 def _broker_list(brokers: list[int]) -> str:

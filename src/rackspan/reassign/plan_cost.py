@@ -39,7 +39,7 @@ class PlanCost:
     `lower_bound`: moves that no plan can undercut; `gap_reason` says why the plan has more, if it has. `bytes`: what is
     copied, as far as sizes are known; `unsized_moves` copies have none. `replicas_bound`: the least that the fullest
     broker can hold in any placement that keeps the racks. `left_out`: partitions not considered, in words. `infeasible`:
-    what of the request cannot be met.
+    what of the request cannot be met. `leaderless`: partitions without a leader whose replicas need not move.
     """
 
     lower_bound: int
@@ -51,3 +51,4 @@ class PlanCost:
     replicas_bound: int
     left_out: tuple[str, ...] = ()
     infeasible: tuple[Conflict, ...] = ()
+    leaderless: int = 0

@@ -11,6 +11,7 @@ from rackspan.reassign.conflicts import (
     blocked_racks,
     broken_minimums,
     costs_safety,
+    leaderless,
     missing_brokers,
     too_few_brokers,
     without_leader,
@@ -19,6 +20,7 @@ from rackspan.reassign.conflicts import (
 from rackspan.reassign.optimizer.balance import BalancedTargets, balance_replicas
 from rackspan.reassign.optimizer.leaders import even_leaders
 from rackspan.reassign.optimizer.placement_flow import even_repair
+from rackspan.reassign.optimizer.removals import keep_in_sync
 from rackspan.reassign.optimizer.repair import in_need, repair
 from rackspan.reassign.optimizer.replica_lists import in_order_of, led_by, with_changes
 from rackspan.reassign.plan_cost import Balance, Conflict, LoadRange, PlanCost
@@ -62,10 +64,14 @@ def plan(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Targets:
-    """Where every partition ends. `index` (P, width): into the brokers that stay. `infeasible`: rows that stay as they are."""
+    """Where every partition ends. `index` (P, width): into the brokers that stay. `infeasible`: rows that stay as they are.
+
+    `leaderless`: those of them that have no leader, and need nothing else.
+    """
 
     index: Int32s
     infeasible: Int64s
+    leaderless: Int64s
     bound: "_Bound"
     conflicts: tuple[Conflict, ...]
 
@@ -81,10 +87,10 @@ def _targets(
 ) -> _Targets:
     needed, rows, too_many = in_need(problem)
     # Without a leader there is nothing to copy from: such a partition would hold up its step for good.
-    leaderless = np.flatnonzero(problem.rows.leader == NO_BROKER)
-    waiting = np.intersect1d(np.concatenate([rows, too_many]), leaderless)
-    problem = replace(problem, chosen=without_rows(problem.chosen, leaderless))
-    rows, too_many = np.setdiff1d(rows, leaderless), np.setdiff1d(too_many, leaderless)
+    offline = np.flatnonzero(problem.chosen & (problem.rows.leader == NO_BROKER))
+    waiting = np.intersect1d(np.concatenate([rows, too_many]), offline)
+    problem = replace(problem, chosen=without_rows(problem.chosen, offline))
+    rows, too_many = np.setdiff1d(rows, offline), np.setdiff1d(too_many, offline)
     changes = repair(problem, needed, rows)
     index = with_changes(problem.replica_index, changes.leaving, changes.additions.row, changes.additions.broker)
     infeasible = np.concatenate([changes.blocked, too_many])
@@ -94,15 +100,21 @@ def _targets(
         repaired = np.zeros(len(problem.chosen), dtype=np.bool_)
         repaired[done] = True
         balanced = balance_replicas(problem, index, without_rows(problem.chosen, infeasible), repaired)
+        targets, kept = keep_in_sync(problem, balanced.targets, np.flatnonzero(problem.chosen))
+        if kept:
+            # The flow does not have this rule, so that its bounds do not hold for what is left of it.
+            balanced = BalancedTargets(targets, None, None)
         index = in_order_of(problem.replica_index, balanced.targets)
         bound = bound.with_balance(problem, balanced)
     elif len(done):
-        index = in_order_of(problem.replica_index, even_repair(problem, index, done))
+        targets, _ = keep_in_sync(problem, even_repair(problem, index, done), done)
+        index = in_order_of(problem.replica_index, targets)
     if request.reorder_leaders:
         index = _with_even_leaders(problem, index, infeasible)
     return _Targets(
         index,
-        np.concatenate([infeasible, leaderless]),
+        np.concatenate([infeasible, offline]),
+        np.setdiff1d(offline, waiting),
         bound,
         (
             *too_few_brokers(snapshot, problem, too_many),
@@ -205,8 +217,9 @@ def _plan_of(
         before=balance(problem, problem.replica_index),
         after=balance(problem, targets.index),
         replicas_bound=replica_bound(problem.rack_map, np.bincount(_placed_factors(problem, targets.infeasible))),
-        left_out=_left_out(problem),
+        left_out=(*_left_out(problem), *leaderless(snapshot, problem, targets.leaderless)),
         infeasible=(*conflicts, *targets.conflicts),
+        leaderless=len(targets.leaderless),
     )
     steps = (Step(1, UNORDERED, columns, cost.bytes),) if len(changed) else ()
     return ReassignmentPlan(snapshot.cluster_id, _topic_ids(snapshot, columns), steps, cost)
@@ -244,7 +257,5 @@ def _left_out(problem: ReassignmentProblem) -> tuple[str, ...]:
     moving = int(np.count_nonzero(problem.moving))
     if not moving:
         return ()
-    noun = "partition is" if moving == 1 else "partitions are"
-    return (
-        f"{moving} {noun} being reassigned already: wait for it, or rackspan reassign cancel --in-flight, then plan again",
-    )
+    are, them = ("partition is", "it") if moving == 1 else ("partitions are", "them")
+    return (f"{moving} {are} moving now: wait for {them}, or rackspan reassign cancel --in-flight, then plan again",)

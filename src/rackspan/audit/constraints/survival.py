@@ -104,7 +104,8 @@ def too_few_racks(members: ClusterMembers, loads: BrokerLoads) -> Iterator[Findi
     racks, partitions = members.rack_map.racks, int(loads.by_survive[RACK_CODE])
     if len(racks) < 2 and partitions:
         has = f"has one rack, {shown(racks[0])}" if racks else "has no rack"
-        where = "set broker.rack on every broker, or add brokers in another rack"
+        rackless = any(broker.rack is None for broker in members.brokers)
+        where = f"{'set broker.rack on every broker, or ' if rackless else ''}add brokers in another rack"
         yield Finding(
             constraint=SURVIVES_RACK_LOSS,
             severity=Severity.VIOLATION,

@@ -89,7 +89,7 @@ def copied_bytes(document: dict[str, Any]) -> str:
 
 def _balances(document: dict[str, Any]) -> RenderableType:
     return table(
-        ("per broker", "before", "after", "most at best"),
+        ("per broker", "before", "after", "lowest possible maximum"),
         (
             (name, _spread(document["before"][key]), _spread(document["after"][key]), best)
             for name, key, best in (
@@ -102,7 +102,7 @@ def _balances(document: dict[str, Any]) -> RenderableType:
 
 def _notes(document: dict[str, Any]) -> Iterator[RenderableType]:
     for words in document["left_out"]:
-        yield Text(f"left out: {words}", style="yellow")
+        yield Text(f"not planned: {words}", style="yellow")
     for one in document["infeasible"]:
         word = "refused" if one["refused"] else "impossible"
         yield Text(f"{word}: {one['reason']}; {one['remedy']}", style="bold red")
@@ -111,12 +111,16 @@ def _notes(document: dict[str, Any]) -> Iterator[RenderableType]:
 def _verdict(document: dict[str, Any]) -> Text:
     moves, bound = document["moves"], document["lower_bound"]
     if not document["partitions"]:
-        refused = bool(document["infeasible"])
-        return Text(
-            "nothing is planned" if refused else "nothing to move", style="bold red" if refused else "bold green"
-        )
+        if document["infeasible"]:
+            return Text("nothing is planned", style="bold red")
+        if document["leaderless"]:
+            have = count_noun(document["leaderless"], "partition", ",")
+            has = "has" if document["leaderless"] == 1 else "have"
+            return Text(f"no replica has to move, and {have} {has} no leader", style="bold red")
+        return Text("nothing to move", style="bold green")
+    rest = " for the rest" if document["left_out"] or document["infeasible"] else ""
     proof = (
-        "no plan needs fewer"
+        f"no plan needs fewer{rest}"
         if document["gap_reason"] is None
         else f"at least {bound} are needed: {document['gap_reason']}"
     )

@@ -191,7 +191,9 @@ def plan(
             f"{'refused' if one.refused else 'impossible'}: {one.reason}; {one.remedy}" for one in planned.infeasible
         )
     output.write(document, output_format, plan_page(document), _move_rows(document))
-    raise exit_codes.finish(impossible=bool(planned.infeasible), to_act_on=bool(planned.steps))
+    raise exit_codes.finish(
+        impossible=bool(planned.infeasible), to_act_on=bool(planned.steps) or bool(document["leaderless"])
+    )
 
 
 @app.command("lint")

@@ -1,10 +1,12 @@
 """Which replicas can leave where a rack holds too many: partitions with the same candidates form one group."""
 
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
-from rackspan.model.partitions import Bools, Int64s
+from rackspan.model import NO_RACK
+from rackspan.model.partitions import Bools, Int32s, Int64s
 from rackspan.reassign.optimizer.repair_groups import RepairGroups
 from rackspan.reassign.optimizer.row_groups import RowGroups, distribute_items, group_rows
 from rackspan.reassign.problem import ReassignmentProblem
@@ -81,3 +83,27 @@ def in_sync(problem: ReassignmentProblem, rows: Int64s) -> Bools:
     for column in isr.T:
         found |= (problem.replica_index[rows] == column[:, None]) & (column[:, None] >= 0)
     return found
+
+
+def keep_in_sync(problem: ReassignmentProblem, targets: Int32s, rows: Int64s) -> tuple[Int32s, int]:
+    """`targets` (P, width) in which no row of `rows` loses every replica in sync and keeps one that is not; how many were.
+
+    Kafka ends a reassignment once every replica of the target is in sync, and one that is out of sync may never be. So the
+    replica in sync stays in the place of one out of sync in its own rack; one that counts in no rack in that of any.
+    """
+    held, synced = problem.replica_index[rows], in_sync(problem, rows)
+    stays = (held[:, :, None] == targets[rows][:, None, :]).any(axis=2) & (held >= 0)
+    lost = synced.any(axis=1) & ~(synced & stays).any(axis=1) & (stays & ~synced).any(axis=1)
+    targets, racks, changed = targets.copy(), problem.replica_racks[rows], 0
+    for at in np.flatnonzero(lost).tolist():
+        pairs = (
+            (kept, left)
+            for left in np.flatnonzero(synced[at]).tolist()
+            for kept in np.flatnonzero(stays[at] & ~synced[at]).tolist()
+            if racks[at, left] in (racks[at, kept], NO_RACK)
+        )
+        for kept, left in islice(pairs, 1):
+            row = targets[rows[at]]
+            row[row == held[at, kept]] = held[at, left]
+            changed += 1
+    return targets, changed
