@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
 from confluent_kafka.admin._resource import ResourceType
@@ -14,6 +14,7 @@ from kafka.admin import NewTopic as PythonNewTopic
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import ClusterUnreachable
+from rackspan.gateway.upstream import config_topic
 from tests.conformance.wire import send
 from tests.gateway.running import RunningGateway, running
 from tests.kafka_fixtures import eventually
@@ -144,6 +145,64 @@ def test_kafka_python_alters_and_creates_too(gateway: RunningGateway, admin: Adm
     python.create_topics([PythonNewTopic(topic, 1, 3, topic_configs={KEY: "2"})])
     python.close()
     assert described(admin, topic)[0] == "2"
+
+
+def test_the_config_topic_is_not_altered_or_emptied_through_a_gateway(
+    cluster: EmbeddedCluster, admin: AdminClient, gateway: RunningGateway
+) -> None:
+    topic = created(admin, min_insync_racks="2")
+    configs = gateway.gateway.config.config_topic
+    assert configs is not None
+    resource = ConfigResource(
+        ResourceType.TOPIC,
+        configs,
+        incremental_configs=[ConfigEntry("retention.ms", "1", incremental_operation=AlterConfigOpType.SET)],
+    )
+    for refused in (
+        admin.incremental_alter_configs([resource])[resource],
+        admin.delete_topics([configs])[configs],
+        *admin.delete_records([TopicPartition(configs, 0, 1)]).values(),
+    ):
+        with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
+            refused.result(20)
+    with running(cluster.bootstrap_servers) as another:
+        assert another.gateway.policies.topic_value(topic, None)[0] == 2
+
+
+def test_topics_beside_the_config_topic_are_deleted(admin: AdminClient, gateway: RunningGateway) -> None:
+    topic, configs = created(admin), str(gateway.gateway.config.config_topic)
+    deleted = admin.delete_topics([topic, configs])
+    assert deleted[topic].result(20) is None
+    with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
+        deleted[configs].result(20)
+
+
+def test_a_value_above_the_known_racks_is_refused(admin: AdminClient) -> None:
+    topic = created(admin)
+    with pytest.raises(KafkaException, match="the cluster has 3 racks, so that no produce could be acknowledged"):
+        alter(admin, topic, "4")
+    assert described(admin, topic)[0] == "1"
+
+
+def test_a_value_is_acknowledged_when_its_record_is_in_as_many_racks_as_any_value_requires(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Brokers 1 and 2 in rack a, 3 in b, which is frozen: the config topic's ISR is a alone, and loses with it what it has."""
+    monkeypatch.setattr(config_topic, "WRITE_SECONDS", 3.0)
+    with EmbeddedCluster(racks=("a", "a", "b"), brokers=3, seed=5) as cluster:
+        cluster.create_topic("t", partitions=1, replication_factor=3)
+        with running(cluster.bootstrap_servers) as gateway:
+            admin = AdminClient({"bootstrap.servers": gateway.bootstrap_servers, "log_level": 0})
+            alter(admin, "t", "2")
+            with pytest.raises(KafkaException, match="the cluster has 2 racks"):
+                alter(admin, "t", "3")
+            cluster.freeze(3)
+            eventually(lambda: len(cluster.isr("__rackspan_configs", 0)) == 2, "rack b is out", 30)
+            with pytest.raises(KafkaException, match="could not be written to 2 racks"):
+                alter(admin, "t", "1")
+            cluster.thaw(3)
+            eventually(lambda: len(cluster.isr("__rackspan_configs", 0)) == 3, "rack b is back", 30)
+            alter(admin, "t", "1")
 
 
 @pytest.fixture(scope="module")

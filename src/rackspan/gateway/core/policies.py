@@ -191,6 +191,13 @@ class Policies:
         return 1, Source.DEFAULT
 
     @property
+    def largest(self) -> int:
+        """The largest value in force anywhere."""
+        named = (entry.value for entry in self.entries.values())
+        written = (topic.min_insync_racks or 1 for topic in self._config.topics.values())
+        return max((self._config.min_insync_racks, *named, *written))
+
+    @property
     def file_default(self) -> int:
         return self._config.min_insync_racks
 

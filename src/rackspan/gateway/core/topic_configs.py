@@ -11,6 +11,7 @@ from typing import Final, Protocol, TypeVar
 from rackspan.acks.config import ConfigVerdict, SetAt, judge_broker_config, judge_topic_config
 from rackspan.gateway.core.policies import Policies, Scope, Source
 from rackspan.model import MIN_INSYNC_RACKS, Broker
+from rackspan.text import count_noun
 from rackspan.wire.messages.configs import (
     DescribeConfigsResourceResult,
     DescribeConfigsResult,
@@ -94,6 +95,24 @@ def change_of(
             return RefusedChange(INVALID_CONFIG, verdict.error or f"Invalid value {value}")
     warnings = tuple(dict.fromkeys(warning for verdict in verdicts for warning in verdict.warnings))
     return Change(scope, name, verdicts[0].value, warnings)
+
+
+def refused_above(change: Change, known_racks: int, config_racks: int) -> Change | RefusedChange:
+    """A change to a value that the cluster cannot meet, or that could be lost before the records it guards, is refused."""
+    value = change.value or 1
+    if value > known_racks:
+        return RefusedChange(
+            INVALID_CONFIG,
+            f"{MIN_INSYNC_RACKS} {value}: the cluster has {count_noun(known_racks, 'rack')}, so that no produce could be acknowledged; "
+            "set a lower value, or add racks first",
+        )
+    if value > config_racks:
+        return RefusedChange(
+            INVALID_CONFIG,
+            f"{MIN_INSYNC_RACKS} {value}: the gateway's config topic has replicas in {count_noun(config_racks, 'rack')}, so that the value "
+            "could be lost with them; reassign that topic to more racks first",
+        )
+    return change
 
 
 def _verdicts(scope: Scope, name: str, value: str, brokers: Sequence[Broker]) -> list[ConfigVerdict]:

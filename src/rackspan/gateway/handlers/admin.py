@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from uuid import UUID
@@ -24,8 +25,10 @@ from rackspan.gateway.core.topic_configs import (
     RefusedChange,
     change_of,
     describe,
+    refused_above,
     without,
 )
+from rackspan.gateway.handlers import config_topic_requests
 from rackspan.gateway.net.exchange import Exchange
 from rackspan.gateway.net.session import Session
 from rackspan.gateway.upstream.cluster import Cluster
@@ -45,6 +48,7 @@ from rackspan.wire.messages.configs import (
     IncrementalAlterConfigsResponseAlterConfigsResourceResponse,
     IncrementalAlterConfigsResponseData,
 )
+from rackspan.wire.messages.log_offsets import DeleteRecordsRequestData
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseData
 from rackspan.wire.messages.topics import (
     CreatableReplicaAssignment,
@@ -58,6 +62,7 @@ from rackspan.wire.messages.topics import (
     CreatePartitionsTopicResult,
     CreateTopicsRequestData,
     CreateTopicsResponseData,
+    DeleteTopicsRequestData,
 )
 
 if TYPE_CHECKING:
@@ -82,7 +87,13 @@ T = TypeVar("T")
 class Store(Protocol):
     """Where min.insync.racks is kept."""
 
-    async def write(self, key: bytes, value: bytes | None) -> None: ...
+    topic: str
+    topic_id: UUID | None
+
+    async def write(self, key: bytes, value: bytes | None, racks: int) -> None: ...
+
+    @property
+    def racks(self) -> int: ...
 
 
 class AdminHandler:
@@ -115,6 +126,9 @@ class AdminHandler:
             ApiKey.DESCRIBE_CONFIGS: self._describe,
             ApiKey.CREATE_TOPICS: self._create_topics,
         }
+        if store is not None:
+            configs[ApiKey.DELETE_TOPICS] = partial(self._delete_topics, store)
+            configs[ApiKey.DELETE_RECORDS] = partial(self._delete_records, store)
         placing: dict[int, Handle] = {
             ApiKey.CREATE_TOPICS: self._create_topics,
             ApiKey.CREATE_PARTITIONS: self._create_partitions,
@@ -195,17 +209,29 @@ class AdminHandler:
         split = _Split()
         for resource in resources:
             kind, name = resource.resource_type, resource.resource_name
+            if self._store is not None and (kind, name) == (TOPIC, self._store.topic):
+                split.changes[kind, name] = RefusedChange(
+                    config_topic_requests.REFUSED, config_topic_requests.refusal(name)
+                )
+                continue
             rest, ours = without(resource.configs) if kind in (TOPIC, BROKER) else (resource.configs, [])
             required = operation(ours[0]) if ours else absent
             if required is not None and kind in (TOPIC, BROKER):
                 values = [one.value for one in ours] or [None]
-                change = change_of(kind, name, required, values, self._cluster.all_brokers())
+                change = self._change(kind, name, required, values)
                 split.changes[kind, name] = change
                 if isinstance(change, RefusedChange):
                     continue
                 resource.configs = rest
             split.forwarded.append(resource)
         return split
+
+    def _change(self, kind: int, name: str, operation: int, values: Sequence[str | None]) -> Change | RefusedChange:
+        brokers = self._cluster.all_brokers()
+        change = change_of(kind, name, operation, values, brokers)
+        if self._store is None or isinstance(change, RefusedChange):
+            return change
+        return refused_above(change, len({broker.rack for broker in brokers}), self._store.racks)
 
     async def _keep(self, changes: Mapping[tuple[int, str], Change | RefusedChange], responses: Sequence[Any]) -> None:
         """Keep the values of the resources that the cluster accepted."""
@@ -231,7 +257,10 @@ class AdminHandler:
         for warning in change.warnings:
             log.warning("%s %s: %s", change.scope.value, change.name or "(default)", warning)
         entry = None if change.value is None else Entry(change.value, topic_id)
-        await self._store.write(*record(change.scope, change.name, entry))
+        # As many as any value in force promises, and as this one will: it must not be lost before the records that it guards.
+        await self._store.write(
+            *record(change.scope, change.name, entry), max(self._policies.largest, change.value or 1)
+        )
         log.info("%s %s: %s=%s", change.scope.value, change.name or "(default)", MIN_INSYNC_RACKS, change.value)
 
     def _hint_replicas(self, resources: Sequence[Any]) -> None:
@@ -261,6 +290,19 @@ class AdminHandler:
             await asyncio.sleep(_LOOKUP_SECONDS)
         raise ClusterRequestFailed(f"the id of topic {topic} is not known: error {found.error_code}; alter it again")
 
+    # The config topic itself.
+
+    async def _delete_topics(
+        self, store: Store, session: Session, header: RequestHeader, body: DeleteTopicsRequestData
+    ) -> WireStruct:
+        forward = partial(self._forward, session, header)
+        return await config_topic_requests.delete_topics(body, forward, store.topic, store.topic_id)
+
+    async def _delete_records(
+        self, store: Store, session: Session, header: RequestHeader, body: DeleteRecordsRequestData
+    ) -> WireStruct:
+        return await config_topic_requests.delete_records(body, partial(self._forward, session, header), store.topic)
+
     # New topics.
 
     async def _create_topics(
@@ -274,7 +316,7 @@ class AdminHandler:
             if self._store is not None:
                 rest, ours = without(topic.configs)
                 if ours:
-                    change = change_of(TOPIC, topic.name, SET, [one.value for one in ours], self._cluster.all_brokers())
+                    change = self._change(TOPIC, topic.name, SET, [one.value for one in ours])
                     if isinstance(change, RefusedChange):
                         refused.append(_not_created(topic.name, change.code, change.message))
                         continue

@@ -3,14 +3,23 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
+from uuid import UUID
 
+from rackspan.acks.log_ends import AcknowledgedRecord
+from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, MalformedBytes, MalformedRequest, RackspanError
+from rackspan.gateway.core.acknowledgement.samples import LogRead
 from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login, first
 from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.log_ends import read_log_ends
 from rackspan.kafka_bytes.record_batch import read_records, whole_batches, write_batch
+from rackspan.model import Broker, BrokerId
+from rackspan.text import count_noun
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.fetch import FetchPartition, FetchRequestData, FetchTopic
 from rackspan.wire.messages.log_offsets import ListOffsetsPartition, ListOffsetsRequestData, ListOffsetsTopic
@@ -43,6 +52,17 @@ _EARLIEST: Final = -2
 _NONE, _OFFSET_OUT_OF_RANGE, _TOPIC_EXISTS = 0, 1, 36
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class _Lead:
+    """The config topic's partition as one broker reports it; -1 for what there is none of. The newest leader epoch is the greatest."""
+
+    leader_epoch: int
+    leader: int
+    replicas: tuple[BrokerId, ...] = field(default=(), compare=False)
+    isr: tuple[BrokerId, ...] = field(default=(), compare=False)
+    topic_id: UUID | None = field(default=None, compare=False)
+
+
 class ConfigTopic:
     """`replay` is called with key and value of every record, in order."""
 
@@ -61,6 +81,8 @@ class ConfigTopic:
         self._writing = asyncio.Lock()
         self._warned_at = float("-inf")
         self._lost_at: float | None = None
+        self._replicas: tuple[BrokerId, ...] = ()
+        self.topic_id: UUID | None = None
         self.current = False
         """Whether the last fetch succeeded and reached the end."""
         self.read_at: float | None = None
@@ -118,15 +140,20 @@ class ConfigTopic:
             self._writer[1].close()
             self._writer = None
 
-    async def write(self, key: bytes, value: bytes | None) -> None:
-        """Returns when the record is committed and replayed here. Errors: ClusterRequestFailed, ClusterUnreachable."""
+    async def write(self, key: bytes, value: bytes | None, racks: int = 1) -> None:
+        """Returns when the record is committed, held by replicas on so many racks, and replayed here.
+
+        Without that a value could be lost with one rack, and every gateway that starts later would not require it.
+        Errors: ClusterRequestFailed, ClusterUnreachable.
+        """
         failed: Exception | None = None
         try:
             async with asyncio.timeout(WRITE_SECONDS):
                 while True:
                     try:
                         async with self._writing:
-                            offset = await self._produce(key, value)
+                            lead, offset = await self._produce(key, value)
+                        await self._held(lead, offset + 1, racks)
                     except (OSError, TimeoutError, RackspanError, MalformedRequest) as error:
                         failed = error
                         self._drop_writer()
@@ -137,9 +164,37 @@ class ConfigTopic:
                     return
         except TimeoutError as error:
             raise ClusterUnreachable(
-                f"the config topic {self.topic} could not be written in {WRITE_SECONDS:g} s, or not be read after that: "
-                f"{failed or 'no response'}; look at its leader and ISR, and alter the value again"
+                f"the config topic {self.topic} could not be written to {count_noun(racks, 'rack')} in {WRITE_SECONDS:g} s, or "
+                f"not be read after that: {failed or 'no response'}; look at its leader and ISR, and alter the value again"
             ) from error
+
+    async def _held(self, lead: _Lead, end_offset: int, racks: int) -> None:
+        """Returns when the logs of in-sync replicas on so many racks show the record. Errors: ClusterUnreachable for a new leader."""
+        record, bits = (
+            AcknowledgedRecord(BrokerId(lead.leader), lead.leader_epoch, end_offset),
+            rack_bits(self._brokers()),
+        )
+        read = LogRead((self.topic, 0), lead.topic_id, lead.leader_epoch)
+        while racks > 1 and not record.is_held(lead.isr, bits, racks):
+            for replica in record.spare_reads(lead.isr, bits):
+                with suppress(OSError, TimeoutError, RackspanError):
+                    connection = await self._cluster.connection(replica)
+                    ends, _ = await read_log_ends(connection, [read], _LOOKUP_SECONDS)
+                    record.observe(replica, lead.leader_epoch, ends.get(read))
+            if not record.is_held(lead.isr, bits, racks):
+                await asyncio.sleep(_BACKOFF_SECONDS)
+                newer = await self._leader()
+                if newer != lead:
+                    raise ClusterUnreachable("its leader changed")
+                lead = newer
+
+    def _brokers(self) -> Iterable[Broker]:
+        return self._cluster.all_brokers()
+
+    @property
+    def racks(self) -> int:
+        """How many racks have a replica of the topic, those of brokers that are down too."""
+        return rack_bits(self._brokers()).count(self._replicas)
 
     def _has_passed(self, offset: int) -> bool:
         return self._offset > offset
@@ -176,11 +231,11 @@ class ConfigTopic:
         metadata = await connection.call(ApiKey.METADATA, request)
         return all(topic.error_code == _NONE for topic in metadata.topics)
 
-    async def _leader(self) -> int:
+    async def _leader(self) -> _Lead:
         """By the highest leader epoch that some brokers report: the metadata of one may be behind, and name a broker that is gone."""
         nodes: list[int | None] = [*self._cluster.some_nodes(_LOOKUP_BROKERS)]
         waiting = {asyncio.create_task(self._leader_by(node_id)) for node_id in nodes or [None]}
-        done: set[asyncio.Task[tuple[int, int]]] = set()
+        done: set[asyncio.Task[_Lead]] = set()
         try:
             while waiting:
                 has_one = any(one.exception() is None for one in done)
@@ -197,13 +252,14 @@ class ConfigTopic:
         if not reported:
             failed = next(iter(done)).exception()
             raise ClusterUnreachable(f"no broker reports the leader of {self.topic}: {failed}")
-        _, leader = max(reported)
-        if leader < 0:
+        lead = max(reported)
+        if lead.leader < 0:
             raise ClusterUnreachable(f"the config topic {self.topic} has no leader")
-        return leader
+        self._replicas, self.topic_id = lead.replicas, lead.topic_id
+        return lead
 
-    async def _leader_by(self, node_id: int | None) -> tuple[int, int]:
-        """Leader epoch and leader in one broker's metadata; -1 for what there is none of."""
+    async def _leader_by(self, node_id: int | None) -> _Lead:
+        """By one broker's metadata."""
         cluster = self._cluster
         connection = await (cluster.any_connection() if node_id is None else cluster.connection(node_id))
         request = MetadataRequestData(topics=[MetadataRequestTopic(name=self.topic)], allow_auto_topic_creation=False)
@@ -215,10 +271,17 @@ class ConfigTopic:
         for broker in metadata.brokers:
             if broker.node_id == partition.leader_id:
                 cluster.learn(broker.node_id, broker.host, broker.port)
-        return int(partition.leader_epoch), int(partition.leader_id)
+        return _Lead(
+            partition.leader_epoch,
+            partition.leader_id,
+            tuple(map(BrokerId, partition.replica_nodes)),
+            tuple(map(BrokerId, partition.isr_nodes)),
+            topic.topic_id,
+        )
 
-    async def _produce(self, key: bytes, value: bytes | None) -> int:
-        leader = await self._leader()
+    async def _produce(self, key: bytes, value: bytes | None) -> tuple[_Lead, int]:
+        lead = await self._leader()
+        leader = lead.leader
         if self._writer is None or self._writer[0] != leader or self._writer[1].closed:
             self._drop_writer()
             self._writer = leader, await self._open(leader)
@@ -233,7 +296,7 @@ class ConfigTopic:
         partition = first(first(response.responses, "topic").partition_responses, "partition")
         if partition.error_code != _NONE:
             raise ClusterRequestFailed(partition.error_message or f"error {partition.error_code}")
-        return int(partition.base_offset)
+        return lead, int(partition.base_offset)
 
     async def _open(self, leader: int) -> BrokerConnection:
         node = self._cluster.nodes.get(leader)
@@ -244,7 +307,7 @@ class ConfigTopic:
     async def _fetch(self, max_wait_ms: int) -> None:
         if self._connection is None or self._connection.closed:
             # A connection of its own: a fetch waits at the broker, and what is behind it waits too.
-            self._connection = await self._open(await self._leader())
+            self._connection = await self._open((await self._leader()).leader)
         connection = self._connection
         request = FetchRequestData(
             replica_id=-1,
