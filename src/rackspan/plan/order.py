@@ -84,7 +84,7 @@ def order_steps(
 
 
 def _others(request: ReassignmentRequest | None) -> str:
-    """`flags for by --drain, or for balance`: why partitions move that are at no risk."""
+    """`requested by --drain, or for balance`: why partitions move that are at no risk."""
     if request is None:
         return OTHERS
     flags = [
@@ -93,7 +93,7 @@ def _others(request: ReassignmentRequest | None) -> str:
         *(["--replication-factor"] if request.replication_factor is not None else []),
     ]
     parts = [
-        *([f"flags for by {' and '.join(flags)}"] if flags else []),
+        *([f"requested by {' and '.join(flags)}"] if flags else []),
         *(["for balance"] if request.balance else []),
     ]
     return ", or ".join(parts) or OTHERS
