@@ -111,7 +111,7 @@ class Uncounted(Instance):
             racks = [self.remaining[broker] for broker in chosen]
             standing_for = product(sorted(sizes), repeat=len(stay))
             if any(self._even([*racks, *those], sizes) for those in standing_for):
-                yield (*stay, *chosen)
+                yield tuple(sorted((*stay, *chosen)))
 
     @staticmethod
     def _even(racks: list[str], sizes: Counter[str]) -> bool:
