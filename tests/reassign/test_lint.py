@@ -255,8 +255,25 @@ def test_a_target_that_does_not_survive_a_rack_is_a_violation_where_the_file_cho
     # Required by the request: reported, and not refused.
     request = ReassignmentRequest(replication_factor=2)
     on_purpose = {one.constraint: one.severity for one in lint(snapshot, RackPolicy(), move(1, 3), request)}
-    assert on_purpose == {"accepts-writes-after-rack-loss": Severity.WARNING}
+    assert on_purpose == dict.fromkeys(
+        ("accepts-writes-after-rack-loss", "plan-intermediate-refuses-writes"), Severity.WARNING
+    )
     assert severities(orders([1]), move(3))["survives-rack-loss"] == "warning"
+
+
+def test_a_minimum_above_the_factor_refuses_writes_as_soon_as_replicas_are_added() -> None:
+    """Brokers count min.insync.replicas as at most the replicas there are: by hand, for each number of them."""
+    for minimum, replicas, isr, target, refused in (
+        (2, [1], [1], (1, 3, 5), True),
+        (1, [1], [1], (1, 3, 5), False),
+        (3, [1, 2], [1, 2], (1, 3), True),
+        (2, [1, 2], [1, 2], (1, 3), False),
+        (3, [1, 2], [1], (1, 3), False),  # Refused already.
+        (4, [1, 2, 3], [1, 2, 3], (3, 2, 1), False),  # Nothing is added.
+    ):
+        snapshot = orders(replicas, isr, {"min.insync.replicas": str(minimum)})
+        found = severities(snapshot, move(*target))
+        assert ("plan-intermediate-refuses-writes" in found) == refused, (minimum, replicas, isr, target)
 
 
 @given(snapshots(), policies(), st.data())

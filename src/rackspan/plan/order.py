@@ -16,6 +16,7 @@ from rackspan.reassign import (
     ReassignmentPlan,
     ReassignmentRequest,
     Step,
+    refuses_midway,
     snapshot_rows,
 )
 
@@ -52,6 +53,11 @@ RISKS: tuple[tuple[str, frozenset[str]], ...] = (
 
 OTHERS = "asked for by the request, or for balance"
 EXPOSED = "safe now and afterwards, but while it moves one rack too few may acknowledge acks=all"
+REFUSED = (
+    "; acks=all is refused until a copy is in sync, as min.insync.replicas is above the replication factor: "
+    "lower it to that first, and raise it again afterwards"
+)
+"""Added to the reason of a step. From Kafka 3.7 on; brokers before refuse such partitions in any case."""
 FREE = "leaders only, or replicas removed: nothing is copied"
 
 
@@ -73,11 +79,13 @@ def order_steps(
     """
     if not len(plan):
         return plan
-    work = _reassignments(snapshot, plan)
-    rank = _ranks(work, snapshot_batch(snapshot, policy))
+    work, batch = _reassignments(snapshot, plan), snapshot_batch(snapshot, policy)
+    # Partitions that refuse acks=all while they move are in steps of their own, so that a value is lowered for these alone.
+    rank = 2 * _ranks(work, batch) + refuses_midway(batch, work.rows, work.columns.replicas)
     order = np.lexsort((np.arange(len(rank)), work.bytes, rank))
     steps: list[Step] = []
-    for risk, reason in enumerate([*(words for words, _ in RISKS), _others(request), EXPOSED, FREE]):
+    reasons = [*(words for words, _ in RISKS), _others(request), EXPOSED, FREE]
+    for risk, reason in enumerate(words + more for words in reasons for more in ("", REFUSED)):
         for entries in _batches(work, order[rank[order] == risk], limits):
             steps.append(Step(len(steps) + 1, reason, work.columns.take(entries), int(work.bytes[entries].sum())))
     return replace(plan, steps=tuple(steps))

@@ -6,6 +6,7 @@ ours or another tool's. Pure: nothing here touches a cluster or a file.
 """
 
 from rackspan.reassign.document import ListedPartition, ReassignmentDocument
+from rackspan.reassign.intermediate import refuses_midway
 from rackspan.reassign.lint import FORCES_RACKS, known_reassignments, lint
 from rackspan.reassign.plan_cost import Balance, Conflict, LoadRange, PlanCost
 from rackspan.reassign.planner import plan
@@ -39,6 +40,7 @@ __all__ = [
     "lint",
     "plan",
     "reassignment_columns",
+    "refuses_midway",
     "snapshot_after",
     "snapshot_rows",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from rackspan.audit import Finding, PartitionBatch, RackPolicy, Severity, in_order, requirements, snapshot_batch
 from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
-from rackspan.audit.constraints.remedies import target_that_survives
+from rackspan.audit.constraints.remedies import set_min_insync_replicas, target_that_survives
 from rackspan.audit.constraints.survival import SURVIVAL_CONSTRAINTS
 from rackspan.model import (
     INT32_MAX,
@@ -27,6 +27,7 @@ from rackspan.model import (
     unpadded,
 )
 from rackspan.reassign.document import EMPTY, Fault, ListedPartition, ReassignmentDocument, faults
+from rackspan.reassign.intermediate import refuses_midway
 from rackspan.reassign.optimizer.bounds import needs
 from rackspan.reassign.problem import PLANNED_FACTOR_MAX, reassignment_problem
 from rackspan.reassign.reassignment_plan import (
@@ -230,9 +231,9 @@ def _placement(
                 yield _once_it_is_done(found) if lenient else found
     current = [batch.rows.row(row).replicas for row in rows.tolist()]
     unions = [tuple(dict.fromkeys((*new, *old))) for new, old in zip(targets, current, strict=True)]
-    yield from _on_the_way(
-        _batch_with(batch, snapshot, policy, rows, targets), _batch_with(batch, snapshot, policy, rows, unions)
-    )
+    moving = _batch_with(batch, snapshot, policy, rows, unions)
+    yield from _on_the_way(_batch_with(batch, snapshot, policy, rows, targets), moving)
+    yield from _refused_on_the_way(batch, moving, rows, padded_lists(targets))
 
 
 def _at_best(now: PartitionBatch, arrived: PartitionBatch, request: ReassignmentRequest) -> Bools:
@@ -324,6 +325,29 @@ def _on_the_way(arrived: PartitionBatch, moving: PartitionBatch) -> Iterator[Fin
             severity=Severity.WARNING,
             reason=f"while it moves, replicas are {','.join(map(str, listed))}: {one.reason}",
             remedy="raise min.insync.replicas until the move is done, or accept it for that time",
+        )
+
+
+def _refused_on_the_way(
+    batch: PartitionBatch, moving: PartitionBatch, rows: Int64s, targets: Int32s
+) -> Iterator[Finding]:
+    """Partitions whose min.insync.replicas is above their replication factor, and requires more as soon as they have more."""
+    for at in np.flatnonzero(refuses_midway(batch, rows, targets)).tolist():
+        row, name = int(rows[at]), moving.topic(at)
+        value, in_sync = int(moving.required.min_insync_replicas[at]), int(batch.isr_size[row])
+        held = int(lengths(batch.rows.replicas[row : row + 1])[0])
+        total = int(lengths(moving.rows.replicas[at : at + 1])[0])
+        yield Finding(
+            constraint="plan-intermediate-refuses-writes",
+            severity=Severity.WARNING,
+            topic=name,
+            partition=int(moving.rows.partition[at]),
+            reason=(
+                f"acks=all is refused from the start of the move until {count_noun(min(value, total) - in_sync, 'copy')} "
+                f"{'is' if min(value, total) - in_sync == 1 else 'are'} in sync: min.insync.replicas {value} is above replication factor {held}, "
+                f"and is counted as {min(value, total)} once there are {count_noun(total, 'replica')}; before Kafka 3.7 acks=all is refused already"
+            ),
+            remedy=f"{set_min_insync_replicas(batch, row, held)}; raise it to {value} again once the move is done",
         )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from rackspan.audit import RackPolicy
 from rackspan.audit.policy import Survive
-from rackspan.model import UnrackedPolicy
+from rackspan.model import RackId, UnrackedPolicy
 from rackspan.reassign import ReassignmentPlan, ReassignmentRequest, lint, plan, snapshot_after
 from tests.depth import at_depth
 from tests.reassign.brute_force import spread_is_even
@@ -83,6 +83,41 @@ class Instance:
         return sum(len(set(new) - set(old)) for new, old in zip(placed, self.placed, strict=True))
 
 
+class Uncounted(Instance):
+    """The same where brokers without a rack count in none: what they hold stays, and may stand for a replica of any rack."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        rng = Random(-1 - seed)
+        self.factor, self.barred, self.fenced = None, set(), set()
+        self.policy = RackPolicy(unracked=UnrackedPolicy.IGNORE, survive=Survive.NONE)
+        rackless = {one.id for one in self.snapshot.brokers if rng.random() < 0.35}
+        self.snapshot = replace(
+            self.snapshot,
+            brokers=tuple(
+                replace(one, fenced=False, rack=None if one.id in rackless else one.rack or RackId("r0"))
+                for one in self.snapshot.brokers
+            ),
+        )
+        left = [one for one in self.snapshot.brokers if one.id not in self.drain]
+        counted = {int(one.id): str(one.rack) for one in left if one.rack is not None}
+        # Without any rack there is nothing to spread over: all brokers are one.
+        self.remaining = counted or {int(one.id): "all" for one in left}
+        self.uncounted = {int(one.id) for one in left} - self.remaining.keys()
+
+    def _legal(self, held: Sequence[int]) -> Iterable[tuple[int, ...]]:
+        stay, sizes = sorted(self.uncounted & set(held)), Counter(self.remaining.values())
+        for chosen in combinations(sorted(self.remaining), max(0, len(held) - len(stay))):
+            racks = [self.remaining[broker] for broker in chosen]
+            standing_for = product(sorted(sizes), repeat=len(stay))
+            if any(self._even([*racks, *those], sizes) for those in standing_for):
+                yield tuple(sorted((*stay, *chosen)))
+
+    @staticmethod
+    def _even(racks: list[str], sizes: Counter[str]) -> bool:
+        return all(count <= sizes[rack] for rack, count in Counter(racks).items()) and spread_is_even(racks, sizes)
+
+
 def _unevenness(placed: Iterable[Iterable[int]]) -> int:
     return sum(count**2 for count in Counter(chain.from_iterable(placed)).values())
 
@@ -120,6 +155,24 @@ def test_balance_is_the_most_even_loads_and_of_those_the_fewest_moves(seeds: Seq
         assert (_unevenness(ends), instance.moves(ends)) == best, instance.seed
         assert (cost(planned).lower_bound, cost(planned).gap_reason) == (best[1], None), instance.seed
         compared += 1
+    assert compared > len(seeds) // 6
+
+
+@pytest.mark.parametrize("seeds", PARTS)
+def test_replicas_in_no_rack_leave_those_beside_them_free_to_change_racks(seeds: Sequence[int]) -> None:
+    compared = 0
+    for instance in filter(Instance.can_be_enumerated, map(Uncounted, seeds)):
+        repaired = plan(instance.snapshot, instance.policy, instance.request(balance=False))
+        fewest = min((instance.moves(placed), _unevenness(placed)) for placed in product(*instance.legal))
+        ends = _ends(instance, repaired)
+        assert (instance.moves(ends), _unevenness(ends)) == fewest, instance.seed
+        assert cost(repaired).lower_bound == fewest[0], instance.seed
+        planned = plan(instance.snapshot, instance.policy, instance.request(balance=True))
+        best = min((_unevenness(placed), instance.moves(placed)) for placed in product(*instance.legal))
+        ends = _ends(instance, planned)
+        assert (_unevenness(ends), instance.moves(ends)) == best, instance.seed
+        assert (cost(planned).lower_bound, cost(planned).gap_reason) == (best[1], None), instance.seed
+        compared += bool(instance.uncounted)
     assert compared > len(seeds) // 6
 
 

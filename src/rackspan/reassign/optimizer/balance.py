@@ -6,7 +6,7 @@ import numpy as np
 
 from rackspan.model.partitions import Bools, Int32s, Int64s
 from rackspan.reassign.optimizer.load_costs import LoadCosts, load_costs
-from rackspan.reassign.optimizer.placement_flow import PLACEMENT_ARCS_MAX, place, placement_limits
+from rackspan.reassign.optimizer.placement_flow import PLACEMENT_ARCS_MAX, place, placement_limits, uncounted
 from rackspan.reassign.optimizer.rack_relaxation import RackRelaxation, proposed_moves, relax
 from rackspan.reassign.problem import ReassignmentProblem
 
@@ -41,7 +41,8 @@ def balance_replicas(problem: ReassignmentProblem, targets: Int32s, movable: Boo
     Method: one exact flow from partitions to brokers (placement_flow.py). Where that is too large: the flow of racks
     (rack_relaxation.py), its moves as far as each partition allows them, then exact flows over parts, until the loads and the
     moves are those of the flow of racks.
-    Bound: the exact flow is best. For large clusters the flow of racks bounds both goals; a plan above it reports the gap.
+    Bound: the exact flow is best. For large clusters the flow of racks bounds both goals; a plan above it reports the gap. With
+    replicas that count in no rack it does not, and nothing is proven.
     """
     rows = np.flatnonzero(movable)
     if not len(rows) or not problem.can_receive.any():
@@ -53,7 +54,9 @@ def balance_replicas(problem: ReassignmentProblem, targets: Int32s, movable: Boo
         return BalancedTargets(placed, _moves(problem, placed), 0)
     best = relax(problem, targets, rows)
     targets = _with_racks_flow(problem, targets, best, movable & ~repaired, bool((movable & repaired).any()))
-    return _in_parts(problem, targets, rows, best)
+    parts = _in_parts(problem, targets, rows, best)
+    # The flow of racks holds replicas beside one that counts in no rack to their racks, so that it bounds nothing then.
+    return BalancedTargets(parts.targets, None, None) if uncounted(problem, rows).any() else parts
 
 
 def _with_racks_flow(

@@ -26,6 +26,9 @@ class PlacementLimits:
     afterwards; `replicas` (G,), how many of them the flow places; `least` and `most` (G, racks) of them in each rack;
     `unit_cost` (G, B), what choosing a broker costs beside a move: ties between equally many moves. `kept` (N, width):
     replicas that keep their broker whatever happens, −1 elsewhere.
+
+    A replica that counts in no rack can stand for one that any rack lacks. A group with such replicas has no `least`; it may
+    hold `fill` (G, racks) in each rack, and `above` (G,) more in all, up to `most`. `above` is −1 for every other group.
     """
 
     rows: Int64s
@@ -35,6 +38,8 @@ class PlacementLimits:
     replicas: Int64s
     least: Int64s
     most: Int64s
+    fill: Int64s
+    above: Int64s
     unit_cost: Int64s
     kept: Int32s
 
@@ -56,7 +61,7 @@ def placement_limits(
     synced = in_sync(problem, rows)
     own, size_class = problem.own_rack[rows], _size_classes(problem, rows)
     # The limits of a row with replicas that count in no rack follow from where its targets are: it is a group of its own.
-    alone = np.where(_uncounted(problem, rows), np.arange(len(rows)), -1)
+    alone = np.where(uncounted(problem, rows), np.arange(len(rows)), -1)
     slots = np.sort(np.where(free >= 0, free * 2 + synced, -1))
     alike = np.column_stack([slots, np.sort(kept), np.count_nonzero(then >= 0, axis=1), own, alone])
     groups = group_rows(np.column_stack([alike, size_class]))
@@ -72,15 +77,22 @@ def placement_limits(
     factor = np.minimum(np.count_nonzero(then[first] >= 0, axis=1), len(problem.shares.least) - 1)
     counts = _rack_counts(then[first], problem)
     kept_counts = _rack_counts(kept[first], problem)
-    least = np.minimum(problem.shares.least[factor, :-1], counts) - kept_counts
+    share, most_share = problem.shares.least[factor, :-1], problem.shares.most[factor, :-1]
+    least, most = np.maximum(np.minimum(share, counts) - kept_counts, 0), np.maximum(most_share, counts) - kept_counts
+    free_of_least = alone[first] >= 0
+    # What is above the shares of all racks together is as much as an even spread has, whatever other racks lack.
+    extra = np.maximum(factor - share.sum(axis=1), np.maximum(counts - share, 0).sum(axis=1))
+    extra -= np.maximum(kept_counts - share, 0).sum(axis=1)
     return PlacementLimits(
         rows=rows,
         groups=groups,
         stays=stays,
         open=np.asarray((receives | stays) & ~kept_at),
         replicas=np.count_nonzero(then[first] >= 0, axis=1) - np.count_nonzero(kept[first] >= 0, axis=1),
-        least=np.maximum(least, 0),
-        most=np.maximum(problem.shares.most[factor, :-1], counts) - kept_counts,
+        least=np.where(free_of_least[:, None], 0, least),
+        most=most,
+        fill=np.where(free_of_least[:, None], np.minimum(np.maximum(share - kept_counts, 0), most), most - least),
+        above=np.where(free_of_least, extra, -1),
         # Equally many moves: what is in sync stays, what is replaced stays in its rack, small partitions move.
         unit_cost=np.where(stays, out_of_sync * SIZE_CLASSES, elsewhere * SIZE_CLASSES + size_class[first][:, None]),
         kept=kept,
@@ -111,8 +123,9 @@ def place(problem: ReassignmentProblem, targets: Int32s, limits: PlacementLimits
     used_group, used_rack = np.nonzero(limits.most > 0)
     rack_node = np.full(limits.most.shape, -1, dtype=np.int64)
     rack_node[used_group, used_rack] = builder.nodes(least[used_group, used_rack])
-    spare = (limits.most - limits.least)[used_group, used_rack] * size[used_group]
-    builder.add(group_nodes[used_group], rack_node[used_group, used_rack], spare)
+    fill = limits.fill[used_group, used_rack] * size[used_group]
+    builder.add(group_nodes[used_group], rack_node[used_group, used_rack], fill)
+    _add_arcs_above(builder, limits, group_nodes, rack_node)
     codes = problem.rack_map.rack_codes
     group, broker = np.nonzero(limits.open & (rack_node[:, codes] >= 0) & (codes >= 0))
     order = np.lexsort((broker, codes[broker], group))
@@ -124,6 +137,16 @@ def place(problem: ReassignmentProblem, targets: Int32s, limits: PlacementLimits
     units = solve(builder.network(sink)).flow[placed]
     arc = np.repeat(np.arange(len(units)), units)
     return _with_items(targets, limits, distribute_items(limits.groups, group[arc]), broker[arc])
+
+
+def _add_arcs_above(builder: NetworkBuilder, limits: PlacementLimits, group_nodes: Int64s, rack_node: Int64s) -> None:
+    """Arcs group → above → rack, of the groups whose replicas may be in any racks as long as few are above the shares."""
+    limited = np.flatnonzero(limits.above > 0)
+    above = builder.nodes(np.zeros(len(limited), dtype=np.int64))
+    builder.add(group_nodes[limited], above, limits.above[limited] * limits.groups.size[limited])
+    more = (limits.most - limits.fill)[limited]
+    at, rack = np.nonzero(more > 0)
+    builder.add(above[at], rack_node[limited[at], rack], more[at, rack] * limits.groups.size[limited[at]])
 
 
 def even_repair(problem: ReassignmentProblem, targets: Int32s, rows: Int64s) -> Int32s:
@@ -161,7 +184,8 @@ def _with_items(targets: Int32s, limits: PlacementLimits, position: Int64s, brok
     return result
 
 
-def _uncounted(problem: ReassignmentProblem, rows: Int64s) -> Bools:
+def uncounted(problem: ReassignmentProblem, rows: Int64s) -> Bools:
+    """Rows with a replica that counts in no rack. Shape (len(rows),)."""
     return np.asarray(((problem.replica_index[rows] >= 0) & (problem.replica_racks[rows] < 0)).any(axis=1))
 
 
