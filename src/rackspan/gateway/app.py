@@ -18,6 +18,7 @@ from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode, Gua
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.core.produce import acks_of
 from rackspan.gateway.core.topic_configs import TOPIC
+from rackspan.gateway.core.value_warnings import values_warnings
 from rackspan.gateway.handlers.admin import AdminHandler
 from rackspan.gateway.handlers.produce import ProduceHandler
 from rackspan.gateway.net.buffers import BufferPool
@@ -111,6 +112,7 @@ class Gateway:
         if not self.cluster.nodes:
             raise UsageError(f"{self.config.bootstrap_servers}: the cluster reports no broker; is it starting?")
         await self._set_up()
+        self._log_warnings()
         self._run(self.cluster.follow())
         self._run(self._close_overdue())
         self._run(self._close_gone())
@@ -124,7 +126,7 @@ class Gateway:
         if not guarded and config.placer is None:
             return
         if guarded and config.config_topic is not None:
-            self.config_topic = ConfigTopic(config.config_topic, self.cluster, self._login, self.policies.replay)
+            self.config_topic = self.open_config_topic(config.config_topic)
             await self.config_topic.start()
             self._run(self.config_topic.follow())
         self.admin = AdminHandler(
@@ -153,6 +155,15 @@ class Gateway:
             self.produce.learn_names = self._learn_names
             self._run(self._follow_replicas())
 
+    def open_config_topic(self, name: str) -> ConfigTopic:
+        """The topic that `policies` follow; nothing is read yet."""
+        create = self.config.create_config_topic
+        return ConfigTopic(name, self.cluster, self._login, self.policies.replay, create=create)
+
+    def warnings(self) -> list[str]:
+        """What an operator should look at in the values of min.insync.racks; clients are served all the same."""
+        return values_warnings(self.policies, self.cluster.all_brokers(), self.config_topic)
+
     async def _isr_source(self) -> IsrSource:
         if self.config.controllers is None:
             return BrokerMetadata(self.cluster, self._learn)
@@ -166,7 +177,7 @@ class Gateway:
 
     def _learn(self, topic: str, topic_id: UUID | None) -> None:
         """A topic's id by a sample."""
-        self.policies.learn_topic(topic, topic_id)
+        self.policies.learn_topic(topic, topic_id, asyncio.get_running_loop().time())
         if topic_id is not None and self.produce is not None:
             self.produce.names[topic_id] = topic
 
@@ -244,6 +255,11 @@ class Gateway:
         if self.admin is not None:
             self.admin.placer_configs = config.placer_configs
         self._nodes_changed()
+        self._log_warnings()
+
+    def _log_warnings(self) -> None:
+        for warning in self.warnings():
+            log.warning("%s", warning)
 
     def close(self) -> None:
         for listener in self.listeners.values():

@@ -26,6 +26,7 @@ from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequest
 
 _NEEDED: Final = (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.METADATA, ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CONFIGS)
 _CONNECT_SECONDS: Final = 5.0
+_READ_SECONDS: Final = 10.0
 _UNKNOWN_TOPIC: Final = 3
 _TOPIC_AUTHORIZATION_FAILED: Final = 29
 _MOST_NAMED: Final = 5
@@ -74,6 +75,7 @@ async def check_cluster(config: GatewayConfig) -> list[Result]:
         results += _racks(config, gateway)
         results += [result async for result in _broker_configs(gateway)]
         results += [result async for result in _config_topic(config, gateway)]
+        results += [Result(MIN_INSYNC_RACKS, Level.WARNING, warning) for warning in gateway.warnings()]
         results += [result async for result in _replicas_logs(config, gateway)]
         results += [result async for result in _metadata_log(config, gateway)]
         return [*results, *_security(config, gateway)]
@@ -197,7 +199,10 @@ async def _config_topic(config: GatewayConfig, gateway: Gateway) -> AsyncIterato
     (topic,) = (await connection.call(ApiKey.METADATA, request)).topics
     check = f"config topic {config.config_topic}"
     if topic.error_code == _UNKNOWN_TOPIC:
-        yield Result(check, Level.OK, "does not exist; the first gateway creates it, for which it needs CREATE")
+        if config.create_config_topic:
+            yield Result(check, Level.OK, "does not exist; the first gateway creates it, for which it needs CREATE")
+        else:
+            yield Result(check, Level.FAILURE, "does not exist, and acknowledgements.config.topic.create is false")
     elif topic.error_code != 0:
         yield Result(
             check, Level.FAILURE, f"error {topic.error_code}; grant the gateway READ, WRITE, DESCRIBE and CREATE on it"
@@ -215,6 +220,18 @@ async def _config_topic(config: GatewayConfig, gateway: Gateway) -> AsyncIterato
             yield Result(check, Level.FAILURE, f"the gateway lacks {', '.join(missing)} on it; grant them")
         else:
             yield Result(check, Level.OK, f"leader {topic.partitions[0].leader_id}")
+            async for result in _config_records(gateway, config.config_topic, check):
+                yield result
+
+
+async def _config_records(gateway: Gateway, name: str, check: str) -> AsyncIterator[Result]:
+    """Read the values that are in force. Those of the config topic are judged with those of the file."""
+    gateway.config_topic = gateway.open_config_topic(name)
+    try:
+        async with asyncio.timeout(_READ_SECONDS):
+            await gateway.config_topic.read()
+    except TimeoutError:
+        yield Result(check, Level.FAILURE, f"could not be read in {_READ_SECONDS:g} s; look at its leader")
 
 
 async def _replicas_logs(config: GatewayConfig, gateway: Gateway) -> AsyncIterator[Result]:

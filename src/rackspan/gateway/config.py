@@ -54,9 +54,11 @@ class GatewayConfig:
     tls: TlsConfig | None = None
     mode: AcknowledgementMode = AcknowledgementMode.VERIFIED
     config_topic: str | None = DEFAULT_CONFIG_TOPIC
+    create_config_topic: bool = True
     min_insync_racks: int = 1
     topics: Mapping[str, TopicPolicy] = field(default_factory=dict)
     fail_open: bool = False
+    override: int | None = None
     max_staleness_ms: int = 1_000
     verify_timeout_ms: int = 10_000
     deny_weak_acks: bool = False
@@ -73,7 +75,7 @@ class GatewayConfig:
 
     @property
     def policies(self) -> FilePolicies:
-        return FilePolicies(self.min_insync_racks, self.topics, self.fail_open)
+        return FilePolicies(self.min_insync_racks, self.topics, self.fail_open, self.override)
 
     def listener(self, node_id: int) -> ListenerConfig:
         """Where the listener of a broker is. Errors: UsageError for a port that there is not."""
@@ -133,7 +135,9 @@ _PLACER_PREFIX: Final = "placement.configs."
 
 def _check(name: str, config: GatewayConfig) -> None:
     guarded = [topic for topic, one in config.topics.items() if one.min_insync_racks is not None]
-    if config.mode is AcknowledgementMode.OFF and (guarded or config.min_insync_racks > 1):
+    if config.mode is AcknowledgementMode.OFF and (
+        guarded or config.min_insync_racks > 1 or config.override is not None
+    ):
         raise UsageError(f"{name}: {MIN_INSYNC_RACKS} is set, and acknowledgements.mode is off; remove one of them")
     strict = config.mode is AcknowledgementMode.STRICT
     if strict and config.controllers is None:
@@ -282,6 +286,8 @@ _KEYS: Final[Mapping[str, tuple[str, Parse]]] = {
     "acknowledgements.mode": ("mode", _mode),
     "acknowledgements.config.topic": ("config_topic", _optional_text),
     f"acknowledgements.{MIN_INSYNC_RACKS}": ("min_insync_racks", _number(1)),
+    f"acknowledgements.override.{MIN_INSYNC_RACKS}": ("override", _number(1)),
+    "acknowledgements.config.topic.create": ("create_config_topic", _boolean),
     "acknowledgements.fail.open": ("fail_open", _boolean),
     "acknowledgements.max.staleness.ms": ("max_staleness_ms", _number(50)),
     "acknowledgements.verify.timeout.ms": ("verify_timeout_ms", _number(100)),

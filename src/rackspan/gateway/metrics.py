@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 from rackspan.acks.metrics import METRICS
 from rackspan.errors import UsageError
 from rackspan.gateway.app import Gateway
+from rackspan.text import count_noun
 from rackspan.wire.apis import ApiKey
 
 READY_SECONDS: Final = 30.0
@@ -63,6 +64,37 @@ def families(gateway: Gateway) -> Iterator[Family]:
             "1 while the config topic is read to its end",
             gateway.config_topic.current,
         )
+        yield _gauge(
+            "rackspan_gateway_config_topic_created",
+            "1 if this process created the config topic",
+            gateway.config_topic.created,
+        )
+        yield _gauge(
+            "rackspan_gateway_config_topic_log_start_offset",
+            "above 0 if records of the config topic were deleted",
+            gateway.config_topic.log_start_offset,
+        )
+        yield _gauge(
+            "rackspan_gateway_config_topic_lost_values",
+            "values that the config topic lost without a tombstone, and that this process keeps",
+            len(gateway.config_topic.lost),
+        )
+    policies = gateway.policies
+    yield _gauge(
+        "rackspan_gateway_guarded_topics",
+        "topics with a value of their own above 1",
+        len(policies.guarded_topics()),
+    )
+    yield _gauge(
+        "rackspan_gateway_unreadable_records",
+        "topics and brokers whose record in the config topic cannot be read, and records without a readable key",
+        len(policies.unreadable) + policies.unreadable_keys,
+    )
+    yield _gauge(
+        "rackspan_gateway_override_min_insync_racks",
+        "what higher values of min.insync.racks count as; 0 without an override",
+        policies.override or 0,
+    )
 
 
 def _acknowledgements(gateway: Gateway) -> Iterator[Family]:
@@ -137,6 +169,8 @@ def not_ready(gateway: Gateway) -> str | None:
     topic = gateway.config_topic
     if topic is not None and (topic.read_at is None or now - topic.read_at > READY_SECONDS):
         return f"the config topic {topic.topic} cannot be read"
+    if topic is not None and topic.lost:
+        return f"the config topic {topic.topic} lost {count_noun(len(topic.lost), 'value')} without a tombstone; set them again"
     return None
 
 
@@ -204,7 +238,8 @@ class HttpEndpoint:
 def _ready(gateway: Gateway) -> str:
     """With what an operator should look at: clients are served all the same, other partitions of theirs as usual."""
     late = None if gateway.guard is None else gateway.guard.disagreement(asyncio.get_running_loop().time())
-    return "ready\n" if late is None else f"ready\nwarning: {late}\n"
+    warnings = [*gateway.warnings(), *([] if late is None else [str(late)])]
+    return "".join(["ready\n", *(f"warning: {warning}\n" for warning in warnings)])
 
 
 _REASONS: Final = {200: "OK", 404: "Not Found", 503: "Service Unavailable"}

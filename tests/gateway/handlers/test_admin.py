@@ -14,6 +14,7 @@ from kafka.admin import NewTopic as PythonNewTopic
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import ClusterUnreachable
+from rackspan.gateway.core import policies
 from rackspan.gateway.upstream import config_topic
 from tests.conformance.wire import send
 from tests.gateway.running import RunningGateway, running
@@ -127,15 +128,29 @@ def test_values_outlive_every_gateway(cluster: EmbeddedCluster, admin: AdminClie
 
 
 def test_a_topic_created_anew_starts_without_a_value(
-    cluster: EmbeddedCluster, admin: AdminClient, gateway: RunningGateway
+    cluster: EmbeddedCluster, admin: AdminClient, gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(policies, "GONE_SECONDS", 0.2)
     topic = created(admin, min_insync_racks="3")
     direct = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     direct.delete_topics([topic])[topic].result(20)
     direct.create_topics([NewTopic(topic, 1, 3)])[topic].result(20)
     producer = Producer({"bootstrap.servers": gateway.bootstrap_servers, "acks": "all", "log_level": 0})
-    producer.produce(topic, b"x")
-    assert producer.flush(20) == 0
+
+    def is_gone() -> bool:
+        producer.produce(topic, b"x")
+        assert producer.flush(20) == 0
+        return gateway.gateway.policies.requirement(topic, 1) is None
+
+    eventually(is_gone, "the earlier topic's value is gone", 20)
+
+
+def test_a_topic_created_anew_through_the_gateway_starts_without_a_value_at_once(
+    admin: AdminClient, gateway: RunningGateway
+) -> None:
+    topic = created(admin, min_insync_racks="3")
+    admin.delete_topics([topic])[topic].result(20)
+    admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(20)
     assert gateway.gateway.policies.requirement(topic, 1) is None
 
 

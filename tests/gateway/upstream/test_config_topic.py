@@ -14,6 +14,11 @@ from rackspan.kafka_bytes.record_batch import HEADER_BYTES, stored_records, with
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.fetch import FetchableTopicResponse, FetchResponseData
 from rackspan.wire.messages.fetch import FetchResponsePartitionData as FetchedPartition
+from rackspan.wire.messages.log_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponseData,
+    ListOffsetsTopicResponse,
+)
 from rackspan.wire.messages.metadata import (
     MetadataResponseBroker,
     MetadataResponseData,
@@ -211,3 +216,121 @@ def test_a_broker_that_is_down_keeps_its_rack() -> None:
             return [(int(one.id), one.rack) for one in cluster.all_brokers()]
 
     assert asyncio.run(scenario()) == [(1, "r1"), (2, "r2")]
+
+
+class Leader(Log):
+    """A log that can be emptied or made anew, as a broker would serve it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.start = 0
+
+    async def fetch(self, request: Any) -> FetchResponseData:
+        offset = request.topics[0].partitions[0].fetch_offset
+        if not self.start <= offset <= len(self.batches):
+            partition = FetchedPartition(partition_index=0, error_code=1, high_watermark=-1, records=None)
+        else:
+            response = await super().fetch(request)
+            partition = response.responses[0].partitions[0]
+            partition.log_start_offset = self.start
+        return FetchResponseData(responses=[FetchableTopicResponse(topic=CONFIGS, partitions=[partition])])
+
+    async def earliest(self, _request: Any) -> ListOffsetsResponseData:
+        partition = ListOffsetsPartitionResponse(partition_index=0, error_code=0, offset=self.start)
+        return ListOffsetsResponseData(topics=[ListOffsetsTopicResponse(name=CONFIGS, partitions=[partition])])
+
+    def append(self, key: bytes, value: bytes | None) -> None:
+        self.batches.append(len(self.batches).to_bytes(8, "big") + write_batch([(key, value)], 0)[8:])
+
+
+@asynccontextmanager
+async def followed(log: Leader) -> AsyncIterator[tuple[ConfigTopic, list[Any], FakeBroker]]:
+    replayed: list[Any] = []
+    async with brokers(1) as (leader,):
+        leader.handles |= {
+            ApiKey.METADATA: metadata({1: leader.port}, 1, 5),
+            ApiKey.PRODUCE: log.produce,
+            ApiKey.FETCH: log.fetch,
+            ApiKey.LIST_OFFSETS: log.earliest,
+        }
+        cluster = cluster_of(leader.port)
+        topic = ConfigTopic(CONFIGS, cluster, Login(), lambda key, value: replayed.append((key, value)))
+        following = asyncio.create_task(topic.follow())
+        try:
+            async with asyncio.timeout(WITHIN_SECONDS):
+                yield topic, replayed, leader
+        finally:
+            following.cancel()
+            topic.close()
+            cluster.close()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        await asyncio.sleep(0.01)
+
+
+def test_values_that_a_topic_created_anew_lacks_are_kept_and_reported_until_they_are_set_again() -> None:
+    async def scenario() -> None:
+        log = Leader()
+        for key, value in ((b"a", b"1"), (b"b", b"1"), (b"c", b"1"), (b"c", None), (b"a", b"2")):
+            log.append(key, value)
+        async with followed(log) as (topic, replayed, _):
+            await until(lambda: topic.current)
+            assert dict(replayed) == {b"a": b"2", b"b": b"1", b"c": None}
+            log.batches.clear()
+            log.append(b"a", b"2")
+            await until(lambda: bool(topic.lost))
+            # The tombstone of c took its value away before.
+            assert topic.lost == {b"b"}
+            assert (b"b", None) not in replayed
+            await topic.write(b"b", b"1")
+            assert topic.lost == set()
+
+    asyncio.run(scenario())
+
+
+def test_records_that_an_unclean_election_lost_are_reported_though_as_many_others_follow() -> None:
+    async def scenario() -> None:
+        log = Leader()
+        log.append(b"a", b"1")
+        log.append(b"b", b"1")
+        async with followed(log) as (topic, _, leader):
+            await until(lambda: topic.current)
+            log.batches.pop()
+            log.append(b"d", b"1")
+            log.append(b"e", b"1")
+            leader.handles[ApiKey.METADATA] = metadata({1: leader.port}, 1, 6)
+            topic._drop_connection()
+            await until(lambda: topic.lost == {b"b"})
+
+    asyncio.run(scenario())
+
+
+def test_what_is_read_again_is_replayed_by_the_last_record_of_each_key_only() -> None:
+    """An earlier value, replayed in between, would lower what is required."""
+
+    async def scenario() -> None:
+        log = Leader()
+        log.append(b"a", b"1")
+        log.append(b"a", b"2")
+        async with followed(log) as (topic, replayed, leader):
+            await until(lambda: topic.current)
+            leader.handles[ApiKey.METADATA] = metadata({1: leader.port}, 1, 6)
+            topic._drop_connection()
+            await until(lambda: len(replayed) > 1)
+            assert replayed == [(b"a", b"2"), (b"a", b"2")]
+
+    asyncio.run(scenario())
+
+
+def test_deleted_records_are_reported() -> None:
+    async def scenario() -> int:
+        log = Leader()
+        log.append(b"a", b"1")
+        log.start = 1
+        async with followed(log) as (topic, _, _leader):
+            await until(lambda: topic.current)
+            return topic.log_start_offset
+
+    assert asyncio.run(scenario()) == 1

@@ -5,6 +5,7 @@ value. A topic's record carries the topic's id, so that a topic created anew und
 """
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -14,6 +15,8 @@ from uuid import UUID
 from rackspan.acks.min_insync_racks import Thresholds
 from rackspan.gateway.core.acknowledgement.samples import Requirement
 from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS
+
+log = logging.getLogger(__name__)
 
 _VERSION: Final = 1
 
@@ -28,10 +31,11 @@ class Scope(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One value in the config topic."""
+    """One value in the config topic. `readable` False: of a record that could not be read, which requires more racks than there are."""
 
     value: int
     topic_id: UUID | None = None
+    readable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +48,18 @@ class TopicPolicy:
 
 @dataclass(frozen=True, slots=True)
 class FilePolicies:
-    """What the gateway's own file says of acknowledgements."""
+    """What the gateway's own file says of acknowledgements. `override`: values above it count as it, wherever they are set."""
 
     min_insync_racks: int = 1
     topics: Mapping[str, TopicPolicy] = field(default_factory=dict)
     fail_open: bool = False
+    override: int | None = None
 
 
 class Source(Enum):
     """Where the value of a topic or broker comes from, in order of precedence."""
 
+    OVERRIDE = "override"
     TOPIC = "topic"
     FILE_TOPIC = "file-topic"
     BROKER = "broker"
@@ -74,25 +80,33 @@ def record(scope: Scope, name: str, entry: Entry | None) -> tuple[bytes, bytes |
 
 
 def parse_record(key: bytes | None, value: bytes | None) -> tuple[Scope, str, Entry | None] | None:
-    """The inverse of `record`; None for what is no record of this version."""
+    """The inverse of `record`; None for a key that cannot be read, and an entry that is not readable for such a value."""
     try:
         parsed = json.loads(key or b"")
         scope, name = Scope(parsed["type"]), parsed["name"]
-        if not isinstance(name, str):
-            return None
-        if value is None:
-            return scope, name, None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    if not isinstance(name, str):
+        return None
+    return scope, name, None if value is None else _parse_value(value)
+
+
+def _parse_value(value: bytes) -> Entry:
+    try:
         content = json.loads(value)
         racks, topic_id = content[MIN_INSYNC_RACKS], content.get("topic_id")
-        if content["version"] != _VERSION or type(racks) is not int or not 1 <= racks <= INT32_MAX:
-            return None
-        return scope, name, Entry(racks, None if topic_id is None else UUID(topic_id))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
+        if content["version"] == _VERSION and type(racks) is int and 1 <= racks <= INT32_MAX:
+            return Entry(racks, None if topic_id is None else UUID(topic_id))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        pass
+    return Entry(INT32_MAX, readable=False)
 
 
 _MOST_CACHED: Final = 100_000
 """Requirements. A client chooses how many topics it names, existing or not."""
+
+GONE_SECONDS: Final = 60.0
+"""A topic is gone when only another id was reported for so long: a broker whose metadata is behind reports an earlier one."""
 
 
 class Policies:
@@ -105,11 +119,15 @@ class Policies:
         """As the cluster reported them last."""
         self.min_insync_replicas: dict[str, int] = {}
         """As the cluster reported them last, of topics that require more than one rack."""
-        self._older_ids: dict[str, set[UUID]] = {}
-        """Ids that a topic had before its entry was written: metadata that is behind may still report them."""
+        self._other_id_since: dict[str, float] = {}
+        """When an id other than the entry's was reported first, since the entry's own was reported last."""
+        self._gone: dict[str, UUID] = {}
+        """The entry's id, of topics that were created anew."""
+        self._superseded: dict[str, set[UUID]] = {}
+        """Ids before those that CreateTopics reported."""
         self._cache: dict[tuple[str, int], Requirement | None] = {}
-        self.unreadable = 0
-        """Records of the config topic that could not be read."""
+        self.unreadable_keys = 0
+        """Records of the config topic whose key could not be read."""
 
     def replace_file(self, config: FilePolicies) -> None:
         self._config = config
@@ -118,22 +136,64 @@ class Policies:
     def replay(self, key: bytes | None, value: bytes | None) -> None:
         parsed = parse_record(key, value)
         if parsed is None:
-            self.unreadable += 1
+            self.unreadable_keys += 1
+            log.error("a record of the config topic has a key that cannot be read, and is not followed: %r", key)
             return
         scope, name, entry = parsed
+        if entry is not None and self.entries.get((scope, name)) == entry:
+            return
         if entry is None:
             self.entries.pop((scope, name), None)
         else:
             self.entries[scope, name] = entry
-            if scope is Scope.TOPIC and name in self.topic_ids and self.topic_ids[name] != entry.topic_id:
-                self._older_ids.setdefault(name, set()).add(self.topic_ids[name])
+            if not entry.readable:
+                log.error(
+                    "%s %s: its record in the config topic cannot be read, so that acks=all is refused there; update this "
+                    "gateway if a later version wrote the record, else set %s again",
+                    scope.value,
+                    name or "(default)",
+                    MIN_INSYNC_RACKS,
+                )
+        if scope is Scope.TOPIC:
+            self._other_id_since.pop(name, None)
+            self._gone.pop(name, None)
         self._cache.clear()
 
-    def learn_topic(self, topic: str, topic_id: UUID | None) -> None:
-        if topic_id is not None and self.topic_ids.get(topic) != topic_id:
+    @property
+    def unreadable(self) -> list[tuple[Scope, str]]:
+        """Topics and brokers whose latest record cannot be read."""
+        return sorted((key for key, entry in self.entries.items() if not entry.readable), key=str)
+
+    def learn_topic(self, topic: str, topic_id: UUID | None, now: float) -> None:
+        """A topic's id as a broker reports it, which may be an earlier topic's. `now` in seconds, of one monotonic clock."""
+        if topic_id is None:
+            return
+        if self.topic_ids.get(topic) != topic_id:
             self.topic_ids[topic] = topic_id
             self.min_insync_replicas.pop(topic, None)
             self._cache.clear()
+        entry = self.entries.get((Scope.TOPIC, topic))
+        if entry is None or entry.topic_id is None:
+            return
+        if entry.topic_id == topic_id:
+            self._other_id_since.pop(topic, None)
+            if self._gone.pop(topic, None) is not None:
+                self._cache.clear()
+        elif now - self._other_id_since.setdefault(topic, now) >= GONE_SECONDS and topic not in self._gone:
+            self._gone[topic] = entry.topic_id
+            self._cache.clear()
+
+    def entry_id(self, topic: str) -> UUID | None:
+        """The topic id in the topic's entry."""
+        entry = self.entries.get((Scope.TOPIC, topic))
+        return None if entry is None else entry.topic_id
+
+    def learn_created(self, topic: str, earlier: UUID | None, topic_id: UUID | None, now: float) -> None:
+        """CreateTopics created a topic. `earlier` is the entry's id when the request was sent: that topic is gone."""
+        if earlier is not None:
+            self._superseded.setdefault(topic, set()).add(earlier)
+            self._cache.clear()
+        self.learn_topic(topic, topic_id, now)
 
     def learn_min_insync_replicas(self, values: Mapping[str, int]) -> None:
         changed = {topic: value for topic, value in values.items() if self.min_insync_replicas.get(topic) != value}
@@ -160,25 +220,30 @@ class Policies:
 
     def topic_value(self, topic: str, leader: int | None) -> tuple[int, Source]:
         """A topic's value on one leader, and where it comes from."""
+        return self._overridden(self._topic_value(topic, leader))
+
+    def _overridden(self, value: tuple[int, Source]) -> tuple[int, Source]:
+        override = self._config.override
+        return value if override is None or value[0] <= override else (override, Source.OVERRIDE)
+
+    def _topic_value(self, topic: str, leader: int | None) -> tuple[int, Source]:
         entry = self.topic_entry(topic)
         if entry is not None:
             return entry.value, Source.TOPIC
         written = self._config.topics.get(topic)
         if written is not None and written.min_insync_racks is not None:
             return written.min_insync_racks, Source.FILE_TOPIC
-        return self.broker_value(leader)
+        return self._broker_value(leader)
 
     def topic_entry(self, topic: str) -> Entry | None:
         """The topic's own value, unless it was set on an earlier topic of that name."""
         entry = self.entries.get((Scope.TOPIC, topic))
-        if entry is None:
-            return None
-        current = self.topic_ids.get(topic)
-        if entry.topic_id in (None, current) or current is None or current in self._older_ids.get(topic, ()):
+        if entry is None or entry.topic_id is None:
             return entry
-        return None
+        gone = self._gone.get(topic) == entry.topic_id or entry.topic_id in self._superseded.get(topic, ())
+        return None if gone else entry
 
-    def broker_value(self, broker: int | None) -> tuple[int, Source]:
+    def _broker_value(self, broker: int | None) -> tuple[int, Source]:
         """The value for topics without one of their own."""
         own = self.entries.get((Scope.BROKER, str(broker))) if broker is not None else None
         if own is not None:
@@ -191,11 +256,25 @@ class Policies:
         return 1, Source.DEFAULT
 
     @property
+    def values(self) -> dict[str, int]:
+        """Every value in force above 1, by what it is set on. Without entries that cannot be read: no value is known of those."""
+        found = {f"the file's acknowledgements.{MIN_INSYNC_RACKS}": self._config.min_insync_racks}
+        for topic, written in self._config.topics.items():
+            found[f"the file's topic {topic}"] = written.min_insync_racks or 1
+        for (scope, name), entry in self.entries.items():
+            if entry.readable and (scope is Scope.BROKER or self.topic_entry(name) is not None):
+                found[f"{scope.value} {name or '(default)'}"] = entry.value
+        return {place: self._overridden((value, Source.FILE))[0] for place, value in found.items() if value > 1}
+
+    @property
     def largest(self) -> int:
         """The largest value in force anywhere."""
-        named = (entry.value for entry in self.entries.values())
-        written = (topic.min_insync_racks or 1 for topic in self._config.topics.values())
-        return max((self._config.min_insync_racks, *named, *written))
+        return max(self.values.values(), default=1)
+
+    @property
+    def override(self) -> int | None:
+        """What values above it count as."""
+        return self._config.override
 
     @property
     def file_default(self) -> int:

@@ -33,6 +33,7 @@ DOCUMENTATION: Final = (
 )
 _INT: Final = 3
 _SOURCES: Final[Mapping[Source, int]] = {
+    Source.OVERRIDE: 4,
     Source.TOPIC: 1,
     Source.FILE_TOPIC: 4,
     Source.BROKER: 2,
@@ -182,4 +183,7 @@ def _chain(resource_type: int, name: str, policies: Policies) -> list[tuple[int,
     add(stored(Scope.BROKER, ""), Source.CLUSTER)
     add(policies.file_default if policies.file_default > 1 else None, Source.FILE)
     add(1, Source.DEFAULT)
+    override = policies.override
+    if override is not None and chain[0][0] > override:
+        chain.insert(0, (override, Source.OVERRIDE))
     return chain

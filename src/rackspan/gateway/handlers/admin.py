@@ -285,7 +285,7 @@ class AdminHandler:
             metadata: MetadataResponseData = await connection.call(ApiKey.METADATA, request)
             (found,) = metadata.topics
             if found.error_code in (NONE, _LEADER_NOT_AVAILABLE):
-                self._policies.learn_topic(topic, found.topic_id)
+                self._policies.learn_topic(topic, found.topic_id, asyncio.get_running_loop().time())
                 return found.topic_id
             await asyncio.sleep(_LOOKUP_SECONDS)
         raise ClusterRequestFailed(f"the id of topic {topic} is not known: error {found.error_code}; alter it again")
@@ -328,16 +328,21 @@ class AdminHandler:
                 continue
             topics.append(topic)
         response = CreateTopicsResponseData()
+        earlier = {topic.name: self._policies.entry_id(topic.name) for topic in topics}
         if topics:
             body.topics = topics
             response = await self._forward(session, header, body)
         for result in response.topics:
-            await self._created(result, changes.get(result.name), body)
+            await self._created(result, changes.get(result.name), body, earlier.get(result.name))
         response.topics = [*response.topics, *refused]
         return response
 
     async def _created(
-        self, result: CreatableTopicResult, change: Change | None, body: CreateTopicsRequestData
+        self,
+        result: CreatableTopicResult,
+        change: Change | None,
+        body: CreateTopicsRequestData,
+        earlier: UUID | None,
     ) -> None:
         if result.error_code != NONE:
             return
@@ -347,7 +352,7 @@ class AdminHandler:
             replicas = values.get(MIN_INSYNC_REPLICAS)
             try:
                 topic_id = result.topic_id or (await self._topic_id(result.name) if change is not None else None)
-                self._policies.learn_topic(result.name, topic_id)
+                self._policies.learn_created(result.name, earlier, topic_id, asyncio.get_running_loop().time())
                 # After the id, with which what is known of an earlier topic of that name is dropped.
                 if replicas is not None and replicas.strip().isdecimal():
                     self._policies.learn_min_insync_replicas({result.name: max(1, int(replicas))})

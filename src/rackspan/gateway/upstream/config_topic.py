@@ -64,16 +64,39 @@ class _Lead:
 
 
 class ConfigTopic:
-    """`replay` is called with key and value of every record, in order."""
+    """`replay` is called with key and value of every record, in order.
+
+    After a change of leader everything is read again, since records may be missing there; the last record of each key is then
+    replayed. A key that is missing without a tombstone keeps its value, and is counted in `lost`.
+    """
 
     def __init__(
-        self, topic: str, cluster: Cluster, login: Login, replay: Callable[[bytes | None, bytes | None], None]
+        self,
+        topic: str,
+        cluster: Cluster,
+        login: Login,
+        replay: Callable[[bytes | None, bytes | None], None],
+        *,
+        create: bool = True,
     ) -> None:
         self.topic = topic
         self._cluster = cluster
         self._login = login
         self._replay = replay
+        self._create_missing = create
         self._offset = 0
+        self._reread: dict[bytes | None, bytes | None] | None = {}
+        """The last record of each key, while everything is read; None once that is replayed."""
+        self._lead: _Lead | None = None
+        """Whose log was read."""
+        self._keys: set[bytes] = set()
+        """Those that have a value."""
+        self.lost: set[bytes] = set()
+        """Keys whose records are missing in the topic without a tombstone. They keep their values."""
+        self.log_start_offset = 0
+        """Above 0 after records were deleted: compaction leaves it at 0."""
+        self.created = False
+        """Whether this process created the topic."""
         self._passed = asyncio.Condition()
         self._connection: BrokerConnection | None = None
         self._writer: tuple[int, BrokerConnection] | None = None
@@ -92,13 +115,17 @@ class ConfigTopic:
         try:
             async with asyncio.timeout(START_SECONDS):
                 await self._create()
-                while not self.current:
-                    await self._fetch_or_wait(0)
+                await self.read()
         except TimeoutError as error:
             raise ClusterUnreachable(
                 f"the config topic {self.topic} could not be read in {START_SECONDS:g} s; does the gateway's principal have "
                 "READ, WRITE, DESCRIBE and CREATE on it, and does it have a leader?"
             ) from error
+
+    async def read(self) -> None:
+        """Read to the end. The topic exists."""
+        while not self.current:
+            await self._fetch_or_wait(0)
 
     async def follow(self) -> None:
         while True:
@@ -197,7 +224,7 @@ class ConfigTopic:
         return rack_bits(self._brokers()).count(self._replicas)
 
     def _has_passed(self, offset: int) -> bool:
-        return self._offset > offset
+        return self._reread is None and self._offset > offset
 
     # Requests.
 
@@ -217,6 +244,11 @@ class ConfigTopic:
         )
         if await self._exists(connection):
             return
+        if not self._create_missing:
+            raise ClusterRequestFailed(
+                f"the config topic {self.topic} does not exist, and acknowledgements.config.topic.create is false: the values of "
+                "min.insync.racks are lost; create it at the brokers, then set the values again"
+            )
         request = CreateTopicsRequestData(topics=[topic], timeout=10_000)
         response = await connection.call(ApiKey.CREATE_TOPICS, request, seconds=15)
         result = first(response.topics, "topic")
@@ -224,6 +256,13 @@ class ConfigTopic:
             raise ClusterRequestFailed(
                 f"the config topic {self.topic} could not be created: {result.error_message or result.error_code}; create it "
                 "with cleanup.policy=compact and one partition, or give the gateway's principal CREATE"
+            )
+        self.created = result.error_code == _NONE
+        if self.created:
+            log.warning(
+                "the config topic %s did not exist and was created: no topic has a value of min.insync.racks but by the gateway's "
+                "file. If there were values, set them again",
+                self.topic,
             )
 
     async def _exists(self, connection: BrokerConnection) -> bool:
@@ -307,7 +346,11 @@ class ConfigTopic:
     async def _fetch(self, max_wait_ms: int) -> None:
         if self._connection is None or self._connection.closed:
             # A connection of its own: a fetch waits at the broker, and what is behind it waits too.
-            self._connection = await self._open((await self._leader()).leader)
+            lead = await self._leader()
+            if self._lead is not None and (lead != self._lead or lead.topic_id != self._lead.topic_id):
+                self._read_again(0)
+            self._lead = lead
+            self._connection = await self._open(lead.leader)
         connection = self._connection
         request = FetchRequestData(
             replica_id=-1,
@@ -327,15 +370,58 @@ class ConfigTopic:
         response = await connection.call(ApiKey.FETCH, request, version, max_wait_ms / 1000 + 2)
         partition = first(first(response.responses, "topic").partitions, "partition")
         if partition.error_code == _OFFSET_OUT_OF_RANGE:
-            self._offset = await self._earliest(connection)
+            self._read_again(await self._earliest(connection))
             return
         if partition.error_code != _NONE:
             raise ClusterUnreachable(f"error {partition.error_code} from the leader of {self.topic}")
+        self._report_deleted(partition.log_start_offset)
         self._replay_batches(bytes(partition.records or b""))
+        at_end = self._offset >= partition.high_watermark
+        if at_end:
+            self._end_reread()
         async with self._passed:
             self._passed.notify_all()
-        self.current = self._offset >= partition.high_watermark
+        self.current = at_end
         self.read_at = asyncio.get_running_loop().time()
+
+    def _read_again(self, offset: int) -> None:
+        self._offset, self._reread, self.current = offset, {}, False
+
+    def _report_deleted(self, log_start_offset: int) -> None:
+        if log_start_offset > self.log_start_offset:
+            log.error(
+                "the config topic %s begins at offset %d: records were deleted, and with them maybe values of min.insync.racks; "
+                "compare the topics' values and set those again that are missing",
+                self.topic,
+                log_start_offset,
+            )
+        self.log_start_offset = max(0, log_start_offset)
+
+    def _end_reread(self) -> None:
+        """Replay what was read from the beginning, and report the keys that are no longer in the topic."""
+        if self._reread is None:
+            return
+        records, self._reread = self._reread, None
+        lost = self._keys - records.keys()
+        for key, value in records.items():
+            self._replay_record(key, value)
+        if lost - self.lost:
+            log.error(
+                "the config topic %s no longer has %s, and no tombstone: it was created anew or emptied, or an unclean election "
+                "lost records. This gateway keeps the values until it ends; set them again now",
+                self.topic,
+                ", ".join(sorted(key.decode(errors="replace") for key in lost)),
+            )
+        self.lost |= lost
+
+    def _replay_record(self, key: bytes | None, value: bytes | None) -> None:
+        if key is not None:
+            self.lost.discard(key)
+            if value is None:
+                self._keys.discard(key)
+            else:
+                self._keys.add(key)
+        self._replay(key, value)
 
     async def _earliest(self, connection: BrokerConnection) -> int:
         request = ListOffsetsRequestData(
@@ -353,8 +439,12 @@ class ConfigTopic:
         for header, at in whole_batches(records):
             batch = records[at : at + header.size_bytes]
             for delta, (key, value) in read_records(batch) if not header.control else ():
-                if header.base_offset + delta >= self._offset:
-                    self._replay(key, value)
+                if header.base_offset + delta < self._offset:
+                    continue
+                if self._reread is None:
+                    self._replay_record(key, value)
+                else:
+                    self._reread[key] = value
             self._offset = header.base_offset + header.last_offset_delta + 1
 
     def close(self) -> None:

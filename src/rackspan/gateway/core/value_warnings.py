@@ -1,0 +1,62 @@
+"""Warnings about values of min.insync.racks that are in force: by the rule by which a value is judged when it is set."""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from rackspan.acks.config import judge_topic_config
+from rackspan.gateway.core.policies import Policies
+from rackspan.model import MIN_INSYNC_RACKS, Broker
+from rackspan.text import count_noun
+
+_MOST_NAMED = 5
+
+
+class ConfigTopicState(Protocol):
+    """What was read of the config topic."""
+
+    @property
+    def racks(self) -> int: ...
+
+    topic: str
+    log_start_offset: int
+
+
+def values_warnings(policies: Policies, brokers: Sequence[Broker], topic: ConfigTopicState | None) -> list[str]:
+    """One sentence for each; empty where nothing is amiss."""
+    return [*_override(policies), *_values(policies, brokers, topic), *_records(policies, topic)]
+
+
+def _override(policies: Policies) -> Iterator[str]:
+    if policies.override is not None:
+        yield (
+            f"acknowledgements.override.{MIN_INSYNC_RACKS} is {policies.override}: values above it are not enforced; "
+            "remove it from the gateway's file when the racks are back"
+        )
+
+
+def _values(policies: Policies, brokers: Sequence[Broker], topic: ConfigTopicState | None) -> Iterator[str]:
+    values = policies.values
+    for value in sorted(set(values.values())):
+        places = sorted(place for place, one in values.items() if one == value)
+        named = ", ".join(places[:_MOST_NAMED]) + (" and others" if len(places) > _MOST_NAMED else "")
+        for warning in judge_topic_config(str(value), brokers).warnings:
+            yield f"{named}: {warning}"
+        if topic is not None and value > topic.racks:
+            yield (
+                f"{named}: {MIN_INSYNC_RACKS} {value}: the config topic {topic.topic} has replicas in "
+                f"{count_noun(topic.racks, 'rack')}, so that the value may be lost with them; reassign that topic to more racks"
+            )
+
+
+def _records(policies: Policies, topic: ConfigTopicState | None) -> Iterator[str]:
+    if policies.unreadable:
+        named = ", ".join(f"{scope.value} {name or '(default)'}" for scope, name in policies.unreadable[:_MOST_NAMED])
+        yield (
+            f"records of {named} in the config topic cannot be read, so that acks=all is refused there; a later "
+            "version of the gateway reads them if it wrote them, else set the values again"
+        )
+    if topic is not None and topic.log_start_offset > 0:
+        yield (
+            f"the config topic {topic.topic} begins at offset {topic.log_start_offset}: records were deleted, and with them maybe "
+            f"values of {MIN_INSYNC_RACKS}; compare the topics' values and set those again that are missing"
+        )

@@ -1,0 +1,148 @@
+"""Values of min.insync.racks: topics created anew, records that cannot be read, and the override."""
+
+import json
+from itertools import product
+from uuid import UUID
+
+import pytest
+
+from rackspan.gateway.core.policies import (
+    GONE_SECONDS,
+    Entry,
+    FilePolicies,
+    Policies,
+    Scope,
+    Source,
+    TopicPolicy,
+    parse_record,
+    record,
+)
+from rackspan.model import INT32_MAX
+
+IDS = [UUID(int=number) for number in range(1, 9)]
+
+
+def with_entry(topic_id: UUID, value: int = 2) -> Policies:
+    policies = Policies(FilePolicies())
+    policies.replay(*record(Scope.TOPIC, "t", Entry(value, topic_id)))
+    return policies
+
+
+def test_a_late_report_of_an_earlier_topic_does_not_unguard() -> None:
+    policies = Policies(FilePolicies())
+    policies.learn_topic("t", IDS[0], 0)
+    policies.learn_topic("t", IDS[1], 0)
+    policies.replay(*record(Scope.TOPIC, "t", Entry(2, IDS[1])))
+    policies.learn_topic("t", IDS[0], 0)
+    assert policies.requirement("t", 1) is not None
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, pytest.param(6, marks=pytest.mark.soak)])
+def test_the_value_of_the_topic_that_there_is_applies_whatever_is_reported_late(length: int) -> None:
+    """Every sequence of so many events. A report may be as old as GONE_SECONDS, less one."""
+    for events in product(("create", "alter", "fresh", "late", "wait"), repeat=length):
+        policies = Policies(FilePolicies())
+        now, altered = 0.0, False
+        created = [(-1e9, IDS[0])]
+        for event in events:
+            if event == "create":
+                created.append((now, IDS[len(created)]))
+                altered = False
+            elif event == "alter":
+                policies.replay(*record(Scope.TOPIC, "t", Entry(2, created[-1][1])))
+                altered = True
+            elif event == "wait":
+                now += GONE_SECONDS / 2
+            else:
+                at = now - (GONE_SECONDS - 1 if event == "late" else 0)
+                policies.learn_topic("t", [topic_id for since, topic_id in created if since <= at][-1], now)
+            assert not altered or policies.requirement("t", 1) is not None, events
+
+
+def test_a_value_is_gone_when_only_another_id_was_reported_for_a_minute() -> None:
+    policies = with_entry(IDS[0])
+    policies.learn_topic("t", IDS[1], 100)
+    policies.learn_topic("t", IDS[1], 100 + GONE_SECONDS - 1)
+    assert policies.requirement("t", 1) is not None
+    policies.learn_topic("t", IDS[0], 100 + GONE_SECONDS)
+    policies.learn_topic("t", IDS[1], 100 + GONE_SECONDS)
+    assert policies.requirement("t", 1) is not None
+    policies.learn_topic("t", IDS[1], 100 + 2 * GONE_SECONDS)
+    assert policies.requirement("t", 1) is None
+    # The topic is read again, which is no news; a report of the entry's own id is.
+    policies.replay(*record(Scope.TOPIC, "t", Entry(2, IDS[0])))
+    assert policies.requirement("t", 1) is None
+    policies.learn_topic("t", IDS[0], 100 + 3 * GONE_SECONDS)
+    assert policies.requirement("t", 1) is not None
+
+
+def test_a_value_is_gone_at_once_when_create_topics_reported_a_new_id() -> None:
+    policies = with_entry(IDS[0])
+    policies.learn_created("t", policies.entry_id("t"), IDS[1], 0)
+    policies.learn_topic("t", IDS[0], 1)
+    assert policies.requirement("t", 1) is None
+    policies.replay(*record(Scope.TOPIC, "t", Entry(3, IDS[1])))
+    assert policies.topic_value("t", 1) == (3, Source.TOPIC)
+
+
+def test_a_late_response_of_create_topics_does_not_unguard_a_later_topic() -> None:
+    policies = with_entry(IDS[0])
+    earlier = policies.entry_id("t")
+    policies.replay(*record(Scope.TOPIC, "t", Entry(2, IDS[2])))
+    policies.learn_created("t", earlier, IDS[1], 0)
+    assert policies.requirement("t", 1) is not None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff",
+        b"[" * 100_000,
+        json.dumps({"version": 2, "min.insync.racks": 2}).encode(),
+        json.dumps({"version": 1, "min.insync.racks": 0}).encode(),
+        json.dumps({"version": 1, "min.insync.racks": "2"}).encode(),
+        json.dumps({"version": 1, "min.insync.racks": 2, "topic_id": "x"}).encode(),
+    ],
+)
+def test_a_record_that_cannot_be_read_refuses_and_never_unguards(value: bytes) -> None:
+    key, _ = record(Scope.TOPIC, "t", None)
+    policies = with_entry(IDS[0])
+    policies.learn_topic("t", IDS[1], 0)
+    policies.replay(key, value)
+    requirement = policies.requirement("t", 1)
+    assert requirement is not None
+    assert requirement.thresholds.min_insync_racks == INT32_MAX
+    assert policies.unreadable == [(Scope.TOPIC, "t")]
+    # It is mended by setting the value again, which no number of racks could hold otherwise.
+    assert policies.largest == 1
+    policies.replay(*record(Scope.TOPIC, "t", Entry(2, IDS[1])))
+    assert (policies.unreadable, policies.topic_value("t", 1)) == ([], (2, Source.TOPIC))
+
+
+@pytest.mark.parametrize(
+    "key", [None, b"", b"{}", b"[]", b'{"type": "group", "name": "g"}', b'{"type": "topic", "name": 1}']
+)
+def test_a_record_without_a_readable_key_is_counted(key: bytes | None) -> None:
+    policies = with_entry(IDS[0])
+    policies.replay(key, b"{}")
+    assert parse_record(key, b"{}") is None
+    assert (policies.unreadable_keys, policies.topic_value("t", 1)[0]) == (1, 2)
+
+
+def test_the_override_lowers_every_value_and_raises_none() -> None:
+    policies = with_entry(IDS[0], 3)
+    policies.replay(*record(Scope.BROKER, "1", Entry(2)))
+    written = FilePolicies(2, {"written": TopicPolicy(3), "one": TopicPolicy(1)})
+    policies.replace_file(written)
+    assert [policies.topic_value(topic, 1)[0] for topic in ("t", "written", "one", "other")] == [3, 3, 1, 2]
+    assert (policies.largest, sorted(policies.guarded_topics())) == (3, ["t", "written"])
+    policies.replace_file(FilePolicies(2, written.topics, override=2))
+    assert [policies.topic_value(topic, 1) for topic in ("t", "one")] == [(2, Source.OVERRIDE), (1, Source.FILE_TOPIC)]
+    assert policies.largest == 2
+    policies.replace_file(FilePolicies(2, written.topics, override=1))
+    assert policies.guarded_topics() == []
+    assert all(policies.requirement(topic, 1) is None for topic in ("t", "written", "one", "other"))
