@@ -22,10 +22,11 @@ from rackspan.gateway.core.value_warnings import values_warnings
 from rackspan.gateway.handlers.admin import AdminHandler
 from rackspan.gateway.handlers.produce import ProduceHandler
 from rackspan.gateway.net.buffers import BufferPool
-from rackspan.gateway.net.channel import connected, handshake
+from rackspan.gateway.net.channel import connected, handshake, sends
 from rackspan.gateway.net.exchange import Exchange
 from rackspan.gateway.net.frames import FrameMemory
 from rackspan.gateway.net.listener import Listener, server_context
+from rackspan.gateway.net.open_files import clients_within, raise_limit, too_few
 from rackspan.gateway.net.session import Session
 from rackspan.gateway.upstream.broker_connection import login_of
 from rackspan.gateway.upstream.cluster import Cluster, addresses
@@ -44,12 +45,17 @@ log = logging.getLogger(__name__)
 REPLICAS_SECONDS: Final = 5.0
 
 CONNECT_SECONDS: Final = 10.0
-"""For the TLS handshakes of a client and its broker, and the broker's connection, together."""
+"""For the TLS handshake of a client, and for the connection and the TLS handshake of its broker."""
+
+IDLE_SECONDS: Final = 600.0
+"""For a client's first bytes, before which there is no connection to a broker. Kafka's connections.max.idle.ms."""
 
 OVERDUE_LOOK_SECONDS: Final = 1.0
 GONE_LOOK_SECONDS: Final = 30.0
 """Between two looks at connections: at requests that arrive too slowly, and at clients that are gone."""
 
+HALF_REQUEST_SECONDS: Final = 2.0
+"""At the end: how long clients may go on sending a request that they have begun."""
 
 _RESTART: Final = (
     "bootstrap_servers",
@@ -102,6 +108,7 @@ class Gateway:
         self.quorum: MetadataQuorum | None = None
         self.produce: ProduceHandler | None = None
         self._opening = 0
+        self._open_files = raise_limit()
         self.draining = False
 
     # Start and end.
@@ -111,6 +118,7 @@ class Gateway:
         await self.cluster.refresh()
         if not self.cluster.nodes:
             raise UsageError(f"{self.config.bootstrap_servers}: the cluster reports no broker; is it starting?")
+        self._warn_of_open_files()
         await self._set_up()
         self._log_warnings()
         self._run(self.cluster.follow())
@@ -230,8 +238,11 @@ class Gateway:
             listener.close()
         for session in tuple(self.sessions):
             session.drain()
-        until = asyncio.get_running_loop().time() + seconds
-        while self.sessions and asyncio.get_running_loop().time() < until:
+        begun = asyncio.get_running_loop().time()
+        while self.sessions and (elapsed := asyncio.get_running_loop().time() - begun) < seconds:
+            if elapsed >= HALF_REQUEST_SECONDS:
+                for session in tuple(self.sessions):
+                    session.cut_off()
             await asyncio.sleep(0.02)
         left = len(self.sessions)
         self.close()
@@ -245,6 +256,7 @@ class Gateway:
         properties = {} if config.command_config is None else read_properties(config.command_config)
         self._load_tls(config, properties)
         self.config = config
+        self._warn_of_open_files()
         self.max_request_bytes = config.max_request_bytes
         self.policies.replace_file(config.policies)
         if self.guard is not None:
@@ -282,6 +294,16 @@ class Gateway:
     def bootstrap_servers(self) -> str:
         """The advertised addresses, for clients."""
         return ",".join("{}:{}".format(*self.listeners[node].advertised) for node in sorted(self.listeners))
+
+    @property
+    def most_connections(self) -> int:
+        """Clients at a time: the config's bound, or what open files suffice for if that is less."""
+        return min(self.config.max_connections, clients_within(self._open_files, len(self.cluster.nodes)))
+
+    def _warn_of_open_files(self) -> None:
+        reason = too_few(self._open_files, self.config.max_connections, len(self.cluster.nodes))
+        if reason is not None:
+            log.warning("open files: %s", reason)
 
     # Addresses.
 
@@ -326,7 +348,7 @@ class Gateway:
 
     async def _accept(self, node_id: int, client: socket.socket) -> None:
         self.connections_accepted += 1
-        if self.draining or len(self.sessions) + self._opening >= self.config.max_connections:
+        if self.draining or len(self.sessions) + self._opening >= self.most_connections:
             self.connections_refused["limit"] += 1
             client.close()
             return
@@ -335,6 +357,11 @@ class Gateway:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 secured, context = await self._secured(client)
+            async with asyncio.timeout(IDLE_SECONDS):
+                if not await sends(asyncio.get_running_loop(), secured):
+                    secured.close()
+                    return
+            async with asyncio.timeout(CONNECT_SECONDS):
                 node = self.cluster.nodes.get(node_id)
                 if node is None:
                     raise ConnectionRefusedError(f"broker {node_id} is not in the cluster")

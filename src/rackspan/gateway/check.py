@@ -17,6 +17,7 @@ from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode
 from rackspan.gateway.core.apis import OFFERED
 from rackspan.gateway.core.topic_configs import BROKER
 from rackspan.gateway.net.channel import connected
+from rackspan.gateway.net.open_files import raise_limit, too_few
 from rackspan.gateway.upstream.log_ends import DIVERGING_EPOCH_SINCE
 from rackspan.model import MIN_INSYNC_RACKS
 from rackspan.text import count_noun
@@ -69,7 +70,7 @@ async def check_cluster(config: GatewayConfig) -> list[Result]:
                 f"{count_noun(len(gateway.cluster.nodes), 'broker')} of cluster {gateway.cluster.cluster_id}",
             )
         ]
-        results += _listeners(config, gateway)
+        results += [_open_files(config, gateway), *_listeners(config, gateway)]
         async for result in _brokers(gateway):
             results.append(result)
         results += _racks(config, gateway)
@@ -81,6 +82,14 @@ async def check_cluster(config: GatewayConfig) -> list[Result]:
         return [*results, *_security(config, gateway)]
     finally:
         gateway.close()
+
+
+def _open_files(config: GatewayConfig, gateway: Gateway) -> Result:
+    files = raise_limit()
+    reason = too_few(files, config.max_connections, len(gateway.cluster.nodes))
+    if reason is not None:
+        return Result("open files", Level.WARNING, reason)
+    return Result("open files", Level.OK, f"{files} suffice for {count_noun(config.max_connections, 'client')}")
 
 
 def _listeners(config: GatewayConfig, gateway: Gateway) -> Iterator[Result]:

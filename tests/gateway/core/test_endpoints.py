@@ -6,12 +6,20 @@ from uuid import UUID
 import pytest
 
 from rackspan.errors import MalformedRequest
-from rackspan.gateway.core.apis import OFFERED, clipped
+from rackspan.gateway.core.apis import OFFERED, Treatment, clipped, treatment
 from rackspan.gateway.core.endpoints import metadata_head, with_addresses
 from rackspan.wire.apis import VERSIONS, ApiKey
 from rackspan.wire.codec import RequestHeader, read_response, write_response
 from rackspan.wire.messages.api_versions import ApiVersion, ApiVersionsResponseData
 from rackspan.wire.messages.brokers import DescribeClusterBroker, DescribeClusterResponseData
+from rackspan.wire.messages.describe_quorum import (
+    DescribeQuorumResponseData,
+    DescribeQuorumResponseListener,
+    DescribeQuorumResponseNode,
+    DescribeQuorumResponsePartitionData,
+    DescribeQuorumResponseReplicaState,
+    DescribeQuorumResponseTopicData,
+)
 from rackspan.wire.messages.groups import FindCoordinatorResponseCoordinator, FindCoordinatorResponseData
 from rackspan.wire.messages.metadata import (
     MetadataResponseBroker,
@@ -88,6 +96,23 @@ def test_described_brokers_are_at_the_gateway_and_controllers_stay(version: int,
     (changed,) = read_response(ApiKey.DESCRIBE_CLUSTER, version, rewritten).brokers
     # Version 0 describes brokers alone.
     assert changed.host == ("upstream" if endpoint_type == 2 and version >= 1 else "gateway-1")
+
+
+@pytest.mark.parametrize("version", VERSIONS[ApiKey.DESCRIBE_QUORUM])
+def test_a_described_quorum_has_no_addresses_of_controllers(version: int) -> None:
+    listener = DescribeQuorumResponseListener(name="CONTROLLER", host="upstream", port=1)
+    voter = DescribeQuorumResponseReplicaState(replica_id=101, replica_directory_id=UUID(int=7), log_end_offset=5)
+    partition = DescribeQuorumResponsePartitionData(leader_id=101, current_voters=[voter])
+    topic = DescribeQuorumResponseTopicData(topic_name="__cluster_metadata", partitions=[partition])
+    body = DescribeQuorumResponseData(topics=[topic])
+    body.nodes = [DescribeQuorumResponseNode(node_id=101, listeners=[listener])] if version >= 2 else ()
+    original = written(ApiKey.DESCRIBE_QUORUM, version, body)
+    assert treatment(ApiKey.DESCRIBE_QUORUM, version) is Treatment.WHOLE
+    rewritten = b"".join(map(bytes, with_addresses(ApiKey.DESCRIBE_QUORUM, version, original, Renamed())))
+    assert b"upstream" not in rewritten
+    changed = read_response(ApiKey.DESCRIBE_QUORUM, version, rewritten)
+    assert changed.topics == read_response(ApiKey.DESCRIBE_QUORUM, version, original).topics
+    assert not changed.nodes
 
 
 @pytest.mark.parametrize("version", [10, 13])

@@ -8,13 +8,14 @@ from random import Random
 from struct import pack
 from threading import Thread
 from time import sleep
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, Producer
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.gateway import app
-from rackspan.gateway.net import frames
+from rackspan.gateway.net import channel, frames
 from rackspan.gateway.net.buffers import BUFFER_BYTES
 from rackspan.gateway.net.requests import MAX_UNSENT
 from rackspan.gateway.net.session import Session
@@ -224,6 +225,65 @@ def test_mutated_requests_cost_their_own_connection(gateway: RunningGateway, clu
             link.sendall(bytes(mutated))
     assert serves(gateway)
     eventually(lambda: gateway.gateway.frames.used == 0, "no memory is held", 10)
+
+
+def test_a_client_without_a_request_has_no_connection_to_the_broker(
+    gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[object] = []
+
+    async def counted(*arguments: Any) -> socket.socket:
+        opened.append(arguments)
+        return await channel.connected(*arguments)
+
+    monkeypatch.setattr(app, "connected", counted)
+    links = [connection(gateway) for _ in range(20)]
+    for link in links[:10]:
+        link.close()
+    eventually(lambda: gateway.gateway._opening == 10, "those that are closed are forgotten", 10)
+    assert opened == []
+    for link in links[10:]:
+        link.sendall(framed(API_VERSIONS))
+    for link in links[10:]:
+        assert received(link)[:4] == pack(">i", 7)
+        link.close()
+    assert len(opened) == 10
+
+
+def test_an_idle_client_does_not_hold_up_the_end(cluster: EmbeddedCluster) -> None:
+    with running(cluster.bootstrap_servers) as gateway, closing(connection(gateway)) as link:
+        eventually(lambda: gateway.gateway._opening == 1, "it is accepted", 10)
+        assert gateway.run(gateway.gateway.drain(10)) == 0
+        assert is_closed(link)
+
+
+@pytest.mark.parametrize("api_key", [0, 16], ids=["read whole", "forwarded"])
+def test_half_a_request_does_not_hold_up_the_end(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch, api_key: int
+) -> None:
+    monkeypatch.setattr(app, "HALF_REQUEST_SECONDS", 0.1)
+    with running(cluster.bootstrap_servers) as gateway, closing(connection(gateway)) as link:
+        link.sendall(framed(API_VERSIONS))
+        received(link)
+        link.sendall(pack(">ihhih", 100_000, api_key, 3, 1, -1) + bytes(1000))
+        (session,) = gateway.gateway.sessions
+        eventually(lambda: session._requests.is_half_received, "half of it is there", 10)
+        assert gateway.run(gateway.gateway.drain(3)) == 0
+
+
+def test_at_the_end_half_a_request_waits_for_responses_to_those_before_it(gateway: RunningGateway) -> None:
+    with scripted(gateway) as (client, broker, session):
+        client.sendall(framed(LIST_GROUPS) + pack(">ihhih", 100_000, 16, 0, 6, -1))
+        assert received(broker) == LIST_GROUPS
+
+        async def ended() -> None:
+            session.drain()
+            session.cut_off()
+
+        gateway.run(ended())
+        broker.sendall(framed(pack(">ihi", 5, 0, 0)))
+        assert received(client)[:4] == pack(">i", 5)
+        assert is_closed(client)
 
 
 @pytest.mark.slow

@@ -32,6 +32,7 @@ _REWRITTEN: Final[Mapping[int, Treatment]] = {
     ApiKey.FIND_COORDINATOR: Treatment.WHOLE,
     ApiKey.API_VERSIONS: Treatment.WHOLE,
     ApiKey.DESCRIBE_CLUSTER: Treatment.WHOLE,
+    ApiKey.DESCRIBE_QUORUM: Treatment.WHOLE,
     SHARE_FETCH: Treatment.ENDPOINTS_LAST,
     SHARE_ACKNOWLEDGE: Treatment.ENDPOINTS_LAST,
 }

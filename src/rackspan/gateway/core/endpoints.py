@@ -18,6 +18,7 @@ from rackspan.wire.framing import Piece
 from rackspan.wire.messages.api_versions import ApiVersion, ApiVersionsResponseData
 from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.messages.brokers import DescribeClusterResponseData
+from rackspan.wire.messages.describe_quorum import DescribeQuorumResponseData
 from rackspan.wire.messages.groups import FindCoordinatorResponseData
 from rackspan.wire.messages.produce import ProduceResponseData
 
@@ -26,6 +27,9 @@ _ERROR: Final = Struct(">h")
 UNSUPPORTED_VERSION: Final = 35
 
 ENDPOINT_TYPE_BROKERS: Final = 1
+
+_NODES_SINCE: Final = 2
+"""The first version of DescribeQuorum whose response has the controllers' addresses."""
 
 
 class Addresses(Protocol):
@@ -129,6 +133,15 @@ def _describe_cluster(version: int, response: memoryview, addresses: Addresses) 
     return _written(ApiKey.DESCRIBE_CLUSTER, version, response, described)
 
 
+def _describe_quorum(version: int, response: memoryview, _addresses: Addresses) -> list[Piece]:
+    """Without the controllers' addresses: there is no listener for a controller."""
+    if version < _NODES_SINCE:
+        return [response]
+    described: DescribeQuorumResponseData = read_response(ApiKey.DESCRIBE_QUORUM, version, response)
+    described.nodes = ()
+    return _written(ApiKey.DESCRIBE_QUORUM, version, response, described)
+
+
 def _produce(version: int, response: memoryview, addresses: Addresses) -> list[Piece]:
     if version < 10:
         return [response]
@@ -164,6 +177,7 @@ def _api_versions(version: int, response: memoryview, _addresses: Addresses) -> 
 _WHOLE: Final[dict[int, Callable[[int, memoryview, Addresses], list[Piece]]]] = {
     ApiKey.FIND_COORDINATOR: _find_coordinator,
     ApiKey.DESCRIBE_CLUSTER: _describe_cluster,
+    ApiKey.DESCRIBE_QUORUM: _describe_quorum,
     ApiKey.PRODUCE: _produce,
     ApiKey.API_VERSIONS: _api_versions,
 }

@@ -166,6 +166,19 @@ async def handshake(loop: asyncio.AbstractEventLoop, sock: ssl.SSLSocket) -> Non
             return
 
 
+async def sends(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> bool:
+    """Wait for the peer's first bytes, without receiving them. False: it closed without any. Errors: OSError."""
+    if isinstance(sock, ssl.SSLSocket):
+        if not sock.pending():
+            await _ready(loop.add_reader, loop.remove_reader, sock.fileno())
+        return True
+    await _ready(loop.add_reader, loop.remove_reader, sock.fileno())
+    try:
+        return bool(sock.recv(1, socket.MSG_PEEK))
+    except ConnectionError:
+        return False
+
+
 async def _ready(add: Callable[..., None], remove: Callable[[int], object], fd: int) -> None:
     ready = asyncio.get_running_loop().create_future()
 

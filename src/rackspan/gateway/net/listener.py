@@ -69,7 +69,9 @@ class Listener:
             task.add_done_callback(self._tasks.discard)
 
     def close(self) -> None:
-        """Accept no more. Connections that were accepted live on."""
+        """Accept no more, and close connections without a session yet. Sessions live on."""
+        for task in self._tasks:
+            task.cancel()
         if self._socket.fileno() >= 0:
             self._loop.remove_reader(self._socket.fileno())
             self._socket.close()

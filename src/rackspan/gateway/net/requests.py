@@ -42,6 +42,16 @@ class Requests(Direction):
     def at_boundary(self) -> bool:
         return self._left == 0 and self.frame is None and not self._current and not self.blocked
 
+    @property
+    def is_half_received(self) -> bool:
+        """Whether the client has yet to send the rest of a request."""
+        return self.is_half_forwarded or (self.frame is not None and not self.frame.is_whole)
+
+    @property
+    def is_half_forwarded(self) -> bool:
+        """The same, and the broker has the beginning: its exchange is the last one."""
+        return self._left > 0
+
     def _may_read(self) -> bool:
         return not self._sink.outgoing and self._may_go_on() and not (self._session.draining and self.at_boundary)
 

@@ -74,6 +74,7 @@ class Session:
         self._internal = _FIRST_INTERNAL_CORRELATION
         self._upstream_ended = False
         self.draining = False
+        self._cuts_off = False
         self.closed = False
         self.is_proven = False
         """Whether the broker has responded to a request for which it requires a login, if its listener requires one."""
@@ -204,6 +205,11 @@ class Session:
         self._requests.go_on()
         self._end_if_over()
 
+    def cut_off(self) -> None:
+        """Wait no longer for the rest of a request that the client has begun to send: it cannot be acknowledged yet."""
+        self._cuts_off = True
+        self._end_if_over()
+
     def upstream_ended(self) -> None:
         """The broker closed its connection. Acknowledgements that were received and not sent yet are sent first."""
         self._upstream_ended = True
@@ -217,6 +223,8 @@ class Session:
         if self.closed or self.client.outgoing:
             return
         over = not self.exchanges and (self._upstream_ended or (self.draining and self._requests.at_boundary))
+        if self._cuts_off and self._requests.is_half_received:
+            over = over or len(self.exchanges) == self._requests.is_half_forwarded
         lost = self._upstream_ended and self.exchanges and self.exchanges[0] in self.awaited
         if over or lost:
             self.close()

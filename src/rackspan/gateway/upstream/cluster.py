@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -122,10 +123,14 @@ class Cluster:
             self._connected_to[node_id] = node.host, node.port
             opening = asyncio.get_running_loop().create_task(BrokerConnection.open(node.host, node.port, self._login))
             self._opening[node_id] = opening
-            opening.add_done_callback(lambda _: self._opening.pop(node_id, None))
-        connection = await asyncio.shield(opening)
-        self._connections[node_id] = connection
-        return connection
+            opening.add_done_callback(partial(self._opened, node_id))
+        return await asyncio.shield(opening)
+
+    def _opened(self, node_id: int, opening: "asyncio.Task[BrokerConnection]") -> None:
+        """Keep the connection, and retrieve the error, if nobody waits for it any more."""
+        self._opening.pop(node_id, None)
+        if not opening.cancelled() and opening.exception() is None:
+            self._connections[node_id] = opening.result()
 
     async def any_connection(self) -> BrokerConnection:
         """A connection to a broker that responds: known ones first, then the bootstrap servers. Errors: ClusterUnreachable."""
@@ -216,6 +221,8 @@ class Cluster:
                 log.warning("the brokers' addresses are %s: %s", "kept", error)
 
     def close(self) -> None:
+        for opening in self._opening.values():
+            opening.cancel()
         for connection in self._connections.values():
             connection.close()
 
