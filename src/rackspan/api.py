@@ -543,7 +543,7 @@ def run_pipeline(
     """Bring every table up to date with what was collected, on Spark; `remote` is a Spark Connect server."""
     from rackspan import pipeline
 
-    return pipeline.run(pipeline.open_warehouse(warehouse), policies, master, remote=remote)
+    return pipeline.run(pipeline.repaired_warehouse(warehouse), policies, master, remote=remote)
 
 
 def follow_pipeline(
@@ -560,7 +560,7 @@ def follow_pipeline(
     from rackspan import pipeline
     from rackspan.pipeline.follow import follow
 
-    opened = pipeline.open_warehouse(warehouse)
+    opened = pipeline.repaired_warehouse(warehouse)
     follow(opened, policies, on_batch, stop, master=master, every=every, available_now=available_now)
 
 
@@ -572,7 +572,7 @@ def maintain(
     from rackspan.pipeline import maintain as maintenance
 
     return maintenance.maintain(
-        pipeline.open_warehouse(warehouse),
+        pipeline.repaired_warehouse(warehouse),
         now=lambda: datetime.now(UTC),
         keep_days=keep_days,
         vacuum_hours=vacuum_hours,

@@ -16,15 +16,16 @@ from types import MappingProxyType
 from typing import Final
 
 from rackspan.audit import ClusterPolicies
+from rackspan.pipeline import warehouse as layout
 from rackspan.pipeline.collect import Collected, collect, collect_every, from_folder
 from rackspan.pipeline.export import Exported, export
 from rackspan.pipeline.incremental import RunReport, RunWork, refresh
-from rackspan.pipeline.landing import version_0_1
+from rackspan.pipeline.landing import recover, version_0_1
 from rackspan.pipeline.landing.store import SnapshotLocation, store
 from rackspan.pipeline.runs import policy_warnings
 from rackspan.pipeline.schemas import TABLES
 from rackspan.pipeline.table import rows
-from rackspan.pipeline.warehouse import Warehouse, create_warehouse, open_warehouse
+from rackspan.pipeline.warehouse import Warehouse, open_warehouse
 
 __all__ = [
     "TABLES",
@@ -48,6 +49,19 @@ __all__ = [
 
 SHORT_PARTITIONS: Final = 1_000_000
 """Of all snapshots of a run: here a run costs as much with the JVM's second compiler as without it (docs/benchmarks.md)."""
+
+
+def create_warehouse(root: str | Path) -> Warehouse:
+    """An existing warehouse, repaired after a power cut or a bad block if need be, or a new one. Errors: InvalidWarehouse.
+
+    Its `repair` says what was repaired.
+    """
+    return layout.create_warehouse(root, recover.repair)
+
+
+def repaired_warehouse(root: str | Path) -> Warehouse:
+    """An existing warehouse, repaired as by `create_warehouse`. Errors: InvalidWarehouse."""
+    return open_warehouse(root, recover.repair)
 
 
 def run(

@@ -181,10 +181,11 @@ def test_tables_in_force_survive_a_cut_at_any_flush_of_a_run(tmp_path: Path, mon
     assert checked > 15
 
 
-def test_a_torn_entry_and_everything_after_it_is_removed_and_whole_ones_stay(tmp_path: Path) -> None:
+def test_a_torn_entry_and_everything_after_it_is_renamed_and_whole_ones_stay(tmp_path: Path) -> None:
     log = tmp_path / "table" / "_delta_log"
     log.mkdir(parents=True)
     for version, content in enumerate((b"{}", b"{}", b'{"add":', b"{}")):
         (log / f"{version:020}.json").write_bytes(content)
     assert sorted(local_disk.repair_log(tmp_path / "table")) == [f"{version:020}.json" for version in (2, 3)]
     assert local_disk.repair_log(tmp_path / "table") == []
+    assert sorted(entry.suffix for entry in log.iterdir()) == [".json", ".json", ".torn", ".torn"]
