@@ -83,8 +83,11 @@ def _derived(
     warehouse: Warehouse, last: Run, first: date | None, began: datetime, now: Callable[[], datetime]
 ) -> list[MaintainedTable]:
     """The derived tables and `judged`, put into force by a row of `runs`."""
-    judged, runs = history.open_history(warehouse)
-    history.restore_judged(warehouse, judged, last)
+    past = history.open_history(warehouse)
+    if past.last is None:
+        return []
+    runs, last = past.runs, past.last
+    history.restore_judged(warehouse, past.judged, last)
     number = last.number + 1
     run_id = history.new_run_id(number)
     done, versions = [], dict(last.versions)

@@ -50,6 +50,8 @@ class Warehouse:
     root: str
     repair: Repair = field(default=NOT_REPAIRED, compare=False)
     """What was repaired when it was opened for writing."""
+    damaged: frozenset[str] = field(default=frozenset(), compare=False)
+    """Data files of landing tables that are not read, as TABLE/PATH."""
 
     @property
     def folder(self) -> Path | None:
@@ -134,6 +136,21 @@ def existing_table(warehouse: Warehouse, name: str, version: int | None = None) 
             "judged and of runs, and run again"
         )
     return table
+
+
+@contextmanager
+def naming_check(warehouse: Warehouse) -> Iterator[None]:
+    """Name the next command in errors of a block about damaged files."""
+    try:
+        yield
+    except WarehouseBusy:
+        raise
+    except InvalidWarehouse as error:
+        if "rackspan " in str(error):
+            raise
+        raise InvalidWarehouse(
+            f"{error}; rackspan pipeline check --whole --warehouse {warehouse.root} tells what to do"
+        ) from error
 
 
 @contextmanager

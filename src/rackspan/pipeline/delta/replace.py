@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline.delta.append import NewFile, new_path, statistics_of_file
-from rackspan.pipeline.delta.table import DataFile, data_files, filesystem_of, one_line
+from rackspan.pipeline.delta.table import DataFile, data_files, filesystem_of, one_line, snapshot_counts
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -45,11 +45,16 @@ def written_files(table: "DeltaTable", folder: str) -> list[NewFile]:
 
 
 def without_snapshots(
-    table: "DeltaTable", ids: Collection[str], whole_days: Collection[date], days: Collection[date]
+    table: "DeltaTable",
+    ids: Collection[str],
+    whole_days: Collection[date],
+    days: Collection[date],
+    *,
+    skip_damaged: bool = False,
 ) -> tuple[list[DataFile], list[NewFile]]:
     """The files of the table that hold rows of these snapshots or days, and new files with their other rows.
 
-    All snapshots `ids` are of `days`. Errors: InvalidWarehouse.
+    All snapshots `ids` are of `days`. With `skip_damaged`, a damaged file is among the former as a whole. Errors: InvalidWarehouse.
     """
     removed: list[DataFile] = []
     kept: list[NewFile] = []
@@ -58,11 +63,22 @@ def without_snapshots(
         if file.day in whole_days:
             removed.append(file)
         elif file.day in days and any(file.may_hold(one, one) for one in ids):
+            if skip_damaged and _is_damaged(table, file):
+                removed.append(file)
+                continue
             touched, rest = _rest(table, file, wanted)
             if touched:
                 removed.append(file)
                 kept += rest
     return removed, kept
+
+
+def _is_damaged(table: "DeltaTable", file: DataFile) -> bool:
+    try:
+        snapshot_counts(table, file, whole=True)
+    except InvalidWarehouse:
+        return True
+    return False
 
 
 def _rest(table: "DeltaTable", file: DataFile, ids: pa.Array) -> tuple[bool, Sequence[NewFile]]:

@@ -1,5 +1,6 @@
 """Opens and reads one Delta table with delta-rs: its version, its files with their statistics, and rows of chosen files."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -177,6 +178,27 @@ def read_files(
             ) from None
         except (OSError, ValueError, pa.ArrowException) as error:
             raise InvalidWarehouse(f"{table.table_uri}: {file.path} cannot be read: {one_line(error)}") from None
+
+
+def snapshot_counts(table: "DeltaTable", file: DataFile, *, whole: bool = False) -> Counter[str]:
+    """How many rows of each snapshot a data file has; with `whole`, every column is read. Errors: InvalidWarehouse where it is damaged."""
+    damaged = f"{table.table_uri}: {file.path} is damaged:"
+    try:
+        with filesystem_of(table).open_input_file(file.path) as opened:
+            if file.size and opened.size() != file.size:
+                raise InvalidWarehouse(f"{damaged} it has {opened.size():,} bytes, its log says {file.size:,}")
+            parquet = pq.ParquetFile(opened, read_dictionary=["snapshot_id"])
+            counts: Counter[str] = Counter()
+            for batch in parquet.iter_batches(BATCH_ROWS, columns=None if whole else ["snapshot_id"]):
+                for entry in pc.value_counts(batch.column("snapshot_id")).to_pylist():
+                    counts[entry["values"]] += entry["counts"]
+    except FileNotFoundError:
+        raise InvalidWarehouse(f"{table.table_uri}: {file.path} is gone") from None
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        raise InvalidWarehouse(f"{damaged} {one_line(error)}") from None
+    if counts.total() != file.rows or not all(file.may_hold(one, one) for one in counts):
+        raise InvalidWarehouse(f"{damaged} it has other rows than its log says")
+    return counts
 
 
 def filesystem_of(table: "DeltaTable") -> Any:
