@@ -228,7 +228,8 @@ def _planned(
 ) -> _Plan:
     last = past.last
     markers = replace(read_markers(warehouse, skip_damaged=True), hidden=damage.snapshots.keys())
-    waiting = set() if last is None else last.quarantined.keys() - damage.snapshots.keys()
+    # The rest are damaged files of `snapshots`.
+    waiting = {one for one in (() if last is None else last.quarantined) if "/" not in one} - damage.snapshots.keys()
     new = _without_rows(markers, past.judged, only if only is None else {*only, *waiting})
     again = _others(markers, new, outdated) if outdated else []
     ids = {one.snapshot_id for one in (*new, *again)}

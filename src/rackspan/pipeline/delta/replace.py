@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline.delta.append import NewFile, new_path, statistics_of_file
-from rackspan.pipeline.delta.table import DataFile, data_files, filesystem_of, one_line, snapshot_counts
+from rackspan.pipeline.delta.table import DataFile, data_files, filesystem_of, is_damaged, one_line
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -63,7 +63,7 @@ def without_snapshots(
         if file.day in whole_days:
             removed.append(file)
         elif file.day in days and any(file.may_hold(one, one) for one in ids):
-            if skip_damaged and _is_damaged(table, file):
+            if skip_damaged and is_damaged(table, file):
                 removed.append(file)
                 continue
             touched, rest = _rest(table, file, wanted)
@@ -71,14 +71,6 @@ def without_snapshots(
                 removed.append(file)
                 kept += rest
     return removed, kept
-
-
-def _is_damaged(table: "DeltaTable", file: DataFile) -> bool:
-    try:
-        snapshot_counts(table, file, whole=True)
-    except InvalidWarehouse:
-        return True
-    return False
 
 
 def _rest(table: "DeltaTable", file: DataFile, ids: pa.Array) -> tuple[bool, Sequence[NewFile]]:

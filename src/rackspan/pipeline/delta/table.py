@@ -161,8 +161,11 @@ def read_files(
     files: Sequence[DataFile],
     schema: pa.Schema,
     ids: Sequence[str] | None = None,
+    left_out: Sequence[DataFile] = (),
 ) -> Iterator[pa.RecordBatch]:
     """The columns of `schema` of some data files, row group by row group; only rows of the snapshots `ids`, if given.
+
+    No rows of snapshots that the files `left_out` may hold: a snapshot's rows may be in several files.
 
     A column that the files do not have yet is null. Errors: InvalidWarehouse, naming the file.
     """
@@ -171,7 +174,8 @@ def read_files(
     for file in files:
         try:
             with filesystem.open_input_file(file.path) as opened:
-                yield from _batches(pq.ParquetFile(opened), file, schema, wanted)
+                same_day = [one for one in left_out if one.day == file.day]
+                yield from _batches(pq.ParquetFile(opened), file, schema, wanted, same_day)
         except FileNotFoundError:
             raise InvalidWarehouse(
                 f"{table.table_uri}: {file.path} is gone; somebody removed it, or vacuumed a version that is still read"
@@ -201,6 +205,15 @@ def snapshot_counts(table: "DeltaTable", file: DataFile, *, whole: bool = False)
     return counts
 
 
+def is_damaged(table: "DeltaTable", file: DataFile) -> bool:
+    """Whether a data file is gone, cannot be read completely, or has other rows than its log says."""
+    try:
+        snapshot_counts(table, file, whole=True)
+    except InvalidWarehouse:
+        return True
+    return False
+
+
 def filesystem_of(table: "DeltaTable") -> Any:
     """The folder of a table as an Arrow file system, local or on an object store."""
     from deltalake.fs import DeltaStorageHandler
@@ -223,14 +236,18 @@ def one_line(error: Exception) -> str:
 
 
 def _batches(
-    parquet: pq.ParquetFile, file: DataFile, schema: pa.Schema, wanted: pa.Array | None
+    parquet: pq.ParquetFile, file: DataFile, schema: pa.Schema, wanted: pa.Array | None, left_out: Sequence[DataFile]
 ) -> Iterator[pa.RecordBatch]:
     there = set(parquet.schema_arrow.names)
     names = [name for name in schema.names if name in there]
-    filtered = wanted is not None and "snapshot_id" not in names
+    filtered = (wanted is not None or left_out) and "snapshot_id" not in names
     for batch in parquet.iter_batches(BATCH_ROWS, columns=[*names, "snapshot_id"] if filtered else names):
         if wanted is not None:
             batch = batch.filter(pc.is_in(batch.column("snapshot_id"), wanted))
+        for one in left_out:
+            identity = batch.column("snapshot_id")
+            inside = pc.and_(pc.greater_equal(identity, one.least or ""), pc.less_equal(identity, one.most or "~"))
+            batch = batch.filter(pc.invert(inside))
         if len(batch):
             yield pa.record_batch([_column(batch, field, file) for field in schema], schema=schema)
 

@@ -29,7 +29,7 @@ from rackspan.pipeline.delta.local_disk import (
     set_aside_torn,
     torn_files,
 )
-from rackspan.pipeline.delta.table import DataFile, create_table, data_files, read_files
+from rackspan.pipeline.delta.table import DataFile, create_table, data_files, is_damaged, read_files
 from rackspan.pipeline.landing.rows import marker_row, marker_transaction, to_snapshot
 from rackspan.pipeline.schemas import BROKERS, LANDING, PARTITIONS, SNAPSHOTS, TOPICS, Table
 from rackspan.pipeline.warehouse import NOT_REPAIRED, Repair, Warehouse, existing_table
@@ -66,7 +66,7 @@ def repair(warehouse: Warehouse) -> Repair:
             for name, files in torn.items()
             if files
         ]
-        found, lost = _bring_back_all(warehouse, [name for name, files in torn.items() if files])
+        found, lost = bring_back(warehouse, [name for name, files in torn.items() if files])
         _forget_position(warehouse)
         for folder in folders.values():
             end_repair(folder)
@@ -75,23 +75,27 @@ def repair(warehouse: Warehouse) -> Repair:
     return Repair((*lines, *found), tuple(lost))
 
 
-def _bring_back_all(warehouse: Warehouse, torn: Collection[str]) -> tuple[list[str], list[str]]:
-    """`_bring_back`, again where a collector has stored one of the same snapshots meanwhile. Errors: InvalidWarehouse."""
+def bring_back(warehouse: Warehouse, tables: Collection[str], *, torn: bool = True) -> tuple[list[str], list[str]]:
+    """Look for rows of some tables in files that no version names. Returns a line for each kind found, and for each one lost.
+
+    With `torn`, the newest commits are gone: a marker that only such a file has counts as one that was stored. Errors:
+    InvalidWarehouse.
+    """
     for _ in range(ATTEMPTS):
         try:
-            return _bring_back(warehouse, torn)
+            return _bring_back(warehouse, tables, torn)
         except ConcurrentTransactionError:
+            # A collector has stored one of the same snapshots meanwhile.
             continue
     raise InvalidWarehouse(f"{warehouse.root}: collectors store the same snapshots all the time; stop one of them")
 
 
-def _bring_back(warehouse: Warehouse, torn: Collection[str]) -> tuple[list[str], list[str]]:
-    """Look for rows that torn entries named. Returns a line for each kind of thing found, and for each one that is lost."""
+def _bring_back(warehouse: Warehouse, tables: Collection[str], torn: bool) -> tuple[list[str], list[str]]:
     found, lost = [], []
-    orphaned = _orphaned_markers(warehouse) if SNAPSHOTS.name in torn else {}
-    markers = {row["snapshot_id"]: row for row in _rows(warehouse, SNAPSHOTS)} | orphaned
+    orphaned = _orphaned_markers(warehouse) if SNAPSHOTS.name in tables else {}
+    markers = {row["snapshot_id"]: row for row in _rows(warehouse, SNAPSHOTS)} | (orphaned if torn else {})
     for table in (BROKERS, TOPICS, PARTITIONS):
-        if table.name in torn:
+        if table.name in tables:
             back, missing = _bring_back_rows(warehouse, table, markers)
             if back:
                 found.append(f"table {table.name}: the rows of {_named(back)} are back, from the data files")
@@ -101,7 +105,7 @@ def _bring_back(warehouse: Warehouse, torn: Collection[str]) -> tuple[list[str],
                 for one in missing
                 if one not in orphaned
             ]
-    if SNAPSHOTS.name in torn:
+    if SNAPSHOTS.name in tables:
         back, remade = _bring_back_markers(warehouse, orphaned)
         if back:
             found.append(f"table snapshots: {_named(back)} are back, from the data files")
@@ -116,7 +120,7 @@ def _bring_back_rows(
     opened = existing_table(warehouse, table.name)
     present = _counts(warehouse, table)
     counts = {one: markers[one].get(table.name) for one in markers if one not in present}
-    hidden = _unreadable(opened, table)
+    hidden = _unreadable(opened)
     missing = {one: count for one, count in counts.items() if count != 0 and not _may_be_in(hidden, one)}
     parts: dict[str, pa.Table] = {}
     for file in _orphans(warehouse, opened) if missing else ():
@@ -136,7 +140,7 @@ def _bring_back_markers(warehouse: Warehouse, orphaned: Mapping[str, Mapping[str
     keys, rows, ids = set(stored), [], ([], [])  # type: ignore[var-annotated]
     counts = {table.name: _counts(warehouse, table) for table in (TOPICS, PARTITIONS)}
     unmarked = {row["snapshot_id"]: (row["cluster_id"], row["taken_at"]) for row in _rows(warehouse, BROKERS, KEYS)}
-    hidden = _unreadable(opened, SNAPSHOTS)
+    hidden = _unreadable(opened)
     # Those with a marker of their own first: of two of one time, a killed collect left the other.
     for identity in sorted(unmarked, key=lambda one: (one not in orphaned, one)):
         if unmarked[identity] in keys or _may_be_in(hidden, identity):
@@ -204,17 +208,9 @@ def _read(opened: "DeltaTable", file: DataFile, table: Table, ids: Collection[st
     return pa.Table.from_batches(batches, table.schema)
 
 
-def _unreadable(opened: "DeltaTable", table: Table) -> list[DataFile]:
+def _unreadable(opened: "DeltaTable") -> list[DataFile]:
     """Damaged files that the newest version names. Their rows are not made again: the file may be copied back."""
-    schema = pa.schema([table.schema.field("snapshot_id")])
-    return [file for file in data_files(opened) if not _is_readable(opened, file, schema)]
-
-
-def _is_readable(opened: "DeltaTable", file: DataFile, schema: pa.Schema) -> bool:
-    try:
-        return sum(len(batch) for batch in read_files(opened, [file], schema)) == file.rows
-    except InvalidWarehouse:
-        return False
+    return [file for file in data_files(opened) if is_damaged(opened, file)]
 
 
 def _may_be_in(files: Collection[DataFile], identity: str) -> bool:
