@@ -82,7 +82,7 @@ def run(
     InvalidWarehouse, MissingRequirement without pyspark or Java, UsageError where a policy refuses a cluster or
     Spark does not come up on `master` or `remote`, or where `rebuild` is no derived table.
     """
-    rebuilt = () if rebuild is None else (rebuild,)
+    rebuilt: tuple[str, ...] = () if rebuild is None else (rebuild,)
     if rebuild == EVERY:
         rebuilt = (*TABLES, *HISTORY)
     elif rebuild is not None and rebuild not in TABLES:

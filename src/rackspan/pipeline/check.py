@@ -141,7 +141,8 @@ class _Check:
         try:
             last = newest_row(self.opened[RUNS.name])
         except InvalidWarehouse as error:
-            self.opened.pop(RUNS.name)
+            # Without it no version of a derived table is in force.
+            self.opened = {name: opened for name, opened in self.opened.items() if name in LANDING}
             return None, [Problem("damaged-file", str(error), self._rebuild_all, RUNS.name)]
         problems = []
         for name, version in {} if last is None else last.versions.items():
@@ -188,7 +189,9 @@ class _Check:
             problems.append(Problem("quarantined", line, self._drop, SNAPSHOTS.name))
         lost = {} if damage is None else damage.snapshots
         self._not_whole = set(lost)
-        waiting = [] if last is None else [one for one in last.quarantined if one not in lost | (markers.damaged or {})]
+        waiting = (
+            [] if last is None else [one for one in last.quarantined if one not in {**lost, **(markers.damaged or {})}]
+        )
         if waiting:
             line = f"{len(waiting)} snapshots were left out by the last run and are whole again ({_some(waiting)})"
             problems.append(Problem("quarantined", line, self._run, SNAPSHOTS.name))

@@ -87,7 +87,10 @@ def newest_row(table: "DeltaTable") -> Run | None:
         return None
     newest = max(files, key=lambda file: file.most or "~")
     rows = [row for batch in read_files(table, [newest], RUNS.schema) for row in batch.to_pylist()]
-    return _run(max(rows, key=lambda row: str(row["run_id"])))
+    row = max(rows, key=lambda row: str(row["run_id"]))
+    if newest.most is not None and row["run_id"] != newest.most:
+        raise InvalidWarehouse(f"{table.table_uri}: {newest.path} is damaged: it has other rows than its log says")
+    return _run(row)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from rackspan.pipeline.landing.read import read_snapshot
 from rackspan.pipeline.landing.rows import landing_rows, snapshot_id
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.schemas import LANDING
-from rackspan.pipeline.warehouse import existing_table
+from rackspan.pipeline.warehouse import NOT_REPAIRED, existing_table
 from tests.pipeline.examples import NOON, small
 
 SNAPSHOTS = [small(taken_at=NOON + timedelta(hours=8 * number), leader=1 + number % 3) for number in range(4)]
@@ -83,7 +83,7 @@ def test_every_stored_snapshot_is_back_as_it_was_and_the_torn_entry_is_kept(root
     assert f"table {table}: the rows of 3 snapshots" in warehouse.repair.lines[1] or table == "snapshots"
     assert warehouse.repair.lost == ()
     assert entry.with_name(f"{entry.name}.torn").read_bytes() == torn
-    assert create_warehouse(root).repair == recover.NOT_REPAIRED
+    assert create_warehouse(root).repair == NOT_REPAIRED
 
 
 def test_a_marker_whose_file_is_gone_too_is_made_again_and_its_controllers_are_unknown_rather_than_none(

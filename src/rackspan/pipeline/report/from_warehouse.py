@@ -70,7 +70,9 @@ def latest_snapshots(
             latest[cluster] = max(identity, latest.get(cluster, ""))
     markers = read_markers(warehouse, skip_damaged=left_out is not None)
     stored = markers.named(latest.values())
-    damage = Damage({}, {}) if left_out is None else find_damage(warehouse, stored)
-    for reason in {**(markers.damaged or {}), **damage.snapshots}.values() if left_out is not None else ():
-        left_out(f"{reason}; the newest snapshot is left out; {how_to_repair(warehouse, SNAPSHOTS.name)}")
+    damage = Damage({}, {})
+    if left_out is not None:
+        damage = find_damage(warehouse, stored)
+        for reason in {**(markers.damaged or {}), **damage.snapshots}.values():
+            left_out(f"{reason}; the newest snapshot is left out; {how_to_repair(warehouse, SNAPSHOTS.name)}")
     return {one.cluster_id: read_snapshot(warehouse, one) for one in stored if one.snapshot_id not in damage.snapshots}
