@@ -202,7 +202,7 @@ def test_a_collect_that_repairs_a_torn_log_says_so_and_loses_nothing(cli: Cli, t
     ran = cli("pipeline", "check", "--warehouse", "w", "-o", "json")
     assert ran.code == 2
     assert [(one["kind"], one["table"], one["remedy"]) for one in ran.document["problems"]] == [
-        ("torn-log", "snapshots", "rackspan pipeline run --warehouse w")
+        ("torn-log", "snapshots", f"rackspan pipeline run --warehouse {tmp_path}/w")
     ]
     ran = cli("pipeline", "table", "snapshots", "--warehouse", "w")
     assert ran.code == 1
@@ -237,7 +237,7 @@ def test_check_prints_the_problem_and_the_command(cli: Cli, tmp_path: Path) -> N
         file.write_bytes(file.read_bytes()[:40])
     ran = cli("pipeline", "check", "--warehouse", "w")
     assert ran.code == 2
-    assert "rackspan pipeline maintain --drop-damaged --warehouse w" in ran.out
+    assert f"rackspan pipeline maintain --drop-damaged --warehouse {tmp_path}/w" in ran.out
     ran = cli("pipeline", "table", "brokers", "--warehouse", "w", "-o", "json")
     assert (ran.code, ran.document) == (1, [])
     assert "are left out" in ran.err

@@ -209,7 +209,7 @@ def maintain(
 ) -> None:
     """Join small files, delete unused ones, and drop old days on request. Needs no Spark; readers and collectors may go on."""
     damaged = 0
-    for one in api.maintain(warehouse, keep_days, vacuum_hours, output.note if drop_damaged else None):
+    for one in api.maintain(warehouse, keep_days, vacuum_hours, give_up=output.note if drop_damaged else None):
         damaged += len(one.damaged)
         output.warn([*one.repaired, *one.damaged])
         dropped = f"{count_noun(one.days_dropped, 'day', ',')} dropped, " if one.days_dropped else ""
@@ -341,7 +341,7 @@ def _report_damage(made: "RunReport", warehouse: str) -> int:
         named = "" if made.run is None else "".join(f"; {one}: {why}" for one, why in list(left_out.items())[:3])
         output.fail(
             f"{count_noun(len(left_out), 'snapshot', ',')} left out, because data files are damaged{named}; "
-            f"rackspan pipeline check --warehouse {warehouse} tells what to do"
+            f"rackspan pipeline check --warehouse {warehouse} shows what to do"
         )
     return len(left_out)
 

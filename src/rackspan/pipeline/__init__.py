@@ -89,7 +89,7 @@ def run(
         table_named(rebuild)
         raise UsageError(
             f"table {rebuild}: not one that a run makes, so nothing can make it again; the derived tables are {', '.join(TABLES)}; "
-            f"rackspan pipeline check --warehouse {warehouse.root} tells what to do about the others"
+            f"rackspan pipeline check --warehouse {warehouse.root} shows what to do about the others"
         )
 
     def build(work: RunWork, policies: ClusterPolicies) -> None:

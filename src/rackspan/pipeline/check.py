@@ -1,7 +1,7 @@
 """Judges a warehouse: what is torn, damaged, missing, doubled or late, each with the command that repairs it. No Spark, no writes.
 
 Begin with check(). Constraints: whatever makes a reader or a run fail, or show less than was stored, is a problem; each has a remedy
-after which the check is clean. Method: logs first, since nothing can be said about a table without one; then files against their
+after which the check is clean. Method: logs first, without which nothing is known about a table; then files against their
 log; then rows against markers. Bound: the ids of every table; with `whole`, all columns. Tests: tests/pipeline/test_check.py.
 """
 

@@ -123,7 +123,7 @@ def open_history(warehouse: Warehouse, rebuilt: Collection[str] = ()) -> History
     last = newest_row(runs)
     lost = [name for name in every if name != RUNS.name and _is_lost(warehouse, name, last, name in rebuilt)]
     if JUDGED.name in lost:
-        # Without it nobody can tell which rows the others have.
+        # It lists which snapshots the others have rows of.
         lost = [name for name in every if name != RUNS.name]
     if lost and last is not None:
         lines += [f"table {name}: lost, so its rows are made again" for name in lost]

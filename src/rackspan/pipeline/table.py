@@ -61,7 +61,7 @@ def table_files(
 def how_to_repair(warehouse: Warehouse, name: str) -> str:
     """The command for a table with a damaged file, as the end of a message."""
     if name in LANDING:
-        return f"rackspan pipeline check --warehouse {warehouse.root} tells what to do"
+        return f"rackspan pipeline check --warehouse {warehouse.root} shows what to do"
     return how_to_rebuild(warehouse, name)
 
 

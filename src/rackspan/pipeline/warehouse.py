@@ -149,7 +149,7 @@ def naming_check(warehouse: Warehouse) -> Iterator[None]:
         if "rackspan " in str(error):
             raise
         raise InvalidWarehouse(
-            f"{error}; rackspan pipeline check --whole --warehouse {warehouse.root} tells what to do"
+            f"{error}; rackspan pipeline check --whole --warehouse {warehouse.root} shows what to do"
         ) from error
 
 
