@@ -97,7 +97,9 @@ def open_warehouse(root: str | Path, repair: Callable[[Warehouse], Repair] | Non
             f"{root}: table {name}: {entry} in its log is torn, so its newest rows are missing; rackspan pipeline run --warehouse "
             f"{root} repairs it"
         )
-    if open_table(warehouse.table(SNAPSHOTS.name)) is None:
+    with naming_check(warehouse):
+        found = open_table(warehouse.table(SNAPSHOTS.name))
+    if found is None:
         raise InvalidWarehouse(
             f"{root}: not a warehouse (it has no table snapshots); fill one with rackspan pipeline collect --warehouse URL"
         )

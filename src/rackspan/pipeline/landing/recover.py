@@ -13,7 +13,6 @@ import shutil
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -190,7 +189,9 @@ def _orphaned_markers(warehouse: Warehouse) -> dict[str, dict[str, Any]]:
 
 def _orphans(warehouse: Warehouse, opened: "DeltaTable") -> Iterator[DataFile]:
     """The data files below the folder of a landing table that its newest version does not name."""
-    folder = Path(str(warehouse.table_folder(Path(opened.table_uri.rstrip("/")).name)))
+    folder = warehouse.table_folder(opened.table_uri.rstrip("/").rpartition("/")[2])
+    if folder is None:
+        return
     named = {file.path for file in data_files(opened)}
     for file in sorted(folder.glob("day=*/*.parquet")):
         path = file.relative_to(folder).as_posix()
