@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
@@ -14,10 +15,12 @@ from rackspan.errors import InvalidWarehouse, UsageError
 from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import Warehouse, create_warehouse, open_warehouse, repaired_warehouse, rows, run
 from rackspan.pipeline.check import CheckReport, check
+from rackspan.pipeline.delta.append import append
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.maintain import maintain
 from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES
+from rackspan.pipeline.table import table_files
 from rackspan.pipeline.warehouse import existing_table, named_warehouse
 from tests.pipeline import expected
 from tests.pipeline.examples import NOON, small
@@ -238,6 +241,33 @@ def test_readers_leave_out_whole_snapshots_and_say_which(root: Path) -> None:
     assert f"rackspan pipeline rebuild partition_durability --warehouse {root}" in lines[0]
     with pytest.raises(InvalidWarehouse, match=r"rackspan pipeline check --whole"):
         list(rows(open_warehouse(root), "partition_durability"))
+
+
+def test_a_snapshot_whose_rows_are_in_two_files_is_left_out_with_the_damaged_one(root: Path) -> None:
+    warehouse, table = open_warehouse(root), TABLES["partition_durability"]
+    file, opened = newest_file(root, table.name), existing_table(warehouse, table.name)
+    split = (
+        pa.Table.from_batches(table_files(warehouse, table, opened).read(table.schema)).sort_by("taken_at").slice(11)
+    )
+    append(opened, split, {})
+    half(file)
+    lines: list[str] = []
+    left = pa.Table.from_batches(table_files(warehouse, table, opened, lines.append).read(table.schema))
+    assert (len(left), len(lines)) == (8, 1)
+
+
+@pytest.mark.slow
+def test_a_rebuild_drops_a_damaged_file_of_snapshots_that_are_damaged_too(root: Path) -> None:
+    """Of a day on which nothing can be made again."""
+    for table in ("partitions", "findings"):
+        half(newest_file(root, table))
+    first = checked(root).problems[0]
+    assert first.remedy == f"rackspan pipeline rebuild findings --warehouse {root}"
+    carried_out(first.remedy, root)
+    assert {one.table for one in checked(root).problems} == {"partitions", "snapshots"}
+    carried_out(checked(root).problems[0].remedy, root)
+    assert checked(root, whole=True).problems == ()
+    check_tables(open_warehouse(root), [one for stored in ROUNDS[:2] for one in stored])
 
 
 def test_maintenance_joins_what_is_whole_and_leaves_a_damaged_file_as_it_is(root: Path) -> None:

@@ -54,18 +54,15 @@ def without_snapshots(
 ) -> tuple[list[DataFile], list[NewFile]]:
     """The files of the table that hold rows of these snapshots or days, and new files with their other rows.
 
-    All snapshots `ids` are of `days`. With `skip_damaged`, a damaged file is among the former as a whole. Errors: InvalidWarehouse.
+    All snapshots `ids` are of `days`. With `skip_damaged`, every damaged file is among the former. Errors: InvalidWarehouse.
     """
     removed: list[DataFile] = []
     kept: list[NewFile] = []
     wanted = pa.array(sorted(ids), pa.string())
     for file in data_files(table):
-        if file.day in whole_days:
+        if file.day in whole_days or (skip_damaged and is_damaged(table, file)):
             removed.append(file)
         elif file.day in days and any(file.may_hold(one, one) for one in ids):
-            if skip_damaged and is_damaged(table, file):
-                removed.append(file)
-                continue
             touched, rest = _rest(table, file, wanted)
             if touched:
                 removed.append(file)
