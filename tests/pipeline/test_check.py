@@ -23,7 +23,7 @@ from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES
 from rackspan.pipeline.table import table_files
 from rackspan.pipeline.warehouse import existing_table, named_warehouse
 from tests.pipeline import expected
-from tests.pipeline.examples import NOON, small
+from tests.pipeline.examples import NOON, small, zeros_in_column
 from tests.pipeline.plain_build import refresh
 
 ROUNDS = [
@@ -227,7 +227,7 @@ def test_what_the_ids_of_a_file_do_not_show_quarantines_its_snapshots_too(root: 
     """A block of zeros in another column is found once the build fails."""
     late = small("eu", NOON + timedelta(hours=40), 3)
     store_all([late, small("us", NOON + timedelta(hours=41), 3)], open_warehouse(root))
-    zeros_inside(newest_file(root, "partitions"))
+    zeros_in_column(newest_file(root, "partitions"), "leader")
     report = refresh(open_warehouse(root))
     assert (report.snapshots, len(report.quarantined)) == (0, 2)
     check_tables(open_warehouse(root), SNAPSHOTS)

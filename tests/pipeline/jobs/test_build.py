@@ -30,7 +30,7 @@ from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import TABLES
 from rackspan.pipeline.spark import session
 from tests.pipeline import expected, plain_build
-from tests.pipeline.examples import NOON, generated, recorded, small
+from tests.pipeline.examples import NOON, generated, recorded, small, zeros_in_column
 
 pytestmark = pytest.mark.spark
 
@@ -258,8 +258,7 @@ def test_what_spark_cannot_read_is_left_out_and_the_rest_is_judged(spark: SparkS
     """A block of zeros in a column that the ids do not show: Spark fails, and the second build leaves that snapshot out."""
     warehouse = filled(tmp_path, [small()])
     file = next(Path(warehouse.table("partitions")).rglob("part-*.parquet"))
-    content = file.read_bytes()
-    file.write_bytes(content[:4] + bytes(len(content) // 3) + content[4 + len(content) // 3 :])
+    zeros_in_column(file, "leader")
     later = small(taken_at=NOON + timedelta(hours=1), leader=2)
     store_all([later], warehouse)
     report = pipeline.run(warehouse, RackPolicy())

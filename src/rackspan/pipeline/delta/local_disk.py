@@ -15,11 +15,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from rackspan.disk import to_disk
 
 LOG: Final = "_delta_log"
 HINT: Final = "_last_checkpoint"
-PARQUET_MAGIC: Final = b"PAR1"
 TORN: Final = ".torn"
 PENDING: Final = ".torn-pending"
 ACTION_COUNT: Final = "rackspanActions"
@@ -158,7 +160,7 @@ def _is_whole_hint(log: Path, hint: Path) -> bool:
 
 def _is_whole_checkpoint(checkpoint: Path) -> bool:
     try:
-        content = checkpoint.read_bytes()
-    except FileNotFoundError:
+        pq.read_table(checkpoint)
+    except (OSError, ValueError, pa.ArrowException):
         return False
-    return content.startswith(PARQUET_MAGIC) and content.endswith(PARQUET_MAGIC)
+    return True
