@@ -13,7 +13,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
@@ -68,6 +68,7 @@ from rackspan.streams import CapturedGroup, Setting, StreamsGroup
 if TYPE_CHECKING:
     from rackspan.apply import RunUpdate
     from rackspan.pipeline import Collected, Exported, RunReport
+    from rackspan.pipeline.check import CheckReport
     from rackspan.pipeline.follow import FollowedBatch
     from rackspan.pipeline.maintain import MaintainedTable
     from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
@@ -92,6 +93,7 @@ __all__ = [
     "carry_out",
     "check_command_config",
     "check_reassignment",
+    "check_warehouse",
     "collect",
     "collect_every",
     "create_partitions",
@@ -122,6 +124,7 @@ __all__ = [
     "read_plan",
     "read_streams_group",
     "reassignments_in_flight",
+    "rebuild_pipeline",
     "report",
     "run_pipeline",
     "set_min_insync_replicas",
@@ -558,11 +561,16 @@ def import_warehouse(folder: Path, warehouse: str | Path) -> "Iterator[Collected
     return pipeline.import_version_0_1(folder, warehouse)
 
 
-def export_tables(warehouse: str | Path, names: Sequence[str], out: Path) -> "Iterator[Exported]":
-    """Write tables of the newest run as Parquet files below `out`, all of them where `names` is empty."""
+def export_tables(
+    warehouse: str | Path, names: Sequence[str], out: Path, left_out: Callable[[str], None] | None = None
+) -> "Iterator[Exported]":
+    """Write tables of the newest run as Parquet files below `out`, all of them where `names` is empty.
+
+    With `left_out`, snapshots of damaged files are left out, and it gets a line for each file.
+    """
     from rackspan import pipeline
 
-    return pipeline.export(pipeline.open_warehouse(warehouse), names, out)
+    return pipeline.export(pipeline.open_warehouse(warehouse), names, out, left_out)
 
 
 def run_pipeline(
@@ -574,7 +582,29 @@ def run_pipeline(
     """Bring every table up to date with what was collected, on Spark; `remote` is a Spark Connect server."""
     from rackspan import pipeline
 
-    return pipeline.run(pipeline.open_warehouse(warehouse), policies, master, remote=remote)
+    return pipeline.run(pipeline.repaired_warehouse(warehouse), policies, master, remote=remote)
+
+
+def rebuild_pipeline(
+    warehouse: str | Path,
+    table: str | None = None,
+    policies: ClusterPolicies = RackPolicy(),
+    master: str | None = None,
+    remote: str | None = None,
+) -> "RunReport":
+    """Make all rows of a derived table again, or of every one, from the snapshots; else as `run_pipeline`."""
+    from rackspan import pipeline
+
+    opened = pipeline.repaired_warehouse(warehouse)
+    return pipeline.run(opened, policies, master, remote=remote, rebuild=pipeline.EVERY if table is None else table)
+
+
+def check_warehouse(warehouse: str | Path, *, whole: bool = False, max_age: timedelta | None = None) -> "CheckReport":
+    """Judge a warehouse: logs, files, rows, and how old each cluster's newest snapshot is. Nothing is changed."""
+    from rackspan.pipeline.check import check
+    from rackspan.pipeline.warehouse import named_warehouse
+
+    return check(named_warehouse(warehouse), now=datetime.now(UTC), whole=whole, max_age=max_age)
 
 
 def follow_pipeline(
@@ -591,39 +621,55 @@ def follow_pipeline(
     from rackspan import pipeline
     from rackspan.pipeline.follow import follow
 
-    opened = pipeline.open_warehouse(warehouse)
+    opened = pipeline.repaired_warehouse(warehouse)
     follow(opened, policies, on_batch, stop, master=master, every=every, available_now=available_now)
 
 
 def maintain(
-    warehouse: str | Path, keep_days: int | None = None, vacuum_hours: float = 168.0
+    warehouse: str | Path,
+    keep_days: int | None = None,
+    vacuum_hours: float = 168.0,
+    give_up: Callable[[str], None] | None = None,
 ) -> "list[MaintainedTable]":
-    """Join small files, delete those that no version of the last `vacuum_hours` has, drop days before the last `keep_days`."""
+    """Join small files, delete those that no version of the last `vacuum_hours` has, drop days before the last `keep_days`.
+
+    With `give_up`, damaged files of landing tables and the snapshots in them are dropped, and it gets a line for each.
+    """
     from rackspan import pipeline
     from rackspan.pipeline import maintain as maintenance
 
     return maintenance.maintain(
-        pipeline.open_warehouse(warehouse),
+        pipeline.repaired_warehouse(warehouse),
         now=lambda: datetime.now(UTC),
         keep_days=keep_days,
         vacuum_hours=vacuum_hours,
+        give_up=give_up,
     )
 
 
-def table(warehouse: str | Path, name: str, limit: int | None = None) -> Iterator[dict[str, object]]:
-    """The rows of a table in the order of its grain, without Spark."""
-    from rackspan import pipeline
+def table(
+    warehouse: str | Path, name: str, limit: int | None = None, left_out: Callable[[str], None] | None = None
+) -> Iterator[dict[str, object]]:
+    """The rows of a table in the order of its grain, without Spark.
 
-    return pipeline.rows(pipeline.open_warehouse(warehouse), name, limit)
-
-
-def report(
-    warehouse: str | Path, policies: ClusterPolicies, out: Path, names: Mapping[str, str] = MappingProxyType({})
-) -> list[str]:
-    """One page about every cluster of the warehouse, drawn from its tables without Spark. Returns its warnings.
-
-    `names`: what to call clusters, by id.
+    With `left_out`, snapshots of damaged files are left out, and it gets a line for each file.
     """
     from rackspan import pipeline
 
-    return pipeline.draw_report(pipeline.open_warehouse(warehouse), policies, out, names)
+    return pipeline.rows(pipeline.open_warehouse(warehouse), name, limit, left_out)
+
+
+def report(
+    warehouse: str | Path,
+    policies: ClusterPolicies,
+    out: Path,
+    names: Mapping[str, str] = MappingProxyType({}),
+    left_out: Callable[[str], None] | None = None,
+) -> list[str]:
+    """One page about every cluster of the warehouse, drawn from its tables without Spark. Returns its warnings.
+
+    `names`: what to call clusters, by id. With `left_out`, damaged files are left out, and it gets a line for each.
+    """
+    from rackspan import pipeline
+
+    return pipeline.draw_report(pipeline.open_warehouse(warehouse), policies, out, names, left_out)

@@ -24,6 +24,8 @@ from rackspan.cli import command_tree, leaf_commands
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
 from rackspan.model.json_format import ReadSnapshot
+from rackspan.pipeline import RunReport
+from rackspan.pipeline.check import CheckReport
 from rackspan.sources.source import Source
 from rackspan.streams import streams_group
 from tests.cli.conftest import GOOD, Ran
@@ -143,6 +145,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "pipeline collect": ("pipeline", "collect", "--warehouse", "out"),
     "pipeline run": ("pipeline", "run", "--warehouse", "warehouse"),
     "pipeline follow": ("pipeline", "follow", "--warehouse", "warehouse"),
+    "pipeline rebuild": ("pipeline", "rebuild", "--warehouse", "warehouse"),
+    "pipeline check": ("pipeline", "check", "--warehouse", "warehouse"),
     "pipeline maintain": ("pipeline", "maintain", "--warehouse", "warehouse"),
     "pipeline report": ("pipeline", "report", "--warehouse", "warehouse", "--out", "page.html"),
     "pipeline table": ("pipeline", "table", "findings", "--warehouse", "warehouse"),
@@ -158,8 +162,6 @@ NONE: tuple[str, ...] = ()
 OWN: dict[tuple[str, str], Case] = {
     ("snapshot", "--out"): Case(("--out", "written.json")),
     ("audit", "--topic"): Case(("--topic", "orders")),
-    ("pipeline run", "--survive"): Case(("--survive", "none"), NONE),
-    ("pipeline report", "--survive"): Case(("--survive", "none"), NONE),
     ("audit", "--exclude-brokers"): Case(("--exclude-brokers", "1")),
     ("outage", "--lose"): Case(("--lose", "r1")),
     ("outage", "--pairs"): Case(("--pairs",)),
@@ -290,30 +292,24 @@ OWN: dict[tuple[str, str], Case] = {
     ("pipeline collect", "--all-clusters"): Case(("--all-clusters",), NONE),
     ("pipeline collect", "--from-snapshots"): Case(("--from-snapshots", "folder"), NONE, good=True),
     ("pipeline collect", "--every"): Case(("--every", "5")),
-    ("pipeline run", "--warehouse"): Case(("--warehouse", "out"), NONE),
-    ("pipeline run", "--unracked"): Case(("--unracked", "own"), NONE),
-    ("pipeline run", "--min-insync-racks"): Case(("--min-insync-racks", "3"), NONE),
-    ("pipeline run", "--master"): Case(("--master", "local[1]"), NONE),
-    ("pipeline run", "--remote"): Case(("--remote", "sc://127.0.0.1:1"), NONE),
-    ("pipeline follow", "--warehouse"): Case(("--warehouse", "out"), NONE),
-    ("pipeline follow", "--unracked"): Case(("--unracked", "own"), NONE),
-    ("pipeline follow", "--min-insync-racks"): Case(("--min-insync-racks", "3"), NONE),
-    ("pipeline follow", "--survive"): Case(("--survive", "none"), NONE),
-    ("pipeline follow", "--master"): Case(("--master", "local[1]"), NONE),
+    **{(f"pipeline {verb}", "--warehouse"): Case(("--warehouse", "out"), NONE)
+       for verb in ("run", "rebuild", "follow", "maintain", "check", "report", "table", "export")},
+    **{(f"pipeline {verb}", flag): Case((flag, value), NONE) for verb in ("run", "rebuild", "follow", "report")
+       for flag, value in (("--unracked", "own"), ("--min-insync-racks", "3"), ("--survive", "none"))},
+    **{(f"pipeline {verb}", "--master"): Case(("--master", "local[1]"), NONE) for verb in ("run", "rebuild", "follow")},
+    **{(f"pipeline {verb}", "--remote"): Case(("--remote", "sc://127.0.0.1:1"), NONE) for verb in ("run", "rebuild")},
+    ("pipeline check", "--whole"): Case(("--whole",), NONE),
+    ("pipeline check", "--max-age"): Case(("--max-age", "5"), NONE),
+    ("pipeline check", "--output"): Case(("-o", "json"), NONE),
     ("pipeline follow", "--every"): Case(("--every", "5"), NONE),
     ("pipeline follow", "--available-now"): Case(("--available-now",), NONE),
     ("pipeline follow", "--metrics-listen"): Case(("--metrics-listen", "127.0.0.1:0"), NONE),
-    ("pipeline maintain", "--warehouse"): Case(("--warehouse", "out"), NONE),
     ("pipeline maintain", "--keep-days"): Case(("--keep-days", "30"), NONE),
+    ("pipeline maintain", "--drop-damaged"): Case(("--drop-damaged",), NONE),
     ("pipeline maintain", "--vacuum-hours"): Case(("--vacuum-hours", "24"), NONE),
-    ("pipeline report", "--warehouse"): Case(("--warehouse", "out"), NONE),
     ("pipeline report", "--out"): Case(("--out", "other.html"), NONE),
-    ("pipeline report", "--unracked"): Case(("--unracked", "own"), NONE),
-    ("pipeline report", "--min-insync-racks"): Case(("--min-insync-racks", "3"), NONE),
-    ("pipeline table", "--warehouse"): Case(("--warehouse", "out"), NONE),
     ("pipeline table", "--limit"): Case(("--limit", "1"), NONE),
     ("pipeline table", "--output"): Case(("-o", "json"), NONE),
-    ("pipeline export", "--warehouse"): Case(("--warehouse", "out"), NONE),
     ("pipeline export", "--out"): Case(("--out", "other"), NONE),
     ("pipeline import", "--warehouse"): Case(("--warehouse", "new-2"), NONE, good=True),
     ("cluster up", "--racks"): Case(("--racks", "2"), NONE),
@@ -486,16 +482,18 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
 
         return called
 
-    ran = SimpleNamespace(snapshots=0, up_to_date=0, rows={}, remade=0, seconds=0.0, reason=None)
+    ran = RunReport(None)
     rows = [dict.fromkeys(("cluster_id", "taken_at", "day", "snapshot_id", "run_id"), name) for name in ("one", "two")]
     monkeypatch.setattr(api, "run_pipeline", record("run", ran))
+    monkeypatch.setattr(api, "rebuild_pipeline", record("rebuild", ran))
+    monkeypatch.setattr(api, "check_warehouse", record("check", CheckReport(())))
     monkeypatch.setattr(api, "follow_pipeline", record("follow", lambda *_, **__: None))
     monkeypatch.setattr(api, "maintain", record("maintain", []))
     monkeypatch.setattr(api, "report", record("report", []))
     monkeypatch.setattr(api, "import_warehouse", record("import", []))
     monkeypatch.setattr(api, "export_tables", record("export", []))
     monkeypatch.setattr(api, "collect_every", record("every", []))
-    monkeypatch.setattr(api, "table", record("table", lambda _warehouse, _name, limit: iter(rows[:limit])))
+    monkeypatch.setattr(api, "table", record("table", lambda _warehouse, _name, limit, _left_out: iter(rows[:limit])))
     monkeypatch.setattr("rackspan.demo.run_demo", record("demo", refused))
     if recorded:
         monkeypatch.setattr(api, "carry_out", record("apply", refused))

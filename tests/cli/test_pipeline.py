@@ -183,3 +183,74 @@ def _found(row: dict[str, object]) -> dict[str, object]:
 
 def test_the_help_lists_the_tables_there_are() -> None:
     assert (*TABLES, *LANDING, *HISTORY) == pipeline_cli.TABLES
+
+
+def damaged_warehouse(cli: Cli, tmp_path: Path) -> Path:
+    """A warehouse of two snapshots, whose newest log entry of `snapshots` is torn."""
+    (tmp_path / "s").mkdir()
+    for hour in (1, 2):
+        document = {**GOOD, "taken_at": f"2026-11-21T0{hour}:00:00Z"}
+        (tmp_path / "s" / "now.json").write_text(json.dumps(document))
+        assert cli("pipeline", "collect", "--from-snapshots", "s", "--warehouse", "w").code == 0
+    entry = max((tmp_path / "w/tables/snapshots/_delta_log").glob("*.json"))
+    entry.write_bytes(entry.read_bytes()[:50])
+    return entry
+
+
+def test_a_collect_that_repairs_a_torn_log_says_so_and_loses_nothing(cli: Cli, tmp_path: Path) -> None:
+    entry = damaged_warehouse(cli, tmp_path)
+    ran = cli("pipeline", "check", "--warehouse", "w", "-o", "json")
+    assert ran.code == 2
+    assert [(one["kind"], one["table"], one["remedy"]) for one in ran.document["problems"]] == [
+        ("torn-log", "snapshots", f"rackspan pipeline run --warehouse {tmp_path}/w")
+    ]
+    ran = cli("pipeline", "table", "snapshots", "--warehouse", "w")
+    assert ran.code == 1
+    assert (
+        "in its log is torn, so its newest rows are missing; rackspan pipeline run --warehouse w repairs it" in ran.err
+    )
+    ran = cli("pipeline", "collect", "--from-snapshots", "s", "--warehouse", "w")
+    assert ran.code == 0
+    assert f"table snapshots: {entry.name} in its log was torn, and is kept with the ending .torn" in ran.err
+    assert "stored already" in ran.err
+    assert len(stored(cli)) == 2
+    assert cli("pipeline", "check", "--warehouse", "w", "--whole").code == 0
+
+
+def test_a_collect_that_finds_a_part_of_a_snapshot_lost_ends_with_1(cli: Cli, tmp_path: Path) -> None:
+    damaged_warehouse(cli, tmp_path)
+    for file in (tmp_path / "w/tables/snapshots").glob("day=*/*.parquet"):
+        file.write_bytes(b"")
+    ran = cli("pipeline", "collect", "--from-snapshots", "s", "--warehouse", "w")
+    assert ran.code == 1
+    assert "in its log was torn" in ran.err
+
+
+def test_check_prints_the_problem_and_the_command(cli: Cli, tmp_path: Path) -> None:
+    damaged_warehouse(cli, tmp_path)
+    cli("pipeline", "collect", "--from-snapshots", "s", "--warehouse", "w")
+    ran = cli("pipeline", "check", "--warehouse", "w", "--max-age", "1")
+    assert ran.code == 2
+    assert "no snapshot of" in ran.out
+    assert "rackspan pipeline collect SOURCE --warehouse" in ran.out
+    for file in (tmp_path / "w/tables/brokers").glob("day=*/*.parquet"):
+        file.write_bytes(file.read_bytes()[:40])
+    ran = cli("pipeline", "check", "--warehouse", "w")
+    assert ran.code == 2
+    assert f"rackspan pipeline maintain --drop-damaged --warehouse {tmp_path}/w" in ran.out
+    ran = cli("pipeline", "table", "brokers", "--warehouse", "w", "-o", "json")
+    assert (ran.code, ran.document) == (1, [])
+    assert "are left out" in ran.err
+    ran = cli("pipeline", "maintain", "--drop-damaged", "--warehouse", "w")
+    assert ran.code == 0, ran.err
+    assert "was not whole, and is dropped" in ran.err
+    assert cli("pipeline", "check", "--warehouse", "w").code == 0
+
+
+def test_rebuild_names_the_tables_that_it_can_make(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "now.json").write_text(json.dumps(GOOD))
+    cli("pipeline", "collect", "--snapshot", "now.json", "--warehouse", "w")
+    ran = cli("pipeline", "rebuild", "brokers", "--warehouse", "w")
+    assert ran.code == 1
+    assert "the derived tables are partition_durability, findings, outage_impact, drift" in ran.err
+    assert cli("pipeline", "check", "--warehouse", "absent").code == 1

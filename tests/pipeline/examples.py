@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from hypothesis import HealthCheck, given, settings
 
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName, columns
@@ -46,6 +47,17 @@ def generated(count: int, cluster_ids: Sequence[str] = CLUSTER_IDS) -> list[Clus
         replace(one, cluster_id=cluster_ids[number % len(cluster_ids)], taken_at=_timestamp(number))
         for number, one in enumerate(drawn[:count])
     ]
+
+
+def zeros_in_column(file: Path, name: str) -> None:
+    """Overwrite one column of a Parquet file with zeros, as a bad block would. Footer, size and the other columns stay."""
+    group = pq.read_metadata(file).row_group(0)
+    chunks = (group.column(number) for number in range(group.num_columns))
+    chunk = next(one for one in chunks if one.path_in_schema == name)
+    first = chunk.dictionary_page_offset or chunk.data_page_offset
+    content = bytearray(file.read_bytes())
+    content[first : first + chunk.total_compressed_size] = bytes(chunk.total_compressed_size)
+    file.write_bytes(content)
 
 
 def recorded() -> list[ClusterSnapshot]:

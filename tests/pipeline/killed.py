@@ -8,6 +8,7 @@ import importlib
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,9 +24,10 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from rackspan.audit import RackPolicy
-from rackspan.pipeline import collect, create_warehouse, from_folder, open_warehouse
+from rackspan.pipeline import collect, create_warehouse, from_folder, open_warehouse, repaired_warehouse
 from rackspan.pipeline.delta import append as append_module
 from rackspan.pipeline.maintain import maintain
+from rackspan.pipeline.schemas import HISTORY, TABLES
 from tests.pipeline import plain_build
 from tests.processes import running
 
@@ -103,6 +105,22 @@ def maintained(root: Path, now: str) -> None:
     maintain(open_warehouse(root), now=lambda: datetime.fromisoformat(now), keep_days=1)
 
 
+def repaired(root: Path) -> None:
+    """What `pipeline collect` does first."""
+    create_warehouse(root)
+
+
+def rebuilt(root: Path, *tables: str) -> None:
+    """`pipeline rebuild`, without Spark."""
+    plain_build.refresh(repaired_warehouse(root), rebuild=tables or (*TABLES, *HISTORY))
+
+
+def given_up(root: Path) -> None:
+    """`pipeline maintain --drop-damaged`, and the run after it."""
+    maintain(repaired_warehouse(root), now=lambda: datetime.now(UTC), give_up=lambda _line: None)
+    plain_build.refresh(open_warehouse(root))
+
+
 def kill_myself_at(kill_point: int, root: Path) -> None:
     """From here on count the steps of commits, and die before the one of that number. Counted from 0.
 
@@ -148,6 +166,8 @@ STEPS: Sequence[tuple[Any, str]] = (
     (pq.ParquetWriter, "write_table"),
     (append_module, "flush_file"),
     (append_module, "flush_log"),
+    (Path, "rename"),
+    (shutil, "rmtree"),
 )
 
 
@@ -165,7 +185,7 @@ def _unflushed(_descriptor: int) -> None:
     return None
 
 
-WORK = {work.__name__: work for work in (collected, refreshed, maintained)}
+WORK = {work.__name__: work for work in (collected, refreshed, maintained, repaired, rebuilt, given_up)}
 
 
 def serve() -> None:

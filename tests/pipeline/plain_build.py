@@ -1,6 +1,7 @@
 """A Build without Spark: the expected rows, written as Parquet files. It lets everything around Spark be tested in milliseconds."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from itertools import count
 from typing import Any
@@ -20,17 +21,33 @@ from tests.pipeline import expected
 
 def build_for(warehouse: Warehouse) -> Build:
     def build(work: RunWork, policies: ClusterPolicies) -> None:
+        readable = replace(warehouse, damaged=work.damaged)
         for one in work.tables.values():
-            write(warehouse, work, one, policies)
+            write(readable, work, one, policies)
 
     return build
 
 
-def refresh(warehouse: Warehouse, policies: ClusterPolicies = RackPolicy(), build: Build | None = None) -> RunReport:
-    """`pipeline run` without Spark."""
+def refresh(
+    warehouse: Warehouse,
+    policies: ClusterPolicies = RackPolicy(),
+    build: Build | None = None,
+    *,
+    rebuild: Collection[str] = (),
+    only: Collection[str] | None = None,
+) -> RunReport:
+    """`pipeline run` without Spark, or `pipeline rebuild`."""
     ticks = count()
     made = build or build_for(warehouse)
-    return incremental.refresh(warehouse, policies, made, now=lambda: datetime.now(UTC), seconds=lambda: next(ticks))
+    return incremental.refresh(
+        warehouse,
+        policies,
+        made,
+        now=lambda: datetime.now(UTC),
+        seconds=lambda: next(ticks),
+        rebuild=rebuild,
+        only=only,
+    )
 
 
 def write(warehouse: Warehouse, work: RunWork, one: TableWork, policies: ClusterPolicies) -> None:

@@ -41,7 +41,9 @@ def test_each_file_has_the_rows_of_its_table_in_order(warehouse: Warehouse, tmp_
         read = pq.read_table(tmp_path / "files" / f"{name}.parquet")
         assert read.schema.equals(table_named(name).schema)
         opened = table.table_in_force(warehouse, table_named(name))
-        assert read.equals(pa.concat_tables(table.sorted_batches(warehouse, table_named(name), opened)))
+        assert read.equals(
+            pa.concat_tables(table.sorted_batches(warehouse, table.table_files(warehouse, table_named(name), opened)))
+        )
         assert len(read) == len(list(pipeline.rows(warehouse, name))) > 0
     with duckdb.connect() as connection:
         ((count,),) = connection.execute(

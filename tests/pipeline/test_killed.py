@@ -12,8 +12,10 @@ import pytest
 from deltalake import DeltaTable
 
 from rackspan.audit import RackPolicy
+from rackspan.errors import InvalidWarehouse
 from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import Warehouse, create_warehouse, open_warehouse, rows, store
+from rackspan.pipeline.check import check
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.read import read_snapshot
 from rackspan.pipeline.schemas import LANDING, TABLES
@@ -21,7 +23,17 @@ from rackspan.sources import snapshot_file
 from tests.depth import at_depth
 from tests.pipeline import expected
 from tests.pipeline.examples import NOON, small
-from tests.pipeline.killed import Victims, collected, last_touch, maintained, refreshed, victims
+from tests.pipeline.killed import (
+    Victims,
+    collected,
+    given_up,
+    last_touch,
+    maintained,
+    rebuilt,
+    refreshed,
+    repaired,
+    victims,
+)
 
 SNAPSHOTS = [small(taken_at=NOON + timedelta(hours=18 * number), leader=-1 + 2 * (number % 2)) for number in range(3)]
 
@@ -141,6 +153,81 @@ def test_a_maintenance_that_was_killed_left_the_tables_of_before_or_after(forked
         maintained(root, now)
         assert tables(warehouse) == new, touch
         assert all(mine.same_as(theirs) for mine, theirs in zip(kept(warehouse), SNAPSHOTS[1:], strict=True)), touch
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Path:
+    """A warehouse of three runs."""
+    made = create_warehouse(tmp_path / "template")
+    for snapshot in SNAPSHOTS:
+        store(snapshot, made)
+        refreshed(Path(made.root), 1)
+    return Path(made.root)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("harmed", ["snapshots", "partitions", "brokers"])
+def test_a_repair_that_was_killed_is_ended_by_the_next_one(
+    forked: Victims, tmp_path: Path, template: Path, harmed: str
+) -> None:
+    entry = max((template / "tables" / harmed / "_delta_log").glob("*.json"))
+    entry.write_bytes(entry.read_bytes()[:70])
+
+    def fresh() -> Path:
+        shutil.rmtree(tmp_path / "warehouse", ignore_errors=True)
+        return Path(shutil.copytree(template, tmp_path / "warehouse"))
+
+    for root, touch in deaths(forked, fresh, repaired, stride=1):
+        found = kept(create_warehouse(root))
+        assert all(mine.same_as(theirs) for mine, theirs in zip(found, SNAPSHOTS, strict=True)), touch
+        assert check(open_warehouse(root), now=NOON, whole=True).problems == (), touch
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("harm", ["file", "log", "folder"])
+@pytest.mark.parametrize("harmed", ["findings", "judged", "runs"])
+def test_a_rebuild_that_was_killed_left_old_rows_or_none_and_the_next_one_ends_it(
+    forked: Victims, tmp_path: Path, template: Path, harmed: str, harm: str
+) -> None:
+    folder = template / "tables" / harmed
+    new = wanted(1)
+    if harm == "folder":
+        shutil.rmtree(folder)
+    else:
+        file = max((folder / "_delta_log").glob("*.json") if harm == "log" else folder.rglob("*.parquet"))
+        file.write_bytes(file.read_bytes()[:70])
+
+    def fresh() -> Path:
+        shutil.rmtree(tmp_path / "warehouse", ignore_errors=True)
+        return Path(shutil.copytree(template, tmp_path / "warehouse"))
+
+    for root, touch in deaths(forked, fresh, rebuilt, stride=2):
+        for name in TABLES:
+            try:
+                assert expected.judged_columns(rows(open_warehouse(root), name)) == new[name], touch
+            except InvalidWarehouse:
+                continue
+        rebuilt(root)
+        assert tables(open_warehouse(root)) == new, touch
+        assert check(open_warehouse(root), now=NOON, whole=True).problems == (), touch
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("harmed", ["snapshots", "partitions"])
+def test_damage_that_was_given_up_by_half_is_given_up_by_the_next_try(
+    forked: Victims, tmp_path: Path, template: Path, harmed: str
+) -> None:
+    file = max((template / "tables" / harmed).glob("day=*/*.parquet"))
+    file.write_bytes(file.read_bytes()[:70])
+
+    def fresh() -> Path:
+        shutil.rmtree(tmp_path / "warehouse", ignore_errors=True)
+        return Path(shutil.copytree(template, tmp_path / "warehouse"))
+
+    for root, touch in deaths(forked, fresh, given_up, stride=2):
+        given_up(root)
+        assert check(open_warehouse(root), now=NOON, whole=True).problems == (), touch
+        assert len(kept(open_warehouse(root))) == (3 if harmed == "snapshots" else 2), touch
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -17,9 +17,13 @@ from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidWarehouse
 from rackspan.model import ClusterSnapshot
 from rackspan.model.json_format import ReadSnapshot
+from rackspan.pipeline.check import check
 from rackspan.pipeline.collect import collect
+from rackspan.pipeline.delta.table import data_files, filesystem_of
 from rackspan.pipeline.landing.store import store_all
+from rackspan.pipeline.maintain import maintain
 from rackspan.pipeline.schemas import LANDING, TABLES
+from rackspan.pipeline.warehouse import existing_table
 from rackspan.sources.source import Source
 from tests.pipeline import expected, object_store, plain_build
 from tests.pipeline.examples import NOON, generated, small
@@ -110,6 +114,24 @@ def test_what_is_missing_is_reported_in_one_line_without_credentials(
         assert "\x1b" not in line
         assert object_store.SECRET not in line
         assert object_store.KEY_ID not in line
+
+
+def test_a_data_file_that_is_gone_is_found_and_each_remedy_leaves_a_clean_warehouse(s3: Mapping[str, str]) -> None:
+    warehouse = pipeline.create_warehouse("s3://fleet/damaged")
+    for snapshot in snapshots_to_store():
+        pipeline.store(snapshot, warehouse)
+    plain_build.refresh(warehouse)
+    assert check(warehouse, now=datetime.now(UTC), whole=True).problems == ()
+    for name in ("findings", "partitions"):
+        opened = existing_table(warehouse, name)
+        filesystem_of(opened).delete_file(data_files(opened)[0].path)
+    first, *others = check(warehouse, now=datetime.now(UTC)).problems
+    assert first.remedy == "rackspan pipeline rebuild findings --warehouse s3://fleet/damaged"
+    assert others[0].remedy.startswith("rackspan pipeline maintain --drop-damaged --warehouse s3://fleet/damaged")
+    plain_build.refresh(warehouse, rebuild=["findings"])
+    maintain(warehouse, now=lambda: datetime.now(UTC), give_up=lambda _line: None)
+    plain_build.refresh(warehouse)
+    assert check(warehouse, now=datetime.now(UTC), whole=True).problems == ()
 
 
 @pytest.mark.spark

@@ -3,12 +3,8 @@ from pathlib import Path
 import pytest
 
 from rackspan.errors import InvalidWarehouse
-from rackspan.pipeline.warehouse import (
-    Warehouse,
-    create_warehouse,
-    only_run,
-    open_warehouse,
-)
+from rackspan.pipeline import create_warehouse
+from rackspan.pipeline.warehouse import Warehouse, only_run, open_warehouse
 
 
 @pytest.fixture

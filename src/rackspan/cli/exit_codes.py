@@ -101,13 +101,27 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
             "no strategy of Kafka would read less across racks", "min_traffic would", "reads across racks are unknown"
         ),
         "streams lab": ExitMeaning("every run is printed"),
-        "pipeline collect": ExitMeaning("every source is stored", impossible="a source failed; the others are stored"),
-        "pipeline run": ExitMeaning("every table is up to date"),
-        "pipeline follow": ExitMeaning("Ctrl-C or SIGTERM ends it; with --available-now, every table is up to date"),
-        "pipeline maintain": ExitMeaning("every table is compacted and vacuumed"),
-        "pipeline report": ExitMeaning("the page is written"),
-        "pipeline table": ExitMeaning("the rows are printed"),
-        "pipeline export": ExitMeaning("the files are written"),
+        "pipeline collect": ExitMeaning(
+            "every source is stored",
+            impossible="a source failed (the others are stored) or a torn log has lost a part of a snapshot",
+        ),
+        "pipeline run": ExitMeaning(
+            "every table is up to date", impossible="snapshots are damaged; the others are judged"
+        ),
+        "pipeline rebuild": ExitMeaning(
+            "the rows are made again", impossible="snapshots are damaged; the others are judged"
+        ),
+        "pipeline follow": ExitMeaning(
+            "Ctrl-C or SIGTERM ends it; with --available-now, every table is up to date",
+            impossible="the last batch left out damaged snapshots",
+        ),
+        "pipeline maintain": ExitMeaning(
+            "every table is compacted and vacuumed", impossible="a damaged file is left as it is"
+        ),
+        "pipeline check": ExitMeaning("the warehouse is whole", "it has a problem"),
+        "pipeline report": ExitMeaning("the page is written", impossible="it lacks what damaged files hold"),
+        "pipeline table": ExitMeaning("the rows are printed", impossible="those of damaged files are left out"),
+        "pipeline export": ExitMeaning("the files are written", impossible="they lack what damaged files hold"),
         "pipeline import": ExitMeaning("every snapshot is stored", impossible="one is damaged; the others are stored"),
         "cluster up": ExitMeaning("Ctrl-C ends it"),
         "gateway check": ExitMeaning("every check passed", "the gateway will work, with warnings", "it will not work"),

@@ -1,18 +1,22 @@
-"""rackspan pipeline collect, import, run, follow, maintain, report, table, export."""
+"""rackspan pipeline collect, import, run, follow, rebuild, check, maintain, report, table, export."""
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from rackspan import api
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
+from rackspan.cli.pages.pipeline import check_page
 from rackspan.cli.signals import stopped_by_signals
 from rackspan.errors import UsageError
+from rackspan.model.json_format import utc_text
 from rackspan.text import count_noun
 
 if TYPE_CHECKING:
@@ -90,7 +94,51 @@ def run(
     if master is not None and remote is not None:
         raise UsageError("--master and --remote both name a Spark; give one of them")
     output.warn(policy_options.fleet_warnings())
-    _report_run(api.run_pipeline(warehouse, policy_options.fleet_policy(), master, remote))
+    made = api.run_pipeline(warehouse, policy_options.fleet_policy(), master, remote)
+    raise exit_codes.finish(impossible=_report_run(made, warehouse))
+
+
+@app.command()
+@options.with_option_groups
+def rebuild(
+    warehouse: options.Warehouse,
+    policy_options: options.SurvivalOptions,
+    table: Annotated[
+        str | None, typer.Argument(metavar="[TABLE]", help="A derived table; every one, unless it is given.")
+    ] = None,
+    master: Master = None,
+    remote: Remote = None,
+) -> None:
+    """Make all rows of a derived table again from the snapshots, even if its files or its log are damaged or gone."""
+    if master is not None and remote is not None:
+        raise UsageError("--master and --remote both name a Spark; give one of them")
+    output.warn(policy_options.fleet_warnings())
+    made = api.rebuild_pipeline(warehouse, table, policy_options.fleet_policy(), master, remote)
+    raise exit_codes.finish(impossible=_report_run(made, warehouse))
+
+
+@app.command()
+def check(
+    warehouse: options.Warehouse,
+    whole: Annotated[bool, typer.Option("--whole", help="Read every data file completely.")] = False,
+    max_age: Annotated[
+        float | None,
+        typer.Option(
+            "--max-age", metavar="MINUTES", min=0, help="A cluster without a snapshot for so long is a problem."
+        ),
+    ] = None,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Judge the warehouse: logs, files and rows, and how old each cluster's newest snapshot is. Changes nothing, needs no Spark."""
+    report = api.check_warehouse(
+        warehouse, whole=whole, max_age=None if max_age is None else timedelta(minutes=max_age)
+    )
+    document = {"warehouse": warehouse, **dataclasses.asdict(report)}
+    for cluster in document["clusters"]:
+        cluster["newest"] = utc_text(cluster["newest"])
+    columns = ("kind", "table", "cluster", "problem", "remedy")
+    output.write(document, output_format, check_page(document), output.Rows(columns, document["problems"]))
+    raise exit_codes.finish(to_act_on=bool(report.problems))
 
 
 @app.command()
@@ -114,11 +162,14 @@ def follow(
 ) -> None:
     """Judge snapshots as they are stored, until Ctrl-C or SIGTERM. The tables get the rows that `run` would give them."""
     output.warn(policy_options.fleet_warnings())
+    left_out = 0
     with stopped_by_signals() as stop, _batches_served(metrics_listen) as record:
 
         def ended(batch: "FollowedBatch") -> None:
+            nonlocal left_out
             record(batch)
             _report_batch(batch)
+            left_out = _report_damage(batch.report, warehouse)
 
         api.follow_pipeline(
             warehouse,
@@ -130,6 +181,7 @@ def follow(
             available_now=available_now,
         )
     output.note("ended")
+    raise exit_codes.finish(impossible=bool(left_out))
 
 
 @app.command()
@@ -147,13 +199,24 @@ def maintain(
             "--vacuum-hours", metavar="HOURS", min=1, help="Delete files that no version of the last HOURS has."
         ),
     ] = 168.0,
+    drop_damaged: Annotated[
+        bool,
+        typer.Option(
+            "--drop-damaged",
+            help="Give up the snapshots that damaged files hold rows of, as far as no other file has them.",
+        ),
+    ] = False,
 ) -> None:
     """Join small files, delete unused ones, and drop old days on request. Needs no Spark; readers and collectors may go on."""
-    for one in api.maintain(warehouse, keep_days, vacuum_hours):
+    damaged = 0
+    for one in api.maintain(warehouse, keep_days, vacuum_hours, give_up=output.note if drop_damaged else None):
+        damaged += len(one.damaged)
+        output.warn([*one.repaired, *one.damaged])
         dropped = f"{count_noun(one.days_dropped, 'day', ',')} dropped, " if one.days_dropped else ""
         output.note(
             f"{one.name}: {dropped}{count_noun(one.joined, 'file', ',')} joined into {one.into:,}, {one.deleted:,} deleted"
         )
+    raise exit_codes.finish(impossible=damaged > 0)
 
 
 @app.command()
@@ -165,8 +228,11 @@ def report(
 ) -> None:
     """Write one page from the tables: the summary, racks by topics, durability over time, findings. Needs no Spark."""
     output.warn(policy_options.fleet_warnings())
-    output.warn(api.report(warehouse, policy_options.fleet_policy(), out, policy_options.given.settings.titles()))
+    left_out = _LeftOut()
+    titles = policy_options.given.settings.titles()
+    output.warn(api.report(warehouse, policy_options.fleet_policy(), out, titles, left_out))
     output.note(f"{out}: written; it needs no network to be read")
+    raise exit_codes.finish(impossible=left_out.files > 0)
 
 
 @app.command()
@@ -177,7 +243,12 @@ def table(
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Print a table's rows, in the order of its grain. Needs no Spark."""
-    rows = api.table(warehouse, name, limit)
+    left_out = _LeftOut()
+    _write_rows(api.table(warehouse, name, limit, left_out), output_format)
+    raise exit_codes.finish(impossible=left_out.files > 0)
+
+
+def _write_rows(rows: "Iterator[dict[str, Any]]", output_format: options.Output) -> None:
     if output_format is options.Output.JSON:
         output.write_json_array(rows)
         return
@@ -202,8 +273,21 @@ def export(
     ] = None,
 ) -> None:
     """Write tables of the newest run as plain Parquet files, one a table. Needs no Spark."""
-    for one in api.export_tables(warehouse, names or [], out):
+    left_out = _LeftOut()
+    for one in api.export_tables(warehouse, names or [], out, left_out):
         output.note(f"{one.file}: written, {count_noun(one.rows, 'row', ',')}")
+    raise exit_codes.finish(impossible=left_out.files > 0)
+
+
+class _LeftOut:
+    """Prints a warning for each damaged file that a reader leaves out, and counts them."""
+
+    def __init__(self) -> None:
+        self.files = 0
+
+    def __call__(self, line: str) -> None:
+        self.files += 1
+        output.warn([line])
 
 
 @contextmanager
@@ -237,12 +321,29 @@ def _report_batch(batch: "FollowedBatch") -> None:
     )
 
 
-def _report_run(made: "RunReport") -> None:
+def _report_run(made: "RunReport", warehouse: str) -> bool:
+    """Print the lines of a run. Returns whether something is left out or lost."""
     again = f", {made.remade:,} judged again because of {made.reason}" if made.reason else ""
     output.note(
         f"{count_noun(made.snapshots, 'snapshot', ',')} judged{again}, {made.up_to_date:,} up to date; {count_noun(sum(made.rows.values()), 'row', ',')} written, "
         f"{made.seconds:.1f} s"
     )
+    return bool(_report_damage(made, warehouse)) or bool(made.repair.lost)
+
+
+def _report_damage(made: "RunReport", warehouse: str) -> int:
+    """Print what a run repaired, and what it left out, briefly where the run before did so too. Returns how many are left out."""
+    output.warn(made.repair.lines)
+    for line in made.repair.lost:
+        output.fail(line)
+    left_out = made.quarantined
+    if left_out:
+        named = "" if made.run is None else "".join(f"; {one}: {why}" for one, why in list(left_out.items())[:3])
+        output.fail(
+            f"{count_noun(len(left_out), 'snapshot', ',')} left out, because data files are damaged{named}; "
+            f"rackspan pipeline check --warehouse {warehouse} shows what to do"
+        )
+    return len(left_out)
 
 
 def _report_collected(collected: "Iterable[Collected]") -> int:

@@ -9,22 +9,24 @@ reads every table, so collecting and reading need neither Spark nor Java.
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 from rackspan.audit import ClusterPolicies
+from rackspan.errors import UsageError
+from rackspan.pipeline import warehouse as layout
 from rackspan.pipeline.collect import Collected, collect, collect_every, from_folder
 from rackspan.pipeline.export import Exported, export
 from rackspan.pipeline.incremental import RunReport, RunWork, refresh
-from rackspan.pipeline.landing import version_0_1
+from rackspan.pipeline.landing import recover, version_0_1
 from rackspan.pipeline.landing.store import SnapshotLocation, store
 from rackspan.pipeline.runs import policy_warnings
-from rackspan.pipeline.schemas import TABLES
+from rackspan.pipeline.schemas import HISTORY, TABLES, table_named
 from rackspan.pipeline.table import rows
-from rackspan.pipeline.warehouse import Warehouse, create_warehouse, open_warehouse
+from rackspan.pipeline.warehouse import Warehouse, open_warehouse
 
 __all__ = [
     "TABLES",
@@ -46,18 +48,49 @@ __all__ = [
     "store",
 ]
 
+EVERY: Final = "every"
+"""In the place of a table's name."""
+
 SHORT_PARTITIONS: Final = 1_000_000
 """Of all snapshots of a run: here a run costs as much with the JVM's second compiler as without it (docs/benchmarks.md)."""
 
 
+def create_warehouse(root: str | Path) -> Warehouse:
+    """An existing warehouse, repaired after a power cut or a bad block if need be, or a new one. Errors: InvalidWarehouse.
+
+    Its `repair` says what was repaired.
+    """
+    return layout.create_warehouse(root, recover.repair)
+
+
+def repaired_warehouse(root: str | Path) -> Warehouse:
+    """An existing warehouse, repaired as by `create_warehouse`. Errors: InvalidWarehouse."""
+    return open_warehouse(root, recover.repair)
+
+
 def run(
-    warehouse: Warehouse, policies: ClusterPolicies, master: str | None = None, *, remote: str | None = None
+    warehouse: Warehouse,
+    policies: ClusterPolicies,
+    master: str | None = None,
+    *,
+    remote: str | None = None,
+    rebuild: str | None = None,
 ) -> RunReport:
     """Bring every table up to date. Spark is started only where there is something to do.
 
-    Errors: InvalidWarehouse, MissingRequirement without pyspark or Java, UsageError where a policy refuses a cluster or
-    Spark does not come up on `master` or `remote`.
+    `rebuild` names a derived table whose rows are all made again; with `every` that is done to all of them. Errors:
+    InvalidWarehouse, MissingRequirement without pyspark or Java, UsageError where a policy refuses a cluster or
+    Spark does not come up on `master` or `remote`, or where `rebuild` is no derived table.
     """
+    rebuilt: tuple[str, ...] = () if rebuild is None else (rebuild,)
+    if rebuild == EVERY:
+        rebuilt = (*TABLES, *HISTORY)
+    elif rebuild is not None and rebuild not in TABLES:
+        table_named(rebuild)
+        raise UsageError(
+            f"table {rebuild}: not one that a run makes, so nothing can make it again; the derived tables are {', '.join(TABLES)}; "
+            f"rackspan pipeline check --warehouse {warehouse.root} shows what to do about the others"
+        )
 
     def build(work: RunWork, policies: ClusterPolicies) -> None:
         from rackspan.pipeline.spark import session
@@ -68,7 +101,15 @@ def run(
 
             job.build(spark, warehouse, work, policies)
 
-    return refresh(warehouse, policies, build, now=lambda: datetime.now(UTC), seconds=time.monotonic)
+    return refresh(
+        warehouse,
+        policies,
+        build,
+        now=lambda: datetime.now(UTC),
+        seconds=time.monotonic,
+        kind="rebuild" if rebuilt else "run",
+        rebuild=rebuilt,
+    )
 
 
 def import_version_0_1(folder: Path, warehouse: str | Path) -> Iterator[Collected]:
@@ -82,16 +123,20 @@ def import_version_0_1(folder: Path, warehouse: str | Path) -> Iterator[Collecte
 
 
 def draw_report(
-    warehouse: Warehouse, policies: ClusterPolicies, out: Path, names: Mapping[str, str] = MappingProxyType({})
+    warehouse: Warehouse,
+    policies: ClusterPolicies,
+    out: Path,
+    names: Mapping[str, str] = MappingProxyType({}),
+    left_out: Callable[[str], None] | None = None,
 ) -> list[str]:
     """Write one HTML page from the tables in force, without Spark. Returns its warnings, a line each.
 
-    `names`: what to call clusters, by id.
+    `names`: what to call clusters, by id. With `left_out`, damaged files are left out, and it gets a line for each.
     Errors: InvalidWarehouse; UsageError where a policy refuses a cluster, or where `out` cannot be written.
     """
     from rackspan.pipeline.report import write_report
     from rackspan.pipeline.report.from_warehouse import report_data
 
-    run, data = report_data(warehouse, policies, names)
+    run, data = report_data(warehouse, policies, names, left_out)
     write_report(data, out)
     return policy_warnings(run, policies, [cluster.cluster_id for cluster in data.clusters])

@@ -4,14 +4,14 @@ Begin with collect(). The caller provides the sources: a source is a name and a 
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from rackspan.errors import InvalidSnapshot, RackspanError, UsageError
+from rackspan.errors import InvalidSnapshot, InvalidWarehouse, RackspanError, UsageError
 from rackspan.model.json_format import ReadSnapshot
 from rackspan.pipeline.landing.store import SnapshotLocation, store_all
-from rackspan.pipeline.warehouse import Warehouse
+from rackspan.pipeline.warehouse import NOT_REPAIRED, Warehouse
 from rackspan.sources import snapshot_file
 from rackspan.sources.source import Source
 
@@ -41,7 +41,12 @@ def from_folder(folder: Path) -> Iterator[Source]:
 
 
 def collect(sources: Iterable[Source], warehouse: Warehouse) -> Iterator[Collected]:
-    """Read every source once and store its snapshot. A source that fails does not stop the others."""
+    """Read every source once and store its snapshot. A source that fails does not stop the others.
+
+    What was repaired when the warehouse was opened comes first, as warnings, and as an error if a part of a snapshot is lost.
+    """
+    yield from _repaired(warehouse)
+    warehouse = replace(warehouse, repair=NOT_REPAIRED)
     batch: list[tuple[str, ReadSnapshot | RackspanError]] = []
     partitions = 0
     for source in sources:
@@ -72,8 +77,16 @@ def collect_every(
     due = now()
     while True:
         yield from collect(sources, warehouse)
+        warehouse = replace(warehouse, repair=NOT_REPAIRED)
         due = max(due + seconds, now())
         sleep(max(0.0, due - now()))
+
+
+def _repaired(warehouse: Warehouse) -> Iterator[Collected]:
+    repair = warehouse.repair
+    if repair.lines or repair.lost:
+        lost = InvalidWarehouse("; ".join(repair.lost)) if repair.lost else None
+        yield Collected(warehouse.root, warnings=repair.lines, error=lost)
 
 
 def _stored(batch: list[tuple[str, ReadSnapshot | RackspanError]], warehouse: Warehouse) -> Iterator[Collected]:

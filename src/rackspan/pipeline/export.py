@@ -4,7 +4,7 @@ Constraints: all tables are of one run; only snapshots that are stored completel
 at all. Rows are sorted by the grain where a table has at most a million of them, else cluster by cluster.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from rackspan.disk import staged, to_disk, writing_output
 from rackspan.errors import UsageError
 from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES, table_named
-from rackspan.pipeline.table import sorted_batches, version_in_force
+from rackspan.pipeline.table import sorted_batches, table_files, version_in_force
 from rackspan.pipeline.warehouse import Warehouse, existing_table
 
 
@@ -26,9 +26,12 @@ class Exported:
     rows: int
 
 
-def export(warehouse: Warehouse, names: Sequence[str], out: Path) -> Iterator[Exported]:
+def export(
+    warehouse: Warehouse, names: Sequence[str], out: Path, left_out: Callable[[str], None] | None = None
+) -> Iterator[Exported]:
     """Write `out`/NAME.parquet for each of the tables, all of them where `names` is empty.
 
+    With `left_out`, snapshots of damaged files are left out, and it gets a line for each file.
     Errors: UsageError for an unknown table, or where a file cannot be written or is there already; InvalidWarehouse where
     no run has made a table yet.
     """
@@ -48,7 +51,7 @@ def export(warehouse: Warehouse, names: Sequence[str], out: Path) -> Iterator[Ex
         staging, rows = staged(file), 0
         try:
             with writing_output(file), pq.ParquetWriter(staging, table.schema, compression="zstd") as writer:
-                for batch in sorted_batches(warehouse, table, version):
+                for batch in sorted_batches(warehouse, table_files(warehouse, table, version, left_out)):
                     writer.write_table(batch)
                     rows += len(batch)
             with writing_output(file):

@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +19,7 @@ from rackspan.audit import ClusterPolicies
 from rackspan.errors import InvalidWarehouse, RackspanError, UsageError, WarehouseBusy
 from rackspan.pipeline.incremental import Build, RunReport, RunWork, refresh
 from rackspan.pipeline.schemas import SNAPSHOTS
-from rackspan.pipeline.warehouse import Warehouse
+from rackspan.pipeline.warehouse import NOT_REPAIRED, Warehouse
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family
@@ -187,6 +187,8 @@ class _Batches:
             except RackspanError as error:
                 self.failure = error
                 raise
+        # Reported once.
+        self._warehouse = replace(self._warehouse, repair=NOT_REPAIRED)
         newest = report.newest
         behind = None if newest is None else (datetime.now(UTC) - newest).total_seconds()
         self.ended += 1

@@ -17,15 +17,16 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rackspan.audit import ClusterPolicies
+from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import runs as history
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, commit
 from rackspan.pipeline.delta.replace import without_snapshots, written_files
 from rackspan.pipeline.landing.markers import Markers, StoredSnapshot, read_markers
 from rackspan.pipeline.landing.neighbours import neighbours
-from rackspan.pipeline.landing.read import ids_with_rows
+from rackspan.pipeline.landing.read import Damage, find_damage, ids_with_rows
 from rackspan.pipeline.runs import Run
 from rackspan.pipeline.schemas import JUDGED, TABLES, Table
-from rackspan.pipeline.warehouse import Warehouse, existing_table, only_run
+from rackspan.pipeline.warehouse import NOT_REPAIRED, Repair, Warehouse, existing_table, naming_check, only_run
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -58,6 +59,11 @@ class RunWork:
     run_id: str
     snapshots: tuple[StoredSnapshot, ...]
     tables: Mapping[str, TableWork]
+    damaged: frozenset[str] = frozenset()
+    """Data files that are not read, as TABLE/PATH."""
+
+    rebuilt: frozenset[str] = frozenset()
+    """Tables all of whose rows are made again, because they were damaged or on request."""
 
     @property
     def partitions(self) -> int:
@@ -93,6 +99,9 @@ class RunReport:
     """Snapshots that were compared with another one than before, because that came late."""
     newest: datetime | None = None
     """When the newest of the snapshots judged for the first time was taken."""
+    quarantined: Mapping[str, str] = field(default_factory=dict)
+    """Why snapshots could not be judged, by id."""
+    repair: Repair = NOT_REPAIRED
 
 
 def refresh(
@@ -104,35 +113,37 @@ def refresh(
     seconds: Callable[[], float],
     kind: str = "run",
     only: Collection[str] | None = None,
+    rebuild: Collection[str] = (),
 ) -> RunReport:
     """Bring every table up to date with the snapshots; with `only`, judge no other snapshots than those with these ids.
 
-    Errors: InvalidWarehouse where it is damaged, cannot be written, or where another run is active.
+    Every row of the tables `rebuild` is made again. Snapshots that are not whole are left out, and reported. Errors:
+    InvalidWarehouse where it is damaged, cannot be written, or where another run is active.
     """
     began, started_at = seconds(), now()
-    with only_run(warehouse):
-        judged, runs = history.open_history(warehouse)
-        last = history.newest_row(runs)
-        history.restore_judged(warehouse, judged, last)
+    with only_run(warehouse), naming_check(warehouse):
+        past = history.open_history(warehouse, rebuild)
+        last, document = past.last, history.policies_document(policies)
+        history.restore_judged(warehouse, past.judged, last)
         history.remove_leftovers(warehouse, last)
-        markers = read_markers(warehouse)
-        document = history.policies_document(policies)
-        new = _without_rows(markers, judged, only)
-        stored_count = sum(markers.count_by_day().values())
-        outdated = _outdated(last, document)
-        again = _others(markers, new, outdated) if outdated else []
-        if not new and not again:
-            return RunReport(None, up_to_date=stored_count, seconds=seconds() - began)
-        number = 1 if last is None else last.number + 1
-        run_id = history.new_run_id(number)
-        work = _work(warehouse, markers, judged, run_id, last, outdated, new, again)
-        build(work, policies)
+        outdated = _outdated(last, document, TABLES.keys() & {*rebuild, *past.lost})
+        plan = _built(warehouse, past, outdated, policies, build, only)
+        repair = replace(warehouse.repair, lines=(*warehouse.repair.lines, *past.lines))
+        report = RunReport(
+            None,
+            up_to_date=plan.stored - len(plan.new) - len(plan.again) - len(plan.damage.snapshots),
+            quarantined=plan.quarantined,
+            repair=repair,
+        )
+        if not plan.changes(last):
+            return replace(report, seconds=seconds() - began)
+        work, number = plan.work, 1 if last is None else last.number + 1
         commits = {name: _committed(warehouse, work, one, number) for name, one in work.tables.items()}
         versions = {name: 0 if last is None else last.versions.get(name, 0) for name in TABLES}
         versions |= {name: version for name, (version, _) in commits.items()}
         run = Run(
             number,
-            run_id,
+            work.run_id,
             kind,
             started_at,
             now(),
@@ -140,23 +151,95 @@ def refresh(
             history.made_by(document),
             versions,
             rows={name: rows for name, (_, rows) in commits.items()},
-            snapshots=len(new),
-            remade=len(again),
-            reason=outdated.reason(again) if again else None,
+            snapshots=len(plan.new),
+            remade=len(plan.again),
+            reason=outdated.reason(plan.again) if plan.again else None,
+            quarantined=plan.quarantined,
         )
-        run = replace(run, versions={**versions, JUDGED.name: history.add_judged(warehouse, judged, new, run)})
-        history.commit_run(warehouse, runs, run)
-    return RunReport(
-        run_id,
-        run.snapshots,
-        run.remade,
-        run.reason,
-        run.rows,
-        stored_count - len(new) - len(again),
-        seconds() - began,
-        corrected=_corrected(work, again),
-        newest=max((one.taken_at for one in new), default=None),
+        judged_version = history.add_judged(warehouse, past.judged, plan.new, run)
+        run = replace(run, versions={**versions, JUDGED.name: judged_version})
+        history.commit_run(warehouse, past.runs, run)
+    return replace(
+        report,
+        run=work.run_id,
+        snapshots=run.snapshots,
+        remade=run.remade,
+        reason=run.reason,
+        rows=run.rows,
+        seconds=seconds() - began,
+        corrected=_corrected(work, plan.again),
+        newest=max((one.taken_at for one in plan.new), default=None),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The work of a run, without the snapshots that are not whole."""
+
+    work: RunWork
+    new: Sequence[StoredSnapshot]
+    again: Sequence[StoredSnapshot]
+    stored: int
+    damage: Damage
+    markers: Markers
+
+    @property
+    def quarantined(self) -> Mapping[str, str]:
+        """Why snapshots are left out, by id; a damaged file of `snapshots` by its path."""
+        return {**self.damage.snapshots, **(self.markers.damaged or {})}
+
+    def changes(self, last: Run | None) -> bool:
+        """Whether the history gets a row for it."""
+        before = {} if last is None else last.quarantined
+        return bool(self.new or self.again or self.work.tables or before.keys() != self.quarantined.keys())
+
+
+def _built(
+    warehouse: Warehouse,
+    past: history.History,
+    outdated: "_Outdated",
+    policies: ClusterPolicies,
+    build: Build,
+    only: Collection[str] | None,
+) -> _Plan:
+    """Plan the run and build its rows, again without snapshots that prove to be not whole."""
+    damage = Damage({}, {})
+    while True:
+        plan = _planned(warehouse, past, outdated, only, damage)
+        found = find_damage(warehouse, plan.work.snapshots)
+        if not found.snapshots:
+            damaged = frozenset({*damage.files, *found.files})
+            plan = replace(plan, work=replace(plan.work, damaged=damaged))
+            try:
+                if plan.work.tables:
+                    build(plan.work, policies)
+                return plan
+            except InvalidWarehouse:
+                # What the ids of a file do not show.
+                found = find_damage(warehouse, plan.work.snapshots, whole=True)
+                if not found.snapshots:
+                    raise
+                history.remove_leftovers(warehouse, past.last)
+        damage = Damage({**damage.files, **found.files}, {**damage.snapshots, **found.snapshots})
+
+
+def _planned(
+    warehouse: Warehouse, past: history.History, outdated: "_Outdated", only: Collection[str] | None, damage: Damage
+) -> _Plan:
+    last = past.last
+    markers = replace(read_markers(warehouse, skip_damaged=True), hidden=damage.snapshots.keys())
+    # The rest are damaged files of `snapshots`.
+    waiting = {one for one in (() if last is None else last.quarantined) if "/" not in one} - damage.snapshots.keys()
+    new = _without_rows(markers, past.judged, only if only is None else {*only, *waiting})
+    again = _others(markers, new, outdated) if outdated else []
+    ids = {one.snapshot_id for one in (*new, *again)}
+    # Judged before they were damaged; what has changed since then is made up for.
+    returned = [one for one in markers.named(waiting) if one.snapshot_id not in ids]
+    outdated = replace(outdated, returned=frozenset(one.snapshot_id for one in returned))
+    again = [*again, *returned]
+    run_id = history.new_run_id(1 if last is None else last.number + 1)
+    work = _work(warehouse, markers, past.judged, run_id, last, outdated, new, again)
+    return _Plan(work, new, again, sum(markers.count_by_day().values()), damage, markers)
 
 
 def _without_rows(markers: Markers, judged: "DeltaTable", only: Collection[str] | None) -> list[StoredSnapshot]:
@@ -177,6 +260,10 @@ class _Outdated:
     tables: frozenset[str]
     policies_before: Mapping[str, Any]
     policies: Mapping[str, Any]
+    rebuilt: frozenset[str] = frozenset()
+    """Those of `tables` that are made again because they were damaged, or on request."""
+    returned: frozenset[str] = frozenset()
+    """Ids of snapshots that could not be judged by the last run."""
 
     def __bool__(self) -> bool:
         return bool(self.tables) or self.policies_before != self.policies
@@ -192,10 +279,17 @@ class _Outdated:
 
     def of_table(self, name: str, again: Sequence[StoredSnapshot]) -> list[StoredSnapshot]:
         """The snapshots whose rows in a table are made again."""
-        return list(again) if name in self.tables else self.with_another_policy(again)
+        if name in self.tables:
+            return list(again)
+        changed = {one.snapshot_id for one in self.with_another_policy(again)} | self.returned
+        return [one for one in again if one.snapshot_id in changed]
 
     def reason(self, again: Sequence[StoredSnapshot]) -> str:
         """Why snapshots are judged again."""
+        if not self:
+            return "their data files are whole again"
+        if self.tables and self.tables == self.rebuilt:
+            return f"a rebuild of {', '.join(name for name in TABLES if name in self.tables)}"
         if self.tables:
             return f"another version of {', '.join(name for name in TABLES if name in self.tables)}"
         single = {*self.policies_before.get(history.CLUSTERS, ()), *self.policies.get(history.CLUSTERS, ())}
@@ -203,12 +297,12 @@ class _Outdated:
         return f"another policy of {', '.join(clusters)}" if single.issuperset(clusters) else "another policy"
 
 
-def _outdated(last: Run | None, policies: Mapping[str, Any]) -> _Outdated:
+def _outdated(last: Run | None, policies: Mapping[str, Any], rebuilt: Collection[str]) -> _Outdated:
     if last is None:
         return _Outdated(frozenset(), policies, policies)
     same_versions = history.made_by(last.policy)
     tables = frozenset(name for name in TABLES if last.made_by.get(name) != same_versions[name])
-    return _Outdated(tables, last.policy, policies)
+    return _Outdated(tables | set(rebuilt), last.policy, policies, frozenset(rebuilt))
 
 
 def _others(markers: Markers, new: Sequence[StoredSnapshot], outdated: _Outdated) -> list[StoredSnapshot]:
@@ -272,7 +366,7 @@ def _work(
             frozenset(day for day, ids in judged_by_day.items() if ids <= replaced.keys()),
             restored,
         )
-    return RunWork(run_id, snapshots, tables)
+    return RunWork(run_id, snapshots, tables, rebuilt=outdated.rebuilt)
 
 
 def _standing(warehouse: Warehouse, table: Table, named: int) -> tuple[int, int | None]:
@@ -299,7 +393,8 @@ def _committed(warehouse: Warehouse, work: RunWork, one: TableWork, number: int)
     snapshots = [work.snapshots[place] for place in one.judged] if one.again else []
     ids = {snapshot.snapshot_id for snapshot in snapshots if snapshot.day not in one.whole_days}
     days = {snapshot.day for snapshot in snapshots} - one.whole_days
-    removed, kept = without_snapshots(table, ids, one.whole_days, days)
+    # The rows of a damaged file are made again, but for those of snapshots that are not whole.
+    removed, kept = without_snapshots(table, ids, one.whole_days, days, skip_damaged=one.table.name in work.rebuilt)
     if added or removed:
         try:
             commit(table, [*added, *kept], {history.TRANSACTION: number}, removed=removed, run_id=work.run_id)

@@ -8,20 +8,27 @@ newest row names. Bound: one file at a time in memory. Source: Delta protocol, "
 delta-rs. Tests: tests/pipeline/test_maintain.py.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from typing import Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from rackspan.errors import InvalidWarehouse, UsageError, WarehouseBusy
 from rackspan.pipeline import runs as history
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, commit
 from rackspan.pipeline.delta.local_disk import flush_log
-from rackspan.pipeline.delta.replace import joined
-from rackspan.pipeline.delta.table import DataFile, data_files, one_line
+from rackspan.pipeline.delta.replace import joined, without_snapshots
+from rackspan.pipeline.delta.table import DataFile, data_files, one_line, snapshot_counts
+from rackspan.pipeline.landing.drop import drop_damaged
+from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.runs import Run
 from rackspan.pipeline.schemas import HISTORY, JUDGED, LANDING, RUNS, SNAPSHOTS, TABLES, Table
-from rackspan.pipeline.warehouse import Warehouse, existing_table, only_run
+from rackspan.pipeline.table import how_to_repair
+from rackspan.pipeline.warehouse import Warehouse, existing_table, naming_check, only_run
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 TARGET_BYTES: Final = 256 * 1024 * 1024
 """Of a compacted file. A file of half of it is left as it is."""
@@ -44,6 +51,10 @@ class MaintainedTable:
     joined: int = 0
     into: int = 0
     deleted: int = 0
+    damaged: tuple[str, ...] = ()
+    """A line for each damaged file, which is left as it is, and for what a torn log has lost."""
+    repaired: tuple[str, ...] = ()
+    """What was repaired before."""
 
 
 def maintain(
@@ -52,9 +63,12 @@ def maintain(
     now: Callable[[], datetime],
     keep_days: int | None = None,
     vacuum_hours: float = VACUUM_HOURS,
+    give_up: Callable[[str], None] | None = None,
 ) -> list[MaintainedTable]:
     """Drop days before the last `keep_days`, compact, and delete files that no version of the last `vacuum_hours` has.
 
+    With `give_up`, damaged files of landing tables are dropped, with the snapshots that are not whole without them; it gets a
+    line for each.
     Errors: InvalidWarehouse; WarehouseBusy while a run is at work, or where one commits meanwhile on an object store;
     UsageError for numbers that would break readers.
     """
@@ -62,16 +76,44 @@ def maintain(
         raise UsageError(f"--vacuum-hours {vacuum_hours:g}: a reader may take an hour; give 1 or more")
     if keep_days is not None and keep_days < 1:
         raise UsageError(f"--keep-days {keep_days}: nothing would be left; give 1 or more")
-    with only_run(warehouse):
+    with only_run(warehouse), naming_check(warehouse):
         began = now()
+        if give_up is not None:
+            for line in _dropped(warehouse, began, now):
+                give_up(line)
         first = None if keep_days is None else (began - timedelta(days=keep_days)).date()
         # The marker first: what is left of a kill is rows without one, which no reader sees.
         done = [_maintained(warehouse, name, first) for name in (SNAPSHOTS.name, *(LANDING.keys() - {SNAPSHOTS.name}))]
         last = history.last_run(warehouse)
         if last is not None:
             done += _derived(warehouse, last, first, began, now)
+        repair = warehouse.repair
+        done[0] = replace(done[0], repaired=repair.lines, damaged=(*repair.lost, *done[0].damaged))
         named: Mapping[str, int] = {} if last is None else _versions(warehouse)
         return [replace(one, deleted=_vacuumed(warehouse, one.name, vacuum_hours, named)) for one in done]
+
+
+def _dropped(warehouse: Warehouse, began: datetime, now: Callable[[], datetime]) -> list[str]:
+    """Give up damaged files of landing tables, then the derived rows of snapshots that are not stored any more."""
+    for _ in range(ATTEMPTS):
+        try:
+            lines = drop_damaged(warehouse)
+            break
+        except ConcurrentTransactionError:
+            continue
+    else:
+        raise WarehouseBusy(f"{warehouse.root}: other programs change its tables all the time; stop one of them")
+    last = history.last_run(warehouse)
+    if last is None:
+        return lines
+    judged = existing_table(warehouse, JUDGED.name, last.versions.get(JUDGED.name))
+    markers = read_markers(warehouse)
+    stored = {one.snapshot_id for one in markers.of_days(markers.count_by_day())}
+    days = {file.day for file in data_files(judged) if file.day is not None}
+    gone = {day: ids for day in days if (ids := history.judged_ids(judged, [day]) - stored)}
+    if gone:
+        _derived(warehouse, last, None, began, now, gone)
+    return lines
 
 
 def _versions(warehouse: Warehouse) -> Mapping[str, int]:
@@ -80,11 +122,19 @@ def _versions(warehouse: Warehouse) -> Mapping[str, int]:
 
 
 def _derived(
-    warehouse: Warehouse, last: Run, first: date | None, began: datetime, now: Callable[[], datetime]
+    warehouse: Warehouse,
+    last: Run,
+    first: date | None,
+    began: datetime,
+    now: Callable[[], datetime],
+    gone: Mapping[date, Collection[str]] = MappingProxyType({}),
 ) -> list[MaintainedTable]:
-    """The derived tables and `judged`, put into force by a row of `runs`."""
-    judged, runs = history.open_history(warehouse)
-    history.restore_judged(warehouse, judged, last)
+    """The derived tables and `judged`, put into force by a row of `runs`. Rows of the snapshots `gone` are dropped."""
+    past = history.open_history(warehouse)
+    if past.last is None:
+        return []
+    runs, last = past.runs, past.last
+    history.restore_judged(warehouse, past.judged, last)
     number = last.number + 1
     run_id = history.new_run_id(number)
     done, versions = [], dict(last.versions)
@@ -93,8 +143,9 @@ def _derived(
         named = last.versions.get(name, 0)
         if int(table.version()) != named and not history.same_files(table, warehouse, _schema_of(name), named):
             history.restore(warehouse, table, _schema_of(name), named, run_id)
+        dropped = _drop_rows(warehouse, name, gone, (number, run_id))
         done.append(_maintained(warehouse, name, first, (number, run_id)))
-        if done[-1].days_dropped or done[-1].joined:
+        if dropped or done[-1].days_dropped or done[-1].joined:
             versions[name] = int(existing_table(warehouse, name).version())
     if versions != last.versions:
         made = replace(
@@ -111,7 +162,17 @@ def _derived(
             reason=None,
         )
         history.commit_run(warehouse, runs, made)
-    return [*done, _maintained(warehouse, RUNS.name, None)]
+    return [*done, replace(_maintained(warehouse, RUNS.name, None), repaired=past.lines)]
+
+
+def _drop_rows(warehouse: Warehouse, name: str, gone: Mapping[date, Collection[str]], run: tuple[int, str]) -> bool:
+    """Drop the rows of some snapshots from a derived table. Returns whether it had any."""
+    table = existing_table(warehouse, name)
+    ids = {one for ones in gone.values() for one in ones}
+    removed, kept = without_snapshots(table, ids, (), gone.keys()) if gone else ([], [])
+    if removed:
+        commit(table, kept, {}, removed=removed, run_id=run[1])
+    return bool(removed)
 
 
 def _maintained(
@@ -122,9 +183,12 @@ def _maintained(
         table = existing_table(warehouse, name)
         files = data_files(table, "run_id" if name == RUNS.name else "snapshot_id")
         old = [one for one in files if first is not None and one.day is not None and one.day < first]
-        groups = _groups([one for one in files if one not in old])
+        damaged = _damaged(warehouse, table, [one for group in _groups(files) for one in group])
+        groups = _groups([one for one in files if one not in old and one.path not in damaged])
         removed = [*old, *(one for group in groups for one in group)]
-        result = MaintainedTable(name, len({one.day for one in old}), len(removed) - len(old), len(groups))
+        result = MaintainedTable(
+            name, len({one.day for one in old}), len(removed) - len(old), len(groups), damaged=tuple(damaged.values())
+        )
         if not removed:
             return result
         added = [joined(table, group) for group in groups]
@@ -144,6 +208,18 @@ def _maintained(
             continue
         return result
     raise WarehouseBusy(f"{warehouse.root}: other programs change table {name} all the time; stop one of them")
+
+
+def _damaged(warehouse: Warehouse, table: "DeltaTable", files: Sequence[DataFile]) -> Mapping[str, str]:
+    """Those of the files to be joined that are damaged, by path, with a line."""
+    name = table.table_uri.rstrip("/").rpartition("/")[2]
+    damaged = {}
+    for file in files if name != RUNS.name else ():
+        try:
+            snapshot_counts(table, file, whole=True)
+        except InvalidWarehouse as error:
+            damaged[file.path] = f"{error}; it is left as it is; {how_to_repair(warehouse, name)}"
+    return damaged
 
 
 def _groups(files: Sequence[DataFile]) -> list[list[DataFile]]:

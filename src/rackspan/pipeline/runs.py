@@ -10,7 +10,7 @@ import json
 import secrets
 import shutil
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -22,7 +22,15 @@ from rackspan.audit.policy import ClusterPolicies, RackPolicy, Survive
 from rackspan.errors import InvalidWarehouse, WarehouseBusy
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, append
 from rackspan.pipeline.delta.local_disk import flush_log, repair_log
-from rackspan.pipeline.delta.table import add_columns, create_table, data_files, one_line, open_table, read_files
+from rackspan.pipeline.delta.table import (
+    add_columns,
+    create_table,
+    data_files,
+    one_line,
+    open_table,
+    read_files,
+    snapshot_counts,
+)
 from rackspan.pipeline.landing.markers import StoredSnapshot
 from rackspan.pipeline.schemas import JUDGED, RUNS, TABLES, Table
 from rackspan.pipeline.warehouse import Warehouse, existing_table
@@ -56,6 +64,8 @@ class Run:
     snapshots: int = 0
     remade: int = 0
     reason: str | None = None
+    quarantined: Mapping[str, str] = field(default_factory=dict)
+    """Why snapshots could not be judged, by id."""
     rackspan_version: str = __version__
 
 
@@ -77,17 +87,122 @@ def newest_row(table: "DeltaTable") -> Run | None:
         return None
     newest = max(files, key=lambda file: file.most or "~")
     rows = [row for batch in read_files(table, [newest], RUNS.schema) for row in batch.to_pylist()]
-    return _run(max(rows, key=lambda row: str(row["run_id"])))
+    row = max(rows, key=lambda row: str(row["run_id"]))
+    if newest.most is not None and row["run_id"] != newest.most:
+        raise InvalidWarehouse(f"{table.table_uri}: {newest.path} is damaged: it has other rows than its log says")
+    return _run(row)
 
 
-def open_history(warehouse: Warehouse) -> "tuple[DeltaTable, DeltaTable]":
-    """The tables `judged` and `runs`, created where missing, repaired after a power cut. For the one active run."""
-    for table in (*TABLES.values(), JUDGED, RUNS):
-        folder = warehouse.table_folder(table.name)
-        if folder is not None:
-            repair_log(folder)
-        create_table(warehouse.table(table.name), table.schema, by_day=table is not RUNS)
-    return existing_table(warehouse, JUDGED.name), existing_table(warehouse, RUNS.name)
+@dataclass(frozen=True, slots=True)
+class History:
+    """The tables `judged` and `runs`, and the newest run. `lost` tables have to be made anew, `lines` say why."""
+
+    judged: "DeltaTable"
+    runs: "DeltaTable"
+    last: Run | None
+    lost: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+
+
+def open_history(warehouse: Warehouse, rebuilt: Collection[str] = ()) -> History:
+    """The history, its tables created where missing, their logs repaired. For the one active run. Errors: InvalidWarehouse.
+
+    A table that is gone, or older than the newest run says, is begun anew; so is one of `rebuilt` that cannot be opened.
+    """
+    every = {table.name: table for table in (RUNS, JUDGED, *TABLES.values())}
+    lines = []
+    for name in every:
+        folder = warehouse.table_folder(name)
+        torn = [] if folder is None else repair_log(folder)
+        if torn:
+            lines.append(f"table {name}: {', '.join(torn)} in its log was torn, and is kept with the ending .torn")
+    if RUNS.name in rebuilt and not _has_rows(warehouse):
+        _begin_anew(warehouse, RUNS)
+    create_table(warehouse.table(RUNS.name), RUNS.schema, by_day=False)
+    runs = existing_table(warehouse, RUNS.name)
+    last = newest_row(runs)
+    lost = [name for name in every if name != RUNS.name and _is_lost(warehouse, name, last, name in rebuilt)]
+    if JUDGED.name in lost:
+        # It lists which snapshots the others have rows of.
+        lost = [name for name in every if name != RUNS.name]
+    if lost and last is not None:
+        lines += [f"table {name}: lost, so its rows are made again" for name in lost]
+        last = _without_tables(warehouse, runs, last, lost)
+    for name in lost:
+        _begin_anew(warehouse, every[name])
+    for name, table in every.items():
+        create_table(warehouse.table(name), table.schema, by_day=table is not RUNS)
+    return History(existing_table(warehouse, JUDGED.name), runs, last, tuple(lost), tuple(lines))
+
+
+def _has_rows(warehouse: Warehouse) -> bool:
+    """Whether the newest row of `runs` can be read."""
+    try:
+        return last_run(warehouse) is not None
+    except InvalidWarehouse:
+        return False
+
+
+def _is_lost(warehouse: Warehouse, name: str, last: Run | None, rebuilt: bool) -> bool:
+    """Whether a table does not have the version that the newest run names."""
+    named = 0 if last is None else last.versions.get(name, 0)
+    try:
+        opened = open_table(warehouse.table(name))
+        if rebuilt and opened is not None and last is not None and name in last.versions:
+            same_files(opened, warehouse, {**TABLES, JUDGED.name: JUDGED}[name], named)
+            for file in data_files(opened) if name == JUDGED.name else ():
+                snapshot_counts(opened, file)
+    except InvalidWarehouse as error:
+        if rebuilt:
+            return True
+        raise InvalidWarehouse(f"{error}; {how_to_rebuild(warehouse, name)}") from None
+    if opened is None:
+        return last is not None and name in last.versions
+    return int(opened.version()) < named
+
+
+def how_to_rebuild(warehouse: Warehouse, name: str) -> str:
+    """The command that makes a table again, as the end of a message."""
+    return (
+        f"rackspan pipeline rebuild {name + ' ' if name in TABLES else ''}--warehouse {warehouse.root} makes it again"
+    )
+
+
+def _without_tables(warehouse: Warehouse, runs: "DeltaTable", last: Run, lost: Collection[str]) -> Run:
+    """Commit a row that names no version of some tables, before they are begun anew: their versions begin at 0 again."""
+    number = last.number + 1
+    made = replace(
+        last,
+        number=number,
+        run_id=new_run_id(number),
+        kind="rebuild",
+        made_by={name: made for name, made in last.made_by.items() if name not in lost},
+        versions={name: version for name, version in last.versions.items() if name not in lost},
+        rows={},
+        snapshots=0,
+        remade=0,
+        reason=f"lost: {', '.join(lost)}",
+    )
+    if made.versions != last.versions or made.made_by != last.made_by:
+        commit_run(warehouse, runs, made)
+        return made
+    return last
+
+
+def _begin_anew(warehouse: Warehouse, table: Table) -> None:
+    """Remove a table that cannot be used, in one step. Errors: InvalidWarehouse on an object store."""
+    folder = warehouse.table_folder(table.name)
+    if folder is None:
+        raise InvalidWarehouse(
+            f"{warehouse.root}: table {table.name} cannot be used; delete everything below {warehouse.table(table.name)} with your "
+            "store's own tool, then run rackspan pipeline rebuild again"
+        )
+    for left in folder.parent.glob(f".{table.name}.removed-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    if folder.is_dir():
+        removed = folder.with_name(f".{table.name}.removed-{secrets.token_hex(4)}")
+        folder.rename(removed)
+        shutil.rmtree(removed, ignore_errors=True)
 
 
 def commit_run(warehouse: Warehouse, runs: "DeltaTable", run: Run) -> None:
@@ -105,6 +220,7 @@ def commit_run(warehouse: Warehouse, runs: "DeltaTable", run: Run) -> None:
         "snapshots": run.snapshots,
         "remade": run.remade,
         "reason": run.reason,
+        "quarantined": list(run.quarantined.items()),
     }
     try:
         append(runs, pa.Table.from_pylist([row], RUNS.schema), {TRANSACTION: run.number}, run_id=run.run_id)
@@ -290,5 +406,6 @@ def _run(row: Mapping[str, Any]) -> Run:
         snapshots=row["snapshots"],
         remade=row["remade"],
         reason=row["reason"],
+        quarantined=dict(row["quarantined"] or ()),
         rackspan_version=row["rackspan_version"],
     )

@@ -315,7 +315,7 @@ RUNS: Final = Table(
     ("run_id",),
     (
         TableColumn("run_id", pa.string(), "The run: its number in the history, and a random part."),
-        TableColumn("kind", pa.string(), "What made it: `run`, `follow` or `maintain`."),
+        TableColumn("kind", pa.string(), "What made it: `run`, `follow`, `rebuild` or `maintain`."),
         TableColumn("started_at", TIMESTAMP, "When it started."),
         TableColumn("ended_at", TIMESTAMP, "When its tables were committed."),
         TableColumn("rackspan_version", pa.string(), "The rackspan that ran."),
@@ -334,6 +334,13 @@ RUNS: Final = Table(
         TableColumn("snapshots", pa.int64(), "The snapshots that were judged for the first time."),
         TableColumn("remade", pa.int64(), "The snapshots that were judged again, for `reason`."),
         TableColumn("reason", pa.string(), "Why snapshots were judged again; null where none was.", True),
+        TableColumn(
+            "quarantined",
+            pa.map_(pa.string(), pa.string()),
+            "The snapshots that could not be judged because rows of them are lost or damaged, by id, each with the reason; a damaged "
+            "file of `snapshots` by its path. They are judged once their files are whole. Null in rows of an earlier rackspan.",
+            True,
+        ),
     ),
 )
 

@@ -1,6 +1,7 @@
 """Reads the rows of a table without Spark, at the version that the newest run names."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Final
@@ -10,10 +11,10 @@ import pyarrow.compute as pc
 
 from rackspan.errors import InvalidWarehouse
 from rackspan.model.json_format import utc_text
-from rackspan.pipeline.delta.table import DataFile, data_files, read_files
-from rackspan.pipeline.runs import Run, last_run
+from rackspan.pipeline.delta.table import DataFile, data_files, read_files, snapshot_counts
+from rackspan.pipeline.runs import Run, how_to_rebuild, last_run
 from rackspan.pipeline.schemas import JUDGED, LANDING, RUNS, SNAPSHOTS, Table, table_named
-from rackspan.pipeline.warehouse import Warehouse, existing_table
+from rackspan.pipeline.warehouse import Warehouse, existing_table, naming_check
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -23,9 +24,53 @@ AT_ONCE: Final = 1_000_000
 """Rows that are sorted in memory. A larger table is read a cluster and day at a time."""
 
 
-def rows(warehouse: Warehouse, name: str, limit: int | None = None) -> Iterator[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class TableFiles:
+    """A version of a table: the files to read, and damaged ones, whose snapshots are left out."""
+
+    table: Table
+    opened: "DeltaTable"
+    files: Sequence[DataFile]
+    left_out: Sequence[DataFile] = ()
+
+    def read(self, schema: pa.Schema, files: Sequence[DataFile] | None = None) -> Iterator[pa.RecordBatch]:
+        """The columns of `schema`, of some of the files if they are given. Errors: InvalidWarehouse, naming the file."""
+        return read_files(self.opened, self.files if files is None else files, schema, left_out=self.left_out)
+
+
+def table_files(
+    warehouse: Warehouse, table: Table, opened: "DeltaTable", left_out: Callable[[str], None] | None = None
+) -> TableFiles:
+    """The files of a version of a table. With `left_out`, it gets a line for each damaged file, which is not read then."""
+    files = data_files(opened)
+    if left_out is None or table is RUNS:
+        return TableFiles(table, opened, files)
+    whole, damaged = [], []
+    for file in files:
+        try:
+            snapshot_counts(opened, file)
+            whole.append(file)
+        except InvalidWarehouse as error:
+            damaged.append(file)
+            left_out(
+                f"{error}; snapshots {file.least} to {file.most} are left out; {how_to_repair(warehouse, table.name)}"
+            )
+    return TableFiles(table, opened, whole, damaged)
+
+
+def how_to_repair(warehouse: Warehouse, name: str) -> str:
+    """The command for a table with a damaged file, as the end of a message."""
+    if name in LANDING:
+        return f"rackspan pipeline check --warehouse {warehouse.root} shows what to do"
+    return how_to_rebuild(warehouse, name)
+
+
+def rows(
+    warehouse: Warehouse, name: str, limit: int | None = None, left_out: Callable[[str], None] | None = None
+) -> Iterator[dict[str, Any]]:
     """The rows of a table as JSON values, sorted by the grain, at most `limit`.
 
+    With `left_out`, snapshots of damaged files are left out, and it gets a line for each file.
     Errors: UsageError for an unknown table, InvalidWarehouse where no run has made it yet.
     """
     table = table_named(name)
@@ -33,7 +78,7 @@ def rows(warehouse: Warehouse, name: str, limit: int | None = None) -> Iterator[
     maps = [field.name for field in table.schema if pa.types.is_map(field.type)]
     batches = (
         batch
-        for part in sorted_batches(warehouse, table, opened)
+        for part in sorted_batches(warehouse, table_files(warehouse, table, opened, left_out))
         for batch in part.to_batches(max_chunksize=BATCH_ROWS)
     )
     return islice((_as_json(row, maps) for batch in batches for row in batch.to_pylist()), limit)
@@ -73,23 +118,24 @@ def in_order(rows: pa.Table, table: Table) -> pa.Table:
     return rows.take(pc.sort_indices(pa.table(keys), sort_keys=order))
 
 
-def sorted_batches(warehouse: Warehouse, table: Table, opened: "DeltaTable") -> Iterator[pa.Table]:
-    """The rows of a table in order of its grain, in parts that fit into memory."""
-    files = data_files(opened)
-    if sum(file.rows for file in files) <= AT_ONCE:
-        yield _part(warehouse, table, opened, files)
-        return
-    by_day = {day: list(ones) for day, ones in groupby(sorted(files, key=_day), key=_day)}
-    for cluster_id in _clusters(warehouse, table):
-        for ones in by_day.values():
-            yield _part(warehouse, table, opened, ones, cluster_id)
+def sorted_batches(warehouse: Warehouse, files: TableFiles) -> Iterator[pa.Table]:
+    """The rows of a table in order of its grain, in parts that fit into memory. Errors: InvalidWarehouse."""
+    with naming_check(warehouse):
+        if sum(file.rows for file in files.files) <= AT_ONCE:
+            yield _part(warehouse, files, files.files)
+            return
+        by_day = {day: list(ones) for day, ones in groupby(sorted(files.files, key=_day), key=_day)}
+        for cluster_id in _clusters(warehouse, files.table):
+            for ones in by_day.values():
+                yield _part(warehouse, files, ones, cluster_id)
 
 
 def _part(
-    warehouse: Warehouse, table: Table, opened: "DeltaTable", files: Sequence[DataFile], cluster_id: str | None = None
+    warehouse: Warehouse, whole: TableFiles, files: Sequence[DataFile], cluster_id: str | None = None
 ) -> pa.Table:
     """The rows of some files in order, those of one cluster alone if it is given."""
-    read = pa.Table.from_batches(read_files(opened, files, table.schema), table.schema)
+    table = whole.table
+    read = pa.Table.from_batches(whole.read(table.schema, files), table.schema)
     if cluster_id is not None:
         read = read.filter(pc.equal(read["cluster_id"], cluster_id))
     if table.name in LANDING and table is not SNAPSHOTS:

@@ -13,18 +13,18 @@ It does not use Spark. Credentials of object stores are those of the engines: de
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rackspan.disk import to_disk
 from rackspan.errors import InvalidWarehouse, WarehouseBusy
 from rackspan.pipeline.delta.credentials import has_credentials
-from rackspan.pipeline.delta.local_disk import repair_log
+from rackspan.pipeline.delta.local_disk import torn_entries
 from rackspan.pipeline.delta.table import create_table, local_folder, open_table
-from rackspan.pipeline.schemas import LANDING, SNAPSHOTS
+from rackspan.pipeline.schemas import HISTORY, LANDING, SNAPSHOTS, TABLES
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -33,10 +33,25 @@ SCHEMES: Final = ("file", "s3", "s3a", "gs", "abfs", "abfss", "az", "adl")
 
 
 @dataclass(frozen=True, slots=True)
+class Repair:
+    """What was found at the end of the logs of the landing tables and put right, in `lines`, and what is `lost` of it."""
+
+    lines: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+
+
+NOT_REPAIRED: Final = Repair()
+
+
+@dataclass(frozen=True, slots=True)
 class Warehouse:
     """A warehouse that `open_warehouse` or `create_warehouse` has checked. `root` is a URL or an absolute local path."""
 
     root: str
+    repair: Repair = field(default=NOT_REPAIRED, compare=False)
+    """What was repaired when it was opened for writing."""
+    damaged: frozenset[str] = field(default=frozenset(), compare=False)
+    """Data files of landing tables that are not read, as TABLE/PATH."""
 
     @property
     def folder(self) -> Path | None:
@@ -61,9 +76,9 @@ class Warehouse:
         return f"{self.spark_root}/tables/{name}"
 
 
-def open_warehouse(root: str | Path) -> Warehouse:
-    """An existing warehouse. Errors: InvalidWarehouse."""
-    warehouse = _named(root)
+def open_warehouse(root: str | Path, repair: Callable[[Warehouse], Repair] | None = None) -> Warehouse:
+    """An existing warehouse, whose logs are repaired first with `repair`, if it is given. Errors: InvalidWarehouse."""
+    warehouse = named_warehouse(root)
     folder = warehouse.folder
     if folder is not None and not folder.is_dir():
         raise InvalidWarehouse(
@@ -74,25 +89,39 @@ def open_warehouse(root: str | Path) -> Warehouse:
             f"{root}: a warehouse of rackspan 0.1, in the format before Delta Lake; bring it over with rackspan pipeline import "
             f"{root} --warehouse URL"
         )
-    if open_table(warehouse.table(SNAPSHOTS.name)) is None:
+    if repair is not None:
+        warehouse = replace(warehouse, repair=repair(warehouse))
+    elif torn := torn_logs(warehouse):
+        name, entry = next(iter(torn.items()))
+        raise InvalidWarehouse(
+            f"{root}: table {name}: {entry} in its log is torn, so its newest rows are missing; rackspan pipeline run --warehouse "
+            f"{root} repairs it"
+        )
+    with naming_check(warehouse):
+        found = open_table(warehouse.table(SNAPSHOTS.name))
+    if found is None:
         raise InvalidWarehouse(
             f"{root}: not a warehouse (it has no table snapshots); fill one with rackspan pipeline collect --warehouse URL"
         )
     return warehouse
 
 
-def create_warehouse(root: str | Path) -> Warehouse:
-    """An existing warehouse, repaired after a power cut if need be, or a new one. Errors: InvalidWarehouse."""
-    warehouse = _named(root)
+def create_warehouse(root: str | Path, repair: Callable[[Warehouse], Repair]) -> Warehouse:
+    """An existing warehouse, whose logs are repaired first with `repair`, or a new one. Errors: InvalidWarehouse."""
+    warehouse = named_warehouse(root)
     folder = warehouse.folder
     if folder is not None:
         _prepare_folder(root, folder)
+    warehouse = replace(warehouse, repair=repair(warehouse))
     for table in LANDING.values():
-        table_folder = warehouse.table_folder(table.name)
-        if table_folder is not None:
-            repair_log(table_folder)
         create_table(warehouse.table(table.name), table.schema, by_day=True)
     return warehouse
+
+
+def torn_logs(warehouse: Warehouse) -> dict[str, str]:
+    """The tables whose newest log entries are torn, each with the first such entry. None on an object store."""
+    folders = {name: folder for name in (*LANDING, *TABLES, *HISTORY) if (folder := warehouse.table_folder(name))}
+    return {name: torn[0].name for name, folder in folders.items() if (torn := torn_entries(folder))}
 
 
 def is_version_0_1(folder: Path) -> bool:
@@ -109,6 +138,21 @@ def existing_table(warehouse: Warehouse, name: str, version: int | None = None) 
             "judged and of runs, and run again"
         )
     return table
+
+
+@contextmanager
+def naming_check(warehouse: Warehouse) -> Iterator[None]:
+    """Name the next command in errors of a block about damaged files."""
+    try:
+        yield
+    except WarehouseBusy:
+        raise
+    except InvalidWarehouse as error:
+        if "rackspan " in str(error):
+            raise
+        raise InvalidWarehouse(
+            f"{error}; rackspan pipeline check --whole --warehouse {warehouse.root} shows what to do"
+        ) from error
 
 
 @contextmanager
@@ -141,7 +185,8 @@ def only_run(warehouse: Warehouse) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _named(root: str | Path) -> Warehouse:
+def named_warehouse(root: str | Path) -> Warehouse:
+    """A warehouse by its URL, not checked. Errors: InvalidWarehouse for a URL that cannot be one."""
     text = str(root).rstrip("/") or "/"
     scheme, separator, _ = text.partition("://")
     if not separator:

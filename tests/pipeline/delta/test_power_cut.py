@@ -181,10 +181,28 @@ def test_tables_in_force_survive_a_cut_at_any_flush_of_a_run(tmp_path: Path, mon
     assert checked > 15
 
 
-def test_a_torn_entry_and_everything_after_it_is_removed_and_whole_ones_stay(tmp_path: Path) -> None:
+def test_a_torn_entry_and_everything_after_it_is_renamed_and_whole_ones_stay(tmp_path: Path) -> None:
     log = tmp_path / "table" / "_delta_log"
     log.mkdir(parents=True)
     for version, content in enumerate((b"{}", b"{}", b'{"add":', b"{}")):
         (log / f"{version:020}.json").write_bytes(content)
     assert sorted(local_disk.repair_log(tmp_path / "table")) == [f"{version:020}.json" for version in (2, 3)]
     assert local_disk.repair_log(tmp_path / "table") == []
+    assert sorted(entry.suffix for entry in log.iterdir()) == [".json", ".json", ".torn", ".torn"]
+
+
+@pytest.mark.parametrize("harm", ["half", "zeros"])
+def test_a_damaged_checkpoint_is_set_aside_with_its_hint_and_the_entries_before_it_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str
+) -> None:
+    monkeypatch.setattr(append_module, "VERSIONS_PER_CHECKPOINT", 2)
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    for one in snapshots(2):
+        store(one, warehouse)
+    log = tmp_path / "warehouse" / "tables" / "snapshots" / "_delta_log"
+    [checkpoint] = log.glob("*.checkpoint.parquet")
+    content = checkpoint.read_bytes()
+    half = len(content) // 2
+    checkpoint.write_bytes(content[:half] if harm == "half" else content[:4] + bytes(half) + content[4 + half :])
+    assert len(kept(tmp_path / "warehouse")) == 2
+    assert {one.name for one in log.glob("*.torn")} == {f"{checkpoint.name}.torn", "_last_checkpoint.torn"}

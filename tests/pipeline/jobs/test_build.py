@@ -19,17 +19,18 @@ from rackspan.audit import ClusterPolicies, FleetPolicy, RackPolicy
 from rackspan.audit.policy import Survive
 from rackspan.errors import InvalidWarehouse, UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, UnrackedPolicy, columns
-from rackspan.pipeline import Warehouse
+from rackspan.pipeline import Warehouse, incremental
 from rackspan.pipeline import runs as history
 from rackspan.pipeline.incremental import RunWork, TableWork
 from rackspan.pipeline.jobs import build as job
 from rackspan.pipeline.landing.markers import StoredSnapshot
+from rackspan.pipeline.landing.read import Damage
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import TABLES
 from rackspan.pipeline.spark import session
 from tests.pipeline import expected, plain_build
-from tests.pipeline.examples import NOON, generated, recorded, small
+from tests.pipeline.examples import NOON, generated, recorded, small, zeros_in_column
 
 pytestmark = pytest.mark.spark
 
@@ -253,12 +254,33 @@ def test_a_policy_that_refuses_rackless_brokers_refuses_in_one_line(spark: Spark
     assert last_run(warehouse) is None
 
 
-def test_snapshots_that_cannot_be_read_are_reported_in_one_line(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_spark_cannot_read_is_left_out_and_the_rest_is_judged(spark: SparkSession, tmp_path: Path) -> None:
+    """A block of zeros in a column that the ids do not show: Spark fails, and the second build leaves that snapshot out."""
     warehouse = filled(tmp_path, [small()])
     file = next(Path(warehouse.table("partitions")).rglob("part-*.parquet"))
-    file.write_bytes(b"PAR1 and no more")
+    zeros_in_column(file, "leader")
+    later = small(taken_at=NOON + timedelta(hours=1), leader=2)
+    store_all([later], warehouse)
+    report = pipeline.run(warehouse, RackPolicy())
+    assert (report.snapshots, len(report.quarantined)) == (1, 1)
+    check_rows(warehouse, [later])
+
+
+def test_a_failure_of_spark_is_reported_in_one_line(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warehouse = filled(tmp_path, [small()])
+    next(Path(warehouse.table("partitions")).rglob("part-*.parquet")).write_bytes(b"PAR1 and no more")
+    monkeypatch.setattr(incremental, "find_damage", lambda *_words, **_options: Damage({}, {}))
     with pytest.raises(InvalidWarehouse, match=r"Spark stopped: ") as caught:
         pipeline.run(warehouse, RackPolicy())
     assert "\n" not in str(caught.value)
     assert warehouse.root in str(caught.value)
     assert last_run(warehouse) is None
+
+
+def check_rows(warehouse: Warehouse, snapshots: list[ClusterSnapshot]) -> None:
+    """Every table has the rows of these snapshots."""
+    for name, table in TABLES.items():
+        wanted = expected.ordered(expected.table(name, snapshots, RackPolicy()), table.grain)
+        assert expected.judged_columns(pipeline.rows(warehouse, name)) == wanted, name

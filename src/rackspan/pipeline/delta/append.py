@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rackspan.errors import InvalidWarehouse
-from rackspan.pipeline.delta.local_disk import flush_file, flush_log
+from rackspan.pipeline.delta.local_disk import ACTION_COUNT, flush_file, flush_log
 from rackspan.pipeline.delta.table import DataFile, filesystem_of, local_folder, one_line
 
 if TYPE_CHECKING:
@@ -112,7 +112,10 @@ def commit(
             table.schema(),
             table.metadata().partition_columns,
             commit_properties=CommitProperties(
-                custom_metadata=None if run_id is None else {"userMetadata": run_id},
+                custom_metadata={
+                    ACTION_COUNT: str(len(actions) + len(transactions)),
+                    **({} if run_id is None else {"userMetadata": run_id}),
+                },
                 app_transactions=[Transaction(name, version, now) for name, version in transactions.items()],
             ),
             # A checkpoint that a power cut tears must not be the only copy of what it holds: see local_disk.

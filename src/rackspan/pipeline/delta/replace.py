@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline.delta.append import NewFile, new_path, statistics_of_file
-from rackspan.pipeline.delta.table import DataFile, data_files, filesystem_of, one_line
+from rackspan.pipeline.delta.table import DataFile, data_files, filesystem_of, is_damaged, one_line
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -45,17 +45,22 @@ def written_files(table: "DeltaTable", folder: str) -> list[NewFile]:
 
 
 def without_snapshots(
-    table: "DeltaTable", ids: Collection[str], whole_days: Collection[date], days: Collection[date]
+    table: "DeltaTable",
+    ids: Collection[str],
+    whole_days: Collection[date],
+    days: Collection[date],
+    *,
+    skip_damaged: bool = False,
 ) -> tuple[list[DataFile], list[NewFile]]:
     """The files of the table that hold rows of these snapshots or days, and new files with their other rows.
 
-    All snapshots `ids` are of `days`. Errors: InvalidWarehouse.
+    All snapshots `ids` are of `days`. With `skip_damaged`, every damaged file is among the former. Errors: InvalidWarehouse.
     """
     removed: list[DataFile] = []
     kept: list[NewFile] = []
     wanted = pa.array(sorted(ids), pa.string())
     for file in data_files(table):
-        if file.day in whole_days:
+        if file.day in whole_days or (skip_damaged and is_damaged(table, file)):
             removed.append(file)
         elif file.day in days and any(file.may_hold(one, one) for one in ids):
             touched, rest = _rest(table, file, wanted)

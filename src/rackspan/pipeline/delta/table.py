@@ -1,5 +1,6 @@
 """Opens and reads one Delta table with delta-rs: its version, its files with their statistics, and rows of chosen files."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -160,8 +161,11 @@ def read_files(
     files: Sequence[DataFile],
     schema: pa.Schema,
     ids: Sequence[str] | None = None,
+    left_out: Sequence[DataFile] = (),
 ) -> Iterator[pa.RecordBatch]:
     """The columns of `schema` of some data files, row group by row group; only rows of the snapshots `ids`, if given.
+
+    No rows of snapshots that the files `left_out` may hold: a snapshot's rows may be in several files.
 
     A column that the files do not have yet is null. Errors: InvalidWarehouse, naming the file.
     """
@@ -170,13 +174,44 @@ def read_files(
     for file in files:
         try:
             with filesystem.open_input_file(file.path) as opened:
-                yield from _batches(pq.ParquetFile(opened), file, schema, wanted)
+                same_day = [one for one in left_out if one.day == file.day]
+                yield from _batches(pq.ParquetFile(opened), file, schema, wanted, same_day)
         except FileNotFoundError:
             raise InvalidWarehouse(
                 f"{table.table_uri}: {file.path} is gone; somebody removed it, or vacuumed a version that is still read"
             ) from None
         except (OSError, ValueError, pa.ArrowException) as error:
             raise InvalidWarehouse(f"{table.table_uri}: {file.path} cannot be read: {one_line(error)}") from None
+
+
+def snapshot_counts(table: "DeltaTable", file: DataFile, *, whole: bool = False) -> Counter[str]:
+    """How many rows of each snapshot a data file has; with `whole`, every column is read. Errors: InvalidWarehouse where it is damaged."""
+    damaged = f"{table.table_uri}: {file.path} is damaged:"
+    try:
+        with filesystem_of(table).open_input_file(file.path) as opened:
+            if file.size and opened.size() != file.size:
+                raise InvalidWarehouse(f"{damaged} it has {opened.size():,} bytes, its log says {file.size:,}")
+            parquet = pq.ParquetFile(opened, read_dictionary=["snapshot_id"])
+            counts: Counter[str] = Counter()
+            for batch in parquet.iter_batches(BATCH_ROWS, columns=None if whole else ["snapshot_id"]):
+                for entry in pc.value_counts(batch.column("snapshot_id")).to_pylist():
+                    counts[entry["values"]] += entry["counts"]
+    except FileNotFoundError:
+        raise InvalidWarehouse(f"{table.table_uri}: {file.path} is gone") from None
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        raise InvalidWarehouse(f"{damaged} {one_line(error)}") from None
+    if counts.total() != file.rows or not all(file.may_hold(one, one) for one in counts):
+        raise InvalidWarehouse(f"{damaged} it has other rows than its log says")
+    return counts
+
+
+def is_damaged(table: "DeltaTable", file: DataFile) -> bool:
+    """Whether a data file is gone, cannot be read completely, or has other rows than its log says."""
+    try:
+        snapshot_counts(table, file, whole=True)
+    except InvalidWarehouse:
+        return True
+    return False
 
 
 def filesystem_of(table: "DeltaTable") -> Any:
@@ -201,14 +236,18 @@ def one_line(error: Exception) -> str:
 
 
 def _batches(
-    parquet: pq.ParquetFile, file: DataFile, schema: pa.Schema, wanted: pa.Array | None
+    parquet: pq.ParquetFile, file: DataFile, schema: pa.Schema, wanted: pa.Array | None, left_out: Sequence[DataFile]
 ) -> Iterator[pa.RecordBatch]:
     there = set(parquet.schema_arrow.names)
     names = [name for name in schema.names if name in there]
-    filtered = wanted is not None and "snapshot_id" not in names
+    filtered = (wanted is not None or left_out) and "snapshot_id" not in names
     for batch in parquet.iter_batches(BATCH_ROWS, columns=[*names, "snapshot_id"] if filtered else names):
         if wanted is not None:
             batch = batch.filter(pc.is_in(batch.column("snapshot_id"), wanted))
+        for one in left_out:
+            identity = batch.column("snapshot_id")
+            inside = pc.and_(pc.greater_equal(identity, one.least or ""), pc.less_equal(identity, one.most or "~"))
+            batch = batch.filter(pc.invert(inside))
         if len(batch):
             yield pa.record_batch([_column(batch, field, file) for field in schema], schema=schema)
 

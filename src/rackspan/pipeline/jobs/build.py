@@ -50,6 +50,7 @@ VERY_FEW_SETTINGS: Final[Mapping[str, str]] = {
 
 def build(spark: SparkSession, warehouse: Warehouse, work: RunWork, policies: ClusterPolicies) -> None:
     """Write every table's rows. Errors: InvalidWarehouse where Spark fails; UsageError where a policy refuses a cluster."""
+    warehouse = replace(warehouse, damaged=work.damaged)
     known = registrations(warehouse, work.snapshots, policies)
     shared = None
     with settings_for(spark, work):

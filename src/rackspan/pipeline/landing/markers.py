@@ -5,14 +5,15 @@ hold a wanted snapshot are opened.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rackspan.pipeline.delta.table import DataFile, data_files, read_files
+from rackspan.errors import InvalidWarehouse
+from rackspan.pipeline.delta.table import DataFile, data_files, read_files, snapshot_counts
 from rackspan.pipeline.landing.rows import time_text
 from rackspan.pipeline.schemas import SNAPSHOTS
 from rackspan.pipeline.warehouse import Warehouse, existing_table
@@ -44,10 +45,14 @@ class StoredSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Markers:
-    """The stored snapshots of one version of the marker table."""
+    """The stored snapshots of one version of the marker table. A reader that sets `damaged` goes on without damaged files."""
 
     table: "DeltaTable"
     files: Sequence[DataFile]
+    hidden: Collection[str] = ()
+    """Ids of snapshots that are left out."""
+    damaged: dict[str, str] | None = None
+    """Damaged files that were left out, as TABLE/PATH, with the reason."""
 
     def count_by_day(self) -> Mapping[date, int]:
         """How many snapshots each day has, from the log alone."""
@@ -106,7 +111,7 @@ class Markers:
         return found
 
     def _read(self, files: Sequence[DataFile]) -> list[StoredSnapshot]:
-        rows = (row for batch in read_files(self.table, files, READ) for row in batch.to_pylist())
+        rows = (row for file in files for row in self._rows(file) if row["snapshot_id"] not in self.hidden)
         stored = (
             StoredSnapshot(
                 row["snapshot_id"],
@@ -122,6 +127,17 @@ class Markers:
             for row in rows
         )
         return sorted(stored, key=lambda one: (one.cluster_id, one.taken_at))
+
+    def _rows(self, file: DataFile) -> list[dict[str, Any]]:
+        try:
+            if self.damaged is not None:
+                snapshot_counts(self.table, file)
+            return [row for batch in read_files(self.table, [file], READ) for row in batch.to_pylist()]
+        except InvalidWarehouse as error:
+            if self.damaged is None:
+                raise
+            self.damaged[f"{SNAPSHOTS.name}/{file.path}"] = str(error)
+            return []
 
 
 def _in_reach(file: DataFile, found: Iterable[StoredSnapshot], earlier: bool) -> bool:
@@ -141,7 +157,7 @@ def _may_improve(file: DataFile, time: datetime, best: StoredSnapshot | None, ea
     return in_reach and (best is None or file.least is None or file.least < best.snapshot_id)
 
 
-def read_markers(warehouse: Warehouse) -> Markers:
+def read_markers(warehouse: Warehouse, *, skip_damaged: bool = False) -> Markers:
     """The stored snapshots as of now. Errors: InvalidWarehouse."""
     table = existing_table(warehouse, SNAPSHOTS.name)
-    return Markers(table, data_files(table))
+    return Markers(table, data_files(table), damaged={} if skip_damaged else None)

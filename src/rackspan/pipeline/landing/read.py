@@ -1,6 +1,8 @@
 """Reads stored snapshots: one completely, or the cluster members of many."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -8,10 +10,10 @@ import pyarrow as pa
 
 from rackspan.errors import InvalidSnapshot, InvalidWarehouse
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId
-from rackspan.pipeline.delta.table import DataFile, data_files, read_files
+from rackspan.pipeline.delta.table import DataFile, data_files, read_files, snapshot_counts
 from rackspan.pipeline.landing.markers import StoredSnapshot
 from rackspan.pipeline.landing.rows import to_snapshot
-from rackspan.pipeline.schemas import LANDING, SNAPSHOTS, Table
+from rackspan.pipeline.schemas import BROKERS, LANDING, PARTITIONS, SNAPSHOTS, TOPICS, Table
 from rackspan.pipeline.warehouse import Warehouse, existing_table
 
 if TYPE_CHECKING:
@@ -37,12 +39,55 @@ def rows_of(warehouse: Warehouse, table: Table, columns: Sequence[str], stored: 
     schema = pa.schema([table.schema.field(name) for name in columns])
     opened, stored = existing_table(warehouse, table.name), list(stored)
     ids = sorted(one.snapshot_id for one in stored)
-    return pa.Table.from_batches(read_files(opened, _near(opened, stored), schema, ids), schema)
+    return pa.Table.from_batches(read_files(opened, files_of(warehouse, table, stored), schema, ids), schema)
 
 
 def files_of(warehouse: Warehouse, table: Table, stored: Sequence[StoredSnapshot]) -> list[DataFile]:
     """The files of a landing table that can hold rows of some snapshots, by the log alone. Errors: InvalidWarehouse."""
-    return _near(existing_table(warehouse, table.name), stored)
+    near = _near(existing_table(warehouse, table.name), stored)
+    return [file for file in near if f"{table.name}/{file.path}" not in warehouse.damaged]
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Damaged data files, as TABLE/PATH, and the snapshots that are not whole, by id; each with the reason."""
+
+    files: Mapping[str, str]
+    snapshots: Mapping[str, str]
+
+
+def find_damage(warehouse: Warehouse, stored: Sequence[StoredSnapshot], *, whole: bool = False) -> Damage:
+    """What is missing of the rows of some snapshots. A snapshot is whole if each table has as many rows of it as its marker says.
+
+    Only ids are read, with `whole` every column. Errors: InvalidWarehouse where a log cannot be read.
+    """
+    files: dict[str, str] = {}
+    snapshots: dict[str, str] = {}
+    for table in (BROKERS, TOPICS, PARTITIONS):
+        opened = existing_table(warehouse, table.name)
+        counts: Counter[str] = Counter()
+        damaged: list[DataFile] = []
+        for file in _near(opened, stored):
+            try:
+                counts += snapshot_counts(opened, file, whole=whole)
+            except InvalidWarehouse as error:
+                files[f"{table.name}/{file.path}"] = str(error)
+                damaged.append(file)
+        for one in stored:
+            present, wanted = counts[one.snapshot_id], _rows_wanted(one, table)
+            if present == wanted or (present and wanted is None):
+                continue
+            inside = [file for file in damaged if file.day == one.day and file.may_hold(*[one.snapshot_id] * 2)]
+            reason = (
+                files[f"{table.name}/{inside[0].path}"] if inside else f"table {table.name} has {present} rows of it"
+            )
+            snapshots.setdefault(one.snapshot_id, reason)
+    return Damage(files, snapshots)
+
+
+def _rows_wanted(stored: StoredSnapshot, table: Table) -> int | None:
+    """How many rows a table has of a snapshot; None for brokers, which its marker does not count."""
+    return {TOPICS.name: stored.topics, PARTITIONS.name: stored.partitions}.get(table.name)
 
 
 def ids_with_rows(opened: "DeltaTable", ids: Sequence[str]) -> set[str]:

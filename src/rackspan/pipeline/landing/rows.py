@@ -81,6 +81,16 @@ def landing_rows(snapshots: Mapping[str, ClusterSnapshot]) -> dict[str, pa.Table
     return {name: pa.concat_tables(ones) for name, ones in parts.items()}
 
 
+def marker_row(identity: str, snapshot: ClusterSnapshot) -> pa.Table:
+    """The row of a snapshot in `snapshots`."""
+    return _keyed(_marker(snapshot), LANDING["snapshots"], snapshot, identity)
+
+
+def marker_transaction(cluster_id: str, taken_at: datetime) -> str:
+    """The application id under which a snapshot's row in `snapshots` is committed."""
+    return f"{cluster_id}@{time_text(taken_at)}"
+
+
 def to_snapshot(tables: Mapping[str, pa.Table]) -> ClusterSnapshot:
     """The snapshot whose rows these are. Errors: InvalidSnapshot."""
     marker = tables["snapshots"].select(["cluster_id", "taken_at", "controllers", "partial"])

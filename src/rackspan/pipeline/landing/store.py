@@ -21,7 +21,7 @@ from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, append
 from rackspan.pipeline.landing.markers import Markers, StoredSnapshot, read_markers
 from rackspan.pipeline.landing.read import ids_with_rows, read_snapshot
-from rackspan.pipeline.landing.rows import landing_rows, snapshot_id, snapshot_key, time_text
+from rackspan.pipeline.landing.rows import landing_rows, marker_transaction, snapshot_id, snapshot_key
 from rackspan.pipeline.schemas import SNAPSHOTS
 from rackspan.pipeline.warehouse import Warehouse, existing_table
 
@@ -99,7 +99,7 @@ def _append_all(new: Mapping[str, ClusterSnapshot], markers: Markers, warehouse:
     for name, rows in landing_rows(new).items():
         if name == SNAPSHOTS.name:
             # From the version in which they were missing: a commit since then that has one of them is a conflict.
-            append(markers.table, rows, {_marker_transaction(one): 1 for one in new.values()})
+            append(markers.table, rows, {marker_transaction(*snapshot_key(one)): 1 for one in new.values()})
             continue
         table = existing_table(warehouse, name)
         # What a killed collector has committed already is adopted, if it is still there: the same id means the same content.
@@ -109,11 +109,6 @@ def _append_all(new: Mapping[str, ClusterSnapshot], markers: Markers, warehouse:
         if missing:
             rows = rows.filter(pc.is_in(rows["snapshot_id"], pa.array(missing, pa.string())))
             append(table, rows, dict.fromkeys(missing, 1))
-
-
-def _marker_transaction(snapshot: ClusterSnapshot) -> str:
-    cluster_id, taken_at = snapshot_key(snapshot)
-    return f"{cluster_id}@{time_text(taken_at)}"
 
 
 def _already_there(

@@ -1,6 +1,6 @@
 """Makes ReportData from a warehouse: the tables in force, and the latest snapshot of each cluster in them, summarized."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
@@ -9,22 +9,25 @@ import pyarrow as pa
 from rackspan.audit.policy import ClusterPolicies
 from rackspan.errors import InvalidWarehouse
 from rackspan.model.snapshot import ClusterSnapshot
-from rackspan.pipeline.delta.table import data_files, read_files
 from rackspan.pipeline.landing.markers import read_markers
-from rackspan.pipeline.landing.read import read_snapshot
+from rackspan.pipeline.landing.read import Damage, find_damage, read_snapshot
 from rackspan.pipeline.report.data import ReportData
 from rackspan.pipeline.report.summaries import Tables, summarize
 from rackspan.pipeline.runs import Run, last_run
-from rackspan.pipeline.schemas import DRIFT, FINDINGS, JUDGED, OUTAGE_IMPACT, PARTITION_DURABILITY, Table
-from rackspan.pipeline.warehouse import Warehouse, existing_table
+from rackspan.pipeline.schemas import DRIFT, FINDINGS, JUDGED, OUTAGE_IMPACT, PARTITION_DURABILITY, SNAPSHOTS, Table
+from rackspan.pipeline.table import TableFiles, how_to_repair, table_files, version_in_force
+from rackspan.pipeline.warehouse import Warehouse, existing_table, naming_check
 
 
 def report_data(
-    warehouse: Warehouse, policies: ClusterPolicies, names: Mapping[str, str] = MappingProxyType({})
+    warehouse: Warehouse,
+    policies: ClusterPolicies,
+    names: Mapping[str, str] = MappingProxyType({}),
+    left_out: Callable[[str], None] | None = None,
 ) -> tuple[Run, ReportData]:
     """The run in force, a summary of its tables, and the outcome of each loss for the latest snapshot of each cluster.
 
-    `names`: what to call clusters, by id.
+    `names`: what to call clusters, by id. With `left_out`, damaged files are left out, and it gets a line for each.
     Snapshots collected since that run are left out. Errors: InvalidWarehouse where nothing has been run; UsageError where
     a policy refuses a cluster.
     """
@@ -34,25 +37,42 @@ def report_data(
             f"{warehouse.root}: has no table {PARTITION_DURABILITY.name} yet; "
             f"run rackspan pipeline run --warehouse {warehouse.root}"
         )
-    tables = (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT, DRIFT)
-    return run, summarize(
-        Tables(*(partial(table_batches, warehouse, run, table) for table in tables)),
-        latest_snapshots(warehouse, run),
-        policies,
-    ).named(names)
+    with naming_check(warehouse):
+        tables = Tables(
+            *(
+                partial(table_batches, files_in_force(warehouse, run, table, left_out))
+                for table in (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT, DRIFT)
+            )
+        )
+        return run, summarize(tables, latest_snapshots(warehouse, run, left_out), policies).named(names)
 
 
-def table_batches(warehouse: Warehouse, run: Run, table: Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Columns of a table as a run left it. Errors: InvalidWarehouse."""
-    opened = existing_table(warehouse, table.name, run.versions[table.name])
-    return read_files(opened, data_files(opened), pa.schema([table.schema.field(name) for name in columns]))
+def files_in_force(
+    warehouse: Warehouse, run: Run, table: Table, left_out: Callable[[str], None] | None = None
+) -> TableFiles:
+    """The files of a table as a run left it. Errors: InvalidWarehouse."""
+    version = version_in_force(warehouse, table, run)
+    return table_files(warehouse, table, existing_table(warehouse, table.name, version), left_out)
 
 
-def latest_snapshots(warehouse: Warehouse, run: Run) -> Mapping[str, ClusterSnapshot]:
+def table_batches(files: TableFiles, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Columns of a table. Errors: InvalidWarehouse."""
+    return files.read(pa.schema([files.table.schema.field(name) for name in columns]))
+
+
+def latest_snapshots(
+    warehouse: Warehouse, run: Run, left_out: Callable[[str], None] | None = None
+) -> Mapping[str, ClusterSnapshot]:
     """The latest snapshot of each cluster that the run's tables have and that is stored still."""
     latest: dict[str, str] = {}
-    for batch in table_batches(warehouse, run, JUDGED, ("cluster_id", "snapshot_id")):
+    for batch in table_batches(files_in_force(warehouse, run, JUDGED, left_out), ("cluster_id", "snapshot_id")):
         for cluster, identity in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             latest[cluster] = max(identity, latest.get(cluster, ""))
-    stored = read_markers(warehouse).named(latest.values())
-    return {one.cluster_id: read_snapshot(warehouse, one) for one in stored}
+    markers = read_markers(warehouse, skip_damaged=left_out is not None)
+    stored = markers.named(latest.values())
+    damage = Damage({}, {})
+    if left_out is not None:
+        damage = find_damage(warehouse, stored)
+        for reason in {**(markers.damaged or {}), **damage.snapshots}.values():
+            left_out(f"{reason}; the newest snapshot is left out; {how_to_repair(warehouse, SNAPSHOTS.name)}")
+    return {one.cluster_id: read_snapshot(warehouse, one) for one in stored if one.snapshot_id not in damage.snapshots}

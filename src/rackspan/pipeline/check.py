@@ -1,0 +1,257 @@
+"""Judges a warehouse: what is torn, damaged, missing, doubled or late, each with the command that repairs it. No Spark, no writes.
+
+Begin with check(). Constraints: whatever makes a reader or a run fail, or show less than was stored, is a problem; each has a remedy
+after which the check is clean. Method: logs first, without which nothing is known about a table; then files against their
+log; then rows against markers. Bound: the ids of every table; with `whole`, all columns. Tests: tests/pipeline/test_check.py.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from rackspan.errors import InvalidWarehouse
+from rackspan.pipeline.delta.local_disk import former_name, pending_files, torn_files
+from rackspan.pipeline.delta.table import data_files, open_table, read_files, snapshot_counts
+from rackspan.pipeline.landing.markers import StoredSnapshot, read_markers
+from rackspan.pipeline.landing.read import find_damage
+from rackspan.pipeline.runs import Run, newest_row
+from rackspan.pipeline.schemas import HISTORY, JUDGED, LANDING, RUNS, SNAPSHOTS, TABLES
+from rackspan.pipeline.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+NAMED_MAX: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing to act on: of a table, or of a cluster. `remedy` begins with the command, if one repairs it."""
+
+    kind: str
+    problem: str
+    remedy: str
+    table: str | None = None
+    cluster: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFreshness:
+    """The newest snapshot of a cluster, and how many it has."""
+
+    cluster_id: str
+    newest: datetime
+    age_seconds: float
+    snapshots: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """The verdict. `tables` has the rows that each table's log names."""
+
+    problems: tuple[Problem, ...]
+    clusters: tuple[ClusterFreshness, ...] = ()
+    tables: Mapping[str, int] = field(default_factory=dict)
+
+
+def check(warehouse: Warehouse, *, now: datetime, whole: bool = False, max_age: timedelta | None = None) -> CheckReport:
+    """Judge a warehouse; with `whole`, every data file is read completely. Errors: InvalidWarehouse where it is none."""
+    checked = _Check(warehouse, whole)
+    problems = [*checked.logs()]
+    if SNAPSHOTS.name not in checked.opened:
+        if not problems:
+            raise InvalidWarehouse(
+                f"{warehouse.root}: not a warehouse (it has no table snapshots); fill one with rackspan pipeline collect"
+            )
+        return CheckReport(tuple(problems))
+    last, of_runs = checked.newest_run()
+    problems += of_runs
+    problems += checked.files()
+    stored, of_snapshots = checked.snapshots(last)
+    problems += of_snapshots
+    problems += checked.derived(last, stored)
+    clusters = tuple(_freshness(stored, now))
+    problems += _late(warehouse, clusters, max_age)
+    # Damaged derived tables first: --drop-damaged removes rows from them too.
+    problems.sort(key=lambda one: one.table in LANDING)
+    tables = {
+        name: sum(file.rows for file in data_files(opened, checked.key(name)))
+        for name, opened in checked.opened.items()
+    }
+    return CheckReport(tuple(problems), clusters, tables)
+
+
+class _Check:
+    """The steps of a check. `opened` has the tables whose logs are whole, the derived ones at the version in force."""
+
+    def __init__(self, warehouse: Warehouse, whole: bool) -> None:
+        self.opened: dict[str, DeltaTable] = {}
+        self._warehouse, self._whole = warehouse, whole
+        self._damaged: set[str] = set()
+        """Tables with a damaged file, whose rows are not counted."""
+        self._not_whole: set[str] = set()
+        root = warehouse.root
+        self._run = f"rackspan pipeline run --warehouse {root}"
+        self._rebuild_all = f"rackspan pipeline rebuild --warehouse {root}"
+        self._drop = (
+            f"rackspan pipeline maintain --drop-damaged --warehouse {root} gives up what is damaged; first copy the file back from a "
+            "backup, if there is one"
+        )
+
+    @staticmethod
+    def key(name: str) -> str:
+        return "run_id" if name == RUNS.name else "snapshot_id"
+
+    def remedy(self, name: str) -> str:
+        """The command for a damaged file of a table."""
+        if name in LANDING:
+            return self._drop
+        return (
+            f"rackspan pipeline rebuild {name} --warehouse {self._warehouse.root}"
+            if name in TABLES
+            else self._rebuild_all
+        )
+
+    def logs(self) -> Iterator[Problem]:
+        """Open every table; a problem for each torn or unreadable log."""
+        for name in (*LANDING, *TABLES, *HISTORY):
+            folder = self._warehouse.table_folder(name)
+            pending = [] if folder is None else pending_files(folder)
+            torn = [] if folder is None else torn_files(folder)
+            if torn or pending:
+                names = ", ".join(former_name(file) for file in (*torn, *pending))
+                why = f"{names} in its log is torn" if torn else f"a repair of its log ({names}) was interrupted"
+                yield Problem("torn-log", why, self._run, name)
+                continue
+            try:
+                opened = open_table(self._warehouse.table(name))
+                if opened is not None:
+                    data_files(opened, self.key(name))
+                    self.opened[name] = opened
+            except InvalidWarehouse as error:
+                backup = "copy its folder _delta_log back from a backup: no command can make it again"
+                yield Problem("unreadable-log", str(error), backup if name in LANDING else self.remedy(name), name)
+
+    def newest_run(self) -> tuple[Run | None, list[Problem]]:
+        """The run in force. The derived tables are opened at the versions that it names."""
+        if RUNS.name not in self.opened:
+            return None, []
+        try:
+            last = newest_row(self.opened[RUNS.name])
+        except InvalidWarehouse as error:
+            # Without it no version of a derived table is in force.
+            self.opened = {name: opened for name, opened in self.opened.items() if name in LANDING}
+            return None, [Problem("damaged-file", str(error), self._rebuild_all, RUNS.name)]
+        problems = []
+        for name, version in {} if last is None else last.versions.items():
+            try:
+                opened = open_table(self._warehouse.table(name), version)
+            except InvalidWarehouse:
+                opened = None
+            if (opened is None and name in self.opened) or (name not in (*self.opened, *LANDING) and opened is None):
+                self.opened.pop(name, None)
+                line = f"version {version}, which the newest run names, cannot be read"
+                problems.append(Problem("missing-version", line, self.remedy(name), name))
+            elif opened is not None and name in self.opened:
+                self.opened[name] = opened
+        return last, problems
+
+    def files(self) -> Iterator[Problem]:
+        """A problem for each data file that is gone or is not as its log says."""
+        for name, opened in self.opened.items():
+            for file in data_files(opened, self.key(name)):
+                try:
+                    if name == RUNS.name:
+                        list(read_files(opened, [file], RUNS.schema))
+                    else:
+                        snapshot_counts(opened, file, whole=self._whole)
+                except InvalidWarehouse as error:
+                    self._damaged.add(name)
+                    yield Problem("damaged-file", str(error), self.remedy(name), name)
+
+    def snapshots(self, last: Run | None) -> tuple[list[StoredSnapshot], list[Problem]]:
+        """The stored snapshots that are whole, and a problem for those that are not."""
+        markers = read_markers(self._warehouse, skip_damaged=True)
+        stored = markers.of_days(markers.count_by_day())
+        problems = []
+        twice = [key for key, count in Counter((one.cluster_id, one.taken_at) for one in stored).items() if count > 1]
+        if twice:
+            line = f"{len(twice)} snapshots are there twice, such as that of {twice[0][0]} at {twice[0][1].isoformat()}"
+            problems.append(Problem("doubled", line, self._drop, SNAPSHOTS.name))
+        damage = (
+            find_damage(self._warehouse, stored, whole=self._whole) if LANDING.keys() <= self.opened.keys() else None
+        )
+        for reason, count in Counter({} if damage is None else damage.snapshots.values()).items():
+            ids = [one for one, why in damage.snapshots.items() if why == reason] if damage is not None else []
+            line = f"{count} snapshots are not whole ({_some(ids)}): {reason}"
+            problems.append(Problem("quarantined", line, self._drop, SNAPSHOTS.name))
+        lost = {} if damage is None else damage.snapshots
+        self._not_whole = set(lost)
+        waiting = (
+            [] if last is None else [one for one in last.quarantined if one not in {**lost, **(markers.damaged or {})}]
+        )
+        if waiting:
+            line = f"{len(waiting)} snapshots were left out by the last run and are whole again ({_some(waiting)})"
+            problems.append(Problem("quarantined", line, self._run, SNAPSHOTS.name))
+        return [one for one in stored if one.snapshot_id not in lost], problems
+
+    def derived(self, last: Run | None, stored: Sequence[StoredSnapshot]) -> Iterator[Problem]:
+        """A problem for each derived table that lacks rows of judged snapshots, or has them twice."""
+        if last is None or JUDGED.name not in self.opened or JUDGED.name in self._damaged:
+            return
+        judged = self._counts(JUDGED.name)
+        doubled = [one for one, count in judged.items() if count > 1]
+        if doubled:
+            line = f"{len(doubled)} snapshots are there twice ({_some(doubled)})"
+            yield Problem("doubled", line, self._rebuild_all, JUDGED.name)
+        without = judged.keys() - {one.snapshot_id for one in stored} - self._not_whole
+        if without and SNAPSHOTS.name not in self._damaged:
+            line = f"{len(without)} snapshots that are not stored any more ({_some(sorted(without))})"
+            yield Problem("missing-rows", line, self._drop, JUDGED.name)
+        for name, wanted in (("partition_durability", lambda one: one.partitions), ("outage_impact", lambda _: None)):
+            if name not in self.opened or name in self._damaged:
+                continue
+            counts = self._counts(name)
+            wrong = [
+                one.snapshot_id
+                for one in stored
+                if one.snapshot_id in judged
+                and (counts[one.snapshot_id] != wanted(one) if wanted(one) is not None else not counts[one.snapshot_id])
+            ]
+            if wrong:
+                line = f"{len(wrong)} judged snapshots have other rows than they should ({_some(wrong)})"
+                yield Problem("missing-rows", line, self.remedy(name), name)
+
+    def _counts(self, name: str) -> Counter[str]:
+        opened = self.opened[name]
+        counts: Counter[str] = Counter()
+        for file in data_files(opened):
+            counts += snapshot_counts(opened, file)
+        return counts
+
+
+def _freshness(stored: Sequence[StoredSnapshot], now: datetime) -> Iterator[ClusterFreshness]:
+    counts = Counter(one.cluster_id for one in stored)
+    newest: dict[str, datetime] = {}
+    for one in stored:
+        newest[one.cluster_id] = max(one.taken_at, newest.get(one.cluster_id, one.taken_at))
+    for cluster_id, taken_at in sorted(newest.items()):
+        yield ClusterFreshness(cluster_id, taken_at, (now - taken_at).total_seconds(), counts[cluster_id])
+
+
+def _late(warehouse: Warehouse, clusters: Sequence[ClusterFreshness], max_age: timedelta | None) -> Iterator[Problem]:
+    if max_age is None:
+        return
+    remedy = f"rackspan pipeline collect SOURCE --warehouse {warehouse.root}, for that cluster; see why its collector stopped"
+    for one in clusters:
+        if one.age_seconds > max_age.total_seconds():
+            line = f"no snapshot of {one.cluster_id} for {one.age_seconds / 60:.0f} minutes"
+            yield Problem("late", line, remedy, cluster=one.cluster_id)
+    if not clusters:
+        yield Problem("late", "no snapshot of any cluster", remedy)
+
+
+def _some(ids: Sequence[str]) -> str:
+    return ", ".join(sorted(ids)[:NAMED_MAX]) + (", …" if len(ids) > NAMED_MAX else "")

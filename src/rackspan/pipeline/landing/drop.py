@@ -1,0 +1,39 @@
+"""Gives up what damaged data files of the landing tables held: the last resort, on request of `maintain --drop-damaged`.
+
+Constraints: snapshots that are whole stay; what other files have is brought back first; after a kill the next try does the rest.
+Method: damaged files leave their logs; rows of the same snapshots in files that no version names any more are appended, and markers
+made again where a snapshot's rows are whole; the markers of all others are dropped, then their rows. The caller drops the
+derived rows. Tests: tests/pipeline/test_check.py.
+"""
+
+from rackspan.pipeline.delta.append import commit
+from rackspan.pipeline.delta.replace import without_snapshots
+from rackspan.pipeline.delta.table import data_files, is_damaged
+from rackspan.pipeline.landing.markers import read_markers
+from rackspan.pipeline.landing.read import find_damage
+from rackspan.pipeline.landing.recover import bring_back
+from rackspan.pipeline.schemas import BROKERS, LANDING, PARTITIONS, SNAPSHOTS, TOPICS
+from rackspan.pipeline.warehouse import Warehouse, existing_table
+
+
+def drop_damaged(warehouse: Warehouse) -> list[str]:
+    """Drop damaged files and the snapshots that are not whole without them. Returns a line for each. Errors: InvalidWarehouse."""
+    lines = []
+    for name in LANDING:
+        opened = existing_table(warehouse, name)
+        damaged = [file for file in data_files(opened) if is_damaged(opened, file)]
+        if damaged:
+            commit(opened, [], {}, removed=damaged)
+            lines.append(f"{name}: {len(damaged)} damaged files are no longer a part of it")
+    found, _ = bring_back(warehouse, tuple(LANDING), torn=False)
+    markers = read_markers(warehouse)
+    stored = markers.of_days(markers.count_by_day())
+    broken = find_damage(warehouse, stored).snapshots
+    lost = {one.snapshot_id: one for one in stored if one.snapshot_id in broken}
+    for table in (SNAPSHOTS, BROKERS, TOPICS, PARTITIONS) if lost else ():
+        opened = existing_table(warehouse, table.name)
+        removed, kept = without_snapshots(opened, lost.keys(), (), {one.day for one in lost.values()})
+        if removed:
+            commit(opened, kept, {}, removed=removed)
+    gone = [f"snapshot {one.snapshot_id} of {one.cluster_id} was not whole, and is dropped" for one in lost.values()]
+    return [*lines, *found, *gone]
