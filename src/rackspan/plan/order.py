@@ -51,7 +51,7 @@ RISKS: tuple[tuple[str, frozenset[str]], ...] = (
 )
 """Why a partition has to move, the most urgent reason first."""
 
-OTHERS = "asked for by the request, or for balance"
+OTHERS = "requested by the request, or for balance"
 EXPOSED = "safe now and afterwards, but while it moves one rack too few may acknowledge acks=all"
 REFUSED = (
     "; acks=all is refused until a copy is in sync, as min.insync.replicas is above the replication factor: "
