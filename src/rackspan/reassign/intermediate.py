@@ -20,4 +20,4 @@ def refuses_midway(batch: PartitionBatch, rows: Int64s, targets: Int32s) -> Bool
     midway = effective_min_isr(value, lengths(now) + np.count_nonzero(added, axis=1))
     in_sync = batch.isr_size[rows]
     accepted = (batch.rows.leader[rows] != NO_BROKER) & (in_sync >= batch.min_isr[rows])
-    return np.asarray(taken & (in_sync < midway))
+    return np.asarray(accepted & (in_sync < midway))
