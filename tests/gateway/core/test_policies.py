@@ -117,7 +117,7 @@ def test_a_record_that_cannot_be_read_refuses_and_never_unguards(value: bytes) -
     assert requirement is not None
     assert requirement.thresholds.min_insync_racks == INT32_MAX
     assert policies.unreadable == [(Scope.TOPIC, "t")]
-    # It is mended by setting the value again, which no number of racks could hold otherwise.
+    # It is repaired by setting the value again, which no number of racks could hold otherwise.
     assert policies.largest == 1
     policies.replay(*record(Scope.TOPIC, "t", Entry(2, IDS[1])))
     assert (policies.unreadable, policies.topic_value("t", 1)) == ([], (2, Source.TOPIC))

@@ -228,7 +228,7 @@ class AdminHandler:
 
     def _change(self, kind: int, name: str, operation: int, values: Sequence[str | None]) -> Change | RefusedChange:
         brokers = self._cluster.all_brokers()
-        change = change_of(kind, name, operation, values, brokers)
+        change = change_of(kind, name, operation, values, brokers, self._policies)
         if self._store is None or isinstance(change, RefusedChange):
             return change
         return refused_above(change, len({broker.rack for broker in brokers}), self._store.racks)
