@@ -2,11 +2,14 @@
 
 import signal
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, ElectionType, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin._resource import ResourceType
 
 from rackspan.gateway.config import DEFAULT_CONFIG_TOPIC
 from rackspan.kafka_process import KafkaCluster
@@ -36,6 +39,10 @@ def alter(admin: AdminClient, topic: str, key: str, value: str) -> None:
     entry = ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
     admin.incremental_alter_configs([resource])[resource].result(40)
+
+
+def is_isr(admin: AdminClient, topic: str, brokers: list[int]) -> bool:
+    return sorted(admin.list_topics(topic, 10).topics[topic].partitions[0].isrs) == brokers
 
 
 def is_acknowledged(gateway: GatewayProcess, value: bytes) -> bool:
@@ -76,11 +83,7 @@ def test_one_rack_alone_serves_again_by_the_override(cluster: KafkaCluster, tmp_
         direct = admin_of(cluster.bootstrap_servers)
         cluster.kill_broker(3)
         for topic in (TOPIC, DEFAULT_CONFIG_TOPIC):
-            eventually(
-                lambda topic=topic: sorted(direct.list_topics(topic, 10).topics[topic].partitions[0].isrs) == [1, 2],
-                "rack B is out",
-                40,
-            )
+            eventually(partial(is_isr, direct, topic, [1, 2]), "rack B is out", 40)
         cluster.kill_nodes((1, 2))
         cluster.start_nodes((3,))
         # 1. At the brokers: leaders, and min.insync.replicas of what is left.

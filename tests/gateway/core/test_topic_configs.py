@@ -14,9 +14,9 @@ from rackspan.gateway.core.topic_configs import (
     change_of,
     refused_above,
 )
-from rackspan.model import Broker, BrokerId
+from rackspan.model import Broker, BrokerId, RackId
 
-BROKERS = [Broker(BrokerId(1), "a"), Broker(BrokerId(2), "b"), Broker(BrokerId(3), None)]
+BROKERS = [Broker(BrokerId(1), RackId("a")), Broker(BrokerId(2), RackId("b")), Broker(BrokerId(3), None)]
 
 
 def policies(static: int, **own: int) -> Policies:

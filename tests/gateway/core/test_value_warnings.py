@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from rackspan.gateway.core.policies import Entry, FilePolicies, Policies, Scope, record
 from rackspan.gateway.core.value_warnings import values_warnings
-from rackspan.model import Broker, BrokerId
+from rackspan.model import Broker, BrokerId, RackId
 
 
 @dataclass
@@ -15,7 +15,7 @@ class Topic:
 
 
 def brokers(*racks: str | None) -> list[Broker]:
-    return [Broker(BrokerId(number), rack) for number, rack in enumerate(racks, 1)]
+    return [Broker(BrokerId(number), None if rack is None else RackId(rack)) for number, rack in enumerate(racks, 1)]
 
 
 def with_value(value: int, override: int | None = None) -> Policies:

@@ -127,6 +127,7 @@ class AdminHandler:
             ApiKey.CREATE_TOPICS: self._create_topics,
         }
         if store is not None:
+            configs[ApiKey.CREATE_PARTITIONS] = self._create_partitions
             configs[ApiKey.DELETE_TOPICS] = partial(self._delete_topics, store)
             configs[ApiKey.DELETE_RECORDS] = partial(self._delete_records, store)
         placing: dict[int, Handle] = {
@@ -406,6 +407,14 @@ class AdminHandler:
         refused: list[CreatePartitionsTopicResult] = []
         forwarded: list[CreatePartitionsTopic] = []
         for topic in body.topics:
+            if self._store is not None and topic.name == self._store.topic:
+                refusal = config_topic_requests.refusal(topic.name)
+                refused.append(
+                    CreatePartitionsTopicResult(
+                        name=topic.name, error_code=config_topic_requests.REFUSED, error_message=refusal
+                    )
+                )
+                continue
             reason = await self._assign_more(topic, load)
             if reason is None:
                 forwarded.append(topic)
