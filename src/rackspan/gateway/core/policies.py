@@ -255,6 +255,15 @@ class Policies:
             return self._config.min_insync_racks, Source.FILE
         return 1, Source.DEFAULT
 
+    def broker_value_after(self, broker: int, name: str, entry: Entry | None) -> int:
+        """The value of a broker once another entry, or none, is set on the broker or default of this name."""
+        after = {**self.entries, (Scope.BROKER, name): entry}
+        for key in (str(broker), ""):
+            found = after.get((Scope.BROKER, key))
+            if found is not None:
+                return found.value
+        return self._config.min_insync_racks
+
     @property
     def values(self) -> dict[str, int]:
         """Every value in force above 1, by what it is set on. Without entries that cannot be read: no value is known of those."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
 from rackspan.acks.config import ConfigVerdict, SetAt, judge_broker_config, judge_topic_config
-from rackspan.gateway.core.policies import Policies, Scope, Source
+from rackspan.gateway.core.policies import Entry, Policies, Scope, Source
 from rackspan.model import MIN_INSYNC_RACKS, Broker
 from rackspan.text import count_noun
 from rackspan.wire.messages.configs import (
@@ -77,30 +77,37 @@ def without(configs: Iterable[C]) -> tuple[list[C], list[C]]:
 
 
 def change_of(
-    resource_type: int, name: str, operation: int, values: Sequence[str | None], brokers: Sequence[Broker]
+    resource_type: int,
+    name: str,
+    operation: int,
+    values: Sequence[str | None],
+    brokers: Sequence[Broker],
+    policies: Policies,
 ) -> Change | RefusedChange:
     """The change that a request makes to min.insync.racks of one resource. Source: Kafka's ConfigurationControlManager."""
     if len(values) != 1:
         return RefusedChange(INVALID_REQUEST, f"Error due to duplicate config keys: {MIN_INSYNC_RACKS}")
     (value,) = values
     scope = Scope.TOPIC if resource_type == TOPIC else Scope.BROKER
-    if operation == DELETE:
+    if operation == DELETE and (scope is Scope.TOPIC or (scope, name) not in policies.entries):
         return Change(scope, name, None)
-    if operation != SET:
+    if operation not in (SET, DELETE):
         return RefusedChange(INVALID_CONFIG, f"Can't append to or subtract from key {MIN_INSYNC_RACKS}: it is no list")
-    if value is None:
+    if value is None and operation == SET:
         return RefusedChange(INVALID_REQUEST, f"Null value not supported for : {MIN_INSYNC_RACKS}")
-    verdicts = _verdicts(scope, name, value, brokers)
+    verdicts = _verdicts(scope, name, None if operation == DELETE else value, brokers, policies)
     for verdict in verdicts:
-        if verdict.error is not None or verdict.value is None:
+        if verdict.error is not None:
             return RefusedChange(INVALID_CONFIG, verdict.error or f"Invalid value {value}")
     warnings = tuple(dict.fromkeys(warning for verdict in verdicts for warning in verdict.warnings))
-    return Change(scope, name, verdicts[0].value, warnings)
+    return Change(scope, name, None if operation == DELETE else verdicts[0].value, warnings)
 
 
 def refused_above(change: Change, known_racks: int, config_racks: int) -> Change | RefusedChange:
     """A change to a value that the cluster cannot meet, or that could be lost before the records it guards, is refused."""
-    value = change.value or 1
+    value = change.value
+    if value is None or value == 1:
+        return change
     if value > known_racks:
         return RefusedChange(
             INVALID_CONFIG,
@@ -116,13 +123,21 @@ def refused_above(change: Change, known_racks: int, config_racks: int) -> Change
     return change
 
 
-def _verdicts(scope: Scope, name: str, value: str, brokers: Sequence[Broker]) -> list[ConfigVerdict]:
-    if scope is Scope.TOPIC:
-        return [judge_topic_config(value, brokers)]
+def _verdicts(
+    scope: Scope, name: str, value: str | None, brokers: Sequence[Broker], policies: Policies
+) -> list[ConfigVerdict]:
+    """The value's own verdict, then whether each broker may run by the value that applies to it afterwards; None removes it.
+
+    A broker's own value precedes the default, as in the embedded cluster's controller.
+    """
+    verdicts = [] if value is None else [judge_topic_config(value, brokers)]
+    if scope is Scope.TOPIC or any(verdict.error for verdict in verdicts):
+        return verdicts
+    entry = None if value is None else Entry(verdicts[0].value or 1)
     concerned = [broker for broker in brokers if name in ("", str(broker.id))]
-    return [judge_broker_config(value, SetAt.BROKER_DYNAMIC, broker.rack, brokers) for broker in concerned] or [
-        judge_topic_config(value, brokers)
-    ]
+    applies = {broker.id: policies.broker_value_after(int(broker.id), name, entry) for broker in concerned}
+    judged = [judge_broker_config(str(applies[one.id]), SetAt.BROKER_DYNAMIC, one.rack, brokers) for one in concerned]
+    return [*verdicts, *judged]
 
 
 def describe(

@@ -127,6 +127,7 @@ class AdminHandler:
             ApiKey.CREATE_TOPICS: self._create_topics,
         }
         if store is not None:
+            configs[ApiKey.CREATE_PARTITIONS] = self._create_partitions
             configs[ApiKey.DELETE_TOPICS] = partial(self._delete_topics, store)
             configs[ApiKey.DELETE_RECORDS] = partial(self._delete_records, store)
         placing: dict[int, Handle] = {
@@ -228,7 +229,7 @@ class AdminHandler:
 
     def _change(self, kind: int, name: str, operation: int, values: Sequence[str | None]) -> Change | RefusedChange:
         brokers = self._cluster.all_brokers()
-        change = change_of(kind, name, operation, values, brokers)
+        change = change_of(kind, name, operation, values, brokers, self._policies)
         if self._store is None or isinstance(change, RefusedChange):
             return change
         return refused_above(change, len({broker.rack for broker in brokers}), self._store.racks)
@@ -406,6 +407,14 @@ class AdminHandler:
         refused: list[CreatePartitionsTopicResult] = []
         forwarded: list[CreatePartitionsTopic] = []
         for topic in body.topics:
+            if self._store is not None and topic.name == self._store.topic:
+                refusal = config_topic_requests.refusal(topic.name)
+                refused.append(
+                    CreatePartitionsTopicResult(
+                        name=topic.name, error_code=config_topic_requests.REFUSED, error_message=refusal
+                    )
+                )
+                continue
             reason = await self._assign_more(topic, load)
             if reason is None:
                 forwarded.append(topic)

@@ -407,7 +407,7 @@ class ConfigTopic:
             self._replay_record(key, value)
         if lost - self.lost:
             log.error(
-                "the config topic %s no longer has %s, and no tombstone: it was created anew or emptied, or an unclean election "
+                "the config topic %s no longer has %s, and no tombstone: it was deleted and created again, or emptied, or an unclean election "
                 "lost records. This gateway keeps the values until it ends; set them again now",
                 self.topic,
                 ", ".join(sorted(key.decode(errors="replace") for key in lost)),

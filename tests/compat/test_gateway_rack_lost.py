@@ -1,0 +1,117 @@
+"""The procedure of docs/how-to/gateway.md for a rack that is lost for good, before real Kafka with ELR."""
+
+import signal
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, ElectionType, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin._resource import ResourceType
+
+from rackspan.gateway.config import DEFAULT_CONFIG_TOPIC
+from rackspan.kafka_process import KafkaCluster
+from tests.gateway.process import GatewayProcess, broker_ports, gateway_process
+from tests.kafka_fixtures import create_topic, eventually, started
+
+pytestmark = pytest.mark.kafka
+
+TOPIC = "orders"
+OVERRIDE = "acknowledgements.override.min.insync.racks = 1\n"
+
+
+@pytest.fixture
+def cluster() -> Iterator[KafkaCluster]:
+    """Brokers 1 and 2 in rack A, 3 in B, the controller apart."""
+    config = {"replica.lag.time.max.ms": "3000"}
+    yield from started(
+        KafkaCluster(racks=("A", "A", "B"), brokers=3, controllers={101: None}, config=config, version="4.1.0")
+    )
+
+
+def admin_of(bootstrap_servers: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+
+
+def alter(admin: AdminClient, topic: str, key: str, value: str) -> None:
+    entry = ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    admin.incremental_alter_configs([resource])[resource].result(40)
+
+
+def is_isr(admin: AdminClient, topic: str, brokers: list[int]) -> bool:
+    return sorted(admin.list_topics(topic, 10).topics[topic].partitions[0].isrs) == brokers
+
+
+def is_acknowledged(gateway: GatewayProcess, value: bytes) -> bool:
+    errors: list[object] = []
+    producer = Producer(
+        {"bootstrap.servers": gateway.bootstrap_servers, "message.timeout.ms": 8000, "retries": 0, "log_level": 0}
+    )
+    producer.produce(TOPIC, value, on_delivery=lambda error, _message: errors.append(error))
+    producer.flush(20)
+    return errors == [None]
+
+
+def values_in(bootstrap_servers: str, until: Callable[[list[bytes]], bool]) -> list[bytes]:
+    consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "g", "log_level": 0})
+    consumer.assign([TopicPartition(TOPIC, 0, 0)])
+    values: list[bytes] = []
+
+    def are_read() -> bool:
+        message = consumer.poll(1)
+        if message is not None and message.error() is None:
+            values.append(message.value() or b"")
+        return until(values)
+
+    try:
+        eventually(are_read, "every record is read", 40)
+    finally:
+        consumer.close()
+    return values
+
+
+def test_one_rack_alone_serves_again_by_the_override(cluster: KafkaCluster, tmp_path: Path) -> None:
+    create_topic(cluster, TOPIC, partitions=1, replication_factor=3, config={"min.insync.replicas": "2"})
+    with gateway_process(tmp_path, cluster.bootstrap_servers, broker_ports()) as gateway:
+        through = admin_of(gateway.bootstrap_servers)
+        alter(through, TOPIC, "min.insync.racks", "2")
+        assert is_acknowledged(gateway, b"before")
+        # Rack B falls behind, then A is lost for good: neither topic has a leader.
+        direct = admin_of(cluster.bootstrap_servers)
+        cluster.kill_broker(3)
+        for topic in (TOPIC, DEFAULT_CONFIG_TOPIC):
+            eventually(partial(is_isr, direct, topic, [1, 2]), "rack B is out", 40)
+        cluster.kill_nodes((1, 2))
+        cluster.start_nodes((3,))
+        # 1. At the brokers: leaders, and min.insync.replicas of what is left.
+        both = [TopicPartition(topic, 0) for topic in (TOPIC, DEFAULT_CONFIG_TOPIC)]
+
+        def have_leaders() -> bool:
+            try:
+                results = direct.elect_leaders(ElectionType.UNCLEAN, both).result(20)
+            except KafkaException:
+                return False
+            return all(error is None or error.name() == "ELECTION_NOT_NEEDED" for error in results.values())
+
+        eventually(have_leaders, "broker 3 leads", 40)
+        for one in both:
+            alter(direct, one.topic, "min.insync.replicas", "1")
+        # Two racks are still required.
+        assert not is_acknowledged(gateway, b"refused")
+        # 2. In the gateway's file.
+        config = tmp_path / "gateway.toml"
+        config.write_text(OVERRIDE + config.read_text())
+        gateway.process.send_signal(signal.SIGHUP)
+        eventually(lambda: "override.min.insync.racks is 1" in gateway.log.read_text(), "the file is read again", 10)
+        eventually(lambda: is_acknowledged(gateway, b"after"), "the rack alone acknowledges", 40)
+        # 3. The value itself, which one rack can hold now; the override can go.
+        alter(through, TOPIC, "min.insync.racks", "1")
+    with gateway_process(tmp_path, cluster.bootstrap_servers, broker_ports()) as another:
+        assert is_acknowledged(another, b"without")
+        assert "override" not in another.log.read_text()
+    values = values_in(cluster.bootstrap_servers, lambda read: b"without" in read)
+    assert values[0] == b"before"
+    assert {b"after", b"without"} <= {*values}
