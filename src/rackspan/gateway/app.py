@@ -21,6 +21,7 @@ from rackspan.gateway.core.topic_configs import TOPIC
 from rackspan.gateway.core.value_warnings import values_warnings
 from rackspan.gateway.handlers.admin import AdminHandler
 from rackspan.gateway.handlers.produce import ProduceHandler
+from rackspan.gateway.handlers.refusal_log import PERIOD_SECONDS, RefusalLog
 from rackspan.gateway.net.buffers import BufferPool
 from rackspan.gateway.net.channel import connected, handshake, sends
 from rackspan.gateway.net.exchange import Exchange
@@ -162,6 +163,7 @@ class Gateway:
             self.produce.log_reader = self.log_reader
             self.produce.learn_names = self._learn_names
             self._run(self._follow_replicas())
+            self._run(self._end_log_periods(self.produce.refusal_log))
 
     def open_config_topic(self, name: str) -> ConfigTopic:
         """The topic that `policies` follow; nothing is read yet."""
@@ -414,6 +416,11 @@ class Gateway:
                 self.connections_closed_slow += 1
                 log.warning("closing the connection of %s: its request arrives too slowly", session.peer)
                 session.close()
+
+    async def _end_log_periods(self, refusals: RefusalLog) -> None:
+        while True:
+            await asyncio.sleep(PERIOD_SECONDS)
+            refusals.end_period()
 
     async def _close_gone(self) -> None:
         """Close connections of clients that are gone while their request waits for a broker that does not respond."""

@@ -1,7 +1,6 @@
 """Produce requests through the guard: refused partitions are taken out, the rest forwarded, the responses merged."""
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import MappingProxyType
@@ -19,6 +18,7 @@ from rackspan.gateway.core.acknowledgement.samples import Partition, Requirement
 from rackspan.gateway.core.endpoints import Addresses, set_endpoints
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.core.produce import acks_of
+from rackspan.gateway.handlers.refusal_log import RefusalLog
 from rackspan.gateway.handlers.rights import WriteRights
 from rackspan.gateway.net.exchange import Exchange
 from rackspan.gateway.net.session import Session
@@ -39,8 +39,6 @@ from rackspan.wire.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-
-log = logging.getLogger(__name__)
 
 _IDS_SINCE: Final = 13
 _MESSAGES_SINCE: Final = 8
@@ -98,6 +96,7 @@ class ProduceHandler:
         self.names: dict[UUID, str] = {}
         self._held: dict[Hold, _Response] = {}
         self._rights = WriteRights()
+        self.refusal_log = RefusalLog()
         self._refused: WeakKeyDictionary[Session, RefusedSequences] = WeakKeyDictionary()
         self.refusals: Counter[tuple[str, int, Cause, bool, str]] = Counter()
         """By topic, partition, cause, whether it was after the append, and the racks that were in sync."""
@@ -325,23 +324,7 @@ class ProduceHandler:
                 key = _OTHERS, -1, refusal.cause, after, ""
             self.refusals[key] += 1
             by_racks = by_racks or refusal.cause not in (Cause.REPLICAS, Cause.ORDER)
-            log.warning(
-                "refused %s: %s client=%s cause=%s",
-                "after append" if after else "before append",
-                refusal.message,
-                session.peer,
-                refusal.cause.name,
-                extra={
-                    "fields": {
-                        "topic": topic,
-                        "partition": partition,
-                        "cause": refusal.cause.name.lower(),
-                        "stage": "after" if after else "before",
-                        "racks": refusal.isr_racks,
-                        "client": session.peer,
-                    }
-                },
-            )
+            self.refusal_log.write(refusal, "after" if after else "before", session.peer)
         if by_racks:
             self.rack_check_failures[session.node_id] += 1
 

@@ -1,0 +1,44 @@
+"""Refusals in the log: a few lines of each topic and cause, and a count of the others."""
+
+import logging
+
+import pytest
+
+from rackspan.acks.min_insync_racks import ProduceVerdict
+from rackspan.gateway.core.acknowledgement.holds import Cause, Refusal
+from rackspan.gateway.handlers.refusal_log import MOST_LINES, RefusalLog
+
+
+def refusal(topic: str, cause: Cause = Cause.RACKS) -> Refusal:
+    return Refusal((topic, 0), ProduceVerdict.NOT_ENOUGH_RACKS, cause, "too few", ("a",))
+
+
+def test_of_each_topic_and_cause_a_few_lines_and_a_count(caplog: pytest.LogCaptureFixture) -> None:
+    refusals = RefusalLog()
+    with caplog.at_level(logging.WARNING):
+        for _ in range(1000):
+            refusals.write(refusal("orders"), "before", "c")
+            refusals.write(refusal("orders", Cause.LEADER), "after", "c")
+        refusals.write(refusal("payments"), "before", "c")
+        assert len(caplog.records) == 2 * MOST_LINES + 1
+        caplog.clear()
+        refusals.end_period()
+        assert [record.getMessage() for record in caplog.records] == [
+            f"refused before append: topic orders, {1000 - MOST_LINES} more without a line of their own cause=RACKS",
+            f"refused after append: topic orders, {1000 - MOST_LINES} more without a line of their own cause=LEADER",
+        ]
+        caplog.clear()
+        refusals.end_period()
+        assert caplog.records == []
+        refusals.write(refusal("orders"), "before", "c")
+        assert len(caplog.records) == 1
+
+
+def test_ever_new_topics_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    refusals = RefusalLog()
+    with caplog.at_level(logging.WARNING):
+        for number in range(10_000):
+            refusals.write(refusal(f"topic-{number}"), "before", "c")
+        refusals.end_period()
+    assert len(caplog.records) < 120
+    assert caplog.records[-1].getMessage().startswith("refused before append: topic (others), 98")
