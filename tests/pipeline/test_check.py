@@ -15,7 +15,8 @@ from rackspan.errors import InvalidWarehouse, UsageError
 from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import Warehouse, create_warehouse, open_warehouse, repaired_warehouse, rows, run
 from rackspan.pipeline.check import CheckReport, check
-from rackspan.pipeline.delta.append import append
+from rackspan.pipeline.delta.append import append, commit
+from rackspan.pipeline.delta.table import data_files
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.maintain import maintain
 from rackspan.pipeline.runs import last_run
@@ -221,6 +222,15 @@ def test_a_snapshot_that_was_damaged_under_another_policy_is_judged_by_it_once_i
     for name, table in TABLES.items():
         wanted = expected.ordered(expected.table(name, SNAPSHOTS, strict), table.grain)
         assert expected.judged_columns(rows(open_warehouse(root), name)) == wanted, name
+
+
+def test_a_snapshot_that_lost_rows_without_a_damaged_file_is_not_judged_as_a_smaller_cluster(root: Path) -> None:
+    store_all([small("eu", NOON + timedelta(hours=40), 3)], open_warehouse(root))
+    opened = existing_table(open_warehouse(root), "partitions")
+    commit(opened, [], {}, removed=[max(data_files(opened), key=lambda file: file.most or "")])
+    report = refresh(open_warehouse(root))
+    assert list(report.quarantined.values()) == ["table partitions has 0 rows of it"]
+    check_tables(open_warehouse(root), SNAPSHOTS)
 
 
 def test_what_the_ids_of_a_file_do_not_show_quarantines_its_snapshots_too(root: Path) -> None:
