@@ -2,9 +2,10 @@
 
 import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -110,6 +111,11 @@ def test_a_cluster_without_a_snapshot_for_so_long_is_a_problem(root: Path) -> No
     ]
 
 
+def rarely(*names: str, every: Iterable[str] = (*LANDING, *TABLES, *HISTORY)) -> list[Any]:
+    """Every table; those named in make soak only."""
+    return [pytest.param(one, marks=pytest.mark.soak if one in names else []) for one in every]
+
+
 def half(file: Path) -> None:
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
 
@@ -132,9 +138,18 @@ def of_another_snapshot(file: Path) -> None:
 HARMS: tuple[Callable[[Path], None], ...] = (half, emptied, zeros_inside, of_another_snapshot, Path.unlink)
 
 
+EACH = [(table, harm) for harm in HARMS for table in (*LANDING, *TABLES, *HISTORY)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.__name__)
-@pytest.mark.parametrize("table", [*LANDING, *TABLES, *HISTORY])
+@pytest.mark.parametrize(
+    ("table", "harm"),
+    # Each kind of damage in make test, every pair in make soak.
+    [
+        pytest.param(table, harm, id=f"{table}-{harm.__name__}", marks=[] if number % 11 == 0 else pytest.mark.soak)
+        for number, (table, harm) in enumerate(EACH)
+    ],
+)
 def test_each_remedy_for_a_damaged_file_leaves_a_clean_warehouse(
     root: Path, table: str, harm: Callable[[Path], None]
 ) -> None:
@@ -160,7 +175,7 @@ def test_each_remedy_for_a_damaged_file_leaves_a_clean_warehouse(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("table", [*LANDING, *TABLES, *HISTORY])
+@pytest.mark.parametrize("table", rarely("findings", "outage_impact", "drift", "brokers", "topics"))
 def test_each_remedy_for_a_torn_log_leaves_a_clean_warehouse_with_everything(root: Path, table: str) -> None:
     entry = newest_entry(root, table)
     entry.write_bytes(entry.read_bytes()[:100])
@@ -172,7 +187,7 @@ def test_each_remedy_for_a_torn_log_leaves_a_clean_warehouse_with_everything(roo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("table", [*TABLES, *HISTORY])
+@pytest.mark.parametrize("table", rarely("partition_durability", "outage_impact", "drift", every=(*TABLES, *HISTORY)))
 def test_a_derived_table_that_is_gone_is_made_again(root: Path, table: str) -> None:
     shutil.rmtree(root / "tables" / table)
     problems = checked(root).problems
@@ -185,7 +200,7 @@ def test_a_derived_table_that_is_gone_is_made_again(root: Path, table: str) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("table", ["brokers", "topics", "partitions", "snapshots"])
+@pytest.mark.parametrize("table", rarely("brokers", "topics", every=LANDING))
 def test_a_damaged_landing_file_quarantines_its_snapshots_until_it_is_back(root: Path, table: str) -> None:
     later = [small(cluster, NOON + timedelta(hours=30), 3) for cluster in ("eu", "us")]
     last = [small(cluster, NOON + timedelta(hours=31), 2) for cluster in ("eu", "us")]
