@@ -2,9 +2,10 @@
 
 import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,7 +16,8 @@ from rackspan.errors import InvalidWarehouse, UsageError
 from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import Warehouse, create_warehouse, open_warehouse, repaired_warehouse, rows, run
 from rackspan.pipeline.check import CheckReport, check
-from rackspan.pipeline.delta.append import append
+from rackspan.pipeline.delta.append import append, commit
+from rackspan.pipeline.delta.table import data_files
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.maintain import maintain
 from rackspan.pipeline.runs import last_run
@@ -109,6 +111,11 @@ def test_a_cluster_without_a_snapshot_for_so_long_is_a_problem(root: Path) -> No
     ]
 
 
+def rarely(*names: str, every: Iterable[str] = (*LANDING, *TABLES, *HISTORY)) -> list[Any]:
+    """Every table; those named in make soak only."""
+    return [pytest.param(one, marks=pytest.mark.soak if one in names else []) for one in every]
+
+
 def half(file: Path) -> None:
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
 
@@ -131,9 +138,18 @@ def of_another_snapshot(file: Path) -> None:
 HARMS: tuple[Callable[[Path], None], ...] = (half, emptied, zeros_inside, of_another_snapshot, Path.unlink)
 
 
+EACH = [(table, harm) for harm in HARMS for table in (*LANDING, *TABLES, *HISTORY)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.__name__)
-@pytest.mark.parametrize("table", [*LANDING, *TABLES, *HISTORY])
+@pytest.mark.parametrize(
+    ("table", "harm"),
+    # Each kind of damage in make test, every pair in make soak.
+    [
+        pytest.param(table, harm, id=f"{table}-{harm.__name__}", marks=[] if number % 11 == 0 else pytest.mark.soak)
+        for number, (table, harm) in enumerate(EACH)
+    ],
+)
 def test_each_remedy_for_a_damaged_file_leaves_a_clean_warehouse(
     root: Path, table: str, harm: Callable[[Path], None]
 ) -> None:
@@ -159,7 +175,7 @@ def test_each_remedy_for_a_damaged_file_leaves_a_clean_warehouse(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("table", [*LANDING, *TABLES, *HISTORY])
+@pytest.mark.parametrize("table", rarely("findings", "outage_impact", "drift", "brokers", "topics"))
 def test_each_remedy_for_a_torn_log_leaves_a_clean_warehouse_with_everything(root: Path, table: str) -> None:
     entry = newest_entry(root, table)
     entry.write_bytes(entry.read_bytes()[:100])
@@ -171,7 +187,7 @@ def test_each_remedy_for_a_torn_log_leaves_a_clean_warehouse_with_everything(roo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("table", [*TABLES, *HISTORY])
+@pytest.mark.parametrize("table", rarely("partition_durability", "outage_impact", "drift", every=(*TABLES, *HISTORY)))
 def test_a_derived_table_that_is_gone_is_made_again(root: Path, table: str) -> None:
     shutil.rmtree(root / "tables" / table)
     problems = checked(root).problems
@@ -184,7 +200,7 @@ def test_a_derived_table_that_is_gone_is_made_again(root: Path, table: str) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("table", ["brokers", "topics", "partitions", "snapshots"])
+@pytest.mark.parametrize("table", rarely("brokers", "topics", every=LANDING))
 def test_a_damaged_landing_file_quarantines_its_snapshots_until_it_is_back(root: Path, table: str) -> None:
     later = [small(cluster, NOON + timedelta(hours=30), 3) for cluster in ("eu", "us")]
     last = [small(cluster, NOON + timedelta(hours=31), 2) for cluster in ("eu", "us")]
@@ -221,6 +237,15 @@ def test_a_snapshot_that_was_damaged_under_another_policy_is_judged_by_it_once_i
     for name, table in TABLES.items():
         wanted = expected.ordered(expected.table(name, SNAPSHOTS, strict), table.grain)
         assert expected.judged_columns(rows(open_warehouse(root), name)) == wanted, name
+
+
+def test_a_snapshot_that_lost_rows_without_a_damaged_file_is_not_judged_as_a_smaller_cluster(root: Path) -> None:
+    store_all([small("eu", NOON + timedelta(hours=40), 3)], open_warehouse(root))
+    opened = existing_table(open_warehouse(root), "partitions")
+    commit(opened, [], {}, removed=[max(data_files(opened), key=lambda file: file.most or "")])
+    report = refresh(open_warehouse(root))
+    assert list(report.quarantined.values()) == ["table partitions has 0 rows of it"]
+    check_tables(open_warehouse(root), SNAPSHOTS)
 
 
 def test_what_the_ids_of_a_file_do_not_show_quarantines_its_snapshots_too(root: Path) -> None:
