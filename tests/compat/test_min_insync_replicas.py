@@ -40,7 +40,8 @@ def test_a_minimum_above_the_factor_refuses_writes_once_replicas_are_added(kafka
     assert "plan-intermediate-refuses-writes" in {one.constraint for one in lint(snapshot, RackPolicy(), lists)}
     reassign(kafka, tmp_path, "--execute", "--throttle", "10000", **target)
     refused = delivery_error(kafka.bootstrap_servers, topic, retries=0)
-    assert refused is not None and refused.code() == KafkaError.NOT_ENOUGH_REPLICAS
+    assert refused is not None
+    assert refused.code() == KafkaError.NOT_ENOUGH_REPLICAS
     assert described(kafka)[topic, 0].isr == (1,)
     reassign(kafka, tmp_path, "--execute", "--additional", "--throttle", "100000000", **target)
     eventually(lambda: len(described(kafka)[topic, 0].isr) > 1, "no copy is in sync")

@@ -17,6 +17,7 @@ from rackspan.audit.survival import Demand, Reachable, reachable, value_for
 from rackspan.model import (
     MIN_INSYNC_RACKS,
     MIN_INSYNC_REPLICAS,
+    Int64s,
     unpadded,
 )
 
@@ -135,6 +136,12 @@ def _place_before_hardening(batch: PartitionBatch, row: int) -> str:
         return _name_racks(unknown)
     factor = factor_to_harden(batch, row)
     return _out_of_reach(batch, row) if factor is None else move(batch, row, factor, whole_topic=True)
+
+
+def name_uncounted(batch: PartitionBatch, rows: Int64s) -> str:
+    """The brokers to give a rack, where one of these partitions has a replica that counts in none; no plan moves it."""
+    unknown = (_without_rack(batch, row) for row in rows.tolist())
+    return next((_name_racks(brokers) for brokers in unknown if brokers), "")
 
 
 def factor_to_harden(batch: PartitionBatch, row: int) -> int | None:
