@@ -95,13 +95,13 @@ def _others(request: ReassignmentRequest | None) -> str:
     """`asked for by --drain, or for balance`: why partitions move that are at no risk."""
     if request is None:
         return OTHERS
-    asked = [
+    required_by = [
         *(["--drain"] if request.drain else []),
         *(["--replace"] if request.replace else []),
         *(["--replication-factor"] if request.replication_factor is not None else []),
     ]
     parts = [
-        *([f"asked for by {' and '.join(asked)}"] if asked else []),
+        *([f"asked for by {' and '.join(required_by)}"] if required_by else []),
         *(["for balance"] if request.balance else []),
     ]
     return ", or ".join(parts) or OTHERS

@@ -147,7 +147,7 @@ def name_uncounted(batch: PartitionBatch, rows: Int64s) -> str:
 def factor_to_harden(batch: PartitionBatch, row: int) -> int | None:
     """The replication factor that a row's topic can be hardened with: what most partitions have, if that will do.
 
-    Not where a partition would end in fewer racks by it: no plan does that unless it is told to.
+    Not where a partition would end in fewer racks by it: a plan refuses that without --allow-fewer-racks.
     """
     code, sizes, wanted = int(batch.rows.topic[row]), batch.members.rack_sizes, demand(batch, row)
     usual, most = int(batch.usual_replication_factor[code]), int(batch.topic_replication_factor[code])
