@@ -1,5 +1,6 @@
 """Clusters as Hypothesis draws them: small, and wrong in every way a real one can be."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -136,7 +137,9 @@ def with_known_controllers(draw: st.DrawFn) -> ClusterSnapshot:
     """
     snapshot = draw(snapshots())
     if draw(st.integers(0, 3)) == 0:
-        spelling = st.sampled_from([str, str.upper, " {}".format, "{}\u00e9".format, "{}e\u0301".format])
+        spelling: st.SearchStrategy[Callable[[str], str]] = st.sampled_from(
+            [str, str.upper, " {}".format, "{}\u00e9".format, "{}e\u0301".format]
+        )
         snapshot = replace(
             snapshot,
             brokers=tuple(replace(one, rack=one.rack and RackId(draw(spelling)(one.rack))) for one in snapshot.brokers),

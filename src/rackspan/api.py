@@ -25,7 +25,7 @@ from rackspan import reassign as _reassign
 from rackspan import streams as _streams
 from rackspan.acks import HardenAdvice, Watch, watch_readings
 from rackspan.acks import harden as _harden
-from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, RackPolicy
+from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, RackPolicy, assumptions
 from rackspan.model import MIN_INSYNC_REPLICAS, ClusterSnapshot
 from rackspan.model import json_format as _json_format
 from rackspan.model.json_format import ReadSnapshot
@@ -82,6 +82,7 @@ __all__ = [
     "Source",
     "StepLimits",
     "assign_tasks",
+    "assumptions",
     "audit",
     "audit_streams",
     "cancel_reassignment",
@@ -232,11 +233,6 @@ def outage(
 ) -> tuple[RackLoss, list[RackLoss]]:
     """What is harmed already, and what losing each rack, each pair, or the named racks together would do."""
     return _audit.outage(snapshot, policy, lose=lose, pairs=pairs)
-
-
-def assumptions(snapshot: ClusterSnapshot, policy: RackPolicy = RackPolicy()) -> tuple[str, ...]:
-    """What `outage` assumes, in words: about brokers without a rack, racks with names alike, reassignments in flight."""
-    return _audit.assumptions(snapshot, policy)
 
 
 # ── place topics and partitions

@@ -291,7 +291,7 @@ def quorum_may_be_lost(cluster: Document, policy: RackPolicy, lost: set[str]) ->
     return bool(racks) and len(left) <= len(racks) / 2
 
 
-def after_loss(cluster: Document, policy: RackPolicy, lost: set[str]) -> dict[str, Any]:
+def after_loss(cluster: Document, policy: RackPolicy, lost: set[str], *, targets: bool = True) -> dict[str, Any]:
     """Per topic the partitions in each state, and who takes over how many leaderships: Kafka's election, step by step."""
     racks = rack_of(cluster, policy)
     unknown = {b["id"] for b in cluster["brokers"] if b["id"] not in racks} if lost else set()
@@ -302,7 +302,7 @@ def after_loss(cluster: Document, policy: RackPolicy, lost: set[str]) -> dict[st
     for topic in cluster["topics"]:
         for partition in topic["partitions"]:
             state = one_after(topic, partition, racks, alive, quorum_lost(cluster, policy, lost), policy, surge)
-            if lost and not state and (partition["adding_replicas"] or partition["removing_replicas"]):
+            if targets and lost and not state and (partition["adding_replicas"] or partition["removing_replicas"]):
                 target = {**partition, "replicas": staying(partition), "isr": staying(partition)}
                 later = one_after(topic, target, racks, ended, False, policy, Counter())
                 state = ["after_reassignment"] if later else []

@@ -85,10 +85,11 @@ def test_the_document_of_an_audit_has_a_summary_and_every_finding_by_its_columns
         "racks": ["a", "b", "c"],
         "violations": 4,
         "violated_partitions": 2,
-        "warnings": 0,
+        "warnings": 1,
         "by_constraint": {
             "accepts-writes-after-broker-loss": 1,
             "controller-quorum-spread": 1,
+            "mixed-replication-factors": 1,
             "survives-broker-loss": 1,
             "under-min-isr": 1,
         },

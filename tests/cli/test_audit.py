@@ -285,6 +285,7 @@ def test_the_last_line_says_survives_beside_no_violation_that_leaves_it_open(cli
     path = write(unracked)
     audit, outage = cli("audit", "--snapshot", path), cli("outage", "--snapshot", path)
     assert audit.code == 2
+    assert cli("audit", "--snapshot", path, "-o", "json").document["summary"]["survives_any_rack"] is False
     assert "not certain to survive the loss of a rack: unracked-broker above" in " ".join(audit.out.split())
     assert "survives the loss" not in audit.out
     assert "broker 1 without a rack counted as one rack together" in " ".join(outage.out.split())

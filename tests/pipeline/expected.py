@@ -30,9 +30,11 @@ def findings(snapshot: ClusterSnapshot, policy: RackPolicy) -> Rows:
             "partition": one.partition,
             "reason": one.reason,
             "remedy": one.remedy,
-            "schema_version": 2,
+            "schema_version": 3,
         }
         for one in audit(snapshot, policy).findings
+        # A batch of partitions may hold a part of a topic.
+        if one.constraint != "mixed-replication-factors"
     ]
 
 
@@ -50,12 +52,12 @@ def outage_impact(snapshot: ClusterSnapshot, policy: RackPolicy) -> Rows:
 def _impact(
     snapshot: ClusterSnapshot, cluster: brute_force.Document, policy: RackPolicy, lost: list[str]
 ) -> Iterator[dict[str, Any]]:
-    after = brute_force.after_loss(cluster, policy, set(lost))
+    after = brute_force.after_loss(cluster, policy, set(lost), targets=False)
     quorum_lost = brute_force.quorum_lost(cluster, policy, set(lost))
     internal = {topic["name"]: topic["internal"] for topic in cluster["topics"]}
     total: Counter[str] = sum(after["topics"].values(), Counter())
     keys = {**_keys(snapshot), "lost_racks": lost}
-    nothing = {"survived": None, "quorum_holds": None, "leader_surge": None, "schema_version": 2}
+    nothing = {"survived": None, "quorum_holds": None, "leader_surge": None, "schema_version": 3}
     yield {
         **keys,
         "topic": None,
@@ -64,7 +66,7 @@ def _impact(
         "survived": not total and not brute_force.quorum_may_be_lost(cluster, policy, set(lost)),
         "quorum_holds": not quorum_lost if brute_force.voters(cluster, policy) else None,
         "leader_surge": [{"broker": broker, "leaders": n} for broker, n in sorted(after["surge"].items())],
-        "schema_version": 2,
+        "schema_version": 3,
     }
     for topic, counts in after["topics"].items():
         yield {

@@ -63,9 +63,9 @@ KEYS: Final = (CLUSTER_ID, TAKEN_AT, DAY, SNAPSHOT_ID)
 WRITTEN: Final = (RUN_ID, SCHEMA_VERSION)
 
 
-def _table(name: str, meaning: str, grain: tuple[str, ...], columns: Iterable[TableColumn]) -> Table:
+def _table(name: str, meaning: str, grain: tuple[str, ...], columns: Iterable[TableColumn], version: int = 2) -> Table:
     """A derived table: first the keys of the snapshot, last the run and the version that wrote the row."""
-    return Table(name, meaning, ("cluster_id", "taken_at", *grain), (*KEYS, *columns, *WRITTEN), version=2)
+    return Table(name, meaning, ("cluster_id", "taken_at", *grain), (*KEYS, *columns, *WRITTEN), version=version)
 
 
 def _landing(name: str, meaning: str, grain: tuple[str, ...], columns: Iterable[TableColumn]) -> Table:
@@ -193,7 +193,7 @@ PARTITION_DURABILITY: Final = _table(
 
 FINDINGS: Final = _table(
     "findings",
-    "What `rackspan audit` finds in each snapshot, row for row.",
+    "What `rackspan audit` finds in each snapshot, row for row, but for `mixed-replication-factors`.",
     ("constraint", "topic", "partition", "reason"),
     (
         TableColumn("constraint", pa.string(), "The constraint or goal that is not met, such as `rack-spread`."),
@@ -203,6 +203,7 @@ FINDINGS: Final = _table(
         TableColumn("reason", pa.string(), "Why, with the racks and brokers named."),
         TableColumn("remedy", pa.string(), "What repairs it: a rackspan command or a step that the operator takes."),
     ),
+    version=3,
 )
 
 OUTAGE_IMPACT: Final = _table(
@@ -252,6 +253,7 @@ OUTAGE_IMPACT: Final = _table(
             True,
         ),
     ),
+    version=3,
 )
 
 DRIFT: Final = replace(

@@ -318,7 +318,10 @@ def harmed_by_hand(cluster: ClusterSnapshot, lost: RackId) -> int:
     alive = {broker: rack for broker, rack in alive.items() if rack != lost}
     of_broker = {int(one.id): one.rack for one in cluster.brokers}
     voters = {int(one.id): one.rack or of_broker.get(int(one.id)) for one in cluster.controllers if one.voter}
-    majority = not voters or 2 * sum(rack != lost for rack in voters.values()) > len(voters)
+    # A controller and a broker of one id are one process.
+    fenced = {int(one.id) for one in cluster.brokers if one.fenced}
+    left_to_vote = [voter for voter, rack in voters.items() if rack != lost and voter not in fenced]
+    majority = not voters or 2 * len(left_to_vote) > len(voters)
     harmed = 0
     for row in cluster.partitions:
         config = cluster.topics[row.topic].config
