@@ -89,7 +89,7 @@ def taking_writes(snapshot: ClusterSnapshot, policy: RackPolicy) -> set[str]:
 def of_harden(snapshot: ClusterSnapshot, policy: RackPolicy) -> Iterator[str]:
     """Values that stop what continues now, and proposals that lead to no value."""
     advice = api.harden(snapshot, policy)
-    values = {one.topic: str(one.least) for one in advice if one.outcome is HardenOutcome.RAISE}
+    values = {str(one.topic): str(one.least) for one in advice if one.outcome is HardenOutcome.RAISE}
     stopped = taking_writes(snapshot, policy) - taking_writes(with_values(snapshot, values), policy)
     if stopped:
         yield f"harden sets {values} and stops {sorted(stopped)}"
