@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rackspan.cli import main
+from rackspan.cluster import EmbeddedCluster
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns, json_format
 
 
@@ -117,3 +118,32 @@ def test_a_mistake_is_one_line_and_exit_1(
     code, out, err = run(capsys, "acks", "harden", *words)
     assert (code, out, err) == (1, "", f"rackspan: {line}\n")
     assert snapshot.read_bytes() == before
+
+
+def test_a_value_that_stops_what_continues_now_is_not_set_and_its_remedy_leads_to_one_that_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    odd = {"version": 1, "partitions": [{"topic": "orders", "partition": 2, "replicas": [1, 4, 2, 3]}]}
+    (tmp_path / "odd.json").write_text(json.dumps(odd))
+    with EmbeddedCluster(racks=3, brokers=6) as cluster:
+        replicas = [[1, 2, 3], [4, 5, 6], [1, 2, 3]]
+        cluster.create_topic("orders", replicas=replicas, config={"min.insync.replicas": "1"})
+        live = ("--bootstrap-server", cluster.bootstrap_servers)
+        ended = run(
+            capsys, "reassign", "apply", *live, "--plan", "odd.json", "--cluster-id", cluster.cluster_id, "--apply"
+        )
+        assert ended[0] == 0, ended
+        apply = ("acks", "harden", *live, "--min-insync-racks", "2", "--topic", "orders", "--apply", "-o", "json")
+        code, out, err = run(capsys, *apply)
+        document = json.loads(out)
+        command = "rackspan reassign plan --topic orders --replication-factor 3"
+        assert (code, document["applied"], document["commands"]) == (1, [], [])
+        (refused,) = [line for line in err.splitlines() if "not set" in line]
+        assert "stop acks=all after a loss on 3 of 3 partitions" in refused
+        assert command in refused
+        assert run(capsys, *command.split()[1:], *live, "--out", "plan.json")[0] == 2
+        assert run(capsys, "reassign", "apply", *live, "--plan", "plan.json", "--apply")[0] == 0
+        code, out, _ = run(capsys, *apply)
+        assert (code, json.loads(out)["applied"]) == (0, [{"topic": "orders", "min.insync.replicas": 2}])

@@ -15,7 +15,7 @@ import numpy as np
 from rackspan.acks.spreads import RackSpread, better_spreads
 from rackspan.audit import Finding, PartitionBatch, RackPolicy, effective_min_isr, in_order, snapshot_batch
 from rackspan.audit.constraints import partition_findings
-from rackspan.audit.constraints.remedies import before_hardening, factor_to_harden, is_plan
+from rackspan.audit.constraints.remedies import before_hardening, factor_to_harden, is_plan, name_uncounted
 from rackspan.audit.constraints.survival import SURVIVAL_NAMES
 from rackspan.model import (
     MIN_INSYNC_REPLICAS,
@@ -192,6 +192,9 @@ def _by_topic(batch: PartitionBatch) -> _Topics:
 def _advice(topics: tuple[Topic, ...], batch: PartitionBatch, columns: _Topics) -> Iterator[HardenAdvice]:
     losses = _losses(batch, columns)
     rack_sizes = tuple(batch.members.rack_map.sizes.tolist())
+    # No plan moves a replica that counts in no rack.
+    uncounted = ((batch.replica_index >= 0) & (batch.replica_racks < 0) & batch.staying).any(axis=1)
+    no_rows = np.zeros(0, dtype=np.int64)
     for index, code in enumerate(columns.code.tolist()):
         topic, row = topics[code], int(columns.deciding_row[index])
         advice = HardenAdvice(
@@ -217,7 +220,10 @@ def _advice(topics: tuple[Topic, ...], batch: PartitionBatch, columns: _Topics) 
             spread = _spread_first(batch, first, row, advice.min_insync_racks, rack_sizes)
             yield replace(advice, first=first, better=spread)
         else:
-            yield replace(advice, better=_better(advice, rack_sizes, int(columns.largest_factor[index])))
+            better = _better(advice, rack_sizes, int(columns.largest_factor[index]))
+            rows = np.flatnonzero(uncounted & (batch.rows.topic == code)) if better and uncounted.any() else no_rows
+            first = name_uncounted(batch, rows)
+            yield replace(advice, first=first, better=() if first else better)
 
 
 def _spread_first(

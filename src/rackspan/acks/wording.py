@@ -25,6 +25,8 @@ def remedies(advice: HardenAdvice) -> list[str]:
         return [f"first: {''.join(words)}{advice.first}; then harden again"]
     if advice.outcome is HardenOutcome.RAISE:
         return [f"{MIN_INSYNC_REPLICAS}={advice.least}", *placed]
+    if advice.outcome is HardenOutcome.IMPOSSIBLE and advice.first:
+        return [f"first: {advice.first}; then harden again"]
     if advice.outcome is HardenOutcome.IMPOSSIBLE and not placed:
         return [f"add racks, or lower {MIN_INSYNC_RACKS}: no placement on these racks can"]
     return placed

@@ -291,8 +291,8 @@ class PartitionBatch:
     @cached_property
     def refused_by_hardening(self) -> Bools:
         """Partitions that take acks=all now, and not with `hardened`: too few are in sync. Shape (P,)."""
-        accepted = (self.rows.leader != NO_BROKER) & (self.isr_size >= self.min_isr)
-        return np.asarray(accepted & (self.isr_size < self.hardened.min_isr))
+        accepting = (self.rows.leader != NO_BROKER) & (self.isr_size >= self.min_isr)
+        return np.asarray(accepting & (self.isr_size < self.hardened.min_isr))
 
     @cached_property
     def known_before_hardening(self) -> dict[int, str]:

@@ -95,13 +95,13 @@ def _others(request: ReassignmentRequest | None) -> str:
     """`requested by --drain, or for balance`: why partitions move that are at no risk."""
     if request is None:
         return OTHERS
-    flags = [
+    required_by = [
         *(["--drain"] if request.drain else []),
         *(["--replace"] if request.replace else []),
         *(["--replication-factor"] if request.replication_factor is not None else []),
     ]
     parts = [
-        *([f"requested by {' and '.join(flags)}"] if flags else []),
+        *([f"requested by {' and '.join(required_by)}"] if required_by else []),
         *(["for balance"] if request.balance else []),
     ]
     return ", or ".join(parts) or OTHERS

@@ -19,5 +19,5 @@ def refuses_midway(batch: PartitionBatch, rows: Int64s, targets: Int32s) -> Bool
         added &= targets != column[:, None]
     midway = effective_min_isr(value, lengths(now) + np.count_nonzero(added, axis=1))
     in_sync = batch.isr_size[rows]
-    accepted = (batch.rows.leader[rows] != NO_BROKER) & (in_sync >= batch.min_isr[rows])
-    return np.asarray(accepted & (in_sync < midway))
+    accepting = (batch.rows.leader[rows] != NO_BROKER) & (in_sync >= batch.min_isr[rows])
+    return np.asarray(accepting & (in_sync < midway))

@@ -17,6 +17,7 @@ from rackspan.audit.survival import Demand, Reachable, reachable, value_for
 from rackspan.model import (
     MIN_INSYNC_RACKS,
     MIN_INSYNC_REPLICAS,
+    Int64s,
     unpadded,
 )
 
@@ -137,10 +138,16 @@ def _place_before_hardening(batch: PartitionBatch, row: int) -> str:
     return _out_of_reach(batch, row) if factor is None else move(batch, row, factor, whole_topic=True)
 
 
+def name_uncounted(batch: PartitionBatch, rows: Int64s) -> str:
+    """The brokers to give a rack, where one of these partitions has a replica that counts in none; no plan moves it."""
+    unknown = (_without_rack(batch, row) for row in rows.tolist())
+    return next((_name_racks(brokers) for brokers in unknown if brokers), "")
+
+
 def factor_to_harden(batch: PartitionBatch, row: int) -> int | None:
     """The replication factor that a row's topic can be hardened with: what most partitions have, if that will do.
 
-    Not where a partition would end in fewer racks by it: no plan does that unless the request demands it.
+    Not where a partition would end in fewer racks by it: a plan refuses that without --allow-fewer-racks.
     """
     code, sizes, wanted = int(batch.rows.topic[row]), batch.members.rack_sizes, demand(batch, row)
     usual, most = int(batch.usual_replication_factor[code]), int(batch.topic_replication_factor[code])

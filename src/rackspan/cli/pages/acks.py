@@ -43,7 +43,7 @@ def _topics(listed: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
     columns = (
         "outcome",
         "topic",
-        f"{MIN_INSYNC_REPLICAS} now",
+        "now",
         "needed",
         "racks",
         "why",
