@@ -31,10 +31,10 @@ def test_what_a_request_announces_reserves_nothing_and_what_it_sends_twice_as_mu
     frame = memory.begin(900_000, 0.0)
     assert memory.used == 0
     assert memory.reserve(frame, 14, nothing, 0.0)
-    assert memory.used == 65_536
-    frame.filled = 65_536
-    assert memory.reserve(frame, 65_537, nothing, 0.0)
-    assert memory.used == 2 * 65_536
+    assert memory.used == 262_144
+    frame.filled = 262_144
+    assert memory.reserve(frame, 262_145, nothing, 0.0)
+    assert memory.used == 2 * 262_144
     memory.end(frame, 0.0)
     assert memory.used == 0
 

@@ -120,7 +120,7 @@ def test_requests_that_are_announced_and_hardly_sent_keep_no_one_from_producing(
     try:
         for link, size in zip(links, (99_000_000, 99_000_000, most - 198_100_000), strict=True):
             link.sendall(pack(">ihhih", size, 0, 9, 1, -1) + bytes(4))
-        eventually(lambda: gateway.gateway.frames.used >= 3 * 64 * 1024, "each is being read", 10)
+        eventually(lambda: gateway.gateway.frames.used >= 3 * 256 * 1024, "each is being read", 10)
         for record_bytes in (50_000, 300_000):
             for link in links:
                 link.sendall(b"\0")

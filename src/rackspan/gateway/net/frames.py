@@ -7,6 +7,7 @@ BYTES_PER_SECOND loses the connection: after HALF_REQUEST_SECONDS, and after WAN
 It reads no clock: every call carries its time, in seconds.
 """
 
+import mmap
 from collections.abc import Callable
 from typing import Final
 
@@ -18,7 +19,7 @@ WANTED_SECONDS: Final = 2.0
 
 BYTES_PER_SECOND: Final = 1_000_000
 
-_STEP_BYTES: Final = 64 * 1024
+_STEP_BYTES: Final = 256 * 1024
 """A request reserves so much at first, then as much as it has received: never more than it has paid for twice over."""
 
 _LEAST_BYTES: Final = 256 * 1024
@@ -31,9 +32,9 @@ class Frame:
 
     __slots__ = ("buffer", "filled", "reserved", "size", "started_at", "waited_seconds", "waiting_since")
 
-    def __init__(self, buffer: bytearray, size: int, now: float) -> None:
+    def __init__(self, buffer: mmap.mmap, size: int, now: float) -> None:
         self.buffer = buffer
-        """Of `size` bytes or more. The system allocates a large one page by page, as it is filled."""
+        """Of `size` bytes or more, of which the system allocates a page when its first byte arrives."""
         self.size = size
         self.filled = 0
         self.reserved = 0
@@ -52,7 +53,7 @@ class FrameMemory:
 
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
-        self._free: list[bytearray] = []
+        self._free: list[mmap.mmap] = []
         self._first: Frame | None = None
         """The one that may exceed the bound."""
         self._waiting: dict[Frame, Callable[[], None]] = {}
@@ -64,7 +65,7 @@ class FrameMemory:
         for index, buffer in enumerate(self._free):
             if len(buffer) >= size:
                 return Frame(self._free.pop(index), size, now)
-        return Frame(bytearray(size if size > _KEPT_BYTES else max(size, _LEAST_BYTES)), size, now)
+        return Frame(_lazy_memory(size if size > _KEPT_BYTES else max(size, _LEAST_BYTES)), size, now)
 
     def reserve(self, frame: Frame, least: int, wake: Callable[[], None], now: float) -> bool:
         """Reserve at least `least` bytes in all, and more if there are. False: `wake` is called when it is worth another try."""
@@ -109,3 +110,8 @@ class FrameMemory:
         if frame.waiting_since is not None:
             frame.waited_seconds += now - frame.waiting_since
             frame.waiting_since = None
+
+
+def _lazy_memory(size: int) -> mmap.mmap:
+    """Memory that takes no room before it is written to. A bytearray is filled with zeroes, so that 2,000 clients who announce 32 MB take 64 GB."""
+    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
