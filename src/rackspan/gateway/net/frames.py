@@ -113,5 +113,5 @@ class FrameMemory:
 
 
 def _lazy_memory(size: int) -> mmap.mmap:
-    """Memory that takes no room before it is written to. A bytearray is filled with zeroes, so that 2,000 clients who announce 32 MB take 64 GB."""
+    """Memory that takes no pages before it is written to. A bytearray is filled with zeroes, so that 2,000 clients who announce 32 MB take 64 GB."""
     return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
