@@ -259,7 +259,9 @@ def policies(monkeypatch: pytest.MonkeyPatch) -> list[FleetPolicy]:
         found.append(policies)
         return RunReport(None)
 
-    def drawn(_warehouse: str, policies: FleetPolicy, _out: Path, names: Mapping[str, str]) -> list[str]:
+    def drawn(
+        _warehouse: str, policies: FleetPolicy, _out: Path, names: Mapping[str, str], *_more: object
+    ) -> list[str]:
         assert names == {"abc": "Europe"}
         found.append(policies)
         return []

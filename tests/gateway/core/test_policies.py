@@ -146,3 +146,36 @@ def test_the_override_lowers_every_value_and_raises_none() -> None:
     policies.replace_file(FilePolicies(2, written.topics, override=1))
     assert policies.guarded_topics() == []
     assert all(policies.requirement(topic, 1) is None for topic in ("t", "written", "one", "other"))
+
+
+@pytest.mark.parametrize(
+    ("scope", "name", "value", "racks"),
+    [
+        (Scope.TOPIC, "two", 3, 3),  # A raise.
+        (Scope.TOPIC, "new", 2, 2),  # The default of all brokers, which is in force if the record is lost.
+        (Scope.TOPIC, "one", 2, 3),  # A raise, held as safely as the value 3 that is in force elsewhere.
+        (Scope.TOPIC, "three", 2, 2),  # Lowered while a rack is down.
+        (Scope.TOPIC, "three", 1, 1),
+        (Scope.TOPIC, "two", 2, 2),
+        (Scope.TOPIC, "three", None, 2),  # Removed: the default of all brokers is in force again, which is lower.
+        (Scope.TOPIC, "one", None, 3),  # Removed, which raises it to that default.
+        (Scope.BROKER, "", 1, 1),
+        (Scope.BROKER, "", 3, 3),
+    ],
+)
+def test_a_raise_is_held_in_as_many_racks_as_any_value_requires_and_a_lowering_as_the_new_one(
+    scope: Scope, name: str, value: int | None, racks: int
+) -> None:
+    policies = Policies(FilePolicies())
+    for topic, known in (("one", 1), ("two", 2), ("three", 3)):
+        policies.replay(*record(Scope.TOPIC, topic, Entry(known)))
+    policies.replay(*record(Scope.BROKER, "", Entry(2)))
+    assert policies.racks_to_hold(scope, name, value) == racks
+
+
+def test_a_value_that_cannot_be_read_is_replaced_as_by_a_raise() -> None:
+    policies = Policies(FilePolicies())
+    policies.replay(*record(Scope.TOPIC, "three", Entry(3)))
+    key, _ = record(Scope.TOPIC, "odd", Entry(2))
+    policies.replay(key, b"{")
+    assert policies.racks_to_hold(Scope.TOPIC, "odd", 1) == 3

@@ -280,6 +280,22 @@ class Policies:
         """The largest value in force anywhere."""
         return max(self.values.values(), default=1)
 
+    def racks_to_hold(self, scope: Scope, name: str, value: int | None) -> int:
+        """How many racks have to hold the record that sets a value, or removes it, before that is acknowledged.
+
+        A raise: as many as any value in force requires, or the new one; it must not be lost before the records that it guards. A lowering:
+        as many as the new value requires, so that it is possible while a rack is down; if it is lost, the higher value is in force again.
+        """
+        entry = self.entries.get((scope, name))
+        of_file = self.file_topic(name) if scope is Scope.TOPIC else None
+        defaults = [known.value for (kind, _), known in self.entries.items() if kind is Scope.BROKER and known.readable]
+        without = of_file if of_file is not None else max(self._config.min_insync_racks, *defaults, 1)
+        after = without if value is None else value
+        before = without if entry is None else entry.value
+        if (entry is None or entry.readable) and after <= before:
+            return after
+        return max(self.largest, after)
+
     @property
     def override(self) -> int | None:
         """What values above it count as."""

@@ -258,10 +258,8 @@ class AdminHandler:
         for warning in change.warnings:
             log.warning("%s %s: %s", change.scope.value, change.name or "(default)", warning)
         entry = None if change.value is None else Entry(change.value, topic_id)
-        # As many as any value in force promises, and as this one will: it must not be lost before the records that it guards.
-        await self._store.write(
-            *record(change.scope, change.name, entry), max(self._policies.largest, change.value or 1)
-        )
+        racks = self._policies.racks_to_hold(change.scope, change.name, change.value)
+        await self._store.write(*record(change.scope, change.name, entry), racks)
         log.info("%s %s: %s=%s", change.scope.value, change.name or "(default)", MIN_INSYNC_RACKS, change.value)
 
     def _hint_replicas(self, resources: Sequence[Any]) -> None:
