@@ -165,7 +165,7 @@ class ProduceHandler:
             unknown = self._rights.unknown(session, {topic for topic, _ in named}, self._loop.time())
             if unknown:
                 session.wait_for(
-                    self._loop.create_task(self._rights.read(session, unknown, self._loop.time())),
+                    session.run(self._rights.read(session, unknown, self._loop.time())),
                     lambda: self._pass(session, exchange, header, body, acks, guarded, refusals, denied),
                 )
                 return

@@ -43,6 +43,9 @@ class WriteRights:
             allow_auto_topic_creation=False,
             include_topic_authorized_operations=True,
         )
+        # What no response names may not be written: else it would be requested again and again.
+        known = self._known.setdefault(session, {})
+        known.update(dict.fromkeys(topics, (now, False)))
         try:
             metadata: MetadataResponseData = await session.call(ApiKey.METADATA, _VERSION, None, request)
         except (ConnectionError, MalformedRequest):
@@ -52,4 +55,4 @@ class WriteRights:
             for topic in metadata.topics
             if topic.name is not None
         }
-        self._known[session] = self._known.get(session, {}) | reported
+        known.update(reported)

@@ -125,7 +125,7 @@ class Session:
         self.exchanges.append(exchange)
         self._requests.blocked = True
         # Closed where the task is cancelled before it begins.
-        self._start(self._handle(exchange, work)).add_done_callback(lambda _: work.close())
+        self.run(self._handle(exchange, work)).add_done_callback(lambda _: work.close())
 
     def wait_for(self, ready: "asyncio.Future[None]", then: Callable[[], None]) -> None:
         """Continue with `then` when `ready` is done. Requests behind it wait."""
@@ -144,7 +144,7 @@ class Session:
 
         A broker closes the connection of a client that has to log in first, and with it ends the client's.
         """
-        self._start(self._proved())
+        self.run(self._proved())
 
     async def _proved(self) -> None:
         nothing = MetadataRequestData(topics=[], allow_auto_topic_creation=False)
@@ -252,7 +252,8 @@ class Session:
         self.awaited.clear()
         self._owner.sessions.discard(self)
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+    def run(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """A task that ends with the connection."""
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
