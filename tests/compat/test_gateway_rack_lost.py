@@ -16,7 +16,7 @@ from rackspan.kafka_process import KafkaCluster
 from tests.gateway.process import GatewayProcess, broker_ports, gateway_process
 from tests.kafka_fixtures import create_topic, eventually, started
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.soak]
 
 TOPIC = "orders"
 OVERRIDE = "acknowledgements.override.min.insync.racks = 1\n"

@@ -161,7 +161,11 @@ async def _broker_configs(
     found: dict[ConfigKey, str | None] = {}
     for name, response in responses.items():
         # An error also where the broker is dead and not fenced yet: a run that left it out would forget its throttle.
-        own = await _response(response, f"the throttle of broker {name}", "AlterConfigs on Cluster")
+        own = await _response(
+            response,
+            f"the throttle of broker {name}",
+            "DescribeConfigs on Cluster, which AlterConfigs on Cluster includes",
+        )
         found |= {ConfigKey(Holder.BROKER, name, key): value for key, value in own.items()}
     return found
 
