@@ -19,6 +19,7 @@ from rackspan.gateway.core.topic_configs import BROKER
 from rackspan.gateway.net.channel import connected
 from rackspan.gateway.net.open_files import raise_limit, too_few
 from rackspan.gateway.upstream.log_ends import DIVERGING_EPOCH_SINCE
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import MIN_INSYNC_RACKS
 from rackspan.text import count_noun
 from rackspan.wire.apis import ApiKey
@@ -28,8 +29,6 @@ from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequest
 _NEEDED: Final = (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.METADATA, ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CONFIGS)
 _CONNECT_SECONDS: Final = 5.0
 _READ_SECONDS: Final = 10.0
-_UNKNOWN_TOPIC: Final = 3
-_TOPIC_AUTHORIZATION_FAILED: Final = 29
 _MOST_NAMED: Final = 5
 
 
@@ -207,7 +206,7 @@ async def _config_topic(config: GatewayConfig, gateway: Gateway) -> AsyncIterato
     )
     (topic,) = (await connection.call(ApiKey.METADATA, request)).topics
     check = f"config topic {config.config_topic}"
-    if topic.error_code == _UNKNOWN_TOPIC:
+    if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         if config.create_config_topic:
             yield Result(check, Level.OK, "does not exist; the first gateway creates it, for which it needs CREATE")
         else:
@@ -265,7 +264,7 @@ async def _replicas_logs(config: GatewayConfig, gateway: Gateway) -> AsyncIterat
     refused = sorted(
         topic.name or ""
         for topic in metadata.topics
-        if topic.error_code == _TOPIC_AUTHORIZATION_FAILED
+        if topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
         or (
             topic.error_code == 0
             and topic.topic_authorized_operations != _NOT_REPORTED

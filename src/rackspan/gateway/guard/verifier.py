@@ -22,6 +22,7 @@ from rackspan.gateway.upstream.broker_connection import Login
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.log_ends import read_log_ends
 from rackspan.gateway.upstream.sampler import sample_of
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import BrokerId, shown
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseData
@@ -210,7 +211,7 @@ class RecordVerifier:
                     record.observe(replica, read.leader_epoch, end)
             for read, code in refused.items():
                 reads[replica][read].reason = f"broker {replica} refuses to let its log be read: error {code}" + (
-                    "; grant READ on the topic" if code == _TOPIC_AUTHORIZATION_FAILED else ""
+                    "; grant READ on the topic" if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED else ""
                 )
 
     async def _read(self, replica: int, reads: Iterable[LogRead]) -> Any:
@@ -266,9 +267,6 @@ async def _responses(requests: Mapping[int, Awaitable[T]]) -> dict[int, T]:
         if task.exception() is not None and not isinstance(task.exception(), failures):
             task.result()
     return {tasks[task]: task.result() for task in done if task.exception() is None}
-
-
-_TOPIC_AUTHORIZATION_FAILED: Final = 29
 
 
 class VerifierThread:

@@ -16,6 +16,7 @@ from rackspan.gateway.core.acknowledgement.samples import LogEnds, LogRead
 from rackspan.gateway.upstream.broker_connection import BrokerConnection
 from rackspan.gateway.upstream.broker_loops import BrokerLoops
 from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import BrokerId
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.fetch import (
@@ -32,8 +33,6 @@ DIVERGING_EPOCH_SINCE: Final = 12
 """The version of Fetch that reads a log end (KIP-595, Kafka 2.7)."""
 
 _IDS_SINCE: Final = 13
-_OFFSET_OUT_OF_RANGE: Final = 1
-_TOPIC_AUTHORIZATION_FAILED: Final = 29
 _LOGGED_AGAIN_SECONDS: Final = 60.0
 
 
@@ -63,7 +62,7 @@ async def read_log_ends(
             read = of.get((_topic(version, topic.topic, topic.topic_id), data.partition_index))
             if read is None:
                 continue
-            if data.error_code == _OFFSET_OUT_OF_RANGE:
+            if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                 ends[read] = None
             elif data.error_code != 0:
                 errors[read] = data.error_code
@@ -146,7 +145,7 @@ class LogEndReader:
             if now - self._logged.get((broker, topic), NEVER) < _LOGGED_AGAIN_SECONDS:
                 continue
             self._logged[broker, topic] = now
-            if code == _TOPIC_AUTHORIZATION_FAILED:
+            if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
                 log.error(
                     "broker %d refuses to let the gateway read topic %s, so that nothing is acknowledged on it: "
                     "grant READ on it to the principal of command.config",
