@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, TypeVar
 
+from rackspan.acks.isr_samples import LogRead, Partition, Sample, SampledPartition
 from rackspan.acks.log_ends import AcknowledgedRecord
 from rackspan.acks.min_insync_racks import ProduceVerdict, Thresholds, before_acknowledgement
 from rackspan.acks.produce_errors import ERROR_CODES, error_message, produce_error
 from rackspan.errors import ClusterUnreachable, NotEnoughRacksAfterAppend, RackspanError, RetriableProduceError
-from rackspan.gateway.core.acknowledgement.samples import LogRead, Partition, PartitionIsr, Sample
 from rackspan.gateway.guard.judge import KEPT_SECONDS, RackJudge, TopicIsr, unverified
 from rackspan.gateway.upstream.broker_connection import Login
 from rackspan.gateway.upstream.cluster import Cluster
@@ -218,7 +218,7 @@ class RecordVerifier:
         return await read_log_ends(await self._cluster.connection(replica), reads, self._seconds)
 
 
-def _newest(partition: Partition, samples: Iterable[Sample]) -> tuple[Sample, PartitionIsr] | None:
+def _newest(partition: Partition, samples: Iterable[Sample]) -> tuple[Sample, SampledPartition] | None:
     """The leader's own sample, if no broker reports a newer leader."""
     states = [(sample, sample.partitions[partition]) for sample in samples if partition in sample.partitions]
     newest = max((state.leader_epoch for _, state in states), default=-1)
@@ -227,7 +227,7 @@ def _newest(partition: Partition, samples: Iterable[Sample]) -> tuple[Sample, Pa
     )
 
 
-def _observe_sample(one: _Unverified, sample: Sample, state: PartitionIsr) -> RetriableProduceError | None:
+def _observe_sample(one: _Unverified, sample: Sample, state: SampledPartition) -> RetriableProduceError | None:
     verdict = before_acknowledgement(state.isr, sample.racks, one.thresholds)
     if verdict is not ProduceVerdict.ACCEPT:
         message = error_message(verdict, *one.partition, state.isr, sample.racks, one.thresholds)
