@@ -19,10 +19,9 @@ from rackspan.acks.log_ends import AcknowledgedRecord
 from rackspan.acks.min_insync_racks import (
     ProduceVerdict,
     RackBits,
-    Threshold,
     Thresholds,
     before_acknowledgement,
-    missed_threshold,
+    before_append,
 )
 from rackspan.acks.produce_errors import Cause, Refusal, error_message
 from rackspan.model import BrokerId, shown
@@ -105,9 +104,19 @@ def refusal_before(
     state = sample.partitions.get(partition)
     if state is None or sent_to not in (None, state.leader):
         return None
-    if missed_threshold(state.isr, sample.racks, requirement.thresholds) is not Threshold.RACKS:
+    verdict = before_append(state.isr, sample.racks, requirement.thresholds)
+    if verdict is ProduceVerdict.ACCEPT or (verdict is ProduceVerdict.NOT_ENOUGH_REPLICAS and sent_to is not None):
         return None
-    return _refusal(partition, ProduceVerdict.NOT_ENOUGH_RACKS, state, sample, requirement)
+    return _refusal(partition, verdict, state, sample, requirement)
+
+
+def topic_refusal_before(topic: str, partition: int | None, requirement: Requirement, sample: Sample) -> Refusal | None:
+    """The same for a record of a topic. Without a partition, which the client chooses later, every partition has to lack racks."""
+    chosen = (
+        [(topic, partition)] if partition is not None else [known for known in sample.partitions if known[0] == topic]
+    )
+    refusals = [refusal_before(known, requirement, sample) for known in chosen]
+    return refusals[0] if refusals and all(refusals) else None
 
 
 class RecordVerification:
@@ -196,6 +205,9 @@ class RecordVerification:
         if not self._rules.is_after(sample.requested_at, self.sample_from):
             return False
         state = sample.partitions.get(self.partition)
+        if self._broker is None and state is not None and state.leader_epoch < self._sampled_epoch:
+            # Of an earlier leader, since the newer one did not respond this time.
+            return False
         refusal = self._refusal_after(state, sample)
         if state is None or refusal is not None:
             self._decide(refusal)

@@ -1,6 +1,6 @@
 """The acknowledgement guard: the records of all Produce requests of a process, each judged by acks/verification.py.
 
-It keeps the last sample of each broker, holds responses until their records are verified, and tells which samples and log ends have to be
+It keeps the last sample of each broker, holds responses until their records are verified, and lists the samples and log ends to be
 read. It decides nothing about a record itself, reads no clock, and sends nothing.
 """
 
