@@ -83,9 +83,10 @@ SECURED = {
 }
 
 
-def secured_cluster() -> Iterator[KafkaCluster]:
-    """One broker that requires a password and checks rights: of `USERS`, only admin may do everything."""
-    yield from started(KafkaCluster(racks=("r1",), brokers=1, config=SECURED))
+def secured_cluster(*racks: str) -> Iterator[KafkaCluster]:
+    """One broker, or one in each rack, that require a password and check rights: of `USERS`, only admin may do everything."""
+    racks = racks or ("r1",)
+    yield from started(KafkaCluster(racks=racks, brokers=len(racks), config=SECURED))
 
 
 def client_properties(user: str, password: str | None = None) -> dict[str, str]:

@@ -12,6 +12,7 @@ from rackspan.kafka_process import KafkaCluster, console_tool
 from tests.kafka_fixtures import TOPIC_TOOL
 
 CONFIG_TOOL = "kafka.admin.ConfigCommand"
+ELECTION_TOOL = "org.apache.kafka.tools.LeaderElectionCommand"
 LOG_DIRS_TOOL = "org.apache.kafka.tools.LogDirsCommand"
 REASSIGN_TOOL = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 

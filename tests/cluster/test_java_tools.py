@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rackspan.cluster import EmbeddedCluster
-from tests.kafka_tools import CONFIG_TOOL, LOG_DIRS_TOOL, REASSIGN_TOOL
+from tests.kafka_tools import CONFIG_TOOL, ELECTION_TOOL, LOG_DIRS_TOOL, REASSIGN_TOOL
 
 pytestmark = pytest.mark.java
 
@@ -19,7 +19,6 @@ CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
 DELETE_RECORDS = "org.apache.kafka.tools.DeleteRecordsCommand"
-ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
 
 
 def test_the_topics_tool_creates_grows_describes_and_deletes(cluster: EmbeddedCluster, run_tool: RunTool) -> None:
@@ -99,7 +98,7 @@ def test_replicas_are_reassigned_and_preferred_leaders_elected(
     cluster.wait_for_isr("jmove")
     assert "is completed" in run_tool(REASSIGN_TOOL, "--reassignment-json-file", str(plan), "--verify")
     assert cluster.replicas("jmove", 0) == (4, 5, 6)
-    run_tool(ELECTION, "--election-type", "preferred", "--topic", "jmove", "--partition", "0")
+    run_tool(ELECTION_TOOL, "--election-type", "preferred", "--topic", "jmove", "--partition", "0")
     assert cluster.leader("jmove", 0) == 4
     assert run_tool(CONSUMER, "--topic", "jmove", "--from-beginning", "--max-messages", "2").split()[:2] == [
         "one",

@@ -2,21 +2,24 @@
 
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, ElectionType, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.admin._resource import ResourceType
 
+from rackspan.errors import KafkaProcessFailed
 from rackspan.gateway.config import DEFAULT_CONFIG_TOPIC
-from rackspan.kafka_process import KafkaCluster
+from rackspan.kafka_process import KafkaCluster, console_tool
 from tests.gateway.process import GatewayProcess, broker_ports, gateway_process
 from tests.kafka_fixtures import create_topic, eventually, started
+from tests.kafka_tools import ELECTION_TOOL
 
-pytestmark = [pytest.mark.kafka, pytest.mark.soak]
+pytestmark = pytest.mark.kafka
 
 TOPIC = "orders"
 OVERRIDE = "acknowledgements.override.min.insync.racks = 1\n"
@@ -45,14 +48,24 @@ def is_isr(admin: AdminClient, topic: str, brokers: list[int]) -> bool:
     return sorted(admin.list_topics(topic, 10).topics[topic].partitions[0].isrs) == brokers
 
 
+def is_led_by_3(cluster: KafkaCluster, admin: AdminClient, topic: str) -> bool:
+    """After an unclean election by Kafka's own tool: the future of librdkafka's may never end while brokers are down.
+
+    The tool does nothing, and does not fail, until the controller has fenced the leader that was killed.
+    """
+    with suppress(KafkaProcessFailed):
+        console_tool(cluster, ELECTION_TOOL, "--election-type", "unclean", "--topic", topic, "--partition", "0")
+    return bool(admin.list_topics(topic, 10).topics[topic].partitions[0].leader == 3)
+
+
 def is_acknowledged(gateway: GatewayProcess, value: bytes) -> bool:
-    errors: list[object] = []
+    errors: list[str] = []  # librdkafka's errors cannot be compared with None: TypeError, at some later line.
     producer = Producer(
         {"bootstrap.servers": gateway.bootstrap_servers, "message.timeout.ms": 8000, "retries": 0, "log_level": 0}
     )
-    producer.produce(TOPIC, value, on_delivery=lambda error, _message: errors.append(error))
+    producer.produce(TOPIC, value, on_delivery=lambda error, _message: errors.append(str(error)))
     producer.flush(20)
-    return errors == [None]
+    return errors == ["None"]
 
 
 def values_in(bootstrap_servers: str, until: Callable[[list[bytes]], bool]) -> list[bytes]:
@@ -87,18 +100,9 @@ def test_one_rack_alone_serves_again_by_the_override(cluster: KafkaCluster, tmp_
         cluster.kill_nodes((1, 2))
         cluster.start_nodes((3,))
         # 1. At the brokers: leaders, and min.insync.replicas of what is left.
-        both = [TopicPartition(topic, 0) for topic in (TOPIC, DEFAULT_CONFIG_TOPIC)]
-
-        def have_leaders() -> bool:
-            try:
-                results = direct.elect_leaders(ElectionType.UNCLEAN, both).result(20)
-            except KafkaException:
-                return False
-            return all(error is None or error.name() == "ELECTION_NOT_NEEDED" for error in results.values())
-
-        eventually(have_leaders, "broker 3 leads", 40)
-        for one in both:
-            alter(direct, one.topic, "min.insync.replicas", "1")
+        for topic in (TOPIC, DEFAULT_CONFIG_TOPIC):
+            eventually(partial(is_led_by_3, cluster, direct, topic), "broker 3 leads", 60)
+            alter(direct, topic, "min.insync.replicas", "1")
         # Two racks are still required.
         assert not is_acknowledged(gateway, b"refused")
         # 2. In the gateway's file.

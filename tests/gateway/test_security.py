@@ -39,8 +39,8 @@ def login(servers: str, user: str, password: str | None = None) -> dict[str, str
 
 @pytest.fixture(scope="module")
 def secured_kafka() -> Iterator[KafkaCluster]:
-    """A cluster of these tests' own: rights given here must not exist where rights are counted."""
-    yield from secured_cluster()
+    """A cluster of these tests' own: rights given here must not exist where rights are counted. Two racks can be required."""
+    yield from secured_cluster("r1", "r2")
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +53,10 @@ def gateway(secured_kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture(scope="module")
 def topic(gateway: RunningGateway) -> str:
-    """May be described and its configs read by User:reader, no more."""
+    """Has one replica, on broker 1. May be described, its configs read, and written by User:reader, no more."""
     admin = AdminClient(login(gateway.bootstrap_servers, "admin"))
     name = f"topic-{uuid4().hex[:8]}"
-    admin.create_topics([NewTopic(name, 1, 1)])[name].result(20)
+    admin.create_topics([NewTopic(name, 1, replica_assignment=[[1]])])[name].result(20)
     rights = [
         AclBinding(
             ResourceType.TOPIC,

@@ -68,7 +68,7 @@ class GatewayConfig:
     rack_locator: str | None = None
     rack_locator_properties: str = ""
     max_request_bytes: int = 100 * 1024 * 1024
-    max_connections: int = 10_000
+    max_connections: int = 5_000
     request_memory_bytes: int = 256 * 1024 * 1024
     shutdown_seconds: int = 30
     log_format: str = "text"

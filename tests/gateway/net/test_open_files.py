@@ -40,7 +40,7 @@ def test_connections_are_bound_by_open_files(
 ) -> None:
     monkeypatch.setattr(app, "raise_limit", lambda: open_files.files_for(2, 3))
     with caplog.at_level(logging.WARNING), running(cluster.bootstrap_servers) as gateway:
-        assert "at most 2 clients can connect, listen.max.connections is 10000" in caplog.text
+        assert "at most 2 clients can connect, listen.max.connections is 5000" in caplog.text
         with closing(connection(gateway)) as first, closing(connection(gateway)) as second:
             for link in (first, second):
                 link.sendall(framed(API_VERSIONS))

@@ -10,6 +10,7 @@ from typing import Any
 from rackspan.gateway.upstream.broker_connection import Login
 from rackspan.gateway.upstream.cluster import Cluster, Node
 from rackspan.gateway.upstream.config_topic import ConfigTopic
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.kafka_bytes.record_batch import HEADER_BYTES, stored_records, with_records, write_batch
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.fetch import FetchableTopicResponse, FetchResponseData
@@ -29,6 +30,8 @@ from rackspan.wire.messages.produce import PartitionProduceResponse, ProduceResp
 from tests.gateway.upstream.fake_broker import FakeBroker, Handle
 
 CONFIGS = "configs"
+LATEST = -1
+"""ListOffsets' timestamp."""
 WITHIN_SECONDS = 10.0
 """Less than a write may take, and more than these do."""
 
@@ -38,6 +41,9 @@ class Log:
 
     def __init__(self) -> None:
         self.batches: list[bytes] = []
+        self.start = 0
+        self.behind = 0
+        """By how many records the high watermark of a new leader is behind what was committed before it led."""
 
     async def produce(self, request: Any) -> ProduceResponseData:
         records = bytes(request.topic_data[0].partition_data[0].records)
@@ -52,10 +58,23 @@ class Log:
         partition = FetchedPartition(
             partition_index=0,
             error_code=0,
-            high_watermark=len(self.batches),
-            records=memoryview(b"".join(self.batches[offset:])),
+            high_watermark=self.high_watermark,
+            records=memoryview(b"".join(self.batches[offset : self.high_watermark])),
         )
         return FetchResponseData(responses=[FetchableTopicResponse(topic=CONFIGS, partitions=[partition])])
+
+    async def list_offsets(self, request: Any) -> ListOffsetsResponseData:
+        wanted = request.topics[0].partitions[0].timestamp
+        partition = ListOffsetsPartitionResponse(
+            partition_index=0,
+            error_code=0 if wanted != LATEST or not self.behind else ErrorCode.OFFSET_NOT_AVAILABLE,
+            offset=self.high_watermark if wanted == LATEST else self.start,
+        )
+        return ListOffsetsResponseData(topics=[ListOffsetsTopicResponse(name=CONFIGS, partitions=[partition])])
+
+    @property
+    def high_watermark(self) -> int:
+        return len(self.batches) - self.behind
 
 
 def metadata(brokers: dict[int, int], leader: int, epoch: int) -> Handle:
@@ -127,6 +146,7 @@ def test_a_broker_whose_metadata_is_behind_does_not_hold_up_a_write() -> None:
                 ApiKey.METADATA: metadata(ports, leader=2, epoch=5),
                 ApiKey.PRODUCE: log.produce,
                 ApiKey.FETCH: log.fetch,
+                ApiKey.LIST_OFFSETS: log.list_offsets,
             }
             cluster = cluster_of(behind.port, leader.port, gone)
             # The connection that is open already is that to the broker whose metadata is behind.
@@ -144,6 +164,7 @@ def test_batches_that_lost_records_to_compaction_are_replayed() -> None:
                 ApiKey.METADATA: metadata({1: leader.port}, leader=1, epoch=5),
                 ApiKey.PRODUCE: log.produce,
                 ApiKey.FETCH: log.fetch,
+                ApiKey.LIST_OFFSETS: log.list_offsets,
             }
             whole = write_batch([(b"a", b"1"), (b"b", b"1"), (b"a", b"2")], 0)
             log.batches = [with_records(whole, list(stored_records(whole[HEADER_BYTES:]))[1:]), b"", b""]
@@ -160,6 +181,7 @@ def test_a_broker_that_does_not_respond_does_not_hold_up_a_write() -> None:
                 ApiKey.METADATA: metadata({2: leader.port}, leader=2, epoch=5),
                 ApiKey.PRODUCE: log.produce,
                 ApiKey.FETCH: log.fetch,
+                ApiKey.LIST_OFFSETS: log.list_offsets,
             }
             cluster = cluster_of(frozen.port, leader.port)
             await cluster.connection(1)
@@ -221,10 +243,6 @@ def test_a_broker_that_is_down_keeps_its_rack() -> None:
 class Leader(Log):
     """A log that can be emptied or made anew, as a broker would serve it."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.start = 0
-
     async def fetch(self, request: Any) -> FetchResponseData:
         offset = request.topics[0].partitions[0].fetch_offset
         if not self.start <= offset <= len(self.batches):
@@ -234,10 +252,6 @@ class Leader(Log):
             partition = response.responses[0].partitions[0]
             partition.log_start_offset = self.start
         return FetchResponseData(responses=[FetchableTopicResponse(topic=CONFIGS, partitions=[partition])])
-
-    async def earliest(self, _request: Any) -> ListOffsetsResponseData:
-        partition = ListOffsetsPartitionResponse(partition_index=0, error_code=0, offset=self.start)
-        return ListOffsetsResponseData(topics=[ListOffsetsTopicResponse(name=CONFIGS, partitions=[partition])])
 
     def append(self, key: bytes, value: bytes | None) -> None:
         self.batches.append(len(self.batches).to_bytes(8, "big") + write_batch([(key, value)], 0)[8:])
@@ -251,7 +265,7 @@ async def followed(log: Leader) -> AsyncIterator[tuple[ConfigTopic, list[Any], F
             ApiKey.METADATA: metadata({1: leader.port}, 1, 5),
             ApiKey.PRODUCE: log.produce,
             ApiKey.FETCH: log.fetch,
-            ApiKey.LIST_OFFSETS: log.earliest,
+            ApiKey.LIST_OFFSETS: log.list_offsets,
         }
         cluster = cluster_of(leader.port)
         topic = ConfigTopic(CONFIGS, cluster, Login(), lambda key, value: replayed.append((key, value)))
@@ -303,6 +317,32 @@ def test_records_that_an_unclean_election_lost_are_reported_though_as_many_other
             leader.handles[ApiKey.METADATA] = metadata({1: leader.port}, 1, 6)
             topic._drop_connection()
             await until(lambda: topic.lost == {b"b"})
+
+    asyncio.run(scenario())
+
+
+def test_records_that_a_new_leader_does_not_serve_yet_are_waited_for() -> None:
+    """Its high watermark is behind until its followers have fetched."""
+
+    async def scenario() -> None:
+        log = Leader()
+        log.append(b"a", b"1")
+        log.append(b"b", b"1")
+        log.behind = 1
+        async with followed(log) as (topic, replayed, leader):
+            await until(lambda: leader.received.count(ApiKey.LIST_OFFSETS) > 1)
+            assert not topic.current
+            log.behind = 0
+            await until(lambda: topic.current)
+            assert dict(replayed) == {b"a": b"1", b"b": b"1"}
+            log.behind = 1
+            leader.handles[ApiKey.METADATA] = metadata({1: leader.port}, 1, 6)
+            topic._drop_connection()
+            leader.received.clear()
+            await until(lambda: leader.received.count(ApiKey.LIST_OFFSETS) > 1)
+            log.behind = 0
+            await until(lambda: topic.current)
+            assert topic.lost == set()
 
     asyncio.run(scenario())
 

@@ -17,6 +17,7 @@ from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, MalformedB
 from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login, first
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.log_ends import read_log_ends
+from rackspan.kafka_bytes.error_codes import error_code
 from rackspan.kafka_bytes.record_batch import read_records, whole_batches, write_batch
 from rackspan.model import Broker, BrokerId
 from rackspan.text import count_noun
@@ -48,6 +49,7 @@ _MAX_WAIT_MS: Final = 500
 _MAX_BYTES: Final = 4 * 1024 * 1024
 _BACKOFF_SECONDS: Final = 0.1
 _EARLIEST: Final = -2
+_LATEST: Final = -1
 
 _NONE, _OFFSET_OUT_OF_RANGE, _TOPIC_EXISTS = 0, 1, 36
 
@@ -89,6 +91,8 @@ class ConfigTopic:
         """The last record of each key, while everything is read; None once that is replayed."""
         self._lead: _Lead | None = None
         """Whose log was read."""
+        self._end = 0
+        """The leader's end of committed records when it was connected to."""
         self._keys: set[bytes] = set()
         """Those that have a value."""
         self.lost: set[bytes] = set()
@@ -351,6 +355,7 @@ class ConfigTopic:
                 self._read_again(0)
             self._lead = lead
             self._connection = await self._open(lead.leader)
+            self._end = await self._listed_offset(self._connection, _LATEST)
         connection = self._connection
         request = FetchRequestData(
             replica_id=-1,
@@ -370,13 +375,14 @@ class ConfigTopic:
         response = await connection.call(ApiKey.FETCH, request, version, max_wait_ms / 1000 + 2)
         partition = first(first(response.responses, "topic").partitions, "partition")
         if partition.error_code == _OFFSET_OUT_OF_RANGE:
-            self._read_again(await self._earliest(connection))
+            self._read_again(await self._listed_offset(connection, _EARLIEST))
+            self._end = await self._listed_offset(connection, _LATEST)
             return
         if partition.error_code != _NONE:
             raise ClusterUnreachable(f"error {partition.error_code} from the leader of {self.topic}")
         self._report_deleted(partition.log_start_offset)
         self._replay_batches(bytes(partition.records or b""))
-        at_end = self._offset >= partition.high_watermark
+        at_end = self._offset >= max(partition.high_watermark, self._end)
         if at_end:
             self._end_reread()
         async with self._passed:
@@ -423,17 +429,26 @@ class ConfigTopic:
                 self._keys.add(key)
         self._replay(key, value)
 
-    async def _earliest(self, connection: BrokerConnection) -> int:
+    async def _listed_offset(self, connection: BrokerConnection, timestamp: int) -> int:
+        """ListOffsets of the leader.
+
+        A new leader's high watermark may be behind committed records. For the latest offset it then responds
+        OFFSET_NOT_AVAILABLE (KIP-207), where a Fetch only ends early. Errors: ClusterUnreachable.
+        """
         request = ListOffsetsRequestData(
             replica_id=-1,
             topics=[
                 ListOffsetsTopic(
-                    name=self.topic, partitions=[ListOffsetsPartition(partition_index=0, timestamp=_EARLIEST)]
+                    name=self.topic, partitions=[ListOffsetsPartition(partition_index=0, timestamp=timestamp)]
                 )
             ],
         )
         response = await connection.call(ApiKey.LIST_OFFSETS, request)
-        return int(first(first(response.topics, "topic").partitions, "partition").offset)
+        partition = first(first(response.topics, "topic").partitions, "partition")
+        if partition.error_code != _NONE:
+            name = error_code(partition.error_code).name
+            raise ClusterUnreachable(f"{name} from the leader of {self.topic}")
+        return int(partition.offset)
 
     def _replay_batches(self, records: bytes) -> None:
         for header, at in whole_batches(records):
