@@ -7,7 +7,7 @@ from importlib import import_module
 
 import pytest
 
-PACKAGES = ("rackspan.model", "rackspan.acks", "rackspan.placement", "rackspan.cluster", "rackspan.gateway.guard")
+PACKAGES = ("rackspan.model", "rackspan.acks", "rackspan.placement", "rackspan.cluster", "rackspan.producers")
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -77,7 +77,7 @@ NAMES_ONLY: Final = {"taken": "snapshot, timestamp"}
 EXCEPTIONS: Final[dict[tuple[str, str], str]] = {
     ("tests/", "oracle"): "the word of software testing for a reference that shares no code",
     ("benchmarks/", "oracle"): "as in tests",
-    ("tests/test_prometheus_metrics.py", "exposition"): "a module of prometheus-client",
+    ("tests/prometheus_metrics/test_families.py", "exposition"): "a module of prometheus-client",
     ("", "migration plan"): "a section of every KIP: Compatibility, Deprecation, and Migration Plan",
     ("", "wall clock"): "the usual word for the time of day",
     ("", "wall-clock"): "the usual word for the time of day",

@@ -505,7 +505,7 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
         yield next(original(source, policy, seconds, **named))
 
     monkeypatch.setattr(api, "watch", first)
-    monkeypatch.setattr("rackspan.prometheus_metrics.MetricsServer", recording_server(calls))
+    monkeypatch.setattr("rackspan.prometheus_metrics.server.MetricsServer", recording_server(calls))
     started = {"kind": "embedded", "bootstrap_servers": "here:1", "brokers": []}
     monkeypatch.setattr(cluster_command, "_embedded", record("embedded", lambda *_, **__: nullcontext(started)))
     ended = SimpleNamespace(wait=interrupted)

@@ -17,6 +17,7 @@ from typing import Final
 
 import pytest
 
+from rackspan.acks.isr_samples import LogRead, Sample, SampledPartition
 from rackspan.acks.log_ends import LogEnd
 from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.cluster.core.settings import ClusterSettings
@@ -25,7 +26,6 @@ from rackspan.errors import MalformedRequest
 from rackspan.gateway import app
 from rackspan.gateway.app import Gateway
 from rackspan.gateway.config import parse_config
-from rackspan.gateway.core.acknowledgement.samples import LogRead, PartitionIsr, Sample
 from rackspan.gateway.net.session import Session
 from rackspan.gateway.upstream import log_ends
 from rackspan.model import Broker, BrokerId, RackId
@@ -69,7 +69,7 @@ class TestsOwnIsrs:
 
     async def sample(self, broker: int, requested_at: float, topics: frozenset[str]) -> Sample:
         partitions = {
-            (topic, number): PartitionIsr(broker, 1, tuple(map(BrokerId, self._isr(topic))))
+            (topic, number): SampledPartition(broker, 1, tuple(map(BrokerId, self._isr(topic))))
             for topic in topics
             if topic.startswith(("wide", "thin", "shrinks"))
             for number in range(3)

@@ -1,4 +1,4 @@
-"""A refused produce on the wire and in Python: error codes, the message that names the racks, and exceptions for producers.
+"""A refused produce, on the wire and in Python: its cause, error codes, the message that names the racks, exceptions for producers.
 
 Clients treat an unknown code as fatal and lose the batch, and all of them retry 19 and 20. So codes 1001 and 1002, which
 are not in Kafka's table, are sent only where `extended.error.codes=true`; elsewhere the broker sends 19 and 20 in their
@@ -6,8 +6,11 @@ place.
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
+from rackspan.acks.isr_samples import Partition
 from rackspan.acks.min_insync_racks import ProduceVerdict, RackBits, Thresholds
 from rackspan.errors import (
     NotEnoughRacks,
@@ -29,6 +32,34 @@ ERROR_CODES: Final[Mapping[ProduceVerdict, ErrorCode]] = {
 
 BY_RACKS: Final = frozenset({ProduceVerdict.NOT_ENOUGH_RACKS, ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND})
 """Refused by min.insync.racks. The others are Kafka's own, with Kafka's own messages."""
+
+
+class Cause(Enum):
+    """Why a record was refused, for metrics and logs."""
+
+    RACKS = "too few racks in sync"
+    REPLICAS = "too few replicas in sync"
+    LOGS = "too few replicas' logs show the record"
+    UNKNOWN = "the ISR is unknown"
+    LEADER = "the leader changed"
+    ORDER = "an earlier batch of the producer was refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The outcome for one partition in place of the broker's."""
+
+    partition: Partition
+    verdict: ProduceVerdict
+    cause: Cause
+    message: str | None
+    isr_racks: tuple[str, ...] = ()
+    """The racks of the sampled ISR, by name; empty if it is unknown."""
+
+    @property
+    def error(self) -> RetriableProduceError | None:
+        """The exception for a producer."""
+        return produce_error(ERROR_CODES[self.verdict], self.message)
 
 
 def error_message(

@@ -61,7 +61,8 @@ class _Served:
 def _served(watches: Iterator[Watch], listen: str, *, partitions: bool) -> Iterator[_Served]:
     """Served from the first reading on: a scrape before it would report a cluster that is down."""
     # Imported only here: other commands should not wait for the server.
-    from rackspan.prometheus_metrics import MetricsServer, loopback_address, watch_families
+    from rackspan.prometheus_metrics.families import watch_families
+    from rackspan.prometheus_metrics.server import MetricsServer, loopback_address
 
     loopback_address(listen)  # Refused now, not after a reading.
     latest = next(watches)

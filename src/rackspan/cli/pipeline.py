@@ -300,7 +300,7 @@ def _batches_served(listen: str | None) -> "Iterator[Callable[[FollowedBatch], N
     if listen is None:
         yield totals.add
         return
-    from rackspan.prometheus_metrics import MetricsServer
+    from rackspan.prometheus_metrics.server import MetricsServer
 
     with MetricsServer(listen, lambda: metric_families(totals)) as server:
         output.note(f"metrics at http://{server.address}/metrics")

@@ -453,8 +453,8 @@ class Gateway:
 def _guard_settings(config: GatewayConfig) -> GuardSettings:
     return GuardSettings(
         mode=config.mode,
-        max_staleness=config.max_staleness_ms / 1000,
-        verify_timeout=config.verify_timeout_ms / 1000,
+        max_staleness_seconds=config.max_staleness_ms / 1000,
+        verify_timeout_seconds=config.verify_timeout_ms / 1000,
     )
 
 

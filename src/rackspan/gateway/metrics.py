@@ -5,25 +5,22 @@ text format.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
-from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.core import Metric as Family
-from prometheus_client.registry import Collector
 
 from rackspan.acks.metrics import METRICS
 from rackspan.errors import UsageError
 from rackspan.gateway.app import Gateway
+from rackspan.prometheus_metrics.server import MetricsEndpoint
 from rackspan.text import count_noun
 from rackspan.wire.apis import ApiKey
 
 READY_SECONDS: Final = 30.0
 """The brokers' addresses and the config topic were read within this time."""
 
-_REQUEST_BYTES: Final = 4096
-_REQUEST_SECONDS: Final = 5.0
 _NAMES: Final = {int(key): key.name.lower() for key in ApiKey}
 _FAILURES: Final = next(metric for metric in METRICS if metric.proposed == "RackCheckFailureRate")
 
@@ -174,77 +171,21 @@ def not_ready(gateway: Gateway) -> str | None:
     return None
 
 
-class _Collecting(Collector):
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
-
-    def collect(self) -> Iterable[Family]:
-        return families(self._gateway)
-
-
-class HttpEndpoint:
-    """Listens from `open` until `close`."""
-
-    def __init__(self, gateway: Gateway, listen: str, port_offset: int = 0) -> None:
-        """`port_offset`: each worker has a port of its own. Errors: UsageError."""
-        self._gateway = gateway
-        self._host, _, port = listen.rpartition(":")
-        if not self._host or not port.isdecimal() or int(port) > 65535:
-            raise UsageError(f"listen.http is {listen!r}, expected HOST:PORT")
-        self._port = int(port) + port_offset if int(port) else 0
-        self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(_Collecting(gateway))
-        self._server: asyncio.Server | None = None
-        self.address = listen
-
-    async def open(self) -> None:
-        """Errors: UsageError."""
-        try:
-            self._server = await asyncio.start_server(self._serve, self._host, self._port, limit=_REQUEST_BYTES)
-        except OSError as error:
-            raise UsageError(f"listen.http {self._host}:{self._port}: {error.strerror}; choose another port") from error
-        self.address = "{}:{}".format(*self._server.sockets[0].getsockname()[:2])
-
-    def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            async with asyncio.timeout(_REQUEST_SECONDS):
-                line = await reader.readline()
-                while (await reader.readline()).strip():
-                    pass
-                writer.write(self._response(line.split(b" ")[1:2]))
-                await writer.drain()
-        except (OSError, TimeoutError, ValueError):
-            pass
-        finally:
-            writer.close()
-
-    def _response(self, path: list[bytes]) -> bytes:
-        if path == [b"/healthz"]:
-            return _http(200, b"running\n")
-        if path == [b"/readyz"]:
-            reason = not_ready(self._gateway)
-            return (
-                _http(503, f"{reason}\n".encode()) if reason is not None else _http(200, _ready(self._gateway).encode())
-            )
-        if path == [b"/metrics"]:
-            return _http(200, generate_latest(self._registry), "text/plain; version=0.0.4; charset=utf-8")
-        return _http(404, b"/healthz, /readyz, /metrics\n")
+def http_endpoint(gateway: Gateway, listen: str, port_offset: int = 0) -> MetricsEndpoint:
+    """Health and metrics at `listen`; each worker has a port of its own. Errors: UsageError."""
+    host, _, port = listen.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"listen.http is {listen!r}, expected HOST:PORT")
+    address = host, int(port) + port_offset if int(port) else 0
+    pages = {"/healthz": lambda: (200, "running\n"), "/readyz": lambda: _readiness(gateway)}
+    return MetricsEndpoint("listen.http", address, lambda: families(gateway), pages)
 
 
-def _ready(gateway: Gateway) -> str:
-    """With what an operator should look at: clients are served all the same, other partitions of theirs as usual."""
+def _readiness(gateway: Gateway) -> tuple[int, str]:
+    """Status and text of /readyz. Warnings do not end readiness: clients of other partitions are served as usual."""
+    reason = not_ready(gateway)
+    if reason is not None:
+        return 503, f"{reason}\n"
     late = None if gateway.guard is None else gateway.guard.disagreement(asyncio.get_running_loop().time())
     warnings = [*gateway.warnings(), *([] if late is None else [str(late)])]
-    return "".join(["ready\n", *(f"warning: {warning}\n" for warning in warnings)])
-
-
-_REASONS: Final = {200: "OK", 404: "Not Found", 503: "Service Unavailable"}
-
-
-def _http(status: int, body: bytes, kind: str = "text/plain; charset=utf-8") -> bytes:
-    head = f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    return head.encode() + body
+    return 200, "".join(["ready\n", *(f"warning: {warning}\n" for warning in warnings)])

@@ -23,7 +23,7 @@ from rackspan.gateway.app import Gateway
 from rackspan.gateway.config import GatewayConfig, read_config
 
 if TYPE_CHECKING:
-    from rackspan.gateway.metrics import HttpEndpoint
+    from rackspan.prometheus_metrics.server import MetricsEndpoint
 
 log = logging.getLogger(__name__)
 
@@ -103,11 +103,11 @@ async def _serve(path: Path, config: GatewayConfig, ready: Callable[[str], None]
         gateway.close()
 
 
-def _http_endpoint(gateway: Gateway, listen: str, worker: int) -> "HttpEndpoint":
+def _http_endpoint(gateway: Gateway, listen: str, worker: int) -> "MetricsEndpoint":
     # Imported here: the Prometheus client takes time that a gateway without metrics need not wait for.
-    from rackspan.gateway.metrics import HttpEndpoint
+    from rackspan.gateway.metrics import http_endpoint
 
-    return HttpEndpoint(gateway, listen, worker)
+    return http_endpoint(gateway, listen, worker)
 
 
 def _reload(gateway: Gateway, path: Path) -> None:

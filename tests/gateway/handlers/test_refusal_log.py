@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from rackspan.acks.min_insync_racks import ProduceVerdict
-from rackspan.gateway.core.acknowledgement.holds import Cause, Refusal
+from rackspan.acks.produce_errors import Cause, Refusal
 from rackspan.gateway.handlers.refusal_log import MOST_LINES, RefusalLog
 
 

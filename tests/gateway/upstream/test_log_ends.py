@@ -9,13 +9,13 @@ from uuid import UUID
 
 import pytest
 
+from rackspan.acks.isr_samples import LogRead, Sample, SampledPartition
 from rackspan.acks.log_ends import BEYOND_END, LogEnd
 from rackspan.acks.min_insync_racks import Thresholds, rack_bits
+from rackspan.acks.verification import Requirement
 from rackspan.errors import ClusterRequestFailed
-from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard
-from rackspan.gateway.core.acknowledgement.holds import Hold
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold
 from rackspan.gateway.core.acknowledgement.rules import GuardSettings
-from rackspan.gateway.core.acknowledgement.samples import LogRead, PartitionIsr, Requirement, Sample
 from rackspan.gateway.upstream import log_ends
 from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login
 from rackspan.gateway.upstream.cluster import Cluster
@@ -109,7 +109,7 @@ def test_a_broker_that_is_too_old_is_an_error() -> None:
 
 
 def sample(requested_at: float) -> Sample:
-    state = PartitionIsr(1, 5, (BrokerId(1), BrokerId(2), BrokerId(3)))
+    state = SampledPartition(1, 5, (BrokerId(1), BrokerId(2), BrokerId(3)))
     return Sample(1, requested_at, BITS, frozenset({"orders"}), {ORDERS: state}, {"orders": TOPIC_ID})
 
 

@@ -24,7 +24,7 @@ from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 if TYPE_CHECKING:
-    from rackspan.prometheus_metrics import MetricsServer
+    from rackspan.prometheus_metrics.server import MetricsServer
 
 log = logging.getLogger(__name__)
 

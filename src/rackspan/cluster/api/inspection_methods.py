@@ -12,7 +12,8 @@ from rackspan.model.ids import BrokerId
 
 if TYPE_CHECKING:
     from rackspan.model.snapshot import ClusterSnapshot
-    from rackspan.prometheus_metrics import BrokerMetrics, MetricsServer
+    from rackspan.prometheus_metrics.families import BrokerMetrics
+    from rackspan.prometheus_metrics.server import MetricsServer
 
 T = TypeVar("T")
 

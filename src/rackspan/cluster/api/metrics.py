@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 
 from rackspan.acks.metrics import METRICS
 from rackspan.cluster.host.broker_host import BrokerHost
-from rackspan.prometheus_metrics import BrokerMetrics, MetricsServer, broker_families
+from rackspan.prometheus_metrics.families import BrokerMetrics, broker_families
+from rackspan.prometheus_metrics.server import MetricsServer
 
 
 def serve_metrics(listen: str, read: Callable[[], Sequence[BrokerMetrics]], *, partitions: bool) -> MetricsServer:

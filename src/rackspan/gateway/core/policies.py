@@ -13,7 +13,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from rackspan.acks.min_insync_racks import Thresholds
-from rackspan.gateway.core.acknowledgement.samples import Requirement
+from rackspan.acks.verification import Requirement
 from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS
 
 log = logging.getLogger(__name__)

@@ -8,13 +8,13 @@ from typing import Any, Final, Protocol
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
+from rackspan.acks.isr_samples import Partition
 from rackspan.acks.min_insync_racks import ACKS_ALL, ProduceVerdict
-from rackspan.acks.produce_errors import ERROR_CODES
+from rackspan.acks.produce_errors import ERROR_CODES, Cause, Refusal
+from rackspan.acks.verification import Requirement
 from rackspan.errors import MalformedRequest
-from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, out_of_order
-from rackspan.gateway.core.acknowledgement.holds import Cause, Hold, Refusal
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold, out_of_order
 from rackspan.gateway.core.acknowledgement.order import RefusedSequences, last_offset_delta, producer_batch
-from rackspan.gateway.core.acknowledgement.samples import Partition, Requirement
 from rackspan.gateway.core.endpoints import Addresses, set_endpoints
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.core.produce import acks_of
@@ -159,7 +159,7 @@ class ProduceHandler:
         refusals: Mapping[Partition, Refusal],
         denied: Mapping[Partition, PartitionProduceResponse],
     ) -> None:
-        if self._guard.refuses_before():
+        if self._guard.settings.refuses_before:
             refusals = self._in_order(session, exchange.version, body, guarded, refusals)
             named = {*refusals, *(partition for partition, one in denied.items() if one.error_code == POLICY_VIOLATION)}
             unknown = self._rights.unknown(session, {topic for topic, _ in named}, self._loop.time())
@@ -172,7 +172,7 @@ class ProduceHandler:
             denied = {**denied, **self._unauthorized(session, named)}
             refusals = {partition: one for partition, one in refusals.items() if partition not in denied}
         self._count(session, refusals.values())
-        if not self._guard.refuses_before():
+        if not self._guard.settings.refuses_before:
             refusals = {}
         if not refusals and not denied:
             parts = None

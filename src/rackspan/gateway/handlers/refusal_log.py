@@ -4,7 +4,7 @@ import logging
 from collections import Counter
 from typing import Final
 
-from rackspan.gateway.core.acknowledgement.holds import Refusal
+from rackspan.acks.produce_errors import Refusal
 
 log = logging.getLogger(__name__)
 

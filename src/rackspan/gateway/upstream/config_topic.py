@@ -10,10 +10,10 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
+from rackspan.acks.isr_samples import LogRead
 from rackspan.acks.log_ends import AcknowledgedRecord
 from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, MalformedBytes, MalformedRequest, RackspanError
-from rackspan.gateway.core.acknowledgement.samples import LogRead
 from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login, first
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.log_ends import read_log_ends

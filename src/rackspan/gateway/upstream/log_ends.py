@@ -7,12 +7,11 @@ from itertools import groupby
 from typing import Final
 from uuid import UUID
 
+from rackspan.acks.isr_samples import LogEnds, LogRead
 from rackspan.acks.log_ends import BEYOND_END, LogEnd
 from rackspan.errors import ClusterRequestFailed
-from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard
-from rackspan.gateway.core.acknowledgement.holds import Hold
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold
 from rackspan.gateway.core.acknowledgement.rules import NEVER
-from rackspan.gateway.core.acknowledgement.samples import LogEnds, LogRead
 from rackspan.gateway.upstream.broker_connection import BrokerConnection
 from rackspan.gateway.upstream.broker_loops import BrokerLoops
 from rackspan.gateway.upstream.cluster import Cluster
@@ -121,7 +120,7 @@ class LogEndReader:
             self._loops.wake(replica)
 
     def _wanted_at(self, broker: int) -> float | None:
-        return self._guard.reads_wanted_at(BrokerId(broker))
+        return self._guard.next_read_at(BrokerId(broker))
 
     def _failed(self, _broker: int, _error: Exception) -> None:
         self.failures += 1
@@ -131,10 +130,10 @@ class LogEndReader:
         connection = await self._cluster.connection(broker)
         # Read after the connection is open: what is acknowledged later is not verified by this response.
         requested_at = self._loop.time()
-        reads = self._guard.reads_wanted(replica, requested_at)
+        reads = self._guard.reads_due(replica, requested_at)
         if not reads:
             return
-        ends, errors = await read_log_ends(connection, reads, self._guard.settings.sample_timeout)
+        ends, errors = await read_log_ends(connection, reads, self._guard.settings.sample_timeout_seconds)
         self.reads += 1
         self._log_refused(broker, errors)
         self._completed(self._guard.observe_log_ends(LogEnds(replica, requested_at, reads, ends)))

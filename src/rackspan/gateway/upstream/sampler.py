@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 from uuid import UUID
 
+from rackspan.acks.isr_samples import Sample, SampledPartition
 from rackspan.acks.min_insync_racks import rack_bits
-from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard
-from rackspan.gateway.core.acknowledgement.holds import Hold
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold
 from rackspan.gateway.core.acknowledgement.rules import NEVER
-from rackspan.gateway.core.acknowledgement.samples import PartitionIsr, Sample
 from rackspan.gateway.core.metadata_log import MetadataImage
 from rackspan.gateway.upstream.broker_loops import BrokerLoops
 from rackspan.gateway.upstream.cluster import Cluster
@@ -122,7 +121,7 @@ class IsrSampler:
         done: asyncio.Future[None] = self._loop.create_future()
         self._requested.setdefault(broker, set()).update(topics)
         self._waiters.setdefault(broker, []).append(done)
-        self._loop.call_later(self._guard.settings.sample_timeout, _finish, done)
+        self._loop.call_later(self._guard.settings.sample_timeout_seconds, _finish, done)
         self.wake(broker)
         return done
 
@@ -133,7 +132,7 @@ class IsrSampler:
             self._expiry = self._loop.create_task(self._expire())
 
     def _wanted_at(self, broker: int) -> float | None:
-        return NEVER if self._requested.get(broker) else self._guard.wanted_at(broker)
+        return NEVER if self._requested.get(broker) else self._guard.next_sample_at(broker)
 
     def _failed(self, broker: int, _: Exception) -> None:
         self.failures += 1
@@ -146,10 +145,10 @@ class IsrSampler:
         await self._source.prepare(broker)
         # Read after the connection is open: what is acknowledged later is not verified by this sample.
         requested_at = self._loop.time()
-        topics = self._guard.wanted(broker, requested_at) | self._requested.pop(broker, set())
+        topics = self._guard.topics_to_sample(broker, requested_at) | self._requested.pop(broker, set())
         waiters = self._waiters.pop(broker, [])
         try:
-            async with asyncio.timeout(self._guard.settings.sample_timeout):
+            async with asyncio.timeout(self._guard.settings.sample_timeout_seconds):
                 sample = await self._source.sample(broker, requested_at, topics)
         except BaseException:
             for waiter in waiters:
@@ -198,7 +197,7 @@ def sample_of(
         if racks.is_located(one.node_id)
     ]
     partitions = {
-        (topic.name or "", partition.partition_index): PartitionIsr(
+        (topic.name or "", partition.partition_index): SampledPartition(
             partition.leader_id, partition.leader_epoch, tuple(BrokerId(one) for one in partition.isr_nodes)
         )
         for topic in metadata.topics
@@ -219,7 +218,7 @@ def sample_of_image(
         if racks.is_located(one)
     ]
     partitions = {
-        (topic, partition): PartitionIsr(state.leader, state.leader_epoch, tuple(map(BrokerId, state.isr)))
+        (topic, partition): SampledPartition(state.leader, state.leader_epoch, tuple(map(BrokerId, state.isr)))
         for topic in topics
         for partition, state in image.topic(topic).items()
     }

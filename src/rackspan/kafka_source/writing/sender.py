@@ -1,8 +1,9 @@
-"""Sends rows from a Spark task with librdkafka's idempotent producer, and holds each to min.insync.racks where that is set.
+"""Sends rows from a Spark task with librdkafka's idempotent producer, each subject to min.insync.racks if that is set.
 
-Without it rows are in flight until `finish`. With it they go in groups: the ISR is read before a group is sent; after it was
-acknowledged the replicas' own logs have to show it, by the verifier of `rackspan.gateway.guard`. A record that was acknowledged while its racks were few is in the log:
-the sink fails, or waits until the racks are back and sends it again. Either way a record may be there twice, never counted too soon.
+Without it rows are in flight until `finish`. With it they are sent in groups: the ISR is read before a group is sent; after it was
+acknowledged the replicas' own logs have to show it (acks/verification.py, by the verifier of `rackspan.producers`). A record that was
+acknowledged while too few racks held it is in the log: the sink fails, or waits until the racks are back and sends it again. Either way
+a record may be in the log twice, and is never counted too soon.
 """
 
 import time
@@ -15,13 +16,16 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from rackspan.acks.isr_samples import Sample, SampledPartition
+from rackspan.acks.min_insync_racks import Thresholds, rack_bits
+from rackspan.acks.verification import Requirement, topic_refusal_before
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, RetriableProduceError
-from rackspan.gateway.guard.judge import RackJudge, TopicIsr, topic_isr
-from rackspan.gateway.guard.verifier import RecordVerifier, VerifierThread
 from rackspan.gateway.upstream.broker_connection import login_of
 from rackspan.kafka_source.cluster import SourceCluster, SourceMetadata
 from rackspan.kafka_source.writing.options import SinkOptions
 from rackspan.kafka_source.writing.rows import Headers, OutgoingRow
+from rackspan.model import Broker, BrokerId, RackId
+from rackspan.producers.verifier import RecordVerifier, VerifierThread
 from rackspan.sources.client_config.translation import kafka_python_settings, librdkafka_settings
 from rackspan.text import count_noun
 
@@ -95,7 +99,7 @@ def _verifier(options: SinkOptions) -> Iterator[Verify]:
         return
     login = login_of(kafka_python_settings(options.client.properties))
     verifier = VerifierThread(
-        RecordVerifier(options.client.bootstrap_servers, login, RackJudge({}, options.min_insync_racks))
+        RecordVerifier(options.client.bootstrap_servers, login, {}, others=options.min_insync_racks)
     )
     try:
         yield verifier.verify
@@ -133,7 +137,7 @@ class RowSender:
         self._producer = producer
         self._metadata = metadata
         self._verify = verify
-        self._judge = RackJudge({}, options.min_insync_racks)
+        self._requirement = Requirement(Thresholds(1, options.min_insync_racks))
         self._sleep = sleep
         self._clock = clock
         self._timeout = options.client.progress_timeout_seconds
@@ -271,21 +275,20 @@ class RowSender:
 
     def _await_racks(self, rows: Sequence[OutgoingRow], deadline: float) -> None:
         """Errors: NotEnoughRacks, at once or after waiting."""
-        targets = {(row.topic, row.partition) for row in rows}
+        targets = sorted({(row.topic, row.partition) for row in rows}, key=str)
         began = self._clock()
-        while error := _first(self._judge.before(topic, number, isr) for topic, number, isr in self._isr(targets)):
+        while error := self._lacking_racks(targets):
             if not self._options.wait_for_racks or self._clock() > deadline:
                 raise error
             self._sleep(_PAUSE_SECONDS)
         self._report.waited_seconds += self._clock() - began
 
-    def _isr(self, targets: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any, TopicIsr]]:
-        """Each target with the ISR of its topic as it is now."""
-        wanted = list(targets)
-        metadata = self._metadata({topic for topic, _ in wanted})
-        isr = {topic: _topic_isr(metadata, topic) for topic, _ in wanted}
-        for topic, number in sorted(wanted, key=str):
-            yield topic, number, isr[topic]
+    def _lacking_racks(self, targets: Sequence[tuple[str, int | None]]) -> RetriableProduceError | None:
+        """The error of the first target that has too few racks in sync now."""
+        topics = frozenset(topic for topic, _ in targets)
+        sample = _sample(self._metadata(topics), topics, self._clock())
+        refusals = (topic_refusal_before(topic, number, self._requirement, sample) for topic, number in targets)
+        return next((refusal.error for refusal in refusals if refusal is not None), None)
 
 
 def _end_offsets(rows: Sequence[OutgoingRow], places: Sequence[tuple[int, int]]) -> dict[Target, int | None]:
@@ -296,14 +299,14 @@ def _end_offsets(rows: Sequence[OutgoingRow], places: Sequence[tuple[int, int]])
     return ends
 
 
-def _topic_isr(metadata: SourceMetadata, topic: str) -> TopicIsr:
-    """Without partitions where no broker lists the topic now: the judge then refuses after an append, and waits before one."""
-    found = metadata.topics.get(topic)
-    partitions: Mapping[int, tuple[int, ...]] = (
-        {} if found is None else {n: row.isr for n, row in found.partitions.items()}
-    )
-    return topic_isr(metadata.racks, partitions)
-
-
-def _first(errors: Iterable[RetriableProduceError | None]) -> RetriableProduceError | None:
-    return next((error for error in errors if error is not None), None)
+def _sample(metadata: SourceMetadata, topics: frozenset[str], requested_at: float) -> Sample:
+    """The ISRs of topics. A topic that no broker lists now has no partition: a record of it is sent, and refused after the append."""
+    brokers = [
+        Broker(BrokerId(broker), None if rack is None else RackId(rack)) for broker, rack in metadata.racks.items()
+    ]
+    partitions = {
+        (topic, number): SampledPartition(state.leader, -1, tuple(map(BrokerId, state.isr)))
+        for topic, found in metadata.topics.items()
+        for number, state in found.partitions.items()
+    }
+    return Sample(-1, requested_at, rack_bits(brokers), topics, partitions)

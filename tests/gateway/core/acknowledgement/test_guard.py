@@ -6,13 +6,14 @@ from uuid import UUID
 
 import pytest
 
+from rackspan.acks import verification
+from rackspan.acks.isr_samples import LogEnds, LogRead, Sample, SampledPartition
 from rackspan.acks.log_ends import AcknowledgedRecord, LogEnd
 from rackspan.acks.min_insync_racks import ProduceVerdict, RackBits, Thresholds, rack_bits
-from rackspan.gateway.core.acknowledgement import guard as guard_module
-from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard
-from rackspan.gateway.core.acknowledgement.holds import Cause, Hold
-from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode, GuardRules, GuardSettings
-from rackspan.gateway.core.acknowledgement.samples import LogEnds, LogRead, PartitionIsr, Requirement, Sample
+from rackspan.acks.produce_errors import Cause
+from rackspan.acks.verification import Requirement, VerificationRules
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold
+from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode, GuardSettings
 from rackspan.model import Broker, BrokerId, RackId
 from tests.gateway.core.acknowledgement.world import World
 
@@ -24,7 +25,7 @@ BITS = rack_bits([Broker(BrokerId(one), RackId(rack)) for one, rack in {1: "a", 
 ID, OTHER_ID = UUID(int=1), UUID(int=2)
 
 
-class NoLogs(GuardRules):
+class NoLogs(VerificationRules):
     """Version 0.2 without its waits: enough racks in a sample requested after the acknowledgement."""
 
     def is_held(self, record: AcknowledgedRecord, isr: Collection[BrokerId], racks: RackBits, min_racks: int) -> bool:
@@ -58,13 +59,13 @@ class SampleFromBefore(NoLogs):
         return True
 
 
-class StaleIsFresh(GuardRules):
+class StaleIsFresh(VerificationRules):
     def is_fresh(self, requested_at: float, now: float, oldest: float) -> bool:
         return True
 
 
-class BeforeOnly(GuardRules):
-    def checks_after(self, settings: GuardSettings) -> bool:
+class BeforeOnly(VerificationRules):
+    def checks_after(self) -> bool:
         return False
 
 
@@ -83,7 +84,7 @@ class AnEarlierEpoch(AcknowledgedRecord):
 
 
 def first_violation(
-    rules: GuardRules,
+    rules: VerificationRules,
     seeds: range,
     settings: GuardSettings | None = None,
     *,
@@ -99,14 +100,14 @@ def first_violation(
 
 @pytest.mark.parametrize("metadata_lag", [0.03, 1.2, LATE_SECONDS])
 def test_no_acknowledged_record_is_held_in_too_few_racks_however_late_metadata_is(metadata_lag: float) -> None:
-    worlds = [World(seed, GuardRules(), GuardSettings(), metadata_lag=metadata_lag) for seed in range(SEEDS)]
+    worlds = [World(seed, VerificationRules(), GuardSettings(), metadata_lag=metadata_lag) for seed in range(SEEDS)]
     assert [violation for world in worlds for violation in world.run()] == []
     assert sum(world.acknowledged for world in worlds) > 200 * SEEDS
     assert sum(world.refused for world in worlds) > 10 * SEEDS
 
 
 @pytest.mark.parametrize("mistake", [NoLogs, Settles, SampleFromBefore, StaleIsFresh, BeforeOnly])
-def test_a_planted_mistake_is_found(mistake: type[GuardRules]) -> None:
+def test_a_planted_mistake_is_found(mistake: type[VerificationRules]) -> None:
     assert first_violation(mistake(), range(SEEDS)) is not None
 
 
@@ -115,34 +116,34 @@ def test_the_rule_that_always_waits_is_found_where_metadata_is_late() -> None:
 
 
 def test_the_log_of_an_earlier_topic_of_the_name_is_found() -> None:
-    assert first_violation(GuardRules(), range(SEEDS), reads_by_name=True) is not None
+    assert first_violation(VerificationRules(), range(SEEDS), reads_by_name=True) is not None
 
 
 def test_a_log_end_of_an_earlier_epoch_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard_module, "AcknowledgedRecord", AnEarlierEpoch)
+    monkeypatch.setattr(verification, "AcknowledgedRecord", AnEarlierEpoch)
     # Two of the first forty seeds find it, this one first.
-    assert first_violation(GuardRules(), range(9, 9 + SEEDS), metadata_lag=LATE_SECONDS) is not None
+    assert first_violation(VerificationRules(), range(9, 9 + SEEDS), metadata_lag=LATE_SECONDS) is not None
 
 
 STRICT = GuardSettings(mode=AcknowledgementMode.STRICT)
 
 
 def test_strict_needs_no_logs_where_what_is_committed_is_read() -> None:
-    worlds = [World(seed, GuardRules(), STRICT, metadata_lag=0.0) for seed in range(SEEDS)]
+    worlds = [World(seed, VerificationRules(), STRICT, metadata_lag=0.0) for seed in range(SEEDS)]
     assert [violation for world in worlds for violation in world.run()] == []
     assert sum(world.acknowledged for world in worlds) > 200 * SEEDS
     # The same from a source that is behind, as a broker's metadata is.
-    assert first_violation(GuardRules(), range(SEEDS), STRICT) is not None
+    assert first_violation(VerificationRules(), range(SEEDS), STRICT) is not None
 
 
 def test_mode_pre_leaks() -> None:
-    assert first_violation(GuardRules(), range(SEEDS), GuardSettings(mode=AcknowledgementMode.PRE)) is not None
+    assert first_violation(VerificationRules(), range(SEEDS), GuardSettings(mode=AcknowledgementMode.PRE)) is not None
 
 
 def sample(
     requested_at: float, isr: tuple[int, ...], *, leader: int = 1, epoch: int = 5, topic_id: UUID = ID
 ) -> Sample:
-    state = PartitionIsr(leader, epoch, tuple(map(BrokerId, isr)))
+    state = SampledPartition(leader, epoch, tuple(map(BrokerId, isr)))
     return Sample(1, requested_at, BITS, frozenset({"orders"}), {ORDERS: state}, {"orders": topic_id})
 
 
@@ -165,7 +166,7 @@ def held(guard: AcknowledgementGuard, requirement: Requirement = TWO_RACKS, end:
 
 def reads(guard: AcknowledgementGuard, replica: int, now: float) -> set[int]:
     """The epochs to read at a replica."""
-    return {read.leader_epoch for read in guard.reads_wanted(BrokerId(replica), now)}
+    return {read.leader_epoch for read in guard.reads_due(BrokerId(replica), now)}
 
 
 def test_what_was_never_sampled_waits_and_is_then_refused() -> None:
@@ -278,7 +279,7 @@ def test_a_repeated_batch_of_an_earlier_epoch_is_shown_by_that_epoch() -> None:
 
 
 def test_a_record_that_logs_do_not_show_in_time_is_refused_and_named() -> None:
-    guard = AcknowledgementGuard(GuardSettings(verify_timeout=2.0))
+    guard = AcknowledgementGuard(GuardSettings(verify_timeout_seconds=2.0))
     hold = held(guard)
     guard.observe(sample(0.3, (1, 2, 3)))
     assert guard.disagreement(1.1) is None
@@ -296,14 +297,14 @@ def test_metadata_is_sampled_again_while_logs_do_not_show_the_record() -> None:
     guard = AcknowledgementGuard(GuardSettings())
     hold = held(guard)
     assert guard.observe(sample(0.3, (1, 2, 3))) == []
-    assert guard.wanted(1, 0.4) == {"orders"}
+    assert guard.topics_to_sample(1, 0.4) == {"orders"}
     assert guard.observe(sample(0.4, (1,))) == [hold]
     assert hold.refusals[ORDERS].cause is Cause.RACKS
 
 
 def test_what_cannot_be_verified_in_time_is_refused_unless_it_fails_open() -> None:
     for fail_open in (False, True):
-        guard = AcknowledgementGuard(GuardSettings(verify_timeout=1.0))
+        guard = AcknowledgementGuard(GuardSettings(verify_timeout_seconds=1.0))
         hold = held(guard, Requirement(Thresholds(1, 2), fail_open))
         assert guard.expire(1.1) == []
         assert guard.expire(1.3) == [hold]

@@ -11,19 +11,12 @@ from itertools import count
 from random import Random
 from uuid import UUID
 
+from rackspan.acks.isr_samples import LogEnds, LogRead, Partition, Sample, SampledPartition
 from rackspan.acks.log_ends import LogEnd
 from rackspan.acks.min_insync_racks import Thresholds, rack_bits
-from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard
-from rackspan.gateway.core.acknowledgement.holds import Hold
-from rackspan.gateway.core.acknowledgement.rules import GuardRules, GuardSettings
-from rackspan.gateway.core.acknowledgement.samples import (
-    LogEnds,
-    LogRead,
-    Partition,
-    PartitionIsr,
-    Requirement,
-    Sample,
-)
+from rackspan.acks.verification import Requirement, VerificationRules
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold
+from rackspan.gateway.core.acknowledgement.rules import GuardSettings
 from rackspan.model import Broker, BrokerId, RackId
 from tests.gateway.core.acknowledgement.replicas import Entry, Follower, log_end
 
@@ -59,7 +52,7 @@ class World:
     """A run of one seed: `run` returns the violations."""
 
     seed: int
-    rules: GuardRules
+    rules: VerificationRules
     settings: GuardSettings
     metadata_lag: float = 0.03
     seconds: float = 30.0
@@ -126,7 +119,7 @@ class World:
         admission = self.guard.admit(LEADER, {PARTITION: self.requirement}, self.now)
         if admission.unsampled:
             self.unadmitted.append(produce)
-            self.later(self.settings.sample_timeout, lambda: self.admit(produce))
+            self.later(self.settings.sample_timeout_seconds, lambda: self.admit(produce))
             self.sample()
         else:
             self.decide(produce, bool(admission.refusals))
@@ -138,10 +131,10 @@ class World:
             self.decide(produce, bool(admission.refusals))
 
     def decide(self, produce: Produce, refused: bool) -> None:
-        if refused and self.guard.refuses_before():
+        if refused and self.guard.settings.refuses_before:
             self.refused += 1
             return
-        if self.now - self.last_sample > self.settings.max_staleness:
+        if self.now - self.last_sample > self.settings.max_staleness_seconds:
             self.violations.append(Violation("forwarded without a fresh sample", self.now))
         produce.hold = self.guard.forwarded(LEADER, {PARTITION: self.requirement})
         self.later(self.rng.uniform(0.0002, 0.002), lambda: self.append(produce))
@@ -187,7 +180,7 @@ class World:
             return
         brokers = [Broker(BrokerId(one), RackId(rack)) for one, rack in self.racks.items()]
         topic, epoch, isr = self.shown
-        state = PartitionIsr(LEADER, epoch, tuple(map(BrokerId, sorted(isr))))
+        state = SampledPartition(LEADER, epoch, tuple(map(BrokerId, sorted(isr))))
         topics = {"orders": UUID(int=topic)}
         sample = Sample(LEADER, requested_at, rack_bits(brokers), frozenset(topics), {PARTITION: state}, topics)
         self.later(self.rng.uniform(0.0001, 0.003), lambda: self.observe(sample))
@@ -201,7 +194,7 @@ class World:
 
     def sampled(self) -> None:
         self.sampling = False
-        wanted_at = self.guard.wanted_at(LEADER)
+        wanted_at = self.guard.next_sample_at(LEADER)
         if wanted_at is not None:
             self.later(max(0.0, wanted_at - self.now), self.sample)
         elif self.unadmitted:
@@ -214,14 +207,14 @@ class World:
     # Log ends.
 
     def read(self, replica: BrokerId) -> None:
-        wanted_at = self.guard.reads_wanted_at(replica)
+        wanted_at = self.guard.next_read_at(replica)
         if wanted_at is None or replica in self.reading:
             return
         self.reading.add(replica)
         self.later(max(0.0, wanted_at - self.now), lambda: self.request_read(replica))
 
     def request_read(self, replica: BrokerId) -> None:
-        reads, requested_at = self.guard.reads_wanted(replica, self.now), self.now
+        reads, requested_at = self.guard.reads_due(replica, self.now), self.now
         if not reads:
             self.reading.discard(replica)
             self.read(replica)

@@ -8,8 +8,8 @@ Refused in order, batches are retried in order, in the epoch that they have. Sou
 from dataclasses import dataclass
 from typing import Final
 
+from rackspan.acks.isr_samples import Partition
 from rackspan.errors import CorruptRecords
-from rackspan.gateway.core.acknowledgement.samples import Partition
 from rackspan.kafka_bytes.record_batch import read_header
 
 ORDER_SECONDS: Final = 10.0

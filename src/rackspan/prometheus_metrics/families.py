@@ -1,24 +1,20 @@
-"""Prometheus metrics, served over HTTP on loopback. The metrics and their help texts: acks/metrics.py.
+"""Prometheus metrics of brokers and of a watch. Their names and help texts: acks/metrics.py; they are served by server.py.
 
 Series have the labels `broker` and `rack`. One series per partition is served only on request: a cluster has few brokers
 and may have very many partitions.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
-from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.core import Metric as Family
-from prometheus_client.registry import Collector
 
 from rackspan.acks.metrics import METADATA_METRICS, WATCH_METRICS, Metric, MetricKind, MetricScope
 from rackspan.acks.watch import ClusterIsr, PartitionIsr, Watch
-from rackspan.errors import UsageError
 from rackspan.model.ids import NO_BROKER, BrokerId, RackId
 
-_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _LABELS: Final[Mapping[MetricScope, tuple[str, ...]]] = {
     MetricScope.CLUSTER: (),
     MetricScope.BROKER: ("broker", "rack"),
@@ -41,55 +37,6 @@ class BrokerMetrics:
     rack: RackId | None
     values: Mapping[str, int]
     partitions: Sequence[tuple[str, int, Mapping[str, int]]] = ()
-
-
-Collect: TypeAlias = Callable[[], Iterable[Family]]
-"""Called at each scrape."""
-
-
-class MetricsServer:
-    """Listens from its construction until `close`. `listen` is HOST:PORT on loopback, port 0 for any free one."""
-
-    def __init__(self, listen: str, collect: Collect) -> None:
-        host, port = loopback_address(listen)
-        registry = CollectorRegistry(auto_describe=False)
-        registry.register(_Collecting(collect))
-        try:
-            self._server, self._thread = start_http_server(port, host, registry)
-        except OSError as error:
-            raise UsageError(
-                f"metrics listener {listen}: {error.strerror}; choose another port, 0 for a free one"
-            ) from error
-        self.address = f"{host}:{self._server.server_port}"
-
-    def __enter__(self) -> "MetricsServer":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-
-def loopback_address(listen: str) -> tuple[str, int]:
-    """Host and port. Errors: UsageError for text that is no address, or an address that other machines could reach."""
-    host, _, port = listen.rpartition(":")
-    if host not in _LOOPBACK:
-        raise UsageError(f"metrics listener {listen!r}: metrics are served on loopback alone; give 127.0.0.1:PORT")
-    if not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"metrics listener {listen!r}: {port!r} is not a port; give 127.0.0.1:PORT, 0 for a free one")
-    return host, int(port)
-
-
-class _Collecting(Collector):
-    def __init__(self, collect: Collect) -> None:
-        self._collect = collect
-
-    def collect(self) -> Iterable[Family]:
-        return self._collect()
 
 
 def broker_families(

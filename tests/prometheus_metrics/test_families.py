@@ -1,11 +1,9 @@
 """What is served, read by Prometheus' own parser; and that the ready-made alerts use what is served."""
 
 import re
-import urllib.request
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
@@ -15,11 +13,10 @@ from prometheus_client.registry import Collector
 from rackspan.acks.metrics import METADATA_METRICS, METRICS, WATCH_METRICS, MetricKind, MetricScope
 from rackspan.acks.watch import Watch, watch_readings
 from rackspan.audit import RackPolicy
-from rackspan.errors import UsageError
-from rackspan.prometheus_metrics import MetricsServer, watch_families
+from rackspan.prometheus_metrics.families import watch_families
 from tests.acks.test_watch import GONE, cluster
 
-RULES = Path(__file__).parents[1] / "examples" / "prometheus" / "min-insync-racks.rules.yml"
+RULES = Path(__file__).parents[2] / "examples" / "prometheus" / "min-insync-racks.rules.yml"
 
 
 def watch(*, lost: bool = False) -> Watch:
@@ -133,15 +130,3 @@ def firing(found: dict[tuple[str, ...], float]) -> set[str]:
         if values and (sum(values) > 0 if match[2] == ">" else sum(values) == 0):
             alerts.add(alert)
     return alerts
-
-
-def test_a_server_responds_until_it_is_closed() -> None:
-    with MetricsServer("127.0.0.1:0", lambda: watch_families(Watch(), partitions=False)) as server:
-        assert b"rackspan_watch_up 0" in urllib.request.urlopen(f"http://{server.address}/metrics", timeout=10).read()
-    with pytest.raises(OSError, match="refused"):
-        urllib.request.urlopen(f"http://{server.address}/metrics", timeout=10)
-
-
-def test_nobody_is_served_off_loopback() -> None:
-    with pytest.raises(UsageError, match="loopback alone"):
-        MetricsServer("0.0.0.0:0", lambda: ())

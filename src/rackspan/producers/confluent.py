@@ -9,9 +9,8 @@ from typing import Any, Final
 from confluent_kafka import Producer
 
 from rackspan.errors import RetriableProduceError
-from rackspan.gateway.guard.judge import RackJudge, refuse_weak_acks
-from rackspan.gateway.guard.logins import librdkafka_login
-from rackspan.gateway.guard.verifier import VERIFY_SECONDS, RecordVerifier, VerifierThread
+from rackspan.producers.logins import librdkafka_login
+from rackspan.producers.verifier import VERIFY_SECONDS, RecordVerifier, VerifierThread, refuse_weak_acks
 
 log = logging.getLogger(__name__)
 
@@ -33,10 +32,10 @@ class GuardedProducer:
         *,
         verify_seconds: float = VERIFY_SECONDS,
     ) -> None:
-        """Errors: UsageError for acks other than all, and for a login that the guard has no equal of."""
+        """Errors: UsageError for acks other than all, and for a login that the guard cannot use."""
         refuse_weak_acks(config, "acks", "request.required.acks")
         servers = str(config.get("bootstrap.servers", ""))
-        records = RecordVerifier(servers, librdkafka_login(config), RackJudge(min_insync_racks), verify_seconds)
+        records = RecordVerifier(servers, librdkafka_login(config), min_insync_racks, seconds=verify_seconds)
         self._producer = Producer({**config, "acks": "all"})
         self._verifier = VerifierThread(records)
         self._unverified: set[object] = set()

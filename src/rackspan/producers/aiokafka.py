@@ -5,9 +5,8 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer
 
-from rackspan.gateway.guard.judge import RackJudge, refuse_weak_acks
-from rackspan.gateway.guard.logins import kafka_python_login, server_list
-from rackspan.gateway.guard.verifier import VERIFY_SECONDS, RecordVerifier
+from rackspan.producers.logins import kafka_python_login, server_list
+from rackspan.producers.verifier import VERIFY_SECONDS, RecordVerifier, refuse_weak_acks
 
 
 class GuardedAIOKafkaProducer:
@@ -20,7 +19,7 @@ class GuardedAIOKafkaProducer:
         refuse_weak_acks(config, "acks")
         servers = server_list(config.get("bootstrap_servers", "localhost"))
         login = kafka_python_login({"sasl_mechanism": "PLAIN", **config})
-        self._records = RecordVerifier(servers, login, RackJudge(min_insync_racks), verify_seconds)
+        self._records = RecordVerifier(servers, login, min_insync_racks, seconds=verify_seconds)
         self._producer = AIOKafkaProducer(**{**config, "acks": "all"})
 
     async def start(self) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 from kafka import KafkaProducer
 
 from rackspan.errors import RetriableProduceError
-from rackspan.gateway.guard.judge import RackJudge, refuse_weak_acks
-from rackspan.gateway.guard.logins import kafka_python_login, server_list
-from rackspan.gateway.guard.verifier import VERIFY_SECONDS, RecordVerifier, VerifierThread
+from rackspan.producers.logins import kafka_python_login, server_list
+from rackspan.producers.verifier import VERIFY_SECONDS, RecordVerifier, VerifierThread, refuse_weak_acks
 
 
 class GuardedKafkaProducer:
@@ -21,7 +20,7 @@ class GuardedKafkaProducer:
         """Errors: UsageError for acks other than all."""
         refuse_weak_acks(config, "acks")
         servers = server_list(config.get("bootstrap_servers", "localhost"))
-        records = RecordVerifier(servers, kafka_python_login(config), RackJudge(min_insync_racks), verify_seconds)
+        records = RecordVerifier(servers, kafka_python_login(config), min_insync_racks, seconds=verify_seconds)
         self._producer = KafkaProducer(**{**config, "acks": "all"})
         self._verifier = VerifierThread(records)
         self._unverified: set[Future[Any]] = set()

@@ -1,4 +1,4 @@
-"""How a guard logs in to brokers: the settings of each client library as those of the gateway's own connections."""
+"""Logins of the guard's own connections, from the settings of each client library."""
 
 import ssl
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def kafka_python_login(config: Mapping[str, Any]) -> Login:
 
 
 def librdkafka_login(config: Mapping[str, Any]) -> Login:
-    """From the settings of librdkafka. Errors: UsageError for TLS or a login that a guard has no equal of."""
+    """From the settings of librdkafka. Errors: UsageError for TLS or a login that a guard cannot use."""
     settings: dict[str, Any] = {}
     for key, value in config.items():
         if key in _OF_LIBRDKAFKA:
@@ -63,6 +63,6 @@ def _tls(config: Mapping[str, Any]) -> ssl.SSLContext:
 
 
 def server_list(servers: Any) -> str:
-    """As one text, with Kafka's port where there is none."""
+    """The servers as one text, with Kafka's port for those without one."""
     named = servers.split(",") if isinstance(servers, str) else servers
-    return ",".join(one if ":" in one else f"{one}:9092" for one in named)
+    return ",".join(server if ":" in server else f"{server}:9092" for server in named)

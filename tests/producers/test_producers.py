@@ -12,9 +12,9 @@ from kafka import KafkaConsumer
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import NotEnoughRacks, NotEnoughRacksAfterAppend, UsageError
-from rackspan.gateway.guard import GuardedAIOKafkaProducer, GuardedKafkaProducer, GuardedProducer
-from rackspan.gateway.guard.logins import librdkafka_login, server_list
-from rackspan.gateway.guard.verifier import RecordVerifier
+from rackspan.producers import GuardedAIOKafkaProducer, GuardedKafkaProducer, GuardedProducer
+from rackspan.producers.logins import librdkafka_login, server_list
+from rackspan.producers.verifier import RecordVerifier
 
 
 @pytest.fixture(scope="module")
@@ -153,11 +153,11 @@ def records(cluster: EmbeddedCluster, topic: str) -> int:
 
 @pytest.mark.parametrize("acks", [0, 1, "1"])
 def test_weak_acks_are_refused(acks: object) -> None:
-    with pytest.raises(UsageError, match="holds for acks=all alone"):
+    with pytest.raises(UsageError, match="applies to acks=all only"):
         GuardedProducer({"bootstrap.servers": "127.0.0.1:1", "acks": acks}, {})
 
 
-def test_a_login_that_the_guard_has_no_equal_of_is_refused() -> None:
+def test_a_login_that_the_guard_cannot_use_is_refused() -> None:
     for config in ({"ssl.keystore.location": "k"}, {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}):
         with pytest.raises(UsageError, match="the guard"):
             librdkafka_login(config)

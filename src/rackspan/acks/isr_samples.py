@@ -1,0 +1,63 @@
+"""Observations of a cluster by which a record is verified: samples of the ISR, and log ends of replicas."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+from uuid import UUID
+
+from rackspan.acks.log_ends import LogEnd
+from rackspan.acks.min_insync_racks import RackBits
+from rackspan.model import BrokerId
+
+Partition: TypeAlias = tuple[str, int]
+"""Topic and partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampledPartition:
+    """One partition in a sample. `leader` is -1 if it has none."""
+
+    leader: int
+    leader_epoch: int
+    isr: tuple[BrokerId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The ISRs that `source` reported to a request sent at `requested_at`, with every existing partition of `topics`."""
+
+    source: int
+    requested_at: float
+    racks: RackBits
+    topics: frozenset[str]
+    partitions: Mapping[Partition, SampledPartition]
+    topic_ids: Mapping[str, UUID] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LogRead:
+    """One partition to read at a replica: the end of `leader_epoch` in its log. `topic_id` is None if the cluster has no topic ids."""
+
+    partition: Partition
+    topic_id: UUID | None
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnds:
+    """The log ends that a replica reported to a request sent at `requested_at`. A read that it refused is not among `ends`."""
+
+    replica: BrokerId
+    requested_at: float
+    reads: frozenset[LogRead]
+    ends: Mapping[LogRead, LogEnd | None]
+    """None: the log ends in an earlier epoch."""
+
+
+def newest_leader_sample(partition: Partition, samples: Iterable[Sample]) -> Sample | None:
+    """The sample of the partition's leader, by the newest leader epoch in any sample; None if that leader's own is not among them."""
+    states = [(sample, sample.partitions[partition]) for sample in samples if partition in sample.partitions]
+    newest = max((state.leader_epoch for _, state in states), default=-1)
+    return next(
+        (sample for sample, state in states if state.leader_epoch == newest and state.leader == sample.source), None
+    )

@@ -1,0 +1,280 @@
+"""Verification of acknowledged records by a producer itself: requests to brokers around acks/verification.py.
+
+Unlike the gateway it has no sample from before the record was sent: the leader and its epoch are the newest that any replica of the
+partition reports after the acknowledgement. If a newer leader acknowledged the record, and no replica that responds reports it, the
+record is verified by the wrong leader.
+"""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
+from random import Random
+from typing import Final, TypeVar
+
+from rackspan.acks.isr_samples import LogEnds, LogRead, Partition, Sample, newest_leader_sample
+from rackspan.acks.min_insync_racks import Thresholds
+from rackspan.acks.verification import RecordVerification, Requirement, is_known, topic_refusal_before
+from rackspan.errors import (
+    ClusterUnreachable,
+    NotEnoughRacksAfterAppend,
+    RackspanError,
+    RetriableProduceError,
+    UsageError,
+)
+from rackspan.gateway.upstream.broker_connection import Login
+from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.log_ends import read_log_ends
+from rackspan.gateway.upstream.sampler import sample_of
+from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.model import BrokerId
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseData
+
+VERIFY_SECONDS: Final = 10.0
+"""A record that is not verified in this time is refused."""
+
+KEPT_SECONDS: Final = 1.0
+"""How long metadata counts for the check before a record is sent."""
+
+_RESPONSE_SECONDS: Final = 0.5
+"""For the brokers of one round. If one does not respond, the others may be enough."""
+
+_PAUSE_SECONDS: Final = 0.005
+_LONGEST_PAUSE_SECONDS: Final = 0.2
+
+T = TypeVar("T")
+
+
+def refuse_weak_acks(config: Mapping[str, object], *keys: str) -> None:
+    """Errors: UsageError if acks are set to less than all."""
+    for key in keys:
+        if str(config.get(key, "all")) not in ("all", "-1"):
+            raise UsageError(f"{key} is {config[key]!r}, and min.insync.racks applies to acks=all only; leave it out")
+
+
+class RecordVerifier:
+    """Connections of its own to the brokers. Everything is awaited on one event loop."""
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        login: Login,
+        min_insync_racks: Mapping[str, int],
+        *,
+        others: int = 1,
+        seconds: float = VERIFY_SECONDS,
+    ) -> None:
+        """`min_insync_racks` by topic, `others` for topics without an entry. Errors: UsageError for a value below 1, or an address."""
+        self._cluster = Cluster(bootstrap_servers, login, Random())
+        self._requirements = {topic: Requirement(Thresholds(1, racks)) for topic, racks in min_insync_racks.items()}
+        self._others = Requirement(Thresholds(1, others))
+        self._seconds = seconds
+        self._replicas: dict[Partition, frozenset[int]] = {}
+        self._samples: dict[str, Sample] = {}
+        """The last sample of each topic for the check before a record is sent."""
+        self._waiting: list[tuple[Partition, int | None, asyncio.Future[RetriableProduceError | None]]] = []
+        self._running: asyncio.Task[None] | None = None
+
+    def close(self) -> None:
+        self._cluster.close()
+
+    def _requirement(self, topic: str) -> Requirement:
+        return self._requirements.get(topic, self._others)
+
+    def requires(self, topic: str) -> bool:
+        """Whether more than one rack is required."""
+        return self._requirement(topic).thresholds.min_insync_racks > 1
+
+    async def before(self, topic: str, partition: int | None) -> RetriableProduceError | None:
+        """The error of a record that must not be sent, by metadata at most KEPT_SECONDS old. Errors: ClusterUnreachable."""
+        sample = self._samples.get(topic)
+        if sample is None or not is_known(sample, asyncio.get_running_loop().time(), KEPT_SECONDS):
+            broker, _ = await self._cluster.any_broker()
+            try:
+                sample = self._samples[topic] = await self._sample(broker, frozenset({topic}))
+            except (OSError, TimeoutError, RackspanError) as error:
+                raise ClusterUnreachable(f"the ISR of topic {topic} cannot be read: {error}") from error
+        refusal = topic_refusal_before(topic, partition, self._requirement(topic), sample)
+        return None if refusal is None else refusal.error
+
+    async def verified(self, topic: str, partition: int, offset: int) -> RetriableProduceError | None:
+        """The error of a record that was acknowledged with this offset; below 0 if the client does not know it.
+
+        Records that are acknowledged while others are verified share the next verification.
+        """
+        done: asyncio.Future[RetriableProduceError | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(((topic, partition), offset + 1 if offset >= 0 else None, done))
+        if self._running is None:
+            self._running = asyncio.get_running_loop().create_task(self._verify_waiting())
+        return await done
+
+    async def _verify_waiting(self) -> None:
+        while self._waiting:
+            waiting, self._waiting = self._waiting, []
+            ends: dict[Partition, int | None] = {}
+            for partition, end, _ in waiting:
+                known = ends.get(partition, 0)
+                ends[partition] = None if end is None or known is None else max(end, known)
+            errors: Mapping[Partition, RetriableProduceError]
+            try:
+                errors = await self.verify(ends)
+            except Exception as failure:
+                # Whatever it is: without a result the caller would never finish.
+                errors = {
+                    (topic, number): NotEnoughRacksAfterAppend(
+                        f"{topic}-{number}: the record could not be verified: {failure}"
+                    )
+                    for topic, number in ends
+                }
+            for partition, _, done in waiting:
+                if not done.done():
+                    done.set_result(errors.get(partition))
+        self._running = None
+
+    async def verify(self, end_offsets: Mapping[Partition, int | None]) -> dict[Partition, RetriableProduceError]:
+        """The error of each partition whose records before this offset, all acknowledged, too few racks are shown to hold.
+
+        None for an offset: the end of the leader's log now.
+        """
+        loop = asyncio.get_running_loop()
+        now, pause_seconds = loop.time(), _PAUSE_SECONDS
+        records = [
+            RecordVerification(partition, self._requirement(partition[0]), end, now)
+            for partition, end in end_offsets.items()
+        ]
+        failures: dict[Partition, str] = {}
+        pending = records
+        while pending and loop.time() < now + self._seconds:
+            await self._observe_isr(pending, failures)
+            await self._observe_logs(pending, failures)
+            pending = [record for record in pending if not record.is_decided]
+            if pending:
+                await asyncio.sleep(pause_seconds)
+                pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
+        for record in pending:
+            record.expire()
+        errors = {record.partition: _error(record, failures.get(record.partition)) for record in records}
+        return {partition: error for partition, error in errors.items() if error is not None}
+
+    async def _observe_isr(self, pending: Iterable[RecordVerification], failures: dict[Partition, str]) -> None:
+        """Sample every replica of the partitions, and some brokers if those are unknown."""
+        partitions = [record.partition for record in pending]
+        try:
+            if not self._cluster.nodes:
+                await self._cluster.refresh()
+        except (OSError, TimeoutError, RackspanError) as failure:
+            failures.update(dict.fromkeys(partitions, f"no broker responds: {failure}"))
+            return
+        brokers = {broker for partition in partitions for broker in self._replicas.get(partition, ())}
+        if any(partition not in self._replicas for partition in partitions):
+            brokers |= set(self._cluster.some_nodes(3))
+        topics = frozenset(topic for topic, _ in partitions)
+        samples = await _responses({broker: self._sample(broker, topics) for broker in brokers})
+        if not samples:
+            # All of them may have moved.
+            self._replicas.clear()
+            self._cluster.nodes.clear()
+        for record in pending:
+            newest = newest_leader_sample(record.partition, samples.values())
+            if newest is not None:
+                record.observe(newest)
+
+    async def _sample(self, broker: int, topics: frozenset[str]) -> Sample:
+        connection = await self._cluster.connection(broker)
+        requested_at = asyncio.get_running_loop().time()
+        request = MetadataRequestData(
+            topics=[MetadataRequestTopic(name=topic) for topic in sorted(topics)], allow_auto_topic_creation=False
+        )
+        metadata: MetadataResponseData = await connection.call(ApiKey.METADATA, request)
+        for node in metadata.brokers:
+            self._cluster.learn(node.node_id, node.host, node.port)
+        for topic in metadata.topics:
+            for state in topic.partitions:
+                self._replicas[topic.name or "", state.partition_index] = frozenset(state.replica_nodes)
+        return sample_of(broker, requested_at, topics, metadata, self._cluster)
+
+    async def _observe_logs(self, pending: Iterable[RecordVerification], failures: dict[Partition, str]) -> None:
+        reads: dict[BrokerId, set[LogRead]] = {}
+        for record in pending:
+            for replica, (_, read) in record.reads.items():
+                reads.setdefault(replica, set()).add(read)
+        responses = await _responses({replica: self._read(replica, frozenset(reads[replica])) for replica in reads})
+        for ends, refused in responses.values():
+            for record in pending:
+                record.observe_log_ends(ends)
+            for read, code in refused.items():
+                failures[read.partition] = f"broker {ends.replica} refuses to let its log be read: error {code}" + (
+                    "; grant READ on the topic" if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED else ""
+                )
+
+    async def _read(self, replica: BrokerId, reads: frozenset[LogRead]) -> tuple[LogEnds, Mapping[LogRead, int]]:
+        connection = await self._cluster.connection(replica)
+        requested_at = asyncio.get_running_loop().time()
+        ends, refused = await read_log_ends(connection, reads, self._seconds)
+        return LogEnds(replica, requested_at, reads, ends), refused
+
+
+def _error(record: RecordVerification, failure: str | None) -> RetriableProduceError | None:
+    refusal = record.refusal
+    if refusal is None:
+        return None
+    return (refusal if failure is None else replace(refusal, message=f"{refusal.message}; {failure}")).error
+
+
+async def _responses(requests: Mapping[BrokerId, Awaitable[T]] | Mapping[int, Awaitable[T]]) -> dict[int, T]:
+    """The responses by broker, of those that respond in time."""
+    if not requests:
+        return {}
+    tasks = {asyncio.ensure_future(request): broker for broker, request in requests.items()}
+    done, late = await asyncio.wait(tasks, timeout=_RESPONSE_SECONDS)
+    for task in late:
+        task.cancel()
+    await asyncio.gather(*late, return_exceptions=True)
+    failures = (OSError, TimeoutError, RackspanError)
+    for task in done:
+        if task.exception() is not None and not isinstance(task.exception(), failures):
+            task.result()
+    return {tasks[task]: task.result() for task in done if task.exception() is None}
+
+
+class VerifierThread:
+    """A RecordVerifier on an event loop in a thread of its own, for clients that have none."""
+
+    def __init__(self, records: RecordVerifier) -> None:
+        self.records = records
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="rackspan-guard", daemon=True)
+        self._thread.start()
+
+    def before(self, topic: str, partition: int | None) -> RetriableProduceError | None:
+        """As of RecordVerifier."""
+        return asyncio.run_coroutine_threadsafe(self.records.before(topic, partition), self._loop).result()
+
+    def verify(self, end_offsets: Mapping[Partition, int | None]) -> dict[Partition, RetriableProduceError]:
+        """As of RecordVerifier."""
+        return asyncio.run_coroutine_threadsafe(self.records.verify(end_offsets), self._loop).result()
+
+    def when_verified(
+        self, topic: str, partition: int, offset: int, report: Callable[[RetriableProduceError | None], None]
+    ) -> None:
+        """Call `report` from the thread with the record's error."""
+
+        async def verify() -> None:
+            report(await self.records.verified(topic, partition, offset))
+
+        asyncio.run_coroutine_threadsafe(verify(), self._loop)
+
+    def close(self) -> None:
+        """End the thread. What is not verified by then is not reported."""
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _end(self) -> None:
+        self.records.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)

@@ -1,0 +1,147 @@
+"""Prometheus metrics and health pages over HTTP.
+
+`MetricsEndpoint` runs on the caller's event loop, `MetricsServer` in a thread of its own. A request is limited in size and time, so
+that a slow client holds nothing. The metrics are those of a function that the caller passes.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import Metric as Family
+from prometheus_client.registry import Collector
+
+from rackspan.errors import UsageError
+
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+_REQUEST_BYTES: Final = 4096
+_REQUEST_SECONDS: Final = 5.0
+_REASONS: Final = {200: "OK", 404: "Not Found", 503: "Service Unavailable"}
+_TEXT: Final = "text/plain; charset=utf-8"
+_METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+Collect: TypeAlias = Callable[[], Iterable[Family]]
+"""Called at each scrape."""
+
+Page: TypeAlias = Callable[[], tuple[int, str]]
+"""Status and text of one path, called at each request."""
+
+
+class MetricsEndpoint:
+    """Listens from `open` until `close` on the running event loop: /metrics, and one path for each of `pages`."""
+
+    def __init__(
+        self, setting: str, address: tuple[str, int], collect: Collect, pages: Mapping[str, Page] = MappingProxyType({})
+    ) -> None:
+        """`setting` is the name of the address in error messages."""
+        self._setting = setting
+        self._host, self._port = address
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(_Collecting(collect))
+        self._pages = pages
+        self._server: asyncio.Server | None = None
+        self.address = f"{self._host}:{self._port}"
+
+    async def open(self) -> None:
+        """Errors: UsageError."""
+        try:
+            self._server = await asyncio.start_server(self._serve, self._host, self._port, limit=_REQUEST_BYTES)
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+            raise UsageError(
+                f"{self._setting} {self.address}: {reason}; choose another port, 0 for a free one"
+            ) from error
+        self.address = f"{self._host}:{self._server.sockets[0].getsockname()[1]}"
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(_REQUEST_SECONDS):
+                line = await reader.readline()
+                while (await reader.readline()).strip():
+                    pass
+                writer.write(self._response(line.decode("latin-1").split(" ")[1:2]))
+                await writer.drain()
+        except (OSError, TimeoutError, ValueError):
+            pass
+        finally:
+            writer.close()
+
+    def _response(self, path: list[str]) -> bytes:
+        if path == ["/metrics"]:
+            return _http(200, generate_latest(self._registry), _METRICS)
+        page = self._pages.get(path[0]) if path else None
+        if page is None:
+            return _http(404, f"{', '.join([*self._pages, '/metrics'])}\n".encode())
+        status, text = page()
+        return _http(status, text.encode())
+
+
+class MetricsServer:
+    """Serves /metrics in a thread from its construction until `close`. `listen` is HOST:PORT on loopback, port 0 for any free one."""
+
+    def __init__(self, listen: str, collect: Collect) -> None:
+        """Errors: UsageError."""
+        endpoint = MetricsEndpoint("metrics listener", loopback_address(listen), collect)
+        opened: Future[Callable[[], object]] = Future()
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(_serve_until_closed(endpoint, opened)), name="rackspan-metrics", daemon=True
+        )
+        self._thread.start()
+        self._end = opened.result()
+        self.address = endpoint.address
+
+    def __enter__(self) -> "MetricsServer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._thread.is_alive():
+            self._end()
+            self._thread.join()
+
+
+async def _serve_until_closed(endpoint: MetricsEndpoint, opened: "Future[Callable[[], object]]") -> None:
+    """`opened` gets the function that ends it, or the error of `open`."""
+    loop, closed = asyncio.get_running_loop(), asyncio.Event()
+    try:
+        await endpoint.open()
+    except BaseException as error:
+        opened.set_exception(error)
+        return
+    opened.set_result(lambda: loop.call_soon_threadsafe(closed.set))
+    await closed.wait()
+    endpoint.close()
+
+
+def loopback_address(listen: str) -> tuple[str, int]:
+    """Host and port. Errors: UsageError for text that is no address, or an address that other machines could reach."""
+    host, _, port = listen.rpartition(":")
+    if host not in _LOOPBACK:
+        raise UsageError(f"metrics listener {listen!r}: metrics are served on loopback alone; give 127.0.0.1:PORT")
+    if not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"metrics listener {listen!r}: {port!r} is not a port; give 127.0.0.1:PORT, 0 for a free one")
+    return host, int(port)
+
+
+class _Collecting(Collector):
+    def __init__(self, collect: Collect) -> None:
+        self._collect = collect
+
+    def collect(self) -> Iterable[Family]:
+        return self._collect()
+
+
+def _http(status: int, body: bytes, kind: str = _TEXT) -> bytes:
+    head = f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    return head.encode() + body

@@ -1,0 +1,122 @@
+"""The verification of one record for a producer, which has no sample from before. tests/gateway/core/acknowledgement has the gateway's."""
+
+from uuid import UUID
+
+import pytest
+
+from rackspan.acks.isr_samples import LogEnds, Sample, SampledPartition, newest_leader_sample
+from rackspan.acks.log_ends import LogEnd
+from rackspan.acks.min_insync_racks import Thresholds, rack_bits
+from rackspan.acks.produce_errors import Cause
+from rackspan.acks.verification import RecordVerification, Requirement, refusal_before, topic_refusal_before
+from rackspan.errors import NotEnoughRacks, NotEnoughRacksAfterAppend, NotEnoughReplicas
+from rackspan.model import Broker, BrokerId, RackId
+
+ORDERS = ("orders", 0)
+TWO_RACKS = Requirement(Thresholds(1, 2))
+BITS = rack_bits([Broker(BrokerId(broker), RackId(rack)) for broker, rack in {1: "a", 2: "b", 3: "c"}.items()])
+ACKNOWLEDGED_AT = 1.0
+END = 40
+
+
+def sample(requested_at: float, *isr: int, leader: int = 1, epoch: int = 5, source: int | None = None) -> Sample:
+    state = SampledPartition(leader, epoch, tuple(map(BrokerId, isr)))
+    topics = frozenset({"orders"})
+    return Sample(
+        leader if source is None else source, requested_at, BITS, topics, {ORDERS: state}, {"orders": UUID(int=1)}
+    )
+
+
+def shown(record: RecordVerification, replica: int, requested_at: float, end: LogEnd | None) -> None:
+    """The replica responds to what is to be read of it."""
+    _, read = record.reads[BrokerId(replica)]
+    record.observe_log_ends(LogEnds(BrokerId(replica), requested_at, frozenset({read}), {read: end}))
+
+
+def acknowledged() -> RecordVerification:
+    return RecordVerification(ORDERS, TWO_RACKS, END, ACKNOWLEDGED_AT)
+
+
+def test_a_record_is_verified_by_the_leaders_isr_and_another_racks_log() -> None:
+    record = acknowledged()
+    record.observe(sample(1.1, 1, 2, 3))
+    assert not record.is_decided
+    shown(record, 2, 1.1, LogEnd(5, END))
+    assert (record.is_decided, record.refusal) == (True, None)
+
+
+def test_a_sample_from_before_the_acknowledgement_does_not_count() -> None:
+    record = acknowledged()
+    assert not record.observe(sample(0.9, 1, 2, 3))
+    assert not record.reads
+
+
+def test_a_log_that_was_read_before_the_acknowledgement_does_not_count() -> None:
+    record = acknowledged()
+    record.observe(sample(1.1, 1, 2, 3))
+    shown(record, 2, 0.9, LogEnd(5, END))
+    assert not record.is_decided
+
+
+def test_too_few_racks_in_sync_refuse_the_record() -> None:
+    record = acknowledged()
+    record.observe(sample(1.1, 1))
+    assert record.refusal is not None
+    assert record.refusal.cause is Cause.RACKS
+    assert isinstance(record.refusal.error, NotEnoughRacksAfterAppend)
+
+
+def test_a_new_leader_starts_the_verification_again() -> None:
+    record = acknowledged()
+    record.observe(sample(1.1, 1, 2))
+    record.observe(sample(1.2, 3, 1, 2, leader=3, epoch=6))
+    shown(record, 1, 1.3, LogEnd(5, END))
+    assert not record.is_decided, "the log ends in the epoch before the new leader's"
+    record.observe(sample(1.4, 3, 1, 2, leader=3, epoch=6))
+    shown(record, 1, 1.4, LogEnd(6, END))
+    assert (record.is_decided, record.refusal) == (True, None)
+
+
+def test_an_earlier_leader_does_not_count_once_a_newer_one_was_reported() -> None:
+    record = acknowledged()
+    record.observe(sample(1.1, 3, 1, 2, leader=3, epoch=6))
+    assert not record.observe(sample(1.2, 1, 2))
+
+
+def test_only_the_leaders_own_sample_counts_and_only_if_nobody_reports_a_newer_leader() -> None:
+    own, follower = sample(0, 1, 2), sample(0, 1, 2, source=2)
+    newer = sample(0, 3, 2, leader=3, epoch=6, source=2)
+    assert newest_leader_sample(ORDERS, [follower, own]) is own
+    assert newest_leader_sample(ORDERS, [follower]) is None
+    assert newest_leader_sample(ORDERS, [own, newer]) is None
+
+
+def test_what_is_not_verified_is_refused_unless_its_topic_fails_open() -> None:
+    for fail_open in (False, True):
+        record = RecordVerification(ORDERS, Requirement(Thresholds(1, 2), fail_open), END, ACKNOWLEDGED_AT)
+        record.observe(sample(1.1, 1, 2, 3))
+        record.expire()
+        assert record.is_decided
+        assert (record.refusal is None) is fail_open
+
+
+def test_a_record_is_not_sent_to_too_few_racks_or_to_nobody() -> None:
+    refusal = refusal_before(ORDERS, TWO_RACKS, sample(0, 1))
+    assert refusal is not None
+    assert isinstance(refusal.error, NotEnoughRacks)
+    assert (refused := refusal_before(ORDERS, TWO_RACKS, sample(0))) is not None
+    assert isinstance(refused.error, NotEnoughReplicas)
+
+
+@pytest.mark.parametrize(("leader", "sent_to", "isr"), [(2, 1, (1,)), (1, 1, ())])
+def test_what_the_broker_refuses_by_itself_is_left_to_it(leader: int, sent_to: int, isr: tuple[int, ...]) -> None:
+    assert refusal_before(ORDERS, TWO_RACKS, sample(0, *isr, leader=leader), sent_to=sent_to) is None
+
+
+def test_a_record_without_a_partition_is_refused_if_every_partition_lacks_racks() -> None:
+    few, enough = SampledPartition(1, 5, (BrokerId(1),)), SampledPartition(1, 5, (BrokerId(1), BrokerId(2)))
+    both = Sample(1, 0, BITS, frozenset({"orders"}), {ORDERS: few, ("orders", 1): enough})
+    one = Sample(1, 0, BITS, frozenset({"orders"}), {ORDERS: few})
+    assert topic_refusal_before("orders", None, TWO_RACKS, both) is None
+    assert topic_refusal_before("orders", None, TWO_RACKS, one) is not None
+    assert topic_refusal_before("orders", 0, TWO_RACKS, both) is not None

@@ -1,0 +1,64 @@
+"""The server of metrics and health pages, by a client of the standard library."""
+
+import asyncio
+import urllib.request
+from urllib.error import HTTPError
+
+import pytest
+from prometheus_client.core import GaugeMetricFamily
+
+from rackspan.errors import UsageError
+from rackspan.prometheus_metrics.server import MetricsEndpoint, MetricsServer
+
+
+def collected() -> list[GaugeMetricFamily]:
+    return [GaugeMetricFamily("requests", "requests", value=3)]
+
+
+def page(address: str, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=10) as response:
+            return response.status, response.read().decode()
+    except HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_a_server_responds_until_it_is_closed() -> None:
+    with MetricsServer("127.0.0.1:0", collected) as server:
+        assert page(server.address, "/metrics") == (
+            200,
+            "# HELP requests requests\n# TYPE requests gauge\nrequests 3.0\n",
+        )
+    with pytest.raises(OSError, match="refused"):
+        page(server.address, "/metrics")
+
+
+def test_an_unknown_path_is_no_page() -> None:
+    """A probe of a path that is misspelt has to fail."""
+    with MetricsServer("127.0.0.1:0", collected) as server:
+        assert page(server.address, "/ready") == (404, "/metrics\n")
+
+
+def test_an_endpoint_has_pages_with_a_status() -> None:
+    async def pages() -> list[tuple[int, str]]:
+        health = {"/healthz": lambda: (200, "running\n"), "/readyz": lambda: (503, "not yet\n")}
+        endpoint = MetricsEndpoint("listen.http", ("127.0.0.1", 0), collected, health)
+        await endpoint.open()
+        found = [await asyncio.to_thread(page, endpoint.address, path) for path in ("/healthz", "/readyz", "/other")]
+        endpoint.close()
+        return found
+
+    assert asyncio.run(pages()) == [(200, "running\n"), (503, "not yet\n"), (404, "/healthz, /readyz, /metrics\n")]
+
+
+def test_a_port_in_use_is_named_with_the_setting() -> None:
+    with (
+        MetricsServer("127.0.0.1:0", collected) as server,
+        pytest.raises(UsageError, match=f"metrics listener {server.address}: Address already in use; choose another"),
+    ):
+        MetricsServer(server.address, collected)
+
+
+def test_nobody_is_served_off_loopback() -> None:
+    with pytest.raises(UsageError, match="loopback alone"):
+        MetricsServer("0.0.0.0:0", collected)
