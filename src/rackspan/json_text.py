@@ -59,7 +59,7 @@ def _decoded(content: str | bytes) -> str:
             return content
         return content.decode(_encoding(content))
     except UnicodeError as error:
-        raise NotJson(f"not JSON: no UTF-8 text ({error.reason}); is it the right file?") from None  # type: ignore[attr-defined]
+        raise NotJson(f"not JSON: no UTF-8 text ({error.reason}); is it the right file?") from None  # type: ignore[attr-defined]  # UnicodeError's two classes have it.
 
 
 def _encoding(content: bytes) -> str:

@@ -85,7 +85,7 @@ def _rows_in_both(before: PartitionBatch, after: PartitionBatch) -> tuple[Int64s
     """The rows of the partitions that are in both batches, in the same order: those of the earlier and of the later."""
     row_before = dict(_named_rows(before))
     rows = [(row_before[key], row) for key, row in _named_rows(after) if key in row_before]
-    return tuple(np.array(rows, dtype=np.int64).reshape(-1, 2).T)  # type: ignore[return-value]
+    return tuple(np.array(rows, dtype=np.int64).reshape(-1, 2).T)  # type: ignore[return-value]  # Two rows, as reshaped.
 
 
 def _named_rows(batch: PartitionBatch) -> Iterator[tuple[tuple[str, int], int]]:

@@ -64,7 +64,7 @@ class BearerTokens(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python
             headers={"Authorization": f"Basic {login}", "Accept": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=REQUEST_SECONDS) as response:  # noqa: S310
+            with urllib.request.urlopen(request, timeout=REQUEST_SECONDS) as response:  # noqa: S310 - as above
                 return _from_response(self._url, response.read())
         except urllib.error.HTTPError as error:
             raise ClusterUnauthorized(

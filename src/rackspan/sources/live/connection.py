@@ -57,7 +57,7 @@ class ConnectionSettings:
     """For all requests together."""
 
 
-class _LargeReadsManager(KafkaConnectionManager):  # type: ignore[misc]
+class _LargeReadsManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python publishes no types
     """Connections that receive by the quarter megabyte: a large fetch takes a system call for every 4 KB in kafka-python."""
 
     async def _build_transport(self, *arguments: Any, **more: Any) -> Any:
