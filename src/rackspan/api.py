@@ -1,7 +1,9 @@
-"""The public functions of rackspan: read a cluster, audit it, plan a change, carry it out. `cli` calls nothing else.
+"""The public functions of rackspan: read a cluster, audit it, plan a change, carry it out.
 
 They stand in the order in which an operator uses them. Each takes and returns values: what one returns, the next one takes.
 Network, disk and clock are used in `sources`, `apply` and `pipeline` only.
+
+`cli` adds what a terminal needs: options, pages, progress. Every decision is made here or below.
 
     snapshot = api.live_cluster("broker:9092", None, 30).read().snapshot
     plan = api.plan_reassignment(snapshot)
