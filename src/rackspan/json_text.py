@@ -4,9 +4,11 @@ Python's json accepts three things that are refused here: NaN and Infinity, whic
 it keeps the last; and half of a surrogate pair, which is no character and cannot be written again.
 """
 
+import gc
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
 _SHOWN_LENGTH: Final = 40
@@ -50,6 +52,18 @@ def shown(value: object) -> str:
     except RecursionError:
         text = "[" * _SHOWN_LENGTH + "…"
     return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 3]}..."
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """In the block Python's collector of cycles does not run. A large document is a tree, which it would walk again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _decoded(content: str | bytes) -> str:
