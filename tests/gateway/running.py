@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from rackspan.gateway.app import Gateway
+from rackspan.gateway.app import Gateway, open_gateway
 from rackspan.gateway.config import parse_config
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import MetadataRequestData
@@ -26,7 +26,7 @@ class RunningGateway:
         return self.gateway.bootstrap_servers
 
     def address(self, broker: int) -> tuple[str, int]:
-        return self.gateway.listeners[broker].advertised
+        return self.gateway.listeners.by_broker[broker].advertised
 
     def run(self, work: Coroutine[Any, Any, T], seconds: float = 60) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(seconds)
@@ -48,8 +48,8 @@ class RunningGateway:
         await asyncio.sleep(0.06)
 
     def rack_check_failures(self) -> int:
-        handler = self.gateway.produce
-        return 0 if handler is None else sum(handler.rack_check_failures.values())
+        guarding = self.gateway.guarding
+        return 0 if guarding is None else sum(guarding.produce.refusals.rack_check_failures.values())
 
 
 def document(bootstrap_servers: str, **tables: Any) -> dict[str, Any]:
@@ -65,21 +65,12 @@ def running(bootstrap_servers: str, **tables: Any) -> Iterator[RunningGateway]:
     thread = threading.Thread(target=loop.run_forever, name="gateway", daemon=True)
     thread.start()
 
-    async def started() -> Gateway:
-        gateway = Gateway(config)
-        try:
-            await gateway.start()
-        except BaseException:
-            gateway.close()
-            raise
-        return gateway
-
     async def ended(gateway: Gateway) -> None:
         gateway.close()
         await asyncio.sleep(0.05)
 
     try:
-        gateway = asyncio.run_coroutine_threadsafe(started(), loop).result(60)
+        gateway = asyncio.run_coroutine_threadsafe(open_gateway(config), loop).result(60)
         try:
             yield RunningGateway(gateway, loop)
         finally:

@@ -146,8 +146,8 @@ def test_a_broker_that_is_new_gets_a_listener(cluster: EmbeddedCluster) -> None:
     with running(cluster.bootstrap_servers) as gateway:
 
         async def forget_and_meet_again() -> tuple[str, int]:
-            gateway.gateway.listeners.pop(2).close()
-            return gateway.gateway.advertised(2, "127.0.0.1", 1)
+            gateway.gateway.listeners.by_broker.pop(2).close()
+            return gateway.gateway.listeners.advertised(2, "127.0.0.1", 1)
 
         address = gateway.run(forget_and_meet_again())
         assert gateway.address(2) == address
@@ -212,14 +212,14 @@ def test_a_reload_takes_over_policies_and_refuses_what_needs_a_restart(gateway: 
 
 
 def test_brokers_that_only_responses_name_get_few_listeners_and_not_for_long(gateway: RunningGateway) -> None:
-    listeners = gateway.gateway.listeners
+    listeners = gateway.gateway.listeners.by_broker
     opened = 0
 
     async def named(ids: Iterable[int]) -> None:
         nonlocal opened
         try:
             for node_id in ids:
-                gateway.gateway.advertised(node_id, "127.0.0.1", 1)
+                gateway.gateway.listeners.advertised(node_id, "127.0.0.1", 1)
         finally:
             # Counted before the loop runs a refresh, which closes them.
             opened = len(listeners)
@@ -235,7 +235,7 @@ def test_a_response_does_not_move_a_broker_that_the_cluster_reports_elsewhere(ga
     before = dict(gateway.gateway.cluster.nodes)
 
     async def named() -> None:
-        gateway.gateway.advertised(1, "192.0.2.1", 9092)
+        gateway.gateway.listeners.advertised(1, "192.0.2.1", 9092)
 
     gateway.run(named())
     assert gateway.gateway.cluster.nodes[1] == before[1]

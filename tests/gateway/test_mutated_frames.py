@@ -23,11 +23,10 @@ from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host.assembly import Assembly
 from rackspan.errors import MalformedRequest
-from rackspan.gateway import app
-from rackspan.gateway.app import Gateway
+from rackspan.gateway.app import Gateway, open_gateway
+from rackspan.gateway.clients import connections
 from rackspan.gateway.config import parse_config
-from rackspan.gateway.net.session import Session
-from rackspan.gateway.upstream import log_ends
+from rackspan.gateway.upstream import guard_readers
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import peek_header, read_body, read_header, read_response
@@ -66,6 +65,9 @@ class TestsOwnIsrs:
 
     async def prepare(self, broker: int) -> None:
         """Nothing is opened."""
+
+    def close(self) -> None:
+        """Nothing is open."""
 
     async def sample(self, broker: int, requested_at: float, topics: frozenset[str]) -> Sample:
         partitions = {
@@ -122,7 +124,7 @@ class Conversation:
     async def run(self) -> None:
         client_end, client = pair()
         upstream_end, broker = pair()
-        session = Session(self._gateway, self._loop, client_end, upstream_end, 1)
+        session = self._gateway.clients.session(client_end, upstream_end, 1)
         session.start()
         serving = asyncio.create_task(self._serve(broker))
         try:
@@ -303,11 +305,10 @@ async def bombarded(frames: int, seed: int, side: str) -> tuple[Tally, float]:
     servers = ",".join("{}:{}".format(*host.server.address) for host in cluster.hosts.values())
     placer = {"replica": {"placer": {"class": {"name": "balanced"}}}}
     tables = {"acknowledgements": {"min": {"insync": {"racks": 2}}}, "placement": placer}
-    gateway = Gateway(parse_config(document(servers, **tables)))
-    await gateway.start()
-    assert gateway.sampler is not None
+    gateway = await open_gateway(parse_config(document(servers, **tables)))
+    assert gateway.guarding is not None
     isrs, tally, numbers, before = TestsOwnIsrs(), Tally(), count(), 0.0
-    gateway.sampler._source = isrs
+    gateway.guarding.produce.sampler._source = isrs
 
     async def one_after_another() -> None:
         nonlocal before
@@ -320,8 +321,9 @@ async def bombarded(frames: int, seed: int, side: str) -> tuple[Tally, float]:
         # Most of a conversation's time is waiting, of some more than of others.
         await asyncio.gather(*(one_after_another() for _ in range(AT_ONCE)))
         growth = megabytes() - before
-        assert gateway.sessions == set()
-        assert (gateway.frames.used, gateway.buffers.in_use) == (0, 0)
+        assert gateway.clients.sessions == set()
+        shared = gateway.clients.shared
+        assert (shared.frames.used, shared.buffers.in_use) == (0, 0)
     finally:
         gateway.close()
         cluster.stop()
@@ -329,8 +331,8 @@ async def bombarded(frames: int, seed: int, side: str) -> tuple[Tally, float]:
 
 
 def run(frames: int, seed: int, side: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "GONE_LOOK_SECONDS", LOOK_SECONDS)
-    monkeypatch.setattr(log_ends, "read_log_ends", whole_logs)
+    monkeypatch.setattr(connections, "GONE_CHECK_SECONDS", LOOK_SECONDS)
+    monkeypatch.setattr(guard_readers, "read_log_ends", whole_logs)
     caplog.set_level(logging.ERROR)
     tally, growth = asyncio.run(bombarded(frames, seed, side))
     print(tally, f"grew by {growth:.1f} MB")

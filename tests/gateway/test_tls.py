@@ -126,11 +126,11 @@ def test_a_mapped_client_has_its_own_rights_and_not_the_gateways(secured: Secure
 def test_a_client_that_is_not_mapped_is_turned_away(
     secured: Secured, mutual: RunningGateway, admin_identity: Identity
 ) -> None:
-    before = mutual.gateway.connections_refused["handshake"]
+    before = mutual.gateway.clients.refused["handshake"]
     assert refuses(shown(secured, mutual, admin_identity))
     assert refuses(trusting(secured, mutual))
     assert refuses(shown(secured, mutual, secured.stranger.identity("alice")))
-    eventually(lambda: mutual.gateway.connections_refused["handshake"] >= before + 3, "each is counted", 5)
+    eventually(lambda: mutual.gateway.clients.refused["handshake"] >= before + 3, "each is counted", 5)
 
 
 def test_the_gateways_own_certificate_is_never_used_for_a_client(secured: Secured, admin_identity: Identity) -> None:

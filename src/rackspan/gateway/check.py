@@ -11,20 +11,20 @@ from enum import Enum
 from typing import Final
 
 from rackspan.errors import RackspanError, UsageError
-from rackspan.gateway.app import Gateway, open_quorum
+from rackspan.gateway.backend import Backend
 from rackspan.gateway.config import GatewayConfig
 from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode
 from rackspan.gateway.core.apis import OFFERED
-from rackspan.gateway.core.topic_configs import BROKER
 from rackspan.gateway.net.channel import connected
 from rackspan.gateway.net.open_files import raise_limit, too_few
-from rackspan.gateway.upstream.log_ends import DIVERGING_EPOCH_SINCE
+from rackspan.gateway.upstream.observations import DIVERGING_EPOCH_SINCE
 from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.kafka_bytes.resource_types import ConfigResourceType
 from rackspan.model import MIN_INSYNC_RACKS
 from rackspan.text import count_noun
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.configs import DescribeConfigsRequestData, DescribeConfigsResource
-from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic
+from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseTopic
 
 _NEEDED: Final = (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.METADATA, ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CONFIGS)
 _CONNECT_SECONDS: Final = 5.0
@@ -54,11 +54,11 @@ class Result:
 async def check_cluster(config: GatewayConfig) -> list[Result]:
     """Every check, in order; later ones are left out where they need an earlier one that failed."""
     try:
-        gateway = Gateway(config)
+        backend = Backend(config)
     except RackspanError as error:
         return [Result("config", Level.FAILURE, str(error))]
     try:
-        await gateway.cluster.refresh()
+        await backend.cluster.refresh()
     except (RackspanError, OSError) as error:
         return [Result("cluster", Level.FAILURE, str(error))]
     try:
@@ -66,33 +66,32 @@ async def check_cluster(config: GatewayConfig) -> list[Result]:
             Result(
                 "cluster",
                 Level.OK,
-                f"{count_noun(len(gateway.cluster.nodes), 'broker')} of cluster {gateway.cluster.cluster_id}",
+                f"{count_noun(len(backend.cluster.nodes), 'broker')} of cluster {backend.cluster.cluster_id}",
             )
         ]
-        results += [_open_files(config, gateway), *_listeners(config, gateway)]
-        async for result in _brokers(gateway):
+        results += [_open_files(config, backend), *_listeners(config, backend)]
+        async for result in _brokers(backend):
             results.append(result)
-        results += _racks(config, gateway)
-        results += [result async for result in _broker_configs(gateway)]
-        results += [result async for result in _config_topic(config, gateway)]
-        results += [Result(MIN_INSYNC_RACKS, Level.WARNING, warning) for warning in gateway.warnings()]
-        results += [result async for result in _replicas_logs(config, gateway)]
-        results += [result async for result in _metadata_log(config, gateway)]
-        return [*results, *_security(config, gateway)]
+        results += _racks(config, backend)
+        results += [result async for result in _broker_configs(backend)]
+        results += [result async for result in _values(config, backend)]
+        results += [result async for result in _replicas_logs(config, backend)]
+        results += [result async for result in _metadata_log(config, backend)]
+        return [*results, *_security(config, backend)]
     finally:
-        gateway.close()
+        backend.close()
 
 
-def _open_files(config: GatewayConfig, gateway: Gateway) -> Result:
+def _open_files(config: GatewayConfig, backend: Backend) -> Result:
     files = raise_limit()
-    reason = too_few(files, config.max_connections, len(gateway.cluster.nodes))
+    reason = too_few(files, config.max_connections, len(backend.cluster.nodes))
     if reason is not None:
         return Result("open files", Level.WARNING, reason)
     return Result("open files", Level.OK, f"{files} suffice for {count_noun(config.max_connections, 'client')}")
 
 
-def _listeners(config: GatewayConfig, gateway: Gateway) -> Iterator[Result]:
-    for node_id in sorted(gateway.cluster.nodes):
+def _listeners(config: GatewayConfig, backend: Backend) -> Iterator[Result]:
+    for node_id in sorted(backend.cluster.nodes):
         try:
             listener = config.listener(node_id)
             with socket.socket(socket.AF_INET6 if ":" in listener.host else socket.AF_INET) as sock:
@@ -113,11 +112,11 @@ def _listeners(config: GatewayConfig, gateway: Gateway) -> Iterator[Result]:
             )
 
 
-async def _brokers(gateway: Gateway) -> AsyncIterator[Result]:
-    for node in sorted(gateway.cluster, key=lambda one: one.node_id):
+async def _brokers(backend: Backend) -> AsyncIterator[Result]:
+    for node in sorted(backend.cluster, key=lambda one: one.node_id):
         check = f"broker {node.node_id}"
         try:
-            connection = await gateway.cluster.connection(node.node_id)
+            connection = await backend.cluster.connection(node.node_id)
         except (OSError, TimeoutError, RackspanError) as error:
             yield Result(check, Level.FAILURE, f"{node.host}:{node.port}: {type(error).__name__}: {error}")
             continue
@@ -129,7 +128,7 @@ async def _brokers(gateway: Gateway) -> AsyncIterator[Result]:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 (
                     await connected(
-                        (node.host, node.port), gateway.client_tls, node.host if gateway.client_tls else None
+                        (node.host, node.port), backend.tls.upstream, node.host if backend.tls.upstream else None
                     )
                 ).close()
         except (OSError, TimeoutError) as error:
@@ -143,10 +142,10 @@ def _is_shared(key: ApiKey, offered: tuple[int, int] | None) -> bool:
     return offered is not None and max(offered[0], ours.start) <= min(offered[1], ours.stop - 1)
 
 
-def _racks(config: GatewayConfig, gateway: Gateway) -> Iterator[Result]:
+def _racks(config: GatewayConfig, backend: Backend) -> Iterator[Result]:
     if config.mode is AcknowledgementMode.OFF:
         return
-    brokers = gateway.cluster.brokers()
+    brokers = backend.cluster.brokers()
     rackless = [str(broker.id) for broker in brokers if broker.rack is None]
     racks = {broker.rack for broker in brokers if broker.rack is not None}
     if rackless:
@@ -165,13 +164,15 @@ def _racks(config: GatewayConfig, gateway: Gateway) -> Iterator[Result]:
         yield Result("racks", Level.OK, f"{len(racks)} racks: {', '.join(sorted(racks))}")
 
 
-async def _broker_configs(gateway: Gateway) -> AsyncIterator[Result]:
+async def _broker_configs(backend: Backend) -> AsyncIterator[Result]:
     """A setting that the guarantee rests on. It needs DESCRIBE_CONFIGS on the cluster."""
     keys = ["unclean.leader.election.enable"]
-    node = min(gateway.cluster.nodes)
-    resource = DescribeConfigsResource(resource_type=BROKER, resource_name=str(node), configuration_keys=keys)
+    node = min(backend.cluster.nodes)
+    resource = DescribeConfigsResource(
+        resource_type=ConfigResourceType.BROKER, resource_name=str(node), configuration_keys=keys
+    )
     try:
-        connection = await gateway.cluster.connection(node)
+        connection = await backend.cluster.connection(node)
         response = await connection.call(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequestData(resources=[resource]))
     except (OSError, TimeoutError, RackspanError) as error:
         yield Result("brokers' configs", Level.WARNING, f"not read: {error}")
@@ -195,58 +196,65 @@ async def _broker_configs(gateway: Gateway) -> AsyncIterator[Result]:
         yield Result("unclean.leader.election.enable", Level.OK, "false")
 
 
-async def _config_topic(config: GatewayConfig, gateway: Gateway) -> AsyncIterator[Result]:
-    if config.mode is AcknowledgementMode.OFF or config.config_topic is None:
-        return
-    connection = await gateway.cluster.any_connection()
+async def _values(config: GatewayConfig, backend: Backend) -> AsyncIterator[Result]:
+    """The config topic, and the values that are in force by it and by the file."""
+    topic = None
+    if config.mode is not AcknowledgementMode.OFF and config.config_topic is not None:
+        result, is_readable = await _config_topic(config, backend, config.config_topic)
+        yield result
+        topic = backend.config_topic(config.config_topic) if is_readable else None
+    try:
+        if topic is not None:
+            async with asyncio.timeout(_READ_SECONDS):
+                await topic.read()
+    except TimeoutError:
+        yield Result(result.check, Level.FAILURE, f"could not be read in {_READ_SECONDS:g} s; look at its leader")
+    finally:
+        if topic is not None:
+            topic.close()
+    for warning in backend.warnings(topic):
+        yield Result(MIN_INSYNC_RACKS, Level.WARNING, warning)
+
+
+async def _config_topic(config: GatewayConfig, backend: Backend, name: str) -> tuple[Result, bool]:
+    """Whether the gateway can use the config topic, and whether it exists and can be read."""
+    connection = await backend.cluster.any_connection()
     request = MetadataRequestData(
-        topics=[MetadataRequestTopic(name=config.config_topic)],
+        topics=[MetadataRequestTopic(name=name)],
         allow_auto_topic_creation=False,
         include_topic_authorized_operations=True,
     )
     (topic,) = (await connection.call(ApiKey.METADATA, request)).topics
-    check = f"config topic {config.config_topic}"
+    check = f"config topic {name}"
     if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         if config.create_config_topic:
-            yield Result(check, Level.OK, "does not exist; the first gateway creates it, for which it needs CREATE")
-        else:
-            yield Result(check, Level.FAILURE, "does not exist, and acknowledgements.config.topic.create is false")
-    elif topic.error_code != 0:
-        yield Result(
-            check, Level.FAILURE, f"error {topic.error_code}; grant the gateway READ, WRITE, DESCRIBE and CREATE on it"
-        )
+            reason = "does not exist; the first gateway creates it, for which it needs CREATE"
+            return Result(check, Level.OK, reason), False
+        reason = "does not exist, and acknowledgements.config.topic.create is false"
+    elif topic.error_code != ErrorCode.NONE:
+        reason = f"error {topic.error_code}; grant the gateway READ, WRITE, DESCRIBE and CREATE on it"
     elif len(topic.partitions) != 1:
-        yield Result(
-            check,
-            Level.FAILURE,
-            f"has {count_noun(len(topic.partitions), 'partition')}, and order matters; create it with one",
-        )
+        reason = f"has {count_noun(len(topic.partitions), 'partition')}, and order matters; create it with one"
+    elif missing := _missing_rights(topic):
+        reason = f"the gateway lacks {', '.join(missing)} on it; grant them"
     else:
-        missing = [name for name, bit in _OPERATIONS.items() if not topic.topic_authorized_operations & 1 << bit]
-        known = topic.topic_authorized_operations != _NOT_REPORTED
-        if known and missing:
-            yield Result(check, Level.FAILURE, f"the gateway lacks {', '.join(missing)} on it; grant them")
-        else:
-            yield Result(check, Level.OK, f"leader {topic.partitions[0].leader_id}")
-            async for result in _config_records(gateway, config.config_topic, check):
-                yield result
+        return Result(check, Level.OK, f"leader {topic.partitions[0].leader_id}"), True
+    return Result(check, Level.FAILURE, reason), False
 
 
-async def _config_records(gateway: Gateway, name: str, check: str) -> AsyncIterator[Result]:
-    """Read the values that are in force. Those of the config topic are judged with those of the file."""
-    gateway.config_topic = gateway.open_config_topic(name)
-    try:
-        async with asyncio.timeout(_READ_SECONDS):
-            await gateway.config_topic.read()
-    except TimeoutError:
-        yield Result(check, Level.FAILURE, f"could not be read in {_READ_SECONDS:g} s; look at its leader")
+def _missing_rights(topic: MetadataResponseTopic) -> list[str]:
+    """None are missing if the broker does not report rights."""
+    operations = topic.topic_authorized_operations
+    if operations == _NOT_REPORTED:
+        return []
+    return [name for name, bit in _OPERATIONS.items() if not operations & 1 << bit]
 
 
-async def _replicas_logs(config: GatewayConfig, gateway: Gateway) -> AsyncIterator[Result]:
+async def _replicas_logs(config: GatewayConfig, backend: Backend) -> AsyncIterator[Result]:
     """Whether the gateway may read the logs of guarded topics, by which mode verified counts racks."""
     if config.mode is not AcknowledgementMode.VERIFIED:
         return
-    old = [str(node.node_id) for node in gateway.cluster if await _lacks_diverging_epoch(gateway, node.node_id)]
+    old = [str(node.node_id) for node in backend.cluster if await _lacks_diverging_epoch(backend, node.node_id)]
     if old:
         yield Result(
             "replicas' logs",
@@ -260,7 +268,7 @@ async def _replicas_logs(config: GatewayConfig, gateway: Gateway) -> AsyncIterat
         allow_auto_topic_creation=False,
         include_topic_authorized_operations=True,
     )
-    metadata = await (await gateway.cluster.any_connection()).call(ApiKey.METADATA, request)
+    metadata = await (await backend.cluster.any_connection()).call(ApiKey.METADATA, request)
     refused = sorted(
         topic.name or ""
         for topic in metadata.topics
@@ -282,19 +290,19 @@ async def _replicas_logs(config: GatewayConfig, gateway: Gateway) -> AsyncIterat
         yield Result("replicas' logs", Level.OK, "the gateway may read every topic it sees")
 
 
-async def _lacks_diverging_epoch(gateway: Gateway, node_id: int) -> bool:
+async def _lacks_diverging_epoch(backend: Backend, node_id: int) -> bool:
     try:
-        offered = (await gateway.cluster.connection(node_id)).offered(ApiKey.FETCH)
+        offered = (await backend.cluster.connection(node_id)).offered(ApiKey.FETCH)
     except (OSError, TimeoutError, RackspanError):
         return False
     return offered is None or offered[1] < DIVERGING_EPOCH_SINCE
 
 
-async def _metadata_log(config: GatewayConfig, gateway: Gateway) -> AsyncIterator[Result]:
+async def _metadata_log(config: GatewayConfig, backend: Backend) -> AsyncIterator[Result]:
     if config.mode is not AcknowledgementMode.STRICT:
         return
     try:
-        quorum = open_quorum(config, gateway.cluster.cluster_id)
+        quorum = backend.quorum()
         try:
             image = await quorum.current()
         finally:
@@ -311,8 +319,8 @@ _OPERATIONS: Final = {"READ": 3, "WRITE": 4, "DESCRIBE": 8}
 _NOT_REPORTED: Final = -(2**31)
 
 
-def _security(config: GatewayConfig, gateway: Gateway) -> Iterator[Result]:
-    if config.tls is None and gateway.client_tls is not None:
+def _security(config: GatewayConfig, backend: Backend) -> Iterator[Result]:
+    if config.tls is None and backend.tls.upstream is not None:
         yield Result(
             "TLS",
             Level.WARNING,

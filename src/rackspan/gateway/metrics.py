@@ -14,6 +14,10 @@ from prometheus_client.core import Metric as Family
 from rackspan.acks.metrics import METRICS
 from rackspan.errors import UsageError
 from rackspan.gateway.app import Gateway
+from rackspan.gateway.clients.connections import Clients
+from rackspan.gateway.guarding import Guarding
+from rackspan.gateway.handlers.refusals import Refusals
+from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.prometheus_metrics.server import MetricsEndpoint
 from rackspan.text import count_noun
 from rackspan.wire.apis import ApiKey
@@ -32,50 +36,19 @@ def families(gateway: Gateway) -> Iterator[Family]:
         "1 while the gateway serves clients by current metadata, else 0",
         not_ready(gateway) is None,
     )
-    yield _gauge("rackspan_gateway_connections", "clients connected", len(gateway.sessions))
-    yield _counter("rackspan_gateway_connections_accepted_total", "clients accepted", gateway.connections_accepted)
-    refused = CounterMetricFamily(
-        "rackspan_gateway_connections_refused_total", "clients turned away", labels=("reason",)
-    )
-    for reason, count in gateway.connections_refused.items():
-        refused.add_metric((reason,), count)
-    yield refused
-    requests = CounterMetricFamily("rackspan_gateway_requests_total", "requests received", labels=("api",))
-    for key, count in gateway.requests.items():
-        requests.add_metric((_NAMES.get(key, str(key)),), count)
-    yield requests
-    yield _gauge("rackspan_gateway_request_memory_bytes", "memory of requests that are read whole", gateway.frames.used)
-    yield from _acknowledgements(gateway)
-    if gateway.admin is not None and gateway.admin.placer is not None:
+    yield from _connections(gateway.clients)
+    if gateway.guarding is not None:
+        yield from _acknowledgements(gateway, gateway.guarding)
+    if gateway.admin is not None and gateway.admin.topics.placer is not None:
+        topics = gateway.admin.topics
         yield _counter(
-            "rackspan_gateway_placements_total", "topics that got replicas from the placer", gateway.admin.placements
+            "rackspan_gateway_placements_total", "topics that got replicas from the placer", topics.placements
         )
         yield _counter(
-            "rackspan_gateway_placement_failures_total",
-            "topics that the placer refused",
-            gateway.admin.placement_failures,
+            "rackspan_gateway_placement_failures_total", "topics that the placer refused", topics.placement_failures
         )
-    if gateway.config_topic is not None:
-        yield _gauge(
-            "rackspan_gateway_config_topic_current",
-            "1 while the config topic is read to its end",
-            gateway.config_topic.current,
-        )
-        yield _gauge(
-            "rackspan_gateway_config_topic_created",
-            "1 if this process created the config topic",
-            gateway.config_topic.created,
-        )
-        yield _gauge(
-            "rackspan_gateway_config_topic_log_start_offset",
-            "above 0 if records of the config topic were deleted",
-            gateway.config_topic.log_start_offset,
-        )
-        yield _gauge(
-            "rackspan_gateway_config_topic_lost_values",
-            "values that the config topic lost without a tombstone, and that this process keeps",
-            len(gateway.config_topic.lost),
-        )
+    if gateway.guarding is not None and gateway.guarding.config_topic is not None:
+        yield from _config_topic(gateway.guarding.config_topic)
     policies = gateway.policies
     yield _gauge(
         "rackspan_gateway_guarded_topics",
@@ -94,29 +67,47 @@ def families(gateway: Gateway) -> Iterator[Family]:
     )
 
 
-def _acknowledgements(gateway: Gateway) -> Iterator[Family]:
-    handler, guard, sampler = gateway.produce, gateway.guard, gateway.sampler
-    if handler is None or guard is None or sampler is None:
-        return
+def _connections(clients: Clients) -> Iterator[Family]:
+    yield _gauge("rackspan_gateway_connections", "clients connected", len(clients.sessions))
+    yield _counter("rackspan_gateway_connections_accepted_total", "clients accepted", clients.accepted)
     refused = CounterMetricFamily(
-        "rackspan_gateway_refused_partitions_total",
-        "partitions of produce requests that were refused, before or after the append, with the racks in sync",
-        labels=("topic", "partition", "cause", "stage", "racks"),
+        "rackspan_gateway_connections_refused_total", "clients turned away", labels=("reason",)
     )
-    for (topic, partition, cause, after, isr_racks), count in handler.refusals.items():
-        stage = "after" if after else "before"
-        refused.add_metric((topic, str(partition), cause.name.lower(), stage, isr_racks), count)
+    for reason, count in clients.refused.items():
+        refused.add_metric((reason,), count)
     yield refused
-    failures = CounterMetricFamily(_FAILURES.name, _FAILURES.help, labels=("broker", "rack"))
-    racks = {int(broker.id): broker.rack or "" for broker in gateway.cluster.all_brokers()}
-    for broker in sorted({*racks, *handler.rack_check_failures}):
-        failures.add_metric((str(broker), racks.get(broker, "")), handler.rack_check_failures[broker])
-    yield failures
+    requests = CounterMetricFamily("rackspan_gateway_requests_total", "requests received", labels=("api",))
+    for key, count in clients.shared.requests.items():
+        requests.add_metric((_NAMES.get(key, str(key)),), count)
+    yield requests
+    yield _gauge(
+        "rackspan_gateway_request_memory_bytes", "memory of requests that are read whole", clients.shared.frames.used
+    )
+
+
+def _config_topic(topic: ConfigTopic) -> Iterator[Family]:
+    yield _gauge("rackspan_gateway_config_topic_current", "1 while the config topic is read to its end", topic.current)
+    yield _gauge("rackspan_gateway_config_topic_created", "1 if this process created the config topic", topic.created)
+    yield _gauge(
+        "rackspan_gateway_config_topic_log_start_offset",
+        "above 0 if records of the config topic were deleted",
+        topic.log_start_offset,
+    )
+    yield _gauge(
+        "rackspan_gateway_config_topic_lost_values",
+        "values that the config topic lost without a tombstone, and that this process keeps",
+        len(topic.lost),
+    )
+
+
+def _acknowledgements(gateway: Gateway, guarding: Guarding) -> Iterator[Family]:
+    produce, guard = guarding.produce, guarding.guard
+    yield from _refusals(gateway, produce.refusals)
     yield _gauge("rackspan_gateway_held_responses", "acknowledgements that wait for verification", guard.held)
     yield _counter(
-        "rackspan_gateway_verified_responses_total", "acknowledgements that were held and verified", handler.verified
+        "rackspan_gateway_verified_responses_total", "acknowledgements that were held and verified", produce.verified
     )
-    yield _counter("rackspan_gateway_hold_seconds_total", "seconds that those were held", handler.hold_seconds)
+    yield _counter("rackspan_gateway_hold_seconds_total", "seconds that those were held", produce.hold_seconds)
     late = guard.disagreement(asyncio.get_running_loop().time())
     yield _gauge(
         "rackspan_gateway_late_records_seconds",
@@ -128,21 +119,36 @@ def _acknowledgements(gateway: Gateway) -> Iterator[Family]:
         "records that metadata showed in enough racks a second before replicas' logs did, or that were refused for it",
         guard.late_records,
     )
-    if gateway.log_reader is not None:
-        yield _counter("rackspan_gateway_log_reads_total", "requests that read log ends", gateway.log_reader.reads)
-        yield _counter(
-            "rackspan_gateway_log_read_failures_total",
-            "requests that read log ends and failed",
-            gateway.log_reader.failures,
-        )
-    if gateway.quorum is not None:
+    reader, sampler = produce.log_reader, produce.sampler
+    yield _counter("rackspan_gateway_log_reads_total", "requests that read log ends", reader.reads)
+    yield _counter(
+        "rackspan_gateway_log_read_failures_total", "requests that read log ends and failed", reader.failures
+    )
+    if guarding.quorum is not None:
         yield _gauge(
             "rackspan_gateway_metadata_log_offset",
             "end of the controllers' log as read last",
-            gateway.quorum.image.offset,
+            guarding.quorum.image.offset,
         )
     yield _counter("rackspan_gateway_samples_total", "samples of the ISR", sampler.samples)
     yield _counter("rackspan_gateway_sample_failures_total", "samples that failed", sampler.failures)
+
+
+def _refusals(gateway: Gateway, refusals: Refusals) -> Iterator[Family]:
+    refused = CounterMetricFamily(
+        "rackspan_gateway_refused_partitions_total",
+        "partitions of produce requests that were refused, before or after the append, with the racks in sync",
+        labels=("topic", "partition", "cause", "stage", "racks"),
+    )
+    for (topic, partition, cause, after, isr_racks), count in refusals.counts.items():
+        stage = "after" if after else "before"
+        refused.add_metric((topic, str(partition), cause.name.lower(), stage, isr_racks), count)
+    yield refused
+    failures = CounterMetricFamily(_FAILURES.name, _FAILURES.help, labels=("broker", "rack"))
+    racks = {int(broker.id): broker.rack or "" for broker in gateway.cluster.all_brokers()}
+    for broker in sorted({*racks, *refusals.rack_check_failures}):
+        failures.add_metric((str(broker), racks.get(broker, "")), refusals.rack_check_failures[broker])
+    yield failures
 
 
 def _gauge(name: str, meaning: str, value: float) -> GaugeMetricFamily:
@@ -154,16 +160,18 @@ def _counter(name: str, meaning: str, value: float) -> CounterMetricFamily:
 
 
 def not_ready(gateway: Gateway) -> str | None:
-    """Why clients should not be sent here now; None where they may."""
+    """Why clients should not be sent here now; None if they may."""
     now = asyncio.get_running_loop().time()
     if gateway.draining:
         return "ending"
     if gateway.cluster.refreshed_at is None or now - gateway.cluster.refreshed_at > READY_SECONDS:
         return "the cluster does not respond"
-    quorum = gateway.quorum
-    if quorum is not None and gateway.sampler is not None and gateway.sampler.failing:
+    guarding = gateway.guarding
+    if guarding is None:
+        return None
+    if guarding.quorum is not None and guarding.produce.sampler.failing:
         return "the controllers' log cannot be read"
-    topic = gateway.config_topic
+    topic = guarding.config_topic
     if topic is not None and (topic.read_at is None or now - topic.read_at > READY_SECONDS):
         return f"the config topic {topic.topic} cannot be read"
     if topic is not None and topic.lost:
@@ -186,6 +194,7 @@ def _readiness(gateway: Gateway) -> tuple[int, str]:
     reason = not_ready(gateway)
     if reason is not None:
         return 503, f"{reason}\n"
-    late = None if gateway.guard is None else gateway.guard.disagreement(asyncio.get_running_loop().time())
+    guarding, now = gateway.guarding, asyncio.get_running_loop().time()
+    late = None if guarding is None else guarding.guard.disagreement(now)
     warnings = [*gateway.warnings(), *([] if late is None else [str(late)])]
     return 200, "".join(["ready\n", *(f"warning: {warning}\n" for warning in warnings)])

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rackspan.errors import RackspanError, UsageError
-from rackspan.gateway.app import Gateway
+from rackspan.gateway.app import Gateway, open_gateway
 from rackspan.gateway.config import GatewayConfig, read_config
 
 if TYPE_CHECKING:
@@ -75,18 +75,17 @@ def _log_as(log_format: str) -> None:
 
 async def _serve(path: Path, config: GatewayConfig, ready: Callable[[str], None], *, shared: bool) -> None:
     loop = asyncio.get_running_loop()
-    ended = asyncio.Event()
-    gateway = Gateway(config, shared=shared)
-    worker = int(os.environ.get("RACKSPAN_GATEWAY_WORKER", "0"))
-    endpoint = None if config.http is None else _http_endpoint(gateway, config.http, worker)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ended.set)
-    loop.add_signal_handler(signal.SIGHUP, lambda: _reload(gateway, path))
+    ended, changed = asyncio.Event(), asyncio.Event()
+    for number, event in ((signal.SIGTERM, ended), (signal.SIGINT, ended), (signal.SIGHUP, changed)):
+        loop.add_signal_handler(number, event.set)
     # A worker starts with these blocked.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    gateway = await open_gateway(config, shared=shared)
+    reloading = loop.create_task(_reload(gateway, path, changed))
+    endpoint = None
     try:
-        await gateway.start()
-        if endpoint is not None:
+        if config.http is not None:
+            endpoint = _http_endpoint(gateway, config.http, int(os.environ.get("RACKSPAN_GATEWAY_WORKER", "0")))
             await endpoint.open()
             log.info("health and metrics at http://%s/", endpoint.address)
         # What was made until here stays: later collections need not walk over it.
@@ -98,6 +97,7 @@ async def _serve(path: Path, config: GatewayConfig, ready: Callable[[str], None]
         if cut:
             log.warning("%d connections were cut off after %d s", cut, gateway.config.shutdown_seconds)
     finally:
+        reloading.cancel()
         if endpoint is not None:
             endpoint.close()
         gateway.close()
@@ -110,13 +110,17 @@ def _http_endpoint(gateway: Gateway, listen: str, worker: int) -> "MetricsEndpoi
     return http_endpoint(gateway, listen, worker)
 
 
-def _reload(gateway: Gateway, path: Path) -> None:
-    try:
-        gateway.reload(read_config(path))
-    except RackspanError as error:
-        log.error("the config is kept: %s", error)  # The message says everything.
-    else:
-        log.info("%s was read again", path)
+async def _reload(gateway: Gateway, path: Path, changed: asyncio.Event) -> None:
+    """Read the config again after each SIGHUP, one that came before the gateway was open included."""
+    while True:
+        await changed.wait()
+        changed.clear()
+        try:
+            gateway.reload(read_config(path))
+        except RackspanError as error:
+            log.error("the config is kept: %s", error)  # The message says everything.
+        else:
+            log.info("%s was read again", path)
 
 
 def _supervise(path: Path, config: GatewayConfig, workers: int, ready: Callable[[str], None]) -> None:

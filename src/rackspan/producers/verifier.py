@@ -24,12 +24,9 @@ from rackspan.errors import (
 )
 from rackspan.gateway.upstream.broker_connection import Login
 from rackspan.gateway.upstream.cluster import Cluster
-from rackspan.gateway.upstream.log_ends import read_log_ends
-from rackspan.gateway.upstream.sampler import sample_of
+from rackspan.gateway.upstream.observations import read_log_ends, read_metadata, sample_of
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import BrokerId
-from rackspan.wire.apis import ApiKey
-from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseData
 
 VERIFY_SECONDS: Final = 10.0
 """A record that is not verified in this time is refused."""
@@ -183,10 +180,7 @@ class RecordVerifier:
     async def _sample(self, broker: int, topics: frozenset[str]) -> Sample:
         connection = await self._cluster.connection(broker)
         requested_at = asyncio.get_running_loop().time()
-        request = MetadataRequestData(
-            topics=[MetadataRequestTopic(name=topic) for topic in sorted(topics)], allow_auto_topic_creation=False
-        )
-        metadata: MetadataResponseData = await connection.call(ApiKey.METADATA, request)
+        metadata = await read_metadata(connection, topics)
         for node in metadata.brokers:
             self._cluster.learn(node.node_id, node.host, node.port)
         for topic in metadata.topics:

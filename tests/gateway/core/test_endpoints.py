@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from rackspan.errors import MalformedRequest
-from rackspan.gateway.core.apis import OFFERED, Treatment, clipped, treatment
+from rackspan.gateway.core.apis import OFFERED, TREATMENTS, Treatment, clipped
 from rackspan.gateway.core.endpoints import metadata_head, with_addresses
 from rackspan.wire.apis import VERSIONS, ApiKey
 from rackspan.wire.codec import RequestHeader, read_response, write_response
@@ -28,7 +28,7 @@ from rackspan.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 from rackspan.wire.messages.produce import ProduceResponseData, ProduceResponseNodeEndpoint
-from tests.gateway.core.addresses import Renamed
+from tests.gateway.core.addresses import renamed
 
 
 def written(api_key: ApiKey, version: int, body: Any) -> bytes:
@@ -48,7 +48,7 @@ def metadata() -> MetadataResponseData:
 @pytest.mark.parametrize("version", VERSIONS[ApiKey.METADATA])
 def test_of_metadata_the_brokers_change_and_nothing_else(version: int) -> None:
     original = written(ApiKey.METADATA, version, metadata())
-    head = metadata_head(version, original, Renamed())
+    head = metadata_head(version, original, renamed())
     assert head is not None
     rewritten = read_response(ApiKey.METADATA, version, head.data + original[head.read :])
     wanted = read_response(ApiKey.METADATA, version, original)
@@ -60,9 +60,9 @@ def test_of_metadata_the_brokers_change_and_nothing_else(version: int) -> None:
 @pytest.mark.parametrize("version", VERSIONS[ApiKey.METADATA])
 def test_a_metadata_response_may_be_cut_anywhere(version: int) -> None:
     original = written(ApiKey.METADATA, version, metadata())
-    whole = metadata_head(version, original, Renamed())
+    whole = metadata_head(version, original, renamed())
     assert whole is not None
-    heads = [metadata_head(version, original[:size], Renamed()) for size in range(len(original))]
+    heads = [metadata_head(version, original[:size], renamed()) for size in range(len(original))]
     assert [head is None for head in heads] == [size < whole.read for size in range(len(original))]
 
 
@@ -78,7 +78,7 @@ def test_a_coordinator_is_found_at_the_gateway(version: int) -> None:
         ],
     )
     original = written(ApiKey.FIND_COORDINATOR, version, found)
-    rewritten = b"".join(map(bytes, with_addresses(ApiKey.FIND_COORDINATOR, version, original, Renamed())))
+    rewritten = b"".join(map(bytes, with_addresses(ApiKey.FIND_COORDINATOR, version, original, renamed())))
     changed = read_response(ApiKey.FIND_COORDINATOR, version, rewritten)
     one = changed.coordinators[0] if version >= 4 else changed
     assert (one.node_id, one.host, one.port) == (3, "gateway-3", 9003)
@@ -92,7 +92,7 @@ def test_described_brokers_are_at_the_gateway_and_controllers_stay(version: int,
     broker = DescribeClusterBroker(broker_id=1, host="upstream", port=1, rack="a")
     body = DescribeClusterResponseData(cluster_id="c", endpoint_type=endpoint_type, brokers=[broker])
     original = written(ApiKey.DESCRIBE_CLUSTER, version, body)
-    rewritten = b"".join(map(bytes, with_addresses(ApiKey.DESCRIBE_CLUSTER, version, original, Renamed())))
+    rewritten = b"".join(map(bytes, with_addresses(ApiKey.DESCRIBE_CLUSTER, version, original, renamed())))
     (changed,) = read_response(ApiKey.DESCRIBE_CLUSTER, version, rewritten).brokers
     # Version 0 describes brokers alone.
     assert changed.host == ("upstream" if endpoint_type == 2 and version >= 1 else "gateway-1")
@@ -107,8 +107,8 @@ def test_a_described_quorum_has_no_addresses_of_controllers(version: int) -> Non
     body = DescribeQuorumResponseData(topics=[topic])
     body.nodes = [DescribeQuorumResponseNode(node_id=101, listeners=[listener])] if version >= 2 else ()
     original = written(ApiKey.DESCRIBE_QUORUM, version, body)
-    assert treatment(ApiKey.DESCRIBE_QUORUM, version) is Treatment.WHOLE
-    rewritten = b"".join(map(bytes, with_addresses(ApiKey.DESCRIBE_QUORUM, version, original, Renamed())))
+    assert TREATMENTS[ApiKey.DESCRIBE_QUORUM, version] is Treatment.WHOLE
+    rewritten = b"".join(map(bytes, with_addresses(ApiKey.DESCRIBE_QUORUM, version, original, renamed())))
     assert b"upstream" not in rewritten
     changed = read_response(ApiKey.DESCRIBE_QUORUM, version, rewritten)
     assert changed.topics == read_response(ApiKey.DESCRIBE_QUORUM, version, original).topics
@@ -119,7 +119,7 @@ def test_a_described_quorum_has_no_addresses_of_controllers(version: int) -> Non
 def test_new_leaders_in_a_produce_response_are_at_the_gateway(version: int) -> None:
     endpoint = ProduceResponseNodeEndpoint(node_id=2, host="upstream", port=1, rack="b")
     original = written(ApiKey.PRODUCE, version, ProduceResponseData(node_endpoints=[endpoint]))
-    rewritten = b"".join(map(bytes, with_addresses(ApiKey.PRODUCE, version, original, Renamed())))
+    rewritten = b"".join(map(bytes, with_addresses(ApiKey.PRODUCE, version, original, renamed())))
     (changed,) = read_response(ApiKey.PRODUCE, version, rewritten).node_endpoints
     assert (changed.host, changed.port, changed.rack) == ("gateway-2", 9002, "b")
 
@@ -131,7 +131,7 @@ def test_api_versions_are_those_of_both(version: int) -> None:
         ApiVersion(api_key=1000, min_version=0, max_version=1),
     ]
     original = written(ApiKey.API_VERSIONS, version, ApiVersionsResponseData(api_keys=apis))
-    rewritten = b"".join(map(bytes, with_addresses(ApiKey.API_VERSIONS, version, original, Renamed())))
+    rewritten = b"".join(map(bytes, with_addresses(ApiKey.API_VERSIONS, version, original, renamed())))
     (produce,) = read_response(ApiKey.API_VERSIONS, version, rewritten).api_keys
     assert (produce.api_key, produce.min_version, produce.max_version) == (0, 0, 13)
 
@@ -139,13 +139,13 @@ def test_api_versions_are_those_of_both(version: int) -> None:
 def test_a_broker_that_lacks_the_version_is_passed_on_as_version_0() -> None:
     apis = [ApiVersion(api_key=18, min_version=0, max_version=9)]
     original = written(ApiKey.API_VERSIONS, 0, ApiVersionsResponseData(error_code=35, api_keys=apis))
-    rewritten = b"".join(map(bytes, with_addresses(ApiKey.API_VERSIONS, 99, original, Renamed())))
+    rewritten = b"".join(map(bytes, with_addresses(ApiKey.API_VERSIONS, 99, original, renamed())))
     changed = read_response(ApiKey.API_VERSIONS, 0, rewritten)
     assert (changed.error_code, changed.api_keys[0].max_version) == (35, 4)
 
 
 def test_a_version_that_the_broker_has_and_the_gateway_has_not_is_refused_as_by_an_older_broker() -> None:
-    rewritten = b"".join(map(bytes, with_addresses(ApiKey.API_VERSIONS, 99, b"\0\0\0\7\0\0anything", Renamed())))
+    rewritten = b"".join(map(bytes, with_addresses(ApiKey.API_VERSIONS, 99, b"\0\0\0\7\0\0anything", renamed())))
     assert rewritten[:4] == b"\0\0\0\7"
     refused = read_response(ApiKey.API_VERSIONS, 0, rewritten)
     offered = [(one.api_key, one.min_version, one.max_version) for one in refused.api_keys]

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from rackspan.errors import CorruptRecords, MalformedBytes, UnknownMetadataVersion
-from rackspan.gateway.core.metadata_log import MetadataImage, PartitionState
+from rackspan.gateway.core.metadata_log import CommittedImage, PartitionState
 from rackspan.kafka_bytes.record_batch import stamp, write_batch
 from rackspan.kafka_bytes.writer import (
     NO_TAGS,
@@ -55,8 +55,8 @@ def register(broker: int, rack: str | None, version: int = 3) -> bytes:
     return record(0, version, body)
 
 
-def image(*records: bytes) -> MetadataImage:
-    made = MetadataImage()
+def image(*records: bytes) -> CommittedImage:
+    made = CommittedImage()
     for one in records:
         made.replay(one)
     return made
@@ -99,7 +99,7 @@ def test_records_of_a_transaction_count_once_it_has_ended() -> None:
 
 
 def test_records_above_the_high_watermark_are_left_for_later() -> None:
-    made = MetadataImage()
+    made = CommittedImage()
     batches = []
     for offset, records in ((0, [topic(), partition((1, 2, 3))]), (2, [change((1,))])):
         batch = bytearray(write_batch([(None, one) for one in records], 0))
@@ -112,7 +112,7 @@ def test_records_above_the_high_watermark_are_left_for_later() -> None:
     broken = bytearray(batches[0])
     broken[-1] ^= 1
     with pytest.raises(CorruptRecords):
-        MetadataImage().replay_batches(bytes(broken), 2)
+        CommittedImage().replay_batches(bytes(broken), 2)
 
 
 def test_what_a_later_kafka_may_mean_otherwise_is_refused() -> None:

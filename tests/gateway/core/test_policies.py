@@ -30,10 +30,10 @@ def with_entry(topic_id: UUID, value: int = 2) -> Policies:
 
 def test_a_late_report_of_an_earlier_topic_does_not_unguard() -> None:
     policies = Policies(FilePolicies())
-    policies.learn_topic("t", IDS[0], 0)
-    policies.learn_topic("t", IDS[1], 0)
+    policies.record_topic("t", IDS[0], 0)
+    policies.record_topic("t", IDS[1], 0)
     policies.replay(*record(Scope.TOPIC, "t", Entry(2, IDS[1])))
-    policies.learn_topic("t", IDS[0], 0)
+    policies.record_topic("t", IDS[0], 0)
     assert policies.requirement("t", 1) is not None
 
 
@@ -55,31 +55,31 @@ def test_the_value_of_the_topic_that_there_is_applies_whatever_is_reported_late(
                 now += GONE_SECONDS / 2
             else:
                 at = now - (GONE_SECONDS - 1 if event == "late" else 0)
-                policies.learn_topic("t", [topic_id for since, topic_id in created if since <= at][-1], now)
+                policies.record_topic("t", [topic_id for since, topic_id in created if since <= at][-1], now)
             assert not altered or policies.requirement("t", 1) is not None, events
 
 
 def test_a_value_is_gone_when_only_another_id_was_reported_for_a_minute() -> None:
     policies = with_entry(IDS[0])
-    policies.learn_topic("t", IDS[1], 100)
-    policies.learn_topic("t", IDS[1], 100 + GONE_SECONDS - 1)
+    policies.record_topic("t", IDS[1], 100)
+    policies.record_topic("t", IDS[1], 100 + GONE_SECONDS - 1)
     assert policies.requirement("t", 1) is not None
-    policies.learn_topic("t", IDS[0], 100 + GONE_SECONDS)
-    policies.learn_topic("t", IDS[1], 100 + GONE_SECONDS)
+    policies.record_topic("t", IDS[0], 100 + GONE_SECONDS)
+    policies.record_topic("t", IDS[1], 100 + GONE_SECONDS)
     assert policies.requirement("t", 1) is not None
-    policies.learn_topic("t", IDS[1], 100 + 2 * GONE_SECONDS)
+    policies.record_topic("t", IDS[1], 100 + 2 * GONE_SECONDS)
     assert policies.requirement("t", 1) is None
     # The topic is read again, which is no news; a report of the entry's own id is.
     policies.replay(*record(Scope.TOPIC, "t", Entry(2, IDS[0])))
     assert policies.requirement("t", 1) is None
-    policies.learn_topic("t", IDS[0], 100 + 3 * GONE_SECONDS)
+    policies.record_topic("t", IDS[0], 100 + 3 * GONE_SECONDS)
     assert policies.requirement("t", 1) is not None
 
 
 def test_a_value_is_gone_at_once_when_create_topics_reported_a_new_id() -> None:
     policies = with_entry(IDS[0])
-    policies.learn_created("t", policies.entry_id("t"), IDS[1], 0)
-    policies.learn_topic("t", IDS[0], 1)
+    policies.record_created("t", policies.entry_id("t"), IDS[1], 0)
+    policies.record_topic("t", IDS[0], 1)
     assert policies.requirement("t", 1) is None
     policies.replay(*record(Scope.TOPIC, "t", Entry(3, IDS[1])))
     assert policies.topic_value("t", 1) == (3, Source.TOPIC)
@@ -89,7 +89,7 @@ def test_a_late_response_of_create_topics_does_not_unguard_a_later_topic() -> No
     policies = with_entry(IDS[0])
     earlier = policies.entry_id("t")
     policies.replay(*record(Scope.TOPIC, "t", Entry(2, IDS[2])))
-    policies.learn_created("t", earlier, IDS[1], 0)
+    policies.record_created("t", earlier, IDS[1], 0)
     assert policies.requirement("t", 1) is not None
 
 
@@ -111,7 +111,7 @@ def test_a_late_response_of_create_topics_does_not_unguard_a_later_topic() -> No
 def test_a_record_that_cannot_be_read_refuses_and_never_unguards(value: bytes) -> None:
     key, _ = record(Scope.TOPIC, "t", None)
     policies = with_entry(IDS[0])
-    policies.learn_topic("t", IDS[1], 0)
+    policies.record_topic("t", IDS[1], 0)
     policies.replay(key, value)
     requirement = policies.requirement("t", 1)
     assert requirement is not None

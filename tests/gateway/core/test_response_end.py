@@ -15,6 +15,7 @@ from kio.serial import entity_reader, entity_writer
 
 from rackspan.errors import MalformedRequest
 from rackspan.gateway.core.apis import SHARE_ACKNOWLEDGE, SHARE_FETCH
+from rackspan.gateway.core.endpoints import Addresses
 from rackspan.gateway.core.response_end import EndFinder, rewritten_end
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import RequestHeader, read_response, write_response
@@ -25,7 +26,7 @@ from rackspan.wire.messages.fetch import (
     FetchResponseNodeEndpoint,
     FetchResponsePartitionData,
 )
-from tests.gateway.core.addresses import Renamed
+from tests.gateway.core.addresses import renamed
 
 
 def fetched(endpoints: int, *, host: str = "upstream.example") -> FetchResponseData:
@@ -47,7 +48,7 @@ def written(version: int, body: FetchResponseData) -> bytes:
 
 
 def passed(
-    api_key: int, version: int, response: bytes, sizes: list[int], addresses: Renamed, *, same_size: bool
+    api_key: int, version: int, response: bytes, sizes: list[int], addresses: Addresses, *, same_size: bool
 ) -> bytes:
     """As a session passes it: forwarded up to the end, the end rewritten."""
     finder, at, forwarded = EndFinder(api_key, version), 0, b""
@@ -75,7 +76,7 @@ def cuts(response: bytes, seed: int) -> list[int]:
 @pytest.mark.parametrize("seed", range(6))
 def test_a_fetch_response_keeps_its_size_and_all_but_the_addresses(version: int, endpoints: int, seed: int) -> None:
     original = written(version, fetched(endpoints))
-    changed = passed(ApiKey.FETCH, version, original, cuts(original, seed), Renamed(), same_size=True)
+    changed = passed(ApiKey.FETCH, version, original, cuts(original, seed), renamed(), same_size=True)
     assert len(changed) == len(original)
     wanted = read_response(ApiKey.FETCH, version, original)
     for one in wanted.node_endpoints:
@@ -86,7 +87,7 @@ def test_a_fetch_response_keeps_its_size_and_all_but_the_addresses(version: int,
 @pytest.mark.parametrize("host_bytes", [*range(1, 40), 120, 127, 128, 129, 130, 131, 132, 200])
 def test_every_gap_can_be_padded(host_bytes: int) -> None:
     original = written(17, fetched(2, host="h" * host_bytes))
-    changed = passed(ApiKey.FETCH, 17, original, [len(original)], Renamed(), same_size=True)
+    changed = passed(ApiKey.FETCH, 17, original, [len(original)], renamed(), same_size=True)
     assert len(changed) == len(original)
     nodes = read_response(ApiKey.FETCH, 17, changed).node_endpoints
     assert [one.host for one in nodes] in ([], ["gateway-1", "gateway-2"])
@@ -95,9 +96,9 @@ def test_every_gap_can_be_padded(host_bytes: int) -> None:
 
 def test_addresses_that_do_not_fit_are_left_out_unless_the_size_may_change() -> None:
     original = written(17, fetched(1, host="x"))
-    short = passed(ApiKey.FETCH, 17, original, [len(original)], Renamed(), same_size=True)
+    short = passed(ApiKey.FETCH, 17, original, [len(original)], renamed(), same_size=True)
     assert read_response(ApiKey.FETCH, 17, short).node_endpoints == ()
-    longer = passed(ApiKey.FETCH, 17, original, [len(original)], Renamed(), same_size=False)
+    longer = passed(ApiKey.FETCH, 17, original, [len(original)], renamed(), same_size=False)
     assert [one.host for one in read_response(ApiKey.FETCH, 17, longer).node_endpoints] == ["gateway-1"]
 
 
@@ -131,7 +132,7 @@ def share_response(api_key: int) -> tuple[Any, bytes]:
 def test_share_groups_find_new_leaders_at_the_gateway(api_key: int, same_size: bool, seed: int) -> None:
     schema, original = share_response(api_key)
     # kio skips no tagged field, so the addresses are as long as those they replace.
-    addresses = Renamed("gatewayexample")
+    addresses = renamed("gatewayexample")
     changed = passed(api_key, 1, original, cuts(original, seed), addresses, same_size=same_size)
     assert len(changed) == len(original)
     read, _ = entity_reader(schema)(changed, 5)
@@ -140,4 +141,4 @@ def test_share_groups_find_new_leaders_at_the_gateway(api_key: int, same_size: b
 
 def test_an_end_that_contradicts_itself_closes_the_connection() -> None:
     with pytest.raises(MalformedRequest):
-        rewritten_end(ApiKey.FETCH, b"\x01\x00\x7f\x02", Renamed(), same_size=True)
+        rewritten_end(ApiKey.FETCH, b"\x01\x00\x7f\x02", renamed(), same_size=True)

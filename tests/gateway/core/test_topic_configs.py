@@ -4,16 +4,15 @@ import pytest
 
 from rackspan.gateway.core.policies import Entry, FilePolicies, Policies, Scope, record
 from rackspan.gateway.core.topic_configs import (
-    BROKER,
     DELETE,
-    INVALID_CONFIG,
     SET,
-    TOPIC,
     Change,
     RefusedChange,
     change_of,
     refused_above,
 )
+from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.kafka_bytes.resource_types import ConfigResourceType
 from rackspan.model import Broker, BrokerId, RackId
 
 BROKERS = [Broker(BrokerId(1), RackId("a")), Broker(BrokerId(2), RackId("b")), Broker(BrokerId(3), None)]
@@ -45,17 +44,19 @@ def policies(static: int, **own: int) -> Policies:
 def test_a_brokers_value_is_judged_by_the_value_that_then_applies(
     name: str, value: str | None, static: int, own: dict[str, int], accepted: bool
 ) -> None:
-    change = change_of(BROKER, name, DELETE if value is None else SET, [value], BROKERS, policies(static, **own))
+    change = change_of(
+        ConfigResourceType.BROKER, name, DELETE if value is None else SET, [value], BROKERS, policies(static, **own)
+    )
     if accepted:
         assert isinstance(change, Change)
         assert change.value == (None if value is None else int(value))
     else:
         assert isinstance(change, RefusedChange)
-        assert (change.code, "has no broker.rack" in change.message) == (INVALID_CONFIG, True)
+        assert (change.code, "has no broker.rack" in change.message) == (ErrorCode.INVALID_CONFIG, True)
 
 
 def test_a_topics_value_is_accepted_with_a_warning_about_brokers_without_a_rack() -> None:
-    change = change_of(TOPIC, "t", SET, ["2"], BROKERS, policies(1))
+    change = change_of(ConfigResourceType.TOPIC, "t", SET, ["2"], BROKERS, policies(1))
     assert isinstance(change, Change)
     assert "without broker.rack" in change.warnings[0]
 

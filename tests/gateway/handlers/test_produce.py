@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from socket import socket
 from struct import pack
-from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -15,10 +14,10 @@ from kafka import KafkaConsumer
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import MalformedRequest
 from rackspan.gateway.core.apis import Treatment
-from rackspan.gateway.handlers import produce as produce_handler
-from rackspan.gateway.net.exchange import Exchange
+from rackspan.gateway.handlers.produce_request import ProduceRequest
+from rackspan.gateway.net.direction import Exchange
 from rackspan.wire.apis import ApiKey
-from rackspan.wire.codec import RequestHeader, read_response
+from rackspan.wire.codec import read_response, write_request
 from rackspan.wire.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -178,16 +177,17 @@ def test_an_acknowledgement_is_held_until_it_is_verified(lossy: EmbeddedCluster)
     with guarded(lossy, topic) as gateway:
         assert produce(gateway, [topic])[topic][0] == 0
         assert produce(gateway, [topic])[topic][0] == 0
-        assert gateway.gateway.produce is not None
-        assert gateway.gateway.produce.verified == 2
+        assert gateway.gateway.guarding is not None
+        assert gateway.gateway.guarding.produce.verified == 2
 
 
 def test_a_broker_cannot_acknowledge_what_was_not_sent_to_it() -> None:
     """A broker with a fault, found by mutated frames: without this the client gets its acknowledgement beside the refusal."""
-    handler: Any = SimpleNamespace(_name=lambda _version, topic: topic.name, acknowledged=0, _addresses=None)
-    refused = PartitionProduceResponse(index=0, error_code=NOT_ENOUGH_REPLICAS)
     exchange = Exchange(ApiKey.PRODUCE, 9, 7, Treatment.WHOLE)
-    header = RequestHeader(ApiKey.PRODUCE, 9, 7, None, 0)
+    sent = b"".join(write_request(ApiKey.PRODUCE, 9, 7, None, ProduceRequestData(acks=-1, topic_data=[])))
+    session: Any = None
+    produce = ProduceRequest(session, exchange, memoryview(sent), {})
+    produce.responses = {("orders", 0): PartitionProduceResponse(index=0, error_code=NOT_ENOUGH_REPLICAS)}
 
     def response(*topics: str) -> bytes:
         accepted = [PartitionProduceResponse(index=0)]
@@ -196,11 +196,11 @@ def test_a_broker_cannot_acknowledge_what_was_not_sent_to_it() -> None:
         )
         return pack(">i", 7) + b"\0" + encoded(ApiKey.PRODUCE, 9, body, request=False)
 
-    waiting = produce_handler._Response(handler, None, exchange, header, {("orders", 0): refused})  # type: ignore[arg-type]
-    merged = read_response(ApiKey.PRODUCE, 9, b"".join(map(bytes, waiting.received(response("plain")) or ())))
+    produce.receive(response("plain"))
+    merged = read_response(ApiKey.PRODUCE, 9, b"".join(map(bytes, produce.response())))
     assert [(one.name, one.partition_responses[0].error_code) for one in merged.responses] == [
         ("plain", 0),
         ("orders", NOT_ENOUGH_REPLICAS),
     ]
     with pytest.raises(MalformedRequest, match="partition 0 that was not sent on"):
-        waiting.received(response("plain", "orders"))
+        produce.receive(response("plain", "orders"))

@@ -8,8 +8,9 @@ from contextlib import closing
 import pytest
 
 from rackspan.cluster import EmbeddedCluster
-from rackspan.gateway import app, check
+from rackspan.gateway import check
 from rackspan.gateway.check import Level, check_cluster
+from rackspan.gateway.clients import connections
 from rackspan.gateway.config import parse_config
 from rackspan.gateway.net import open_files
 from tests.gateway.net.test_session import API_VERSIONS, connection, framed, is_closed, received
@@ -38,7 +39,7 @@ def test_so_many_clients_as_files_suffice_for(files: int, brokers: int) -> None:
 def test_connections_are_bound_by_open_files(
     cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(app, "raise_limit", lambda: open_files.files_for(2, 3))
+    monkeypatch.setattr(connections, "raise_limit", lambda: open_files.files_for(2, 3))
     with caplog.at_level(logging.WARNING), running(cluster.bootstrap_servers) as gateway:
         assert "at most 2 clients can connect, listen.max.connections is 5000" in caplog.text
         with closing(connection(gateway)) as first, closing(connection(gateway)) as second:

@@ -1,6 +1,5 @@
 """Connections with bytes that no client sends: each costs itself, and no more."""
 
-import asyncio
 import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -14,9 +13,9 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 
 from rackspan.cluster import EmbeddedCluster
-from rackspan.gateway import app
+from rackspan.gateway.clients import connections
 from rackspan.gateway.net import channel, frames
-from rackspan.gateway.net.buffers import BUFFER_BYTES
+from rackspan.gateway.net.channel import BUFFER_BYTES
 from rackspan.gateway.net.requests import MAX_UNSENT
 from rackspan.gateway.net.session import Session
 from tests.gateway.pairs import pair
@@ -104,13 +103,13 @@ def test_half_requests_take_no_more_memory_than_is_allowed(gateway: RunningGatew
     try:
         for link in links:
             link.sendall(pack(">ihhih", 90_000_000, 0, 9, 1, -1) + bytes(1000))
-        eventually(lambda: gateway.gateway.frames.used > 0, "one is being read", 10)
-        assert gateway.gateway.frames.used <= gateway.gateway.config.request_memory_bytes
+        eventually(lambda: gateway.gateway.clients.shared.frames.used > 0, "one is being read", 10)
+        assert gateway.gateway.clients.shared.frames.used <= gateway.gateway.config.request_memory_bytes
         assert serves(gateway)
     finally:
         for link in links:
             link.close()
-    eventually(lambda: gateway.gateway.frames.used == 0, "their memory is free again", 10)
+    eventually(lambda: gateway.gateway.clients.shared.frames.used == 0, "their memory is free again", 10)
 
 
 def test_requests_that_are_announced_and_hardly_sent_keep_no_one_from_producing(gateway: RunningGateway) -> None:
@@ -120,7 +119,7 @@ def test_requests_that_are_announced_and_hardly_sent_keep_no_one_from_producing(
     try:
         for link, size in zip(links, (99_000_000, 99_000_000, most - 198_100_000), strict=True):
             link.sendall(pack(">ihhih", size, 0, 9, 1, -1) + bytes(4))
-        eventually(lambda: gateway.gateway.frames.used >= 3 * 256 * 1024, "each is being read", 10)
+        eventually(lambda: gateway.gateway.clients.shared.frames.used >= 3 * 256 * 1024, "each is being read", 10)
         for record_bytes in (50_000, 300_000):
             for link in links:
                 link.sendall(b"\0")
@@ -142,18 +141,18 @@ def test_half_a_request_that_arrives_too_slowly_loses_its_connection(
     cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One byte now and then is no excuse."""
-    monkeypatch.setattr(app, "OVERDUE_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(connections, "OVERDUE_CHECK_SECONDS", 0.05)
     monkeypatch.setattr(frames, "HALF_REQUEST_SECONDS", 0.3)
     with running(cluster.bootstrap_servers) as gateway, closing(connection(gateway)) as link:
         link.sendall(pack(">ihhih", 100_000, 0, 9, 1, -1) + bytes(1000))
-        eventually(lambda: gateway.gateway.frames.used > 0, "it is being read", 10)
+        eventually(lambda: gateway.gateway.clients.shared.frames.used > 0, "it is being read", 10)
         with suppress(ConnectionError):
             for _ in range(200):
                 link.sendall(b"\0")
                 sleep(0.02)
         assert is_closed(link)
-        eventually(lambda: gateway.gateway.frames.used == 0, "its memory is free again", 10)
-        assert gateway.gateway.connections_closed_slow == 1
+        eventually(lambda: gateway.gateway.clients.shared.frames.used == 0, "its memory is free again", 10)
+        assert gateway.gateway.clients.closed_slow == 1
 
 
 PRODUCE = pack(">hhih", 0, 9, 5, -1) + b"\0" + bytes(100)
@@ -171,7 +170,7 @@ def test_a_client_that_the_broker_turns_away_gets_no_response(gateway: RunningGa
         assert received(client)[:4] == pack(">i", 7)
         client.sendall(framed(request_))
         assert received(broker)[:4] == pack(">hh", 3, 4)
-        assert gateway.gateway.frames.used == 0
+        assert gateway.gateway.clients.shared.frames.used == 0
         broker.close()
         assert is_closed(client)
 
@@ -200,7 +199,7 @@ def test_a_client_that_reads_no_response_piles_up_none(gateway: RunningGateway) 
             while sent < 4_000_000:
                 link.sendall(request * 1000)
                 sent += 1000
-        (session,) = (one for one in gateway.gateway.sessions if one.peer.endswith(f":{link.getsockname()[1]}"))
+        (session,) = (one for one in gateway.gateway.clients.sessions if one.peer.endswith(f":{link.getsockname()[1]}"))
         assert len(session.client.outgoing) < 2 * MAX_UNSENT
         link.settimeout(10)
         assert sent > MAX_UNSENT
@@ -224,7 +223,7 @@ def test_mutated_requests_cost_their_own_connection(gateway: RunningGateway, clu
         with closing(connection(gateway)) as link:
             link.sendall(bytes(mutated))
     assert serves(gateway)
-    eventually(lambda: gateway.gateway.frames.used == 0, "no memory is held", 10)
+    eventually(lambda: gateway.gateway.clients.shared.frames.used == 0, "no memory is held", 10)
 
 
 def test_a_client_without_a_request_has_no_connection_to_the_broker(
@@ -236,11 +235,11 @@ def test_a_client_without_a_request_has_no_connection_to_the_broker(
         opened.append(arguments)
         return await channel.connected(*arguments)
 
-    monkeypatch.setattr(app, "connected", counted)
+    monkeypatch.setattr(connections, "connected", counted)
     links = [connection(gateway) for _ in range(20)]
     for link in links[:10]:
         link.close()
-    eventually(lambda: gateway.gateway._opening == 10, "those that are closed are forgotten", 10)
+    eventually(lambda: gateway.gateway.clients._opening == 10, "those that are closed are forgotten", 10)
     assert opened == []
     for link in links[10:]:
         link.sendall(framed(API_VERSIONS))
@@ -252,7 +251,7 @@ def test_a_client_without_a_request_has_no_connection_to_the_broker(
 
 def test_an_idle_client_does_not_hold_up_the_end(cluster: EmbeddedCluster) -> None:
     with running(cluster.bootstrap_servers) as gateway, closing(connection(gateway)) as link:
-        eventually(lambda: gateway.gateway._opening == 1, "it is accepted", 10)
+        eventually(lambda: gateway.gateway.clients._opening == 1, "it is accepted", 10)
         assert gateway.run(gateway.gateway.drain(10)) == 0
         assert is_closed(link)
 
@@ -261,12 +260,12 @@ def test_an_idle_client_does_not_hold_up_the_end(cluster: EmbeddedCluster) -> No
 def test_half_a_request_does_not_hold_up_the_end(
     cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch, api_key: int
 ) -> None:
-    monkeypatch.setattr(app, "HALF_REQUEST_SECONDS", 0.1)
+    monkeypatch.setattr(connections, "HALF_REQUEST_SECONDS", 0.1)
     with running(cluster.bootstrap_servers) as gateway, closing(connection(gateway)) as link:
         link.sendall(framed(API_VERSIONS))
         received(link)
         link.sendall(pack(">ihhih", 100_000, api_key, 3, 1, -1) + bytes(1000))
-        (session,) = gateway.gateway.sessions
+        (session,) = gateway.gateway.clients.sessions
         eventually(lambda: session._requests.is_half_received, "half of it is there", 10)
         assert gateway.run(gateway.gateway.drain(3)) == 0
 
@@ -292,8 +291,8 @@ def test_two_thousand_connections_leave_nothing_behind(gateway: RunningGateway) 
         links = [connection(gateway) for _ in range(100)]
         for link in links:
             link.close()
-    eventually(lambda: len(gateway.gateway.sessions) == 0, "every session has ended", 20)
-    assert gateway.gateway.buffers.in_use == 0
+    eventually(lambda: len(gateway.gateway.clients.sessions) == 0, "every session has ended", 20)
+    assert gateway.gateway.clients.shared.buffers.in_use == 0
     assert serves(gateway)
 
 
@@ -303,7 +302,7 @@ def scripted(gateway: RunningGateway) -> Iterator[tuple[socket.socket, socket.so
     (client_end, client), (upstream_end, broker) = pair(), pair()
 
     async def started() -> Session:
-        session = Session(gateway.gateway, asyncio.get_running_loop(), client_end, upstream_end, 1)
+        session = gateway.gateway.clients.session(client_end, upstream_end, 1)
         session.start()
         return session
 
@@ -376,7 +375,7 @@ def test_a_client_that_is_gone_while_its_request_waits_leaves_nothing_behind(
     cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """DescribeConfigs is read whole, and what is behind it waits: nothing is read of this client meanwhile."""
-    monkeypatch.setattr(app, "GONE_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(connections, "GONE_CHECK_SECONDS", 0.1)
     describe = pack(">hhih", 32, 1, 5, -1) + pack(">i", 0) + b"\0"
     with running(cluster.bootstrap_servers) as gateway, scripted(gateway) as (client, broker, session):
         session.is_proven = True

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from rackspan.gateway.upstream.broker_loops import BrokerLoops
+from rackspan.gateway.upstream.guard_readers import BrokerLoops
 
 
 def test_a_broker_has_one_task_also_where_one_ends_while_the_next_begins() -> None:

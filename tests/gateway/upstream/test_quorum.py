@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
-from rackspan.gateway.core.metadata_log import MetadataImage
+from rackspan.gateway.core.metadata_log import CommittedImage
 from rackspan.gateway.upstream.broker_connection import Login
 from rackspan.gateway.upstream.cluster import addresses
 from rackspan.gateway.upstream.quorum import TOPIC, TOPIC_ID, MetadataQuorum
@@ -35,8 +35,8 @@ SECONDS = 20.0
 """For a read that ends with an error, instead of one that never ends."""
 
 
-def read(cluster: KafkaCluster, cluster_id: str | None = None) -> MetadataImage:
-    async def scenario() -> MetadataImage:
+def read(cluster: KafkaCluster, cluster_id: str | None = None) -> CommittedImage:
+    async def scenario() -> CommittedImage:
         quorum = MetadataQuorum(addresses("controllers", cluster.bootstrap_controllers), Login(), cluster_id)
         try:
             await quorum.current()
@@ -57,7 +57,7 @@ def reported(cluster: KafkaCluster) -> dict[str, dict[int, tuple[int, list[int]]
     }
 
 
-def replayed(image: MetadataImage) -> dict[str, dict[int, tuple[int, list[int]]]]:
+def replayed(image: CommittedImage) -> dict[str, dict[int, tuple[int, list[int]]]]:
     return {
         name: {number: (one.leader, sorted(one.isr)) for number, one in image.topic(name).items()}
         for name in image.topic_ids
@@ -96,7 +96,7 @@ def test_controllers_of_another_cluster_are_refused(kafka3: KafkaCluster) -> Non
         read(kafka3, "AAAAAAAAAAAAAAAAAAAAAA")
 
 
-def refused(partition: FetchResponsePartitionData, image: MetadataImage) -> str:
+def refused(partition: FetchResponsePartitionData, image: CommittedImage) -> str:
     """The error of a read from a controller that responds with this to every Fetch, after `image` was read."""
 
     async def scenario() -> str:
@@ -137,11 +137,11 @@ def test_a_controller_whose_log_always_differs_is_reported() -> None:
         high_watermark=7, diverging_epoch=FetchResponseEpochEndOffset(epoch=1, end_offset=0)
     )
     # Once it is read again from its beginning.
-    assert "controller 101 reports that its metadata log differs" in refused(diverging, MetadataImage(9, 4))
+    assert "controller 101 reports that its metadata log differs" in refused(diverging, CommittedImage(9, 4))
 
 
 @pytest.mark.parametrize("end", [0, 8, 9])
 def test_a_controller_that_offers_a_snapshot_of_what_was_read_is_reported(end: int) -> None:
     offer = FetchResponsePartitionData(high_watermark=20, snapshot_id=SnapshotId(end_offset=end, epoch=4))
-    error = refused(offer, MetadataImage(9, 4))
+    error = refused(offer, CommittedImage(9, 4))
     assert f"controller 101 offers a snapshot up to offset {end} to a reader at 9" in error

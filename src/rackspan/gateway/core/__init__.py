@@ -1,4 +1,4 @@
-"""The decisions of the gateway: which requests it reads, what it rewrites, and when it acknowledges.
+"""The pure part of the gateway: offered APIs, addresses in responses, values of min.insync.racks, and the guard.
 
-Pure: no socket, no clock. The simulation in tests/gateway/ drives the acknowledgement rule with a virtual clock.
+Begin with apis.py, then acknowledgement/guard.py. Nothing here reads a clock, a socket or a file.
 """

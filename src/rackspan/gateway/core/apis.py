@@ -83,19 +83,16 @@ ENDPOINTS_SINCE: Final[Mapping[int, int]] = {ApiKey.FETCH: 16, SHARE_FETCH: 1, S
 """The first version whose response ends with endpoints (KIP-951, KIP-932)."""
 
 
-def treatment(api_key: int, version: int) -> Treatment:
-    """What happens to the response of a request that is offered."""
-    if version < ENDPOINTS_SINCE.get(api_key, 0):
-        return Treatment.STREAM
-    return _REWRITTEN.get(api_key, Treatment.STREAM)
-
-
-def is_offered(api_key: int, version: int) -> bool:
-    """Whether a request is forwarded. ApiVersions always is: a broker responds to every version of it."""
-    if api_key == ApiKey.API_VERSIONS:
-        return True
-    versions = OFFERED.get(api_key)
-    return versions is not None and version in versions
+TREATMENTS: Final[Mapping[tuple[int, int], Treatment]] = MappingProxyType(
+    {
+        (key, version): Treatment.STREAM
+        if version < ENDPOINTS_SINCE.get(key, 0)
+        else _REWRITTEN.get(key, Treatment.STREAM)
+        for key, versions in OFFERED.items()
+        for version in versions
+    }
+)
+"""By API key and version of each request that is offered."""
 
 
 def clipped(apis: Iterable[ApiVersion]) -> list[ApiVersion]:

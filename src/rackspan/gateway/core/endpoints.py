@@ -7,7 +7,7 @@ and not by partitions. Racks are replaced where a rack locator is configured.
 from collections.abc import Callable
 from dataclasses import dataclass
 from struct import Struct
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from rackspan.errors import MalformedBytes
 from rackspan.gateway.core.apis import OFFERED, clipped
@@ -32,16 +32,14 @@ _NODES_SINCE: Final = 2
 """The first version of DescribeQuorum whose response has the controllers' addresses."""
 
 
-class Addresses(Protocol):
-    """Where clients find each broker."""
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where clients find each broker, as functions of the broker's id and what a response has of it."""
 
-    def advertised(self, node_id: int, host: str, port: int) -> tuple[str, int]:
-        """Host and port of the listener of a broker, which is opened if it is new. `host` and `port` are its own."""
-        ...
-
-    def rack(self, node_id: int, registered: str | None) -> str | None:
-        """The broker's rack for clients: the registered one, unless a rack locator is configured."""
-        ...
+    advertised: Callable[[int, str, int], tuple[str, int]]
+    """From the broker's own host and port to those of its listener, which is opened if it is new."""
+    rack: Callable[[int, str | None], str | None]
+    """From the registered rack to the one for clients: another one if a rack locator is configured."""
 
 
 @dataclass(frozen=True, slots=True)

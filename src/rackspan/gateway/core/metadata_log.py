@@ -32,7 +32,7 @@ class PartitionState:
 
 
 @dataclass(slots=True)
-class MetadataImage:
+class CommittedImage:
     """The state after all records up to `offset`. `epoch` is that of the last batch."""
 
     offset: int = 0
@@ -169,16 +169,16 @@ _ISR_TAG: Final = 0
 _LEADER_TAG: Final = 1
 _BEGIN, _END, _ABORT = 23, 24, 25
 
-_Apply = Callable[[MetadataImage, int, ByteReader], None]
+_Apply = Callable[[CommittedImage, int, ByteReader], None]
 
 _RECORDS: Final[Mapping[int, tuple[str, int, _Apply]]] = {
-    0: ("RegisterBrokerRecord", 3, MetadataImage._register_broker),
-    1: ("UnregisterBrokerRecord", 0, MetadataImage._unregister_broker),
-    2: ("TopicRecord", 0, MetadataImage._topic),
-    3: ("PartitionRecord", 2, MetadataImage._partition),
-    5: ("PartitionChangeRecord", 2, MetadataImage._partition_change),
-    9: ("RemoveTopicRecord", 0, MetadataImage._remove_topic),
-    12: ("FeatureLevelRecord", 0, MetadataImage._feature_level),
+    0: ("RegisterBrokerRecord", 3, CommittedImage._register_broker),
+    1: ("UnregisterBrokerRecord", 0, CommittedImage._unregister_broker),
+    2: ("TopicRecord", 0, CommittedImage._topic),
+    3: ("PartitionRecord", 2, CommittedImage._partition),
+    5: ("PartitionChangeRecord", 2, CommittedImage._partition_change),
+    9: ("RemoveTopicRecord", 0, CommittedImage._remove_topic),
+    12: ("FeatureLevelRecord", 0, CommittedImage._feature_level),
 }
 """By key: the name, the last version that is known, and what it changes."""
 

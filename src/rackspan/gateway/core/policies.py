@@ -164,7 +164,7 @@ class Policies:
         """Topics and brokers whose latest record cannot be read."""
         return sorted((key for key, entry in self.entries.items() if not entry.readable), key=str)
 
-    def learn_topic(self, topic: str, topic_id: UUID | None, now: float) -> None:
+    def record_topic(self, topic: str, topic_id: UUID | None, now: float) -> None:
         """A topic's id as a broker reports it, which may be an earlier topic's. `now` in seconds, of one monotonic clock."""
         if topic_id is None:
             return
@@ -188,14 +188,14 @@ class Policies:
         entry = self.entries.get((Scope.TOPIC, topic))
         return None if entry is None else entry.topic_id
 
-    def learn_created(self, topic: str, earlier: UUID | None, topic_id: UUID | None, now: float) -> None:
+    def record_created(self, topic: str, earlier: UUID | None, topic_id: UUID | None, now: float) -> None:
         """CreateTopics created a topic. `earlier` is the entry's id when the request was sent: that topic is gone."""
         if earlier is not None:
             self._superseded.setdefault(topic, set()).add(earlier)
             self._cache.clear()
-        self.learn_topic(topic, topic_id, now)
+        self.record_topic(topic, topic_id, now)
 
-    def learn_min_insync_replicas(self, values: Mapping[str, int]) -> None:
+    def record_min_insync_replicas(self, values: Mapping[str, int]) -> None:
         changed = {topic: value for topic, value in values.items() if self.min_insync_replicas.get(topic) != value}
         if changed:
             self.min_insync_replicas.update(changed)

@@ -10,6 +10,8 @@ from typing import Final, Protocol, TypeVar
 
 from rackspan.acks.config import ConfigVerdict, SetAt, judge_broker_config, judge_topic_config
 from rackspan.gateway.core.policies import Entry, Policies, Scope, Source
+from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.kafka_bytes.resource_types import ConfigResourceType
 from rackspan.model import MIN_INSYNC_RACKS, Broker
 from rackspan.text import count_noun
 from rackspan.wire.messages.configs import (
@@ -18,17 +20,11 @@ from rackspan.wire.messages.configs import (
     DescribeConfigsSynonym,
 )
 
-TOPIC: Final = 2
-BROKER: Final = 4
-"""Kafka's ConfigResource types."""
-
 SET, DELETE = 0, 1
-INVALID_CONFIG: Final = 40
-INVALID_REQUEST: Final = 42
 
 DOCUMENTATION: Final = (
     "When a producer sets acks to all, the minimum number of distinct racks that must have in-sync replicas to acknowledge a "
-    "produce request. Held by rackspan gateway: producers that reach the brokers by another way are not held to it. "
+    "produce request. Held by rackspan gateway: producers that reach the brokers by another way are not subject to it. "
     "1 requires nothing."
 )
 _INT: Final = 3
@@ -86,19 +82,21 @@ def change_of(
 ) -> Change | RefusedChange:
     """The change that a request makes to min.insync.racks of one resource. Source: Kafka's ConfigurationControlManager."""
     if len(values) != 1:
-        return RefusedChange(INVALID_REQUEST, f"Error due to duplicate config keys: {MIN_INSYNC_RACKS}")
+        return RefusedChange(ErrorCode.INVALID_REQUEST, f"Error due to duplicate config keys: {MIN_INSYNC_RACKS}")
     (value,) = values
-    scope = Scope.TOPIC if resource_type == TOPIC else Scope.BROKER
+    scope = Scope.TOPIC if resource_type == ConfigResourceType.TOPIC else Scope.BROKER
     if operation == DELETE and (scope is Scope.TOPIC or (scope, name) not in policies.entries):
         return Change(scope, name, None)
     if operation not in (SET, DELETE):
-        return RefusedChange(INVALID_CONFIG, f"Can't append to or subtract from key {MIN_INSYNC_RACKS}: it is no list")
+        return RefusedChange(
+            ErrorCode.INVALID_CONFIG, f"Can't append to or subtract from key {MIN_INSYNC_RACKS}: it is no list"
+        )
     if value is None and operation == SET:
-        return RefusedChange(INVALID_REQUEST, f"Null value not supported for : {MIN_INSYNC_RACKS}")
+        return RefusedChange(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {MIN_INSYNC_RACKS}")
     verdicts = _verdicts(scope, name, None if operation == DELETE else value, brokers, policies)
     for verdict in verdicts:
         if verdict.error is not None:
-            return RefusedChange(INVALID_CONFIG, verdict.error or f"Invalid value {value}")
+            return RefusedChange(ErrorCode.INVALID_CONFIG, verdict.error or f"Invalid value {value}")
     warnings = tuple(dict.fromkeys(warning for verdict in verdicts for warning in verdict.warnings))
     return Change(scope, name, None if operation == DELETE else verdicts[0].value, warnings)
 
@@ -110,13 +108,13 @@ def refused_above(change: Change, known_racks: int, config_racks: int) -> Change
         return change
     if value > known_racks:
         return RefusedChange(
-            INVALID_CONFIG,
+            ErrorCode.INVALID_CONFIG,
             f"{MIN_INSYNC_RACKS} {value}: the cluster has {count_noun(known_racks, 'rack')}, so that no produce could be acknowledged; "
             "set a lower value, or add racks first",
         )
     if value > config_racks:
         return RefusedChange(
-            INVALID_CONFIG,
+            ErrorCode.INVALID_CONFIG,
             f"{MIN_INSYNC_RACKS} {value}: the gateway's config topic has replicas in {count_noun(config_racks, 'rack')}, so that the value "
             "could be lost with them; reassign that topic to more racks first",
         )
@@ -149,11 +147,11 @@ def describe(
     documentation: bool,
 ) -> None:
     """Add min.insync.racks to what a broker described of a topic or broker."""
-    if result.error_code != 0 or result.resource_type not in (TOPIC, BROKER):
+    if result.error_code != 0 or result.resource_type not in (ConfigResourceType.TOPIC, ConfigResourceType.BROKER):
         return
     if keys is not None and MIN_INSYNC_RACKS not in keys:
         return
-    if result.resource_type == BROKER and result.resource_name == "":
+    if result.resource_type == ConfigResourceType.BROKER and result.resource_name == "":
         entry = policies.entries.get((Scope.BROKER, ""))
         if entry is None:
             return
@@ -189,7 +187,7 @@ def _chain(resource_type: int, name: str, policies: Policies) -> list[tuple[int,
         entry = policies.entries.get((scope, key))
         return None if entry is None else entry.value
 
-    if resource_type == TOPIC:
+    if resource_type == ConfigResourceType.TOPIC:
         own = policies.topic_entry(name)
         add(None if own is None else own.value, Source.TOPIC)
         add(policies.file_topic(name), Source.FILE_TOPIC)

@@ -1,7 +1,7 @@
 """Warnings about values of min.insync.racks that are in force: by the rule by which a value is judged when it is set."""
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from dataclasses import dataclass
 
 from rackspan.acks.config import judge_topic_config
 from rackspan.gateway.core.policies import Policies
@@ -11,13 +11,12 @@ from rackspan.text import count_noun
 _MOST_NAMED = 5
 
 
-class ConfigTopicState(Protocol):
-    """What was read of the config topic."""
-
-    @property
-    def racks(self) -> int: ...
+@dataclass(frozen=True, slots=True)
+class ConfigTopicState:
+    """What was read of the config topic. `racks` have a replica of it."""
 
     topic: str
+    racks: int
     log_start_offset: int
 
 
@@ -37,7 +36,7 @@ def _override(policies: Policies) -> Iterator[str]:
 def _values(policies: Policies, brokers: Sequence[Broker], topic: ConfigTopicState | None) -> Iterator[str]:
     values = policies.values
     for value in sorted(set(values.values())):
-        places = sorted(place for place, one in values.items() if one == value)
+        places = sorted(place for place, known in values.items() if known == value)
         named = ", ".join(places[:_MOST_NAMED]) + (" and others" if len(places) > _MOST_NAMED else "")
         for warning in judge_topic_config(str(value), brokers).warnings:
             yield f"{named}: {warning}"

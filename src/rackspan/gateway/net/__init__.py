@@ -1,1 +1,4 @@
-"""Sockets of the gateway. Begin with session.py (one client's connection), then channel.py (one socket)."""
+"""A client's connection and its broker's: bytes in both directions, requests and responses that are read whole.
+
+Begin with session.py, then direction.py. It decides about no request: that is done by the functions of `Shared.takes`.
+"""

@@ -1,4 +1,4 @@
-"""One non-blocking socket on the event loop, plain or TLS: receives into a buffer of ours, keeps what it does not accept.
+"""One non-blocking socket on the event loop, plain or TLS, and the receive buffers that all connections share.
 
 asyncio's transports copy what the socket does not accept. Here it stays where it was received, and its connection reads no
 more until it has been sent.
@@ -14,11 +14,39 @@ from typing import Final
 
 from rackspan.wire.framing import Piece
 
+BUFFER_BYTES: Final = 256 * 1024
+"""Large, because every receive and every send costs a system call and a turn of the event loop."""
+
+_SMALL_BYTES: Final = 16 * 1024
+_MOST_LARGE: Final = 64
+"""Beyond so many buffers in use, connections whose peers read slowly get small ones: 16 MB, then little for each."""
+
+_MOST_KEPT: Final = 16
+
 NOTHING_YET: Final = -1
 _MOST_PIECES: Final = 256
-"""Of one system call; Linux takes 1,024."""
+"""For one system call; Linux takes 1,024."""
 
 _AGAIN: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+
+class BufferPool:
+    """Buffers that are taken for one receive and put back when their bytes have been sent."""
+
+    def __init__(self) -> None:
+        self._free: list[bytearray] = []
+        self.in_use = 0
+
+    def take(self) -> bytearray:
+        self.in_use += 1
+        if self._free:
+            return self._free.pop()
+        return bytearray(BUFFER_BYTES if self.in_use <= _MOST_LARGE else _SMALL_BYTES)
+
+    def put(self, buffer: bytearray) -> None:
+        self.in_use -= 1
+        if len(buffer) == BUFFER_BYTES and len(self._free) < _MOST_KEPT:
+            self._free.append(buffer)
 
 
 class Channel:
@@ -194,7 +222,7 @@ async def _ready(add: Callable[..., None], remove: Callable[[int], object], fd: 
 
 
 async def connected(address: tuple[str, int], tls: ssl.SSLContext | None, server_name: str | None) -> socket.socket:
-    """A connection to a broker, with TLS where a context is given. Errors: OSError."""
+    """A connection to a broker, with TLS if a context is given. Errors: OSError."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(*address, type=socket.SOCK_STREAM)
     failed: OSError = OSError(f"{address[0]}: no address found")

@@ -1,139 +1,195 @@
-"""One direction of a client's connection: bytes are received from one socket, and passed on to the other.
+"""What the two directions of a client's connection have in common: `Pair` is their shared state, `Direction` moves bytes one way.
 
-It reads no more while the other end has not accepted everything, so that a slow peer costs one buffer.
+A direction receives bytes from one socket and sends them to the other. It reads no more while the other end has not accepted everything,
+so that a slow peer costs one buffer.
 """
 
-from collections import deque
-from collections.abc import Callable
-from typing import Final, Protocol
+import asyncio
+import logging
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
+from rackspan.errors import MalformedRequest
+from rackspan.gateway.core.apis import Treatment
 from rackspan.gateway.core.endpoints import Addresses
-from rackspan.gateway.net.buffers import BufferPool
-from rackspan.gateway.net.channel import Channel
-from rackspan.gateway.net.exchange import Exchange
+from rackspan.gateway.net.channel import BufferPool, Channel
 from rackspan.gateway.net.frames import FrameMemory
 from rackspan.wire.framing import Piece
+
+log = logging.getLogger(__name__)
 
 SIZE_BYTES: Final = 4
 """A request or response begins with its size."""
 
 
-class PairOwner(Protocol):
-    """What the directions use of the gateway."""
+class Exchange:
+    """One request and its response."""
 
-    buffers: BufferPool
-    frames: FrameMemory
+    __slots__ = ("api_key", "correlation_id", "done", "future", "on_response", "parts", "treatment", "version")
+
+    def __init__(self, api_key: int, version: int, correlation_id: int, treatment: Treatment) -> None:
+        self.api_key = api_key
+        self.version = version
+        self.correlation_id = correlation_id
+        self.treatment = treatment
+        self.parts: Sequence[Piece] | None = None
+        """The response, unframed, once it is `done`; None if the client expects none."""
+        self.done = False
+        self.future: asyncio.Future[bytes] | None = None
+        """The response to a request of the gateway's own on the client's connection."""
+        self.on_response: Callable[[bytes], Sequence[Piece] | None] | None = None
+        """Called with a whole response; returns what the client gets, or None if it is decided later."""
+
+
+Take = Callable[[Any, Exchange, memoryview], None]
+"""Decides about a whole request, given its Session: by the session's `forward`, `respond`, `handle` or `wait_for`.
+
+Errors: MalformedRequest closes the connection.
+"""
+
+
+@dataclass(slots=True)
+class Shared:
+    """What all connections of a process share."""
+
+    addresses: Addresses
+    takes: Mapping[int, Take]
+    """The API keys whose requests are read whole, and what decides about them. Others are forwarded as they come."""
     max_request_bytes: int
-
-    @property
-    def addresses(self) -> Addresses: ...
-
-    def reads_whole(self, api_key: int, version: int, /) -> bool:
-        """Whether requests of this API are read whole and decided one by one."""
-        ...
-
-    def count_frame(self, api_key: int) -> None: ...
+    frames: FrameMemory
+    buffers: BufferPool = field(default_factory=BufferPool)
+    requests: Counter[int] = field(default_factory=Counter)
+    """Requests received, by API key."""
 
 
-class Pair(Protocol):
-    """What the directions use of the connection they are part of."""
+class Pair:
+    """A client's connection and its broker's, as both directions see them. Session has the rest."""
 
-    client: Channel
-    upstream: Channel
-    exchanges: deque[Exchange]
-    awaited: deque[Exchange]
-    closed: bool
-    draining: bool
-    is_proven: bool
+    def __init__(
+        self, shared: Shared, loop: asyncio.AbstractEventLoop, client: Channel, upstream: Channel, peer: str
+    ) -> None:
+        self.shared = shared
+        self._loop = loop
+        self.client = client
+        self.upstream = upstream
+        self.peer = peer
+        self.exchanges: deque[Exchange] = deque()
+        """In the order of the requests; a response is sent when it is the first."""
+        self.awaited: deque[Exchange] = deque()
+        """Those that the broker has yet to respond to, in the order in which it will."""
+        self.closed = False
+        self.draining = False
+        self.is_proven = False
+        """Whether the broker has responded to a request for which it requires a login, if its listener requires one."""
 
-    @property
-    def owner(self) -> PairOwner: ...
+    def time(self) -> float:
+        return self._loop.time()
 
-    def time(self) -> float: ...
+    def run_guarded(self, step: Callable[[], None]) -> None:
+        """Run a step; malformed bytes and bugs cost this connection."""
+        try:
+            step()
+        except MalformedRequest as error:
+            log.warning("closing the connection of %s: %s", self.peer, error)
+            self.close()
+        except OSError as error:
+            log.debug("connection of %s: %s", self.peer, error)
+            self.close()
+        except Exception:
+            log.exception("closing the connection of %s", self.peer)
+            self.close()
 
-    def prove(self) -> None: ...
+    def complete(self, exchange: Exchange, parts: Sequence[Piece]) -> None:
+        """The response to a request is ready; it is sent after those before it."""
+        exchange.parts, exchange.done = parts, True
+        self.send_ready()
 
-    def take(self, exchange: Exchange, request: memoryview) -> None: ...
+    def prove(self) -> None:
+        """Find out whether the broker serves this client."""
+        raise NotImplementedError
 
-    def complete(self, exchange: Exchange, parts: list[Piece]) -> None: ...
+    def send_ready(self) -> None:
+        """Send the responses that are ready, in order."""
+        raise NotImplementedError
 
-    def send_ready(self) -> None: ...
+    def upstream_ended(self) -> None:
+        """The broker closed its connection."""
+        raise NotImplementedError
 
-    def run_guarded(self, step: Callable[[], None]) -> None: ...
-
-    def upstream_ended(self) -> None: ...
-
-    def close(self) -> None: ...
+    def close(self) -> None:
+        raise NotImplementedError
 
 
 class Direction:
     """One direction: where bytes come from, where they go, and what was received and could not be passed on yet."""
 
-    __slots__ = ("_buffer", "_going", "_header", "_left", "_rest", "_session", "_sink", "_source")
+    __slots__ = ("_buffer", "_header", "_left", "_pair", "_rest", "_running", "_sink", "_source")
 
-    def __init__(self, session: Pair, source: Channel, sink: Channel) -> None:
-        self._session = session
+    def __init__(self, pair: Pair, source: Channel, sink: Channel) -> None:
+        self._pair = pair
         self._source = source
         self._sink = sink
         self._buffer: bytearray | None = None
         """The buffer that `_rest` or the sink's queue still points into."""
         self._rest: memoryview | None = None
-        """Received, and not looked at yet."""
+        """Received, and not parsed yet."""
         self._header = b""
         """The beginning of a frame, too short to be read."""
         self._left = 0
         """Bytes of the frame at hand that have not been received."""
-        self._going = False
+        self._running = False
 
     def readable(self) -> None:
-        self._session.run_guarded(self._receive)
+        self._pair.run_guarded(self._receive)
 
     def _receive(self) -> None:
         if self._buffer is not None or not self._may_read():
             self._source.pause_reading()
             return
-        buffer = self._session.owner.buffers.take()
+        buffer = self._pair.shared.buffers.take()
         try:
             received = self._source.receive_into(buffer)
         except BaseException:
-            self._session.owner.buffers.put(buffer)
+            self._pair.shared.buffers.put(buffer)
             raise
         if received <= 0:
-            self._session.owner.buffers.put(buffer)
+            self._pair.shared.buffers.put(buffer)
             if received == 0:
                 self._ended()
             return
         self._buffer = buffer
         self._rest = memoryview(buffer)[:received]
-        self._go_on()
+        self._resume()
 
-    def go_on(self) -> None:
-        """Continue where something had held this direction up."""
-        if not self._going and not self._session.closed:
-            self._session.run_guarded(self._go_on)
+    def resume(self) -> None:
+        """Continue with what was received, after something had stopped this direction."""
+        if not self._running and not self._pair.closed:
+            self._pair.run_guarded(self._resume)
 
-    def _go_on(self) -> None:
-        self._going = True
+    def _resume(self) -> None:
+        self._running = True
         try:
-            while self._rest is not None and not self._sink.outgoing and self._may_go_on():
+            while self._rest is not None and not self._sink.outgoing and self._may_pass():
                 rest, self._rest = self._rest, None
                 used = self._pass_on(rest)
-                if self._session.closed:
+                if self._pair.closed:
                     return
                 if used < len(rest):
                     self._rest = rest[used:]
                 self._sink.flush()
                 if used == 0:
                     break
-            if self._session.closed:
+            if self._pair.closed:
                 return
-            if self._rest is None and not self._sink.outgoing and self._may_go_on():
+            if self._rest is None and not self._sink.outgoing and self._may_pass():
                 self._sent()
                 if self._buffer is not None:
-                    self._session.owner.buffers.put(self._buffer)
+                    self._pair.shared.buffers.put(self._buffer)
                     self._buffer = None
         finally:
-            self._going = False
+            self._running = False
         if self._buffer is None and self._may_read():
             self._source.resume_reading()
             self._source.read_rest()
@@ -143,15 +199,15 @@ class Direction:
     def release(self) -> None:
         if self._buffer is not None:
             self._rest = None
-            self._session.owner.buffers.put(self._buffer)
+            self._pair.shared.buffers.put(self._buffer)
             self._buffer = None
 
-    # Of each direction.
+    # Each direction has its own.
 
     def _may_read(self) -> bool:
         raise NotImplementedError
 
-    def _may_go_on(self) -> bool:
+    def _may_pass(self) -> bool:
         raise NotImplementedError
 
     def _pass_on(self, data: memoryview) -> int:

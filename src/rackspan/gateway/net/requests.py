@@ -5,10 +5,10 @@ from struct import Struct
 from typing import Final
 
 from rackspan.errors import MalformedRequest
-from rackspan.gateway.core.apis import is_offered, treatment
-from rackspan.gateway.net.direction import SIZE_BYTES, Direction, Pair
-from rackspan.gateway.net.exchange import Exchange
+from rackspan.gateway.core.apis import TREATMENTS, Treatment
+from rackspan.gateway.net.direction import SIZE_BYTES, Direction, Exchange, Pair
 from rackspan.gateway.net.frames import Frame
+from rackspan.wire.apis import ApiKey
 from rackspan.wire.framing import Piece
 
 MAX_IN_FLIGHT: Final = 100
@@ -28,12 +28,12 @@ class Requests(Direction):
 
     __slots__ = ("_current", "_exchange", "blocked", "frame")
 
-    def __init__(self, session: Pair) -> None:
-        super().__init__(session, session.client, session.upstream)
+    def __init__(self, pair: Pair) -> None:
+        super().__init__(pair, pair.client, pair.upstream)
         self.blocked = False
-        """A request is being handled that those behind it wait for."""
+        """Whether a request is being handled for which those behind it wait."""
         self.frame: Frame | None = None
-        """A request that is read whole and is not in one buffer: until all of it is sent on."""
+        """A request that is read whole and is not in one buffer, until all of it is forwarded."""
         self._exchange: Exchange
         self._current = memoryview(b"")
         """The whole request at hand, with its size in front."""
@@ -53,11 +53,11 @@ class Requests(Direction):
         return self._left > 0
 
     def _may_read(self) -> bool:
-        return not self._sink.outgoing and self._may_go_on() and not (self._session.draining and self.at_boundary)
+        return not self._sink.outgoing and self._may_pass() and not (self._pair.draining and self.at_boundary)
 
-    def _may_go_on(self) -> bool:
-        session = self._session
-        return not self.blocked and len(session.exchanges) < MAX_IN_FLIGHT and len(session.client.outgoing) < MAX_UNSENT
+    def _may_pass(self) -> bool:
+        pair = self._pair
+        return not self.blocked and len(pair.exchanges) < MAX_IN_FLIGHT and len(pair.client.outgoing) < MAX_UNSENT
 
     def _receive(self) -> None:
         frame = self.frame
@@ -76,12 +76,12 @@ class Requests(Direction):
         if frame.is_whole:
             self._take(memoryview(frame.buffer)[: frame.size])
             self._sink.flush()
-            self._go_on()
+            self._resume()
         else:
             self._source.read_rest()
 
     def _reserved(self, frame: Frame, least: int) -> bool:
-        return self._session.owner.frames.reserve(frame, least, self._memory_freed, self._session.time())
+        return self._pair.shared.frames.reserve(frame, least, self._memory_freed, self._pair.time())
 
     def _pass_on(self, data: memoryview) -> int:
         if self.frame is not None and self.frame.is_whole:
@@ -90,13 +90,13 @@ class Requests(Direction):
         outgoing = self._sink.outgoing
         forwarded_from = 0
         """What is forwarded unread is kept together, so that many small requests are one piece."""
-        while at < size and self._may_go_on():
+        while at < size and self._may_pass():
             if self._left:
                 passed = min(self._left, size - at)
                 at += passed
                 self._left -= passed
                 continue
-            if self._session.draining:
+            if self._pair.draining:
                 break
             header_bytes = _HEADER.size - len(self._header)
             if size - at < header_bytes:
@@ -109,10 +109,10 @@ class Requests(Direction):
                 return size
             header = self._header
             exchange, frame_bytes = self._begin(header + bytes(data[at : at + header_bytes]))
-            if not self._session.owner.reads_whole(exchange.api_key, exchange.version):
-                self._session.exchanges.append(exchange)
-                self._session.awaited.append(exchange)
-                self._session.owner.count_frame(exchange.api_key)
+            if exchange.api_key not in self._pair.shared.takes:
+                self._pair.exchanges.append(exchange)
+                self._pair.awaited.append(exchange)
+                self._pair.shared.requests[exchange.api_key] += 1
                 if header:
                     outgoing.append(header)
                     self._header = b""
@@ -120,10 +120,10 @@ class Requests(Direction):
                 continue
             if at > forwarded_from:
                 outgoing.append(data[forwarded_from:at])
-            if not self._session.is_proven:
-                # Nothing is read or decided for a stranger. The header is read again when the broker has responded.
+            if not self._pair.is_proven:
+                # Nothing is read or decided for a client without a login. The header is read again when the broker has responded.
                 self.blocked = True
-                self._session.prove()
+                self._pair.prove()
                 return at
             self._exchange = exchange
             there = min(frame_bytes - len(header), size - at)
@@ -132,11 +132,11 @@ class Requests(Direction):
             elif not self._gather(header, data[at : at + there], frame_bytes):
                 # No memory for it now: its header is read again later.
                 return at
-            self._session.owner.count_frame(exchange.api_key)
+            self._pair.shared.requests[exchange.api_key] += 1
             at += there
             self._header = b""
             forwarded_from = at
-            if self._session.closed or self.frame is not None:
+            if self._pair.closed or self.frame is not None:
                 return at
         if at > forwarded_from:
             outgoing.append(data[forwarded_from:at])
@@ -145,18 +145,20 @@ class Requests(Direction):
     def _begin(self, header: bytes) -> tuple[Exchange, int]:
         size, api_key, version, correlation_id = _HEADER.unpack(header)
         self._check_size(size)
-        if not is_offered(api_key, version):
+        # Brokers respond to every version of ApiVersions.
+        treatment = TREATMENTS.get((api_key, version), Treatment.WHOLE if api_key == ApiKey.API_VERSIONS else None)
+        if treatment is None:
             raise MalformedRequest(f"API key {api_key} version {version} is not offered here")
-        return Exchange(api_key, version, correlation_id, treatment(api_key, version)), size + SIZE_BYTES
+        return Exchange(api_key, version, correlation_id, treatment), size + SIZE_BYTES
 
     def _check_size(self, size: int) -> None:
-        most_bytes = self._session.owner.max_request_bytes
+        most_bytes = self._pair.shared.max_request_bytes
         if not _LEAST_BYTES <= size <= most_bytes:
             raise MalformedRequest(f"a request of {size} bytes; at most {most_bytes} are read")
 
     def _gather(self, header: bytes, data: memoryview, frame_bytes: int) -> bool:
         """Begin a frame with what is there of it; False if there is no memory for that."""
-        frame = self.frame or self._session.owner.frames.begin(frame_bytes, self._session.time())
+        frame = self.frame or self._pair.shared.frames.begin(frame_bytes, self._pair.time())
         filled = len(header) + len(data)
         self.frame = frame
         if not self._reserved(frame, filled):
@@ -175,16 +177,16 @@ class Requests(Direction):
             self._source.resume_reading()
             return
         self.blocked = False
-        self.go_on()
+        self.resume()
 
     def proven(self) -> None:
-        """The broker has responded: requests are read on."""
+        """The broker has responded: read requests again."""
         self.blocked = False
-        self.go_on()
+        self.resume()
 
     def _take(self, frame: memoryview) -> None:
         self._current = frame
-        self._session.take(self._exchange, frame[SIZE_BYTES:])
+        self._pair.shared.takes[self._exchange.api_key](self._pair, self._exchange, frame[SIZE_BYTES:])
         if not self.blocked:
             self._current = memoryview(b"")
 
@@ -197,12 +199,12 @@ class Requests(Direction):
             outgoing.extend(parts)
         self._sink.flush()
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         if not self.blocked:
             self._current = memoryview(b"")
         if self.frame is not None and self.frame.is_whole and not self.blocked and not self._sink.outgoing:
             self._free_frame()
-        super()._go_on()
+        super()._resume()
 
     def _sent(self) -> None:
         if self.frame is not None and self.frame.is_whole and not self.blocked:
@@ -211,7 +213,7 @@ class Requests(Direction):
     def _free_frame(self) -> None:
         if self.frame is not None:
             frame, self.frame = self.frame, None
-            self._session.owner.frames.end(frame, self._session.time())
+            self._pair.shared.frames.end(frame, self._pair.time())
 
     def release(self) -> None:
         super().release()
@@ -220,4 +222,4 @@ class Requests(Direction):
 
     def _ended(self) -> None:
         # A client that closes expects no further response.
-        self._session.close()
+        self._pair.close()

@@ -7,8 +7,7 @@ from rackspan.errors import MalformedRequest
 from rackspan.gateway.core.apis import BEFORE_LOGIN, Treatment
 from rackspan.gateway.core.endpoints import metadata_head, with_addresses
 from rackspan.gateway.core.response_end import EndFinder, rewritten_end
-from rackspan.gateway.net.direction import SIZE_BYTES, Direction, Pair
-from rackspan.gateway.net.exchange import Exchange
+from rackspan.gateway.net.direction import SIZE_BYTES, Direction, Exchange, Pair
 
 MAX_WHOLE_RESPONSE_BYTES: Final = 64 * 1024 * 1024
 """Of responses that are read whole, and of a Metadata response's array of brokers. Kafka's are far smaller."""
@@ -22,8 +21,8 @@ class Responses(Direction):
 
     __slots__ = ("_end", "_exchange", "_finder", "_whole")
 
-    def __init__(self, session: Pair) -> None:
-        super().__init__(session, session.upstream, session.client)
+    def __init__(self, pair: Pair) -> None:
+        super().__init__(pair, pair.upstream, pair.client)
         self._exchange: Exchange | None = None
         """Whose response is passing."""
         self._whole: bytearray | None = None
@@ -32,9 +31,9 @@ class Responses(Direction):
         self._end: bytearray | None = None
 
     def _may_read(self) -> bool:
-        return not self._sink.outgoing and self._may_go_on()
+        return not self._sink.outgoing and self._may_pass()
 
-    def _may_go_on(self) -> bool:
+    def _may_pass(self) -> bool:
         return True
 
     def _pass_on(self, data: memoryview) -> int:
@@ -54,7 +53,7 @@ class Responses(Direction):
                 self._pass_part(self._exchange, part)
             if self._exchange is not None and self._left == 0:
                 self._finish(self._exchange)
-            if self._session.closed:
+            if self._pair.closed:
                 return at
 
     def _begin(self, data: memoryview) -> int | None:
@@ -68,17 +67,17 @@ class Responses(Direction):
             return len(data)
         head = self._header + bytes(data[:missing])
         size, correlation_id = _HEADER.unpack(head)
-        session = self._session
-        if size < SIZE_BYTES or not session.awaited or session.awaited[0].correlation_id != correlation_id:
+        pair = self._pair
+        if size < SIZE_BYTES or not pair.awaited or pair.awaited[0].correlation_id != correlation_id:
             raise MalformedRequest(f"a response of {size} bytes to a request that was not sent, {correlation_id}")
-        exchange = session.awaited[0]
+        exchange = pair.awaited[0]
         whole = exchange.treatment is Treatment.WHOLE
-        if not whole and session.exchanges[0] is not exchange:
+        if not whole and pair.exchanges[0] is not exchange:
             return None
         if whole and size > MAX_WHOLE_RESPONSE_BYTES:
             raise MalformedRequest(f"a response of {size} bytes to API key {exchange.api_key}")
-        session.awaited.popleft()
-        session.is_proven = session.is_proven or exchange.api_key not in BEFORE_LOGIN
+        pair.awaited.popleft()
+        pair.is_proven = pair.is_proven or exchange.api_key not in BEFORE_LOGIN
         self._exchange = exchange
         self._left = size
         # The correlation id is the first part of the response; it is passed on here if it was received before.
@@ -86,13 +85,13 @@ class Responses(Direction):
         self._header = b""
         match exchange.treatment:
             case Treatment.STREAM:
-                session.client.outgoing.append(_SIZE.pack(size))
+                pair.client.outgoing.append(_SIZE.pack(size))
             case Treatment.ENDPOINTS_LAST:
                 self._finder = EndFinder(exchange.api_key, exchange.version)
                 if len(data) - used + len(kept) >= size:
                     self._whole = bytearray()
                 else:
-                    session.client.outgoing.append(_SIZE.pack(size))
+                    pair.client.outgoing.append(_SIZE.pack(size))
             case _:
                 self._whole = bytearray()
         if kept:
@@ -106,20 +105,20 @@ class Responses(Direction):
         elif self._finder is not None:
             self._pass_whole_with_end(exchange, self._finder, part)
         elif self._whole is None:
-            self._session.client.outgoing.append(part)
+            self._pair.client.outgoing.append(part)
         else:
             self._whole += part
             if exchange.treatment is Treatment.BROKERS_FIRST:
                 self._try_head(exchange, self._whole)
 
     def _try_head(self, exchange: Exchange, received: bytearray) -> None:
-        head = metadata_head(exchange.version, bytes(received), self._session.owner.addresses)
+        head = metadata_head(exchange.version, bytes(received), self._pair.shared.addresses)
         if head is None:
             if len(received) > MAX_WHOLE_RESPONSE_BYTES:
                 raise MalformedRequest("a Metadata response without an end of its brokers")
             return
         size = len(received) + self._left - head.read + len(head.data)
-        self._session.client.outgoing.extend((_SIZE.pack(size), head.data, bytes(received[head.read :])))
+        self._pair.client.outgoing.extend((_SIZE.pack(size), head.data, bytes(received[head.read :])))
         self._whole = None
 
     def _pass_to_end(self, finder: EndFinder, part: memoryview) -> None:
@@ -129,14 +128,14 @@ class Responses(Direction):
             return
         before = finder.feed(part)
         if before is None:
-            self._session.client.outgoing.append(part)
+            self._pair.client.outgoing.append(part)
             return
-        self._session.client.outgoing.append(part[:before])
+        self._pair.client.outgoing.append(part[:before])
         self._end = bytearray(part[before:])
 
     def _pass_whole_with_end(self, exchange: Exchange, finder: EndFinder, part: memoryview) -> None:
         """All of it is here, so its size may change."""
-        outgoing = self._session.client.outgoing
+        outgoing = self._pair.client.outgoing
         if self._whole:
             part = memoryview(bytes(self._whole) + bytes(part))
         if self._left:
@@ -147,42 +146,42 @@ class Responses(Direction):
             raise MalformedRequest(f"a response to API key {exchange.api_key} that ends too early")
         end = bytes(part[before:])
         if len(end) > 1:
-            end = rewritten_end(exchange.api_key, end, self._session.owner.addresses, same_size=False)
+            end = rewritten_end(exchange.api_key, end, self._pair.shared.addresses, same_size=False)
         outgoing.extend((_SIZE.pack(before + len(end)), part[:before], end))
         self._whole = self._finder = None
 
     def _finish(self, exchange: Exchange) -> None:
-        session = self._session
+        pair = self._pair
         self._exchange = None
         if self._finder is not None:
             if self._end is None:
                 raise MalformedRequest(f"a response to API key {exchange.api_key} that ends too early")
             end = bytes(self._end)
             if len(end) > 1:
-                end = rewritten_end(exchange.api_key, end, session.owner.addresses, same_size=True)
-            session.client.outgoing.append(end)
+                end = rewritten_end(exchange.api_key, end, pair.shared.addresses, same_size=True)
+            pair.client.outgoing.append(end)
             self._finder = self._end = None
         whole, self._whole = self._whole, None
         if exchange.treatment is not Treatment.WHOLE:
             if whole is not None:
                 raise MalformedRequest("a Metadata response that ends too early")
-            session.exchanges.popleft()
-            session.send_ready()
+            pair.exchanges.popleft()
+            pair.send_ready()
             return
         self._finish_whole(exchange, bytes(whole or b""))
 
     def _finish_whole(self, exchange: Exchange, response: bytes) -> None:
-        session = self._session
+        pair = self._pair
         if exchange.future is not None:
             if not exchange.future.done():
                 exchange.future.set_result(response)
         elif exchange.on_response is not None:
             parts = exchange.on_response(response)
             if parts is not None:
-                session.complete(exchange, parts)
+                pair.complete(exchange, parts)
         else:
-            addresses = session.owner.addresses
-            session.complete(exchange, with_addresses(exchange.api_key, exchange.version, response, addresses))
+            addresses = pair.shared.addresses
+            pair.complete(exchange, with_addresses(exchange.api_key, exchange.version, response, addresses))
 
     def _ended(self) -> None:
-        self._session.upstream_ended()
+        self._pair.upstream_ended()

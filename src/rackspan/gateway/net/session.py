@@ -7,16 +7,14 @@ not read whole is forwarded from the buffer in which it was received (requests.p
 import asyncio
 import logging
 import socket
-from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from struct import Struct
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from rackspan.errors import MalformedRequest
 from rackspan.gateway.core.apis import Treatment
 from rackspan.gateway.net.channel import Channel
-from rackspan.gateway.net.direction import PairOwner
-from rackspan.gateway.net.exchange import Exchange
+from rackspan.gateway.net.direction import Exchange, Pair, Shared
 from rackspan.gateway.net.requests import Requests
 from rackspan.gateway.net.responses import Responses
 from rackspan.wire.apis import ApiKey
@@ -31,81 +29,48 @@ _SIZE: Final = Struct(">i")
 _FIRST_INTERNAL_CORRELATION: Final = -1_000_000
 
 _PROOF_VERSION: Final = 4
-"""Of Metadata: every broker since Kafka 0.11 has it, and an empty array names no topic."""
+"""The version of Metadata: every broker since Kafka 0.11 has it, and an empty array names no topic."""
 
 
-class SessionOwner(PairOwner, Protocol):
-    """What a session uses of the gateway that accepted it."""
-
-    sessions: "set[Session]"
-
-    def take(self, session: "Session", exchange: Exchange, request: memoryview) -> None:
-        """Decide what becomes of a whole request: `session.forward`, `respond`, `handle` or `wait_for`.
-
-        Errors: MalformedRequest closes the connection.
-        """
-        ...
-
-
-class Session:
-    """A client's connection with its broker's. `node_id` is the broker whose listener accepted it."""
+class Session(Pair):
+    """A client's connection with its broker's. `broker` is the one whose listener accepted it; `sessions` has every open one."""
 
     def __init__(
         self,
-        owner: SessionOwner,
+        shared: Shared,
+        sessions: "set[Session]",
         loop: asyncio.AbstractEventLoop,
         client: socket.socket,
         upstream: socket.socket,
-        node_id: int,
+        broker: int,
     ) -> None:
-        self._owner = owner
-        self._loop = loop
-        self.node_id = node_id
-        self.peer = _peer(client)
-        self.client = Channel(loop, client)
-        self.upstream = Channel(loop, upstream)
+        super().__init__(shared, loop, Channel(loop, client), Channel(loop, upstream), _peer(client))
+        self.broker = broker
+        self._sessions = sessions
         self._requests = Requests(self)
         self._responses = Responses(self)
-        self.exchanges: deque[Exchange] = deque()
-        """In the order of the requests; a response leaves when it is the first."""
-        self.awaited: deque[Exchange] = deque()
-        """Those that the broker has yet to respond to, in the order in which it will."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._internal = _FIRST_INTERNAL_CORRELATION
         self._upstream_ended = False
-        self.draining = False
         self._cuts_off = False
-        self.closed = False
-        self.is_proven = False
-        """Whether the broker has responded to a request for which it requires a login, if its listener requires one."""
         for channel, side in ((self.client, self._requests), (self.upstream, self._responses)):
             channel.on_readable = side.readable
             channel.on_error = self._failed
         self.client.on_drained = self._client_drained
-        self.upstream.on_drained = self._requests.go_on
+        self.upstream.on_drained = self._requests.resume
 
     @property
     def is_overdue(self) -> bool:
         """Whether the client sends a request that is read whole too slowly."""
         frame = self._requests.frame
-        return frame is not None and self._owner.frames.is_overdue(frame, self.time())
-
-    def time(self) -> float:
-        return self._loop.time()
-
-    @property
-    def owner(self) -> SessionOwner:
-        return self._owner
-
-    def take(self, exchange: Exchange, request: memoryview) -> None:
-        self._owner.take(self, exchange, request)
+        return frame is not None and self.shared.frames.is_overdue(frame, self.time())
 
     def start(self) -> None:
-        self._owner.sessions.add(self)
+        self._sessions.add(self)
         self.client.resume_reading()
         self.upstream.resume_reading()
 
-    # For the owner, in `take`.
+    # For what decides about a whole request (Take).
 
     def forward(self, exchange: Exchange, parts: "Sequence[Piece] | None" = None, *, responds: bool = True) -> None:
         """Send the request to the broker: as it came, or these parts, unframed, in its place."""
@@ -131,13 +96,13 @@ class Session:
         """Continue with `then` when `ready` is done. Requests behind it wait."""
         self._requests.blocked = True
 
-        def go_on(_: object) -> None:
+        def resume(_: object) -> None:
             if not self.closed:
                 self._requests.blocked = False
                 self.run_guarded(then)
-                self._requests.go_on()
+                self._requests.resume()
 
-        ready.add_done_callback(go_on)
+        ready.add_done_callback(resume)
 
     def prove(self) -> None:
         """Find out whether the broker serves this client, by a request of the gateway's own on its connection.
@@ -169,11 +134,6 @@ class Session:
         self.upstream.flush()
         return read_response(api_key, version, await exchange.future)
 
-    def complete(self, exchange: Exchange, parts: Sequence[Piece]) -> None:
-        """The response to a request is ready; it leaves when those before it have."""
-        exchange.parts, exchange.done = parts, True
-        self.send_ready()
-
     # Responses that are ready.
 
     def send_ready(self) -> None:
@@ -188,13 +148,13 @@ class Session:
                 outgoing.extend(exchange.parts)
         if outgoing:
             self.client.flush()
-        self._responses.go_on()
-        self._requests.go_on()
+        self._responses.resume()
+        self._requests.resume()
         self._end_if_over()
 
     def _client_drained(self) -> None:
-        self._responses.go_on()
-        self._requests.go_on()
+        self._responses.resume()
+        self._requests.resume()
         self._end_if_over()
 
     # The end.
@@ -202,7 +162,7 @@ class Session:
     def drain(self) -> None:
         """Read no further request, and close when every response has left."""
         self.draining = True
-        self._requests.go_on()
+        self._requests.resume()
         self._end_if_over()
 
     def cut_off(self) -> None:
@@ -231,7 +191,7 @@ class Session:
 
     def _failed(self, error: OSError) -> None:
         log.debug("connection of %s: %s", self.peer, error)
-        # Called inside of a flush, which goes on with the channel's queue.
+        # Called inside of a flush, which still uses the channel's queue.
         self._loop.call_soon(self.close)
 
     def close(self) -> None:
@@ -250,7 +210,7 @@ class Session:
         self._responses.release()
         self.exchanges.clear()
         self.awaited.clear()
-        self._owner.sessions.discard(self)
+        self._sessions.discard(self)
 
     def run(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """A task that ends with the connection."""
@@ -272,20 +232,6 @@ class Session:
             return
         self._requests.blocked = False
         self.complete(exchange, parts)
-
-    def run_guarded(self, step: Callable[[], None]) -> None:
-        """Run a step; malformed bytes and bugs cost this connection."""
-        try:
-            step()
-        except MalformedRequest as error:
-            log.warning("closing the connection of %s: %s", self.peer, error)
-            self.close()
-        except OSError as error:
-            log.debug("connection of %s: %s", self.peer, error)
-            self.close()
-        except Exception:
-            log.exception("closing the connection of %s", self.peer)
-            self.close()
 
 
 def framed(parts: list[bytes]) -> bytes:

@@ -1,1 +1,4 @@
-"""The gateway as a client of the cluster behind it: its own connections, samples of the ISR, and the config topic."""
+"""What the gateway reads of the cluster, and the config topic it writes, on connections of its own.
+
+Begin with guard_readers.py. It judges nothing: acks/verification.py does.
+"""

@@ -14,9 +14,10 @@ from rackspan.acks.isr_samples import LogRead
 from rackspan.acks.log_ends import AcknowledgedRecord
 from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, MalformedBytes, MalformedRequest, RackspanError
+from rackspan.gateway.core.value_warnings import ConfigTopicState
 from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login, first
 from rackspan.gateway.upstream.cluster import Cluster
-from rackspan.gateway.upstream.log_ends import read_log_ends
+from rackspan.gateway.upstream.observations import read_log_ends
 from rackspan.kafka_bytes.error_codes import error_code
 from rackspan.kafka_bytes.record_batch import read_records, whole_batches, write_batch
 from rackspan.model import Broker, BrokerId
@@ -226,6 +227,10 @@ class ConfigTopic:
     def racks(self) -> int:
         """How many racks have a replica of the topic, those of brokers that are down too."""
         return rack_bits(self._brokers()).count(self._replicas)
+
+    @property
+    def state(self) -> ConfigTopicState:
+        return ConfigTopicState(self.topic, self.racks, self.log_start_offset)
 
     def _has_passed(self, offset: int) -> bool:
         return self._reread is None and self._offset > offset

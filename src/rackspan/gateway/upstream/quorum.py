@@ -14,7 +14,7 @@ from typing import Final, cast
 from uuid import UUID
 
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable, RackspanError
-from rackspan.gateway.core.metadata_log import MetadataImage
+from rackspan.gateway.core.metadata_log import CommittedImage
 from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login, first
 from rackspan.kafka_bytes import NO_TAGS, ByteReader, compact_array, compact_string, int32, int64, tagged_fields
 from rackspan.text import count_noun
@@ -72,11 +72,11 @@ class MetadataQuorum:
         self._connections: dict[tuple[str, int], BrokerConnection] = {}
         self._quorum: _Quorum | None = None
         self._lock = asyncio.Lock()
-        self._next: asyncio.Task[MetadataImage] | None = None
-        self.image = MetadataImage()
+        self._next: asyncio.Task[CommittedImage] | None = None
+        self.image = CommittedImage()
         self.read_at: float | None = None
 
-    async def current(self) -> MetadataImage:
+    async def current(self) -> CommittedImage:
         """The state with everything that was committed before this call. Errors: RackspanError, OSError, TimeoutError.
 
         Calls that wait for the read in flight share the next one.
@@ -86,7 +86,7 @@ class MetadataQuorum:
             self._next.add_done_callback(_take_exception)
         return await asyncio.shield(self._next)
 
-    async def _read_next(self) -> MetadataImage:
+    async def _read_next(self) -> CommittedImage:
         async with self._lock:
             # A call from now on needs a read that begins later.
             self._next = None
@@ -96,7 +96,7 @@ class MetadataQuorum:
                 self._quorum = None
                 raise
 
-    async def _read(self) -> MetadataImage:
+    async def _read(self) -> CommittedImage:
         quorum = self._quorum or await self._find_leader()
         self._quorum = quorum
         others = [address for voter, address in quorum.voters.items() if voter != quorum.leader]
@@ -145,7 +145,7 @@ class MetadataQuorum:
                     )
                 has_diverged = True
                 log.warning("the metadata log differs from what was read; it is read again from its beginning")
-                self.image = MetadataImage()
+                self.image = CommittedImage()
                 continue
             snapshot = partition.snapshot_id
             if snapshot is not None and snapshot.end_offset >= 0:
@@ -162,7 +162,7 @@ class MetadataQuorum:
                 self.image.replay_batches(bytes(records), partition.high_watermark)
             except BaseException:
                 # Half a batch may have been replayed.
-                self.image = MetadataImage()
+                self.image = CommittedImage()
                 raise
             if self.image.offset >= until:
                 break
@@ -195,7 +195,7 @@ class MetadataQuorum:
         found: FetchResponsePartitionData = first(first(response.responses, "topic").partitions, "partition")
         return found
 
-    async def _snapshot(self, connection: BrokerConnection, epoch: int, end: int, end_epoch: int) -> MetadataImage:
+    async def _snapshot(self, connection: BrokerConnection, epoch: int, end: int, end_epoch: int) -> CommittedImage:
         """A snapshot: what the log no longer has."""
         data = bytearray()
         while True:
@@ -208,7 +208,7 @@ class MetadataQuorum:
                 break
             if not part:
                 raise ClusterRequestFailed(f"a snapshot of the metadata log ends after {len(data)} of {size} bytes")
-        image = MetadataImage()
+        image = CommittedImage()
         image.replay_snapshot(bytes(data), end, end_epoch)
         log.info("read a snapshot of the metadata log, %d bytes up to offset %d", len(data), end)
         return image
@@ -316,6 +316,6 @@ def _snapshot_part(reader: ByteReader) -> tuple[int, bytes]:
     return size, reader.compact_byte_string()
 
 
-def _take_exception(task: "asyncio.Task[MetadataImage]") -> None:
+def _take_exception(task: "asyncio.Task[CommittedImage]") -> None:
     if not task.cancelled():
         task.exception()

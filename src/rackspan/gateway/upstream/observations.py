@@ -1,22 +1,21 @@
-"""Reads log ends of replicas by Fetch, one request in flight a broker: see acks/log_ends.py for what they prove."""
+"""Requests that observe a record's partition: the ISR in a broker's metadata, and the log ends of replicas.
 
-import asyncio
-import logging
-from collections.abc import Callable, Iterable, Mapping
+See acks/log_ends.py for what a log end proves. Nothing is judged here.
+"""
+
+from collections.abc import Iterable
 from itertools import groupby
 from typing import Final
 from uuid import UUID
 
-from rackspan.acks.isr_samples import LogEnds, LogRead
+from rackspan.acks.isr_samples import LogRead, Sample, SampledPartition
 from rackspan.acks.log_ends import BEYOND_END, LogEnd
+from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.errors import ClusterRequestFailed
-from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold
-from rackspan.gateway.core.acknowledgement.rules import NEVER
-from rackspan.gateway.upstream.broker_connection import BrokerConnection
-from rackspan.gateway.upstream.broker_loops import BrokerLoops
+from rackspan.gateway.upstream.broker_connection import REQUEST_SECONDS, BrokerConnection
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.kafka_bytes.error_codes import ErrorCode
-from rackspan.model import BrokerId
+from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.fetch import (
     FetchPartition,
@@ -25,14 +24,12 @@ from rackspan.wire.messages.fetch import (
     FetchResponsePartitionData,
     FetchTopic,
 )
-
-log = logging.getLogger(__name__)
+from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseData
 
 DIVERGING_EPOCH_SINCE: Final = 12
 """The version of Fetch that reads a log end (KIP-595, Kafka 2.7)."""
 
 _IDS_SINCE: Final = 13
-_LOGGED_AGAIN_SECONDS: Final = 60.0
 
 
 async def read_log_ends(
@@ -99,60 +96,34 @@ def _request(reads: Iterable[LogRead]) -> FetchRequestData:
     return FetchRequestData(max_wait=0, min_bytes=0, max_bytes=0, topics=topics)
 
 
-class LogEndReader:
-    """Reads what the guard wants of replicas' logs, and nothing while it wants nothing."""
+async def read_metadata(
+    connection: BrokerConnection, topics: Iterable[str], seconds: float = REQUEST_SECONDS
+) -> MetadataResponseData:
+    """A broker's metadata of these topics, none of which is created. Errors: OSError, TimeoutError, RackspanError."""
+    request = MetadataRequestData(
+        topics=[MetadataRequestTopic(name=topic) for topic in sorted(topics)], allow_auto_topic_creation=False
+    )
+    metadata: MetadataResponseData = await connection.call(ApiKey.METADATA, request, seconds=seconds)
+    return metadata
 
-    def __init__(
-        self, guard: AcknowledgementGuard, cluster: Cluster, completed: Callable[[Iterable[Hold]], None]
-    ) -> None:
-        self._guard = guard
-        self._cluster = cluster
-        self._completed = completed
-        self._loop = asyncio.get_running_loop()
-        self._loops = BrokerLoops(self._wanted_at, self._read, self._failed)
-        self._logged: dict[tuple[int, str], float] = {}
-        self.reads = 0
-        self.failures = 0
 
-    def wake(self) -> None:
-        """The guard may want something else than before."""
-        for replica in self._guard.replicas_to_read():
-            self._loops.wake(replica)
-
-    def _wanted_at(self, broker: int) -> float | None:
-        return self._guard.next_read_at(BrokerId(broker))
-
-    def _failed(self, _broker: int, _error: Exception) -> None:
-        self.failures += 1
-
-    async def _read(self, broker: int) -> None:
-        replica = BrokerId(broker)
-        connection = await self._cluster.connection(broker)
-        # Read after the connection is open: what is acknowledged later is not verified by this response.
-        requested_at = self._loop.time()
-        reads = self._guard.reads_due(replica, requested_at)
-        if not reads:
-            return
-        ends, errors = await read_log_ends(connection, reads, self._guard.settings.sample_timeout_seconds)
-        self.reads += 1
-        self._log_refused(broker, errors)
-        self._completed(self._guard.observe_log_ends(LogEnds(replica, requested_at, reads, ends)))
-
-    def _log_refused(self, broker: int, errors: Mapping[LogRead, int]) -> None:
-        now = self._loop.time()
-        for topic, code in {(read.partition[0], code) for read, code in errors.items()}:
-            if now - self._logged.get((broker, topic), NEVER) < _LOGGED_AGAIN_SECONDS:
-                continue
-            self._logged[broker, topic] = now
-            if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-                log.error(
-                    "broker %d refuses to let the gateway read topic %s, so that nothing is acknowledged on it: "
-                    "grant READ on it to the principal of command.config",
-                    broker,
-                    topic,
-                )
-            else:
-                log.warning("broker %d: the log of topic %s could not be read: error %d", broker, topic, code)
-
-    def close(self) -> None:
-        self._loops.close()
+def sample_of(
+    source: int, requested_at: float, topics: frozenset[str], metadata: MetadataResponseData, cluster: Cluster
+) -> Sample:
+    """A broker's metadata as a sample. A broker whose rack is not known yet adds none."""
+    brokers = [
+        Broker(BrokerId(broker.node_id), None if rack is None else RackId(rack))
+        for broker in metadata.brokers
+        if cluster.is_located(broker.node_id)
+        for rack in [cluster.rack(broker.node_id, broker.rack)]
+    ]
+    partitions = {
+        (topic.name or "", partition.partition_index): SampledPartition(
+            partition.leader_id, partition.leader_epoch, tuple(map(BrokerId, partition.isr_nodes))
+        )
+        for topic in metadata.topics
+        if topic.error_code == ErrorCode.NONE
+        for partition in topic.partitions
+    }
+    topic_ids = {topic.name: topic.topic_id for topic in metadata.topics if topic.name and topic.topic_id is not None}
+    return Sample(source, requested_at, rack_bits(brokers), topics, partitions, topic_ids)

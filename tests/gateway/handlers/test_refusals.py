@@ -6,7 +6,7 @@ import pytest
 
 from rackspan.acks.min_insync_racks import ProduceVerdict
 from rackspan.acks.produce_errors import Cause, Refusal
-from rackspan.gateway.handlers.refusal_log import MOST_LINES, RefusalLog
+from rackspan.gateway.handlers.refusals import MOST_LINES, Refusals
 
 
 def refusal(topic: str, cause: Cause = Cause.RACKS) -> Refusal:
@@ -14,7 +14,7 @@ def refusal(topic: str, cause: Cause = Cause.RACKS) -> Refusal:
 
 
 def test_of_each_topic_and_cause_a_few_lines_and_a_count(caplog: pytest.LogCaptureFixture) -> None:
-    refusals = RefusalLog()
+    refusals = Refusals()
     with caplog.at_level(logging.WARNING):
         for _ in range(1000):
             refusals.write(refusal("orders"), "before", "c")
@@ -35,7 +35,7 @@ def test_of_each_topic_and_cause_a_few_lines_and_a_count(caplog: pytest.LogCaptu
 
 
 def test_ever_new_topics_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    refusals = RefusalLog()
+    refusals = Refusals()
     with caplog.at_level(logging.WARNING):
         for number in range(10_000):
             refusals.write(refusal(f"topic-{number}"), "before", "c")

@@ -16,10 +16,11 @@ from rackspan.acks.verification import Requirement
 from rackspan.errors import ClusterRequestFailed
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold
 from rackspan.gateway.core.acknowledgement.rules import GuardSettings
-from rackspan.gateway.upstream import log_ends
+from rackspan.gateway.upstream import guard_readers
 from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login
 from rackspan.gateway.upstream.cluster import Cluster
-from rackspan.gateway.upstream.log_ends import LogEndReader, read_log_ends
+from rackspan.gateway.upstream.guard_readers import LogEndReader
+from rackspan.gateway.upstream.observations import read_log_ends
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.fetch import (
@@ -153,7 +154,7 @@ def test_a_broker_that_does_not_respond_holds_up_nobody() -> None:
 def test_a_right_that_is_missing_is_logged_with_what_to_grant(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR)
     assert asyncio.run(completed_by(data(error=29), data(error=29), seconds=0.5)) == []
-    assert sorted(one.message for one in caplog.records if one.name == log_ends.__name__) == [
+    assert sorted(one.message for one in caplog.records if one.name == guard_readers.__name__) == [
         f"broker {one} refuses to let the gateway read topic orders, so that nothing is acknowledged on it: "
         "grant READ on it to the principal of command.config"
         for one in (2, 3)

@@ -1,0 +1,65 @@
+"""The cluster behind a gateway: its brokers, the values of min.insync.racks, and the logins by which it is reached."""
+
+from random import Random
+
+from rackspan.errors import UsageError
+from rackspan.gateway.clients.tls import ClientTls
+from rackspan.gateway.config import GatewayConfig
+from rackspan.gateway.core.policies import Policies
+from rackspan.gateway.core.value_warnings import values_warnings
+from rackspan.gateway.upstream.broker_connection import login_of
+from rackspan.gateway.upstream.cluster import Cluster, addresses
+from rackspan.gateway.upstream.config_topic import ConfigTopic
+from rackspan.gateway.upstream.quorum import MetadataQuorum
+from rackspan.sources.client_config import kafka_python_settings, read_properties
+from rackspan.sources.rack_locator import RackLocator
+
+
+class Backend:
+    """Made from the config without a request: `cluster.refresh` sends the first one."""
+
+    def __init__(self, config: GatewayConfig) -> None:
+        """Errors: UsageError for files that cannot be used."""
+        self.config = config
+        properties = {} if config.command_config is None else read_properties(config.command_config)
+        self.login = login_of(kafka_python_settings(properties) if properties else {})
+        self.tls = ClientTls(config, properties)
+        self.cluster = Cluster(config.bootstrap_servers, self.login, Random(), _locator(config))
+        self.policies = Policies(config.policies)
+
+    def reload(self, config: GatewayConfig) -> None:
+        """Take over a config that was read again. Errors: UsageError, and nothing has changed."""
+        self.tls.load(config.tls, {} if config.command_config is None else read_properties(config.command_config))
+        self.config = config
+        self.policies.replace_file(config.policies)
+
+    def config_topic(self, name: str) -> ConfigTopic:
+        """The topic that `policies` follow; nothing is read yet."""
+        create = self.config.create_config_topic
+        return ConfigTopic(name, self.cluster, self.login, self.policies.replay, create=create)
+
+    def quorum(self) -> MetadataQuorum:
+        """The controllers; nothing is read yet. Errors: UsageError."""
+        controllers, path = self.config.controllers, self.config.controllers_command_config
+        if controllers is None:
+            raise UsageError("controllers.bootstrap.servers is missing; write the controllers' own addresses there")
+        settings = {} if path is None else kafka_python_settings(read_properties(path))
+        found = addresses("controllers.bootstrap.servers", controllers)
+        return MetadataQuorum(found, login_of(settings), self.cluster.cluster_id)
+
+    def warnings(self, config_topic: ConfigTopic | None) -> list[str]:
+        """What an operator should correct in the values of min.insync.racks; clients are served all the same."""
+        state = None if config_topic is None else config_topic.state
+        return values_warnings(self.policies, self.cluster.all_brokers(), state)
+
+    def close(self) -> None:
+        self.cluster.close()
+
+
+def _locator(config: GatewayConfig) -> RackLocator | None:
+    if config.rack_locator is None:
+        return None
+    from rackspan.sources.rack_locator import parse_properties
+    from rackspan.sources.rack_locators.registry import make
+
+    return make(config.rack_locator, parse_properties(config.rack_locator_properties))

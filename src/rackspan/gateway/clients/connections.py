@@ -1,0 +1,135 @@
+"""The clients of a gateway: each is accepted, gets a connection to its broker, and is closed if it is slow, gone, or at the end."""
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections import Counter
+from typing import Final
+
+from rackspan.gateway.clients.tls import ClientTls
+from rackspan.gateway.config import GatewayConfig
+from rackspan.gateway.net.channel import connected, sends
+from rackspan.gateway.net.direction import Shared
+from rackspan.gateway.net.open_files import clients_within, raise_limit, too_few
+from rackspan.gateway.net.session import Session
+from rackspan.gateway.upstream.cluster import Cluster
+
+log = logging.getLogger(__name__)
+
+CONNECT_SECONDS: Final = 10.0
+"""For the TLS handshake of a client, and for the connection and the TLS handshake of its broker."""
+
+IDLE_SECONDS: Final = 600.0
+"""For a client's first bytes, before which there is no connection to a broker. Kafka's connections.max.idle.ms."""
+
+OVERDUE_CHECK_SECONDS: Final = 1.0
+GONE_CHECK_SECONDS: Final = 30.0
+"""Between two checks of connections: for requests that arrive too slowly, and for clients that are gone."""
+
+HALF_REQUEST_SECONDS: Final = 2.0
+"""At the end: how long clients may continue to send a request that they have begun."""
+
+
+class Clients:
+    """Every client of this process. `close_slow` and `close_gone` run until they are cancelled."""
+
+    def __init__(self, config: GatewayConfig, cluster: Cluster, tls: ClientTls, shared: Shared) -> None:
+        self.config = config
+        self.sessions: set[Session] = set()
+        self.accepted = 0
+        self.refused: Counter[str] = Counter()
+        """Clients turned away, by reason."""
+        self.closed_slow = 0
+        self.draining = False
+        self.shared = shared
+        self._cluster = cluster
+        self._tls = tls
+        self._opening = 0
+        self._open_files = raise_limit()
+
+    @property
+    def most(self) -> int:
+        """Clients at a time: the config's bound, or what open files suffice for if that is less."""
+        return min(self.config.max_connections, clients_within(self._open_files, len(self._cluster.nodes)))
+
+    def warn_of_open_files(self) -> None:
+        reason = too_few(self._open_files, self.config.max_connections, len(self._cluster.nodes))
+        if reason is not None:
+            log.warning("open files: %s", reason)
+
+    async def accept(self, broker: int, client: socket.socket) -> None:
+        """Connect a client that a broker's listener accepted."""
+        self.accepted += 1
+        if self.draining or len(self.sessions) + self._opening >= self.most:
+            self.refused["limit"] += 1
+            client.close()
+            return
+        self._opening += 1
+        secured = client
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                secured, context = await self._tls.secured(client)
+            async with asyncio.timeout(IDLE_SECONDS):
+                if not await sends(asyncio.get_running_loop(), secured):
+                    secured.close()
+                    return
+            async with asyncio.timeout(CONNECT_SECONDS):
+                upstream = await self._connected(broker, context)
+        except (OSError, TimeoutError) as error:
+            self.refused["handshake" if isinstance(error, ssl.SSLError) else "connect"] += 1
+            log.info("a client of broker %d is turned away: %s: %s", broker, type(error).__name__, error)
+            secured.close()
+            return
+        except BaseException:
+            secured.close()
+            raise
+        finally:
+            self._opening -= 1
+        self.session(secured, upstream, broker).start()
+
+    async def _connected(self, broker: int, context: ssl.SSLContext | None) -> socket.socket:
+        known = self._cluster.nodes.get(broker)
+        if known is None:
+            raise ConnectionRefusedError(f"broker {broker} is not in the cluster")
+        return await connected((known.host, known.port), context, known.host if context else None)
+
+    def session(self, client: socket.socket, upstream: socket.socket, broker: int) -> Session:
+        """A session that is not started, over two connected sockets."""
+        return Session(self.shared, self.sessions, asyncio.get_running_loop(), client, upstream, broker)
+
+    async def close_slow(self) -> None:
+        """Close connections whose request arrives too slowly: its memory is bounded by others, its time is bounded here."""
+        while True:
+            await asyncio.sleep(OVERDUE_CHECK_SECONDS)
+            for session in [session for session in self.sessions if session.is_overdue]:
+                self.closed_slow += 1
+                log.warning("closing the connection of %s: its request arrives too slowly", session.peer)
+                session.close()
+
+    async def close_gone(self) -> None:
+        """Close connections of clients that are gone while their request waits for a broker that does not respond."""
+        before: set[Session] = set()
+        while True:
+            await asyncio.sleep(GONE_CHECK_SECONDS)
+            gone = {session for session in self.sessions if session.client.has_ended_unseen}
+            for session in gone & before:
+                log.info("closing the connection of %s: it is gone, and its request has no response", session.peer)
+                session.close()
+            before = gone
+
+    async def drain(self, seconds: float) -> None:
+        """Let every request end that was received. `sessions` are those that did not end in this time."""
+        self.draining = True
+        for session in tuple(self.sessions):
+            session.drain()
+        begun = asyncio.get_running_loop().time()
+        while self.sessions and (elapsed := asyncio.get_running_loop().time() - begun) < seconds:
+            if elapsed >= HALF_REQUEST_SECONDS:
+                for session in tuple(self.sessions):
+                    session.cut_off()
+            await asyncio.sleep(0.02)
+
+    def close(self) -> None:
+        for session in tuple(self.sessions):
+            session.close()

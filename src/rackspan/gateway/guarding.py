@@ -1,0 +1,157 @@
+"""The parts of a gateway that applies min.insync.racks to acknowledgements, each complete when it is made."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterator
+from typing import Any, Final
+
+from rackspan.errors import ClusterUnreachable, RackspanError
+from rackspan.gateway.backend import Backend
+from rackspan.gateway.config import GatewayConfig
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard
+from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode, GuardSettings
+from rackspan.gateway.core.endpoints import Addresses
+from rackspan.gateway.handlers.produce import AdvisingHandler, ProduceHandler
+from rackspan.gateway.handlers.refusals import PERIOD_SECONDS
+from rackspan.gateway.upstream.committed_metadata import CommittedMetadata
+from rackspan.gateway.upstream.config_topic import ConfigTopic
+from rackspan.gateway.upstream.guard_readers import BrokerMetadata, IsrSource
+from rackspan.gateway.upstream.quorum import MetadataQuorum
+from rackspan.gateway.upstream.topic_names import TopicNames
+from rackspan.kafka_bytes.resource_types import ConfigResourceType
+from rackspan.model import MIN_INSYNC_REPLICAS
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.configs import DescribeConfigsRequestData, DescribeConfigsResource
+
+log = logging.getLogger(__name__)
+
+REPLICAS_SECONDS: Final = 5.0
+"""Between two reads of min.insync.replicas."""
+
+
+class Guarding:
+    """Everything that decides about Produce requests. `config_topic` is None if the config has none, `quorum` if not in mode strict."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        addresses: Addresses,
+        config_topic: ConfigTopic | None,
+        quorum: MetadataQuorum | None,
+    ) -> None:
+        config, names = backend.config, TopicNames(backend.cluster, backend.policies)
+        self.config_topic = config_topic
+        self.quorum = quorum
+        self._backend = backend
+        self._source: IsrSource = (
+            BrokerMetadata(backend.cluster, names)
+            if quorum is None
+            else CommittedMetadata(quorum, backend.cluster, names)
+        )
+        settings = guard_settings(config)
+        self.guard = AcknowledgementGuard(settings)
+        handler = ProduceHandler if settings.refuses_before else AdvisingHandler
+        self.produce = handler(
+            self.guard,
+            backend.policies,
+            addresses,
+            backend.cluster,
+            self._source,
+            names,
+            config.config_topic,
+            extended_error_codes=config.extended_error_codes,
+            deny_weak_acks=config.deny_weak_acks,
+        )
+
+    def reload(self, config: GatewayConfig) -> None:
+        """Take over a config that was read again."""
+        self.guard.settings = guard_settings(config)
+        self.produce.extended_error_codes = config.extended_error_codes
+        self.produce.deny_weak_acks = config.deny_weak_acks
+
+    def tasks(self) -> Iterator[Coroutine[Any, Any, None]]:
+        """What runs until the gateway ends."""
+        if self.config_topic is not None:
+            yield self.config_topic.follow()
+        yield self._follow_replicas()
+        yield self._end_log_periods()
+
+    async def _follow_replicas(self) -> None:
+        """Read min.insync.replicas of guarded topics: it decides which of the two errors a refusal is."""
+        while True:
+            try:
+                await self._read_replicas()
+            except (OSError, TimeoutError, RackspanError) as error:
+                log.warning("min.insync.replicas could not be read: %s", error)
+            await asyncio.sleep(REPLICAS_SECONDS)
+
+    async def _read_replicas(self) -> None:
+        topics = self._backend.policies.guarded_topics()
+        if not topics:
+            return
+        connection = await self._backend.cluster.any_connection()
+        resources = [
+            DescribeConfigsResource(
+                resource_type=ConfigResourceType.TOPIC,
+                resource_name=topic,
+                configuration_keys=[MIN_INSYNC_REPLICAS],
+            )
+            for topic in topics
+        ]
+        response = await connection.call(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequestData(resources=resources))
+        self._backend.policies.record_min_insync_replicas(
+            {
+                result.resource_name: int(config.value)
+                for result in response.results
+                for config in result.configs
+                if config.value
+            }
+        )
+
+    async def _end_log_periods(self) -> None:
+        while True:
+            await asyncio.sleep(PERIOD_SECONDS)
+            self.produce.refusals.end_period()
+
+    def close(self) -> None:
+        self.produce.close()
+        if self.config_topic is not None:
+            self.config_topic.close()
+        self._source.close()
+
+
+async def open_guarding(backend: Backend, addresses: Addresses) -> Guarding:
+    """Read the config topic, and in mode strict the controllers' log, to their ends. Errors: RackspanError."""
+    config = backend.config
+    config_topic = None if config.config_topic is None else backend.config_topic(config.config_topic)
+    try:
+        if config_topic is not None:
+            await config_topic.start()
+        return Guarding(backend, addresses, config_topic, await _open_quorum(backend))
+    except BaseException:
+        if config_topic is not None:
+            config_topic.close()
+        raise
+
+
+async def _open_quorum(backend: Backend) -> MetadataQuorum | None:
+    if backend.config.controllers is None and backend.config.mode is not AcknowledgementMode.STRICT:
+        return None
+    quorum = backend.quorum()
+    try:
+        await quorum.current()
+    except (OSError, TimeoutError) as error:
+        quorum.close()
+        raise ClusterUnreachable(f"the controllers' log cannot be read: {error or type(error).__name__}") from error
+    except BaseException:
+        quorum.close()
+        raise
+    return quorum
+
+
+def guard_settings(config: GatewayConfig) -> GuardSettings:
+    return GuardSettings(
+        mode=config.mode,
+        max_staleness_seconds=config.max_staleness_ms / 1000,
+        verify_timeout_seconds=config.verify_timeout_ms / 1000,
+    )

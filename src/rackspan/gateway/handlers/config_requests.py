@@ -1,0 +1,210 @@
+"""Requests that describe or alter configs: min.insync.racks is taken out, and kept once the cluster has accepted the rest."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+from rackspan.errors import ClusterRequestFailed, RackspanError
+from rackspan.gateway.core.policies import Entry, Policies, Scope, record
+from rackspan.gateway.core.topic_configs import (
+    DELETE,
+    SET,
+    Change,
+    RefusedChange,
+    change_of,
+    describe,
+    refused_above,
+    without,
+)
+from rackspan.gateway.handlers import config_topic_requests
+from rackspan.gateway.net.session import Session
+from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.config_topic import ConfigTopic
+from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.kafka_bytes.resource_types import ConfigResourceType
+from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.codec import RequestHeader
+from rackspan.wire.messages.base import WireStruct
+from rackspan.wire.messages.configs import (
+    AlterConfigsRequestData,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponseData,
+    DescribeConfigsRequestData,
+    DescribeConfigsResponseData,
+    IncrementalAlterConfigsRequestData,
+    IncrementalAlterConfigsResponseAlterConfigsResourceResponse,
+    IncrementalAlterConfigsResponseData,
+)
+from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseData
+
+log = logging.getLogger(__name__)
+
+FAILURES: Final = (OSError, TimeoutError, RackspanError)
+"""Errors of requests of the gateway's own."""
+
+_WITH_RACKS: Final = (ConfigResourceType.TOPIC, ConfigResourceType.BROKER)
+_TOPIC_LOOKUPS: Final = 20
+_LOOKUP_SECONDS: Final = 0.1
+
+T = TypeVar("T")
+
+
+async def forward(session: Session, header: RequestHeader, body: WireStruct) -> Any:
+    """Send the request to the broker with the client's rights, and return the response. Errors: ConnectionError."""
+    return await session.call(ApiKey(header.api_key), header.api_version, header.client_id, body)
+
+
+class ConfigRequests:
+    """Requests for configs of topics and brokers. `store` keeps min.insync.racks."""
+
+    def __init__(self, cluster: Cluster, policies: Policies, store: ConfigTopic) -> None:
+        self._cluster = cluster
+        self._policies = policies
+        self._store = store
+
+    async def describe(self, session: Session, header: RequestHeader, body: DescribeConfigsRequestData) -> WireStruct:
+        response: DescribeConfigsResponseData = await forward(session, header, body)
+        keys = {
+            (resource.resource_type, resource.resource_name): resource.configuration_keys for resource in body.resources
+        }
+        for result in response.results:
+            describe(
+                result,
+                keys.get((result.resource_type, result.resource_name)),
+                self._policies,
+                synonyms=body.include_synonyms,
+                documentation=body.include_documentation,
+            )
+        return response
+
+    async def incremental_alter(
+        self, session: Session, header: RequestHeader, body: IncrementalAlterConfigsRequestData
+    ) -> WireStruct:
+        split = self._split(body.resources, lambda config: config.config_operation, None)
+        response = IncrementalAlterConfigsResponseData()
+        if split.forwarded:
+            body.resources = split.forwarded
+            response = await forward(session, header, body)
+        if not body.validate_only:
+            self._hint_replicas(split.forwarded)
+            await self._keep(split.changes, response.responses)
+        refused = split.refused(IncrementalAlterConfigsResponseAlterConfigsResourceResponse)
+        response.responses = [*response.responses, *refused]
+        return response
+
+    async def alter(self, session: Session, header: RequestHeader, body: AlterConfigsRequestData) -> WireStruct:
+        """AlterConfigs replaces all configs of a resource: without min.insync.racks its value is removed."""
+        split = self._split(body.resources, lambda _: SET, DELETE)
+        response = AlterConfigsResponseData()
+        if split.forwarded:
+            body.resources = split.forwarded
+            response = await forward(session, header, body)
+        if not body.validate_only:
+            await self._keep(split.changes, response.responses)
+        response.responses = [*response.responses, *split.refused(AlterConfigsResourceResponse)]
+        return response
+
+    def _split(self, resources: Iterable[Any], operation: Callable[[Any], int], absent: int | None) -> "_Split":
+        """Take min.insync.racks out of resources that are to be altered.
+
+        `operation` gives the operation of that config; `absent` is the one for a resource without it, None for no change.
+        """
+        split = _Split()
+        for resource in resources:
+            kind, name = resource.resource_type, resource.resource_name
+            if (kind, name) == (ConfigResourceType.TOPIC, self._store.topic):
+                split.changes[kind, name] = RefusedChange(
+                    config_topic_requests.REFUSED, config_topic_requests.refusal(name)
+                )
+                continue
+            rest, own = without(resource.configs) if kind in _WITH_RACKS else (resource.configs, [])
+            required = operation(own[0]) if own else absent
+            if required is not None and kind in _WITH_RACKS:
+                values = [config.value for config in own] or [None]
+                change = self.change(kind, name, required, values)
+                split.changes[kind, name] = change
+                if isinstance(change, RefusedChange):
+                    continue
+                resource.configs = rest
+            split.forwarded.append(resource)
+        return split
+
+    def change(self, kind: int, name: str, operation: int, values: Sequence[str | None]) -> Change | RefusedChange:
+        brokers = self._cluster.all_brokers()
+        change = change_of(kind, name, operation, values, brokers, self._policies)
+        if isinstance(change, RefusedChange):
+            return change
+        return refused_above(change, len({broker.rack for broker in brokers}), self._store.racks)
+
+    async def _keep(self, changes: Mapping[tuple[int, str], Change | RefusedChange], responses: Sequence[Any]) -> None:
+        """Keep the values of the resources that the cluster accepted."""
+        for response in responses:
+            change = changes.get((response.resource_type, response.resource_name))
+            if not isinstance(change, Change) or response.error_code != ErrorCode.NONE:
+                continue
+            try:
+                topic_id = await self.topic_id(change.name) if change.scope is Scope.TOPIC else None
+                await self.write(change, topic_id)
+            except FAILURES as error:
+                response.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
+                response.error_message = (
+                    f"{MIN_INSYNC_RACKS} may not be kept, the request's other configs were altered: {error}"
+                )
+
+    async def write(self, change: Change, topic_id: UUID | None) -> None:
+        known = self._policies.entries.get((change.scope, change.name))
+        if change.value is None and known is None:
+            return
+        for warning in change.warnings:
+            log.warning("%s %s: %s", change.scope.value, change.name or "(default)", warning)
+        entry = None if change.value is None else Entry(change.value, topic_id)
+        racks = self._policies.racks_to_hold(change.scope, change.name, change.value)
+        await self._store.write(*record(change.scope, change.name, entry), racks)
+        log.info("%s %s: %s=%s", change.scope.value, change.name or "(default)", MIN_INSYNC_RACKS, change.value)
+
+    def _hint_replicas(self, resources: Sequence[Any]) -> None:
+        """A new min.insync.replicas counts at once; the next read of the cluster's configs confirms it."""
+        for resource in resources:
+            for config in resource.configs:
+                if (
+                    resource.resource_type == ConfigResourceType.TOPIC
+                    and config.name == MIN_INSYNC_REPLICAS
+                    and str(config.value).isdecimal()
+                ):
+                    self._policies.record_min_insync_replicas({resource.resource_name: max(1, int(config.value))})
+
+    async def topic_id(self, topic: str) -> UUID | None:
+        """The id that the cluster reports now; None if its version has no topic ids.
+
+        The topic exists, so a broker that does not report it is behind. Errors: ClusterRequestFailed if it stays so.
+        """
+        request = MetadataRequestData(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
+        for _ in range(_TOPIC_LOOKUPS):
+            connection = await self._cluster.any_connection()
+            metadata: MetadataResponseData = await connection.call(ApiKey.METADATA, request)
+            (found,) = metadata.topics
+            if found.error_code in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):
+                self._policies.record_topic(topic, found.topic_id, asyncio.get_running_loop().time())
+                return found.topic_id
+            await asyncio.sleep(_LOOKUP_SECONDS)
+        raise ClusterRequestFailed(f"the id of topic {topic} is not known: error {found.error_code}; alter it again")
+
+
+@dataclass(slots=True)
+class _Split:
+    """Resources that are to be altered: what is forwarded of them, and the change of min.insync.racks of each."""
+
+    changes: dict[tuple[int, str], Change | RefusedChange] = field(default_factory=dict)
+    forwarded: list[Any] = field(default_factory=list)
+
+    def refused(self, response: Callable[..., T]) -> list[T]:
+        """The responses for what is not forwarded."""
+        return [
+            response(error_code=change.code, error_message=change.message, resource_type=kind, resource_name=name)
+            for (kind, name), change in self.changes.items()
+            if isinstance(change, RefusedChange)
+        ]

@@ -1,0 +1,202 @@
+"""One Produce request on its way through the gateway: what each step finds out about it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+from uuid import UUID
+
+from rackspan.acks.isr_samples import Partition
+from rackspan.acks.verification import Requirement
+from rackspan.errors import MalformedRequest
+from rackspan.gateway.core.acknowledgement.guard import Hold
+from rackspan.gateway.core.acknowledgement.order import last_offset_delta
+from rackspan.gateway.net.direction import Exchange
+from rackspan.gateway.net.session import Session
+from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.codec import read_body, read_header, read_response, write_request, write_response
+from rackspan.wire.framing import Piece
+from rackspan.wire.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequestData,
+    ProduceResponseData,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+
+_IDS_SINCE: Final = 13
+_NO_ID: Final = UUID(int=0)
+
+ACKNOWLEDGED: Final = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
+"""Clients take a duplicate for an acknowledgement too."""
+
+
+class ProduceRequest:
+    """A request from its bytes to its response. `names` are the names of topic ids, shared by all requests of a process."""
+
+    __slots__ = (
+        "_deltas",
+        "body",
+        "exchange",
+        "header",
+        "hold",
+        "names",
+        "produced",
+        "requirements",
+        "responses",
+        "session",
+    )
+
+    def __init__(self, session: Session, exchange: Exchange, request: memoryview, names: Mapping[UUID, str]) -> None:
+        """Errors: MalformedRequest."""
+        self.session = session
+        self.exchange = exchange
+        self.header = read_header(request)
+        self.body: ProduceRequestData = read_body(request, self.header)
+        self.names = names
+        self.requirements: dict[Partition, Requirement] = {}
+        """Of the partitions that are guarded."""
+        self.responses: dict[Partition, PartitionProduceResponse] = {}
+        """Of the partitions that are not forwarded, in place of the broker's."""
+        self.hold: Hold | None = None
+        self._deltas: dict[Partition, int | None] = {}
+        self.produced = ProduceResponseData()
+        """The broker's response, once it was received."""
+
+    @property
+    def acks(self) -> int:
+        return self.body.acks
+
+    # The request.
+
+    def unknown_ids(self) -> set[UUID]:
+        """The topic ids without a name."""
+        if self.header.api_version < _IDS_SINCE:
+            return set()
+        ids = (topic.topic_id for topic in self.body.topic_data)
+        return {topic_id for topic_id in ids if topic_id is not None and topic_id not in self.names}
+
+    def name(self, topic: TopicProduceData | TopicProduceResponse) -> str | None:
+        """The topic's name; None for an id without one."""
+        if self.header.api_version < _IDS_SINCE:
+            return topic.name
+        return None if topic.topic_id is None else self.names.get(topic.topic_id)
+
+    def named_topics(self) -> Iterator[tuple[str, TopicProduceData]]:
+        """The topics that have a name."""
+        for topic in self.body.topic_data:
+            name = self.name(topic)
+            if name is not None:
+                yield name, topic
+
+    def partitions(self, topic: TopicProduceData) -> list[Partition]:
+        """The partitions of one topic in the request."""
+        name = self._key(topic)
+        return [(name, data.index) for data in topic.partition_data]
+
+    def _key(self, topic: TopicProduceData) -> str:
+        """The topic's name, or its id as text."""
+        return self.name(topic) or str(topic.topic_id or _NO_ID)
+
+    def guarded_data(self) -> Iterator[tuple[Partition, PartitionProduceData]]:
+        """The records of each partition that is guarded, in the order of the request."""
+        for name, topic in self.named_topics():
+            for data in topic.partition_data:
+                if (name, data.index) in self.requirements:
+                    yield (name, data.index), data
+
+    def topics_responded_with(self, code: ErrorCode) -> set[str]:
+        """The topics of the partitions that are not forwarded and have this error."""
+        return {topic for (topic, _), response in self.responses.items() if response.error_code == code}
+
+    def forwarded(self, hold: Hold | None) -> list[Piece] | None:
+        """What to send to the broker: None for the request as it came. The records are released."""
+        self.hold = hold
+        if hold is not None:
+            self._deltas = {
+                partition: last_offset_delta(data.records)
+                for partition, data in self.guarded_data()
+                if partition in hold.requirements
+            }
+        parts: list[Piece] | None = None
+        if self.responses:
+            self.body.topic_data = self._left()
+            header = self.header
+            version, correlation_id = header.api_version, header.correlation_id
+            parts = [*write_request(ApiKey.PRODUCE, version, correlation_id, header.client_id, self.body)]
+        # Else the memory of a request that is held would be in use until its acknowledgement is verified.
+        self.body.topic_data = ()
+        return parts
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether no partition is left to forward."""
+        return bool(self.responses) and not self._left()
+
+    def _left(self) -> list[TopicProduceData]:
+        left = []
+        for topic in self.body.topic_data:
+            name = self._key(topic)
+            data = [data for data in topic.partition_data if (name, data.index) not in self.responses]
+            if data:
+                left.append(TopicProduceData(name=topic.name, topic_id=topic.topic_id, partition_data=data))
+        return left
+
+    # The response.
+
+    def receive(self, response: bytes) -> None:
+        """Errors: MalformedRequest, also if it names what was not sent to the broker."""
+        self.produced = read_response(ApiKey.PRODUCE, self.header.api_version, response)
+        for topic in self.produced.responses:
+            for partition in topic.partition_responses:
+                if (self.name(topic), partition.index) in self.responses:
+                    # Passed on, it could be an acknowledgement of a record that was refused.
+                    raise MalformedRequest(f"a Produce response for partition {partition.index} that was not sent on")
+
+    def acknowledged(self, requirements: Mapping[Partition, Requirement]) -> dict[Partition, int | None]:
+        """The offset after the last record of each of these partitions that the broker acknowledged.
+
+        None if the response to a repeated batch does not name its offset.
+        """
+        return {
+            (name, partition.index): _end_offset(partition, self._deltas.get((name, partition.index)))
+            for topic in self.produced.responses
+            if (name := self.name(topic)) is not None
+            for partition in topic.partition_responses
+            if partition.error_code in ACKNOWLEDGED and (name, partition.index) in requirements
+        }
+
+    def refuse(self, refused: Mapping[Partition, PartitionProduceResponse]) -> None:
+        """Replace the broker's acknowledgements of partitions that were not verified."""
+        for topic in self.produced.responses:
+            name = self.name(topic) or ""
+            topic.partition_responses = [
+                refused.get((name, partition.index), partition) for partition in topic.partition_responses
+            ]
+
+    def response(self) -> list[Piece]:
+        """The broker's response, with what never reached the broker."""
+        topics = {self.name(topic): topic for topic in self.produced.responses}
+        added: dict[str, TopicProduceResponse] = {}
+        for (name, _), partition in self.responses.items():
+            topic = topics.get(name) or added.setdefault(name, self._topic(name))
+            topic.partition_responses = [*topic.partition_responses, partition]
+        self.produced.responses = [*self.produced.responses, *added.values()]
+        return [*write_response(self.header, self.produced)]
+
+    def _topic(self, name: str) -> TopicProduceResponse:
+        if self.header.api_version < _IDS_SINCE:
+            return TopicProduceResponse(name=name)
+        ids = {known: topic_id for topic_id, known in self.names.items()}
+        return TopicProduceResponse(name=name, topic_id=ids.get(name) or UUID(name))
+
+
+def failed(index: int, code: int, message: str | None) -> PartitionProduceResponse:
+    """The response for a partition that is not forwarded, or not acknowledged."""
+    return PartitionProduceResponse(index=index, error_code=code, base_offset=-1, error_message=message)
+
+
+def _end_offset(response: PartitionProduceResponse, delta: int | None) -> int | None:
+    if delta is None or response.error_code != ErrorCode.NONE or response.base_offset < 0:
+        return None
+    return response.base_offset + delta + 1

@@ -1,0 +1,277 @@
+"""Requests that create topics and partitions: replicas from the placer, and min.insync.racks of new topics.
+
+A Metadata request that creates topics automatically is one of them.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from random import Random
+from typing import Final
+from uuid import UUID
+
+from rackspan.gateway.core.endpoints import Addresses
+from rackspan.gateway.core.policies import Policies
+from rackspan.gateway.core.topic_configs import SET, Change, RefusedChange, without
+from rackspan.gateway.handlers import config_topic_requests
+from rackspan.gateway.handlers.cluster_load import ClusterLoad
+from rackspan.gateway.handlers.config_requests import FAILURES, ConfigRequests, forward
+from rackspan.gateway.net.session import Session
+from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.kafka_bytes.resource_types import ConfigResourceType
+from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.codec import RequestHeader
+from rackspan.wire.messages.base import WireStruct
+from rackspan.wire.messages.metadata import MetadataRequestData, MetadataResponseData
+from rackspan.wire.messages.topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreatePartitionsAssignment,
+    CreatePartitionsRequestData,
+    CreatePartitionsResponseData,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+    CreateTopicsRequestData,
+    CreateTopicsResponseData,
+)
+
+log = logging.getLogger(__name__)
+
+_ALLOW_SINCE: Final = 4
+"""The version of Metadata from which a request may decline automatic creation."""
+
+_CREATE_VERSION: Final = 5
+
+
+class TopicRequests:
+    """Requests for new topics and partitions.
+
+    `configs` None: min.insync.racks is no config of topics here, and there is no `config_topic`. `placer` None: Kafka places.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        addresses: Addresses,
+        policies: Policies,
+        configs: ConfigRequests | None,
+        config_topic: str | None,
+        placer: str | None,
+        placer_configs: Mapping[str, str],
+        *,
+        extended_error_codes: bool,
+    ) -> None:
+        self._cluster = cluster
+        self._addresses = addresses
+        self._policies = policies
+        self._configs = configs
+        self._config_topic = config_topic
+        self.placer = placer
+        self.placer_configs = placer_configs
+        failed = ErrorCode.REPLICA_PLACEMENT_FAILED
+        self._placement_failed = failed if extended_error_codes else failed.for_every_client
+        self._rng = Random()
+        self.placements = 0
+        self.placement_failures = 0
+
+    async def create_topics(self, session: Session, header: RequestHeader, body: CreateTopicsRequestData) -> WireStruct:
+        changes: dict[str, Change] = {}
+        refused: list[CreatableTopicResult] = []
+        topics: list[CreatableTopic] = []
+        load = ClusterLoad(self._cluster)
+        for topic in body.topics:
+            if self._configs is not None:
+                rest, own = without(topic.configs)
+                if own:
+                    values = [config.value for config in own]
+                    change = self._configs.change(ConfigResourceType.TOPIC, topic.name, SET, values)
+                    if isinstance(change, RefusedChange):
+                        refused.append(_not_created(topic.name, change.code, change.message))
+                        continue
+                    changes[topic.name] = change
+                    topic.configs = rest
+            error = await self._assign(topic, load)
+            if error is not None:
+                refused.append(_not_created(topic.name, self._placement_failed, error))
+                continue
+            topics.append(topic)
+        response = CreateTopicsResponseData()
+        earlier = {topic.name: self._policies.entry_id(topic.name) for topic in topics}
+        if topics:
+            body.topics = topics
+            response = await forward(session, header, body)
+        for result in response.topics:
+            await self._created(result, changes.get(result.name), body, earlier.get(result.name))
+        response.topics = [*response.topics, *refused]
+        return response
+
+    async def _created(
+        self,
+        result: CreatableTopicResult,
+        change: Change | None,
+        body: CreateTopicsRequestData,
+        earlier: UUID | None,
+    ) -> None:
+        if result.error_code != ErrorCode.NONE:
+            return
+        if not body.validate_only:
+            requested = (topic for topic in body.topics if topic.name == result.name)
+            values = {config.name: config.value for topic in requested for config in topic.configs}
+            replicas = values.get(MIN_INSYNC_REPLICAS)
+            try:
+                configs = self._configs if change is not None else None
+                topic_id = result.topic_id or (None if configs is None else await configs.topic_id(result.name))
+                self._policies.record_created(result.name, earlier, topic_id, asyncio.get_running_loop().time())
+                # After the id, with which what is known of an earlier topic of that name is dropped.
+                if replicas is not None and replicas.strip().isdecimal():
+                    self._policies.record_min_insync_replicas({result.name: max(1, int(replicas))})
+                if configs is not None and change is not None:
+                    await configs.write(change, topic_id)
+            except FAILURES as error:
+                result.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
+                result.error_message = f"the topic was created, and {MIN_INSYNC_RACKS} may not be kept: {error}"
+        if change is not None and result.configs:
+            created = CreatableTopicConfigs(name=MIN_INSYNC_RACKS, value=str(change.value), config_source=1)
+            result.configs = [*result.configs, created]
+
+    async def _assign(self, topic: CreatableTopic, load: ClusterLoad) -> str | None:
+        """Fill in the assignment of a new topic that has none. Returns the reason if that fails."""
+        try:
+            return await self._assign_replicas(topic, load)
+        except FAILURES as error:
+            self.placement_failures += 1
+            return f"the cluster could not be read to place {topic.name}: {error}"
+
+    async def _assign_replicas(self, topic: CreatableTopic, load: ClusterLoad) -> str | None:
+        if self.placer is None or topic.assignments:
+            return None
+        partitions, factor = topic.num_partitions, topic.replication_factor
+        if partitions == -1 or factor == -1:
+            defaults = await load.defaults()
+            partitions = defaults["num.partitions"] if partitions == -1 else partitions
+            factor = defaults["default.replication.factor"] if factor == -1 else factor
+        if partitions < 1 or factor < 1:
+            # Kafka refuses it, in Kafka's words.
+            return None
+        configs = {**self.placer_configs, **{config.name: config.value or "" for config in topic.configs}}
+        placed = await load.place(self.placer, configs, 0, partitions, factor, self._rng)
+        if placed.error is not None:
+            self.placement_failures += 1
+            return placed.error
+        self.placements += 1
+        topic.num_partitions = topic.replication_factor = -1
+        topic.assignments = [
+            CreatableReplicaAssignment(partition_index=index, broker_ids=row)
+            for index, row in enumerate(placed.replicas)
+        ]
+        return None
+
+    async def create_partitions(
+        self, session: Session, header: RequestHeader, body: CreatePartitionsRequestData
+    ) -> WireStruct:
+        load = ClusterLoad(self._cluster)
+        refused: list[CreatePartitionsTopicResult] = []
+        forwarded: list[CreatePartitionsTopic] = []
+        for topic in body.topics:
+            if topic.name == self._config_topic:
+                refusal = config_topic_requests.refusal(topic.name)
+                refused.append(
+                    CreatePartitionsTopicResult(
+                        name=topic.name, error_code=config_topic_requests.REFUSED, error_message=refusal
+                    )
+                )
+                continue
+            reason = await self._assign_more(topic, load)
+            if reason is None:
+                forwarded.append(topic)
+                continue
+            self.placement_failures += 1
+            refused.append(
+                CreatePartitionsTopicResult(name=topic.name, error_code=self._placement_failed, error_message=reason)
+            )
+        response = CreatePartitionsResponseData()
+        if forwarded:
+            body.topics = forwarded
+            response = await forward(session, header, body)
+        response.results = [*response.results, *refused]
+        return response
+
+    async def _assign_more(self, topic: CreatePartitionsTopic, load: ClusterLoad) -> str | None:
+        """Fill in the assignment of new partitions that have none. Returns the reason if that fails."""
+        if self.placer is None or topic.assignments is not None:
+            return None
+        try:
+            rows = await load.rows(topic.name)
+            if not rows or topic.count <= len(rows):
+                # Kafka refuses it, in Kafka's words.
+                return None
+            placed = await load.place(
+                self.placer, self.placer_configs, len(rows), topic.count - len(rows), len(rows[0]), self._rng
+            )
+        except FAILURES as error:
+            return f"the cluster could not be read to place new partitions of {topic.name}: {error}"
+        if placed.error is None:
+            self.placements += 1
+            topic.assignments = [CreatePartitionsAssignment(broker_ids=row) for row in placed.replicas]
+        return placed.error
+
+    async def metadata(self, session: Session, header: RequestHeader, body: MetadataRequestData) -> WireStruct:
+        """Automatic creation: the topics that are missing are created as by CreateTopics, with the client's rights."""
+        body.allow_auto_topic_creation = False
+        if header.api_version < _ALLOW_SINCE:
+            # Older requests cannot decline automatic creation. The topic is created before Kafka sees the name.
+            known: MetadataResponseData = await session.call(
+                ApiKey.METADATA,
+                _ALLOW_SINCE,
+                header.client_id,
+                MetadataRequestData(topics=body.topics, allow_auto_topic_creation=False),
+            )
+            await self._create_missing(session, header, known)
+            response: MetadataResponseData = await forward(session, header, body)
+            return self._readdressed(response)
+        response = await forward(session, header, body)
+        if await self._create_missing(session, header, response):
+            response = await forward(session, header, body)
+        return self._readdressed(response)
+
+    async def _create_missing(self, session: Session, header: RequestHeader, metadata: MetadataResponseData) -> bool:
+        missing = [
+            topic.name
+            for topic in metadata.topics
+            if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and topic.name
+        ]
+        load = ClusterLoad(self._cluster)
+        try:
+            if not missing or not (await load.defaults())["auto.create.topics.enable"]:
+                return False
+        except FAILURES as error:
+            log.warning("topics %s are not created automatically: %s", ", ".join(missing), error)
+            return False
+        topics = []
+        for name in missing:
+            topic = CreatableTopic(name=name, num_partitions=-1, replication_factor=-1)
+            reason = await self._assign(topic, load)
+            if reason is None:
+                topics.append(topic)
+            else:
+                log.warning("topic %s is not created automatically: %s", name, reason)
+        if topics:
+            request = CreateTopicsRequestData(topics=topics, timeout=10_000)
+            await session.call(ApiKey.CREATE_TOPICS, _CREATE_VERSION, header.client_id, request)
+        return bool(topics)
+
+    def _readdressed(self, metadata: MetadataResponseData) -> MetadataResponseData:
+        for broker in metadata.brokers:
+            broker.host, broker.port = self._addresses.advertised(broker.node_id, broker.host, broker.port)
+            broker.rack = self._addresses.rack(broker.node_id, broker.rack)
+        return metadata
+
+
+def _not_created(name: str, code: int, message: str) -> CreatableTopicResult:
+    return CreatableTopicResult(
+        name=name, error_code=code, error_message=message, num_partitions=-1, replication_factor=-1, configs=None
+    )

@@ -1,0 +1,293 @@
+"""Readers of what the guard requires: samples of the ISR and log ends of replicas, one request in flight at each broker."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Final, Protocol
+
+from rackspan.acks.isr_samples import LogEnds, LogRead, Sample
+from rackspan.errors import MalformedRequest, RackspanError
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold
+from rackspan.gateway.core.acknowledgement.rules import NEVER
+from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.observations import read_log_ends, read_metadata, sample_of
+from rackspan.gateway.upstream.topic_names import TopicNames
+from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.model import BrokerId
+
+log = logging.getLogger(__name__)
+
+_EXPIRY_SECONDS: Final = 0.05
+_LATE_AGAIN_SECONDS: Final = 10.0
+"""Between two log lines of records that logs do not show."""
+
+_LOGGED_AGAIN_SECONDS: Final = 60.0
+"""Between two log lines of a topic whose log a broker refuses to show."""
+
+_INTERVAL_SECONDS: Final = 0.0005
+"""Between two requests to one broker: what becomes due meanwhile shares the next."""
+
+_BACKOFF_SECONDS: Final = 0.05
+
+
+class BrokerLoops:
+    """`work` is run for a broker from the time that `due_at` gives, until it gives None."""
+
+    def __init__(
+        self,
+        due_at: Callable[[int], float | None],
+        work: Callable[[int], Awaitable[None]],
+        failed: Callable[[int, Exception], None],
+    ) -> None:
+        self._due_at = due_at
+        self._work = work
+        self._failed = failed
+        self._loop = asyncio.get_running_loop()
+        self._running: dict[int, asyncio.Task[None]] = {}
+        self._sleeping: dict[int, tuple[float, asyncio.Event]] = {}
+        self._failing: set[int] = set()
+
+    def wake(self, broker: int) -> None:
+        """Something is due at the broker, perhaps sooner than before."""
+        if broker not in self._running:
+            task = self._running[broker] = self._loop.create_task(self._run(broker))
+            task.add_done_callback(lambda ended: self._ended(broker, ended))
+        elif broker in self._sleeping:
+            until, sooner = self._sleeping[broker]
+            due_at = self._due_at(broker)
+            if due_at is not None and due_at < until:
+                sooner.set()
+
+    def _ended(self, broker: int, task: "asyncio.Task[None]") -> None:
+        """Called later than the end itself: there may be another task by then."""
+        if self._running.get(broker) is task:
+            del self._running[broker]
+
+    async def _run(self, broker: int) -> None:
+        while True:
+            due_at = self._due_at(broker)
+            if due_at is None:
+                # Removed here: an event between this check and the end of the task would be missed.
+                self._running.pop(broker, None)
+                return
+            now = self._loop.time()
+            if due_at > now:
+                await self._sleep(broker, due_at)
+                continue
+            try:
+                await self._work(broker)
+            except (OSError, TimeoutError, MalformedRequest, RackspanError) as error:
+                if broker not in self._failing:
+                    self._failing.add(broker)
+                    log.warning("broker %d could not be sampled: %s: %s", broker, type(error).__name__, error)
+                self._failed(broker, error)
+                await asyncio.sleep(_BACKOFF_SECONDS)
+            else:
+                self._failing.discard(broker)
+                left = now + _INTERVAL_SECONDS - self._loop.time()
+                if left > 0:
+                    await asyncio.sleep(left)
+
+    async def _sleep(self, broker: int, until: float) -> None:
+        sooner = asyncio.Event()
+        self._sleeping[broker] = until, sooner
+        try:
+            async with asyncio.timeout_at(until):
+                await sooner.wait()
+        except TimeoutError:
+            pass
+        finally:
+            del self._sleeping[broker]
+
+    def close(self) -> None:
+        for task in tuple(self._running.values()):
+            task.cancel()
+
+
+class IsrSource(Protocol):
+    """The source of samples: metadata of brokers, or the controllers' log."""
+
+    async def prepare(self, broker: int) -> None:
+        """Do what may take long before a sample is requested. Errors: OSError, TimeoutError, RackspanError."""
+        ...
+
+    async def sample(self, broker: int, requested_at: float, topics: frozenset[str]) -> Sample:
+        """The ISRs of the topics, as of `requested_at` or later. Errors: those of `prepare`."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class BrokerMetadata:
+    """Metadata of the broker itself, which may be behind the ISR by which it acknowledges."""
+
+    def __init__(self, cluster: Cluster, names: TopicNames) -> None:
+        self._cluster = cluster
+        self._names = names
+
+    async def prepare(self, broker: int) -> None:
+        await self._cluster.connection(broker)
+
+    async def sample(self, broker: int, requested_at: float, topics: frozenset[str]) -> Sample:
+        connection = await self._cluster.connection(broker)
+        try:
+            metadata = await read_metadata(connection, topics)
+        except BaseException:
+            connection.close()
+            raise
+        for topic in metadata.topics:
+            if topic.error_code == ErrorCode.NONE and topic.name:
+                self._names.record(topic.name, topic.topic_id)
+        return sample_of(broker, requested_at, topics, metadata, self._cluster)
+
+    def close(self) -> None:
+        """The cluster's connections are closed by their owner."""
+
+
+class IsrSampler:
+    """Samples a broker while the guard holds or admits something there, and sends nothing otherwise."""
+
+    def __init__(
+        self,
+        guard: AcknowledgementGuard,
+        source: IsrSource,
+        completed: Callable[[Iterable[Hold]], None],
+    ) -> None:
+        self._guard = guard
+        self._source = source
+        self._completed = completed
+        self._loop = asyncio.get_running_loop()
+        self._loops = BrokerLoops(self._due_at, self._sample, self._failed)
+        self._requested: dict[int, set[str]] = {}
+        self._waiters: dict[int, list[asyncio.Future[None]]] = {}
+        self._expiry: asyncio.Task[None] | None = None
+        self._logged_late_at = NEVER
+        self.samples = 0
+        self.failures = 0
+        self.failing = False
+        """Whether the last sample failed."""
+
+    def sampled(self, broker: int, topics: Iterable[str]) -> "asyncio.Future[None]":
+        """Done when these topics have been sampled, or that has failed for as long as a request waits."""
+        done: asyncio.Future[None] = self._loop.create_future()
+        self._requested.setdefault(broker, set()).update(topics)
+        self._waiters.setdefault(broker, []).append(done)
+        self._loop.call_later(self._guard.settings.sample_timeout_seconds, _finish, done)
+        self.wake(broker)
+        return done
+
+    def wake(self, broker: int) -> None:
+        """Something is held, or has to be sampled before it is forwarded."""
+        self._loops.wake(broker)
+        if self._expiry is None and self._guard.held:
+            self._expiry = self._loop.create_task(self._expire())
+
+    def _due_at(self, broker: int) -> float | None:
+        return NEVER if self._requested.get(broker) else self._guard.next_sample_at(broker)
+
+    def _failed(self, broker: int, _: Exception) -> None:
+        self.failures += 1
+        self.failing = True
+        self._requested.pop(broker, None)
+        for waiter in self._waiters.pop(broker, []):
+            _finish(waiter)
+
+    async def _sample(self, broker: int) -> None:
+        await self._source.prepare(broker)
+        # Read after the connection is open: what is acknowledged later is not verified by this sample.
+        requested_at = self._loop.time()
+        topics = self._guard.topics_to_sample(broker, requested_at) | self._requested.pop(broker, set())
+        waiters = self._waiters.pop(broker, [])
+        try:
+            async with asyncio.timeout(self._guard.settings.sample_timeout_seconds):
+                sample = await self._source.sample(broker, requested_at, topics)
+        except BaseException:
+            for waiter in waiters:
+                _finish(waiter)
+            raise
+        self.samples += 1
+        self.failing = False
+        complete = self._guard.observe(sample)
+        for waiter in waiters:
+            _finish(waiter)
+        self._completed(complete)
+
+    async def _expire(self) -> None:
+        while self._guard.held:
+            await asyncio.sleep(_EXPIRY_SECONDS)
+            now = self._loop.time()
+            self._completed(self._guard.expire(now))
+            late = self._guard.disagreement(now)
+            if late is not None and now - self._logged_late_at > _LATE_AGAIN_SECONDS:
+                self._logged_late_at = now
+                log.warning("%s", late)
+        self._expiry = None
+
+    def close(self) -> None:
+        self._loops.close()
+        if self._expiry is not None:
+            self._expiry.cancel()
+
+
+def _finish(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+class LogEndReader:
+    """Reads the log ends that the guard requires of replicas, and sends nothing otherwise."""
+
+    def __init__(
+        self, guard: AcknowledgementGuard, cluster: Cluster, completed: Callable[[Iterable[Hold]], None]
+    ) -> None:
+        self._guard = guard
+        self._cluster = cluster
+        self._completed = completed
+        self._loop = asyncio.get_running_loop()
+        self._loops = BrokerLoops(self._due_at, self._read, self._failed)
+        self._logged: dict[tuple[int, str], float] = {}
+        self.reads = 0
+        self.failures = 0
+
+    def wake(self) -> None:
+        """The guard may require other reads than before."""
+        for replica in self._guard.replicas_to_read():
+            self._loops.wake(replica)
+
+    def _due_at(self, broker: int) -> float | None:
+        return self._guard.next_read_at(BrokerId(broker))
+
+    def _failed(self, _broker: int, _error: Exception) -> None:
+        self.failures += 1
+
+    async def _read(self, broker: int) -> None:
+        replica = BrokerId(broker)
+        connection = await self._cluster.connection(broker)
+        # Read after the connection is open: what is acknowledged later is not verified by this response.
+        requested_at = self._loop.time()
+        reads = self._guard.reads_due(replica, requested_at)
+        if not reads:
+            return
+        ends, errors = await read_log_ends(connection, reads, self._guard.settings.sample_timeout_seconds)
+        self.reads += 1
+        self._log_refused(broker, errors)
+        self._completed(self._guard.observe_log_ends(LogEnds(replica, requested_at, reads, ends)))
+
+    def _log_refused(self, broker: int, errors: Mapping[LogRead, int]) -> None:
+        now = self._loop.time()
+        for topic, code in {(read.partition[0], code) for read, code in errors.items()}:
+            if now - self._logged.get((broker, topic), NEVER) < _LOGGED_AGAIN_SECONDS:
+                continue
+            self._logged[broker, topic] = now
+            if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                log.error(
+                    "broker %d refuses to let the gateway read topic %s, so that nothing is acknowledged on it: "
+                    "grant READ on it to the principal of command.config",
+                    broker,
+                    topic,
+                )
+            else:
+                log.warning("broker %d: the log of topic %s could not be read: error %d", broker, topic, code)
+
+    def close(self) -> None:
+        self._loops.close()
