@@ -11,6 +11,9 @@ from random import Random
 from typing import Any, Final
 from uuid import UUID
 
+from rackspan.client.brokers import addresses
+from rackspan.client.config import kafka_python_settings, read_properties
+from rackspan.client.login import login_of
 from rackspan.errors import ClusterUnreachable, MalformedRequest, RackspanError, UsageError
 from rackspan.gateway.config import GatewayConfig
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard
@@ -29,14 +32,12 @@ from rackspan.gateway.net.frames import FrameMemory
 from rackspan.gateway.net.listener import Listener, server_context
 from rackspan.gateway.net.open_files import clients_within, raise_limit, too_few
 from rackspan.gateway.net.session import Session
-from rackspan.gateway.upstream.broker_connection import login_of
-from rackspan.gateway.upstream.cluster import Cluster, addresses
+from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.gateway.upstream.log_ends import LogEndReader
 from rackspan.gateway.upstream.quorum import MetadataQuorum
 from rackspan.gateway.upstream.sampler import BrokerMetadata, CommittedMetadata, IsrSampler, IsrSource
 from rackspan.model import MIN_INSYNC_REPLICAS
-from rackspan.sources.client_config import kafka_python_settings, read_properties
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.configs import DescribeConfigsRequestData, DescribeConfigsResource
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseData
@@ -44,6 +45,9 @@ from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequest
 log = logging.getLogger(__name__)
 
 REPLICAS_SECONDS: Final = 5.0
+
+_CLIENT_ID: Final = {"client_id": "rackspan-gateway"}
+"""In brokers' logs and quotas, unless command.config has another."""
 
 CONNECT_SECONDS: Final = 10.0
 """For the TLS handshake of a client, and for the connection and the TLS handshake of its broker."""
@@ -82,7 +86,7 @@ class Gateway:
         self._rng = Random()
         properties = {} if config.command_config is None else read_properties(config.command_config)
         settings = kafka_python_settings(properties) if properties else {}
-        self._login = login_of(settings)
+        self._login = login_of(_CLIENT_ID | settings)
         self.client_tls = _client_tls(settings, properties)
         self._server_tls: ssl.SSLContext | None = None
         self._principal_tls: dict[str, ssl.SSLContext] = {}
@@ -465,7 +469,7 @@ def open_quorum(config: GatewayConfig, cluster_id: str | None) -> MetadataQuorum
     path = config.controllers_command_config
     settings = {} if path is None else kafka_python_settings(read_properties(path))
     return MetadataQuorum(
-        addresses("controllers.bootstrap.servers", config.controllers), login_of(settings), cluster_id
+        addresses("controllers.bootstrap.servers", config.controllers), login_of(_CLIENT_ID | settings), cluster_id
     )
 
 

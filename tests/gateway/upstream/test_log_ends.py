@@ -11,13 +11,14 @@ import pytest
 
 from rackspan.acks.log_ends import BEYOND_END, LogEnd
 from rackspan.acks.min_insync_racks import Thresholds, rack_bits
+from rackspan.client.connection import BrokerConnection
+from rackspan.client.login import Login
 from rackspan.errors import ClusterRequestFailed
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard
 from rackspan.gateway.core.acknowledgement.holds import Hold
 from rackspan.gateway.core.acknowledgement.rules import GuardSettings
 from rackspan.gateway.core.acknowledgement.samples import LogRead, PartitionIsr, Requirement, Sample
 from rackspan.gateway.upstream import log_ends
-from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.log_ends import LogEndReader, read_log_ends
 from rackspan.model import Broker, BrokerId, RackId

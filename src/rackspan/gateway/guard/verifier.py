@@ -15,10 +15,10 @@ from typing import Any, Final, TypeVar
 from rackspan.acks.log_ends import AcknowledgedRecord
 from rackspan.acks.min_insync_racks import ProduceVerdict, Thresholds, before_acknowledgement
 from rackspan.acks.produce_errors import ERROR_CODES, error_message, produce_error
+from rackspan.client.login import Login
 from rackspan.errors import ClusterUnreachable, NotEnoughRacksAfterAppend, RackspanError, RetriableProduceError
 from rackspan.gateway.core.acknowledgement.samples import LogRead, Partition, PartitionIsr, Sample
 from rackspan.gateway.guard.judge import KEPT_SECONDS, RackJudge, TopicIsr, unverified
-from rackspan.gateway.upstream.broker_connection import Login
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.log_ends import read_log_ends
 from rackspan.gateway.upstream.sampler import sample_of

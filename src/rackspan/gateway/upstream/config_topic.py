@@ -12,9 +12,10 @@ from uuid import UUID
 
 from rackspan.acks.log_ends import AcknowledgedRecord
 from rackspan.acks.min_insync_racks import rack_bits
+from rackspan.client.connection import BrokerConnection, first
+from rackspan.client.login import Login
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, MalformedBytes, MalformedRequest, RackspanError
 from rackspan.gateway.core.acknowledgement.samples import LogRead
-from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login, first
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.log_ends import read_log_ends
 from rackspan.kafka_bytes.record_batch import read_records, whole_batches, write_batch

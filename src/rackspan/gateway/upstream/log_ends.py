@@ -8,12 +8,12 @@ from typing import Final
 from uuid import UUID
 
 from rackspan.acks.log_ends import BEYOND_END, LogEnd
+from rackspan.client.connection import BrokerConnection
 from rackspan.errors import ClusterRequestFailed
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard
 from rackspan.gateway.core.acknowledgement.holds import Hold
 from rackspan.gateway.core.acknowledgement.rules import NEVER
 from rackspan.gateway.core.acknowledgement.samples import LogEnds, LogRead
-from rackspan.gateway.upstream.broker_connection import BrokerConnection
 from rackspan.gateway.upstream.broker_loops import BrokerLoops
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.kafka_bytes.error_codes import ErrorCode

@@ -15,14 +15,14 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from rackspan.client.config.translation import kafka_python_settings, librdkafka_settings
+from rackspan.client.login import login_of
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, RetriableProduceError
 from rackspan.gateway.guard.judge import RackJudge, TopicIsr, topic_isr
 from rackspan.gateway.guard.verifier import RecordVerifier, VerifierThread
-from rackspan.gateway.upstream.broker_connection import login_of
 from rackspan.kafka_source.cluster import SourceCluster, SourceMetadata
 from rackspan.kafka_source.writing.options import SinkOptions
 from rackspan.kafka_source.writing.rows import Headers, OutgoingRow
-from rackspan.sources.client_config.translation import kafka_python_settings, librdkafka_settings
 from rackspan.text import count_noun
 
 ReadMetadata: TypeAlias = Callable[[Iterable[str]], SourceMetadata]
