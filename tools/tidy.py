@@ -30,7 +30,7 @@ SYNONYM_PACKAGES = (
     "src/rackspan/audit",
     "src/rackspan/placement",
     "src/rackspan/acks",
-    "src/rackspan/cli",
+    "src/rackspan/cli/",
 )
 
 Rule = Callable[[str, str], Iterator[str]]

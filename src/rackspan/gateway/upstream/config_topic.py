@@ -13,9 +13,10 @@ from uuid import UUID
 from rackspan.acks.isr_samples import LogRead
 from rackspan.acks.log_ends import AcknowledgedRecord
 from rackspan.acks.min_insync_racks import rack_bits
+from rackspan.client.connection import BrokerConnection, first
+from rackspan.client.login import Login
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, MalformedBytes, MalformedRequest, RackspanError
 from rackspan.gateway.core.value_warnings import ConfigTopicState
-from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login, first
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.observations import read_log_ends
 from rackspan.kafka_bytes.error_codes import error_code

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
+from rackspan.client.config.jaas import KERBEROS_MODULE, OAUTHBEARER_MODULE, entry, login
 from rackspan.errors import UsageError
-from rackspan.sources.client_config.jaas import KERBEROS_MODULE, OAUTHBEARER_MODULE, entry, login
 
 ClientSettings = Mapping[str, Any]
 Translate = Callable[[str], ClientSettings]

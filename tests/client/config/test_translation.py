@@ -7,9 +7,9 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from kafka.net.manager import KafkaConnectionManager
 
+from rackspan.client.config.keys import KEYS
+from rackspan.client.config.translation import kafka_python_settings, librdkafka_settings
 from rackspan.errors import MissingRequirement, UsageError
-from rackspan.sources.client_config.keys import KEYS
-from rackspan.sources.client_config.translation import kafka_python_settings, librdkafka_settings
 
 JAAS = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="secret";'
 
@@ -85,13 +85,13 @@ def test_client_credentials_are_librdkafkas_oidc_settings() -> None:
 
 
 def test_kerberos_without_its_package_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rackspan.sources.client_config.translation.find_spec", lambda _: None)
+    monkeypatch.setattr("rackspan.client.config.translation.find_spec", lambda _: None)
     with pytest.raises(MissingRequirement, match="pip install gssapi"):
         kafka_python_settings({"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "GSSAPI"})
 
 
 def test_kerberos_takes_the_credential_cache_of_kinit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rackspan.sources.client_config.translation.find_spec", lambda _: object())
+    monkeypatch.setattr("rackspan.client.config.translation.find_spec", lambda _: object())
     module = "com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true;"
     login = {"sasl.mechanism": "GSSAPI", "sasl.jaas.config": module, "sasl.kerberos.service.name": "brokers"}
     assert kafka_python_settings({"security.protocol": "SASL_PLAINTEXT", **login}) == {

@@ -18,7 +18,7 @@ _OPTION: Final = re.compile(r"""\s*([\w.\-]+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|'((?:
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class JaasLogin:
     """A user name and a password. The password is in no message and not in `repr`."""
 
     username: str
@@ -39,12 +39,12 @@ def entry(line: str) -> tuple[str, dict[str, str]]:
     return module, _options(match["options"])
 
 
-def login(options: dict[str, str]) -> Login:
+def login(options: dict[str, str]) -> JaasLogin:
     """The user name and password among the options of an entry. Errors: UsageError where one is missing."""
     missing = [name for name in ("username", "password") if name not in options]
     if missing:
         raise UsageError(f"it gives no {' and no '.join(missing)}")
-    return Login(options["username"], options["password"])
+    return JaasLogin(options["username"], options["password"])
 
 
 def _options(text: str) -> dict[str, str]:

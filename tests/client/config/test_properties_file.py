@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from rackspan.client.config.properties_file import parse_properties, read_properties
 from rackspan.errors import UsageError
-from rackspan.sources.client_config.properties_file import parse_properties, read_properties
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from rackspan.client.config.tls import tls_context
 from rackspan.errors import UsageError
-from rackspan.sources.client_config.tls import tls_context
 
 OPENSSL = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
 

@@ -5,7 +5,7 @@ values. A setting that has no translation is refused by name; no message contain
 `librdkafka_settings(read_properties(path))` gives the settings of confluent-kafka (docs/security.md).
 """
 
-from rackspan.sources.client_config.properties_file import read_properties
-from rackspan.sources.client_config.translation import kafka_python_settings, librdkafka_settings
+from rackspan.client.config.properties_file import read_properties
+from rackspan.client.config.translation import kafka_python_settings, librdkafka_settings
 
 __all__ = ["kafka_python_settings", "librdkafka_settings", "read_properties"]

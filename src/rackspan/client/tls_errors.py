@@ -29,7 +29,6 @@ CAUSES: Final = {part: cause for part, (cause, _) in _CAUSES_AND_REMEDIES.items(
 _REMEDIES: Final = dict(_CAUSES_AND_REMEDIES.values())
 
 _ALERTS: Final = ("certificate", "unknown ca")
-_CLOSED: Final = ("socket disconnected", "ECONNRESET", "EPIPE", "Connection reset", "Broken pipe")
 
 _REQUIRED: Final = "requires a client certificate; set ssl.keystore.location in --command-config to a PEM file of a key and its certificates"
 _NOT_ACCEPTED: Final = (
@@ -43,14 +42,13 @@ def remedy(causes: Iterable[str]) -> str | None:
     return next((_REMEDIES[cause] for cause in causes if cause in _REMEDIES), None)
 
 
-def client_certificate_refused(message: str, presented: bool) -> str | None:
-    """Why a broker refused our certificate, or None. `message`: how the connection ended before any Kafka response.
+def client_certificate_refused(message: str, lost: bool, presented: bool) -> str | None:
+    """Why a broker refused our certificate, or None. `message` and `lost`: how the connection ended before any Kafka response.
 
     With TLS 1.3 the client's handshake ends before the broker has checked its certificate, so that the alert comes late,
     or is lost with the connection.
     """
     alert = "alert" in message and any(words in message for words in _ALERTS)
-    lost = "Handshake failed" not in message and any(words in message for words in _CLOSED)
     if alert or lost:
         return _NOT_ACCEPTED if presented else _REQUIRED
     return None

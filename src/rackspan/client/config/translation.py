@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Any, Final
 
+from rackspan.client.config.keys import KEYS, ClientKey, Translate
+from rackspan.client.config.tls import tls_context
 from rackspan.errors import MissingRequirement, UsageError
-from rackspan.sources.client_config.keys import KEYS, ClientKey, Translate
-from rackspan.sources.client_config.tls import tls_context
 
 _EXPORTS: Final = {
     "ssl.truststore": {"JKS": "keytool -list -rfc -keystore {store} > {store}.pem"},
@@ -25,7 +25,7 @@ def kafka_python_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     tls, oauth = _taken_out(settings, "tls."), _taken_out(settings, "oauth.")
     if settings.get("sasl_mechanism") == "OAUTHBEARER" and _logs_in(properties):
         # Its import waits for the Kafka client, which reading a snapshot file does not need.
-        from rackspan.sources.client_config.oauthbearer import BearerTokens
+        from rackspan.client.config.oauthbearer import BearerTokens
 
         settings["sasl_oauth_token_provider"] = BearerTokens(**oauth)
     if settings.get("sasl_mechanism") == "GSSAPI" and _logs_in(properties) and find_spec("gssapi") is None:

@@ -1,20 +1,15 @@
 """For every kind of server behind the address, the error is one line and comes before the deadline."""
 
-import asyncio
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from types import SimpleNamespace
 
 import pytest
-from kafka.net.manager import KafkaConnectionManager
 
+from rackspan.client.cluster import ClusterConnection, ConnectionSettings
 from rackspan.errors import ClusterUnreachable, UsageError
-from rackspan.sources.live import connection
-from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
 
 TIMEOUT_SECONDS = 1.0
 GENEROUS_SECONDS = 20.0
@@ -25,7 +20,7 @@ TLS_ALERT = b"\x15\x03\x03\x00\x02\x02\x28"
 
 @contextmanager
 def server(response: bytes | None, *, closes: bool = False) -> Iterator[str]:
-    """A server that reads once and says `answer`; with None it accepts connections and never says a word."""
+    """A server that reads once and sends the response; with None it accepts connections and never sends anything."""
     with ExitStack() as held:
         listener = held.enter_context(socket.create_server(("127.0.0.1", 0)))
 
@@ -133,42 +128,8 @@ def test_nothing_is_left_running(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _waiting(go_on: threading.Event) -> Callable[..., list[object]]:
-    def getaddrinfo(*_: object) -> list[object]:
+    def getaddrinfo(*_: object, **__: object) -> list[object]:
         go_on.wait(GENEROUS_SECONDS)
         return []
 
     return getaddrinfo
-
-
-class Socket:
-    """Gives what it has, at most so much as is wanted at a time, and then what comes last."""
-
-    def __init__(self, size: int, last: bytes | OSError) -> None:
-        self.left = size
-        self.last = last
-        self.wanted: list[int] = []
-
-    def recv(self, wanted: int) -> bytes:
-        self.wanted.append(wanted)
-        if not self.left and isinstance(self.last, OSError):
-            raise self.last
-        self.left -= (size := min(wanted, self.left))
-        return b"x" * size
-
-
-@pytest.mark.parametrize("last", [b"", BlockingIOError(), ssl.SSLWantReadError(), ConnectionResetError()])
-def test_responses_are_received_in_large_parts(last: bytes | OSError, monkeypatch: pytest.MonkeyPatch) -> None:
-    sock = Socket(1_000_000, last)
-    own = (b"", ConnectionError("of kafka-python"))
-    transport = SimpleNamespace(_sock=sock, _sock_recv=lambda: own)
-
-    async def built(*_: object) -> SimpleNamespace:
-        return transport
-
-    monkeypatch.setattr(KafkaConnectionManager, "_build_transport", built)
-    asyncio.run(connection._LargeReadsManager._build_transport(object.__new__(connection._LargeReadsManager)))
-    assert transport._sock_recv() == (b"x" * 1_000_000, own[1])
-    assert len(sock.wanted) <= 5
-    sock.left = 100 << 20
-    data, error = transport._sock_recv()
-    assert (len(data), error) == (8 << 20, None)

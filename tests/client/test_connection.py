@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from rackspan.client.connection import BrokerConnection
+from rackspan.client.login import Login
 from rackspan.errors import MalformedRequest
-from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataResponseData
 from tests.gateway.upstream.fake_broker import FakeBroker

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from rackspan.client.config.oauthbearer import BearerTokens
 from rackspan.errors import ClusterUnauthorized, ClusterUnreachable, UsageError
-from rackspan.sources.client_config.oauthbearer import BearerTokens
 from tests.token_server import CLIENT_ID, CLIENT_SECRET, TokenServer
 
 

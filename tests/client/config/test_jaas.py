@@ -2,8 +2,8 @@
 
 import pytest
 
+from rackspan.client.config.jaas import JaasLogin, entry, login
 from rackspan.errors import UsageError
-from rackspan.sources.client_config.jaas import Login, entry, login
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -19,7 +19,7 @@ SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
     ],
 )
 def test_user_and_password_are_read(line: str, expected: tuple[str, str]) -> None:
-    assert login(entry(line)[1]) == Login(*expected)
+    assert login(entry(line)[1]) == JaasLogin(*expected)
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_what_cannot_be_followed_says_why_without_the_secret(line: str, why: str
 
 
 def test_a_login_does_not_print_its_password() -> None:
-    assert "secret" not in repr(Login("alice", "secret"))
+    assert "secret" not in repr(JaasLogin("alice", "secret"))
