@@ -21,13 +21,12 @@ from rackspan.errors import InvalidWarehouse, UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, UnrackedPolicy, columns
 from rackspan.pipeline import Warehouse, incremental
 from rackspan.pipeline import runs as history
-from rackspan.pipeline.incremental import RunWork, TableWork
-from rackspan.pipeline.jobs import build as job
-from rackspan.pipeline.landing.markers import StoredSnapshot
+from rackspan.pipeline.judging import tasks
 from rackspan.pipeline.landing.read import Damage
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import TABLES
+from rackspan.pipeline.spark import build as job
 from rackspan.pipeline.spark import session
 from tests.pipeline import expected, plain_build
 from tests.pipeline.examples import NOON, generated, recorded, small, zeros_in_column
@@ -60,50 +59,15 @@ POLICIES: Final[Mapping[str, ClusterPolicies]] = {
         },
     ),
 }
-"""Each is run with batches of another size, so that some end in the middle of a snapshot and some hold many."""
+"""Each is run with tasks of another size, so that some are one snapshot and some hold many."""
 
-BATCH_ROWS = dict(zip(POLICIES, ("50000", "3", "17"), strict=True))
-PART_TOPICS = dict(zip(POLICIES, (job.PART_TOPICS_MAX, 60, job.PART_TOPICS_MAX), strict=True))
-"""The second run has several parts, of which each but the first begins in the middle of a cluster's history."""
+TASK_PARTITIONS = dict(zip(POLICIES, (tasks.TASK_PARTITIONS, 1, 60), strict=True))
 
 
 def filled(root: Path, snapshots: list[ClusterSnapshot]) -> Warehouse:
-    # Spark reads paths as patterns and so would trip over these brackets.
     warehouse = pipeline.create_warehouse(root / "warehouse {a,b} [1] *")
     store_all(snapshots, warehouse)
     return warehouse
-
-
-@pytest.mark.parametrize(
-    ("topics", "expected_parts"),
-    [
-        ([1], [[0]]),
-        ([3, 3, 4], [[0, 1, 2]]),
-        ([3, 3, 5], [[0, 1], [2]]),
-        ([11, 1, 0, 12], [[0], [1, 2], [3]]),
-        ([5, 5, 1, 9], [[0, 1], [2, 3]]),
-    ],
-)
-def test_a_part_has_so_many_topics_and_each_snapshot_is_in_one(
-    monkeypatch: pytest.MonkeyPatch, topics: list[int], expected_parts: list[list[int]]
-) -> None:
-    """Drift compares each of them with one that is not judged, and replaces the rows of the last."""
-    monkeypatch.setattr(job, "PART_TOPICS_MAX", 10)
-    stored = [
-        StoredSnapshot(f"{n}", "c", NOON + timedelta(days=n), NOON.date(), count, count, 3, "m")
-        for n, count in enumerate([99, *topics])
-    ]
-    places = tuple(range(1, len(stored)))
-    new = TableWork(TABLES["findings"], 0, places[:-1])
-    both = TableWork(TABLES["drift"], 0, places[:-1], places[-1:])
-    work = RunWork("1", tuple(stored), {"findings": new, "drift": both})
-    found = list(job.parts(work))
-    assert [[place - 1 for place in part.tables["drift"].judged] for part in found] == expected_parts
-    for name, one in work.tables.items():
-        of_parts = [part.tables[name] for part in found if name in part.tables]
-        assert sum((part.new for part in of_parts), ()) == one.new
-        assert sum((part.again for part in of_parts), ()) == one.again
-        assert all(part.judged for part in of_parts)
 
 
 @pytest.fixture(scope="module")
@@ -162,8 +126,8 @@ def ran(
     copy = shutil.copytree(template, tmp_path_factory.mktemp("spark") / template.name)
     warehouse = pipeline.open_warehouse(Path(copy))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(session.SETTINGS, "spark.sql.execution.arrow.maxRecordsPerBatch", BATCH_ROWS[request.param])
-        patch.setattr(job, "PART_TOPICS_MAX", PART_TOPICS[request.param])
+        for module in (tasks, job):
+            patch.setattr(module, "TASK_PARTITIONS", TASK_PARTITIONS[request.param])
         pipeline.run(warehouse, POLICIES[request.param])
     return warehouse, POLICIES[request.param]
 
@@ -212,6 +176,22 @@ def test_a_run_without_news_starts_nothing(
     monkeypatch.setattr(session, "spark_session", None)
     warehouse, policy = ran
     assert pipeline.run(warehouse, policy).run is None
+
+
+@pytest.mark.parametrize("task_partitions", [tasks.TASK_PARTITIONS, 1], ids=["one task", "a task for each snapshot"])
+def test_a_first_run_is_one_job_of_at_most_three_stages(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task_partitions: int
+) -> None:
+    """However many tables and tasks: what a small run costs is what its stages cost."""
+    for module in (tasks, job):
+        monkeypatch.setattr(module, "TASK_PARTITIONS", task_partitions)
+    warehouse = filled(tmp_path, [small(taken_at=NOON + timedelta(minutes=minute)) for minute in range(5)])
+    spark.sparkContext.setJobGroup(str(tmp_path), "a first run")
+    pipeline.run(warehouse, RackPolicy())
+    tracker = spark.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(number) for number in tracker.getJobIdsForGroup(str(tmp_path))]
+    stages = {stage for info in jobs if info is not None for stage in info.stageIds}
+    assert 1 <= len(stages) <= 3
 
 
 def test_late_snapshots_another_policy_and_a_killed_run_end_in_the_same_rows(
