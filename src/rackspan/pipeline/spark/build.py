@@ -82,7 +82,7 @@ def task_frame(spark: SparkSession, tasks: Sequence[JudgeTask]) -> DataFrame:
 
 def _tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[JudgeTask]:
     # Made by our own driver, as the functions that Spark sends.
-    return (pickle.loads(task) for batch in batches for task in batch.column(0).to_pylist())  # noqa: S301
+    return (pickle.loads(task) for batch in batches for task in batch.column(0).to_pylist())  # noqa: S301 - made by the driver of this run
 
 
 def _written(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
