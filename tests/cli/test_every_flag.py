@@ -114,6 +114,7 @@ COMMON: dict[str, Case] = {
     "--seed": Case(("--seed", "3"), ("--snapshot", "racked.json", "--placer", "rack-alternated")),
     "--apply": Case(("--apply",), LIVE, good=True),
     "--survive": Case(("--survive", "none")),
+    "--require-controllers": Case(("--require-controllers",), ("--snapshot", "managed.json")),
     "--details": Case(("--details",)),
 }
 """By the flag's first name, for every command that has it and no case of its own."""
@@ -296,6 +297,8 @@ OWN: dict[tuple[str, str], Case] = {
        for verb in ("run", "rebuild", "follow", "maintain", "check", "report", "table", "export")},
     **{(f"pipeline {verb}", flag): Case((flag, value), NONE) for verb in ("run", "rebuild", "follow", "report")
        for flag, value in (("--unracked", "own"), ("--min-insync-racks", "3"), ("--survive", "none"))},
+    **{(f"pipeline {verb}", "--require-controllers"): Case(("--require-controllers",), NONE)
+       for verb in ("run", "rebuild", "follow", "report")},
     **{(f"pipeline {verb}", "--master"): Case(("--master", "local[1]"), NONE) for verb in ("run", "rebuild", "follow")},
     **{(f"pipeline {verb}", "--remote"): Case(("--remote", "sc://127.0.0.1:1"), NONE) for verb in ("run", "rebuild")},
     ("pipeline check", "--whole"): Case(("--whole",), NONE),
@@ -360,6 +363,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]
         documents = {
             "uneven.json": UNEVEN,
             "racked.json": racked,
+            "managed.json": {**racked, "controllers": []},
             "partly.json": UNEVEN,
             "missing.json": missing,
             "plan.json": PLAN,
