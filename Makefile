@@ -9,7 +9,9 @@ unexport PYTHONDONTWRITEBYTECODE
 ALONE := java or kafka or spark or browser or package
 FAST := not ($(ALONE)) and not slow and not soak
 
-.PHONY: env demo test coverage check bench sim soak mutants lock clean
+PURE := model flow audit placement reassign acks streams plan consumers
+
+.PHONY: env demo test coverage check quick bench sim soak mutants lock clean
 .DEFAULT_GOAL := check
 
 env: .venv/.complete
@@ -38,6 +40,11 @@ check: env
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	RACKSPAN_DEPTH=check $(BIN)/pytest -q -n auto --dist worksteal -m "$(FAST)"
+
+# The packages without sockets and clocks, before each commit to them.
+quick: env
+	$(BIN)/ruff check .
+	RACKSPAN_DEPTH=check $(BIN)/pytest -q -n auto --dist worksteal -m "$(FAST)" $(PURE:%=tests/%) tests/test_tidy.py
 
 bench: env
 	$(BIN)/python -m benchmarks

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +29,14 @@ def fleet(root: Path, partitions: int) -> Warehouse:
     return warehouse
 
 
+@cache
+def _placed(partitions: int) -> ClusterSnapshot:
+    return snapshot(partitions, misplaced=0.01, seed=0)
+
+
 def _snapshot(number: int, partitions: int) -> ClusterSnapshot:
     """Of a thousand partitions ten have a replica in a wrong rack, twenty one out of sync, five two, and one no leader."""
-    whole = snapshot(partitions, misplaced=0.01, seed=number)
+    whole = _placed(partitions)
     rng = np.random.default_rng(number)
     isr = whole.partitions.isr.copy()
     isr[rng.random(partitions) < 0.02, 2] = NO_BROKER

@@ -5,6 +5,7 @@ judged by ISR, leader and minimums; no list is unnested. partition_durability ha
 rackspan makes: no leader surge, no quorum, no row for the whole cluster.
 """
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -187,3 +188,16 @@ def _with_minimum(folder: Path) -> pl.LazyFrame:
         "cluster_id", "taken_at", pl.col("name").alias("topic"), minimum.alias("min_isr"), internal
     )
     return partitions.join(required, on=["cluster_id", "taken_at", "topic"])
+
+
+PEERS: Mapping[str, Mapping[str, Callable[[Path, Path], None]]] = {
+    "DuckDB": {"partition_durability": duckdb_durability, "outage_impact": duckdb_outage},
+    "Polars": {"partition_durability": polars_durability, "outage_impact": polars_outage},
+}
+
+
+def both(engine: str, folder: Path, out: Path) -> None:
+    """Make both tables, one after another, as NAME.parquet."""
+    out.mkdir()
+    for name, make in PEERS[engine].items():
+        make(folder, out / f"{name}.parquet")

@@ -1,4 +1,4 @@
-"""Lose a rack: what acks=all does under min.insync.racks=2. Needs rackspan[cluster] and confluent-kafka, no Java."""
+"""Lose a rack: what acks=all does under min.insync.racks=2. Needs rackspan and confluent-kafka, no Java."""
 
 from confluent_kafka import Producer
 

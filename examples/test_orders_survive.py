@@ -1,4 +1,4 @@
-"""Somebody's tests: `pip install '.[cluster]' confluent-kafka pytest` in a checkout of rackspan, and pytest gives each test a Kafka cluster.
+"""Somebody's tests: `pip install . confluent-kafka pytest` in a checkout of rackspan, and pytest gives each test a Kafka cluster.
 
 pytest examples/test_orders_survive.py
 """

@@ -18,10 +18,18 @@ def test_the_tree_is_tidy() -> None:
         ("docs/a.md", "see /wo" + "rk/here\n", tidy.elsewhere),
         ("src/rackspan/model/a.py", '"""A node."""\n', tidy.other_words),
         ("src/rackspan/new/__init__.py", "x = 1\n", tidy.no_package_docstring),
+        ("src/rackspan/a.py", "x = 1  # noqa: E402\n", tidy.unexplained_ignores),
+        ("src/rackspan/a.py", "x = 1  # type: ignore[misc]\n", tidy.unexplained_ignores),
     ],
 )
 def test_each_rule_finds_what_it_is_for(name: str, text: str, rule: tidy.Rule) -> None:
     assert list(rule(name, text))
+
+
+def test_an_extra_that_nothing_imports_is_found() -> None:
+    project = '[project.optional-dependencies]\nweb = ["starlette>=0.45"]\nclients = ["confluent-kafka>=2.6"]\n'
+    found = list(tidy.unused_extras(project, "    from confluent_kafka import Producer\n"))
+    assert found == ["extra web: no module of src imports starlette; remove it"]
 
 
 def test_a_package_with_more_modules_than_fit_into_one_look_is_found() -> None:

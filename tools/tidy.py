@@ -6,6 +6,7 @@ python -m tools.tidy
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,7 +30,7 @@ SYNONYM_PACKAGES = (
     "src/rackspan/audit",
     "src/rackspan/placement",
     "src/rackspan/acks",
-    "src/rackspan/cli",
+    "src/rackspan/cli/",
 )
 
 Rule = Callable[[str, str], Iterator[str]]
@@ -71,6 +72,28 @@ def words_to_avoid(name: str, text: str) -> Iterator[str]:
         yield from plain_words.complaints(name, text)
 
 
+def unexplained_ignores(name: str, text: str) -> Iterator[str]:
+    """Checks that are switched off in `src` without the reason behind it."""
+    if name.startswith("src/"):
+        for found in re.findall(r"# (?:noqa: [A-Z0-9, ]*\d|type: ignore\[[^]]*\])(?=\s*(?:\n|$))", text):
+            yield f"{found}: give the reason behind it"
+
+
+def unused_extras(pyproject: str, source: str) -> Iterator[str]:
+    """Extras of the package that nothing in `src` imports."""
+    for extra, listed in tomllib.loads(pyproject)["project"]["optional-dependencies"].items():
+        names = [re.split(r"[\[>=<]", one)[0] for one in listed if not one.startswith("rackspan[")]
+        if extra not in EXTRAS_FOR_A_REASON and not any(_is_imported(name, source) for name in names):
+            yield f"extra {extra}: no module of src imports {', '.join(names)}; remove it"
+
+
+EXTRAS_FOR_A_REASON: dict[str, str] = {"bench": "benchmarks/ compares with them", "all": "of the others"}
+
+
+def _is_imported(distribution: str, source: str) -> bool:
+    return re.search(rf"^\s*(?:from|import) {distribution.replace('-', '_')}\b", source, re.MULTILINE) is not None
+
+
 FLAT_FILES_MAX = 12
 UNIFORM_SERIES: dict[str, str] = {
     "src/rackspan/cluster/handlers": "one file a request",
@@ -87,7 +110,15 @@ def packages_to_split(names: list[str]) -> Iterator[str]:
             yield f"{package}: {files - 1} modules side by side; give it sub-packages"
 
 
-RULES: tuple[Rule, ...] = (too_long, unfinished, elsewhere, other_words, no_package_docstring, words_to_avoid)
+RULES: tuple[Rule, ...] = (
+    too_long,
+    unfinished,
+    elsewhere,
+    other_words,
+    no_package_docstring,
+    words_to_avoid,
+    unexplained_ignores,
+)
 
 
 def files() -> list[str]:
@@ -104,8 +135,10 @@ def files() -> list[str]:
 
 
 def complaints() -> list[str]:
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
     return [
         *packages_to_split(files()),
+        *unused_extras((ROOT / "pyproject.toml").read_text(encoding="utf-8"), source),
         *_complaints_by_file(),
     ]
 

@@ -8,7 +8,6 @@ rackspan.toml.
 import os
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 
@@ -30,7 +29,7 @@ def _show(bootstrap_servers: str) -> None:
 def run() -> None:
     """Run the command of this process's arguments, and exit with its code."""
     gateway = None if os.environ.get("RACKSPAN_DEBUG") else gateway_options(sys.argv[1:])
-    if gateway is None or sys.stdout is None or sys.stderr is None or find_spec("kio") is None:
+    if gateway is None or sys.stdout is None or sys.stderr is None:
         from rackspan import cli
 
         cli.run()

@@ -1,7 +1,9 @@
-"""The public functions of rackspan: read a cluster, audit it, plan a change, carry it out. `cli` calls nothing else.
+"""The public functions of rackspan: read a cluster, audit it, plan a change, carry it out.
 
 They stand in the order in which an operator uses them. Each takes and returns values: what one returns, the next one takes.
 Network, disk and clock are used in `sources`, `apply` and `pipeline` only.
+
+`cli` adds what a terminal needs: options, pages, progress. Every decision is made here or below.
 
     snapshot = api.live_cluster("broker:9092", None, 30).read().snapshot
     plan = api.plan_reassignment(snapshot)
@@ -26,6 +28,7 @@ from rackspan import streams as _streams
 from rackspan.acks import HardenAdvice, Watch, watch_readings
 from rackspan.acks import harden as _harden
 from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, RackPolicy, assumptions
+from rackspan.client.config import kafka_python_settings, read_properties
 from rackspan.model import MIN_INSYNC_REPLICAS, ClusterSnapshot, TopicPartition
 from rackspan.model import json_format as _json_format
 from rackspan.model.json_format import ReadSnapshot
@@ -61,17 +64,16 @@ from rackspan.sources import polling as _watching
 from rackspan.sources import rack_locator as _rack_locator
 from rackspan.sources import rack_locators as _rack_locators
 from rackspan.sources import snapshot_file as _snapshot_file
-from rackspan.sources.client_config import kafka_python_settings, read_properties
 from rackspan.sources.source import Cluster, Source
 from rackspan.streams import CapturedGroup, Setting, StreamsGroup
 
 if TYPE_CHECKING:
     from rackspan.apply import RunUpdate
+    from rackspan.client.cluster import ClusterConnection, ConnectionSettings
     from rackspan.pipeline import Collected, Exported, RunReport
     from rackspan.pipeline.check import CheckReport
     from rackspan.pipeline.follow import FollowedBatch
     from rackspan.pipeline.maintain import MaintainedTable
-    from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
 
 __all__ = [
     "Cluster",
@@ -169,13 +171,13 @@ def check_command_config(file: Path) -> None:
 
 
 def _connection(cluster: Cluster) -> "ClusterConnection":
-    from rackspan.sources.live.connection import ClusterConnection
+    from rackspan.client.cluster import ClusterConnection
 
     return ClusterConnection(_settings(cluster))
 
 
 def _settings(cluster: Cluster) -> "ConnectionSettings":
-    from rackspan.sources.live.connection import ConnectionSettings
+    from rackspan.client.cluster import ConnectionSettings
 
     properties = {} if cluster.command_config is None else read_properties(cluster.command_config)
     return ConnectionSettings(cluster.bootstrap_servers, properties, cluster.timeout_seconds)
@@ -396,7 +398,8 @@ def observe_reassignment(cluster: Cluster, plan: ReassignmentPlan) -> ObservedCl
     from rackspan import apply
 
     topics = frozenset(one.topic for one in plan.partitions())
-    return apply.LiveCluster(_settings(cluster)).observe(ObservationRequest(topics))
+    with apply.LiveCluster(_settings(cluster)) as live:
+        return live.observe(ObservationRequest(topics))
 
 
 def carry_out(
@@ -415,9 +418,8 @@ def carry_out(
     """
     from rackspan import apply
 
-    with apply.Journal(journal) as opened:
-        live, pace = apply.LiveCluster(_settings(cluster)), apply.Pace(patience_seconds)
-        yield from apply.run(live, plan, direction, opened, limits, pace)
+    with apply.Journal(journal) as opened, apply.LiveCluster(_settings(cluster)) as live:
+        yield from apply.run(live, plan, direction, opened, limits, apply.Pace(patience_seconds))
 
 
 def cancel_reassignment(
@@ -426,9 +428,8 @@ def cancel_reassignment(
     """Cancel what is in flight of a plan, and restore the user's throttles. Errors: as carry_out."""
     from rackspan import apply
 
-    with apply.Journal(journal) as opened:
-        live, pace = apply.LiveCluster(_settings(cluster)), apply.Pace(patience_seconds)
-        yield from apply.cancel(live, plan, opened, pace)
+    with apply.Journal(journal) as opened, apply.LiveCluster(_settings(cluster)) as live:
+        yield from apply.cancel(live, plan, opened, apply.Pace(patience_seconds))
 
 
 def reassignments_in_flight(snapshot: ClusterSnapshot, topic_filter: re.Pattern[str] | None = None) -> ReassignmentPlan:
@@ -447,14 +448,16 @@ def cancel_in_flight(
     """
     from rackspan import apply
 
-    return apply.cancel_in_flight(apply.LiveCluster(_settings(cluster)), plan, apply.Pace(patience_seconds))
+    with apply.LiveCluster(_settings(cluster)) as live:
+        return apply.cancel_in_flight(live, plan, apply.Pace(patience_seconds))
 
 
 def foreign_throttles(cluster: Cluster, state: RunState) -> dict[ConfigKey, str]:
     """The throttles that others have set on the topics and the brokers of a run's plan. Errors: SourceError."""
     from rackspan import apply
 
-    return apply.observe_foreign_throttles(apply.LiveCluster(_settings(cluster)), state)
+    with apply.LiveCluster(_settings(cluster)) as live:
+        return apply.observe_foreign_throttles(live, state)
 
 
 def verify_reassignment(snapshot: ClusterSnapshot, plan: ReassignmentPlan) -> list[VerifiedPartition]:

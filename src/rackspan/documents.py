@@ -1,12 +1,13 @@
 """Declared documents: users' JSON, parsed already, becomes a typed value, or is refused in one line that says which key and why.
 
 A document is declared as `msgspec.Struct` classes. A class may have SHOWN, how a message names one of its objects by that
-object's own keys: "client {process_id}". Ranges are `Annotated[int, msgspec.Meta(ge=…, le=…)]`. Reads no file.
+object's keys and those of the objects around it: "client {process_id}". Ranges are `Annotated[int, msgspec.Meta(ge=…, le=…)]`. Reads no file.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from enum import Enum
+from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -41,35 +42,53 @@ def convert(document: object, declared: type[Document], name: str) -> Document:
 
 
 def unknown_keys(document: Any, declared: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Name of the object and key, for each key that is not declared. For documents that `convert` has accepted."""
-    kind = _bare(declared)
-    if isinstance(document, list):
-        for index, item in enumerate(document):
-            yield from unknown_keys(item, get_args(kind)[0], f"{name}[{index}]")
-    elif isinstance(document, Mapping) and _is_struct(kind):
-        name, types = _named(document, kind) or name, _fields(kind)
-        for key in sorted(document.keys() - types):
-            yield name, key
-        for key in [key for key in types if key in document]:
-            yield from unknown_keys(document[key], types[key], key)
+    """Name of the object and key, for each key that is not declared, once for each class: a million partitions may have it.
+
+    For documents that `convert` has accepted.
+    """
+    found: dict[tuple[Any, str], str] = {}
+    _find_unknown(document, _bare(declared), name, {}, found)
+    return ((owner, key) for (_, key), owner in found.items())
+
+
+def _find_unknown(
+    value: Any, kind: Any, name: str, around: Mapping[str, Any], found: dict[tuple[Any, str], str]
+) -> None:
+    if not isinstance(value, list):
+        objects = {"": value} if isinstance(value, Mapping) else {}
+    elif value:
+        kind = _bare(get_args(kind)[0])
+        objects = {f"[{index}]": item for index, item in enumerate(value)}
+    if not _is_struct(kind):
+        return
+    known, nested = _fields(kind).keys(), _nested(kind)
+    for index, item in objects.items():
+        if not item.keys() <= known:
+            for key in sorted(item.keys() - known):
+                found.setdefault((kind, key), _owner(item, kind, f"{name}{index}", around))
+        for key, inner in nested.items():
+            if key in item:
+                _find_unknown(item[key], inner, key, {**around, **item}, found)
 
 
 def _line(message: str, value: Any, declared: Any, name: str) -> str:
     """The message of msgspec in the words of this project, with the object by name and the value that was found."""
     what, _, path = message.partition(" - at `$")
-    owner, inside = name, ""
+    owner, inside, around = name, "", dict[str, Any]()
     for step in _STEP.finditer(path.rstrip("`")):
         kind = _bare(declared)
         if step["key"]:
             key: Any = step["key"]
             declared, inside = _fields(kind)[key], key
+            around |= value
         else:
             declared = get_args(kind)[-1]
             key = int(step["index"]) if step["index"] else _first_wrong(value, declared)
             inside = f"{inside}[{key}]" if step["index"] else f"{inside}: {key}"
         value = value[key]
         if _is_struct(_bare(declared)) and isinstance(value, Mapping):
-            owner, inside = _named(value, _bare(declared)) or inside, ""
+            within = f"{owner}: {inside}" if owner != name and "[" not in owner else inside
+            owner, inside = _owner(value, _bare(declared), within, around), ""
     return f"{owner}: {_why(what, value, declared, inside)}"
 
 
@@ -95,15 +114,15 @@ def _is_struct(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
-def _named(value: object, kind: Any) -> str | None:
-    """An object by its own keys, where its class has SHOWN and the keys are there."""
+def _owner(value: Mapping[str, Any], kind: Any, otherwise: str, around: Mapping[str, Any]) -> str:
+    """An object by its own keys and those of the objects around it, if its class has SHOWN and the keys are there."""
     pattern: str | None = getattr(kind, "SHOWN", None)
-    if pattern is None or not isinstance(value, Mapping):
-        return None
+    if pattern is None:
+        return otherwise
     try:
-        return pattern.format_map(value)
+        return pattern.format_map({**around, **value})
     except KeyError:
-        return None
+        return otherwise
 
 
 def _first_wrong(values: Mapping[str, Any], declared: Any) -> str:
@@ -119,6 +138,14 @@ def _is(value: object, declared: Any) -> bool:
     return True
 
 
+@cache
+def _nested(kind: Any) -> dict[str, Any]:
+    """The keys of a class that hold objects, or lists of them."""
+    bare = {key: _bare(declared) for key, declared in _fields(kind).items()}
+    return {key: one for key, one in bare.items() if _is_struct(one) or _is_struct(_bare((*get_args(one), None)[0]))}
+
+
+@cache
 def _fields(kind: Any) -> dict[str, Any]:
     """The declared types of a class by key."""
     hints = get_type_hints(kind, include_extras=True)

@@ -4,9 +4,11 @@ Python's json accepts three things that are refused here: NaN and Infinity, whic
 it keeps the last; and half of a surrogate pair, which is no character and cannot be written again.
 """
 
+import gc
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
 _SHOWN_LENGTH: Final = 40
@@ -52,6 +54,18 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 3]}..."
 
 
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """In the block Python's collector of cycles does not run. A large document is a tree, which it would walk again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def _decoded(content: str | bytes) -> str:
     try:
         if isinstance(content, str):
@@ -59,7 +73,7 @@ def _decoded(content: str | bytes) -> str:
             return content
         return content.decode(_encoding(content))
     except UnicodeError as error:
-        raise NotJson(f"not JSON: no UTF-8 text ({error.reason}); is it the right file?") from None  # type: ignore[attr-defined]
+        raise NotJson(f"not JSON: no UTF-8 text ({error.reason}); is it the right file?") from None  # type: ignore[attr-defined]  # UnicodeError's two classes have it.
 
 
 def _encoding(content: bytes) -> str:

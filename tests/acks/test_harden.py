@@ -9,6 +9,7 @@ from hypothesis import given
 
 from rackspan.acks import HardenAdvice, HardenOutcome
 from rackspan.acks.harden import harden, stopped_once_set, values_to_set
+from rackspan.acks.wording import remedies
 from rackspan.audit import RackPolicy, audit
 from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.constraints import PARTITION_CONSTRAINTS
@@ -271,3 +272,20 @@ def test_a_topic_of_which_one_rack_is_required_gains_nothing_from_another_placem
     crowded = cluster("aabb", [0, 1])
     assert advice(crowded, 2).better
     assert (advice(crowded, 1).losses, advice(crowded, 1).better) == ((), ())
+
+
+def test_a_placement_with_fewer_replicas_than_are_required_in_sync_is_not_proposed() -> None:
+    """Replication factor 3 would survive a rack, and no plan takes four replicas in sync from a topic that requires them."""
+    one = advice(cluster("abcab", [0, 3, 1, 4], min_insync_replicas=4), 2)
+    assert {spread.replication_factor for spread in one.better} <= {4, 5}
+    in_one_rack = advice(cluster("aaaabc", [0, 1, 2, 3], min_insync_replicas=4), 2)
+    assert in_one_rack.outcome is HardenOutcome.IMPOSSIBLE
+    assert [spread.replication_factor for spread in in_one_rack.better] == [4]
+
+
+def test_more_in_sync_replicas_than_there_are_brokers_are_lowered_first() -> None:
+    too_many = advice(cluster("aab", [0, 1], min_insync_replicas=4), 2)
+    assert too_many.outcome is HardenOutcome.IMPOSSIBLE
+    assert remedies(too_many) == [
+        "first: lower min.insync.replicas to 3, as many as there are brokers in racks; then harden again"
+    ]

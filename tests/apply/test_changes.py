@@ -3,10 +3,10 @@
 import pytest
 
 from rackspan.apply import alter_topic_configs, create_partitions, create_topic
+from rackspan.client import requests
+from rackspan.client.cluster import ClusterConnection, ConnectionSettings
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized
 from rackspan.kafka_process import KafkaCluster
-from rackspan.sources.live import requests
-from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
 from tests.kafka_fixtures import client_properties, eventually
 
 pytestmark = pytest.mark.kafka

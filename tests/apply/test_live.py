@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from rackspan.apply.live import LiveCluster
+from rackspan.client.cluster import ConnectionSettings
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.core.ids import CONTROLLER
 from rackspan.kafka_process import KafkaCluster
 from rackspan.model import TopicPartition
 from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster
-from rackspan.sources.live.connection import ConnectionSettings
 from tests.cli.conftest import Ran, cli
 from tests.kafka_fixtures import create_topic, eventually
 from tests.kafka_tools import described, produce, reassign
@@ -88,19 +88,20 @@ def test_what_a_copy_has_so_far_is_observed_where_it_arrives() -> None:
         produce(cluster, "moved", 1, 10)
         size = sum(one.size_bytes or 0 for one in cluster.snapshot().partitions)
         third = cluster.bootstrap_servers.split(",")[2]
-        live, moved = LiveCluster(ConnectionSettings(third)), TopicPartition("moved", 0)
+        moved = TopicPartition("moved", 0)
+        with LiveCluster(ConnectionSettings(third)) as live:
 
-        def observed() -> ObservedCluster:
-            return live.observe(ObservationRequest(frozenset({"moved"})))
+            def observed() -> ObservedCluster:
+                return live.observe(ObservationRequest(frozenset({"moved"})))
 
-        assert observed().copied_bytes == {}
-        cluster.cut(1, 2)
-        live.start_moves({moved: (2,)})
-        eventually(lambda: observed().copied_bytes == {moved: {2: 0}}, "the copy has begun")
-        cluster.cut(1, CONTROLLER)
-        cluster.heal(1, 2)
-        eventually(lambda: observed().copied_bytes == {moved: {2: size}}, "the copy is whole")
-        assert size > 1_000
-        cluster.heal(1, CONTROLLER)
-        eventually(lambda: observed().in_flight == {}, "the move ends")
-        assert observed().copied_bytes == {}
+            assert observed().copied_bytes == {}
+            cluster.cut(1, 2)
+            live.start_moves({moved: (2,)})
+            eventually(lambda: observed().copied_bytes == {moved: {2: 0}}, "the copy has begun")
+            cluster.cut(1, CONTROLLER)
+            cluster.heal(1, 2)
+            eventually(lambda: observed().copied_bytes == {moved: {2: size}}, "the copy is whole")
+            assert size > 1_000
+            cluster.heal(1, CONTROLLER)
+            eventually(lambda: observed().in_flight == {}, "the move ends")
+            assert observed().copied_bytes == {}

@@ -58,13 +58,13 @@ DOCUMENTS: dict[str, tuple[str | bytes, str]] = {
         TEXT.replace('"version": 1', '"version": 1, "version": 1'),
         'key "version" occurs twice in one object; leave one of them out',
     ),
-    "not an object": ("[1, 2]", "snapshot: is [1, 2], not an object; take the snapshot again with rackspan snapshot"),
+    "not an object": ("[1, 2]", "snapshot: is [1, 2], not an object; fix it in the file"),
     "an older or newer version": (
         altered(version=2),
         "version: is 2, but this rackspan reads version 1; take the snapshot again",
     ),
-    "a key missing": ('{"version": 1, "brokers": []}', "snapshot: topics is missing; add it or take the snapshot again"),
-    "a list mistyped": (altered(topics={}), "topics: is {}, not a list; fix it in the file"),
+    "a key missing": ('{"version": 1, "brokers": []}', "snapshot: topics is missing; add it and run again"),
+    "a list mistyped": (altered(topics={}), "snapshot: topics is {}, not a list; fix it in the file"),
     "an empty cluster": (
         altered(brokers=[]),
         "no brokers: a cluster has at least one; take the snapshot again with rackspan snapshot",
@@ -72,7 +72,7 @@ DOCUMENTS: dict[str, tuple[str | bytes, str]] = {
     "a broker twice": (altered(brokers=[{"id": 1}, {"id": 1}]), "broker 1: listed twice; leave one of them out"),
     "an id mistyped": (altered(brokers=[{"id": "1"}]), 'brokers[0]: id is "1", not a whole number; fix it in the file'),
     "true for a number": (having(leader=True), "orders-0: leader is true, not a whole number; fix it in the file"),
-    "a negative id": (having(partition=-1), "topic 'orders': a partition: partition is -1, outside 0 to 2147483647; fix it in the file"),
+    "a negative id": (having(partition=-1), "orders--1: partition is -1, outside 0 to 2147483647; fix it in the file"),
     "a size beyond int64": (
         having(size_bytes=2**63),
         f"orders-0: size_bytes is {2**63}, outside 0 to {2**63 - 1}; fix it in the file",
@@ -89,7 +89,7 @@ DOCUMENTS: dict[str, tuple[str | bytes, str]] = {
     ),
     "a replica that is no id": (
         having(replicas=[1, None]),
-        "orders-0: replicas names null, but a broker id is a whole number of 0 to 2147483647; fix it in the file",
+        "orders-0: replicas[1] is null, not a whole number; fix it in the file",
     ),
     "a port beyond ports": (
         altered(brokers=[{"id": 1, "port": 65536}]),

@@ -11,11 +11,11 @@ from typing import TypeAlias, TypeVar
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from rackspan.client.brokers import addresses
+from rackspan.client.login import Login
 from rackspan.errors import ClusterUnreachable
 from rackspan.gateway.check import Level, check_cluster
 from rackspan.gateway.config import parse_config
-from rackspan.gateway.upstream.broker_connection import Login
-from rackspan.gateway.upstream.cluster import addresses
 from rackspan.gateway.upstream.quorum import MetadataQuorum
 from rackspan.kafka_process import KafkaCluster
 from tests.compat.gateway_leak import TOPIC, leak_cluster, observed

@@ -15,7 +15,8 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from rackspan.apply.reassignments import start_moves
+from rackspan.apply import LiveCluster
+from rackspan.client.cluster import ConnectionSettings
 from rackspan.errors import ClusterRequestFailed
 from rackspan.kafka_process import KafkaCluster
 from rackspan.kafka_source.options import parse
@@ -23,7 +24,6 @@ from rackspan.kafka_source.ranges import OffsetRange
 from rackspan.kafka_source.reading.report import Batch
 from rackspan.kafka_source.reading.task import TaskOptions, read_range
 from rackspan.model import ids
-from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
 from tests.kafka_fixtures import create_topic, eventually
 from tests.kafka_source.filled_topics import CODECS, consumed, created, produced, transaction
 
@@ -218,8 +218,8 @@ def test_a_partition_whose_replicas_and_leader_move_while_it_is_read_costs_no_re
 
 def move(kafka: KafkaCluster, topic: str, replicas: tuple[int, ...]) -> None:
     """Reassign partition 0, and wait until only these replicas hold it and the first of them leads."""
-    with ClusterConnection(ConnectionSettings(kafka.bootstrap_servers, timeout_seconds=60)) as connection:
-        start_moves(connection, {ids.TopicPartition(topic, 0): replicas})
+    with LiveCluster(ConnectionSettings(kafka.bootstrap_servers, timeout_seconds=60)) as cluster:
+        cluster.start_moves({ids.TopicPartition(topic, 0): replicas})
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
 
     def moved() -> bool:

@@ -6,11 +6,11 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 
 from rackspan.audit import RackPolicy
+from rackspan.client.cluster import ConnectionSettings
 from rackspan.cluster import EmbeddedCluster
 from rackspan.kafka_process import KafkaCluster
 from rackspan.reassign import ListedPartition, ReassignmentDocument, lint
 from rackspan.sources.live.cluster import read_cluster
-from rackspan.sources.live.connection import ConnectionSettings
 from tests.kafka_fixtures import create_topic, eventually
 from tests.kafka_tools import described, produce, reassign
 

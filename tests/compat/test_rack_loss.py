@@ -11,11 +11,11 @@ from confluent_kafka.admin import AdminClient
 from rackspan.audit import RackPolicy, Severity, audit, outage
 from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.outage import LossByPartition, judge_loss
+from rackspan.client.cluster import ConnectionSettings
 from rackspan.kafka_process import KafkaCluster, console_tool
 from rackspan.model import ClusterSnapshot, RackId
 from rackspan.model.ids import TopicPartition
 from rackspan.sources.live.cluster import read_cluster
-from rackspan.sources.live.connection import ConnectionSettings
 from tests.kafka_fixtures import TOPIC_TOOL, create_topic, eventually
 from tests.kafka_tools import described
 

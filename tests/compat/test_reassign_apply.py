@@ -23,9 +23,9 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
 
 from rackspan.audit import RackPolicy, audit
+from rackspan.client.cluster import ConnectionSettings
 from rackspan.kafka_process import KafkaCluster, console_tool
 from rackspan.sources.live.cluster import read_cluster
-from rackspan.sources.live.connection import ConnectionSettings
 from tests.compat.load import lost, writing
 from tests.kafka_fixtures import create_topic, eventually
 from tests.kafka_tools import REASSIGN_TOOL, described, produce

@@ -14,7 +14,8 @@ from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, Config
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 from confluent_kafka.cimpl import NewTopic
 
-from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login
+from rackspan.client.connection import BrokerConnection
+from rackspan.client.login import Login
 from rackspan.kafka_process import KafkaCluster
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.produce import PartitionProduceData, ProduceRequestData, TopicProduceData

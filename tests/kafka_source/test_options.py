@@ -3,6 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from rackspan.client.config.keys import KEYS
+from rackspan.client.config.translation import librdkafka_settings
 from rackspan.errors import UsageError
 from rackspan.kafka_source.options import (
     _CLIENT_IGNORED,
@@ -15,8 +17,6 @@ from rackspan.kafka_source.options import (
 from rackspan.kafka_source.reading.progress import ReplicaChoice
 from rackspan.kafka_source.writing.options import SINK_OPTIONS, parse_sink
 from rackspan.model.ids import TopicPartition
-from rackspan.sources.client_config.keys import KEYS
-from rackspan.sources.client_config.translation import librdkafka_settings
 
 LEAST = {"kafka.bootstrap.servers": "127.0.0.1:9092", "subscribe": "orders"}
 

@@ -30,11 +30,9 @@ def findings(snapshot: ClusterSnapshot, policy: RackPolicy) -> Rows:
             "partition": one.partition,
             "reason": one.reason,
             "remedy": one.remedy,
-            "schema_version": 3,
+            "schema_version": 4,
         }
         for one in audit(snapshot, policy).findings
-        # A batch of partitions may hold a part of a topic.
-        if one.constraint != "mixed-replication-factors"
     ]
 
 

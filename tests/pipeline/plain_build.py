@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from rackspan.audit import ClusterPolicies, RackPolicy
 from rackspan.pipeline import Warehouse, incremental
+from rackspan.pipeline.delta.append import NewFile, statistics
 from rackspan.pipeline.delta.table import filesystem_of, open_table
 from rackspan.pipeline.incremental import Build, RunReport, RunWork, TableWork
 from rackspan.pipeline.landing.read import read_snapshot
@@ -20,10 +21,9 @@ from tests.pipeline import expected
 
 
 def build_for(warehouse: Warehouse) -> Build:
-    def build(work: RunWork, policies: ClusterPolicies) -> None:
+    def build(work: RunWork, policies: ClusterPolicies) -> dict[str, list[NewFile]]:
         readable = replace(warehouse, damaged=work.damaged)
-        for one in work.tables.values():
-            write(readable, work, one, policies)
+        return {name: write(readable, work, table, policies) for name, table in work.tables.items()}
 
     return build
 
@@ -50,8 +50,9 @@ def refresh(
     )
 
 
-def write(warehouse: Warehouse, work: RunWork, one: TableWork, policies: ClusterPolicies) -> None:
-    """One file for each day, as Spark names them: without the column `day`, which the folder has."""
+def write(warehouse: Warehouse, work: RunWork, one: TableWork, policies: ClusterPolicies) -> list[NewFile]:
+    """One file for each day, without the column `day`, which the folder has."""
+    files = []
     rows = _typed(_rows(warehouse, work, one, policies), one.table)
     for day in sorted(set(rows["day"].to_pylist())):
         table = open_table(warehouse.table(one.table.name))
@@ -59,8 +60,12 @@ def write(warehouse: Warehouse, work: RunWork, one: TableWork, policies: Cluster
         folder = f"{work.run_id}/day={day.isoformat()}"
         filesystem = filesystem_of(table)
         filesystem.create_dir(folder)
-        with filesystem.open_output_stream(f"{folder}/part-0.parquet") as out:
-            pq.write_table(rows.filter(pc.equal(rows["day"], day)).drop_columns("day"), out)
+        of_day = rows.filter(pc.equal(rows["day"], day)).drop_columns("day")
+        path = f"{folder}/part-0.parquet"
+        with filesystem.open_output_stream(path) as out:
+            pq.write_table(of_day, out)
+        files.append(NewFile(path, day, filesystem.get_file_info(path).size, statistics(of_day)))
+    return files
 
 
 def _rows(warehouse: Warehouse, work: RunWork, one: TableWork, policies: ClusterPolicies) -> list[dict[str, Any]]:

@@ -197,11 +197,11 @@ def test_a_stop_lets_the_batch_at_work_end_and_an_error_ends_the_stream(
     def slow_build(_spark: object, warehouse: Warehouse) -> Any:
         plain = plain_build.build_for(warehouse)
 
-        def build(work: RunWork, policy: RackPolicy) -> None:
+        def build(work: RunWork, policy: RackPolicy) -> Any:
             at_work.append(len(work.snapshots))
             stop.set()
             time.sleep(0.5)
-            plain(work, policy)
+            return plain(work, policy)
 
         return build
 

@@ -1,7 +1,7 @@
 """Everything a run does around Spark, with a build that needs none (plain_build.py)."""
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import timedelta
 from itertools import count
@@ -17,7 +17,7 @@ from rackspan.audit import ClusterPolicies, FleetPolicy, RackPolicy
 from rackspan.errors import InvalidWarehouse
 from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import Warehouse, create_warehouse, incremental, rows, runs, store
-from rackspan.pipeline.delta.append import commit
+from rackspan.pipeline.delta.append import NewFile, commit
 from rackspan.pipeline.delta.table import create_table
 from rackspan.pipeline.incremental import RunWork
 from rackspan.pipeline.landing.store import store_all
@@ -282,7 +282,7 @@ def failing_at(call: int, function: Callable[..., Any]) -> Callable[..., Any]:
 
 @pytest.mark.slow
 def test_what_a_failed_build_wrote_is_part_of_no_table_and_removed_by_the_next_run(warehouse: Warehouse) -> None:
-    def half(work: RunWork, policies: ClusterPolicies) -> None:
+    def half(work: RunWork, policies: ClusterPolicies) -> dict[str, list[NewFile]]:
         for one in list(work.tables.values())[:2]:
             plain_build.write(warehouse, work, one, policies)
         raise InvalidWarehouse("Spark stopped")
@@ -316,10 +316,11 @@ def test_a_run_that_meets_another_ones_commits_counts_for_nothing(
             pending.clear()
             refresh(warehouse)
 
-    def with_another(work: RunWork, policies: ClusterPolicies) -> None:
-        mine(work, policies)
+    def with_another(work: RunWork, policies: ClusterPolicies) -> Mapping[str, Sequence[NewFile]]:
+        files = mine(work, policies)
         if when == "while it is made":
             other()
+        return files
 
     def committed(*words: Any, **options: Any) -> None:
         other()

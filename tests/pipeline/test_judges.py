@@ -15,7 +15,7 @@ from tests.pipeline.examples import NOON, recorded, small
 
 DIGESTS = {
     ("partition_durability", 2): "3fd1468f0e31b0e9",
-    ("findings", 3): "be282b5e056562d3",
+    ("findings", 4): "be282b5e056562d3",
     ("outage_impact", 3): "de3afbc40c56bc51",
     ("drift", 3): "c4cc7e67b8824969",
 }

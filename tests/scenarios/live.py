@@ -21,8 +21,9 @@ from rackspan.cluster.core.messages import (
     ReassignablePartition,
     Send,
 )
-from rackspan.cluster.core.metadata import NO_LEADER, ResourceType
+from rackspan.cluster.core.metadata import NO_LEADER
 from rackspan.cluster.core.settings import ClusterSettings, Elr
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.cluster.world import World
@@ -191,7 +192,7 @@ def freeze(live: Live, *_: str, rack: str, milliseconds: str) -> Iterator[str]:
 def alter(live: Live, topic: str, **configs: str) -> Iterator[str]:
     """alter orders min_insync_racks=1: as kafka-configs.sh does, without a restart"""
     ops = tuple(ConfigOp(key.replace("_", "."), 0, value) for key, value in configs.items())
-    resource = AlterResource(ResourceType.TOPIC, topic, ops)
+    resource = AlterResource(ConfigResourceType.TOPIC, topic, ops)
     (result,) = live.world.admin(lambda correlation_id: AlterConfigs(correlation_id, (resource,)))
     yield f"{topic}: {result.error.name}"
 

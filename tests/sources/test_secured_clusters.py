@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from rackspan.client.cluster import ConnectionSettings
+from rackspan.client.config.translation import kafka_python_settings
 from rackspan.errors import RackspanError, UsageError
 from rackspan.model import ClusterSnapshot
-from rackspan.sources.client_config.translation import kafka_python_settings
 from rackspan.sources.live.cluster import read_cluster
-from rackspan.sources.live.connection import ConnectionSettings
 from tests.certificates import KEY_PASSWORD
 from tests.kafka_fixtures import client_properties
 from tests.secured_fixtures import Secured, scram_login

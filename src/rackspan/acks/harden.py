@@ -222,8 +222,15 @@ def _advice(topics: tuple[Topic, ...], batch: PartitionBatch, columns: _Topics) 
         else:
             better = _better(advice, rack_sizes, int(columns.largest_factor[index]))
             rows = np.flatnonzero(uncounted & (batch.rows.topic == code)) if better and uncounted.any() else no_rows
-            first = name_uncounted(batch, rows)
+            first = name_uncounted(batch, rows) or _lower_first(advice, sum(rack_sizes))
             yield replace(advice, first=first, better=() if first else better)
+
+
+def _lower_first(advice: HardenAdvice, brokers: int) -> str:
+    """Before the replicas of a topic that requires more of them than there are brokers can be placed at all."""
+    if advice.outcome is not HardenOutcome.IMPOSSIBLE or advice.current <= brokers:
+        return ""
+    return f"lower {MIN_INSYNC_REPLICAS} to {brokers}, as many as there are brokers in racks"
 
 
 def _spread_first(
@@ -273,9 +280,8 @@ def _better(advice: HardenAdvice, rack_sizes: tuple[int, ...], replication_facto
     content = not advice.losses or advice.current > advice.least
     if content and advice.outcome is not HardenOutcome.IMPOSSIBLE:
         return ()
-    return tuple(
-        one for one in _better_spreads(rack_sizes, advice.min_insync_racks, replication_factor) if _gains(one, advice)
-    )
+    factor = max(replication_factor, advice.current)
+    return tuple(one for one in _better_spreads(rack_sizes, advice.min_insync_racks, factor) if _gains(one, advice))
 
 
 _better_spreads = lru_cache(better_spreads)
@@ -283,6 +289,9 @@ _better_spreads = lru_cache(better_spreads)
 
 
 def _gains(spread: RackSpread, advice: HardenAdvice) -> bool:
+    # No plan leaves a partition fewer replicas than its topic requires in sync.
+    if spread.replication_factor < advice.current:
+        return False
     # A spread that takes acks=all after the loss of a rack until its own value is set only leads to the next refusal.
     spared = spread.replication_factor - spread.counts[0]
     if len(spread.counts) > advice.min_insync_racks and advice.current <= spared < spread.least:

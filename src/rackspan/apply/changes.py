@@ -8,20 +8,22 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Final
 
-from kafka.protocol.admin import CreatePartitionsRequest, CreateTopicsRequest, IncrementalAlterConfigsRequest
-
 from rackspan.apply.propagation import until_everywhere
-from rackspan.apply.requests import (
-    CONFIG_BATCH,
-    TOPIC,
-    altered,
-    batches,
-    patience_ms,
-    refuse,
-    response_of,
-    send_to_controller,
+from rackspan.apply.requests import CONFIG_BATCH, altered, patience_ms, refuse, response_of
+from rackspan.client.cluster import ClusterConnection
+from rackspan.client.requests import batches
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.configs import IncrementalAlterConfigsRequestData
+from rackspan.wire.messages.topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreatePartitionsAssignment,
+    CreatePartitionsRequestData,
+    CreatePartitionsTopic,
+    CreateTopicsRequestData,
 )
-from rackspan.sources.live.connection import ClusterConnection
 
 _GIVEN: Final = -1
 """CreateTopics' value for partitions and replication factor where the assignment gives both."""
@@ -52,35 +54,30 @@ def alter_topic_configs(connection: ClusterConnection, changes: Mapping[str, Map
 async def _create_topic(
     connection: ClusterConnection, name: str, assignment: Sequence[Sequence[int]], configs: Mapping[str, str]
 ) -> None:
-    topic = CreateTopicsRequest.CreatableTopic
-    creatable = topic(
+    creatable = CreatableTopic(
         name=name,
         num_partitions=_GIVEN,
         replication_factor=_GIVEN,
         assignments=[
-            topic.CreatableReplicaAssignment(partition_index=partition, broker_ids=list(replicas))
+            CreatableReplicaAssignment(partition_index=partition, broker_ids=list(replicas))
             for partition, replicas in enumerate(assignment)
         ],
-        configs=[topic.CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
+        configs=[CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
     )
-    request = CreateTopicsRequest(topics=[creatable], timeout_ms=patience_ms(connection), validate_only=False)
+    request = CreateTopicsRequestData(topics=[creatable], timeout=patience_ms(connection))
     what, right = f"topic {name} was not created", f"Create on Topic {name} or on Cluster"
-    response = await response_of(send_to_controller(connection, request), what, right)
+    response = await response_of(connection.call_controller(ApiKey.CREATE_TOPICS, request), what, right)
     refuse(response.topics, {name: what}, {name: right})
 
 
 async def _create_partitions(
     connection: ClusterConnection, name: str, total: int, assignment: Sequence[Sequence[int]]
 ) -> None:
-    topic = CreatePartitionsRequest.CreatePartitionsTopic
-    added = [topic.CreatePartitionsAssignment(broker_ids=list(replicas)) for replicas in assignment]
-    request = CreatePartitionsRequest(
-        topics=[topic(name=name, count=total, assignments=added)],
-        timeout_ms=patience_ms(connection),
-        validate_only=False,
-    )
+    added = [CreatePartitionsAssignment(broker_ids=list(replicas)) for replicas in assignment]
+    topic = CreatePartitionsTopic(name=name, count=total, assignments=added)
+    request = CreatePartitionsRequestData(topics=[topic], timeout=patience_ms(connection))
     what, right = f"topic {name} got no partitions", f"Alter on Topic {name}"
-    response = await response_of(send_to_controller(connection, request), what, right)
+    response = await response_of(connection.call_controller(ApiKey.CREATE_PARTITIONS, request), what, right)
     refuse(response.results, {name: what}, {name: right})
 
 
@@ -89,11 +86,12 @@ async def _alter_topic_configs(connection: ClusterConnection, changes: Mapping[s
     right = {topic: f"AlterConfigs on Topic {topic}" for topic in changes}
     portions = [dict(batch) for batch in batches(list(changes.items()), CONFIG_BATCH)]
     for validate_only, batch in product((True, False), portions):
-        request = IncrementalAlterConfigsRequest(
-            resources=[altered(TOPIC, topic, configs) for topic, configs in batch.items()], validate_only=validate_only
-        )
+        resources = [altered(ConfigResourceType.TOPIC, topic, configs) for topic, configs in batch.items()]
+        request = IncrementalAlterConfigsRequestData(resources=resources, validate_only=validate_only)
         response = await response_of(
-            connection.send(request), "configs of topics were not changed", "AlterConfigs on them"
+            connection.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, request),
+            "configs of topics were not changed",
+            "AlterConfigs on them",
         )
         refuse(response.responses, what, right)
     for batch in portions:

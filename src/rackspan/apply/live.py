@@ -1,27 +1,30 @@
-"""A running cluster as a run observes and changes it, over a new connection for each observation and each change.
+"""A running cluster as a run observes and changes it, over one connection, each observation and each change by its own deadline.
 
-So no connection outlives the broker it was opened to, and every observation has a deadline of its own. The rights that a
-run needs are in docs/security.md. Where an observation is refused, the error names the right to change, which a run needs
-anyway: in Kafka Alter includes Describe, and AlterConfigs DescribeConfigs.
+The rights that a run needs are in docs/security.md. Where an observation is refused, the error names the right to change,
+which a run needs anyway: in Kafka Alter includes Describe, and AlterConfigs DescribeConfigs.
 """
 
-from collections.abc import Awaitable, Collection, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Final, TypeVar
-
-from kafka.errors import KafkaError, TopicAuthorizationFailedError
-from kafka.protocol.admin import IncrementalAlterConfigsRequest
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Final, TypeVar
 
 from rackspan.apply import reassignments
 from rackspan.apply.reassignments import RIGHT
-from rackspan.apply.requests import BROKER, CONFIG_BATCH, TOPIC, altered, batches, refuse, response_of
+from rackspan.apply.requests import CONFIG_BATCH, altered, refuse, response_of
+from rackspan.client import requests
+from rackspan.client.cluster import ClusterConnection, ConnectionSettings
+from rackspan.client.errors import FAILURES, ErrorResponse, listed, request_failed
+from rackspan.client.requests import batches
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import NO_BROKER, TopicPartition
 from rackspan.plan.execution.observed import InFlight, ObservationRequest, ObservedCluster
 from rackspan.plan.execution.throttle import ConfigKey, Holder
-from rackspan.sources.live import requests
-from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
-from rackspan.sources.live.error_messages import listed, request_failed
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.configs import (
+    IncrementalAlterConfigsRequestAlterConfigsResource,
+    IncrementalAlterConfigsRequestData,
+)
 
 T = TypeVar("T")
 
@@ -33,31 +36,53 @@ _SIZES_SECONDS: Final = 1.0
 """For the sizes of logs that are being copied, which are only displayed."""
 
 
-@dataclass(frozen=True, slots=True)
 class LiveCluster:
-    """The cluster behind these settings; `timeout_seconds` is for each observation and each change. Errors: SourceError."""
+    """The cluster behind these settings; `timeout_seconds` is for each observation and each change. Errors: SourceError.
 
-    settings: ConnectionSettings
+    The connection is opened at first use. It serves until `close`: a broker that ends is replaced by another one.
+    """
+
+    def __init__(self, settings: ConnectionSettings) -> None:
+        self._settings = settings
+        self._connection: ClusterConnection | None = None
+
+    def __enter__(self) -> "LiveCluster":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def observe(self, request: ObservationRequest) -> ObservedCluster:
-        with ClusterConnection(self.settings) as connection:
-            return connection.run(_observe, connection, request)
+        return self._run(_observe, request)
 
     def set_configs(self, values: Mapping[ConfigKey, str | None]) -> None:
-        with ClusterConnection(self.settings) as connection:
-            connection.run(_set_configs, connection, values)
+        self._run(_set_configs, values)
 
     def start_moves(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> None:
-        with ClusterConnection(self.settings) as connection:
-            reassignments.start_moves(connection, targets)
+        """Each partition gets these replicas, preferred leader first. Kafka may take some and refuse others: the error
+        names the first that it refused."""
+        self._run(reassignments.alter, targets)
 
     def cancel_moves(self, partitions: tuple[TopicPartition, ...]) -> None:
-        with ClusterConnection(self.settings) as connection:
-            reassignments.cancel_moves(connection, partitions)
+        """Each partition gets back the replicas that it had before."""
+        self._run(reassignments.alter, dict.fromkeys(partitions))
 
     def elect_leaders(self, partitions: tuple[TopicPartition, ...]) -> None:
-        with ClusterConnection(self.settings) as connection:
-            reassignments.elect_preferred_leaders(connection, partitions)
+        """Each partition is led by its first replica. One that cannot lead now is passed over."""
+        self._run(reassignments.elect_preferred_leaders, partitions)
+
+    def _run(self, coroutine: Callable[..., Awaitable[T]], argument: object) -> T:
+        if self._connection is None:
+            self._connection = ClusterConnection(self._settings).__enter__()
+        else:
+            self._connection.renew_deadline()
+            self._connection.run(self._connection.replace_silent_server)
+        return self._connection.run(coroutine, self._connection, argument)
 
 
 async def _observe(connection: ClusterConnection, request: ObservationRequest) -> ObservedCluster:
@@ -98,7 +123,7 @@ async def _observe(connection: ClusterConnection, request: ObservationRequest) -
 async def _response(pending: Awaitable[T], what: str, right: str) -> T:
     try:
         return await pending
-    except (KafkaError, OSError) as error:
+    except FAILURES as error:
         raise request_failed(what, right, error) from error
 
 
@@ -106,9 +131,9 @@ async def _topics(connection: ClusterConnection, names: Sequence[str]) -> reques
     """The metadata of these topics. A topic that the user may not describe is an error: as a missing one it would stop the run."""
     what, right = f"topic {listed(names)}", f"Describe on Topic {listed(names)}"
     known = await _response(requests.metadata(connection, names), what, right)
-    hidden = sorted(name for name, error in known.refused.items() if error == TopicAuthorizationFailedError.__name__)
+    hidden = sorted(name for name, error in known.refused.items() if error is ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if hidden:
-        error = TopicAuthorizationFailedError()
+        error = ErrorResponse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         raise request_failed(f"topic {listed(hidden)}", f"Describe on Topic {listed(hidden)}", error)
     return known
 
@@ -121,15 +146,20 @@ async def _copied_bytes(
     for topic_partition, brokers in arriving.items():
         for broker in brokers:
             on_broker.setdefault(broker, []).append(topic_partition)
-    pending = {
-        broker: connection.start(requests.log_sizes, connection, broker, partitions, _SIZES_SECONDS)
-        for broker, partitions in on_broker.items()
-    }
+    responses = await asyncio.gather(
+        *(
+            requests.log_sizes(connection, broker, partitions, _SIZES_SECONDS)
+            for broker, partitions in on_broker.items()
+        ),
+        return_exceptions=True,
+    )
     found: dict[TopicPartition, dict[int, int]] = {}
-    for broker, response in pending.items():
-        with suppress(KafkaError, OSError):
-            for topic_partition, size_bytes in (await response).items():
+    for broker, response in zip(on_broker, responses, strict=True):
+        if isinstance(response, dict):
+            for topic_partition, size_bytes in response.items():
                 found.setdefault(topic_partition, {})[broker] = size_bytes
+        elif not isinstance(response, FAILURES):
+            raise response
     return found
 
 
@@ -154,39 +184,49 @@ async def _broker_configs(
         name: listed_keys for name, listed_keys in _keys_by_name(configs, Holder.BROKER).items() if int(name) in alive
     }
     # All at once: each broker describes its own.
-    responses = {
-        name: connection.start(requests.own_broker_configs, connection, int(name), listed_keys, _BROKER_SECONDS)
-        for name, listed_keys in keys.items()
-    }
-    found: dict[ConfigKey, str | None] = {}
-    for name, response in responses.items():
-        # An error also where the broker is dead and not fenced yet: a run that left it out would forget its throttle.
-        own = await _response(
-            response,
-            f"the throttle of broker {name}",
-            "DescribeConfigs on Cluster, which AlterConfigs on Cluster includes",
+    described = await asyncio.gather(
+        *(
+            # An error also where the broker is dead and not fenced yet: a run that left it out would forget its throttle.
+            _response(
+                requests.own_broker_configs(connection, int(name), listed_keys, _BROKER_SECONDS),
+                f"the throttle of broker {name}",
+                "DescribeConfigs on Cluster, which AlterConfigs on Cluster includes",
+            )
+            for name, listed_keys in keys.items()
         )
-        found |= {ConfigKey(Holder.BROKER, name, key): value for key, value in own.items()}
-    return found
+    )
+    return {
+        ConfigKey(Holder.BROKER, name, key): value
+        for name, own in zip(keys, described, strict=True)
+        for key, value in own.items()
+    }
 
 
 async def _set_configs(connection: ClusterConnection, values: Mapping[ConfigKey, str | None]) -> None:
     by_name = _values_by_name(values)
-    topics = [altered(TOPIC, name, own) for (holder, name), own in by_name.items() if holder is Holder.TOPIC]
+    topics = [
+        altered(ConfigResourceType.TOPIC, name, own)
+        for (holder, name), own in by_name.items()
+        if holder is Holder.TOPIC
+    ]
     for batch in batches(topics, CONFIG_BATCH):
         await _alter(connection, list(batch), None)
     for (holder, name), own in by_name.items():
         if holder is Holder.BROKER:
             # A broker's configs are its own to change: Kafka refuses them from any other.
-            await _alter(connection, [altered(BROKER, name, own)], int(name))
+            await _alter(connection, [altered(ConfigResourceType.BROKER, name, own)], int(name))
 
 
-async def _alter(connection: ClusterConnection, resources: list[Any], broker_id: int | None) -> None:
-    request = IncrementalAlterConfigsRequest(resources=resources, validate_only=False)
-    pending = (
-        connection.send(request)
-        if broker_id is None
-        else connection.send_to_broker(broker_id, request, _BROKER_SECONDS)
+async def _alter(
+    connection: ClusterConnection,
+    resources: list[IncrementalAlterConfigsRequestAlterConfigsResource],
+    broker_id: int | None,
+) -> None:
+    pending = connection.call(
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        IncrementalAlterConfigsRequestData(resources=resources),
+        None if broker_id is None else _BROKER_SECONDS,
+        broker=broker_id,
     )
     of_what = "topic" if broker_id is None else "broker"
     what = {one.resource_name: f"throttle of {of_what} {one.resource_name} was not changed" for one in resources}

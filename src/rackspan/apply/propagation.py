@@ -4,34 +4,33 @@ Each broker applies the metadata log in its own time, milliseconds on a healthy 
 after a change could read the old value from one of them.
 """
 
+import asyncio
 import time
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from kafka.errors import KafkaError
-from kafka.protocol.admin import DescribeConfigsRequest
-from kafka.protocol.metadata import MetadataRequest
-
-from rackspan.sources.live.connection import ClusterConnection
+from rackspan.client.cluster import ClusterConnection
+from rackspan.client.errors import FAILURES
+from rackspan.client.requests import cluster_metadata, describe_configs
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
+from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.wire.messages.configs import DescribeConfigsResult
 
 SETTLING_SECONDS: Final = 5.0
 """For all brokers together. The change is made; a broker that lags longer is not waited for."""
 
 _PAUSE_SECONDS: Final = 0.05
 
-_TOPIC: Final = 2
-"""ConfigResource type of a topic."""
-
 
 async def until_everywhere(connection: ClusterConnection, changes: Mapping[str, Mapping[str, str]]) -> None:
     """Until every broker that is alive shows these configs of topics, or SETTLING_SECONDS have passed. Raises nothing."""
     until = time.monotonic() + min(SETTLING_SECONDS, connection.remaining_seconds)
     try:
-        alive = await connection.send(MetadataRequest(topics=[]))
+        alive = await cluster_metadata(connection, ())
         for broker in alive.brokers:
             while time.monotonic() < until and not await _shows(connection, broker.node_id, changes, until):
-                await connection.sleep(_PAUSE_SECONDS)
-    except (KafkaError, OSError):
+                await asyncio.sleep(_PAUSE_SECONDS)
+    except FAILURES:
         # The change is made; the next reading reports a broker that cannot be reached.
         return
 
@@ -39,12 +38,13 @@ async def until_everywhere(connection: ClusterConnection, changes: Mapping[str, 
 async def _shows(
     connection: ClusterConnection, broker_id: int, changes: Mapping[str, Mapping[str, str]], until: float
 ) -> bool:
-    request = DescribeConfigsRequest(resources=[(_TOPIC, topic, list(configs)) for topic, configs in changes.items()])
-    response = await connection.send_to_broker(broker_id, request, max(0.0, until - time.monotonic()))
-    return all(_is_as_set(one, changes[one.resource_name]) for one in response.results)
+    keys = {topic: list(configs) for topic, configs in changes.items()}
+    seconds = max(0.0, until - time.monotonic())
+    results = await describe_configs(connection, ConfigResourceType.TOPIC, keys, seconds, broker=broker_id)
+    return all(_is_as_set(described, changes[described.resource_name]) for described in results)
 
 
-def _is_as_set(described: Any, values: Mapping[str, str]) -> bool:
+def _is_as_set(described: DescribeConfigsResult, values: Mapping[str, str]) -> bool:
     """Also true of a topic whose configs this user may set and not see: there is nothing to wait for."""
-    shown = {one.name: one.value for one in described.configs}
-    return described.error_code != 0 or all(shown.get(key) == value for key, value in values.items())
+    shown = {config.name: config.value for config in described.configs}
+    return described.error_code != ErrorCode.NONE or all(shown.get(key) == value for key, value in values.items())

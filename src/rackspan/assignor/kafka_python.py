@@ -58,7 +58,7 @@ class KafkaPythonAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # ka
             for member, partitions in decision.assigned.items()
         }
 
-    def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:  # noqa: ARG002
+    def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:  # noqa: ARG002 - kafka-python's signature
         self._membership.on_assignment(assignment.partitions(), assignment.user_data)
 
 

@@ -7,12 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from rackspan.audit.batch import PartitionBatch, snapshot_batch
+from rackspan.audit.batch import ClusterMembers, PartitionBatch, snapshot_batch
 from rackspan.audit.constraints import cluster_findings, mixed_replication_factors, partition_findings
 from rackspan.audit.constraints.survival import too_few_racks
 from rackspan.audit.findings import REPAIR_ORDER, Finding, Severity, in_order
 from rackspan.audit.goals import excluded_broker_findings, goal_findings
-from rackspan.audit.loads import loads
+from rackspan.audit.loads import BrokerLoads, loads
 from rackspan.audit.outage import RackLoss, judge_losses, losses_to_judge
 from rackspan.audit.policy import RackPolicy
 from rackspan.model import Bools, ClusterSnapshot, RackId, Topic, UnrackedPolicy
@@ -71,16 +71,9 @@ def audit(snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Patter
     batch = snapshot_batch(snapshot, policy).of_topics(topic_filter)
     broker_loads = loads(batch)
     findings = [
-        *cluster_findings(batch.members),
-        *too_few_racks(batch.members, broker_loads),
-        *partition_findings(batch),
-        *mixed_replication_factors(batch),
+        *topic_findings(batch),
+        *whole_cluster_findings(batch.members, broker_loads, goals=topic_filter is None),
     ]
-    if topic_filter is None:
-        findings += [
-            *excluded_broker_findings(batch.members, broker_loads),
-            *goal_findings(batch.members, broker_loads),
-        ]
     return Audit(
         findings=in_order(findings),
         losses=judge_losses(
@@ -90,6 +83,23 @@ def audit(snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Patter
         partitions=len(batch.rows),
         assumed=tuple(_assumed(batch)),
     )
+
+
+def topic_findings(batch: PartitionBatch) -> Iterator[Finding]:
+    """The findings about partitions and topics. The batch holds each of its topics completely."""
+    yield from partition_findings(batch)
+    yield from mixed_replication_factors(batch)
+
+
+def whole_cluster_findings(
+    members: ClusterMembers, broker_loads: BrokerLoads, *, goals: bool = True
+) -> Iterator[Finding]:
+    """The findings about the cluster: its brokers, racks and controllers, and, with `goals`, the loads of whole brokers."""
+    yield from cluster_findings(members)
+    yield from too_few_racks(members, broker_loads)
+    if goals:
+        yield from excluded_broker_findings(members, broker_loads)
+        yield from goal_findings(members, broker_loads)
 
 
 def assumptions(snapshot: ClusterSnapshot, policy: RackPolicy) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""The load of each broker: leaders, replicas and bytes. Loads of batches add up, so Spark can sum them anywhere."""
+"""The load of each broker: leaders, replicas and bytes. Loads of batches add up."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Final
 
@@ -54,45 +54,20 @@ def loads(batch: PartitionBatch) -> BrokerLoads:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One number of BrokerLoads: its field, its index there, its value. Figures of batches add up, except LARGEST."""
+def summed_loads(parts: Sequence[BrokerLoads]) -> BrokerLoads:
+    """The load of partitions that were counted in parts, of at least one batch."""
+    columns = {}
+    for name in (field.name for field in fields(BrokerLoads) if field.name != LARGEST):
+        counts = [getattr(part, name) for part in parts]
+        total = np.zeros(max(map(len, counts)), dtype=np.int64)
+        for count in counts:
+            total[: len(count)] += count
+        columns[name] = total
+    return BrokerLoads(**columns, largest_partition_bytes=max(part.largest_partition_bytes for part in parts))
 
-    field: str
-    index: int
-    value: int
-
-
-FACTORS: Final = "by_replication_factor"
-"""Its indices are replication factors, those of GOALS codes of SURVIVE_CODES; the indices of other fields are brokers."""
-
-GOALS: Final = "by_survive"
 
 LARGEST: Final = "largest_partition_bytes"
 """The only field that takes the largest figure; all others are summed."""
-
-
-def figures(broker_loads: BrokerLoads) -> Iterator[Figure]:
-    """The loads as single numbers, without zeros, so that any engine can sum them."""
-    for name in _summed_fields():
-        column = getattr(broker_loads, name)
-        yield from (Figure(name, index, int(column[index])) for index in np.flatnonzero(column).tolist())
-    yield Figure(LARGEST, 0, broker_loads.largest_partition_bytes)
-
-
-def from_figures(parts: Iterable[Figure], brokers: int) -> BrokerLoads:
-    """The inverse of `figures`, for a cluster of so many brokers; what is absent is zero."""
-    parts = list(parts)
-    factors = [part.index for part in parts if part.field == FACTORS]
-    width = dict.fromkeys(_summed_fields(), brokers) | {
-        FACTORS: max(factors, default=-1) + 1,
-        GOALS: len(SURVIVE_CODES),
-        LARGEST: 1,
-    }
-    columns = {name: np.zeros(size, dtype=np.int64) for name, size in width.items()}
-    for part in parts:
-        columns[part.field][part.index] = part.value
-    return BrokerLoads(largest_partition_bytes=int(columns.pop(LARGEST)[0]), **columns)
 
 
 def replica_bound(rack_map: RackMap, by_replication_factor: Int64s) -> int:
@@ -146,7 +121,3 @@ def _bytes_per_broker(replicas: Int32s, size_bytes: Int64s, brokers: int) -> Int
         on: Bools = column >= 0
         np.add.at(held, column[on], size_bytes[on])
     return held
-
-
-def _summed_fields() -> list[str]:
-    return [field.name for field in fields(BrokerLoads) if field.name != LARGEST]

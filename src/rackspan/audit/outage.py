@@ -7,8 +7,9 @@ A loss stops every broker of the racks at once. Leaders are then elected as Kafk
 order that is in sync and alive leads. Without a majority of controllers no leader is elected at all.
 """
 
-from collections.abc import Iterable, Set
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -168,6 +169,14 @@ def judge_losses(
     `targets`: judge reassignments in flight by their targets too. What has been stored of the past has its present only.
     """
     return [_summed(batch, internal, racks, targets=targets) for racks in losses]
+
+
+def joined_loss(parts: Sequence[RackLoss]) -> RackLoss:
+    """The effect of one loss on a whole cluster, from its effect on parts with different topics."""
+    surge: Counter[int] = Counter()
+    for part in parts:
+        surge.update(part.leader_surge)
+    return replace(parts[0], topics=tuple(topic for part in parts for topic in part.topics), leader_surge=dict(surge))
 
 
 def _standing(members: ClusterMembers, lost_racks: Set[RackId]) -> Bools:

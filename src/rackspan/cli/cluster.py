@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +10,7 @@ import typer
 from rackspan.cli import options, output
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.signals import ended_by_signals
-from rackspan.errors import MissingRequirement, UsageError, how_to_install
+from rackspan.errors import UsageError
 
 app = CommandGroup(help="A local cluster for development and tests.")
 
@@ -55,10 +54,6 @@ def up(
 def _embedded(
     racks: list[str], brokers: int, metrics_listen: str | None, *, partitions: bool
 ) -> Iterator[dict[str, Any]]:
-    if find_spec("kio") is None:
-        raise MissingRequirement(
-            f"kio is not installed, and the embedded cluster needs it; {how_to_install('cluster')}"
-        )
     from rackspan.cluster import EmbeddedCluster
 
     with EmbeddedCluster(racks, brokers) as cluster:

@@ -3,11 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Final
 
 from rackspan.demo.topics import BROKERS, RACKS
-from rackspan.errors import MissingRequirement, how_to_install
 from rackspan.model.ids import BrokerId
 
 ReportLine = Callable[[str], None]
@@ -34,9 +32,6 @@ class DemoCluster:
 
 @contextmanager
 def embedded(report: ReportLine) -> Iterator[DemoCluster]:
-    """Errors: MissingRequirement without kio."""
-    if find_spec("kio") is None:
-        raise MissingRequirement(f"the embedded cluster needs kio; {how_to_install('cluster')}")
     from rackspan.cluster import EmbeddedCluster
 
     with EmbeddedCluster(RACKS, BROKERS) as cluster:

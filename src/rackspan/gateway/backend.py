@@ -1,18 +1,23 @@
 """The cluster behind a gateway: its brokers, the values of min.insync.racks, and the logins by which it is reached."""
 
 from random import Random
+from typing import Final
 
+from rackspan.client.brokers import addresses
+from rackspan.client.config import kafka_python_settings, read_properties
+from rackspan.client.login import login_of
 from rackspan.errors import UsageError
 from rackspan.gateway.clients.tls import ClientTls
 from rackspan.gateway.config import GatewayConfig
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.core.value_warnings import values_warnings
-from rackspan.gateway.upstream.broker_connection import login_of
-from rackspan.gateway.upstream.cluster import Cluster, addresses
+from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.gateway.upstream.quorum import MetadataQuorum
-from rackspan.sources.client_config import kafka_python_settings, read_properties
 from rackspan.sources.rack_locator import RackLocator
+
+_CLIENT_ID: Final = {"client_id": "rackspan-gateway"}
+"""In brokers' logs and quotas, unless command.config has another."""
 
 
 class Backend:
@@ -22,7 +27,7 @@ class Backend:
         """Errors: UsageError for files that cannot be used."""
         self.config = config
         properties = {} if config.command_config is None else read_properties(config.command_config)
-        self.login = login_of(kafka_python_settings(properties) if properties else {})
+        self.login = login_of(_CLIENT_ID | (kafka_python_settings(properties) if properties else {}))
         self.tls = ClientTls(config, properties)
         self.cluster = Cluster(config.bootstrap_servers, self.login, Random(), _locator(config))
         self.policies = Policies(config.policies)
@@ -45,7 +50,7 @@ class Backend:
             raise UsageError("controllers.bootstrap.servers is missing; write the controllers' own addresses there")
         settings = {} if path is None else kafka_python_settings(read_properties(path))
         found = addresses("controllers.bootstrap.servers", controllers)
-        return MetadataQuorum(found, login_of(settings), self.cluster.cluster_id)
+        return MetadataQuorum(found, login_of(_CLIENT_ID | settings), self.cluster.cluster_id)
 
     def warnings(self, config_topic: ConfigTopic | None) -> list[str]:
         """What an operator should correct in the values of min.insync.racks; clients are served all the same."""

@@ -1,33 +1,40 @@
 """What the source requests of a cluster: its brokers' racks, the partitions of topics, their offsets, and records.
 
-Each call opens a connection where there is none, retries on what passes by itself (a leader that changes, a broker that
-restarts) until `progress_timeout_seconds`, and then raises. kafka-python's connections do TLS, SASL and framing.
+The connection is opened at first use. Each call retries on what is retriable (a leader that changes, a broker that restarts)
+until `progress_timeout_seconds`, and then raises.
 """
 
 import re
 import time
 from base64 import urlsafe_b64decode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar, cast
 from uuid import UUID
 
-from kafka.errors import ClusterAuthorizationFailedError, KafkaError
-from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
-from kafka.protocol.metadata import MetadataRequest
-
+from rackspan.client.cluster import ClusterConnection, ConnectionSettings
+from rackspan.client.errors import CONNECTION_FAILURES, ErrorResponse, is_refusal
+from rackspan.client.requests import by_topic, cluster_metadata, log_sizes, topic_id_text
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable
 from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
 from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, ClientOptions
 from rackspan.kafka_source.records.columns import AbortedTransaction
 from rackspan.model.ids import NO_BROKER, TopicPartition
-from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
-from rackspan.sources.live.requests import log_sizes, topic_id_text
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.fetch import FetchPartition, FetchRequestData, FetchResponseData, FetchTopic
+from rackspan.wire.messages.log_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequestData,
+    ListOffsetsResponseData,
+    ListOffsetsTopic,
+)
+from rackspan.wire.messages.metadata import MetadataResponseData, MetadataResponsePartition
 
 T = TypeVar("T")
 
 _PAUSE_SECONDS: Final = 0.1
 _REQUEST_SECONDS: Final = 30.0
+_MS: Final = 1000
 _CONNECT_SECONDS: Final = 15.0
 
 _NO_RIGHT: Final = (
@@ -36,8 +43,6 @@ _NO_RIGHT: Final = (
 )
 
 _CONSUMER: Final = -1
-_NO_SESSION: Final = -1
-_ANY_EPOCH: Final = -1
 
 _LAST_FETCH_BY_NAME: Final = 12
 """The version of Fetch; later ones have topic ids (KIP-516, Kafka 3.1)."""
@@ -94,13 +99,12 @@ class FetchedPartition:
 
 
 class SourceCluster:
-    """A connection to the cluster, opened at first use and again after a failure. Not for several threads."""
+    """A connection to the cluster, opened at first use. Not for several threads."""
 
     def __init__(self, client: ClientOptions, sleep: Callable[[float], None] = time.sleep) -> None:
         self._client = client
         self._sleep = sleep
         self._connection: ClusterConnection | None = None
-        self._addresses = client.bootstrap_servers
 
     @property
     def is_open(self) -> bool:
@@ -123,17 +127,7 @@ class SourceCluster:
         """Of the named topics, or of all. Errors: ClusterUnreachable, ClusterUnauthorized."""
         names = None if topics is None else sorted(set(topics))
 
-        def request(connection: ClusterConnection) -> SourceMetadata:
-            wanted = None if names is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
-            message = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
-            response = connection.run(connection.send, message, _REQUEST_SECONDS)
-            connection.update_addresses(response)
-            # A broker that was named at first may be gone when the connection is opened again.
-            known = [f"{broker.host}:{broker.port}" for broker in response.brokers]
-            self._addresses = ",".join(dict.fromkeys([*self._client.bootstrap_servers.split(","), *known]))
-            return _metadata(response)
-
-        return self._retried(request)
+        return _metadata(self._retried(cluster_metadata, names, _REQUEST_SECONDS))
 
     def matching(self, pattern: str) -> SourceMetadata:
         """Of all topics whose whole name the regular expression matches, internal ones apart, as Kafka's consumer does it."""
@@ -177,17 +171,13 @@ class SourceCluster:
         sizes: dict[TopicPartition, int] = {}
         for leader in sorted(leaders):
             led = {partition for partition in wanted if _leader(known, partition) == leader}
-            sizes |= {partition: size for partition, size in self._log_sizes(leader).items() if partition in led}
+            sizes |= {
+                partition: size for partition, size in self._retried(log_sizes, leader).items() if partition in led
+            }
         first = self.offsets(dict.fromkeys(sizes, EARLIEST_OFFSET))
         end = self.offsets(dict.fromkeys(sizes, LATEST_OFFSET))
         averages = {partition: size / max(1, end[partition] - first[partition]) for partition, size in sizes.items()}
         return {**dict.fromkeys(wanted, 1.0), **averages}
-
-    def _log_sizes(self, broker: int) -> dict[TopicPartition, int]:
-        def request(connection: ClusterConnection) -> dict[TopicPartition, int]:
-            return connection.run(log_sizes, connection, broker)
-
-        return self._retried(request)
 
     def _offsets_from_leaders(
         self,
@@ -209,37 +199,38 @@ class SourceCluster:
                 problems |= self._offsets_from(
                     leader, {partition: wanted[partition] for partition in partitions}, found, isolation
                 )
-            except (KafkaError, ClusterUnreachable) as error:
-                self.close()
+            except CONNECTION_FAILURES as error:
                 problems |= dict.fromkeys(partitions, f"broker {leader}: {error}")
         return problems
 
     def _offsets_from(
         self, leader: int, wanted: Mapping[TopicPartition, int], found: dict[TopicPartition, int], isolation: int
     ) -> dict[TopicPartition, str]:
-        topic_class = ListOffsetsRequest.ListOffsetsTopic
-        partition_class = topic_class.ListOffsetsPartition
         topics = [
-            topic_class(
+            ListOffsetsTopic(
                 name=name,
                 partitions=[
-                    partition_class(
-                        partition_index=partition.partition, current_leader_epoch=_ANY_EPOCH, timestamp=timestamp
-                    )
-                    for partition, timestamp in wanted.items()
-                    if partition.topic == name
+                    ListOffsetsPartition(partition_index=number, timestamp=wanted[TopicPartition(name, number)])
+                    for number in numbers
                 ],
             )
-            for name in sorted({partition.topic for partition in wanted})
+            for name, numbers in by_topic(wanted).items()
         ]
-        request = ListOffsetsRequest(
+        request = ListOffsetsRequestData(
             replica_id=_CONSUMER,
             isolation_level=isolation,
             topics=topics,
-            timeout_ms=int(_REQUEST_SECONDS * 1000),
+            timeout=int(_REQUEST_SECONDS * _MS),
         )
         connection = self._open()
-        response = connection.run(connection.send_to_broker, leader, request, _REQUEST_SECONDS)
+
+        async def listed() -> ListOffsetsResponseData:
+            response: ListOffsetsResponseData = await connection.call(
+                ApiKey.LIST_OFFSETS, request, _REQUEST_SECONDS, broker=leader
+            )
+            return response
+
+        response = connection.run(listed)
         problems = {}
         for topic in response.topics:
             for row in topic.partitions:
@@ -261,59 +252,41 @@ class SourceCluster:
     ) -> Callable[[], FetchedPartition]:
         """Start a fetch of one partition from a broker, of about `most_bytes`; the returned function waits for it.
 
-        Errors, of both: KafkaError and ClusterUnreachable, after which the connection is opened again at the next use.
+        Errors, of both: those of client.errors.CONNECTION_FAILURES.
         """
         client = self._client
-        topic_class = FetchRequest.FetchTopic
-        wanted = topic_class.FetchPartition(
-            partition=at.partition,
-            current_leader_epoch=_ANY_EPOCH,
-            fetch_offset=offset,
-            last_fetched_epoch=-1,
-            log_start_offset=-1,
-            partition_max_bytes=most_bytes,
-        )
-        request = FetchRequest(
-            replica_id=_CONSUMER,
-            max_wait_ms=client.fetch_wait_ms,
+        required = FetchPartition(partition=at.partition, fetch_offset=offset, partition_max_bytes=most_bytes)
+        request = FetchRequestData(
+            max_wait=client.fetch_wait_ms,
             min_bytes=1,
             max_bytes=most_bytes,
             isolation_level=int(client.read_committed),
-            session_id=0,
-            session_epoch=_NO_SESSION,
-            topics=[topic_class(topic=at.topic, topic_id=_uuid(topic_id), partitions=[wanted])],
-            forgotten_topics_data=[],
+            topics=[FetchTopic(topic=at.topic, topic_id=_uuid(topic_id), partitions=[required])],
             # Left empty: the source chooses the replica itself, and works where brokers have no replica.selector.class.
             rack_id="",
-            # A later version without an id would name no topic.
-            **({} if topic_id else {"max_version": _LAST_FETCH_BY_NAME}),
         )
+        # A later version without an id would name no topic.
+        most = None if topic_id else _LAST_FETCH_BY_NAME
         connection = self._open()
-        connection.renew_deadline()
-        pending = connection.submit(connection.send_to_broker, broker, request, _REQUEST_SECONDS)
 
-        def fetched() -> FetchedPartition:
-            try:
-                return _fetched(pending())
-            except (KafkaError, ClusterUnreachable):
-                self.close()
-                raise
+        async def fetched() -> FetchedPartition:
+            return _fetched(await connection.call(ApiKey.FETCH, request, _REQUEST_SECONDS, broker=broker, most=most))
 
-        return fetched
+        return connection.submit(fetched)
 
     # -- the connection
 
-    def _retried(self, request: Callable[[ClusterConnection], T]) -> T:
+    def _retried(self, request: Callable[..., Awaitable[T]], *arguments: object) -> T:
         deadline = time.monotonic() + self._client.progress_timeout_seconds
         while True:
             try:
                 connection = self._open()
-                connection.renew_deadline()
-                return request(connection)
-            except ClusterAuthorizationFailedError:
-                raise ClusterUnauthorized(_NO_RIGHT) from None
-            except (KafkaError, ClusterUnreachable) as error:
-                self.close()
+                return connection.run(request, connection, *arguments)
+            except (*CONNECTION_FAILURES, ErrorResponse) as error:
+                if is_refusal(error):
+                    raise ClusterUnauthorized(_NO_RIGHT) from None
+                if isinstance(error, ErrorResponse) and not error.code.is_retriable:
+                    raise
                 if time.monotonic() > deadline:
                     if isinstance(error, ClusterUnreachable):
                         raise
@@ -321,12 +294,11 @@ class SourceCluster:
             self._sleep(_PAUSE_SECONDS)
 
     def _open(self) -> ClusterConnection:
+        """The connection, with its whole timeout before it."""
         if self._connection is None:
-            connection = ClusterConnection(
-                ConnectionSettings(self._addresses, self._client.properties, _CONNECT_SECONDS)
-            )
-            connection.__enter__()
-            self._connection = connection
+            settings = ConnectionSettings(self._client.bootstrap_servers, self._client.properties, _CONNECT_SECONDS)
+            self._connection = ClusterConnection(settings).__enter__()
+        self._connection.renew_deadline()
         return self._connection
 
 
@@ -340,22 +312,23 @@ def _leader(known: SourceMetadata, partition: TopicPartition) -> int:
     return row.leader if row else NO_BROKER
 
 
-def _metadata(response: Any) -> SourceMetadata:
+def _metadata(response: MetadataResponseData) -> SourceMetadata:
     topics, errors, refused = {}, {}, set()
-    for topic in response.topics or []:
-        if topic.error_code:
-            errors[topic.name] = error_name(topic.error_code)
+    for topic in response.topics:
+        name = topic.name or ""
+        if topic.error_code != ErrorCode.NONE:
+            errors[name] = error_name(topic.error_code)
             if not error_code(topic.error_code).is_retriable:
-                refused.add(topic.name)
+                refused.add(name)
             continue
         partitions = {row.partition_index: _partition(row) for row in topic.partitions}
-        topics[topic.name] = SourceTopic(topic_id_text(topic), partitions, bool(topic.is_internal))
+        topics[name] = SourceTopic(topic_id_text(topic.topic_id), partitions, topic.is_internal)
     return SourceMetadata(
         {broker.node_id: broker.rack for broker in response.brokers}, topics, errors, frozenset(refused)
     )
 
 
-def _partition(row: Any) -> SourcePartition:
+def _partition(row: MetadataResponsePartition) -> SourcePartition:
     return SourcePartition(row.leader_id, tuple(row.replica_nodes), tuple(row.isr_nodes))
 
 
@@ -363,17 +336,19 @@ def _uuid(topic_id: str | None) -> UUID | None:
     return UUID(bytes=urlsafe_b64decode(topic_id + "==")) if topic_id else None
 
 
-def _fetched(response: Any) -> FetchedPartition:
-    if response.error_code:
+def _fetched(response: FetchResponseData) -> FetchedPartition:
+    if response.error_code != ErrorCode.NONE:
         return FetchedPartition(response.error_code, b"", -1, -1, NO_BROKER, ())
     (topic,) = response.responses
     (row,) = topic.partitions
     return FetchedPartition(
         error_code=row.error_code,
-        records=bytes(row.records or b""),
+        records=bytes(cast("memoryview", row.records or b"")),
         high_watermark=row.high_watermark,
         log_start_offset=row.log_start_offset,
-        preferred_replica=row.preferred_read_replica if row.preferred_read_replica is not None else NO_BROKER,
-        aborted=tuple(AbortedTransaction(a.producer_id, a.first_offset) for a in row.aborted_transactions or ()),
+        preferred_replica=row.preferred_read_replica,
+        aborted=tuple(
+            AbortedTransaction(aborted.producer_id, aborted.first_offset) for aborted in row.aborted_transactions or ()
+        ),
         by_name=bool(topic.topic),
     )

@@ -130,7 +130,7 @@ _METADATA: Final[Mapping[str, Callable[[str], str | None]]] = {"aws": _aws, "gcp
 def _fetched(url: str, headers: Mapping[str, str], method: str = "GET") -> str | None:
     request = urllib.request.Request(url, headers=dict(headers), method=method)  # noqa: S310 — http by construction
     try:
-        with urllib.request.urlopen(request, timeout=_METADATA_SECONDS) as response:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=_METADATA_SECONDS) as response:  # noqa: S310 — as above
             text: str = response.read(10_000).decode(errors="replace").strip()
     except (urllib.error.URLError, OSError, ValueError):
         return None

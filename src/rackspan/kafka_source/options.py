@@ -15,12 +15,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from rackspan.client.config.keys import KEYS
+from rackspan.client.config.properties_file import read_properties
 from rackspan.errors import UsageError
 from rackspan.kafka_source.executor_rack import DEFAULT_VARIABLE, RackSources
 from rackspan.kafka_source.option_values import boolean, choice, costs, count, flag, json_object, positive, string_map
 from rackspan.model.ids import TopicPartition
-from rackspan.sources.client_config.keys import KEYS
-from rackspan.sources.client_config.properties_file import read_properties
 
 OffsetByPartition: TypeAlias = Mapping[TopicPartition, int]
 

@@ -34,9 +34,9 @@ try:
         SupportsTriggerAvailableNow,
     )
 except ImportError:  # Spark 4.0 and 4.1 know no limits; AvailableNow is then one batch.
-    ReadAllAvailable = ReadMaxBytes = ReadMaxRows = None  # type: ignore[assignment, misc]
+    ReadAllAvailable = ReadMaxBytes = ReadMaxRows = None  # type: ignore[assignment, misc]  # Spark before 4.2 has no such classes.
 
-    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]  # As above.
         """Stands in for Spark 4.2's class."""
 
 
@@ -58,7 +58,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # -- Spark's names
 
-    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 — Spark's name
         chosen = ranges.chosen_partitions(self._connected(), self._options)
         start = ranges.resolved(
             self._connected(),
@@ -69,16 +69,16 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
         return StreamOffsets(start, chosen.topic_ids()).document()
 
-    def getDefaultReadLimit(self) -> Any:  # noqa: N802
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802 — Spark's name
         offsets, size = self._options.max_offsets_per_trigger, self._options.max_bytes_per_trigger
         if offsets:
             return ReadMaxRows(offsets)
         return ReadMaxBytes(size) if size else ReadAllAvailable()
 
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 — Spark's name
         self._target = self._ends()
 
-    def latestOffset(self, start: Mapping[str, Mapping[str, Any]] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
+    def latestOffset(self, start: Mapping[str, Mapping[str, Any]] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802 — Spark's name
         """Without arguments in Spark 4.0 and 4.1: what is lost is then found where ranges are made."""
         if start is None:
             return (self._target or self._ends()).document()
@@ -90,7 +90,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end = replace(end, offsets=self._limited(begin, end.offsets))
         return end.document()
 
-    def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
+    def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802 — Spark's name
         return self._ends().document()
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:

@@ -6,7 +6,7 @@ Rows are views made on demand. Lists of broker ids are matrices padded on the ri
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 
 UNKNOWN_SIZE = -1
 """In `size_bytes`: the size of the partition is not known."""
+
+ROWS_AT_ONCE: Final = 10_000
+"""Rows that an iteration makes into Python numbers together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,13 @@ class PartitionColumns:
         )
 
     def __iter__(self) -> Iterator[Partition]:
-        return (self.row(index) for index in range(len(self)))
+        # Lists of Python numbers are made of many rows at once, which takes a quarter of the time.
+        for first in range(0, len(self), ROWS_AT_ONCE):
+            rows = (getattr(self, field.name)[first : first + ROWS_AT_ONCE].tolist() for field in fields(self))
+            for topic, partition, leader, *lists, size in zip(*rows, strict=True):
+                replicas, isr, adding, removing = map(_present, lists)
+                known = None if size == UNKNOWN_SIZE else size
+                yield Partition(topic, partition, leader, replicas, isr, adding, removing, known)
 
     def take(self, rows: npt.NDArray[Any]) -> "PartitionColumns":
         """The rows selected by a mask or by indices, in that order."""
@@ -161,6 +170,12 @@ def flattened(matrix: Int32s) -> tuple[Int32s, Int64s]:
 def padded_lists(rows: Sequence[Sequence[int]]) -> Int32s:
     offsets = np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int64)
     return padded(np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=int(offsets[-1])), offsets)
+
+
+def _present(brokers: list[int]) -> tuple[int, ...]:
+    if NO_BROKER in brokers:
+        brokers = [broker for broker in brokers if broker != NO_BROKER]
+    return tuple(brokers)
 
 
 def _same(mine: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> bool:

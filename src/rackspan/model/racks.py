@@ -1,6 +1,7 @@
 """Rack counts: the rack of each broker, the racks that a replica set spans, and the min.insync.replicas that forces more.
 
-Racks are counted nowhere else: audit, acks, placement and the Spark tables call these functions.
+Audit, placement, reassignments and the Spark tables call these functions. `acks.min_insync_racks.RackBits` counts the racks of one
+in-sync set as bits.
 """
 
 from collections.abc import Sequence

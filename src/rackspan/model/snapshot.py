@@ -84,7 +84,7 @@ def _refuse_twice(what: str, names: Sequence[object]) -> None:
     if len(set(names)) == len(names):
         return
     earlier: set[object] = set()
-    twice = next(name for name in names if name in earlier or earlier.add(name))  # type: ignore[func-returns-value]
+    twice = next(name for name in names if name in earlier or earlier.add(name))  # type: ignore[func-returns-value]  # None, so that each name is added once
     raise InvalidSnapshot(f"{what} {twice}: listed twice; leave one of them out")
 
 

@@ -1,15 +1,13 @@
 """The data pipeline: stores snapshots of clusters in a warehouse of Delta tables, audits them on Spark, and writes tables.
 
 From a snapshot to a row of partition_durability: collect.py, landing/store.py, incremental.py (which snapshots to judge),
-jobs/build.py and jobs/tables.py, frames/inputs.py, frames/requirements.py, frames/durability.py, rackspan.audit. schemas.py
-defines the tables, warehouse.py where they are, runs.py which version of each a reader reads; report/ draws a page from them.
-Spark calls the functions of rackspan.audit on Arrow batches or, where that is three times as fast, computes the same in columns
-of its own (frames/bits/); a test compares the two. Only `run` and `follow` start Spark: delta-rs writes the snapshots, and
+spark/build.py (the job), judging/tasks.py and judging/task.py, rackspan.audit. schemas.py defines the tables, warehouse.py where they are, runs.py
+which version of each a reader reads; report/ draws a page from them. Only `run` and `follow` start Spark: delta-rs writes the snapshots, and
 reads every table, so collecting and reading need neither Spark nor Java.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +17,7 @@ from rackspan.audit import ClusterPolicies
 from rackspan.errors import UsageError
 from rackspan.pipeline import warehouse as layout
 from rackspan.pipeline.collect import Collected, collect, collect_every, from_folder
+from rackspan.pipeline.delta.append import NewFile
 from rackspan.pipeline.export import Exported, export
 from rackspan.pipeline.incremental import RunReport, RunWork, refresh
 from rackspan.pipeline.landing import recover, version_0_1
@@ -50,9 +49,6 @@ __all__ = [
 
 EVERY: Final = "every"
 """In the place of a table's name."""
-
-SHORT_PARTITIONS: Final = 1_000_000
-"""Of all snapshots of a run: here a run costs as much with the JVM's second compiler as without it (docs/benchmarks.md)."""
 
 
 def create_warehouse(root: str | Path) -> Warehouse:
@@ -92,14 +88,13 @@ def run(
             f"rackspan pipeline check --warehouse {warehouse.root} shows what to do about the others"
         )
 
-    def build(work: RunWork, policies: ClusterPolicies) -> None:
+    def build(work: RunWork, policies: ClusterPolicies) -> Mapping[str, Sequence[NewFile]]:
         from rackspan.pipeline.spark import session
 
-        short = work.partitions <= SHORT_PARTITIONS
-        with session.spark_session(master, remote, delta=False, short=short) as spark:
-            from rackspan.pipeline.jobs import build as job
+        with session.spark_session(master, remote, delta=False, short=True) as spark:
+            from rackspan.pipeline.spark import build as job
 
-            job.build(spark, warehouse, work, policies)
+            return job.build(spark, warehouse, work, policies)
 
     return refresh(
         warehouse,

@@ -37,7 +37,7 @@ def from_folder(folder: Path) -> Iterator[Source]:
     snapshots = [entry for entry in sorted(folder.iterdir()) if _may_be_snapshot(entry)]
     if not snapshots:
         raise UsageError(f"{folder}: holds no snapshots (files that end in .json, or Parquet folders); name another")
-    return (Source(str(path), lambda path=path: snapshot_file.read(path)) for path in snapshots)  # type: ignore[misc]
+    return (Source(str(path), lambda path=path: snapshot_file.read(path)) for path in snapshots)  # type: ignore[misc]  # mypy types no lambda with a default.
 
 
 def collect(sources: Iterable[Source], warehouse: Warehouse) -> Iterator[Collected]:

@@ -10,13 +10,14 @@ tests/pipeline/test_follow.py.
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from rackspan.audit import ClusterPolicies
 from rackspan.errors import InvalidWarehouse, RackspanError, UsageError, WarehouseBusy
+from rackspan.pipeline.delta.append import NewFile
 from rackspan.pipeline.incremental import Build, RunReport, RunWork, refresh
 from rackspan.pipeline.schemas import SNAPSHOTS
 from rackspan.pipeline.warehouse import NOT_REPAIRED, Warehouse
@@ -151,10 +152,10 @@ def _schema_changed(query: "StreamingQuery") -> bool:
 
 
 def _spark_build(spark: "SparkSession", warehouse: Warehouse) -> Build:
-    from rackspan.pipeline.jobs import build as job
+    from rackspan.pipeline.spark import build as job
 
-    def build(work: RunWork, policies: ClusterPolicies) -> None:
-        job.build(spark, warehouse, work, policies)
+    def build(work: RunWork, policies: ClusterPolicies) -> Mapping[str, Sequence[NewFile]]:
+        return job.build(spark, warehouse, work, policies)
 
     return build
 

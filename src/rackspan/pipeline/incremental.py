@@ -1,6 +1,6 @@
 """One run over a warehouse: decides which snapshots to judge, and puts all tables into force at once.
 
-Begin with refresh(). The rows themselves are made and written by a function of type `Build`: Spark (jobs/build.py).
+Begin with refresh(). The rows themselves are made and written by a function of type `Build`: Spark (spark/build.py).
 
 Constraints: a reader sees either everything a run made or nothing of it; each snapshot counts once; a run that dies or meets another
 one changes nothing in force. Goal: only snapshots without rows are judged; others only where their cluster's policy, a table's version
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from rackspan.audit import ClusterPolicies
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import runs as history
-from rackspan.pipeline.delta.append import ConcurrentTransactionError, commit
-from rackspan.pipeline.delta.replace import without_snapshots, written_files
+from rackspan.pipeline.delta.append import ConcurrentTransactionError, NewFile, commit
+from rackspan.pipeline.delta.replace import without_snapshots
 from rackspan.pipeline.landing.markers import Markers, StoredSnapshot, read_markers
 from rackspan.pipeline.landing.neighbours import neighbours
 from rackspan.pipeline.landing.read import Damage, find_damage, ids_with_rows
@@ -80,8 +80,8 @@ class RunWork:
         ]
 
 
-Build: TypeAlias = Callable[[RunWork, ClusterPolicies], None]
-"""Writes the rows of each table's work as Parquet files, at TABLE/RUN_ID/day=YYYY-MM-DD/NAME.parquet; commits nothing."""
+Build: TypeAlias = Callable[[RunWork, ClusterPolicies], Mapping[str, Sequence[NewFile]]]
+"""Writes the rows of each table's work as Parquet files below TABLE/RUN_ID, and returns them by table; commits nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,10 @@ def refresh(
         if not plan.changes(last):
             return replace(report, seconds=seconds() - began)
         work, number = plan.work, 1 if last is None else last.number + 1
-        commits = {name: _committed(warehouse, work, one, number) for name, one in work.tables.items()}
+        commits = {
+            name: _committed(warehouse, work, one, number, plan.files.get(name, ()))
+            for name, one in work.tables.items()
+        }
         versions = {name: 0 if last is None else last.versions.get(name, 0) for name in TABLES}
         versions |= {name: version for name, (version, _) in commits.items()}
         run = Run(
@@ -182,6 +185,8 @@ class _Plan:
     stored: int
     damage: Damage
     markers: Markers
+    files: Mapping[str, Sequence[NewFile]] = field(default_factory=dict)
+    """What the build wrote, by table."""
 
     @property
     def quarantined(self) -> Mapping[str, str]:
@@ -211,9 +216,7 @@ def _built(
             damaged = frozenset({*damage.files, *found.files})
             plan = replace(plan, work=replace(plan.work, damaged=damaged))
             try:
-                if plan.work.tables:
-                    build(plan.work, policies)
-                return plan
+                return replace(plan, files=build(plan.work, policies)) if plan.work.tables else plan
             except InvalidWarehouse:
                 # What the ids of a file do not show.
                 found = find_damage(warehouse, plan.work.snapshots, whole=True)
@@ -378,7 +381,9 @@ def _standing(warehouse: Warehouse, table: Table, named: int) -> tuple[int, int 
     return version, named
 
 
-def _committed(warehouse: Warehouse, work: RunWork, one: TableWork, number: int) -> tuple[int, int]:
+def _committed(
+    warehouse: Warehouse, work: RunWork, one: TableWork, number: int, added: Sequence[NewFile]
+) -> tuple[int, int]:
     """Commit what the build wrote for a table. Returns the table's version, which is on the disk, and the rows written.
 
     Errors: InvalidWarehouse where somebody else has committed since the run began.
@@ -389,7 +394,6 @@ def _committed(warehouse: Warehouse, work: RunWork, one: TableWork, number: int)
     expected = one.version
     if one.restored is not None:
         expected += history.restore(warehouse, table, one.table, one.restored, work.run_id)
-    added = written_files(table, work.run_id)
     snapshots = [work.snapshots[place] for place in one.judged] if one.again else []
     ids = {snapshot.snapshot_id for snapshot in snapshots if snapshot.day not in one.whole_days}
     days = {snapshot.day for snapshot in snapshots} - one.whole_days

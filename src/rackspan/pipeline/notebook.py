@@ -44,9 +44,7 @@ def judge(
 
     `run_id` is empty. Grain: the table's. Errors: UsageError for a table that is not derived, or an id that is not stored.
     """
-    from rackspan.pipeline.frames.registrations import registrations
-    from rackspan.pipeline.jobs.build import job_inputs, table_rows
-    from rackspan.pipeline.jobs.tables import JOBS
+    from rackspan.pipeline.spark.build import judged_frame
     from rackspan.pipeline.spark.session import send_code
 
     if name not in TABLES:
@@ -61,10 +59,8 @@ def judge(
     stored = tuple(sorted((*given, *previous), key=lambda one: (one.cluster_id, one.taken_at)))
     places = tuple(place for place, one in enumerate(stored) if one.snapshot_id in wanted)
     send_code(spark)
-    one = TableWork(TABLES[name], 0, places)
-    work = RunWork("", stored, {name: one})
-    job = job_inputs(spark, warehouse, work, one, registrations(warehouse, stored, policies))
-    return table_rows(JOBS[name](job), job.compared.snapshots, one.table, work.run_id)
+    work = RunWork("", stored, {name: TableWork(TABLES[name], 0, places)})
+    return judged_frame(spark, warehouse, work, policies, TABLES[name])
 
 
 def register(spark: "SparkSession", warehouse: Warehouse, schema: str = "rackspan") -> list[str]:

@@ -193,17 +193,17 @@ PARTITION_DURABILITY: Final = _table(
 
 FINDINGS: Final = _table(
     "findings",
-    "What `rackspan audit` finds in each snapshot, row for row, but for `mixed-replication-factors`.",
+    "What `rackspan audit` finds in each snapshot, row for row.",
     ("constraint", "topic", "partition", "reason"),
     (
         TableColumn("constraint", pa.string(), "The constraint or goal that is not met, such as `rack-spread`."),
         TableColumn("severity", pa.string(), "`violation` (must be repaired) or `warning` (should be looked at)."),
         TableColumn("topic", pa.string(), "The topic; null where the cluster itself is meant.", True),
-        TableColumn("partition", pa.int32(), "The partition; null where the cluster itself is meant.", True),
+        TableColumn("partition", pa.int32(), "The partition; null where a topic or the cluster is meant.", True),
         TableColumn("reason", pa.string(), "Why, with the racks and brokers named."),
         TableColumn("remedy", pa.string(), "What repairs it: a rackspan command or a step that the operator takes."),
     ),
-    version=3,
+    version=4,
 )
 
 OUTAGE_IMPACT: Final = _table(

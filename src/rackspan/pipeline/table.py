@@ -101,12 +101,12 @@ def version_in_force(warehouse: Warehouse, table: Table, run: Run | None) -> int
     return None if table is RUNS else run.versions[table.name]
 
 
-def in_order(rows: pa.Table, table: Table) -> pa.Table:
-    """The rows, sorted by the grain."""
+def in_order(rows: pa.Table, grain: Sequence[str]) -> pa.Table:
+    """The rows, sorted by these columns."""
     # Nulls first, as in Spark; Arrow's argument for that differs between versions, so it is a sort key of its own.
     keys: dict[str, pa.ChunkedArray] = {}
     order = []
-    for name in table.grain:
+    for name in grain:
         column = rows.column(name)
         if pa.types.is_list(column.type):
             # Arrow cannot sort lists. No name has the character \0, and the length distinguishes [] from [""].
@@ -141,7 +141,7 @@ def _part(
     if table.name in LANDING and table is not SNAPSHOTS:
         # Rows without a marker belong to a collect that was killed, or that is at work.
         read = read.filter(pc.is_in(read["snapshot_id"], _stored_ids(warehouse, {file.day for file in files})))
-    return in_order(read, table)
+    return in_order(read, table.grain)
 
 
 def _stored_ids(warehouse: Warehouse, days: set[date | None]) -> pa.Array:

@@ -4,8 +4,8 @@ import ssl
 from collections.abc import Mapping
 from typing import Any, Final
 
+from rackspan.client.login import Login, login_of
 from rackspan.errors import UsageError
-from rackspan.gateway.upstream.broker_connection import Login, login_of
 
 _OF_LIBRDKAFKA: Final = {
     "security.protocol": "security_protocol",

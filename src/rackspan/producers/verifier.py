@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 from rackspan.acks.isr_samples import LogEnds, LogRead, Partition, Sample, newest_leader_sample
 from rackspan.acks.min_insync_racks import Thresholds
 from rackspan.acks.verification import RecordVerification, Requirement, is_known, topic_refusal_before
+from rackspan.client.login import Login
 from rackspan.errors import (
     ClusterUnreachable,
     NotEnoughRacksAfterAppend,
@@ -22,7 +23,6 @@ from rackspan.errors import (
     RetriableProduceError,
     UsageError,
 )
-from rackspan.gateway.upstream.broker_connection import Login
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.observations import read_log_ends, read_metadata, sample_of
 from rackspan.kafka_bytes.error_codes import ErrorCode

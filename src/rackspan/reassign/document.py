@@ -55,7 +55,9 @@ def faults(document: ReassignmentDocument) -> Iterator[Fault]:
             why = f"Partition reassignment contains duplicate topic partitions: {topic}-{partition}"
             yield Fault("plan-duplicate-partition", topic, partition, why)
     for entry in document.partitions:
-        yield from _faults_of(entry)
+        replicas = entry.replicas
+        if not replicas or min(replicas) < 0 or len({*replicas}) < len(replicas) or entry.log_dirs is not None:
+            yield from _faults_of(entry)
 
 
 def _faults_of(entry: ListedPartition) -> Iterator[Fault]:

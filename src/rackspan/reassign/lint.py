@@ -4,8 +4,8 @@ A plan is checked for its targets, for the replica sets on the way, and for need
 those of `audit`; only what is specific to plans is here.
 """
 
-from collections.abc import Iterator, Set
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,10 +22,12 @@ from rackspan.model import (
     Int64s,
     PartitionColumns,
     any_in_row,
+    count_in_row,
     lengths,
     padded_lists,
     unpadded,
 )
+from rackspan.model.partitions import flattened, padded
 from rackspan.reassign.document import EMPTY, Fault, ListedPartition, ReassignmentDocument, faults
 from rackspan.reassign.intermediate import refuses_midway
 from rackspan.reassign.optimizer.bounds import needs
@@ -75,39 +77,48 @@ def lint(
     if isinstance(reassignment, ReassignmentPlan) and not len(reassignment):
         return []
     document = _document(reassignment)
-    batch = snapshot_batch(snapshot, policy)
+    batch, row_of = snapshot_batch(snapshot, policy), _row_numbers(snapshot)
     broken = list(faults(document))
-    entries, rows = _known(snapshot, document, {(fault.topic, fault.partition) for fault in broken})
-    fenced = {int(broker.id) for broker in snapshot.brokers if broker.fenced}
-    found = [*map(_finding, broken), *_unknown(snapshot, document)]
-    for entry, row in zip(entries, rows.tolist(), strict=True):
-        found += _of_entry(batch, fenced, policy.excluded_brokers, request, entry, row)
-    if len(rows):
-        placement = list(_placement(batch, snapshot, policy, request, entries, rows))
+    listed = _listed(row_of, document, broken)
+    found = [*map(_finding, broken), *_unknown(snapshot, row_of, document)]
+    for at in np.flatnonzero(_may_have_findings(batch, policy, request, listed)).tolist():
+        found += _of_entry(batch, policy.excluded_brokers, request, listed.entries[at], int(listed.rows[at]))
+    if listed.entries:
+        placement = list(_placement(batch, snapshot, policy, request, listed))
         misplaced = {(one.topic, one.partition) for one in placement if one.severity is Severity.VIOLATION}
-        less = list(_less_safe(snapshot, policy, entries, rows, misplaced))
+        less = list(_less_safe(snapshot, policy, listed, misplaced))
         reported = misplaced | {(one.topic, one.partition) for one in less}
         reported |= {(one.topic, one.partition) for one in placement if one.constraint in OF_RACKS_IN_SYNC}
         found += [
             *placement,
             *([] if request.allow_fewer_racks else less),
-            *_not_survived(snapshot, policy, request, entries, rows, reported),
-            *_needless(snapshot, policy, request, entries, rows),
+            *_not_survived(batch, snapshot, policy, request, listed, reported),
+            *_needless(snapshot, policy, request, listed),
         ]
     return in_order(found)
 
 
 def known_reassignments(snapshot: ClusterSnapshot, document: ReassignmentDocument) -> ReassignmentColumns:
     """The entries of a document that are sound and whose partitions exist, with the replicas of the snapshot as `undo`."""
-    faulty = {(fault.topic, fault.partition) for fault in faults(document)}
-    entries, rows = _known(snapshot, document, faulty)
+    listed = _listed(_row_numbers(snapshot), document, list(faults(document)))
+    undo = snapshot.partitions.replicas[listed.rows]
     return reassignment_columns(
-        PartitionReassignment(
-            entry.topic, entry.partition, _valid_ids(entry.replicas), snapshot.partitions.row(row).replicas
-        )
-        for entry, row in zip(entries, rows.tolist(), strict=True)
-        if _valid_ids(entry.replicas)
+        PartitionReassignment(entry.topic, entry.partition, unpadded(target), unpadded(original))
+        for entry, target, original in zip(listed.entries, listed.targets, undo, strict=True)
+        if target.size and target[0] != NO_BROKER
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """Entries without fault whose partitions exist. `rows` (N,) are theirs in the snapshot.
+
+    `targets` (N, width) are their replicas, without ids that are too large for any broker.
+    """
+
+    entries: list[ListedPartition]
+    rows: Int64s
+    targets: Int32s
 
 
 def _document(reassignment: ReassignmentPlan | ReassignmentDocument) -> ReassignmentDocument:
@@ -117,23 +128,23 @@ def _document(reassignment: ReassignmentPlan | ReassignmentDocument) -> Reassign
     return ReassignmentDocument(tuple(ListedPartition(*one.topic_partition, one.replicas) for one in partitions))
 
 
-def _known(
-    snapshot: ClusterSnapshot, document: ReassignmentDocument, faulty: set[tuple[str | None, int | None]]
-) -> tuple[list[ListedPartition], Int64s]:
-    """Entries without fault whose partitions exist, and their rows."""
-    row_of = _row_numbers(snapshot)
-    entries = [
-        entry
-        for entry in document.partitions
-        if (entry.topic, entry.partition) in row_of and (entry.topic, entry.partition) not in faulty
-    ]
-    return entries, np.array([row_of[entry.topic, entry.partition] for entry in entries], dtype=np.int64)
+def _listed(row_of: Mapping[tuple[str, int], int], document: ReassignmentDocument, broken: Sequence[Fault]) -> _Listed:
+    faulty = {(fault.topic, fault.partition) for fault in broken}
+    known = [(entry, row_of.get((entry.topic, entry.partition))) for entry in document.partitions]
+    found = [(entry, row) for entry, row in known if row is not None and (entry.topic, entry.partition) not in faulty]
+    targets = [entry.replicas if max(entry.replicas) <= INT32_MAX else _valid_ids(entry.replicas) for entry, _ in found]
+    rows = np.array([row for _, row in found], dtype=np.int64)
+    return _Listed([entry for entry, _ in found], rows, padded_lists(targets))
+
+
+def _valid_ids(replicas: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(broker for broker in replicas if broker <= INT32_MAX)
 
 
 def _row_numbers(snapshot: ClusterSnapshot) -> dict[tuple[str, int], int]:
     names, rows = [topic.name for topic in snapshot.topics], snapshot.partitions
-    keys = zip((names[code] for code in rows.topic.tolist()), rows.partition.tolist(), strict=True)
-    return {(name, partition): row for row, (name, partition) in enumerate(keys)}
+    keys = zip(map(names.__getitem__, rows.topic.tolist()), rows.partition.tolist(), strict=True)
+    return dict(zip(keys, range(len(rows)), strict=True))
 
 
 def _finding(fault: Fault) -> Finding:
@@ -142,22 +153,51 @@ def _finding(fault: Fault) -> Finding:
     return Finding(fault.constraint, Severity.VIOLATION, fault.topic, fault.partition, fault.reason, REMEDY)
 
 
-def _unknown(snapshot: ClusterSnapshot, document: ReassignmentDocument) -> Iterator[Finding]:
+def _unknown(
+    snapshot: ClusterSnapshot, row_of: Mapping[tuple[str, int], int], document: ReassignmentDocument
+) -> Iterator[Finding]:
     """Partitions and brokers the cluster does not have."""
-    brokers, row_of = {int(broker.id) for broker in snapshot.brokers}, _row_numbers(snapshot)
+    brokers = frozenset(int(broker.id) for broker in snapshot.brokers)
     for entry in document.partitions:
         if (entry.topic, entry.partition) not in row_of:
             why = f"Unable to find partition: {entry.name}"
             yield Finding("plan-unknown-partition", Severity.VIOLATION, entry.topic, entry.partition, why, REMEDY)
-        for broker in dict.fromkeys(entry.replicas):
-            if broker >= 0 and broker not in brokers:
-                why = f"Unknown broker id {broker}"
-                yield Finding("plan-unknown-broker", Severity.VIOLATION, entry.topic, entry.partition, why, REMEDY)
+        if not brokers.issuperset(entry.replicas):
+            for broker in dict.fromkeys(entry.replicas):
+                if broker >= 0 and broker not in brokers:
+                    why = f"Unknown broker id {broker}"
+                    yield Finding("plan-unknown-broker", Severity.VIOLATION, entry.topic, entry.partition, why, REMEDY)
+
+
+def _may_have_findings(
+    batch: PartitionBatch, policy: RackPolicy, request: ReassignmentRequest, listed: _Listed
+) -> Bools:
+    """The entries that `_of_entry` has findings for, and maybe a few more. Shape (N,)."""
+    rows, targets = listed.rows, listed.targets
+    new = _new(targets, batch.rows.replicas[rows])
+    closed = {int(broker.id) for broker in batch.members.brokers if broker.fenced} | policy.excluded_brokers
+    required = batch.replication_factor[rows] if request.replication_factor is None else request.replication_factor
+    return np.asarray(
+        (np.fromiter((len(entry.replicas) for entry in listed.entries), np.int64, len(rows)) != required)
+        | (lengths(targets) != required)
+        | batch.reassigning[rows]
+        | any_in_row(np.isin(targets, sorted(request.leaving)))
+        | any_in_row(new & np.isin(targets, sorted(closed)))
+        | (any_in_row(new) & (batch.rows.leader[rows] == NO_BROKER))
+        | (count_in_row(new) == lengths(targets))
+    )
+
+
+def _new(targets: Int32s, current: Int32s) -> Bools:
+    """Which of the targets are not among the current replicas. Shape as `targets`."""
+    new = targets != NO_BROKER
+    for column in current.T:
+        new &= targets != column[:, None]
+    return np.asarray(new)
 
 
 def _of_entry(
     batch: PartitionBatch,
-    fenced_brokers: Set[int],
     excluded_brokers: Set[int],
     request: ReassignmentRequest,
     entry: ListedPartition,
@@ -190,6 +230,7 @@ def _of_entry(
     if new and now.leader == NO_BROKER:
         why = f"it has no leader to copy from: replicas {','.join(map(str, new))} would never finish"
         yield finding("plan-offline-partition", Severity.VIOLATION, why, "bring back a replica that was in sync first")
+    fenced_brokers = {int(broker.id) for broker in batch.members.brokers if broker.fenced}
     fenced = [broker for broker in new if broker in fenced_brokers]
     if fenced:
         why = f"fenced brokers cannot receive: {','.join(map(str, fenced))}; the move would not end"
@@ -209,15 +250,14 @@ def _placement(
     snapshot: ClusterSnapshot,
     policy: RackPolicy,
     request: ReassignmentRequest,
-    entries: list[ListedPartition],
-    rows: Int64s,
+    listed: _Listed,
 ) -> Iterator[Finding]:
     """Audit's constraints on the targets, and on target ∪ current while the copies run.
 
     A warning where no plan with as many replicas meets the constraint: the file is as good as any, and what is left is to
     be done by other means, once it is executed.
     """
-    targets = [_valid_ids(entry.replicas) for entry in entries]
+    rows, targets = listed.rows, listed.targets
     # Replicas are spread evenly over the racks that are left once the drained brokers are empty.
     staying = tuple(broker for broker in snapshot.brokers if broker.id not in request.leaving)
     left = snapshot_batch(replace(snapshot, brokers=staying), policy) if request.leaving and staying else batch
@@ -229,11 +269,11 @@ def _placement(
                 found = constraint.finding(arrived, row)
                 lenient = constraint.name in OF_RACKS_IN_SYNC and at_best[row]
                 yield _once_it_is_done(found) if lenient else found
-    current = [batch.rows.row(row).replicas for row in rows.tolist()]
-    unions = [tuple(dict.fromkeys((*new, *old))) for new, old in zip(targets, current, strict=True)]
-    moving = _batch_with(batch, snapshot, policy, rows, unions)
+    current = batch.rows.replicas[rows]
+    left_behind = np.where(_new(current, targets), current, np.int32(NO_BROKER))
+    moving = _batch_with(batch, snapshot, policy, rows, padded(*flattened(np.hstack([targets, left_behind]))))
     yield from _on_the_way(_batch_with(batch, snapshot, policy, rows, targets), moving)
-    yield from _refused_on_the_way(batch, moving, rows, padded_lists(targets))
+    yield from _refused_on_the_way(batch, moving, rows, targets)
 
 
 def _at_best(now: PartitionBatch, arrived: PartitionBatch, request: ReassignmentRequest) -> Bools:
@@ -259,15 +299,14 @@ def _once_it_is_done(finding: Finding) -> Finding:
 def _less_safe(
     snapshot: ClusterSnapshot,
     policy: RackPolicy,
-    entries: list[ListedPartition],
-    rows: Int64s,
+    listed: _Listed,
     misplaced: Set[tuple[str | None, int | None]],
 ) -> Iterator[Finding]:
     """Targets that survive less of the loss of a rack than the replicas of now, and are not `misplaced` besides."""
-    targets = padded_lists([_valid_ids(entry.replicas) for entry in entries])
-    before, after = safety_of_rows(snapshot, policy, rows), safety_of_rows(snapshot, policy, rows, targets)
+    before = safety_of_rows(snapshot, policy, listed.rows)
+    after = safety_of_rows(snapshot, policy, listed.rows, listed.targets)
     for at in np.flatnonzero(less_safe(before, after)).tolist():
-        entry, one = entries[at], np.array([at])
+        entry, one = listed.entries[at], np.array([at])
         if (entry.topic, entry.partition) not in misplaced:
             yield Finding(
                 constraint="plan-less-safe",
@@ -280,11 +319,11 @@ def _less_safe(
 
 
 def _not_survived(
+    batch: PartitionBatch,
     snapshot: ClusterSnapshot,
     policy: RackPolicy,
     request: ReassignmentRequest,
-    entries: list[ListedPartition],
-    rows: Int64s,
+    listed: _Listed,
     reported: Set[tuple[str | None, int | None]],
 ) -> Iterator[Finding]:
     """Targets that do not survive the loss that their topic has to survive, and are not `reported` besides.
@@ -293,14 +332,14 @@ def _not_survived(
     the request requires: only brokers that are back, or on more racks, would make such a target survive.
     `reported` has what the request accepts, too.
     """
-    batch = snapshot_batch(snapshot, policy)
-    arrived = _batch_with(batch, snapshot, policy, rows, [_valid_ids(entry.replicas) for entry in entries])
+    rows = listed.rows
+    arrived = _batch_with(batch, snapshot, policy, rows, listed.targets)
     lost, largest = np.zeros(len(rows), dtype=np.bool_), batch.topic_replication_factor
     for constraint in SURVIVAL_CONSTRAINTS:
         broken = constraint.broken(arrived) & ~lost
         lost |= broken
         for at in np.flatnonzero(broken).tolist():
-            entry, factor = entries[at], int(batch.replication_factor[rows[at]])
+            entry, factor = listed.entries[at], int(batch.replication_factor[rows[at]])
             if (entry.topic, entry.partition) in reported:
                 continue
             kept = len(entry.replicas) == (request.replication_factor or factor)
@@ -351,22 +390,18 @@ def _refused_on_the_way(
         )
 
 
-def _valid_ids(replicas: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(broker for broker in replicas if broker <= INT32_MAX)
-
-
 def _batch_with(
-    batch: PartitionBatch, snapshot: ClusterSnapshot, policy: RackPolicy, rows: Int64s, replicas: list[tuple[int, ...]]
+    batch: PartitionBatch, snapshot: ClusterSnapshot, policy: RackPolicy, rows: Int64s, replicas: Int32s
 ) -> PartitionBatch:
-    """The rows as if `replicas` were their replicas, all in sync."""
-    now, matrix = snapshot.partitions.take(rows), padded_lists(replicas)
+    """The rows as if `replicas` (N, width) were their replicas, all in sync."""
+    now = snapshot.partitions.take(rows)
     nothing = np.full((len(rows), 0), NO_BROKER, dtype=np.int32)
     there = PartitionColumns(
         topic=now.topic,
         partition=now.partition,
-        leader=matrix[:, 0].copy(),
-        replicas=matrix,
-        isr=matrix.copy(),
+        leader=replicas[:, 0].copy(),
+        replicas=replicas.copy(),
+        isr=replicas.copy(),
         adding_replicas=nothing,
         removing_replicas=nothing.copy(),
         size_bytes=now.size_bytes,
@@ -378,15 +413,14 @@ def _needless(
     snapshot: ClusterSnapshot,
     policy: RackPolicy,
     request: ReassignmentRequest,
-    entries: list[ListedPartition],
-    rows: Int64s,
+    listed: _Listed,
 ) -> Iterator[Finding]:
     """A warning for copies beyond what the constraints and the request need; balance may need any."""
     if request.balance:
         return
     now = reassignment_problem(snapshot, policy, replace(request, topics=None))
-    targets, current = padded_lists([_valid_ids(entry.replicas) for entry in entries]), now.rows.replicas[rows]
-    moves = int(np.count_nonzero(~(targets[:, :, None] == current[:, None, :]).any(axis=2) & (targets != NO_BROKER)))
+    rows, targets = listed.rows, listed.targets
+    moves = int(np.count_nonzero(_new(targets, now.rows.replicas[rows])))
     wanted = np.minimum(lengths(targets), min(len(now.shares.least) - 1, PLANNED_FACTOR_MAX))
     uncounted = np.count_nonzero((now.replica_index[rows] >= 0) & (now.replica_racks[rows] < 0), axis=1)
     enough = int(needs(now.replica_racks[rows], uncounted, wanted, now.shares).additions.sum())

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from rackspan.errors import MissingRequirement, UsageError, how_to_install
+from rackspan.errors import UsageError
 
 if TYPE_CHECKING:
     from rackspan.cluster import EmbeddedCluster
@@ -58,8 +57,6 @@ class Clusters:
 
 
 def _cluster(arguments: ClusterArguments) -> EmbeddedCluster:
-    if find_spec("kio") is None:
-        raise MissingRequirement(f"the embedded cluster needs kio, which is not installed; {how_to_install('cluster')}")
     # Imported here: the import is most of a cluster's cost, and most test runs use no cluster.
     from rackspan.cluster import EmbeddedCluster
 

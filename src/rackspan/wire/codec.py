@@ -22,6 +22,9 @@ _HEADER: Final = Struct(">hhih")
 _HEADER_START: Final = Struct(">hhi")
 _CORRELATION: Final = Struct(">i")
 
+_LEAST_ELEMENT_BYTES: Final = 4
+"""Of the arrays that make a response large: ids of brokers. What a client reads is of a broker that it chose."""
+
 
 @dataclass(frozen=True, slots=True)
 class RequestHeader:
@@ -104,6 +107,8 @@ def write_request(
 def read_response(api_key: ApiKey, version: int, response: Request) -> Any:
     """The response, of its class in messages/. `response` is unframed. Errors: MalformedRequest."""
     reader = ByteReader(response, _CORRELATION.size)
+    # Metadata of a million partitions has seven million elements.
+    reader.elements_left = max(reader.elements_left, len(response) // _LEAST_ELEMENT_BYTES)
     try:
         tags, shape = response_has_tags(api_key, version), response_shape(api_key, version)
     except KioIndexError as error:

@@ -16,7 +16,7 @@ def _left_out(module: str) -> Iterator[None]:
     if module in sys.modules:
         yield
         return
-    sys.modules[module] = None  # type: ignore[assignment]
+    sys.modules[module] = None  # type: ignore[assignment]  # None in sys.modules makes an import fail.
     try:
         yield
     finally:
@@ -27,6 +27,6 @@ with _left_out("hypothesis"):
     # A few milliseconds. Each schema is imported when it is first loaded.
     importlib.import_module("kio.static.primitive")
 
-from kio.index import KioIndexError, load_request_schema, load_response_schema  # noqa: E402
+from kio.index import KioIndexError, load_request_schema, load_response_schema  # noqa: E402 - after the modules that must not be imported
 
 __all__ = ["KioIndexError", "load_request_schema", "load_response_schema"]

@@ -15,6 +15,7 @@ from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.schema import FieldShape, StructShape
 
 Read: TypeAlias = Callable[[ByteReader], Any]
+ReadItems: TypeAlias = Callable[[ByteReader, int], tuple[Any, ...]]
 
 
 def read_value(read: Read, reader: ByteReader) -> Any:
@@ -79,10 +80,30 @@ def _field_reader(field: FieldShape, flexible: bool, *, tagged: bool = False) ->
     else:
         nullable = field.nullable and not field.array
         read_item = _READERS.get(field.kind) or _sized_reader(field.kind, flexible, nullable)
-    return _array_reader(read_item, flexible, field.nullable or tagged) if field.array else read_item
+    if not field.array:
+        return read_item
+    fixed = isinstance(field.kind, str) and field.kind in FIXED
+    read_items = _fixed_items(FIXED[str(field.kind)]) if fixed else _items(read_item)
+    return _array_reader(read_items, flexible, field.nullable or tagged)
 
 
-def _array_reader(read_item: Read, flexible: bool, nullable: bool) -> Read:
+def _items(read_item: Read) -> ReadItems:
+    return lambda reader, count: tuple([read_item(reader) for _ in range(reader.elements(count))])
+
+
+def _fixed_items(code: str) -> ReadItems:
+    """Reads the ids of brokers and the like by one call: most of a Metadata response are such arrays."""
+    size = struct.calcsize(f">{code}")
+
+    def read_items(reader: ByteReader, count: int) -> tuple[Any, ...]:
+        items = struct.unpack_from(f">{reader.elements(count, size)}{code}", reader.data, reader.at)
+        reader.at += count * size
+        return items
+
+    return read_items
+
+
+def _array_reader(read_items: ReadItems, flexible: bool, nullable: bool) -> Read:
     length = ByteReader.compact_length if flexible else ByteReader.int32
 
     def read_array(reader: ByteReader) -> tuple[Any, ...] | None:
@@ -91,7 +112,7 @@ def _array_reader(read_item: Read, flexible: bool, nullable: bool) -> Read:
             if nullable:
                 return None
             raise MalformedRequest(f"null at {reader.at}, where an array must be")
-        return tuple([read_item(reader) for _ in range(reader.elements(count))])
+        return read_items(reader, count)
 
     return read_array
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
+from rackspan.client.cluster import ConnectionSettings
 from rackspan.cluster import EmbeddedCluster
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.sources.live.cluster import read_cluster
-from rackspan.sources.live.connection import ConnectionSettings
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.describe_quorum import (
     DescribeQuorumRequestData,

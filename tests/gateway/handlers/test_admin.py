@@ -13,11 +13,12 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 from kafka.admin import KafkaAdminClient
 from kafka.admin import NewTopic as PythonNewTopic
 
+from rackspan.client.connection import BrokerConnection
+from rackspan.client.login import Login
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import ClusterUnreachable
 from rackspan.gateway.core import policies
 from rackspan.gateway.upstream import config_writer
-from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterableConfig,

@@ -123,7 +123,7 @@ def test_batches_behind_a_refused_one_are_refused_until_it_is_sent_again(lossy: 
         assert error_code(link, topic, 0) == 0
         with two_racks_lost(lossy):
             assert error_code(link, topic, 1) == NOT_ENOUGH_REPLICAS
-        eventually(lambda: produce(gateway, [topic])[topic][0] == 0, "the racks are back", 10)
+        eventually(lambda: produce(gateway, [topic])[topic][0] == 0, "the racks are back")
         before = held_records(lossy, topic)
         assert [error_code(link, topic, sequence) for sequence in (2, 1, 2, 3)] == [NOT_ENOUGH_REPLICAS, 0, 0, 0]
     assert held_records(lossy, topic) == before + 3

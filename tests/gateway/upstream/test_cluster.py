@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login
+from rackspan.client.connection import BrokerConnection
+from rackspan.client.login import Login
 from rackspan.gateway.upstream.cluster import Cluster, Node
 from tests.gateway.upstream.fake_broker import FakeBroker
 
@@ -49,7 +50,7 @@ def test_a_connection_that_nobody_waits_for_is_kept_for_the_next() -> None:
         cluster = Cluster("127.0.0.1:1", Login(), Random(1))
         cluster.nodes[1] = Node(1, "127.0.0.1", broker.port)
         await _given_up(cluster)
-        (opening,) = cluster._opening.values()
+        (opening,) = cluster._brokers._opening.values()
         opened = await opening
         assert await cluster.connection(1) is opened
         cluster.close()

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
 
-from rackspan.gateway.upstream.broker_connection import Login
+from rackspan.client.login import Login
 from rackspan.gateway.upstream.cluster import Cluster, Node
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.kafka_bytes.error_codes import ErrorCode

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from rackspan.client.login import Login
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
-from rackspan.gateway.upstream.broker_connection import Login
 from rackspan.gateway.upstream.quorum import TOPIC, MetadataQuorum
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.describe_quorum import (

@@ -13,11 +13,12 @@ from rackspan.acks.isr_samples import LogRead, Sample, SampledPartition
 from rackspan.acks.log_ends import BEYOND_END, LogEnd
 from rackspan.acks.min_insync_racks import Thresholds, rack_bits
 from rackspan.acks.verification import Requirement
+from rackspan.client.connection import BrokerConnection
+from rackspan.client.login import Login
 from rackspan.errors import ClusterRequestFailed
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold
 from rackspan.gateway.core.acknowledgement.rules import GuardSettings
 from rackspan.gateway.upstream import guard_readers
-from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.guard_readers import LogEndReader
 from rackspan.gateway.upstream.observations import read_log_ends

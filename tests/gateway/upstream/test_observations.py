@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from rackspan.gateway.upstream.broker_connection import Login
+from rackspan.client.login import Login
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.observations import sample_of
 from rackspan.model import BrokerId, RackId

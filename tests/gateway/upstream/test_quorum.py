@@ -6,10 +6,10 @@ from uuid import uuid4
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from rackspan.client.brokers import addresses
+from rackspan.client.login import Login
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
 from rackspan.gateway.core.metadata_log import CommittedImage
-from rackspan.gateway.upstream.broker_connection import Login
-from rackspan.gateway.upstream.cluster import addresses
 from rackspan.gateway.upstream.quorum import TOPIC, TOPIC_ID, MetadataQuorum
 from rackspan.kafka_process import KafkaCluster
 from rackspan.wire.apis import ApiKey

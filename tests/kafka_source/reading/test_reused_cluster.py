@@ -4,7 +4,6 @@ import time
 from typing import Any
 
 import pytest
-from kafka.errors import KafkaConnectionError
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.kafka_source.cluster import SourceCluster
@@ -70,7 +69,7 @@ def test_a_connection_that_was_closed_meanwhile_costs_no_record_and_no_change_of
     def closed_at_first(self: SourceCluster, broker: int, *arguments: Any) -> Any:
         brokers.append(broker)
         if len(brokers) == 1:
-            raise KafkaConnectionError
+            raise ConnectionResetError
         return fetch(self, broker, *arguments)
 
     # The leader of one of the two partitions at least is another broker than 2.

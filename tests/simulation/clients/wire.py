@@ -24,8 +24,9 @@ from rackspan.cluster.core.messages import (
     ProduceResponse,
     Respond,
 )
-from rackspan.cluster.core.metadata import ConfigResource, ResourceType
+from rackspan.cluster.core.metadata import ConfigResource
 from rackspan.cluster.handlers.common import keyless_records
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.simulation.clients.producer import Producer
@@ -99,7 +100,7 @@ class WireProducers(Producers):
 
     def _change_policy(self) -> None:
         policy = ConfigOp("cleanup.policy", 0, self._rng.choice(POLICIES))
-        resource = AlterResource(ResourceType.TOPIC, self.world.partition.topic, (policy,))
+        resource = AlterResource(ConfigResourceType.TOPIC, self.world.partition.topic, (policy,))
         self.world.send_to_controller(AlterConfigs(self.world.next("correlation_id"), (resource,)))
 
     # What is sent
@@ -162,7 +163,7 @@ class WireProducers(Producers):
     def _compacted(self, machine: Machine, topic: str) -> bool:
         """By the configs in its metadata, read anew."""
         assert machine.broker is not None
-        policy = machine.broker.image.config_of(ConfigResource(ResourceType.TOPIC, topic)).get(
+        policy = machine.broker.image.config_of(ConfigResource(ConfigResourceType.TOPIC, topic)).get(
             "cleanup.policy", "delete"
         )
         return "compact" in [one.strip() for one in policy.split(",")]

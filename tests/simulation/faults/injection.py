@@ -15,7 +15,7 @@ from rackspan.cluster.core.messages import (
     ReassignablePartition,
     ShutDown,
 )
-from rackspan.cluster.core.metadata import ResourceType
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.model.ids import BrokerId
 from tests.simulation.environment.machine import Machine
 from tests.simulation.environment.parameters import FAULTS_MS, RACKS
@@ -271,7 +271,7 @@ def _thresholds(world: "Running", fault: Fault, machines: list[Machine]) -> Undo
 def _set(world: "Running", topic: str, key: str, value: int) -> None:
     op = ConfigOp(key, 0, str(value))
     world.send_to_controller(
-        AlterConfigs(world.next("correlation_id"), (AlterResource(ResourceType.TOPIC, topic, (op,)),))
+        AlterConfigs(world.next("correlation_id"), (AlterResource(ConfigResourceType.TOPIC, topic, (op,)),))
     )
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer
 
+from rackspan.client.cluster import ConnectionSettings
 from rackspan.errors import ClusterUnauthorized
 from rackspan.kafka_process import KafkaCluster, console_tool
 from rackspan.model import ClusterSnapshot
 from rackspan.sources.live.cluster import read_cluster
-from rackspan.sources.live.connection import ConnectionSettings
 from tests.kafka_fixtures import TOPIC_TOOL, client_properties, create_topic, eventually
 from tests.kafka_tools import Described, described, effective_min_insync_replicas, largest_log, produce, reassign
 

@@ -1,74 +1,87 @@
 """A failed request becomes a note with its reason, and many topics do not become many requests."""
 
+import asyncio
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kafka.errors import ClusterAuthorizationFailedError, KafkaConnectionError, KafkaTimeoutError
-from kafka.future import Future
-from kafka.net.selector import NetworkSelector
-from kafka.protocol.admin import DescribeConfigsRequest
 
+from rackspan.client.errors import ErrorResponse
+from rackspan.client.responses import ClusterResponses, LogDirs
 from rackspan.errors import ClusterUnauthorized, ClusterUnreachable
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.sources.live.cluster_reader import _ClusterReader
-from rackspan.sources.live.responses import ClusterResponses, LogDirs
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.base import WireStruct
+from rackspan.wire.messages.brokers import (
+    DescribeClusterBroker,
+    DescribeClusterResponseData,
+    DescribeLogDirsPartition,
+    DescribeLogDirsResponseData,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+from rackspan.wire.messages.configs import (
+    DescribeConfigsRequestData,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponseData,
+    DescribeConfigsResult,
+)
+from rackspan.wire.messages.describe_quorum import (
+    DescribeQuorumResponseData,
+    DescribeQuorumResponseListener,
+    DescribeQuorumResponseNode,
+    DescribeQuorumResponsePartitionData,
+    DescribeQuorumResponseReplicaState,
+    DescribeQuorumResponseTopicData,
+)
+from rackspan.wire.messages.metadata import (
+    MetadataResponseBroker,
+    MetadataResponseData,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from rackspan.wire.messages.reassignments import ListPartitionReassignmentsResponseData
 
-TOPIC_AUTHORIZATION_FAILED = 29
+Scripted = WireStruct | Exception | Callable[[Any], WireStruct]
 
 
 class ScriptedConnection:
-    """Responds with the script's entry for the request's name; an exception in it is raised."""
+    """Responds with the script's entry for the request's API; an exception in it is raised."""
 
     address = "127.0.0.1:9092"
 
-    def __init__(self, **script: Any) -> None:
-        self.script = SCRIPT | script
-        self.requests: list[Any] = []
-        self._net = NetworkSelector()
+    def __init__(self, script: dict[ApiKey, Scripted] | None = None) -> None:
+        self.script = SCRIPT | (script or {})
+        self.requests: list[ApiKey] = []
 
-    def start(self, coroutine: Callable[..., Any], *arguments: object) -> Future:
-        return self._net.call_soon_with_future(coroutine, *arguments)
-
-    async def send(self, request: Any, seconds: float | None = None) -> Any:
-        self.requests.append(request)
-        response = self.script[type(request).__name__.removesuffix("Request")]
-        if callable(response) and not isinstance(response, type):
-            response = response(request)
+    async def call(self, api_key: ApiKey, request: WireStruct, *_: Any, **__: Any) -> Any:
+        self.requests.append(api_key)
+        response = self.script[api_key]
         if isinstance(response, Exception):
             raise response
-        return response
-
-    async def send_to_broker(self, broker_id: int, request: Any, seconds: float | None = None) -> Any:
-        return await self.send(request, seconds)
+        return response if isinstance(response, WireStruct) else response(request)
 
     def responses(self) -> ClusterResponses:
-        try:
-            responses: ClusterResponses = self._net.run(_ClusterReader(self).read_all)  # type: ignore[arg-type]
-            return responses
-        finally:
-            self._net.close()
+        return asyncio.run(_ClusterReader(self).read_all())  # type: ignore[arg-type]  # As much of a connection as is used.
 
 
-def row(**fields: Any) -> SimpleNamespace:
-    return SimpleNamespace(**fields)
+def topic(name: str, error_code: int = 0) -> MetadataResponseTopic:
+    partition = MetadataResponsePartition(partition_index=0, leader_id=1, replica_nodes=[1], isr_nodes=[1])
+    return MetadataResponseTopic(name=name, error_code=error_code, partitions=[partition])
 
 
-def topic(name: str, error_code: int = 0) -> SimpleNamespace:
-    partition = row(partition_index=0, leader_id=1, replica_nodes=[1], isr_nodes=[1])
-    return row(name=name, error_code=error_code, topic_id=None, is_internal=False, partitions=[partition])
+def metadata(*topics: MetadataResponseTopic) -> MetadataResponseData:
+    broker = MetadataResponseBroker(node_id=1, host="h", port=9092, rack="r1")
+    return MetadataResponseData(cluster_id="c", brokers=[broker], topics=list(topics))
 
 
-def metadata(*topics: SimpleNamespace) -> SimpleNamespace:
-    return row(cluster_id="c", brokers=[row(node_id=1, host="h", port=9092, rack="r1")], topics=list(topics))
-
-
-def configs(request: DescribeConfigsRequest, error_code: int = 0) -> SimpleNamespace:
-    value = row(name="min.insync.replicas", value="2")
-    return row(
+def configs(request: DescribeConfigsRequestData, error_code: int = 0) -> DescribeConfigsResponseData:
+    value = DescribeConfigsResourceResult(name="min.insync.replicas", value="2")
+    return DescribeConfigsResponseData(
         results=[
-            row(resource_name=one[1], error_code=error_code, error_message=None, configs=[value])
-            for one in request.resources
+            DescribeConfigsResult(resource_name=resource.resource_name, error_code=error_code, configs=[value])
+            for resource in request.resources
         ]
     )
 
@@ -76,44 +89,45 @@ def configs(request: DescribeConfigsRequest, error_code: int = 0) -> SimpleNames
 NOW = 1_700_000_000_000
 
 
-def member(replica_id: int, fetched: int = NOW, caught_up: int = NOW) -> SimpleNamespace:
-    return row(replica_id=replica_id, last_fetch_timestamp=fetched, last_caught_up_timestamp=caught_up)
-
-
-def quorum_of(*voters: SimpleNamespace) -> SimpleNamespace:
-    """Voter 1 leads."""
-    return row(
-        error_code=0,
-        topics=[row(partitions=[row(error_code=0, leader_id=1, current_voters=list(voters), observers=[])])],
+def member(replica_id: int, fetched: int = NOW, caught_up: int = NOW) -> DescribeQuorumResponseReplicaState:
+    return DescribeQuorumResponseReplicaState(
+        replica_id=replica_id, last_fetch_timestamp=fetched, last_caught_up_timestamp=caught_up
     )
 
 
-QUORUM = row(
-    error_code=0,
-    nodes=[row(node_id=101, listeners=[row(host="h")])],
-    topics=[
-        row(
-            partitions=[
-                row(error_code=0, leader_id=101, current_voters=[member(101)], observers=[member(1, *[NOW - 100] * 2)])
-            ]
-        )
-    ],
+def quorum_of(
+    *voters: DescribeQuorumResponseReplicaState,
+    leader_id: int = 1,
+    observers: tuple[DescribeQuorumResponseReplicaState, ...] = (),
+    nodes: tuple[DescribeQuorumResponseNode, ...] = (),
+) -> DescribeQuorumResponseData:
+    partition = DescribeQuorumResponsePartitionData(leader_id=leader_id, current_voters=voters, observers=observers)
+    return DescribeQuorumResponseData(topics=[DescribeQuorumResponseTopicData(partitions=[partition])], nodes=nodes)
+
+
+QUORUM = quorum_of(
+    member(101),
+    leader_id=101,
+    observers=(member(1, NOW - 100, NOW - 100),),
+    nodes=(DescribeQuorumResponseNode(node_id=101, listeners=[DescribeQuorumResponseListener(host="h")]),),
 )
 
-SCRIPT: dict[str, Any] = {
-    "Metadata": metadata(topic("orders")),
-    "DescribeCluster": row(error_code=0, brokers=[row(broker_id=1, host="h", port=9092, rack="r1", is_fenced=False)]),
-    "DescribeConfigs": configs,
-    "ListPartitionReassignments": row(error_code=0, topics=[]),
-    "DescribeQuorum": QUORUM,
-    "DescribeLogDirs": row(error_code=0, results=[]),
+SCRIPT: dict[ApiKey, Scripted] = {
+    ApiKey.METADATA: metadata(topic("orders")),
+    ApiKey.DESCRIBE_CLUSTER: DescribeClusterResponseData(
+        brokers=[DescribeClusterBroker(broker_id=1, host="h", port=9092, rack="r1")]
+    ),
+    ApiKey.DESCRIBE_CONFIGS: configs,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: ListPartitionReassignmentsResponseData(),
+    ApiKey.DESCRIBE_QUORUM: QUORUM,
+    ApiKey.DESCRIBE_LOG_DIRS: DescribeLogDirsResponseData(),
 }
 
-REFUSED = ClusterAuthorizationFailedError()
+REFUSED = ErrorResponse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
 
-def notes(**script: Any) -> tuple[str, ...]:
-    return ScriptedConnection(**script).responses().notes
+def notes(script: dict[ApiKey, Scripted]) -> tuple[str, ...]:
+    return ScriptedConnection(script).responses().notes
 
 
 def test_a_cluster_with_all_responses_leaves_no_note() -> None:
@@ -136,93 +150,110 @@ def test_a_cluster_with_all_responses_leaves_no_note() -> None:
         (member(2, NOW + 1, NOW + 1), True),
     ],
 )
-def test_a_voter_is_alive_by_the_leaders_clock(follower: SimpleNamespace, alive: bool) -> None:
+def test_a_voter_is_alive_by_the_leaders_clock(follower: DescribeQuorumResponseReplicaState, alive: bool) -> None:
     # Kafka reports the leader's own last fetch as now or, by its documentation, as -1.
-    responses = ScriptedConnection(DescribeQuorum=quorum_of(member(1, -1), follower)).responses()
+    responses = ScriptedConnection({ApiKey.DESCRIBE_QUORUM: quorum_of(member(1, -1), follower)}).responses()
     assert [one.alive for one in responses.quorum] == [True, alive]
 
 
 def test_of_a_kafka_without_times_or_a_quorum_without_leader_nobody_is_known_to_be_alive() -> None:
     without_times = quorum_of(member(1, -1, -1), member(2, -1, -1))
-    assert [one.alive for one in ScriptedConnection(DescribeQuorum=without_times).responses().quorum] == [None, None]
+    assert [one.alive for one in ScriptedConnection({ApiKey.DESCRIBE_QUORUM: without_times}).responses().quorum] == [
+        None,
+        None,
+    ]
     without_leader = quorum_of(member(2), member(3, -1, -1))
-    assert [one.alive for one in ScriptedConnection(DescribeQuorum=without_leader).responses().quorum] == [None, None]
+    assert [one.alive for one in ScriptedConnection({ApiKey.DESCRIBE_QUORUM: without_leader}).responses().quorum] == [
+        None,
+        None,
+    ]
 
 
 def test_ten_thousand_topics_take_twenty_requests_for_their_configs() -> None:
-    connection = ScriptedConnection(Metadata=metadata(*(topic(f"t{number}") for number in range(10_000))))
+    connection = ScriptedConnection({ApiKey.METADATA: metadata(*(topic(f"t{number}") for number in range(10_000)))})
     responses = connection.responses()
     assert len(responses.configs) == 10_000
-    assert sum(isinstance(request, DescribeConfigsRequest) for request in connection.requests) == 20
+    assert connection.requests.count(ApiKey.DESCRIBE_CONFIGS) == 20
     assert len(connection.requests) == 25
 
 
 @pytest.mark.parametrize(
     ("request_name", "lost"),
     [
-        ("DescribeCluster", "which brokers are fenced"),
-        ("DescribeQuorum", "the controller quorum"),
-        ("ListPartitionReassignments", "reassignments under way"),
+        (ApiKey.DESCRIBE_CLUSTER, "which brokers are fenced"),
+        (ApiKey.DESCRIBE_QUORUM, "the controller quorum"),
+        (ApiKey.LIST_PARTITION_REASSIGNMENTS, "reassignments under way"),
     ],
 )
-def test_a_missing_right_is_named_with_what_is_lost(request_name: str, lost: str) -> None:
-    assert notes(**{request_name: REFUSED}) == (f"{lost}: unknown, this user needs Describe on Cluster",)
-    assert notes(**{request_name: KafkaTimeoutError()}) == (f"{lost}: unknown, no response in time",)
+def test_a_missing_right_is_named_with_what_is_lost(request_name: ApiKey, lost: str) -> None:
+    assert notes({request_name: REFUSED}) == (f"{lost}: unknown, this user needs Describe on Cluster",)
+    assert notes({request_name: TimeoutError()}) == (f"{lost}: unknown, no response in time",)
 
 
 def test_configs_that_are_refused_name_their_topics() -> None:
     many = metadata(*(topic(name) for name in "abcde"))
-    [note] = notes(Metadata=many, DescribeConfigs=lambda request: configs(request, TOPIC_AUTHORIZATION_FAILED))
+    [note] = notes(
+        {
+            ApiKey.METADATA: many,
+            ApiKey.DESCRIBE_CONFIGS: lambda request: configs(request, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+        }
+    )
     assert note == (
         "min.insync.replicas of a, b, c and 2 more: unknown, this user needs DescribeConfigs on Topic a, b, c and 2 more"
     )
 
 
 def test_configs_that_did_not_come_say_why() -> None:
-    broken = KafkaConnectionError("socket disconnected")
-    assert notes(DescribeConfigs=broken) == (
+    broken = ConnectionResetError("the broker closed the connection")
+    assert notes({ApiKey.DESCRIBE_CONFIGS: broken}) == (
         "min.insync.replicas of orders: unknown, it closed the connection at the first request",
     )
 
 
 def test_brokers_without_sizes_are_grouped_by_reason() -> None:
     def log_dirs(response: Any) -> LogDirs:
-        return ScriptedConnection(DescribeLogDirs=response).responses().log_dirs
+        return ScriptedConnection({ApiKey.DESCRIBE_LOG_DIRS: response}).responses().log_dirs
 
     assert log_dirs(REFUSED) == LogDirs({}, {}, frozenset({1}))
-    assert log_dirs(row(error_code=31, results=[])) == LogDirs({}, {}, frozenset({1}))
-    assert log_dirs(KafkaConnectionError("111 ECONNREFUSED")) == LogDirs({}, {1: "connection refused"}, frozenset())
+    assert log_dirs(DescribeLogDirsResponseData(error_code=31)) == LogDirs({}, {}, frozenset({1}))
+    assert log_dirs(ConnectionRefusedError(111, "Connect call failed")) == LogDirs(
+        {}, {1: "connection refused"}, frozenset()
+    )
 
 
 def test_a_log_that_is_still_moving_to_another_disk_does_not_count() -> None:
     logs = [
-        row(partition_index=0, partition_size=10, is_future_key=False),
-        row(partition_index=0, partition_size=99, is_future_key=True),
+        DescribeLogDirsPartition(partition_index=0, partition_size=10, is_future_key=False),
+        DescribeLogDirsPartition(partition_index=0, partition_size=99, is_future_key=True),
     ]
-    online = row(error_code=0, topics=[row(name="orders", partitions=logs)])
-    offline = row(error_code=56, topics=[])
-    responses = ScriptedConnection(DescribeLogDirs=row(error_code=0, results=[offline, online])).responses()
+    online = DescribeLogDirsResult(topics=[DescribeLogDirsTopic(name="orders", partitions=logs)])
+    offline = DescribeLogDirsResult(error_code=56)
+    responses = ScriptedConnection(
+        {ApiKey.DESCRIBE_LOG_DIRS: DescribeLogDirsResponseData(results=[offline, online])}
+    ).responses()
     assert responses.log_dirs.sizes == {1: {("orders", 0): 10}}
 
 
 def test_a_topic_that_cannot_be_described_is_named_and_the_rest_is_kept() -> None:
-    responses = ScriptedConnection(Metadata=metadata(topic("orders"), topic("lost", error_code=3))).responses()
+    responses = ScriptedConnection(
+        {ApiKey.METADATA: metadata(topic("orders"), topic("lost", error_code=3))}
+    ).responses()
     assert [one.name for one in responses.topics] == ["orders"]
-    assert responses.notes == ("topic lost could not be described: UnknownTopicOrPartitionError",)
+    assert responses.notes == ("topic lost could not be described: UNKNOWN_TOPIC_OR_PARTITION",)
 
 
 def test_a_user_who_sees_no_topic_gets_the_missing_rights() -> None:
-    blind = ScriptedConnection(Metadata=metadata(), DescribeQuorum=REFUSED)
+    blind = ScriptedConnection({ApiKey.METADATA: metadata(), ApiKey.DESCRIBE_QUORUM: REFUSED})
     with pytest.raises(ClusterUnauthorized, match=r"needs Describe on Topic .* and Describe on Cluster"):
         blind.responses()
 
 
 def test_an_empty_cluster_is_no_mistake() -> None:
-    assert ScriptedConnection(Metadata=metadata()).responses().topics == ()
+    assert ScriptedConnection({ApiKey.METADATA: metadata()}).responses().topics == ()
 
 
 def test_metadata_that_does_not_come_is_an_error() -> None:
     with pytest.raises(ClusterUnreachable, match="the cluster's metadata was not received: no response in time"):
-        notes(Metadata=KafkaTimeoutError())
+        notes({ApiKey.METADATA: TimeoutError()})
     with pytest.raises(ClusterUnauthorized, match="needs Describe on its topics"):
-        notes(Metadata=REFUSED)
+        notes({ApiKey.METADATA: REFUSED})

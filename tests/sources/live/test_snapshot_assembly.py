@@ -5,10 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rackspan.errors import ClusterRequestFailed
-from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId
-from rackspan.model.ids import TopicPartition
-from rackspan.sources.live.responses import (
+from rackspan.client.responses import (
     ClusterResponses,
     LogDirs,
     OngoingReassignment,
@@ -16,6 +13,9 @@ from rackspan.sources.live.responses import (
     QuorumMember,
     TopicMetadata,
 )
+from rackspan.errors import ClusterRequestFailed
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId
+from rackspan.model.ids import TopicPartition
 from rackspan.sources.live.snapshot_assembly import assemble, controllers
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -9,7 +9,6 @@ from rackspan.audit.constraints.constraint import PartitionConstraint
 from rackspan.audit.constraints.partitions import (
     PARTITION_CONSTRAINTS,
     partition_findings,
-    partition_findings_by_row,
 )
 from rackspan.audit.constraints.topics import mixed_replication_factors
 
@@ -19,5 +18,4 @@ __all__ = [
     "cluster_findings",
     "mixed_replication_factors",
     "partition_findings",
-    "partition_findings_by_row",
 ]

@@ -238,14 +238,9 @@ def reported(batch: PartitionBatch) -> dict[str, Bools]:
 
 def partition_findings(batch: PartitionBatch) -> Iterator[Finding]:
     """The findings of every constraint for every partition of the batch, one for each cause."""
-    return (finding for _row, finding in partition_findings_by_row(batch))
-
-
-def partition_findings_by_row(batch: PartitionBatch) -> Iterator[tuple[int, Finding]]:
-    """The same, each with its row of the batch, since a batch may hold partitions of several snapshots."""
     for name, rows in reported(batch).items():
         for row in np.flatnonzero(rows).tolist():
-            yield row, BY_NAME[name].finding(batch, row)
+            yield BY_NAME[name].finding(batch, row)
 
 
 BY_NAME: Final = {constraint.name: constraint for constraint in PARTITION_CONSTRAINTS}

@@ -16,7 +16,7 @@ import numpy as np
 from rackspan.audit.batch import ClusterMembers, PartitionBatch
 from rackspan.audit.drift.causes import PartitionPair, isr_change, leader_change, replica_change, safety_causes
 from rackspan.audit.durability import OK, STATES, states
-from rackspan.model import NO_BROKER, Partition
+from rackspan.model import NO_BROKER, Bools, Partition, PartitionColumns, any_in_row
 
 CHANGES: Final[Mapping[str, str]] = {
     "safety-lost": "a partition's state got worse, or it appeared in a state other than `ok`; before and after are states",
@@ -107,14 +107,27 @@ def recreated(before: TopicSummary, after: TopicSummary) -> bool:
 
 def partition_changes(twice: PartitionPair) -> Iterator[tuple[int, Change]]:
     """Changes of the partitions that are in both snapshots, each with its row."""
-    for row in range(len(twice.after.rows)):
-        for change in _partition_changes(twice.after.topic(row), *twice.rows(row)):
+    differing = np.flatnonzero(rows_that_differ(twice.before.rows, twice.after.rows))
+    sides = twice.before.rows.take(differing), twice.after.rows.take(differing)
+    for row, old, new in zip(differing.tolist(), *sides, strict=True):
+        for change in _partition_changes(twice.after.topics[new.topic], old, new):
             yield row, change
     for row, worse, why, broker in safety_causes(twice):
         name = "safety-lost" if worse else "safety-gained"
         words = [STATES[int(side[row])] for side in (twice.states_before, twice.states_after)]
         named = twice.after.topic(row), int(twice.after.rows.partition[row])
         yield row, Change(name, *named, None, words[0], words[1], why, broker)
+
+
+def rows_that_differ(before: PartitionColumns, after: PartitionColumns) -> Bools:
+    """Which partitions have another leader, other replicas or another ISR. Row for row the same partitions. Shape (P,)."""
+    differ = before.leader != after.leader
+    for old, new in ((before.replicas, after.replicas), (before.isr, after.isr)):
+        width = min(old.shape[1], new.shape[1])
+        differ |= any_in_row(old[:, :width] != new[:, :width])
+        # The wider matrix has lists that are longer, or padding.
+        differ |= any_in_row(old[:, width:] != NO_BROKER) | any_in_row(new[:, width:] != NO_BROKER)
+    return np.asarray(differ)
 
 
 def appeared(after: PartitionBatch, topics: Sequence[str | None]) -> Iterator[tuple[int, Change]]:

@@ -1,10 +1,11 @@
 """Every change between two whole snapshots of one cluster; changes.py has the rule for each kind of change."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.audit.batch import PartitionBatch, requirements, snapshot_batch
+from rackspan.audit.batch import PartitionBatch, Requirements, requirements, snapshot_batch
 from rackspan.audit.drift.causes import RECREATED, PartitionPair
 from rackspan.audit.drift.changes import (
     Change,
@@ -14,11 +15,21 @@ from rackspan.audit.drift.changes import (
     member_changes,
     partition_changes,
     recreated,
+    rows_that_differ,
     topic_changes,
 )
-from rackspan.audit.drift.unread import is_known, unread
+from rackspan.audit.drift.unread import Unread, is_known, unread
 from rackspan.audit.policy import RackPolicy
 from rackspan.model import Bools, ClusterSnapshot, Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class DriftSide:
+    """One of two compared snapshots, or the same topics of both: its partitions, its topics by name, and what it could not read."""
+
+    batch: PartitionBatch
+    topics: Mapping[str, TopicSummary]
+    lacks: Unread
 
 
 def drift(before: ClusterSnapshot, after: ClusterSnapshot, policy: RackPolicy) -> list[Change]:
@@ -26,53 +37,64 @@ def drift(before: ClusterSnapshot, after: ClusterSnapshot, policy: RackPolicy) -
 
     What either of them could not read is no change (unread.py).
     """
-    lacks = unread(before.partial), unread(after.partial)
-    return [one for one in _differences(before, after, policy) if is_known(one, *lacks)]
+    sides = [_side(before, policy), _side(after, policy)]
+    return [*changed_members(*sides), *changed_topics(*sides)]
 
 
-def _differences(before: ClusterSnapshot, after: ClusterSnapshot, policy: RackPolicy) -> list[Change]:
-    old, new = snapshot_batch(before, policy), snapshot_batch(after, policy)
-    old_topics, new_topics = _topics(before, policy), _topics(after, policy)
+def _side(snapshot: ClusterSnapshot, policy: RackPolicy) -> DriftSide:
+    batch, required = snapshot_batch(snapshot, policy), requirements(snapshot.topics, policy)
+    ids = [topic.topic_id for topic in snapshot.topics]
+    return DriftSide(batch, topic_summaries(batch, ids, required), unread(snapshot.partial))
+
+
+def topic_summaries(
+    batch: PartitionBatch, ids: Sequence[str | None], required: Requirements
+) -> dict[str, TopicSummary]:
+    """The topics of a batch by name. `ids` and `required` have one entry a topic code."""
+    counts = np.bincount(batch.rows.topic, minlength=len(batch.topics)).tolist()
+    columns = counts, required.min_insync_replicas.tolist(), required.min_insync_racks.tolist()
+    return {name: TopicSummary(*row) for name, *row in zip(batch.topics, ids, *columns, strict=True)}
+
+
+def changed_members(before: DriftSide, after: DriftSide) -> Iterator[Change]:
+    """The changes of brokers and voters."""
+    changes = member_changes(before.batch.members, after.batch.members)
+    return (change for change in changes if is_known(change, before.lacks, after.lacks))
+
+
+def changed_topics(before: DriftSide, after: DriftSide) -> Iterator[Change]:
+    """The changes of topics and partitions. Both sides hold each of their topics completely."""
+    return (change for change in _differences(before, after) if is_known(change, before.lacks, after.lacks))
+
+
+def _differences(before: DriftSide, after: DriftSide) -> Iterator[Change]:
+    old, new = before.batch, after.batch
     old_rows, new_rows = _rows_in_both(old, new)
-    kept_old, kept_new = old.take(old_rows), new.take(new_rows)
-    whole_topics = _whole_topic_changes(old_topics, new_topics)
-    gone, added = old.take(_other_rows(old, old_rows)), new.take(_other_rows(new, new_rows))
+    kept = np.bincount(new.rows.topic[new_rows], minlength=len(new.topics)).tolist()
+    kept_by_topic = dict(zip(new.topics, kept, strict=True))
+    for name in sorted({*before.topics, *after.topics}):
+        yield from topic_changes(name, before.topics.get(name), after.topics.get(name), kept_by_topic.get(name, 0))
+    whole_topics = _whole_topic_changes(before.topics, after.topics)
     recreated_topics = np.array([whole_topics.get(name) == RECREATED for name in new.topics], dtype=np.bool_)
-    counted = np.bincount(kept_new.rows.topic, minlength=len(new.topics))
-    kept_by_topic = dict(zip(new.topics, counted.tolist(), strict=True))
-    return [
-        *member_changes(old.members, new.members),
-        *(
-            change
-            for name in sorted({*old_topics, *new_topics})
-            for change in topic_changes(name, old_topics.get(name), new_topics.get(name), kept_by_topic.get(name, 0))
-        ),
-        *(
-            change
-            for _row, change in partition_changes(
-                PartitionPair(kept_old, kept_new, recreated_topics[kept_new.rows.topic])
-            )
-        ),
-        *(change for _row, change in appeared(added, _by_row(added, whole_topics))),
-        *(change for _row, change in disappeared(gone, _by_row(gone, whole_topics))),
-    ]
+    kept_old, kept_new = _that_may_differ(old.take(old_rows), new.take(new_rows))
+    pair = PartitionPair(kept_old, kept_new, recreated_topics[kept_new.rows.topic])
+    yield from (change for _row, change in partition_changes(pair))
+    gone, added = old.take(_other_rows(old, old_rows)), new.take(_other_rows(new, new_rows))
+    yield from (change for _row, change in appeared(added, _by_row(added, whole_topics)))
+    yield from (change for _row, change in disappeared(gone, _by_row(gone, whole_topics)))
 
 
-def _topics(snapshot: ClusterSnapshot, policy: RackPolicy) -> dict[str, TopicSummary]:
-    required = requirements(snapshot.topics, policy)
-    counts = np.bincount(snapshot.partitions.topic, minlength=len(snapshot.topics))
-    return {
-        topic.name: TopicSummary(
-            topic.topic_id,
-            int(counts[code]),
-            int(required.min_insync_replicas[code]),
-            int(required.min_insync_racks[code]),
-        )
-        for code, topic in enumerate(snapshot.topics)
-    }
+def _that_may_differ(before: PartitionBatch, after: PartitionBatch) -> tuple[PartitionBatch, PartitionBatch]:
+    """The partitions of which a state may differ: all of them where members do. Most snapshots equal the one before."""
+    if before.members != after.members:
+        return before, after
+    old, new = before.required, after.required
+    minimums = (old.min_insync_replicas != new.min_insync_replicas) | (old.min_insync_racks != new.min_insync_racks)
+    rows = np.flatnonzero(minimums | rows_that_differ(before.rows, after.rows))
+    return before.take(rows), after.take(rows)
 
 
-def _whole_topic_changes(before: dict[str, TopicSummary], after: dict[str, TopicSummary]) -> dict[str, str]:
+def _whole_topic_changes(before: Mapping[str, TopicSummary], after: Mapping[str, TopicSummary]) -> dict[str, str]:
     """The change of each topic that was created, deleted or recreated, by topic name."""
     return {
         **dict.fromkeys(after.keys() - before.keys(), "topic-created"),
@@ -82,17 +104,18 @@ def _whole_topic_changes(before: dict[str, TopicSummary], after: dict[str, Topic
 
 
 def _rows_in_both(before: PartitionBatch, after: PartitionBatch) -> tuple[Int64s, Int64s]:
-    """The rows of the partitions that are in both batches, in the same order: those of the earlier and of the later."""
-    row_before = dict(_named_rows(before))
-    rows = [(row_before[key], row) for key, row in _named_rows(after) if key in row_before]
-    return tuple(np.array(rows, dtype=np.int64).reshape(-1, 2).T)  # type: ignore[return-value]
-
-
-def _named_rows(batch: PartitionBatch) -> Iterator[tuple[tuple[str, int], int]]:
-    for row, (topic, partition) in enumerate(
-        zip(batch.rows.topic.tolist(), batch.rows.partition.tolist(), strict=True)
-    ):
-        yield (batch.topics[topic], partition), row
+    """The rows of the partitions that are in both batches, in the order of the later: those of the earlier and of the later."""
+    code_of = {name: code for code, name in enumerate(after.topics)}
+    codes = np.array([code_of.get(name, -1) for name in before.topics], dtype=np.int64)
+    # A topic code and a partition id have 31 bits each.
+    earlier = (codes[before.rows.topic] << 32) | before.rows.partition
+    later = (after.rows.topic.astype(np.int64) << 32) | after.rows.partition
+    if np.array_equal(earlier, later):
+        every = np.arange(len(later))
+        return every, every
+    _, rows_before, rows_after = np.intersect1d(earlier, later, return_indices=True)
+    order = np.argsort(rows_after)
+    return rows_before[order], rows_after[order]
 
 
 def _other_rows(batch: PartitionBatch, rows: Int64s) -> Bools:

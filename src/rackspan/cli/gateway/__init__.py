@@ -1,6 +1,5 @@
 """rackspan gateway, and rackspan gateway check."""
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,6 @@ from rackspan.cli import options, output
 from rackspan.cli.exit_codes import finish
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.options.given import Given
-from rackspan.errors import MissingRequirement, how_to_install
 
 app = CommandGroup(no_args_is_help=False)
 
@@ -35,7 +33,6 @@ def gateway(
         return
     if config is None:
         raise typer.BadParameter("--config FILE is missing", ctx=context)
-    _require_kio()
     from rackspan.gateway.process import run_gateway
 
     run_gateway(config, workers, _show)
@@ -52,7 +49,6 @@ def check(
 ) -> None:
     """Whether a gateway with this config will work before this cluster. Nothing is started or changed."""
     file = _one_config(context, config)
-    _require_kio()
     import asyncio
 
     from rackspan.gateway.check import Level, check_cluster
@@ -81,10 +77,3 @@ def _one_config(context: typer.Context, config: Path | None) -> Path:
     if named is None:
         raise typer.BadParameter("--config FILE is missing", ctx=context)
     return Path(named)
-
-
-def _require_kio() -> None:
-    if find_spec("kio") is None:
-        raise MissingRequirement(
-            f"kio is not installed, and the gateway needs it to read Kafka's protocol; {how_to_install('gateway')}"
-        )

@@ -17,7 +17,7 @@ _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 def open_standard_streams() -> None:
     """Make every output possible: discarded where a stream is closed, escaped where its encoding lacks a character."""
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - open until the process ends
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115 - as above
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 

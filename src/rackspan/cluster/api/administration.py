@@ -21,10 +21,10 @@ from rackspan.cluster.core.messages import (
     QuotaAlteration,
     ScramDeletion,
 )
-from rackspan.cluster.core.metadata import ResourceType
 from rackspan.cluster.host.assembly import Assembly
 from rackspan.cluster.host.broker_host import BrokerHost
 from rackspan.errors import UsageError
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId
 
@@ -55,7 +55,7 @@ class Administration:
     async def alter(self, topic: str, config: Mapping[str, str | int | None]) -> None:
         """Errors: UsageError."""
         ops = tuple(_op(name, value) for name, value in config.items())
-        resource = AlterResource(ResourceType.TOPIC, topic, ops)
+        resource = AlterResource(ConfigResourceType.TOPIC, topic, ops)
         _raise_error(await self._responses(lambda correlation_id: AlterConfigs(correlation_id, (resource,))))
 
     async def delete_everything(self) -> None:
@@ -66,7 +66,7 @@ class Administration:
         cleared = tuple(
             AlterResource(resource.type, resource.name, ())
             for resource in image.configs
-            if resource.type is not ResourceType.TOPIC
+            if resource.type is not ConfigResourceType.TOPIC
         )
         deletions = tuple(ScramDeletion(user, mechanism) for user, mechanism in image.scram_iterations)
         alterations = tuple(

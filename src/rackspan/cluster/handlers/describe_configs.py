@@ -16,7 +16,7 @@ from rackspan.cluster.core.configs import (
     topic_values,
 )
 from rackspan.cluster.core.metadata import NO_LEADER
-from rackspan.cluster.handlers.common import ConfigResourceType
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.messages.configs import (
     DescribeConfigsRequestData,

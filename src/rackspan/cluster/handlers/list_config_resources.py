@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.metadata import ResourceType
-from rackspan.cluster.handlers.common import ConfigResourceType
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.messages.configs import (
     ListConfigResourcesRequestData,
@@ -43,6 +42,6 @@ def _names(call: Call[object], resource_type: int) -> Iterable[str]:
         case ConfigResourceType.BROKER | ConfigResourceType.BROKER_LOGGER:
             return [str(broker) for broker, state in sorted(image.brokers.items()) if not state.fenced]
         case ConfigResourceType.GROUP:
-            return sorted(resource.name for resource in image.configs if resource.type is ResourceType.GROUP)
+            return sorted(resource.name for resource in image.configs if resource.type is ConfigResourceType.GROUP)
         case _:
             return ()

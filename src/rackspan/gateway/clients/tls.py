@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rackspan.client.config import kafka_python_settings
 from rackspan.errors import UsageError
 from rackspan.gateway.config import GatewayConfig, TlsConfig
 from rackspan.gateway.net.channel import handshake
-from rackspan.sources.client_config import kafka_python_settings
 
 
 class ClientTls:

@@ -105,7 +105,7 @@ class Channel:
 
     def read_rest(self) -> None:
         """TLS decrypts more than one receive takes; the system does not report that as readable."""
-        if self._secure and self._reading and self.sock.pending():  # type: ignore[attr-defined]
+        if self._secure and self._reading and self.sock.pending():  # type: ignore[attr-defined]  # It is an SSLSocket if it is secure.
             self._loop.call_soon(self._readable_still)
 
     def _readable_still(self) -> None:

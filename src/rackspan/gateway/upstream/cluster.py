@@ -5,12 +5,13 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from random import Random
 from typing import Final
 
-from rackspan.errors import ClusterUnreachable, MalformedRequest, RackspanError, UsageError
-from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login
+from rackspan.client.brokers import BrokerConnections, addresses
+from rackspan.client.connection import BrokerConnection
+from rackspan.client.login import Login
+from rackspan.errors import ClusterUnreachable, MalformedRequest, RackspanError
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.sources.rack_locator import ClusterView, RackLocator, rack_info
 from rackspan.wire.apis import ApiKey
@@ -41,13 +42,11 @@ class Cluster:
     def __init__(self, bootstrap_servers: str, login: Login, rng: Random, locator: RackLocator | None = None) -> None:
         self._bootstrap = addresses("bootstrap.servers", bootstrap_servers)
         self._login = login
+        self._brokers = BrokerConnections(login)
         self._rng = rng
         self._locator = locator
         self._located: dict[BrokerId, RackId | None] = {}
         """What the locator found, of each broker that it was called about."""
-        self._connections: dict[int, BrokerConnection] = {}
-        self._connected_to: dict[int, tuple[str, int]] = {}
-        self._opening: dict[int, asyncio.Task[BrokerConnection]] = {}
         self.nodes: dict[int, Node] = {}
         """The brokers that are up, as of the last refresh, and those that responses have named since."""
         self._registered_racks: dict[int, str | None] = {}
@@ -112,25 +111,10 @@ class Cluster:
 
     async def connection(self, node_id: int) -> BrokerConnection:
         """A connection to one broker, shared by all who use it. Errors: OSError, TimeoutError, RackspanError."""
-        known = self._connections.get(node_id)
-        if known is not None and not known.closed:
-            return known
-        opening = self._opening.get(node_id)
-        if opening is None:
-            node = self.nodes.get(node_id)
-            if node is None:
-                raise ClusterUnreachable(f"broker {node_id} is not in the cluster's metadata")
-            self._connected_to[node_id] = node.host, node.port
-            opening = asyncio.get_running_loop().create_task(BrokerConnection.open(node.host, node.port, self._login))
-            self._opening[node_id] = opening
-            opening.add_done_callback(partial(self._opened, node_id))
-        return await asyncio.shield(opening)
-
-    def _opened(self, node_id: int, opening: "asyncio.Task[BrokerConnection]") -> None:
-        """Keep the connection, and retrieve the error, if nobody waits for it any more."""
-        self._opening.pop(node_id, None)
-        if not opening.cancelled() and opening.exception() is None:
-            self._connections[node_id] = opening.result()
+        node = self.nodes.get(node_id)
+        if node is not None:
+            self._brokers.addresses[node_id] = node.host, node.port
+        return await self._brokers.connection(node_id)
 
     async def any_connection(self) -> BrokerConnection:
         """A connection to a broker that responds: known ones first, then the bootstrap servers. Errors: ClusterUnreachable."""
@@ -145,7 +129,7 @@ class Cluster:
     async def any_broker(self) -> tuple[int, BrokerConnection]:
         """The same with the broker's id, which is negative for a bootstrap server. Errors: ClusterUnreachable."""
         failed: Exception | None = None
-        open_ones = [node for node, one in self._connections.items() if not one.closed and node in self.nodes]
+        open_ones = [node for node in self._brokers.usable() if node in self.nodes]
         others = [node for node in self.nodes if node not in open_ones and node not in self._unconfirmed]
         self._rng.shuffle(others)
         for node_id in (*open_ones, *others):
@@ -159,7 +143,7 @@ class Cluster:
             except (OSError, TimeoutError, RackspanError) as error:
                 failed = error
                 continue
-            self._connections[-1 - index] = connection
+            self._brokers.keep(-1 - index, connection)
             return -1 - index, connection
         raise ClusterUnreachable(
             f"no broker of the cluster responds ({_one_line(failed)}); see bootstrap.servers and command.config"
@@ -179,7 +163,8 @@ class Cluster:
         self._unconfirmed.clear()
         self._registered_racks.update((node.node_id, node.rack) for node in self.nodes.values())
         self.refreshed_at = asyncio.get_running_loop().time()
-        self._close_moved()
+        self._brokers.addresses = {node.node_id: (node.host, node.port) for node in self.nodes.values()}
+        self._brokers.close_moved()
         if self._locator is not None:
             await self._locate(self._locator)
         self.on_nodes()
@@ -196,18 +181,6 @@ class Cluster:
         found = await asyncio.to_thread(rack_info, locator, view)
         self._located.update((broker.id, found.get(broker.id)) for broker in view.brokers)
 
-    def _close_moved(self) -> None:
-        """Of bootstrap servers, once brokers are known, and of brokers that have another address now."""
-        for node_id, connection in tuple(self._connections.items()):
-            node = self.nodes.get(node_id)
-            moved = node is not None and self._connected_to.get(node_id, (node.host, node.port)) != (
-                node.host,
-                node.port,
-            )
-            if connection.closed or moved or (node_id < 0 and self.nodes):
-                connection.close()
-                del self._connections[node_id]
-
     async def follow(self) -> None:
         """Refresh for ever, so that brokers may come, go and move."""
         while True:
@@ -221,10 +194,7 @@ class Cluster:
                 log.warning("the brokers' addresses are %s: %s", "kept", error)
 
     def close(self) -> None:
-        for opening in self._opening.values():
-            opening.cancel()
-        for connection in self._connections.values():
-            connection.close()
+        self._brokers.close()
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes.values())
@@ -232,18 +202,6 @@ class Cluster:
 
 def _rack(rack: str | None) -> RackId | None:
     return None if rack is None else RackId(rack)
-
-
-def addresses(key: str, text: str) -> tuple[tuple[str, int], ...]:
-    """The addresses of a config's value. Errors: UsageError, naming the key."""
-    return tuple(_address(key, part.strip()) for part in text.split(","))
-
-
-def _address(key: str, text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"{key}: {text!r} is not of the form HOST:PORT")
-    return host.strip("[]"), int(port)
 
 
 def _one_line(error: Exception | None) -> str:

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
+from rackspan.client.connection import BrokerConnection, first
+from rackspan.client.login import Login
 from rackspan.errors import ClusterUnreachable
-from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login, first
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
 from rackspan.model import BrokerId

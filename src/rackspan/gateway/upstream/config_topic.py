@@ -7,10 +7,11 @@ from typing import Final
 from uuid import UUID
 
 from rackspan.acks.min_insync_racks import rack_bits
+from rackspan.client.connection import BrokerConnection, first
+from rackspan.client.login import Login
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, MalformedBytes, MalformedRequest, RackspanError
 from rackspan.gateway.core.config_records import ConfigRecords, Replay
 from rackspan.gateway.core.value_warnings import ConfigTopicState
-from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login, first
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.config_leader import EARLIEST, LATEST, ConfigLeader, Lead
 from rackspan.gateway.upstream.config_writer import ConfigWriter

@@ -9,8 +9,8 @@ from typing import Final
 from rackspan.acks.isr_samples import LogRead
 from rackspan.acks.log_ends import AcknowledgedRecord
 from rackspan.acks.min_insync_racks import rack_bits
+from rackspan.client.connection import BrokerConnection, first
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, MalformedRequest, RackspanError
-from rackspan.gateway.upstream.broker_connection import BrokerConnection, first
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.config_leader import LOOKUP_SECONDS, ConfigLeader, Lead
 from rackspan.gateway.upstream.observations import read_log_ends

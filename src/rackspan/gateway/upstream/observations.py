@@ -11,8 +11,8 @@ from uuid import UUID
 from rackspan.acks.isr_samples import LogRead, Sample, SampledPartition
 from rackspan.acks.log_ends import BEYOND_END, LogEnd
 from rackspan.acks.min_insync_racks import rack_bits
+from rackspan.client.connection import REQUEST_SECONDS, BrokerConnection
 from rackspan.errors import ClusterRequestFailed
-from rackspan.gateway.upstream.broker_connection import REQUEST_SECONDS, BrokerConnection
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import Broker, BrokerId, RackId

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Final, cast
 from uuid import UUID
 
+from rackspan.client.connection import BrokerConnection, first
+from rackspan.client.login import Login
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable, RackspanError
 from rackspan.gateway.core.metadata_log import CommittedImage
-from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login, first
 from rackspan.kafka_bytes import NO_TAGS, ByteReader, compact_array, compact_string, int32, int64, tagged_fields
 from rackspan.text import count_noun
 from rackspan.wire.apis import ApiKey

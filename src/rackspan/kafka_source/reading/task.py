@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
-from kafka.errors import KafkaError
 
+from rackspan.client.errors import CONNECTION_FAILURES
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
 from rackspan.kafka_source.cluster import FetchedPartition, SourceCluster, SourceMetadata
 from rackspan.kafka_source.executor_rack import executor_rack
@@ -128,7 +128,7 @@ class _RangeReader:
             topic_id = self._metadata.topics[wanted.topic].topic_id
             size = progress.fetch_bytes(self._most_bytes)
             return self._cluster.fetch(progress.broker, topic_id, wanted, progress.position, size)
-        except (KafkaError, ClusterUnreachable) as error:
+        except CONNECTION_FAILURES as error:
             self._unanswered(error)
             return None
 
@@ -137,7 +137,7 @@ class _RangeReader:
             return None
         try:
             response = pending()
-        except (KafkaError, ClusterUnreachable) as error:
+        except CONNECTION_FAILURES as error:
             self._unanswered(error)
             return None
         self._unproven = False

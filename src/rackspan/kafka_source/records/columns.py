@@ -274,7 +274,7 @@ def _between(columns: RecordColumns, start: int, end: int) -> RecordColumns:
     arrays: Mapping[str, npt.NDArray[np.generic]] = {
         name: getattr(columns, name)[kept] for name in RecordColumns.__dataclass_fields__ if name != "data"
     }
-    return RecordColumns(data=columns.data, **arrays)  # type: ignore[arg-type]
+    return RecordColumns(data=columns.data, **arrays)  # type: ignore[arg-type]  # Each array keeps its type in a slice.
 
 
 def _header_key(reader: ByteReader) -> str:

@@ -90,4 +90,4 @@ def _headers(row: Sequence[Mapping[str, object]] | None) -> Headers:
     found = [(header["key"], header["value"]) if header else (None, None) for header in row]
     if any(key is None for key, _ in found):
         raise UsageError("column 'headers': a header has no key, which Kafka requires")
-    return found  # type: ignore[return-value]
+    return found  # type: ignore[return-value]  # Without a key there was an error.

@@ -19,14 +19,14 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from rackspan.acks.isr_samples import Sample, SampledPartition
 from rackspan.acks.min_insync_racks import Thresholds, rack_bits
 from rackspan.acks.verification import Requirement, topic_refusal_before
+from rackspan.client.config.translation import kafka_python_settings, librdkafka_settings
+from rackspan.client.login import login_of
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, RetriableProduceError
-from rackspan.gateway.upstream.broker_connection import login_of
 from rackspan.kafka_source.cluster import SourceCluster, SourceMetadata
 from rackspan.kafka_source.writing.options import SinkOptions
 from rackspan.kafka_source.writing.rows import Headers, OutgoingRow
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.producers.verifier import RecordVerifier, VerifierThread
-from rackspan.sources.client_config.translation import kafka_python_settings, librdkafka_settings
 from rackspan.text import count_noun
 
 ReadMetadata: TypeAlias = Callable[[Iterable[str]], SourceMetadata]

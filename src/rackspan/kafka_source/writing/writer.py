@@ -26,7 +26,7 @@ try:
 
     _STREAMS_ARROW = True
 except ImportError:  # Spark 4.0 streams rows alone to a Python sink.
-    from pyspark.sql.datasource import DataSourceStreamWriter as DataSourceStreamArrowWriter  # type: ignore[assignment]
+    from pyspark.sql.datasource import DataSourceStreamWriter as DataSourceStreamArrowWriter  # type: ignore[assignment]  # as above
 
     _STREAMS_ARROW = False
 
@@ -115,5 +115,5 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 — Spark's name
         _print_line(messages, self._options, complete=True)
 
-    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 — Spark's name
         _print_line(messages, self._options, complete=False)

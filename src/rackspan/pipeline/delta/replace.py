@@ -1,7 +1,6 @@
-"""Replaces rows of a Delta table by files that Spark has written: which files are new, and which old ones have to be written anew.
+"""Replaces rows of a Delta table: which files hold them, and new files with the other rows of those.
 
-A run writes its rows below a folder of each table that its id names; the files are part of the table only when a commit names them.
-Bound: the new files' footers, and the content of those old files that hold both rows to be replaced and others.
+Bound: the content of those old files that hold both rows to be replaced and others.
 Source: Delta protocol, "Add File and Remove File". Tests: tests/pipeline/test_incremental.py.
 """
 
@@ -19,29 +18,6 @@ from rackspan.pipeline.delta.table import DataFile, data_files, filesystem_of, i
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
-
-
-def written_files(table: "DeltaTable", folder: str) -> list[NewFile]:
-    """The Parquet files below a folder of the table, `FOLDER/day=YYYY-MM-DD/NAME`. Errors: InvalidWarehouse."""
-    from pyarrow import fs
-
-    filesystem = filesystem_of(table)
-    selector = fs.FileSelector(folder, allow_not_found=True, recursive=True)
-    found = []
-    try:
-        for one in filesystem.get_file_info(selector):
-            if one.base_name.endswith(".crc"):
-                # Hadoop's checksum of a local file, which a vacuum would leave behind.
-                filesystem.delete_file(folder + one.path.partition(folder)[2])
-            if not one.is_file or not one.base_name.endswith(".parquet") or one.base_name.startswith("."):
-                continue
-            path = folder + one.path.partition(folder)[2]
-            found.append(_new_file(filesystem, path, date.fromisoformat(path.split("/")[-2].removeprefix("day="))))
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise InvalidWarehouse(
-            f"{table.table_uri}: what Spark wrote cannot be read: {one_line(error)}; run again"
-        ) from None
-    return [one for one in found if one.rows]
 
 
 def without_snapshots(

@@ -1,5 +1,6 @@
 """Opens and reads one Delta table with delta-rs: its version, its files with their statistics, and rows of chosen files."""
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -169,19 +170,30 @@ def read_files(
 
     A column that the files do not have yet is null. Errors: InvalidWarehouse, naming the file.
     """
-    filesystem = filesystem_of(table)
+    return read_files_at(table.table_uri, files, schema, ids, left_out)
+
+
+def read_files_at(
+    url: str,
+    files: Sequence[DataFile],
+    schema: pa.Schema,
+    ids: Sequence[str] | None = None,
+    left_out: Sequence[DataFile] = (),
+) -> Iterator[pa.RecordBatch]:
+    """As `read_files`, of the table at a URL, without its log. On a local disk it needs pyarrow only."""
+    filesystem = filesystem_at(url)
     wanted = None if ids is None else pa.array(sorted(ids), pa.string())
     for file in files:
         try:
             with filesystem.open_input_file(file.path) as opened:
-                same_day = [one for one in left_out if one.day == file.day]
-                yield from _batches(pq.ParquetFile(opened), file, schema, wanted, same_day)
+                same_day = [other for other in left_out if other.day == file.day]
+                yield from _batches(_parquet(opened, schema), file, schema, wanted, same_day)
         except FileNotFoundError:
             raise InvalidWarehouse(
-                f"{table.table_uri}: {file.path} is gone; somebody removed it, or vacuumed a version that is still read"
+                f"{url}: {file.path} is gone; somebody removed it, or vacuumed a version that is still read"
             ) from None
         except (OSError, ValueError, pa.ArrowException) as error:
-            raise InvalidWarehouse(f"{table.table_uri}: {file.path} cannot be read: {one_line(error)}") from None
+            raise InvalidWarehouse(f"{url}: {file.path} cannot be read: {one_line(error)}") from None
 
 
 def snapshot_counts(table: "DeltaTable", file: DataFile, *, whole: bool = False) -> Counter[str]:
@@ -216,10 +228,20 @@ def is_damaged(table: "DeltaTable", file: DataFile) -> bool:
 
 def filesystem_of(table: "DeltaTable") -> Any:
     """The folder of a table as an Arrow file system, local or on an object store."""
-    from deltalake.fs import DeltaStorageHandler
+    return filesystem_at(table.table_uri)
+
+
+def filesystem_at(url: str) -> Any:
+    """The folder of the table at a URL as an Arrow file system; on an object store it has the credentials of delta-rs."""
     from pyarrow import fs
 
-    return fs.PyFileSystem(DeltaStorageHandler.from_table(table._table))
+    folder = local_folder(url)
+    if folder is not None:
+        return fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem())
+    require_deltalake()
+    from deltalake.fs import DeltaStorageHandler
+
+    return fs.PyFileSystem(DeltaStorageHandler(url))
 
 
 def local_folder(url: str) -> Path | None:
@@ -235,21 +257,42 @@ def one_line(error: Exception) -> str:
     return " ".join(words)[:400] or type(error).__name__
 
 
+def _parquet(opened: Any, schema: pa.Schema) -> pq.ParquetFile:
+    return pq.ParquetFile(
+        opened, read_dictionary=[field.name for field in schema if pa.types.is_dictionary(field.type)]
+    )
+
+
 def _batches(
     parquet: pq.ParquetFile, file: DataFile, schema: pa.Schema, wanted: pa.Array | None, left_out: Sequence[DataFile]
 ) -> Iterator[pa.RecordBatch]:
     there = set(parquet.schema_arrow.names)
     names = [name for name in schema.names if name in there]
     filtered = (wanted is not None or left_out) and "snapshot_id" not in names
-    for batch in parquet.iter_batches(BATCH_ROWS, columns=[*names, "snapshot_id"] if filtered else names):
+    groups = range(parquet.num_row_groups) if wanted is None else _groups_with(parquet, wanted.to_pylist())
+    columns = [*names, "snapshot_id"] if filtered else names
+    for batch in parquet.iter_batches(BATCH_ROWS, row_groups=list(groups), columns=columns, use_threads=False):
         if wanted is not None:
-            batch = batch.filter(pc.is_in(batch.column("snapshot_id"), wanted))
-        for one in left_out:
+            batch = batch.filter(pc.is_in(batch.column("snapshot_id").cast(pa.string()), wanted))
+        for damaged in left_out:
             identity = batch.column("snapshot_id")
-            inside = pc.and_(pc.greater_equal(identity, one.least or ""), pc.less_equal(identity, one.most or "~"))
+            inside = pc.and_(
+                pc.greater_equal(identity, damaged.least or ""), pc.less_equal(identity, damaged.most or "~")
+            )
             batch = batch.filter(pc.invert(inside))
         if len(batch):
             yield pa.record_batch([_column(batch, field, file) for field in schema], schema=schema)
+
+
+def _groups_with(parquet: pq.ParquetFile, wanted: Sequence[str]) -> Iterator[int]:
+    """The row groups that may hold rows of some snapshots, whose ids are in order."""
+    metadata = parquet.metadata
+    paths = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
+    place = paths.index("snapshot_id")
+    for number in range(metadata.num_row_groups):
+        ends = metadata.row_group(number).column(place).statistics
+        if ends is None or not ends.has_min_max or bisect_left(wanted, ends.min) < bisect_right(wanted, ends.max):
+            yield number
 
 
 def _column(batch: pa.RecordBatch, field: pa.Field, file: DataFile) -> pa.Array:

@@ -44,7 +44,7 @@ def rows_of(warehouse: Warehouse, table: Table, columns: Sequence[str], stored: 
 
 def files_of(warehouse: Warehouse, table: Table, stored: Sequence[StoredSnapshot]) -> list[DataFile]:
     """The files of a landing table that can hold rows of some snapshots, by the log alone. Errors: InvalidWarehouse."""
-    near = _near(existing_table(warehouse, table.name), stored)
+    near = files_near(data_files(existing_table(warehouse, table.name)), stored)
     return [file for file in near if f"{table.name}/{file.path}" not in warehouse.damaged]
 
 
@@ -67,7 +67,7 @@ def find_damage(warehouse: Warehouse, stored: Sequence[StoredSnapshot], *, whole
         opened = existing_table(warehouse, table.name)
         counts: Counter[str] = Counter()
         damaged: list[DataFile] = []
-        for file in _near(opened, stored):
+        for file in files_near(data_files(opened), stored):
             try:
                 counts += snapshot_counts(opened, file, whole=whole)
             except InvalidWarehouse as error:
@@ -99,12 +99,13 @@ def ids_with_rows(opened: "DeltaTable", ids: Sequence[str]) -> set[str]:
     return {one for batch in read_files(opened, files, schema, ids) for one in batch.column("snapshot_id").to_pylist()}
 
 
-def _near(opened: "DeltaTable", stored: Sequence[StoredSnapshot]) -> list[DataFile]:
+def files_near(files: Iterable[DataFile], stored: Iterable[StoredSnapshot]) -> list[DataFile]:
+    """Those of some files that can hold rows of some snapshots."""
     of_day: dict[date, list[str]] = {}
-    for one in stored:
-        of_day.setdefault(one.day, []).append(one.snapshot_id)
+    for snapshot in stored:
+        of_day.setdefault(snapshot.day, []).append(snapshot.snapshot_id)
     ends = {day: (min(ids), max(ids)) for day, ids in of_day.items()}
-    return [file for file in data_files(opened) if file.day in ends and file.may_hold(*ends[file.day])]
+    return [file for file in files if file.day in ends and file.may_hold(*ends[file.day])]
 
 
 def read_registrations(warehouse: Warehouse, stored: Sequence[StoredSnapshot]) -> Mapping[str, Registration]:

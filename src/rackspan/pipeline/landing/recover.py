@@ -136,7 +136,7 @@ def _bring_back_markers(warehouse: Warehouse, orphaned: Mapping[str, Mapping[str
     """Append the markers of snapshots whose rows are all there. Returns ids: with their own marker, and with one made again."""
     opened = existing_table(warehouse, SNAPSHOTS.name)
     stored = [(row["cluster_id"], row["taken_at"]) for row in _rows(warehouse, SNAPSHOTS, KEYS)]
-    keys, rows, ids = set(stored), [], ([], [])  # type: ignore[var-annotated]
+    keys, rows, ids = set(stored), [], ([], [])  # type: ignore[var-annotated]  # Typed where they are appended to.
     counts = {table.name: _counts(warehouse, table) for table in (TOPICS, PARTITIONS)}
     unmarked = {row["snapshot_id"]: (row["cluster_id"], row["taken_at"]) for row in _rows(warehouse, BROKERS, KEYS)}
     hidden = _unreadable(opened)

@@ -28,21 +28,8 @@ if TYPE_CHECKING:
 
 LOCAL: Final = "local[*]"
 
-SETTINGS: Final[Mapping[str, str]] = {
-    "spark.sql.session.timeZone": "UTC",
-    # INT96, the default, has no unit that other readers agree on.
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.parquet.compression.codec": "zstd",
-    # Wide enough that NumPy, not the crossing into Python, is where the time goes; 5 MB a batch.
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
-    # Each file of a landing table is a path of its own, and by default each path beyond 32 is a task that lists it.
-    "spark.sql.sources.parallelPartitionDiscovery.threshold": "256",
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
-}
+SETTINGS: Final[Mapping[str, str]] = {"spark.sql.session.timeZone": "UTC"}
 """Settings of the run's own session. None of them is static, so a session that is running already can have them."""
-
-READ_AT_ONCE: Final = ("spark.sql.files.maxPartitionBytes", "134217728b", "16m")
-"""A setting, Spark's default, and what is set in its place: 1,300,000 partitions as stored, which a task sorts in memory."""
 
 EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
 DELTA: Final[Mapping[str, str]] = {
@@ -106,12 +93,9 @@ def spark_session(
 
 
 def apply_settings(session: Any) -> None:
-    """Set what the run needs; how much a task reads at once only where the user left it at Spark's default."""
+    """Set what the run needs."""
     for name, value in SETTINGS.items():
         session.conf.set(name, value)
-    name, default, ours = READ_AT_ONCE
-    if session.conf.get(name) == default:
-        session.conf.set(name, ours)
 
 
 @contextmanager

@@ -7,9 +7,9 @@ partial and names the missing right.
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from rackspan.client.cluster import ConnectionSettings
 from rackspan.model import ClusterSnapshot
 from rackspan.sources.live.cluster_reader import read_responses
-from rackspan.sources.live.connection import ConnectionSettings
 from rackspan.sources.live.snapshot_assembly import assemble
 
 

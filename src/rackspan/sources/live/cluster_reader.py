@@ -4,17 +4,17 @@ A failure of metadata is an error. Any other failure becomes a note: what the sn
 broker is the reason. All of it happens before one deadline.
 """
 
-from collections.abc import Awaitable, Iterator, Sequence
-from typing import Any, Final, TypeVar
+import asyncio
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar
 
-from kafka.errors import AuthorizationError, KafkaError
-
+from rackspan.client import requests
+from rackspan.client.cluster import ClusterConnection, ConnectionSettings
+from rackspan.client.errors import FAILURES, cause, is_refusal, listed, needs, request_failed
+from rackspan.client.requests import batches
+from rackspan.client.responses import ClusterResponses, LogDirs
 from rackspan.errors import ClusterUnauthorized
 from rackspan.model import Broker, TopicPartition
-from rackspan.sources.live import requests
-from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
-from rackspan.sources.live.error_messages import cause, listed, needs, request_failed
-from rackspan.sources.live.responses import ClusterResponses, LogDirs
 
 T = TypeVar("T")
 
@@ -42,17 +42,17 @@ class _ClusterReader:
     async def read_all(self) -> ClusterResponses:
         metadata = await self._metadata()
         # Each broker reports only its own log directories, so these requests run beside everything else.
-        log_dirs = self._connection.start(
-            self._log_dirs, [broker.id for broker in metadata.brokers] if self._sizes else []
+        log_dirs = asyncio.create_task(
+            self._log_dirs([broker.id for broker in metadata.brokers] if self._sizes else [])
         )
         registered = await self._or_note((), requests.registered_brokers(self._connection), "which brokers are fenced")
         configs = await self._configs([topic.name for topic in metadata.topics])
         # Last, since only these wait for the controller, and responses on a connection come in order.
-        moving = self._connection.start(requests.reassignments, self._connection)
+        moving = asyncio.create_task(requests.reassignments(self._connection))
         quorum = await self._or_note((), requests.quorum(self._connection), "the controller quorum")
         reassignments = await self._or_note({}, moving, "reassignments under way")
         self._refuse_if_unauthorized(metadata)
-        self._notes += [f"topic {name} could not be described: {error}" for name, error in metadata.refused.items()]
+        self._notes += [f"topic {name} could not be described: {code.name}" for name, code in metadata.refused.items()]
         return ClusterResponses(
             cluster_id=metadata.cluster_id,
             brokers=_merged(metadata.brokers, registered),
@@ -69,16 +69,16 @@ class _ClusterReader:
     async def _metadata(self) -> requests.MetadataResponse:
         try:
             return await requests.metadata(self._connection)
-        except KafkaError as error:
+        except FAILURES as error:
             raise request_failed("the cluster's metadata", "Describe on its topics", error) from error
 
-    async def _configs(self, names: Sequence[str]) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        refused: dict[str, KafkaError] = {}
-        for batch in _batches(names, CONFIG_BATCH):
+    async def _configs(self, names: Sequence[str]) -> dict[str, Mapping[str, str]]:
+        values: dict[str, Mapping[str, str]] = {}
+        refused: dict[str, Exception] = {}
+        for batch in batches(names, CONFIG_BATCH):
             try:
                 response = await requests.topic_configs(self._connection, batch)
-            except KafkaError as error:
+            except FAILURES as error:
                 refused.update(dict.fromkeys(batch, error))
             else:
                 values.update(response.values)
@@ -87,28 +87,29 @@ class _ClusterReader:
         return values
 
     async def _log_dirs(self, broker_ids: Sequence[int]) -> LogDirs:
-        pending = {
-            broker_id: self._connection.start(requests.log_sizes, self._connection, broker_id)
-            for broker_id in broker_ids
-        }
+        responses = await asyncio.gather(
+            *(requests.log_sizes(self._connection, broker_id) for broker_id in broker_ids), return_exceptions=True
+        )
         sizes: dict[int, dict[TopicPartition, int]] = {}
         unreachable: dict[int, str] = {}
         unauthorized: set[int] = set()
-        for broker_id, response in pending.items():
-            try:
-                sizes[broker_id] = await response
-            except AuthorizationError:
+        for broker_id, response in zip(broker_ids, responses, strict=True):
+            if isinstance(response, dict):
+                sizes[broker_id] = response
+            elif isinstance(response, Exception) and is_refusal(response):
                 unauthorized.add(broker_id)
-            except (KafkaError, OSError) as error:
-                unreachable[broker_id] = cause(error)
+            elif isinstance(response, FAILURES):
+                unreachable[broker_id] = cause(response)
+            else:
+                raise response
         return LogDirs(sizes, unreachable, frozenset(unauthorized))
 
     async def _or_note(self, otherwise: T, response: Awaitable[T], what: str) -> T:
         """The response; where it fails, `otherwise` and a note that `what` is unknown."""
         try:
             return await response
-        except KafkaError as error:
-            refused = _is_refusal(error)
+        except FAILURES as error:
+            refused = is_refusal(error)
             self._may_describe_cluster &= not refused
             self._notes.append(f"{what}: unknown, {needs(_DESCRIBE_CLUSTER) if refused else cause(error)}")
             return otherwise
@@ -122,8 +123,8 @@ class _ClusterReader:
             )
 
 
-def _config_notes(refused: dict[str, KafkaError]) -> Iterator[str]:
-    forbidden = [name for name, error in refused.items() if _is_refusal(error)]
+def _config_notes(refused: Mapping[str, Exception]) -> Iterator[str]:
+    forbidden = [name for name, error in refused.items() if is_refusal(error)]
     if forbidden:
         right = f"DescribeConfigs on Topic {listed(forbidden)}"
         yield f"min.insync.replicas of {listed(forbidden)}: unknown, {needs(right)}"
@@ -136,11 +137,3 @@ def _merged(alive: Sequence[Broker], registered: Sequence[Broker]) -> tuple[Brok
     """The registered brokers, which include fenced ones; from a Kafka that does not list them, the live ones."""
     brokers = {broker.id: broker for broker in alive} | {broker.id: broker for broker in registered}
     return tuple(brokers.values())
-
-
-def _batches(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    return (names[start : start + size] for start in range(0, len(names), size))
-
-
-def _is_refusal(error: Exception) -> bool:
-    return isinstance(error, AuthorizationError)

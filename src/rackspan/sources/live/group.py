@@ -3,30 +3,35 @@
 Required right: Describe on the group.
 """
 
-from typing import Any, Final
+import asyncio
+from typing import Final
 
-from kafka.errors import (
-    CoordinatorLoadInProgressError,
-    CoordinatorNotAvailableError,
-    GroupIdNotFoundError,
-    KafkaError,
-    NoError,
-    NotCoordinatorError,
-    for_code,
-)
-from kafka.protocol.admin import DescribeGroupsRequest
-from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
-
-from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
-from rackspan.sources.live.error_messages import request_failed
+from rackspan.client.cluster import ClusterConnection, ConnectionSettings
+from rackspan.client.errors import FAILURES, ErrorResponse, raise_for, request_failed
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.streams.live.streams_group import GroupDescription, MemberDescription
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.groups import (
+    DescribeGroupsRequestData,
+    DescribeGroupsResponseData,
+    DescribeGroupsResponseDescribedGroup,
+    FindCoordinatorRequestData,
+    FindCoordinatorResponseData,
+)
 
 COORDINATOR_SECONDS: Final = 10.0
 """How long a group may have no coordinator before reading it fails; elections take about a second."""
 
 _PAUSE_SECONDS: Final = 0.2
 
-_COORDINATOR_MOVES: Final = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)
+_COORDINATOR_MOVES: Final = (
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR,
+)
+
+_LAST_OF_ONE_KEY: Final = 3
+"""The version of FindCoordinator; later ones take many groups."""
 
 
 def read_group(settings: ConnectionSettings, group_id: str) -> GroupDescription:
@@ -38,7 +43,7 @@ def read_group(settings: ConnectionSettings, group_id: str) -> GroupDescription:
 async def _described(connection: ClusterConnection, group_id: str) -> GroupDescription:
     try:
         return await _with_coordinator_retries(connection, group_id)
-    except KafkaError as error:
+    except FAILURES as error:
         raise request_failed(f"group {group_id}", f"Describe on Group {group_id}", error) from error
 
 
@@ -48,41 +53,40 @@ async def _with_coordinator_retries(connection: ClusterConnection, group_id: str
     while True:
         try:
             coordinator = await _coordinator(connection, group_id)
-            response = await connection.send_to_broker(coordinator, DescribeGroupsRequest(groups=[group_id]))
+            response: DescribeGroupsResponseData = await connection.call(
+                ApiKey.DESCRIBE_GROUPS, DescribeGroupsRequestData(groups=[group_id]), broker=coordinator
+            )
             return _group(response.groups[0])
-        except _COORDINATOR_MOVES:
-            if connection.remaining_seconds <= max(until, _PAUSE_SECONDS):
+        except ErrorResponse as error:
+            late = connection.remaining_seconds <= max(until, _PAUSE_SECONDS)
+            if late or error.code not in _COORDINATOR_MOVES:
                 raise
-            await connection.sleep(_PAUSE_SECONDS)
+            await asyncio.sleep(_PAUSE_SECONDS)
 
 
 async def _coordinator(connection: ClusterConnection, group_id: str) -> int:
-    """FindCoordinator (key 10): the broker that coordinates the group. From version 4 on it takes many groups."""
-    request = FindCoordinatorRequest(key=group_id, key_type=CoordinatorType.GROUP.value, max_version=3)
-    response = await connection.send(request)
-    _raise_for(response)
-    return int(response.node_id)
+    """FindCoordinator (key 10): the broker that coordinates the group."""
+    request = FindCoordinatorRequestData(key=group_id)
+    response: FindCoordinatorResponseData = await connection.call(
+        ApiKey.FIND_COORDINATOR, request, most=_LAST_OF_ONE_KEY
+    )
+    raise_for(response)
+    return response.node_id
 
 
-def _group(response: Any) -> GroupDescription:
+def _group(described: DescribeGroupsResponseDescribedGroup) -> GroupDescription:
     """DescribeGroups (key 15). Kafka 4 reports a group that does not exist, or is of another type, as not found."""
-    if for_code(response.error_code) is GroupIdNotFoundError:
-        words = (getattr(response, "error_message", None) or "not found").rstrip(".")
-        return GroupDescription(response.group_id, "Dead", "", "", error_message=words)
-    _raise_for(response)
+    if described.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+        words = (described.error_message or "not found").rstrip(".")
+        return GroupDescription(described.group_id, "Dead", "", "", error_message=words)
+    raise_for(described)
     return GroupDescription(
-        group_id=response.group_id,
-        state=response.group_state,
-        protocol_type=response.protocol_type,
-        protocol=response.protocol_data,
+        group_id=described.group_id,
+        state=described.group_state,
+        protocol_type=described.protocol_type,
+        protocol=described.protocol_data,
         members=tuple(
-            MemberDescription(one.member_id, one.client_id, bytes(one.member_metadata), bytes(one.member_assignment))
-            for one in response.members
+            MemberDescription(member.member_id, member.client_id, member.member_metadata, member.member_assignment)
+            for member in described.members
         ),
     )
-
-
-def _raise_for(response: Any) -> None:
-    error = for_code(response.error_code or 0)
-    if error is not NoError:
-        raise error(getattr(response, "error_message", None))

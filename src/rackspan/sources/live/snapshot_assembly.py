@@ -4,6 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
+from rackspan.client.errors import listed, needs
+from rackspan.client.responses import (
+    ClusterResponses,
+    LogDirs,
+    OngoingReassignment,
+    PartitionMetadata,
+    TopicMetadata,
+)
 from rackspan.errors import ClusterRequestFailed
 from rackspan.model import (
     UNKNOWN_SIZE,
@@ -19,14 +27,6 @@ from rackspan.model import (
     columns,
 )
 from rackspan.model.snapshot import SIZES
-from rackspan.sources.live.error_messages import listed, needs
-from rackspan.sources.live.responses import (
-    ClusterResponses,
-    LogDirs,
-    OngoingReassignment,
-    PartitionMetadata,
-    TopicMetadata,
-)
 from rackspan.text import count_noun
 
 _NO_REASSIGNMENT = OngoingReassignment((), ())

@@ -27,7 +27,7 @@ class WireStruct(metaclass=_DeclaredFields):
         body = "; ".join(f"self.{name} = {name}" for name in cls.DEFAULTS) or "pass"
         namespace: dict[str, Any] = {"defaults": cls.DEFAULTS}
         exec(f"def __init__(self{', *' if parameters else ''}{parameters}): {body}", namespace)  # noqa: S102  # Field names alone.
-        cls.__init__ = namespace["__init__"]  # type: ignore[method-assign]
+        cls.__init__ = namespace["__init__"]  # type: ignore[method-assign]  # Compiled from the fields.
         self.__init__(**fields)  # type: ignore[misc]  # The constructor that was just made.
 
     @classmethod

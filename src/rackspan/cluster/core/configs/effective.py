@@ -7,11 +7,12 @@ from typing import Final
 
 from rackspan.acks import Thresholds
 from rackspan.cluster.core.configs.definitions import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS
-from rackspan.cluster.core.metadata import ConfigResource, MetadataImage, ResourceType
+from rackspan.cluster.core.metadata import ConfigResource, MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, BrokerId
 
-DEFAULT_BROKER: Final = ConfigResource(ResourceType.BROKER, "")
+DEFAULT_BROKER: Final = ConfigResource(ConfigResourceType.BROKER, "")
 """The configs of every broker that has no value of its own."""
 
 
@@ -37,11 +38,11 @@ class ConfigValue:
 
 
 def topic_resource(topic: str) -> ConfigResource:
-    return ConfigResource(ResourceType.TOPIC, topic)
+    return ConfigResource(ConfigResourceType.TOPIC, topic)
 
 
 def broker_resource(broker: BrokerId) -> ConfigResource:
-    return ConfigResource(ResourceType.BROKER, str(broker))
+    return ConfigResource(ConfigResourceType.BROKER, str(broker))
 
 
 def topic_values(
@@ -75,7 +76,7 @@ def broker_value(image: MetadataImage, settings: ClusterSettings, key: str, brok
 
 def group_values(image: MetadataImage, group: str) -> tuple[ConfigValue, ...]:
     """Every config of a consumer group, which need not exist. As in Kafka, the value in effect is its only synonym."""
-    own = image.config_of(ConfigResource(ResourceType.GROUP, group))
+    own = image.config_of(ConfigResource(ConfigResourceType.GROUP, group))
     return tuple(
         _value(key, [(key, own[key], ConfigSource.GROUP)] if key in own else [], definition.default, only_first=True)
         for key, definition in GROUP_CONFIGS.items()

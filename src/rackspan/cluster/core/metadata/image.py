@@ -23,11 +23,11 @@ from rackspan.cluster.core.metadata.records import (
     ProducerIdsAllocated,
     QuotaEntity,
     Record,
-    ResourceType,
     ScramCredentialSet,
     TopicCreated,
     TopicDeleted,
 )
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Broker, BrokerId, RackId, TopicPartition
 
 THRESHOLD_KEYS: Final = frozenset({MIN_INSYNC_REPLICAS, MIN_INSYNC_RACKS})
@@ -171,7 +171,7 @@ def _topic_deleted(draft: _Draft, record: TopicDeleted) -> None:
     del draft.topics[record.topic]
     del draft.topic_names[record.topic_id]
     draft.partitions.pop(record.topic, None)
-    draft.configs.pop(ConfigResource(ResourceType.TOPIC, record.topic), None)
+    draft.configs.pop(ConfigResource(ConfigResourceType.TOPIC, record.topic), None)
 
 
 def _partition_set(draft: _Draft, record: PartitionSet) -> None:

@@ -1,30 +1,22 @@
 """The controller's records. Applied in order they are the cluster's state; a partition's record holds its whole state."""
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import TypeAlias
 
 from rackspan.cluster.core.ids import TopicId
 from rackspan.cluster.core.metadata.partition import PartitionState
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 QuotaEntity: TypeAlias = frozenset[tuple[str, str | None]]
 """Name by type of entity (user, client-id, ip); the name None is the default of its type (KIP-546)."""
 
 
-class ResourceType(IntEnum):
-    """The kinds of config resource, by Kafka's numbers (ConfigResource.Type)."""
-
-    TOPIC = 2
-    BROKER = 4
-    GROUP = 32
-
-
 @dataclass(frozen=True, slots=True)
 class ConfigResource:
     """A topic by name, a broker by id, with the empty name the default of all brokers, or a consumer group by id."""
 
-    type: ResourceType
+    type: ConfigResourceType
     name: str
 
 

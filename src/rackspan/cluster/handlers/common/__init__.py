@@ -11,7 +11,7 @@ from rackspan.cluster.handlers.common.authorized_operations import (
     NOT_REQUESTED,
     TOPIC_OPERATIONS,
 )
-from rackspan.cluster.handlers.common.config_changes import ConfigResourceType, alter_resources
+from rackspan.cluster.handlers.common.config_changes import alter_resources
 from rackspan.cluster.handlers.common.group_requests import committed_offsets, group_response, partition_exists
 from rackspan.cluster.handlers.common.record_reader import (
     RecordPosition,
@@ -41,7 +41,6 @@ __all__ = [
     "NO_AUTHORIZER",
     "READ_COMMITTED",
     "TOPIC_OPERATIONS",
-    "ConfigResourceType",
     "RecordPosition",
     "alter_resources",
     "by_topic",

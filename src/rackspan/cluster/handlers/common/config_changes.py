@@ -1,21 +1,10 @@
-"""Types of config resources, and config changes sent to the controller for AlterConfigs and IncrementalAlterConfigs."""
+"""Config changes sent to the controller for AlterConfigs and IncrementalAlterConfigs."""
 
 from collections.abc import Iterator, Sequence
-from enum import IntEnum
 
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.messages import AdminResponse, AlterConfigs, AlterResource
 from rackspan.cluster.handlers.common.admin_responses import ADMIN_TIMEOUT_MS, timeout_responses
-
-
-class ConfigResourceType(IntEnum):
-    """Kafka's ConfigResource.Type. The core has configs of topics, brokers and groups."""
-
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
-    GROUP = 32
 
 
 async def alter_resources(

@@ -8,7 +8,8 @@ from rackspan.cluster.core.controller import ControllerCore
 from rackspan.cluster.core.controller.admin.alter_configs import NOT_THROTTLED, THROTTLES
 from rackspan.cluster.core.ids import CLIENT
 from rackspan.cluster.core.messages import AlterConfigResponse, AlterConfigs, AlterResource, ConfigOp
-from rackspan.cluster.core.metadata import ConfigResource, ResourceType
+from rackspan.cluster.core.metadata import ConfigResource
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId
 from tests.cluster.core.controller.requests import controller_with, responses, state_of, warnings
@@ -29,7 +30,7 @@ def alter(controller: ControllerCore, kind: int, name: str, *ops: ConfigOp, **mo
     return response
 
 
-def configs(controller: ControllerCore, kind: ResourceType, name: str) -> dict[str, str]:
+def configs(controller: ControllerCore, kind: ConfigResourceType, name: str) -> dict[str, str]:
     return dict(controller.image.config_of(ConfigResource(kind, name)))
 
 
@@ -45,9 +46,9 @@ def test_a_throttle_is_kept_and_the_first_that_is_set_is_warned_of(key: str) -> 
     throttle = ConfigOp(key, SET, "1000")
     assert warned(ConfigOp("log.retention.ms", SET, "5"), ConfigOp(key, DELETE, None)) == []
     assert warned(throttle, validate_only=True) == []
-    assert key not in configs(controller, ResourceType.BROKER, "1")
+    assert key not in configs(controller, ConfigResourceType.BROKER, "1")
     assert warned(throttle) == [NOT_THROTTLED]
-    assert configs(controller, ResourceType.BROKER, "1")[key] == "1000"
+    assert configs(controller, ConfigResourceType.BROKER, "1")[key] == "1000"
     assert warned(ConfigOp(key, SET, "2000")) == [], "once a run"
 
 
@@ -155,8 +156,8 @@ def test_a_config_that_only_a_broker_may_have_is_set_on_one_and_each_resource_ha
         (kept, ErrorCode.NONE),
     ]
     assert done[0] == AlterConfigResponse(own, ErrorCode.NONE, None, ())
-    assert configs(controller, ResourceType.BROKER, "1") == {"sasl.kerberos.service.name": "z"}
-    assert configs(controller, ResourceType.TOPIC, "orders") == {"retention.ms": "1"}
+    assert configs(controller, ConfigResourceType.BROKER, "1") == {"sasl.kerberos.service.name": "z"}
+    assert configs(controller, ConfigResourceType.TOPIC, "orders") == {"retention.ms": "1"}
 
 
 def test_a_groups_configs_are_its_own_over_the_defaults_and_need_no_group() -> None:
@@ -183,9 +184,11 @@ def test_lists_are_appended_to_and_subtracted_from_item_by_item() -> None:
         (SUBTRACT, "0:2,0:3", ""),
     ]:
         assert alter(controller, TOPIC, "orders", ConfigOp(THROTTLED, op, given)).error is ErrorCode.NONE
-        assert configs(controller, ResourceType.TOPIC, "orders")[THROTTLED] == after
+        assert configs(controller, ConfigResourceType.TOPIC, "orders")[THROTTLED] == after
     alter(controller, TOPIC, "orders", ConfigOp("cleanup.policy", APPEND, "compact"))
-    assert configs(controller, ResourceType.TOPIC, "orders")["cleanup.policy"] == "delete,compact", "onto the default"
+    assert configs(controller, ConfigResourceType.TOPIC, "orders")["cleanup.policy"] == "delete,compact", (
+        "onto the default"
+    )
 
 
 def test_what_is_set_already_writes_no_record() -> None:

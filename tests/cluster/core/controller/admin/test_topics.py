@@ -16,9 +16,10 @@ from rackspan.cluster.core.messages import (
     DeleteTopics,
     NewTopic,
 )
-from rackspan.cluster.core.metadata import ConfigResource, ResourceType
+from rackspan.cluster.core.metadata import ConfigResource
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.errors import InvalidPartitions
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId
 from tests.cluster.core.brokers import ids
@@ -118,7 +119,7 @@ def test_a_topic_is_created_with_the_defaults_and_its_configs_and_the_response_h
     assert done == CreateTopicResponse("orders", ErrorCode.NONE, None, image.topic_id, 5, 2, ())
     assert (tried.error, tried.partitions, tried.replication_factor) == (ErrorCode.NONE, 5, 2)
     assert (image.topic_id.version, len(image.partitions)) == (4, 5)
-    assert dict(controller.image.config_of(ConfigResource(ResourceType.TOPIC, "orders"))) == {"retention.ms": "5"}
+    assert dict(controller.image.config_of(ConfigResource(ConfigResourceType.TOPIC, "orders"))) == {"retention.ms": "5"}
 
 
 def test_a_name_that_is_there_twice_is_refused_once_and_the_others_are_created() -> None:

@@ -22,8 +22,9 @@ from rackspan.cluster.core.controller.partition_change import PartitionChange
 from rackspan.cluster.core.controller.rack_requirement import judge_min_insync_racks
 from rackspan.cluster.core.controller.refusals import Refused
 from rackspan.cluster.core.messages import AlterConfigResponse, AlterConfigs, AlterResource, ConfigOp, Effect, Respond
-from rackspan.cluster.core.metadata import ConfigResource, ConfigSet, ResourceType, apply_records
+from rackspan.cluster.core.metadata import ConfigResource, ConfigSet, apply_records
 from rackspan.cluster.core.metadata.image import THRESHOLD_KEYS
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.topic import MIN_INSYNC_RACKS
 
@@ -45,7 +46,7 @@ def _alter(context: ControllerContext, alteration: AlterResource, message: Alter
         values, warnings = _values(context, resource, alteration.ops)
         if message.replace:
             values = dict.fromkeys(context.image.config_of(resource)) | values
-        if resource.type is ResourceType.BROKER and MIN_INSYNC_RACKS in values:
+        if resource.type is ConfigResourceType.BROKER and MIN_INSYNC_RACKS in values:
             warnings.extend(_rack_warnings(context, resource, values[MIN_INSYNC_RACKS]))
     except Refused as refused:
         return AlterConfigResponse(alteration, refused.error, refused.message)
@@ -76,18 +77,18 @@ def _update_elrs(context: ControllerContext) -> None:
 
 
 def _resource(context: ControllerContext, alteration: AlterResource) -> ConfigResource:
-    if alteration.resource_type == ResourceType.TOPIC:
+    if alteration.resource_type == ConfigResourceType.TOPIC:
         if alteration.name not in context.image.topics:
             raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{alteration.name}' does not exist.")
-        return ConfigResource(ResourceType.TOPIC, alteration.name)
-    if alteration.resource_type == ResourceType.BROKER:
+        return ConfigResource(ConfigResourceType.TOPIC, alteration.name)
+    if alteration.resource_type == ConfigResourceType.BROKER:
         if alteration.name and not (alteration.name.isdecimal() and int(alteration.name) in context.image.brokers):
             raise Refused(ErrorCode.INVALID_REQUEST, f"No broker {alteration.name} is registered.")
-        return ConfigResource(ResourceType.BROKER, alteration.name)
-    if alteration.resource_type == ResourceType.GROUP:
+        return ConfigResource(ConfigResourceType.BROKER, alteration.name)
+    if alteration.resource_type == ConfigResourceType.GROUP:
         if not alteration.name:
             raise Refused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
-        return ConfigResource(ResourceType.GROUP, alteration.name)
+        return ConfigResource(ConfigResourceType.GROUP, alteration.name)
     raise Refused(ErrorCode.INVALID_REQUEST, f"Unsupported resource type {alteration.resource_type}.")
 
 
@@ -108,11 +109,11 @@ def _values(
 
 
 def _definition(resource: ConfigResource, key: str) -> ConfigDefinition:
-    if resource.type is ResourceType.TOPIC:
+    if resource.type is ConfigResourceType.TOPIC:
         if key not in TOPIC_CONFIGS:
             raise Refused(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {key}")
         return TOPIC_CONFIGS[key]
-    if resource.type is ResourceType.GROUP:
+    if resource.type is ConfigResourceType.GROUP:
         if key not in GROUP_CONFIGS:
             raise Refused(ErrorCode.INVALID_CONFIG, f"Unknown group config name: {key}")
         return GROUP_CONFIGS[key]
@@ -162,7 +163,7 @@ def _warnings(
     context: ControllerContext, resource: ConfigResource, definition: ConfigDefinition, value: str
 ) -> tuple[str, ...]:
     """The warnings about a value. Errors: Refused with INVALID_CONFIG; then no config of the resource changes."""
-    if definition.key == MIN_INSYNC_RACKS and resource.type is ResourceType.TOPIC:
+    if definition.key == MIN_INSYNC_RACKS and resource.type is ConfigResourceType.TOPIC:
         return _accepted([judge_topic_config(value, context.image.model_brokers())])
     complaint = definition.complaint(value)
     if complaint is not None:

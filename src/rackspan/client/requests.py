@@ -1,0 +1,343 @@
+"""One function for each Kafka request of a snapshot; each returns a value of responses.py or of model/.
+
+Errors of all of them: those of errors.FAILURES.
+"""
+
+from base64 import urlsafe_b64encode
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+from rackspan.client.cluster import ClusterConnection
+from rackspan.client.connection import UnsupportedVersion
+from rackspan.client.errors import ErrorResponse, error_response, raise_for
+from rackspan.client.responses import OngoingReassignment, PartitionMetadata, QuorumMember, TopicMetadata
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
+from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
+from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Broker, BrokerId, RackId, TopicPartition
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.brokers import (
+    DescribableLogDirTopic,
+    DescribeClusterBroker,
+    DescribeClusterRequestData,
+    DescribeClusterResponseData,
+    DescribeLogDirsRequestData,
+    DescribeLogDirsResponseData,
+)
+from rackspan.wire.messages.configs import (
+    DescribeConfigsRequestData,
+    DescribeConfigsResource,
+    DescribeConfigsResponseData,
+    DescribeConfigsResult,
+)
+from rackspan.wire.messages.describe_quorum import (
+    DescribeQuorumRequestData,
+    DescribeQuorumRequestPartitionData,
+    DescribeQuorumRequestTopicData,
+    DescribeQuorumResponseData,
+    DescribeQuorumResponsePartitionData,
+    DescribeQuorumResponseReplicaState,
+)
+from rackspan.wire.messages.metadata import (
+    MetadataRequestData,
+    MetadataRequestTopic,
+    MetadataResponseBroker,
+    MetadataResponseData,
+    MetadataResponseTopic,
+)
+from rackspan.wire.messages.reassignments import (
+    ListPartitionReassignmentsRequestData,
+    ListPartitionReassignmentsResponseData,
+)
+
+T = TypeVar("T")
+
+CONFIG_KEYS: Final = (MIN_INSYNC_REPLICAS, MIN_INSYNC_RACKS)
+"""A Kafka without one of these keys leaves it out of its response."""
+
+FORWARDED_SECONDS: Final = 5.0
+"""For requests that a broker forwards to the controller. It responds in milliseconds; without a quorum it never does."""
+
+LOG_DIR_SECONDS: Final = 10.0
+"""For one broker's sizes, which it has in memory. A frozen broker must not delay the snapshot longer."""
+
+FETCH_MAX_AGE_MS: Final = 3_000
+"""The longest that a voter that is alive goes without a fetch: 1.5 times controller.quorum.fetch.timeout.ms, 2 s by default.
+
+After as long without fetches of a majority a leader resigns. A follower waits at most 500 ms for a response, whatever that
+config is, and fetches again.
+"""
+
+CAUGHT_UP_MAX_AGE_MS: Final = 9_000
+"""The longest that it goes without all of the log: broker.session.timeout.ms, by which Kafka fences a broker that lags so."""
+
+_SET_ON_TOPIC: Final = 1
+_SET_ON_BROKER: Final = 2
+"""ConfigSource of a value that the topic, or the broker dynamically, has itself."""
+
+_METADATA_LOG: Final = "__cluster_metadata"
+_MS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataResponse:
+    """The Metadata response. Its brokers are alive; `refused` holds topics that could not be described, and why."""
+
+    cluster_id: str | None
+    brokers: tuple[Broker, ...]
+    topics: tuple[TopicMetadata, ...]
+    refused: Mapping[str, ErrorCode]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigsResponse:
+    """Effective values by topic, and the topics whose configs were refused, with the error."""
+
+    values: Mapping[str, Mapping[str, str]]
+    refused: Mapping[str, ErrorResponse]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnConfigsResponse:
+    """The values that topics set themselves, None where unset, and the topics whose configs were refused, with the error."""
+
+    values: Mapping[str, Mapping[str, str | None]]
+    refused: Mapping[str, ErrorResponse]
+
+
+async def metadata(connection: ClusterConnection, topics: Sequence[str] | None = None) -> MetadataResponse:
+    """Metadata (key 3): the topics named, or all this user may see, and the brokers that are alive."""
+    response = await cluster_metadata(connection, topics)
+    return MetadataResponse(
+        cluster_id=response.cluster_id,
+        brokers=tuple(_broker(broker.node_id, broker, fenced=False) for broker in response.brokers),
+        topics=tuple(_topic(topic) for topic in response.topics if topic.error_code == ErrorCode.NONE),
+        refused={
+            topic.name or "": error_code(topic.error_code)
+            for topic in response.topics
+            if topic.error_code != ErrorCode.NONE
+        },
+    )
+
+
+async def cluster_metadata(
+    connection: ClusterConnection, topics: Sequence[str] | None, seconds: float | None = None
+) -> MetadataResponseData:
+    """Metadata (key 3) as the broker sent it. Creates no topic."""
+    named = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
+    request = MetadataRequestData(topics=named, allow_auto_topic_creation=False)
+    response: MetadataResponseData = await connection.call(ApiKey.METADATA, request, seconds)
+    return response
+
+
+async def registered_brokers(connection: ClusterConnection) -> tuple[Broker, ...]:
+    """DescribeCluster (key 60), version 2: fenced brokers too (KIP-1073, Kafka 4.0). Empty from a Kafka without it."""
+    request = DescribeClusterRequestData(include_fenced_brokers=True)
+    try:
+        response: DescribeClusterResponseData = await connection.call(ApiKey.DESCRIBE_CLUSTER, request, least=2)
+    except UnsupportedVersion:
+        return ()
+    raise_for(response)
+    return tuple(_broker(broker.broker_id, broker, fenced=broker.is_fenced) for broker in response.brokers)
+
+
+async def topic_configs(connection: ClusterConnection, topics: Sequence[str]) -> ConfigsResponse:
+    """DescribeConfigs (key 32) for many topics at once: values in effect, the broker's defaults included."""
+    results = await describe_configs(connection, ConfigResourceType.TOPIC, dict.fromkeys(topics, CONFIG_KEYS))
+    return ConfigsResponse(
+        values={
+            result.resource_name: {config.name: config.value for config in result.configs if config.value is not None}
+            for result in results
+            if result.error_code == ErrorCode.NONE
+        },
+        refused=_refused(results),
+    )
+
+
+async def own_topic_configs(
+    connection: ClusterConnection, topics: Sequence[str], keys: Sequence[str]
+) -> OwnConfigsResponse:
+    """DescribeConfigs (key 32) without inherited values. Topics that do not exist are left out."""
+    results = await describe_configs(connection, ConfigResourceType.TOPIC, dict.fromkeys(topics, keys))
+    existing = [result for result in results if result.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    return OwnConfigsResponse(
+        values={
+            result.resource_name: _own_values(result, keys, _SET_ON_TOPIC)
+            for result in existing
+            if result.error_code == ErrorCode.NONE
+        },
+        refused=_refused(existing),
+    )
+
+
+async def own_broker_configs(
+    connection: ClusterConnection, broker_id: int, keys: Sequence[str], seconds: float
+) -> dict[str, str | None]:
+    """DescribeConfigs (key 32) of one broker, which only it can serve: its own dynamic values, no defaults, no file."""
+    [described] = await describe_configs(
+        connection, ConfigResourceType.BROKER, {str(broker_id): keys}, seconds, broker=broker_id
+    )
+    raise_for(described)
+    return _own_values(described, keys, _SET_ON_BROKER)
+
+
+async def describe_configs(
+    connection: ClusterConnection,
+    kind: ConfigResourceType,
+    keys: Mapping[str, Sequence[str]],
+    seconds: float | None = None,
+    *,
+    broker: int | None = None,
+) -> Sequence[DescribeConfigsResult]:
+    """DescribeConfigs (key 32): these configs of each resource, each with an error code of its own."""
+    resources = [
+        DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=listed)
+        for name, listed in keys.items()
+    ]
+    request = DescribeConfigsRequestData(resources=resources)
+    response: DescribeConfigsResponseData = await connection.call(
+        ApiKey.DESCRIBE_CONFIGS, request, seconds, broker=broker
+    )
+    return response.results
+
+
+async def reassignments(connection: ClusterConnection) -> dict[TopicPartition, OngoingReassignment]:
+    """ListPartitionReassignments (key 46): those under way. The broker forwards the request to the controller."""
+    request = ListPartitionReassignmentsRequestData(timeout=int(FORWARDED_SECONDS * _MS), topics=None)
+    response: ListPartitionReassignmentsResponseData = await connection.call(
+        ApiKey.LIST_PARTITION_REASSIGNMENTS, request, FORWARDED_SECONDS
+    )
+    raise_for(response)
+    return {
+        TopicPartition(topic.name, partition.partition_index): OngoingReassignment(
+            tuple(partition.adding_replicas), tuple(partition.removing_replicas), tuple(partition.replicas)
+        )
+        for topic in response.topics
+        for partition in topic.partitions
+    }
+
+
+async def quorum(connection: ClusterConnection) -> tuple[QuorumMember, ...]:
+    """DescribeQuorum (key 55): voters and observers of the metadata log. Empty from a Kafka without KRaft.
+
+    Version 1 (KIP-836, Kafka 3.3) has the times of each follower's last fetch, by the leader's clock.
+    """
+    partition = DescribeQuorumRequestPartitionData(partition_index=0)
+    log = DescribeQuorumRequestTopicData(topic_name=_METADATA_LOG, partitions=[partition])
+    try:
+        response: DescribeQuorumResponseData = await connection.call(
+            ApiKey.DESCRIBE_QUORUM, DescribeQuorumRequestData(topics=[log]), FORWARDED_SECONDS
+        )
+    except UnsupportedVersion:
+        return ()
+    raise_for(response)
+    [described] = response.topics[0].partitions
+    raise_for(described)
+    hosts = {node.node_id: tuple(listener.host for listener in node.listeners) for node in response.nodes}
+    now_ms = _leader_clock_ms(described)
+    return tuple(
+        QuorumMember(member.replica_id, voter, hosts.get(member.replica_id, ()), _alive(member, described, now_ms))
+        for members, voter in ((described.current_voters, True), (described.observers, False))
+        for member in members
+    )
+
+
+def _leader_clock_ms(described: DescribeQuorumResponsePartitionData) -> int | None:
+    """The time of the response by the leader's clock: its own row is caught up now. None where no times are reported."""
+    own = (
+        voter.last_caught_up_timestamp for voter in described.current_voters if voter.replica_id == described.leader_id
+    )
+    now_ms = next(own, None)
+    return now_ms if now_ms is not None and now_ms >= 0 else None
+
+
+def _alive(
+    member: DescribeQuorumResponseReplicaState, described: DescribeQuorumResponsePartitionData, now_ms: int | None
+) -> bool | None:
+    """Whether a member follows the leader. One that has never fetched from this leader does not."""
+    if now_ms is None:
+        return None
+    if member.replica_id == described.leader_id:
+        return True
+    fetched = member.last_fetch_timestamp >= now_ms - FETCH_MAX_AGE_MS
+    return fetched and member.last_caught_up_timestamp >= now_ms - CAUGHT_UP_MAX_AGE_MS
+
+
+async def log_sizes(
+    connection: ClusterConnection,
+    broker_id: int,
+    partitions: Collection[TopicPartition] | None = None,
+    seconds: float = LOG_DIR_SECONDS,
+) -> dict[TopicPartition, int]:
+    """DescribeLogDirs (key 35) of one broker: bytes of each log it has of these partitions, or of all.
+
+    A log still being copied to another disk is left out.
+    """
+    topics = None
+    if partitions is not None:
+        topics = [DescribableLogDirTopic(topic=topic, partitions=ids) for topic, ids in by_topic(partitions).items()]
+    response: DescribeLogDirsResponseData = await connection.call(
+        ApiKey.DESCRIBE_LOG_DIRS, DescribeLogDirsRequestData(topics=topics), seconds, broker=broker_id
+    )
+    raise_for(response)
+    return {
+        TopicPartition(topic.name, partition.partition_index): partition.partition_size
+        for log_dir in response.results
+        if log_dir.error_code == ErrorCode.NONE
+        for topic in log_dir.topics
+        for partition in topic.partitions
+        if not partition.is_future_key
+    }
+
+
+def by_topic(partitions: Collection[TopicPartition]) -> dict[str, list[int]]:
+    """The numbers of partitions by their topic, as requests list them."""
+    numbers: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        numbers.setdefault(topic, []).append(partition)
+    return numbers
+
+
+def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """The items in portions: a broker has a limit for one request, or a response would be too large."""
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def topic_id_text(topic_id: UUID | None) -> str | None:
+    """A topic id as Kafka's tools print it: base64 without padding. Since Kafka 2.8."""
+    return None if topic_id is None else urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
+
+
+def _broker(broker_id: int, described: MetadataResponseBroker | DescribeClusterBroker, *, fenced: bool) -> Broker:
+    rack = None if described.rack is None else RackId(described.rack)
+    # A fenced broker may have registered no listener of this name: Kafka then sends host "" and port -1.
+    return Broker(
+        BrokerId(broker_id), rack, fenced, described.host or None, described.port if described.port >= 0 else None
+    )
+
+
+def _topic(described: MetadataResponseTopic) -> TopicMetadata:
+    return TopicMetadata(
+        name=described.name or "",
+        topic_id=topic_id_text(described.topic_id),
+        internal=described.is_internal,
+        partitions=tuple(
+            PartitionMetadata(
+                partition.partition_index,
+                partition.leader_id,
+                tuple(partition.replica_nodes),
+                tuple(partition.isr_nodes),
+            )
+            for partition in described.partitions
+        ),
+    )
+
+
+def _refused(results: Sequence[Any]) -> dict[str, ErrorResponse]:
+    return {result.resource_name: error_response(result) for result in results if result.error_code != ErrorCode.NONE}
+
+
+def _own_values(described: DescribeConfigsResult, keys: Sequence[str], source: int) -> dict[str, str | None]:
+    own = {config.name: config.value for config in described.configs if config.config_source == source}
+    return {key: own.get(key) for key in keys}

@@ -1,0 +1,172 @@
+"""Reads the landing rows of a task's snapshots as batches of partitions, as the functions of `rackspan.audit` take them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rackspan.audit.batch import PartitionBatch, Requirements, requirements
+from rackspan.audit.drift.compare import DriftSide, topic_summaries
+from rackspan.audit.drift.unread import unread
+from rackspan.errors import InvalidWarehouse
+from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Topic, TopicName
+from rackspan.model.partitions import UNKNOWN_SIZE, Bools, PartitionColumns
+from rackspan.pipeline.delta.table import read_files_at
+from rackspan.pipeline.judging.tasks import JudgeTask, TaskSnapshot
+from rackspan.pipeline.schemas import PARTITIONS, TOPICS
+from rackspan.pipeline.warehouse import named_warehouse
+from rackspan.sources.snapshot_folder import list_column
+
+PART_PARTITIONS: Final = 2_000_000
+"""How many rows of partitions are read at once: some 2 GB with all that is computed of them."""
+
+WORDS: Final = pa.dictionary(pa.int32(), pa.string())
+LISTS: Final = ("replicas", "isr", "adding_replicas", "removing_replicas")
+PARTITION_ROWS: Final = pa.schema(
+    [("snapshot_id", WORDS), ("topic", WORDS)]
+    + [PARTITIONS.schema.field(name) for name in ("partition", "leader", *LISTS, "size_bytes")]
+)
+TOPIC_ROWS: Final = pa.schema(
+    [("snapshot_id", WORDS), *(TOPICS.schema.field(name) for name in ("name", "topic_id", "internal", "config"))]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRange:
+    """Topics by name, from `least` to before `end`; None for no end."""
+
+    least: str = ""
+    end: str | None = None
+
+    def of(self, names: pa.Array) -> pa.Array:
+        """Which of some names are inside."""
+        inside = pc.greater_equal(names, self.least)
+        return inside if self.end is None else pc.and_(inside, pc.less(names, self.end))
+
+
+EVERY_TOPIC: Final = TopicRange()
+
+
+@dataclass(frozen=True)
+class SnapshotPart:
+    """Some topics of a snapshot, each with all of its partitions. `internal`, `ids` and `required` have one entry a topic code."""
+
+    batch: PartitionBatch
+    internal: Bools
+    ids: Sequence[str | None]
+    required: Requirements
+    partial: tuple[str, ...]
+
+    @cached_property
+    def side(self) -> DriftSide:
+        """The part as one side of a comparison."""
+        return DriftSide(self.batch, topic_summaries(self.batch, self.ids, self.required), unread(self.partial))
+
+
+def topic_ranges(task: JudgeTask) -> list[TopicRange]:
+    """The topics in parts that fit into memory, by their partitions in all of the task's snapshots. Errors: InvalidWarehouse."""
+    if task.partitions <= PART_PARTITIONS:
+        return [EVERY_TOPIC]
+    counts: dict[str, int] = {}
+    schema = pa.schema([PARTITION_ROWS.field(name) for name in ("snapshot_id", "topic")])
+    for batch in _batches(task, PARTITIONS.name, schema):
+        for count in pc.value_counts(batch.column("topic").cast(pa.string())).to_pylist():
+            counts[count["values"]] = counts.get(count["values"], 0) + count["counts"]
+    ends, held = [""], 0
+    for name in sorted(counts):
+        if held and held + counts[name] > PART_PARTITIONS:
+            ends.append(name)
+            held = 0
+        held += counts[name]
+    return [TopicRange(least, end) for least, end in zip(ends, [*ends[1:], None], strict=True)]
+
+
+def snapshot_parts(task: JudgeTask, topics: TopicRange) -> dict[str, SnapshotPart]:
+    """The part of each of a task's snapshots that has these topics, by id. Errors: InvalidWarehouse."""
+    partitions = _by_snapshot(_rows(task, PARTITIONS.name, PARTITION_ROWS, "topic", topics))
+    of_topics = _by_snapshot(_rows(task, TOPICS.name, TOPIC_ROWS, "name", topics))
+    none = PARTITION_ROWS.empty_table(), TOPIC_ROWS.empty_table()
+    return {
+        identity: _part(task, snapshot, partitions.get(identity, none[0]), of_topics.get(identity, none[1]))
+        for snapshot in task.snapshots
+        for identity in [snapshot.stored.snapshot_id]
+    }
+
+
+def _batches(task: JudgeTask, table: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    ids = [snapshot.stored.snapshot_id for snapshot in task.snapshots]
+    return read_files_at(named_warehouse(task.root).table(table), task.files[table], schema, ids)
+
+
+def _rows(task: JudgeTask, table: str, schema: pa.Schema, key: str, topics: TopicRange) -> pa.Table:
+    batches = _batches(task, table, schema)
+    if topics != EVERY_TOPIC:
+        batches = (batch.filter(topics.of(batch.column(key).cast(pa.string()))) for batch in batches)
+    return pa.Table.from_batches(batches, schema).unify_dictionaries().combine_chunks()
+
+
+def _by_snapshot(rows: pa.Table) -> dict[str, pa.Table]:
+    """The rows of each snapshot by id, in the order in which they were read."""
+    if not len(rows):
+        return {}
+    ids = _only_chunk(rows, "snapshot_id")
+    codes = ids.indices.to_numpy()
+    if bool((codes[1:] < codes[:-1]).any()):
+        order = np.argsort(codes, kind="stable")
+        rows, codes = rows.take(pa.array(order)).combine_chunks(), codes[order]
+    firsts = np.flatnonzero(np.diff(codes, prepend=-1))
+    names = ids.dictionary.to_pylist()
+    return {
+        names[codes[first]]: rows.slice(first, end - first)
+        for first, end in zip(firsts.tolist(), [*firsts[1:].tolist(), len(rows)], strict=True)
+    }
+
+
+def _part(task: JudgeTask, snapshot: TaskSnapshot, partitions: pa.Table, topics: pa.Table) -> SnapshotPart:
+    names = _only_chunk(topics, "name")
+    configs = _only_chunk(topics, "config")
+    columns = [names, *(pc.map_lookup(configs, key, "first") for key in (MIN_INSYNC_REPLICAS, MIN_INSYNC_RACKS))]
+    required = requirements(
+        [_topic(*row) for row in zip(*map(pa.Array.to_pylist, columns), strict=True)], snapshot.members.policy
+    )
+    words = _only_chunk(partitions, "topic")
+    codes = pc.index_in(words.dictionary, names).fill_null(-1).to_numpy(zero_copy_only=False)[words.indices.to_numpy()]
+    if bool((codes < 0).any()):
+        raise InvalidWarehouse(
+            f"{task.root}: table topics lacks topics of snapshot {snapshot.stored.snapshot_id} of {snapshot.stored.cluster_id}"
+        )
+    rows = _partition_columns(partitions, codes.astype(np.int32))
+    return SnapshotPart(
+        PartitionBatch(snapshot.members, names.to_pylist(), rows, required.of(rows.topic)),
+        _only_chunk(topics, "internal").fill_null(False).to_numpy(zero_copy_only=False),
+        _only_chunk(topics, "topic_id").to_pylist(),
+        required,
+        snapshot.stored.partial,
+    )
+
+
+def _partition_columns(rows: pa.Table, topic: Any) -> PartitionColumns:
+    """The rows in order of topic and partition."""
+    read = PartitionColumns(
+        topic=topic,
+        partition=_only_chunk(rows, "partition").to_numpy(),
+        leader=_only_chunk(rows, "leader").to_numpy(),
+        size_bytes=_only_chunk(rows, "size_bytes").fill_null(UNKNOWN_SIZE).to_numpy(),
+        **{name: list_column(_only_chunk(rows, name)) for name in LISTS},
+    )
+    key = (topic.astype(np.int64) << 32) | read.partition
+    return read if bool((key[1:] > key[:-1]).all()) else read.take(np.argsort(key, kind="stable"))
+
+
+def _topic(name: str, replicas: str | None, racks: str | None) -> Topic:
+    configs = {MIN_INSYNC_REPLICAS: replicas, MIN_INSYNC_RACKS: racks}
+    return Topic(TopicName(name), config={key: value for key, value in configs.items() if value is not None})
+
+
+def _only_chunk(rows: pa.Table, name: str) -> pa.Array:
+    column = rows.column(name)
+    return column.chunk(0) if column.num_chunks == 1 else pa.array([], column.type)

@@ -1,0 +1,124 @@
+"""The results of `rackspan.audit` as rows of the derived tables, without the keys of the snapshot."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rackspan.audit.batch import PartitionBatch
+from rackspan.audit.drift.changes import Change
+from rackspan.audit.durability import STATES, states
+from rackspan.audit.findings import Finding
+from rackspan.audit.json_format import STATES as HARM
+from rackspan.audit.outage import RackLoss
+from rackspan.model import NO_RACK, UNKNOWN_SIZE, Int32s
+from rackspan.pipeline.judging.read import SnapshotPart
+from rackspan.pipeline.schemas import (
+    DRIFT,
+    FINDINGS,
+    OUTAGE_IMPACT,
+    PARTITION_DURABILITY,
+    RACK_NAMES,
+    Table,
+    own_columns,
+)
+
+
+def durability_rows(part: SnapshotPart) -> pa.Table:
+    """One row a partition."""
+    batch = part.batch
+    size_bytes = batch.rows.size_bytes
+    return _rows(
+        PARTITION_DURABILITY,
+        {
+            "topic": _words(batch.rows.topic, batch.topics),
+            "partition": batch.rows.partition,
+            "internal": part.internal[batch.rows.topic],
+            "leader": batch.rows.leader,
+            "replication_factor": batch.replication_factor,
+            "isr_size": batch.isr_size,
+            "replica_racks": rack_names(batch.replica_racks, batch),
+            "isr_racks": rack_names(batch.isr_racks, batch),
+            "replica_rack_count": batch.replica_rack_count,
+            "isr_rack_count": batch.isr_rack_count,
+            "min_insync_replicas": batch.required.min_insync_replicas,
+            "min_insync_racks": batch.required.min_insync_racks,
+            "state": _words(states(batch), STATES),
+            "size_bytes": pa.array(size_bytes, mask=size_bytes == UNKNOWN_SIZE),
+        },
+    )
+
+
+def finding_rows(found: Sequence[Finding]) -> pa.Table:
+    """One row a finding."""
+    columns = {column.name: list(map(attrgetter(column.name), found)) for column in own_columns(FINDINGS)}
+    return _rows(FINDINGS, {**columns, "severity": [finding.severity.value for finding in found]})
+
+
+def harm_rows(losses: Iterable[RackLoss]) -> pa.Table:
+    """One row for each loss and topic that it harms."""
+    harmed = [(loss, topic) for loss in losses for topic in loss.topics]
+    none = [None] * len(harmed)
+    return _rows(
+        OUTAGE_IMPACT,
+        {
+            "lost_racks": [list(loss.racks) for loss, _ in harmed],
+            **{name: [getattr(topic, name) for _, topic in harmed] for name in ("topic", "internal", *HARM)},
+            **dict.fromkeys(("survived", "quorum_holds", "leader_surge"), none),
+        },
+    )
+
+
+def loss_rows(losses: Sequence[RackLoss]) -> pa.Table:
+    """One row for each loss, about the whole cluster."""
+    return _rows(
+        OUTAGE_IMPACT,
+        {
+            "lost_racks": [list(loss.racks) for loss in losses],
+            "topic": [None] * len(losses),
+            "internal": [None] * len(losses),
+            **{name: [loss.total(name) for loss in losses] for name in HARM},
+            "survived": [loss.survived for loss in losses],
+            "quorum_holds": [loss.quorum and loss.quorum.holds for loss in losses],
+            "leader_surge": [
+                [{"broker": broker, "leaders": leaders} for broker, leaders in sorted(loss.leader_surge.items())]
+                for loss in losses
+            ],
+        },
+    )
+
+
+def drift_rows(changes: Sequence[Change], previous_taken_at: Any) -> pa.Table:
+    """One row a change from the snapshot of that time."""
+    columns = {field.name: list(map(attrgetter(field.name), changes)) for field in fields(Change)}
+    return _rows(DRIFT, {**columns, "previous_taken_at": [previous_taken_at] * len(changes)})
+
+
+def rack_names(rack_codes: Int32s, batch: PartitionBatch) -> pa.Array:
+    """The distinct racks of each row by name. `rack_codes` is (P, width); codes ascend as names do."""
+    ordered = np.sort(rack_codes, axis=1)
+    first = ordered != NO_RACK
+    first[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    offsets = np.concatenate(([0], np.cumsum(np.count_nonzero(first, axis=1)))).astype(np.int32)
+    names = pa.array(batch.members.rack_map.racks, pa.string()).take(pa.array(ordered[first]))
+    return pa.ListArray.from_arrays(pa.array(offsets), names, type=RACK_NAMES)
+
+
+def _words(codes: np.ndarray[tuple[int], np.dtype[np.integer]], words: Iterable[str]) -> pa.Array:
+    return pa.array(list(words), pa.string()).take(pa.array(codes))
+
+
+def _rows(table: Table, columns: Mapping[str, Any]) -> pa.Table:
+    """The rows of a table with its own columns, each cast to its type."""
+    own = own_columns(table)
+    arrays = [_as(columns[column.name], column.type) for column in own]
+    return pa.table(arrays, names=[column.name for column in own])
+
+
+def _as(column: Any, kind: pa.DataType) -> pa.Array:
+    if isinstance(column, list):
+        return pa.array(column, kind)
+    return column.cast(kind) if isinstance(column, pa.Array) else pa.array(column).cast(kind)

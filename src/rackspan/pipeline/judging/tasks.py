@@ -1,0 +1,122 @@
+"""Plans the tasks of a run, on the driver and from logs only: the snapshots that each task judges, and the files that it reads.
+
+Constraints: each snapshot is judged in one task, for all of its tables; a task has snapshots of one day, so that it writes one
+file a table. Goal: tasks of equal size, few files read twice. Method: snapshots in order of time, as files hold them, cut by
+their number of partitions. Bound: one row of each snapshot in memory. Source: our own. Tests: tests/pipeline/judging/test_tasks.py.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Final
+
+from rackspan.audit import ClusterMembers, ClusterPolicies
+from rackspan.pipeline.delta.table import DataFile
+from rackspan.pipeline.incremental import RunWork
+from rackspan.pipeline.landing.markers import StoredSnapshot
+from rackspan.pipeline.landing.read import files_near, files_of, read_registrations
+from rackspan.pipeline.schemas import DRIFT, PARTITIONS, TOPICS
+from rackspan.pipeline.warehouse import Warehouse
+
+TASK_PARTITIONS: Final = 500_000
+"""The most that a task judges, unless one snapshot has more: a second of work, some 5 MB in a file of partition_durability."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSnapshot:
+    """A snapshot that a task reads. It gets rows in `tables`: none if the next snapshot is only compared with it."""
+
+    stored: StoredSnapshot
+    members: ClusterMembers
+    tables: frozenset[str] = frozenset()
+    before: StoredSnapshot | None = None
+    """The snapshot that it is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeTask:
+    """One task. `snapshots` are in order of cluster and time; the files may hold rows of other snapshots too."""
+
+    number: int
+    root: str
+    run_id: str
+    snapshots: tuple[TaskSnapshot, ...]
+    files: Mapping[str, Sequence[DataFile]] = field(default_factory=dict)
+    """The files to read, by landing table."""
+
+    @property
+    def judged(self) -> list[TaskSnapshot]:
+        return [snapshot for snapshot in self.snapshots if snapshot.tables]
+
+    @property
+    def partitions(self) -> int:
+        """How many rows of partitions the task reads."""
+        return sum(snapshot.stored.partitions for snapshot in self.snapshots)
+
+
+def judge_tasks(warehouse: Warehouse, work: RunWork, policies: ClusterPolicies) -> list[JudgeTask]:
+    """The tasks of a run. Errors: InvalidWarehouse; UsageError where a policy refuses a cluster."""
+    snapshots = _with_tables(work, cluster_members(warehouse, work.snapshots, policies))
+    files = {table.name: files_of(warehouse, table, work.snapshots) for table in (PARTITIONS, TOPICS)}
+    tasks = []
+    for number, judged in enumerate(_cut([snapshot for snapshot in snapshots.values() if snapshot.tables])):
+        read = {snapshot.stored.snapshot_id: snapshot for snapshot in judged}
+        for snapshot in judged:
+            if snapshot.before is not None:
+                # What another task judges is only compared here.
+                identity = snapshot.before.snapshot_id
+                read.setdefault(identity, replace(snapshots[identity], tables=frozenset(), before=None))
+        ordered = sorted(read.values(), key=lambda snapshot: (snapshot.stored.cluster_id, snapshot.stored.taken_at))
+        stored = [snapshot.stored for snapshot in ordered]
+        near = {name: files_near(of_table, stored) for name, of_table in files.items()}
+        tasks.append(JudgeTask(number, warehouse.root, work.run_id, tuple(ordered), near))
+    return tasks
+
+
+def cluster_members(
+    warehouse: Warehouse, stored: Sequence[StoredSnapshot], policies: ClusterPolicies
+) -> list[ClusterMembers]:
+    """The brokers and controllers of each snapshot with the policy of its cluster; equal ones are one object.
+
+    Errors: InvalidWarehouse; UsageError where the policy refuses a cluster.
+    """
+    by_hash = read_registrations(warehouse, stored)
+    # Two clusters may have equal members, as two of a laptop have, and policies of their own. A policy is not hashable.
+    policy_of = {snapshot.cluster_id: policies.of_cluster(snapshot.cluster_id) for snapshot in stored}
+    found: dict[tuple[str, int], ClusterMembers] = {}
+    for snapshot in stored:
+        policy = policy_of[snapshot.cluster_id]
+        key = snapshot.members, id(policy)
+        if key not in found:
+            found[key] = ClusterMembers(*by_hash[snapshot.members], policy)
+    return [found[snapshot.members, id(policy_of[snapshot.cluster_id])] for snapshot in stored]
+
+
+def _with_tables(work: RunWork, members: Sequence[ClusterMembers]) -> dict[str, TaskSnapshot]:
+    """Every snapshot of a run by id, each with the tables that get its rows."""
+    tables: list[set[str]] = [set() for _ in work.snapshots]
+    for name, table in work.tables.items():
+        for place in table.judged:
+            tables[place].add(name)
+    drift = work.tables.get(DRIFT.name)
+    before = {after: work.snapshots[place] for place, after in work.pairs(drift.judged if drift else ())}
+    return {
+        stored.snapshot_id: TaskSnapshot(stored, members[place], frozenset(tables[place]), before.get(place))
+        for place, stored in enumerate(work.snapshots)
+    }
+
+
+def _cut(judged: Sequence[TaskSnapshot]) -> Iterator[list[TaskSnapshot]]:
+    """The snapshots of each task: of one day, and of about as many partitions as every other one of the day."""
+    in_time = sorted(judged, key=lambda snapshot: (snapshot.stored.day, snapshot.stored.snapshot_id))
+    for _, of_day in groupby(in_time, key=lambda snapshot: snapshot.stored.day):
+        snapshots = list(of_day)
+        total = sum(snapshot.stored.partitions for snapshot in snapshots)
+        share = total / max(1, -(-total // TASK_PARTITIONS))
+        first = done = 0
+        for end, snapshot in enumerate(snapshots):
+            if end > first and done + snapshot.stored.partitions > share:
+                yield snapshots[first:end]
+                first, done = end, 0
+            done += snapshot.stored.partitions
+        yield snapshots[first:]

@@ -1,0 +1,64 @@
+"""Tokens by client credentials and from a file; every failure is one line without a secret."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rackspan.client.config.oauthbearer import BearerTokens
+from rackspan.errors import ClusterUnauthorized, ClusterUnreachable, UsageError
+from tests.token_server import CLIENT_ID, CLIENT_SECRET, TokenServer
+
+
+@pytest.fixture
+def server() -> Iterator[TokenServer]:
+    with TokenServer("admin").running() as running:
+        yield running
+
+
+def test_a_token_is_requested_once_and_again_when_most_of_its_life_has_passed(server: TokenServer) -> None:
+    now = 0.0
+    tokens = BearerTokens(server.url, CLIENT_ID, CLIENT_SECRET, "kafka", now=lambda: now)
+    assert tokens.token() == tokens.token()
+    assert server.requests == ["grant_type=client_credentials&scope=kafka"]
+    now = 2_879.0
+    tokens.token()
+    assert len(server.requests) == 1
+    now = 2_881.0
+    tokens.token()
+    assert len(server.requests) == 2
+
+
+def test_a_wrong_client_is_refused_in_one_line(server: TokenServer) -> None:
+    with pytest.raises(ClusterUnauthorized) as refused:
+        BearerTokens(server.url, CLIENT_ID, "topsecret").token()
+    assert str(refused.value) == (
+        f"the token endpoint {server.url} refused the client: HTTP 401 Unauthorized; check the client id, the client "
+        "secret and the scope in --command-config"
+    )
+    assert "topsecret" not in repr(BearerTokens(server.url, CLIENT_ID, "topsecret"))
+
+
+def test_an_endpoint_that_is_not_there_is_named(server: TokenServer) -> None:
+    with pytest.raises(
+        ClusterUnreachable, match=r"the token endpoint http://127\.0\.0\.1:1/ cannot be used: .*refused"
+    ):
+        BearerTokens("http://127.0.0.1:1/", "a", "b").token()
+
+
+def test_a_file_is_read_for_every_connection(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    tokens = BearerTokens(file.as_uri())
+    file.write_text("first\n")
+    assert tokens.token() == "first"
+    file.write_text("second")
+    assert tokens.token() == "second"
+
+
+def test_a_file_without_a_token_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    with pytest.raises(UsageError, match="the token cannot be read: No such file"):
+        BearerTokens(file.as_uri()).token()
+    file.write_text("\n")
+    with pytest.raises(UsageError, match="it holds no token"):
+        BearerTokens(file.as_uri()).token()

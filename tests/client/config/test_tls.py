@@ -1,0 +1,93 @@
+"""PEM keys and certificates are taken from files and in place, and a handshake proves it."""
+
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from rackspan.client.config.tls import tls_context
+from rackspan.errors import UsageError
+
+OPENSSL = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+
+
+@pytest.fixture(scope="module")
+def identity(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with key.pem, cert.pem and both.pem of one self-signed identity for 127.0.0.1."""
+    folder = tmp_path_factory.mktemp("tls")
+    if shutil.which("openssl") is None:
+        pytest.skip("NOT TESTED: TLS identities, for lack of the openssl command")
+    files = ["-keyout", f"{folder}/key.pem", "-out", f"{folder}/cert.pem", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run([*OPENSSL, *files], check=True, capture_output=True)
+    (folder / "both.pem").write_text((folder / "key.pem").read_text() + (folder / "cert.pem").read_text())
+    return folder
+
+
+def shaken_hands(client: ssl.SSLContext, identity: Path, server_name: str = "127.0.0.1") -> str:
+    """What happens when `client` greets a server of this identity that wants to know the client: "ok" or the error."""
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(identity / "both.pem")
+    server.load_verify_locations(identity / "cert.pem")
+    server.verify_mode = ssl.CERT_REQUIRED
+    ours, theirs = socket.socketpair()
+    thread = threading.Thread(target=_serve, args=(server, theirs))
+    thread.start()
+    try:
+        with client.wrap_socket(ours, server_hostname=server_name) as connection:
+            return connection.recv(2).decode()
+    except (ssl.SSLError, ConnectionError) as error:
+        return type(error).__name__
+    finally:
+        ours.close()
+        thread.join(10)
+
+
+def _serve(server: ssl.SSLContext, connection: socket.socket) -> None:
+    try:
+        with server.wrap_socket(connection, server_side=True) as accepted:
+            accepted.sendall(b"ok")
+    except (ssl.SSLError, ConnectionError):
+        connection.close()
+
+
+def test_an_identity_in_files_is_known_to_the_server(identity: Path) -> None:
+    context = tls_context(ca_file=str(identity / "cert.pem"), key_file=str(identity / "both.pem"))
+    assert shaken_hands(context, identity) == "ok"
+
+
+def test_an_identity_in_place_is_known_to_the_server(identity: Path) -> None:
+    certificate, key = (identity / "cert.pem").read_text(), (identity / "key.pem").read_text()
+    context = tls_context(ca_pem=certificate, key_pem=key, chain_pem=certificate)
+    assert shaken_hands(context, identity) == "ok"
+
+
+def test_a_server_nobody_vouches_for_is_not_spoken_to(identity: Path) -> None:
+    context = tls_context(key_file=str(identity / "both.pem"))
+    assert shaken_hands(context, identity) == "SSLCertVerificationError"
+
+
+def test_a_server_of_another_name_is_spoken_to_only_unchecked(identity: Path) -> None:
+    def context(*, check_hostname: bool) -> ssl.SSLContext:
+        certificate, both = str(identity / "cert.pem"), str(identity / "both.pem")
+        return tls_context(ca_file=certificate, key_file=both, check_hostname=check_hostname)
+
+    assert shaken_hands(context(check_hostname=True), identity, "kafka.example") == "SSLCertVerificationError"
+    assert shaken_hands(context(check_hostname=False), identity, "kafka.example") == "ok"
+
+
+def test_a_key_file_without_a_key_is_named(identity: Path) -> None:
+    with pytest.raises(
+        UsageError, match=r"ssl\.keystore in --command-config: .*cert\.pem cannot be used: it holds no PEM private key"
+    ):
+        tls_context(key_file=str(identity / "cert.pem"))
+
+
+def test_a_file_that_is_not_there_is_named() -> None:
+    with pytest.raises(
+        UsageError, match=r"ssl\.truststore in --command-config: /absent\.pem cannot be used: No such file"
+    ):
+        tls_context(ca_file="/absent.pem")
