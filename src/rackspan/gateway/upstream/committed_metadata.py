@@ -6,7 +6,7 @@ from rackspan.gateway.core.metadata_log import CommittedImage
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.quorum import MetadataQuorum
-from rackspan.model import Broker, BrokerId, RackId
+from rackspan.model import BrokerId
 
 
 class CommittedMetadata:
@@ -34,12 +34,7 @@ def sample_of_image(
     source: int, requested_at: float, topics: frozenset[str], image: CommittedImage, cluster: Cluster
 ) -> Sample:
     """The state of the metadata log as a sample. Brokers that are down keep their racks."""
-    brokers = [
-        Broker(BrokerId(broker), None if rack is None else RackId(rack))
-        for broker, registered in image.racks.items()
-        if cluster.is_located(broker)
-        for rack in [cluster.rack(broker, registered)]
-    ]
+    brokers = cluster.located(image.racks.items())
     partitions = {
         (topic, partition): SampledPartition(state.leader, state.leader_epoch, tuple(map(BrokerId, state.isr)))
         for topic in topics

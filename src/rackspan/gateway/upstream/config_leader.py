@@ -44,7 +44,7 @@ class ConfigLeader:
 
     async def find(self) -> Lead:
         """The leader of the highest epoch that some brokers report: the metadata of one may be behind, and name a broker that is gone."""
-        brokers: list[int | None] = [*self._cluster.some_nodes(_LOOKUP_BROKERS)]
+        brokers: list[int | None] = [*self._cluster.some(_LOOKUP_BROKERS)]
         waiting = {asyncio.create_task(self._reported_by(broker)) for broker in brokers or [None]}
         done: set[asyncio.Task[Lead]] = set()
         try:
@@ -81,7 +81,7 @@ class ConfigLeader:
         partition = topic.partitions[0]
         for known in metadata.brokers:
             if known.node_id == partition.leader_id:
-                cluster.learn(known.node_id, known.host, known.port)
+                cluster.record(known.node_id, known.host, known.port)
         return Lead(
             partition.leader_epoch,
             partition.leader_id,
@@ -92,7 +92,7 @@ class ConfigLeader:
 
     async def open(self, leader: int) -> BrokerConnection:
         """A connection that is not shared: what waits at the leader would hold up what is behind it. Errors: OSError, RackspanError."""
-        known = self._cluster.nodes.get(leader)
+        known = self._cluster.by_id.get(leader)
         if known is None:
             raise ClusterUnreachable(f"the leader of {self.topic}, broker {leader}, is not known")
         return await BrokerConnection.open(known.host, known.port, self._login)

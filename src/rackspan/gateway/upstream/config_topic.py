@@ -148,7 +148,7 @@ class ConfigTopic:
 
     async def _create(self) -> None:
         connection = await self._cluster.any_connection()
-        factor = min(_REPLICATION_FACTOR, len(self._cluster.nodes))
+        factor = min(_REPLICATION_FACTOR, len(self._cluster.by_id))
         configs = {
             "cleanup.policy": "compact",
             "min.insync.replicas": str(max(1, factor - 1)),

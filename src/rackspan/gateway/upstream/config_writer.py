@@ -10,10 +10,10 @@ from rackspan.acks.isr_samples import LogRead
 from rackspan.acks.log_ends import AcknowledgedRecord
 from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.client.connection import BrokerConnection, first
+from rackspan.client.observations import read_log_ends
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, MalformedRequest, RackspanError
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.config_leader import LOOKUP_SECONDS, ConfigLeader, Lead
-from rackspan.gateway.upstream.observations import read_log_ends
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.kafka_bytes.record_batch import write_batch
 from rackspan.model import BrokerId

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final, Protocol
 
 from rackspan.acks.isr_samples import LogEnds, LogRead, Sample
+from rackspan.client.observations import read_log_ends, read_metadata, sample_of
 from rackspan.errors import MalformedRequest, RackspanError
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold
 from rackspan.gateway.core.acknowledgement.rules import NEVER
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.upstream.cluster import Cluster
-from rackspan.gateway.upstream.observations import read_log_ends, read_metadata, sample_of
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import BrokerId
 
@@ -138,7 +138,8 @@ class BrokerMetadata:
         for topic in metadata.topics:
             if topic.error_code == ErrorCode.NONE and topic.name:
                 self._policies.record_topic(topic.name, topic.topic_id, requested_at)
-        return sample_of(broker, requested_at, topics, metadata, self._cluster)
+        brokers = self._cluster.located((known.node_id, known.rack) for known in metadata.brokers)
+        return sample_of(broker, requested_at, topics, metadata, brokers)
 
     def close(self) -> None:
         """The cluster's connections are closed by their owner."""
