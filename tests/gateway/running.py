@@ -37,7 +37,7 @@ class RunningGateway:
 
     async def _isr_is_whole(self) -> None:
         cluster = self.gateway.cluster
-        for node in tuple(cluster.nodes):
+        for node in tuple(cluster.by_id):
             while True:
                 connection = await cluster.connection(node)
                 metadata = await connection.send(ApiKey.METADATA, MetadataRequestData(topics=None))

@@ -232,10 +232,10 @@ def test_brokers_that_only_responses_name_get_few_listeners_and_not_for_long(gat
 
 
 def test_a_response_does_not_move_a_broker_that_the_cluster_reports_elsewhere(gateway: RunningGateway) -> None:
-    before = dict(gateway.gateway.cluster.nodes)
+    before = dict(gateway.gateway.cluster.by_id)
 
     async def named() -> None:
         gateway.gateway.listeners.advertised(1, "192.0.2.1", 9092)
 
     gateway.run(named())
-    assert gateway.gateway.cluster.nodes[1] == before[1]
+    assert gateway.gateway.cluster.by_id[1] == before[1]

@@ -63,7 +63,7 @@ class Gateway:
 
     def start(self) -> None:
         """Listen for every broker. Errors: UsageError."""
-        self.cluster.on_nodes = self.listeners.follow_brokers
+        self.cluster.on_refresh = self.listeners.follow_brokers
         self.clients.warn_of_open_files()
         self._log_warnings()
         for work in (self.cluster.follow(), self.clients.close_slow(), self.clients.close_gone()):
@@ -130,7 +130,7 @@ async def open_gateway(config: GatewayConfig, *, shared: bool = False) -> Gatewa
     backend = Backend(config)
     try:
         await backend.cluster.refresh()
-        if not backend.cluster.nodes:
+        if not backend.cluster.by_id:
             raise UsageError(f"{config.bootstrap_servers}: the cluster reports no broker; is it starting?")
         gateway = await _assembled(backend, shared=shared)
     except BaseException:

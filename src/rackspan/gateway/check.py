@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from rackspan.client.observations import DIVERGING_EPOCH_SINCE
 from rackspan.errors import RackspanError, UsageError
 from rackspan.gateway.backend import Backend
 from rackspan.gateway.config import GatewayConfig
@@ -17,7 +18,6 @@ from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode
 from rackspan.gateway.core.apis import OFFERED
 from rackspan.gateway.net.channel import connected
 from rackspan.gateway.net.open_files import raise_limit, too_few
-from rackspan.gateway.upstream.observations import DIVERGING_EPOCH_SINCE
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.kafka_bytes.resource_types import ConfigResourceType
 from rackspan.model import MIN_INSYNC_RACKS
@@ -66,7 +66,7 @@ async def check_cluster(config: GatewayConfig) -> list[Result]:
             Result(
                 "cluster",
                 Level.OK,
-                f"{count_noun(len(backend.cluster.nodes), 'broker')} of cluster {backend.cluster.cluster_id}",
+                f"{count_noun(len(backend.cluster.by_id), 'broker')} of cluster {backend.cluster.cluster_id}",
             )
         ]
         results += [_open_files(config, backend), *_listeners(config, backend)]
@@ -84,41 +84,41 @@ async def check_cluster(config: GatewayConfig) -> list[Result]:
 
 def _open_files(config: GatewayConfig, backend: Backend) -> Result:
     files = raise_limit()
-    reason = too_few(files, config.max_connections, len(backend.cluster.nodes))
+    reason = too_few(files, config.max_connections, len(backend.cluster.by_id))
     if reason is not None:
         return Result("open files", Level.WARNING, reason)
     return Result("open files", Level.OK, f"{files} suffice for {count_noun(config.max_connections, 'client')}")
 
 
 def _listeners(config: GatewayConfig, backend: Backend) -> Iterator[Result]:
-    for node_id in sorted(backend.cluster.nodes):
+    for broker in sorted(backend.cluster.by_id):
         try:
-            listener = config.listener(node_id)
+            listener = config.listener(broker)
             with socket.socket(socket.AF_INET6 if ":" in listener.host else socket.AF_INET) as sock:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 sock.bind((listener.host, listener.port))
         except UsageError as error:
-            yield Result(f"listener of broker {node_id}", Level.FAILURE, str(error))
+            yield Result(f"listener of broker {broker}", Level.FAILURE, str(error))
         except OSError as error:
             place = f"{listener.host}:{listener.port}"
             yield Result(
-                f"listener of broker {node_id}", Level.FAILURE, f"{place}: {error.strerror}; choose another port"
+                f"listener of broker {broker}", Level.FAILURE, f"{place}: {error.strerror}; choose another port"
             )
         else:
             port = listener.port or "any free port"
             advertised = f"{listener.advertised_host}:{listener.advertised_port or port}"
             yield Result(
-                f"listener of broker {node_id}", Level.OK, f"{listener.host}:{port}, advertised as {advertised}"
+                f"listener of broker {broker}", Level.OK, f"{listener.host}:{port}, advertised as {advertised}"
             )
 
 
 async def _brokers(backend: Backend) -> AsyncIterator[Result]:
-    for node in sorted(backend.cluster, key=lambda one: one.node_id):
-        check = f"broker {node.node_id}"
+    for broker_id, broker in sorted(backend.cluster.by_id.items()):
+        check = f"broker {broker_id}"
         try:
-            connection = await backend.cluster.connection(node.node_id)
+            connection = await backend.cluster.connection(broker_id)
         except (OSError, TimeoutError, RackspanError) as error:
-            yield Result(check, Level.FAILURE, f"{node.host}:{node.port}: {type(error).__name__}: {error}")
+            yield Result(check, Level.FAILURE, f"{broker.host}:{broker.port}: {type(error).__name__}: {error}")
             continue
         lacking = [key.name for key in _NEEDED if not _is_shared(key, connection.offered(key))]
         if lacking:
@@ -128,18 +128,18 @@ async def _brokers(backend: Backend) -> AsyncIterator[Result]:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 (
                     await connected(
-                        (node.host, node.port), backend.tls.upstream, node.host if backend.tls.upstream else None
+                        (broker.host, broker.port), backend.tls.upstream, broker.host if backend.tls.upstream else None
                     )
                 ).close()
         except (OSError, TimeoutError) as error:
             yield Result(check, Level.FAILURE, f"clients' connections: {type(error).__name__}: {error}")
             continue
-        yield Result(check, Level.OK, f"{node.host}:{node.port}, rack {node.rack or '(none)'}")
+        yield Result(check, Level.OK, f"{broker.host}:{broker.port}, rack {broker.rack or '(none)'}")
 
 
 def _is_shared(key: ApiKey, offered: tuple[int, int] | None) -> bool:
-    ours = OFFERED[key]
-    return offered is not None and max(offered[0], ours.start) <= min(offered[1], ours.stop - 1)
+    known = OFFERED[key]
+    return offered is not None and max(offered[0], known.start) <= min(offered[1], known.stop - 1)
 
 
 def _racks(config: GatewayConfig, backend: Backend) -> Iterator[Result]:
@@ -167,12 +167,12 @@ def _racks(config: GatewayConfig, backend: Backend) -> Iterator[Result]:
 async def _broker_configs(backend: Backend) -> AsyncIterator[Result]:
     """A setting that the guarantee rests on. It needs DESCRIBE_CONFIGS on the cluster."""
     keys = ["unclean.leader.election.enable"]
-    node = min(backend.cluster.nodes)
+    broker = min(backend.cluster.by_id)
     resource = DescribeConfigsResource(
-        resource_type=ConfigResourceType.BROKER, resource_name=str(node), configuration_keys=keys
+        resource_type=ConfigResourceType.BROKER, resource_name=str(broker), configuration_keys=keys
     )
     try:
-        connection = await backend.cluster.connection(node)
+        connection = await backend.cluster.connection(broker)
         response = await connection.call(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequestData(resources=[resource]))
     except (OSError, TimeoutError, RackspanError) as error:
         yield Result("brokers' configs", Level.WARNING, f"not read: {error}")
@@ -185,7 +185,7 @@ async def _broker_configs(backend: Backend) -> AsyncIterator[Result]:
             f"not read: {result.error_message or result.error_code}; grant DESCRIBE_CONFIGS on the cluster",
         )
         return
-    values = {one.name: one.value for one in result.configs}
+    values = {config.name: config.value for config in result.configs}
     if values.get("unclean.leader.election.enable") == "true":
         yield Result(
             "unclean.leader.election.enable",
@@ -254,7 +254,7 @@ async def _replicas_logs(config: GatewayConfig, backend: Backend) -> AsyncIterat
     """Whether the gateway may read the logs of guarded topics, by which mode verified counts racks."""
     if config.mode is not AcknowledgementMode.VERIFIED:
         return
-    old = [str(node.node_id) for node in backend.cluster if await _lacks_diverging_epoch(backend, node.node_id)]
+    old = [str(broker) for broker in backend.cluster.by_id if await _lacks_diverging_epoch(backend, broker)]
     if old:
         yield Result(
             "replicas' logs",
@@ -290,9 +290,9 @@ async def _replicas_logs(config: GatewayConfig, backend: Backend) -> AsyncIterat
         yield Result("replicas' logs", Level.OK, "the gateway may read every topic it sees")
 
 
-async def _lacks_diverging_epoch(backend: Backend, node_id: int) -> bool:
+async def _lacks_diverging_epoch(backend: Backend, broker: int) -> bool:
     try:
-        offered = (await backend.cluster.connection(node_id)).offered(ApiKey.FETCH)
+        offered = (await backend.cluster.connection(broker)).offered(ApiKey.FETCH)
     except (OSError, TimeoutError, RackspanError):
         return False
     return offered is None or offered[1] < DIVERGING_EPOCH_SINCE

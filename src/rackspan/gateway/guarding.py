@@ -17,7 +17,6 @@ from rackspan.gateway.upstream.committed_metadata import CommittedMetadata
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.gateway.upstream.guard_readers import BrokerMetadata, IsrSource
 from rackspan.gateway.upstream.quorum import MetadataQuorum
-from rackspan.gateway.upstream.topic_names import TopicNames
 from rackspan.kafka_bytes.resource_types import ConfigResourceType
 from rackspan.model import MIN_INSYNC_REPLICAS
 from rackspan.wire.apis import ApiKey
@@ -39,14 +38,14 @@ class Guarding:
         config_topic: ConfigTopic | None,
         quorum: MetadataQuorum | None,
     ) -> None:
-        config, names = backend.config, TopicNames(backend.cluster, backend.policies)
+        config = backend.config
         self.config_topic = config_topic
         self.quorum = quorum
         self._backend = backend
         self._source: IsrSource = (
-            BrokerMetadata(backend.cluster, names)
+            BrokerMetadata(backend.cluster, backend.policies)
             if quorum is None
-            else CommittedMetadata(quorum, backend.cluster, names)
+            else CommittedMetadata(quorum, backend.cluster, backend.policies)
         )
         settings = guard_settings(config)
         self.guard = AcknowledgementGuard(settings)
@@ -57,7 +56,6 @@ class Guarding:
             addresses,
             backend.cluster,
             self._source,
-            names,
             config.config_topic,
             extended_error_codes=config.extended_error_codes,
             deny_weak_acks=config.deny_weak_acks,

@@ -132,6 +132,14 @@ def read_stored_header(data: bytes | bytearray | memoryview, at: int = 0) -> Bat
     return header
 
 
+def last_offset_delta(records: "memoryview[int] | bytes | None") -> int | None:
+    """How far the last record of the first batch is behind the first one; None if there is no batch."""
+    try:
+        return None if records is None else read_header(records).last_offset_delta
+    except CorruptRecords:
+        return None
+
+
 def whole_batches(data: bytes | bytearray | memoryview) -> Iterator[tuple[BatchHeader, int]]:
     """The batches of a log or a Fetch response in order, each with the position where it begins. Their CRCs are unchecked.
 

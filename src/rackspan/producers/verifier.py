@@ -15,7 +15,9 @@ from typing import Final, TypeVar
 from rackspan.acks.isr_samples import LogEnds, LogRead, Partition, Sample, newest_leader_sample
 from rackspan.acks.min_insync_racks import Thresholds
 from rackspan.acks.verification import RecordVerification, Requirement, is_known, topic_refusal_before
+from rackspan.client.known_brokers import KnownBrokers
 from rackspan.client.login import Login
+from rackspan.client.observations import read_log_ends, read_metadata, registered_brokers, sample_of
 from rackspan.errors import (
     ClusterUnreachable,
     NotEnoughRacksAfterAppend,
@@ -23,8 +25,6 @@ from rackspan.errors import (
     RetriableProduceError,
     UsageError,
 )
-from rackspan.gateway.upstream.cluster import Cluster
-from rackspan.gateway.upstream.observations import read_log_ends, read_metadata, sample_of
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import BrokerId
 
@@ -63,7 +63,7 @@ class RecordVerifier:
         seconds: float = VERIFY_SECONDS,
     ) -> None:
         """`min_insync_racks` by topic, `others` for topics without an entry. Errors: UsageError for a value below 1, or an address."""
-        self._cluster = Cluster(bootstrap_servers, login, Random())
+        self._cluster = KnownBrokers(bootstrap_servers, login, Random())
         self._requirements = {topic: Requirement(Thresholds(1, racks)) for topic, racks in min_insync_racks.items()}
         self._others = Requirement(Thresholds(1, others))
         self._seconds = seconds
@@ -158,20 +158,20 @@ class RecordVerifier:
         """Sample every replica of the partitions, and some brokers if those are unknown."""
         partitions = [record.partition for record in pending]
         try:
-            if not self._cluster.nodes:
+            if not self._cluster.by_id:
                 await self._cluster.refresh()
         except (OSError, TimeoutError, RackspanError) as failure:
             failures.update(dict.fromkeys(partitions, f"no broker responds: {failure}"))
             return
         brokers = {broker for partition in partitions for broker in self._replicas.get(partition, ())}
         if any(partition not in self._replicas for partition in partitions):
-            brokers |= set(self._cluster.some_nodes(3))
+            brokers |= set(self._cluster.some(3))
         topics = frozenset(topic for topic, _ in partitions)
         samples = await _responses({broker: self._sample(broker, topics) for broker in brokers})
         if not samples:
             # All of them may have moved.
             self._replicas.clear()
-            self._cluster.nodes.clear()
+            self._cluster.by_id.clear()
         for record in pending:
             newest = newest_leader_sample(record.partition, samples.values())
             if newest is not None:
@@ -182,11 +182,11 @@ class RecordVerifier:
         requested_at = asyncio.get_running_loop().time()
         metadata = await read_metadata(connection, topics)
         for node in metadata.brokers:
-            self._cluster.learn(node.node_id, node.host, node.port)
+            self._cluster.record(node.node_id, node.host, node.port)
         for topic in metadata.topics:
             for state in topic.partitions:
                 self._replicas[topic.name or "", state.partition_index] = frozenset(state.replica_nodes)
-        return sample_of(broker, requested_at, topics, metadata, self._cluster)
+        return sample_of(broker, requested_at, topics, metadata, registered_brokers(metadata))
 
     async def _observe_logs(self, pending: Iterable[RecordVerification], failures: dict[Partition, str]) -> None:
         reads: dict[BrokerId, set[LogRead]] = {}

@@ -18,7 +18,7 @@ from rackspan.client.login import Login
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import ClusterUnreachable
 from rackspan.gateway.core import policies
-from rackspan.gateway.upstream import config_topic
+from rackspan.gateway.upstream import config_writer
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterableConfig,
@@ -228,7 +228,7 @@ def test_a_value_is_acknowledged_when_its_record_is_in_as_many_racks_as_any_valu
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Brokers 1 and 2 in rack a, 3 in b, which is frozen: the config topic's ISR is a alone, and loses with it what it has."""
-    monkeypatch.setattr(config_topic, "WRITE_SECONDS", 3.0)
+    monkeypatch.setattr(config_writer, "WRITE_SECONDS", 3.0)
     with EmbeddedCluster(racks=("a", "a", "b"), brokers=3, seed=5) as cluster:
         for topic in ("t", "u"):
             cluster.create_topic(topic, partitions=1, replication_factor=3)

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from rackspan.client.connection import BrokerConnection
+from rackspan.client.known_brokers import KnownBroker
 from rackspan.client.login import Login
-from rackspan.gateway.upstream.cluster import Cluster, Node
+from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.model import Broker, BrokerId, RackId
 from tests.gateway.upstream.fake_broker import FakeBroker
 
 
@@ -32,7 +34,7 @@ def test_an_error_that_nobody_waits_for_is_not_reported_as_never_retrieved(monke
         asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
         monkeypatch.setattr(BrokerConnection, "open", suspended)
         cluster = Cluster("127.0.0.1:1", Login(), Random(1))
-        cluster.nodes[1] = Node(1, "127.0.0.1", 1)
+        cluster.by_id[1] = KnownBroker(1, "127.0.0.1", 1)
         await _given_up(cluster)
         await asyncio.sleep(0.05)
         gc.collect()
@@ -48,7 +50,7 @@ def test_a_connection_that_nobody_waits_for_is_kept_for_the_next() -> None:
         broker = FakeBroker()
         await broker.start()
         cluster = Cluster("127.0.0.1:1", Login(), Random(1))
-        cluster.nodes[1] = Node(1, "127.0.0.1", broker.port)
+        cluster.by_id[1] = KnownBroker(1, "127.0.0.1", broker.port)
         await _given_up(cluster)
         (opening,) = cluster._brokers._opening.values()
         opened = await opening
@@ -57,3 +59,15 @@ def test_a_connection_that_nobody_waits_for_is_kept_for_the_next() -> None:
         await broker.close()
 
     asyncio.run(work())
+
+
+def test_a_broker_that_the_locator_was_not_called_for_is_left_out() -> None:
+    """A rack locator found broker 1 in r1 and no rack of broker 2, and was not called for broker 3 yet."""
+    locator: Any = object()
+
+    async def located() -> list[Broker]:
+        cluster = Cluster("127.0.0.1:1", Login(), Random(1), locator)
+        cluster._located = {BrokerId(1): RackId("r1"), BrokerId(2): None}
+        return cluster.located((number, "own") for number in (1, 2, 3))
+
+    assert [(broker.id, broker.rack) for broker in asyncio.run(located())] == [(1, "r1"), (2, None)]

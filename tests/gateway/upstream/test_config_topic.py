@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
 
+from rackspan.client.known_brokers import KnownBroker
 from rackspan.client.login import Login
-from rackspan.gateway.upstream.cluster import Cluster, Node
+from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.kafka_bytes.record_batch import HEADER_BYTES, stored_records, with_records, write_batch
@@ -115,7 +116,7 @@ async def brokers(count: int) -> AsyncIterator[list[FakeBroker]]:
 
 def cluster_of(*ports: int) -> Cluster:
     cluster = Cluster(f"127.0.0.1:{ports[0]}", Login(), Random(1))
-    cluster.nodes = {one: Node(one, "127.0.0.1", port, f"r{one}") for one, port in enumerate(ports, 1)}
+    cluster.by_id = {one: KnownBroker(one, "127.0.0.1", port, f"r{one}") for one, port in enumerate(ports, 1)}
     return cluster
 
 
@@ -232,8 +233,8 @@ def test_a_broker_that_is_down_keeps_its_rack() -> None:
             broker.handles[ApiKey.METADATA] = metadata({1: broker.port}, 1, 5)
             await cluster.refresh()
             # A response of a broker whose metadata is behind still names broker 2, and one that never was up.
-            cluster.learn(2, "127.0.0.1", 1)
-            cluster.learn(3, "127.0.0.1", 1)
+            cluster.record(2, "127.0.0.1", 1)
+            cluster.record(3, "127.0.0.1", 1)
             cluster.close()
             return [(int(one.id), one.rack) for one in cluster.all_brokers()]
 

@@ -15,13 +15,13 @@ from rackspan.acks.min_insync_racks import Thresholds, rack_bits
 from rackspan.acks.verification import Requirement
 from rackspan.client.connection import BrokerConnection
 from rackspan.client.login import Login
+from rackspan.client.observations import read_log_ends
 from rackspan.errors import ClusterRequestFailed
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold
 from rackspan.gateway.core.acknowledgement.rules import GuardSettings
 from rackspan.gateway.upstream import guard_readers
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.guard_readers import LogEndReader
-from rackspan.gateway.upstream.observations import read_log_ends
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.fetch import (
@@ -121,7 +121,7 @@ async def completed_by(*responses: FetchResponsePartitionData | None, seconds: f
     cluster, loop = Cluster("127.0.0.1:1", Login(), Random(1)), asyncio.get_running_loop()
     for number, (fake, response) in enumerate(zip(fakes, responses, strict=True), 2):
         await fake.start()
-        cluster.learn(number, "127.0.0.1", fake.port)
+        cluster.record(number, "127.0.0.1", fake.port)
         if response is not None:
             responding(fake, response)
     guard = AcknowledgementGuard(GuardSettings())

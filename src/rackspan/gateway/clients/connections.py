@@ -51,10 +51,10 @@ class Clients:
     @property
     def most(self) -> int:
         """Clients at a time: the config's bound, or what open files suffice for if that is less."""
-        return min(self.config.max_connections, clients_within(self._open_files, len(self._cluster.nodes)))
+        return min(self.config.max_connections, clients_within(self._open_files, len(self._cluster.by_id)))
 
     def warn_of_open_files(self) -> None:
-        reason = too_few(self._open_files, self.config.max_connections, len(self._cluster.nodes))
+        reason = too_few(self._open_files, self.config.max_connections, len(self._cluster.by_id))
         if reason is not None:
             log.warning("open files: %s", reason)
 
@@ -89,7 +89,7 @@ class Clients:
         self.session(secured, upstream, broker).start()
 
     async def _connected(self, broker: int, context: ssl.SSLContext | None) -> socket.socket:
-        known = self._cluster.nodes.get(broker)
+        known = self._cluster.by_id.get(broker)
         if known is None:
             raise ConnectionRefusedError(f"broker {broker} is not in the cluster")
         return await connected((known.host, known.port), context, known.host if context else None)

@@ -93,7 +93,7 @@ class Listeners:
 
     def open(self) -> None:
         """Listen for every broker. Errors: UsageError."""
-        for broker in self._cluster.nodes:
+        for broker in self._cluster.by_id:
             self._listener(broker)
 
     @property
@@ -103,7 +103,7 @@ class Listeners:
 
     def advertised(self, broker: int, host: str, port: int) -> tuple[str, int]:
         """Where clients find a broker, whose own address a response names. Errors: MalformedRequest."""
-        self._cluster.learn_from_passing(broker, host, port)
+        self._cluster.record_from_response(broker, host, port)
         try:
             return self._listener(broker).advertised
         except UsageError as error:
@@ -114,7 +114,7 @@ class Listeners:
         if not self.by_broker:
             # Still starting: clients may come when everything is read.
             return
-        for broker in self._cluster.nodes:
+        for broker in self._cluster.by_id:
             try:
                 self._listener(broker)
             except UsageError as error:

@@ -70,11 +70,11 @@ def _metadata_head(version: int, reader: ByteReader, addresses: Addresses) -> Me
     count = reader.compact_length() if flexible else reader.int32()
     parts = [unsigned_varint(count + 1) if flexible else int32(count)]
     brokers = [_metadata_broker(version, reader) for _ in range(count)]
-    for node_id, host, port, rack in brokers:
-        host, port = addresses.advertised(node_id, host, port)
-        parts += (int32(node_id), _text(host, flexible), int32(port))
+    for broker, host, port, rack in brokers:
+        host, port = addresses.advertised(broker, host, port)
+        parts += (int32(broker), _text(host, flexible), int32(port))
         if version >= 1:
-            parts.append(_text(addresses.rack(node_id, rack), flexible))
+            parts.append(_text(addresses.rack(broker, rack), flexible))
         if flexible:
             parts.append(NO_TAGS)
     return MetadataHead(reader.at, bytes(reader.data[:kept]) + b"".join(parts))
@@ -82,7 +82,7 @@ def _metadata_head(version: int, reader: ByteReader, addresses: Addresses) -> Me
 
 def _metadata_broker(version: int, reader: ByteReader) -> tuple[int, str, int, str | None]:
     flexible = version >= 9
-    node_id = reader.int32()
+    broker = reader.int32()
     host = reader.compact_string() if flexible else reader.string()
     port = reader.int32()
     rack = None
@@ -90,7 +90,7 @@ def _metadata_broker(version: int, reader: ByteReader) -> tuple[int, str, int, s
         rack = reader.compact_nullable_string() if flexible else reader.nullable_string()
     if flexible:
         reader.tagged_fields()
-    return node_id, host, port, rack
+    return broker, host, port, rack
 
 
 def _text(value: str | None, flexible: bool) -> bytes:

@@ -125,6 +125,8 @@ class Policies:
         """The entry's id, of topics that were created anew."""
         self._superseded: dict[str, set[UUID]] = {}
         """Ids before those that CreateTopics reported."""
+        self.names: dict[UUID, str] = {}
+        """The name of each topic id that was reported."""
         self._cache: dict[tuple[str, int], Requirement | None] = {}
         self.unreadable_keys = 0
         """Records of the config topic whose key could not be read."""
@@ -168,6 +170,7 @@ class Policies:
         """A topic's id as a broker reports it, which may be an earlier topic's. `now` in seconds, of one monotonic clock."""
         if topic_id is None:
             return
+        self.names[topic_id] = topic
         if self.topic_ids.get(topic) != topic_id:
             self.topic_ids[topic] = topic_id
             self.min_insync_replicas.pop(topic, None)

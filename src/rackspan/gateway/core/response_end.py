@@ -215,12 +215,12 @@ def _endpoints(reader: ByteReader, addresses: Addresses) -> bytes:
     count = reader.elements(reader.compact_length())
     parts = [unsigned_varint(count + 1)]
     for _ in range(count):
-        node_id = reader.int32()
-        host, port = addresses.advertised(node_id, reader.compact_string(), reader.int32())
-        rack = addresses.rack(node_id, reader.compact_nullable_string())
+        broker = reader.int32()
+        host, port = addresses.advertised(broker, reader.compact_string(), reader.int32())
+        rack = addresses.rack(broker, reader.compact_nullable_string())
         reader.tagged_fields()
         parts += (
-            int32(node_id),
+            int32(broker),
             compact_string(host),
             int32(port),
             _NULL if rack is None else compact_string(rack),

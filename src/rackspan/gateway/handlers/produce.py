@@ -7,6 +7,7 @@ request from step to step.
 import asyncio
 from collections.abc import Iterable, Mapping
 from functools import partial
+from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from rackspan.acks.isr_samples import Partition
@@ -25,7 +26,7 @@ from rackspan.gateway.net.direction import Exchange
 from rackspan.gateway.net.session import Session
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.guard_readers import IsrSampler, IsrSource, LogEndReader
-from rackspan.gateway.upstream.topic_names import TopicNames
+from rackspan.gateway.upstream.topic_names import topic_names
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.framing import Piece
 from rackspan.wire.messages.produce import PartitionProduceResponse
@@ -46,7 +47,6 @@ class ProduceHandler:
         addresses: Addresses,
         cluster: Cluster,
         source: IsrSource,
-        names: TopicNames,
         config_topic: str | None,
         *,
         extended_error_codes: bool,
@@ -62,7 +62,7 @@ class ProduceHandler:
         self.verified = 0
         self._policies = policies
         self._addresses = addresses
-        self._names = names
+        self._cluster = cluster
         self._config_topic = config_topic
         self._loop = asyncio.get_running_loop()
         self._held: dict[Hold, ProduceRequest] = {}
@@ -77,14 +77,18 @@ class ProduceHandler:
 
     def take(self, session: Session, exchange: Exchange, request: memoryview) -> None:
         """Read a request, and the names of its topics. Errors: MalformedRequest."""
-        produce = ProduceRequest(session, exchange, request, self._names.by_id)
+        produce = ProduceRequest(session, exchange, request, self._policies.names)
         unknown = produce.unknown_ids()
         if unknown:
             # Looked up at the broker itself. An id that it does not report either is refused: its topic could be a guarded one.
-            looked_up = self._loop.create_task(self._names.look_up(session.broker, unknown))
+            looked_up = self._loop.create_task(self._look_up(session.broker, unknown))
             session.wait_for(looked_up, partial(self._decide, produce))
         else:
             self._decide(produce)
+
+    async def _look_up(self, broker: int, ids: Iterable[UUID]) -> None:
+        for topic, topic_id in (await topic_names(self._cluster, broker, ids)).items():
+            self._policies.record_topic(topic, topic_id, self._loop.time())
 
     def _decide(self, produce: ProduceRequest) -> None:
         """Find the partitions that are denied or guarded, and admit the latter by samples that are fresh."""

@@ -8,10 +8,10 @@ from rackspan.acks.isr_samples import Partition
 from rackspan.acks.verification import Requirement
 from rackspan.errors import MalformedRequest
 from rackspan.gateway.core.acknowledgement.guard import Hold
-from rackspan.gateway.core.acknowledgement.order import last_offset_delta
 from rackspan.gateway.net.direction import Exchange
 from rackspan.gateway.net.session import Session
 from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.kafka_bytes.record_batch import last_offset_delta
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import read_body, read_header, read_response, write_request, write_response
 from rackspan.wire.framing import Piece

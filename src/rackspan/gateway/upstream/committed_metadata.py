@@ -3,19 +3,19 @@
 from rackspan.acks.isr_samples import Sample, SampledPartition
 from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.gateway.core.metadata_log import CommittedImage
+from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.quorum import MetadataQuorum
-from rackspan.gateway.upstream.topic_names import TopicNames
-from rackspan.model import Broker, BrokerId, RackId
+from rackspan.model import BrokerId
 
 
 class CommittedMetadata:
     """The metadata log of the controllers: everything that was committed when the sample was requested."""
 
-    def __init__(self, quorum: MetadataQuorum, cluster: Cluster, names: TopicNames) -> None:
+    def __init__(self, quorum: MetadataQuorum, cluster: Cluster, policies: Policies) -> None:
         self._quorum = quorum
         self._cluster = cluster
-        self._names = names
+        self._policies = policies
 
     async def prepare(self, broker: int) -> None:
         """Nothing: the read itself begins when the sample is requested."""
@@ -23,7 +23,7 @@ class CommittedMetadata:
     async def sample(self, broker: int, requested_at: float, topics: frozenset[str]) -> Sample:
         image = await self._quorum.current()
         for topic in topics:
-            self._names.record(topic, image.topic_ids.get(topic))
+            self._policies.record_topic(topic, image.topic_ids.get(topic), requested_at)
         return sample_of_image(broker, requested_at, topics, image, self._cluster)
 
     def close(self) -> None:
@@ -34,12 +34,7 @@ def sample_of_image(
     source: int, requested_at: float, topics: frozenset[str], image: CommittedImage, cluster: Cluster
 ) -> Sample:
     """The state of the metadata log as a sample. Brokers that are down keep their racks."""
-    brokers = [
-        Broker(BrokerId(broker), None if rack is None else RackId(rack))
-        for broker, registered in image.racks.items()
-        if cluster.is_located(broker)
-        for rack in [cluster.rack(broker, registered)]
-    ]
+    brokers = cluster.located(image.racks.items())
     partitions = {
         (topic, partition): SampledPartition(state.leader, state.leader_epoch, tuple(map(BrokerId, state.isr)))
         for topic in topics

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final, Protocol
 
 from rackspan.acks.isr_samples import LogEnds, LogRead, Sample
+from rackspan.client.observations import read_log_ends, read_metadata, sample_of
 from rackspan.errors import MalformedRequest, RackspanError
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold
 from rackspan.gateway.core.acknowledgement.rules import NEVER
+from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.upstream.cluster import Cluster
-from rackspan.gateway.upstream.observations import read_log_ends, read_metadata, sample_of
-from rackspan.gateway.upstream.topic_names import TopicNames
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import BrokerId
 
@@ -121,9 +121,9 @@ class IsrSource(Protocol):
 class BrokerMetadata:
     """Metadata of the broker itself, which may be behind the ISR by which it acknowledges."""
 
-    def __init__(self, cluster: Cluster, names: TopicNames) -> None:
+    def __init__(self, cluster: Cluster, policies: Policies) -> None:
         self._cluster = cluster
-        self._names = names
+        self._policies = policies
 
     async def prepare(self, broker: int) -> None:
         await self._cluster.connection(broker)
@@ -137,8 +137,9 @@ class BrokerMetadata:
             raise
         for topic in metadata.topics:
             if topic.error_code == ErrorCode.NONE and topic.name:
-                self._names.record(topic.name, topic.topic_id)
-        return sample_of(broker, requested_at, topics, metadata, self._cluster)
+                self._policies.record_topic(topic.name, topic.topic_id, requested_at)
+        brokers = self._cluster.located((known.node_id, known.rack) for known in metadata.brokers)
+        return sample_of(broker, requested_at, topics, metadata, brokers)
 
     def close(self) -> None:
         """The cluster's connections are closed by their owner."""

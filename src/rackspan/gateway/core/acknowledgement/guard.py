@@ -77,7 +77,10 @@ class AcknowledgementGuard:
 
     def __init__(self, settings: GuardSettings, rules: VerificationRules | None = None) -> None:
         self.settings = settings
+        """Replaced when the config is read again, but for the mode."""
         self._rules = rules or VerificationRules()
+        self._checks_after = settings.checks_after and self._rules.checks_after()
+        self._reads_logs = settings.reads_logs
         self._samples: dict[tuple[int, str], Sample] = {}
         """The last sample of each topic by each broker."""
         self._prune_above = _PRUNE_ABOVE
@@ -114,7 +117,7 @@ class AcknowledgementGuard:
 
     def forwarded(self, broker: int, requirements: Mapping[Partition, Requirement]) -> Hold | None:
         """A request is forwarded now. None if its acknowledgement need not be held."""
-        if not requirements or not self.settings.checks_after or not self._rules.checks_after():
+        if not requirements or not self._checks_after:
             return None
         return Hold(
             broker, requirements, {partition: self._leadership(partition, broker) for partition in requirements}
@@ -143,7 +146,7 @@ class AcknowledgementGuard:
                 now,
                 broker=hold.broker,
                 leadership=hold.leaderships[partition],
-                reads_logs=self.settings.reads_logs,
+                reads_logs=self._reads_logs,
                 refresh_seconds=self.settings.refresh_seconds,
                 rules=self._rules,
             )

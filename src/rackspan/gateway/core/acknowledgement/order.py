@@ -16,7 +16,7 @@ ORDER_SECONDS: Final = 10.0
 """For the batch to come again. Requests on their way arrive at once; a producer that gave it up gets the broker's own response."""
 
 _MOST_KEPT: Final = 1000
-"""Of one connection: a client chooses how many partitions it names."""
+"""On one connection: a client chooses how many partitions it names."""
 
 _SEQUENCES: Final = 2**31
 
@@ -31,16 +31,8 @@ class ProducerBatch:
     last_offset_delta: int
 
 
-def last_offset_delta(records: "memoryview[int] | bytes | None") -> int | None:
-    """The last record's offset behind the first one's, of the one batch that a partition has in a request. None for no such batch."""
-    try:
-        return None if records is None else read_header(records).last_offset_delta
-    except CorruptRecords:
-        return None
-
-
 def producer_batch(records: "memoryview[int] | bytes | None") -> ProducerBatch | None:
-    """Of the first batch; None where no idempotent producer wrote it."""
+    """The first batch's; None if no idempotent producer wrote it."""
     if records is None:
         return None
     try:
@@ -54,7 +46,7 @@ def producer_batch(records: "memoryview[int] | bytes | None") -> ProducerBatch |
 
 
 class RefusedSequences:
-    """Of one connection: the first batch of each producer and partition that was refused and has not come again."""
+    """On one connection, the first batch of each producer and partition that was refused and has not come again."""
 
     def __init__(self) -> None:
         self._first: dict[tuple[Partition, int], tuple[ProducerBatch, float]] = {}

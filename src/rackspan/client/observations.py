@@ -13,7 +13,6 @@ from rackspan.acks.log_ends import BEYOND_END, LogEnd
 from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.client.connection import REQUEST_SECONDS, BrokerConnection
 from rackspan.errors import ClusterRequestFailed
-from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey
@@ -107,16 +106,18 @@ async def read_metadata(
     return metadata
 
 
-def sample_of(
-    source: int, requested_at: float, topics: frozenset[str], metadata: MetadataResponseData, cluster: Cluster
-) -> Sample:
-    """A broker's metadata as a sample. A broker whose rack is not known yet adds none."""
-    brokers = [
-        Broker(BrokerId(broker.node_id), None if rack is None else RackId(rack))
+def registered_brokers(metadata: MetadataResponseData) -> list[Broker]:
+    """The brokers of a broker's metadata, with the racks that are registered there."""
+    return [
+        Broker(BrokerId(broker.node_id), None if broker.rack is None else RackId(broker.rack))
         for broker in metadata.brokers
-        if cluster.is_located(broker.node_id)
-        for rack in [cluster.rack(broker.node_id, broker.rack)]
     ]
+
+
+def sample_of(
+    source: int, requested_at: float, topics: frozenset[str], metadata: MetadataResponseData, brokers: Iterable[Broker]
+) -> Sample:
+    """A broker's metadata as a sample. A broker that is not among `brokers` adds no rack."""
     partitions = {
         (topic.name or "", partition.partition_index): SampledPartition(
             partition.leader_id, partition.leader_epoch, tuple(map(BrokerId, partition.isr_nodes))

@@ -1,0 +1,119 @@
+"""The leader of the config topic, its log offsets, and connections to it."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from rackspan.client.connection import BrokerConnection, first
+from rackspan.client.login import Login
+from rackspan.errors import ClusterUnreachable
+from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
+from rackspan.model import BrokerId
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.log_offsets import ListOffsetsPartition, ListOffsetsRequestData, ListOffsetsTopic
+from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic
+
+EARLIEST: Final = -2
+LATEST: Final = -1
+_LOOKUP_BROKERS: Final = 3
+LOOKUP_SECONDS: Final = 0.5
+"""For the other brokers, once one has reported a leader."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Lead:
+    """The config topic's partition as one broker reports it; -1 without a leader. The newest leader epoch is the greatest."""
+
+    leader_epoch: int
+    leader: int
+    replicas: tuple[BrokerId, ...] = field(default=(), compare=False)
+    isr: tuple[BrokerId, ...] = field(default=(), compare=False)
+    topic_id: UUID | None = field(default=None, compare=False)
+
+
+class ConfigLeader:
+    """Finds the leader of one topic's partition 0. `latest` is the result of the last search that found one."""
+
+    def __init__(self, topic: str, cluster: Cluster, login: Login) -> None:
+        self.topic = topic
+        self.latest = Lead(-1, -1)
+        self._cluster = cluster
+        self._login = login
+
+    async def find(self) -> Lead:
+        """The leader of the highest epoch that some brokers report: the metadata of one may be behind, and name a broker that is gone."""
+        brokers: list[int | None] = [*self._cluster.some(_LOOKUP_BROKERS)]
+        waiting = {asyncio.create_task(self._reported_by(broker)) for broker in brokers or [None]}
+        done: set[asyncio.Task[Lead]] = set()
+        try:
+            while waiting:
+                has_one = any(task.exception() is None for task in done)
+                ended, waiting = await asyncio.wait(
+                    waiting, timeout=LOOKUP_SECONDS if has_one else None, return_when=asyncio.FIRST_COMPLETED
+                )
+                done |= ended
+                if not ended:
+                    break
+        finally:
+            for task in waiting:
+                task.cancel()
+        reported = [task.result() for task in done if task.exception() is None]
+        if not reported:
+            failed = next(iter(done)).exception()
+            raise ClusterUnreachable(f"no broker reports the leader of {self.topic}: {failed}")
+        lead = max(reported)
+        if lead.leader < 0:
+            raise ClusterUnreachable(f"the config topic {self.topic} has no leader")
+        self.latest = lead
+        return lead
+
+    async def _reported_by(self, broker: int | None) -> Lead:
+        """The leader in one broker's metadata."""
+        cluster = self._cluster
+        connection = await (cluster.any_connection() if broker is None else cluster.connection(broker))
+        request = MetadataRequestData(topics=[MetadataRequestTopic(name=self.topic)], allow_auto_topic_creation=False)
+        metadata = await connection.call(ApiKey.METADATA, request)
+        topic = first(metadata.topics, "topic")
+        if topic.error_code != ErrorCode.NONE or not topic.partitions:
+            raise ClusterUnreachable(f"error {topic.error_code} for {self.topic}")
+        partition = topic.partitions[0]
+        for known in metadata.brokers:
+            if known.node_id == partition.leader_id:
+                cluster.record(known.node_id, known.host, known.port)
+        return Lead(
+            partition.leader_epoch,
+            partition.leader_id,
+            tuple(map(BrokerId, partition.replica_nodes)),
+            tuple(map(BrokerId, partition.isr_nodes)),
+            topic.topic_id,
+        )
+
+    async def open(self, leader: int) -> BrokerConnection:
+        """A connection that is not shared: what waits at the leader would hold up what is behind it. Errors: OSError, RackspanError."""
+        known = self._cluster.by_id.get(leader)
+        if known is None:
+            raise ClusterUnreachable(f"the leader of {self.topic}, broker {leader}, is not known")
+        return await BrokerConnection.open(known.host, known.port, self._login)
+
+    async def listed_offset(self, connection: BrokerConnection, timestamp: int) -> int:
+        """ListOffsets of the leader.
+
+        A new leader's high watermark may be behind committed records. For the latest offset it then responds
+        OFFSET_NOT_AVAILABLE (KIP-207), where a Fetch only ends early. Errors: ClusterUnreachable.
+        """
+        request = ListOffsetsRequestData(
+            replica_id=-1,
+            topics=[
+                ListOffsetsTopic(
+                    name=self.topic, partitions=[ListOffsetsPartition(partition_index=0, timestamp=timestamp)]
+                )
+            ],
+        )
+        response = await connection.call(ApiKey.LIST_OFFSETS, request)
+        partition = first(first(response.topics, "topic").partitions, "partition")
+        if partition.error_code != ErrorCode.NONE:
+            name = error_code(partition.error_code).name
+            raise ClusterUnreachable(f"{name} from the leader of {self.topic}")
+        return int(partition.offset)

@@ -1,0 +1,115 @@
+"""Writes records to the config topic: each is acknowledged, held by replicas on enough racks, and replayed here."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final
+
+from rackspan.acks.isr_samples import LogRead
+from rackspan.acks.log_ends import AcknowledgedRecord
+from rackspan.acks.min_insync_racks import rack_bits
+from rackspan.client.connection import BrokerConnection, first
+from rackspan.client.observations import read_log_ends
+from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, MalformedRequest, RackspanError
+from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.config_leader import LOOKUP_SECONDS, ConfigLeader, Lead
+from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.kafka_bytes.record_batch import write_batch
+from rackspan.model import BrokerId
+from rackspan.text import count_noun
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.produce import PartitionProduceData, ProduceRequestData, TopicProduceData
+
+WRITE_SECONDS: Final = 15.0
+
+_PRODUCE_MS: Final = 5_000
+_PRODUCE_VERSION: Final = 12
+"""The last that names topics by name."""
+
+_BACKOFF_SECONDS: Final = 0.1
+
+Replayed = Callable[[int], Awaitable[None]]
+"""Returns when the record at an offset is replayed."""
+
+
+class ConfigWriter:
+    """Writes one record at a time, on a connection of its own to the leader."""
+
+    def __init__(self, leader: ConfigLeader, cluster: Cluster) -> None:
+        self._leader = leader
+        self._cluster = cluster
+        self._connection: tuple[int, BrokerConnection] | None = None
+        self._writing = asyncio.Lock()
+
+    async def write(self, key: bytes, value: bytes | None, racks: int, replayed: Replayed) -> None:
+        """Returns when the record is committed, held by replicas on so many racks, and replayed here.
+
+        Without that a value could be lost with one rack, and every gateway that starts later would not require it.
+        Errors: ClusterRequestFailed, ClusterUnreachable.
+        """
+        failed: Exception | None = None
+        try:
+            async with asyncio.timeout(WRITE_SECONDS):
+                while True:
+                    try:
+                        async with self._writing:
+                            lead, offset = await self._produce(key, value)
+                        await self._held(lead, offset + 1, racks)
+                    except (OSError, TimeoutError, RackspanError, MalformedRequest) as error:
+                        failed = error
+                        self._drop()
+                        await asyncio.sleep(_BACKOFF_SECONDS)
+                        continue
+                    await replayed(offset)
+                    return
+        except TimeoutError as error:
+            raise ClusterUnreachable(
+                f"the config topic {self._leader.topic} could not be written to {count_noun(racks, 'rack')} in {WRITE_SECONDS:g} s, or "
+                f"not be read after that: {failed or 'no response'}; look at its leader and ISR, and alter the value again"
+            ) from error
+
+    async def _held(self, lead: Lead, end_offset: int, racks: int) -> None:
+        """Returns when the logs of in-sync replicas on so many racks show the record. Errors: ClusterUnreachable for a new leader."""
+        record = AcknowledgedRecord(BrokerId(lead.leader), lead.leader_epoch, end_offset)
+        bits = rack_bits(self._cluster.all_brokers())
+        read = LogRead((self._leader.topic, 0), lead.topic_id, lead.leader_epoch)
+        while racks > 1 and not record.is_held(lead.isr, bits, racks):
+            for replica in record.spare_reads(lead.isr, bits):
+                with suppress(OSError, TimeoutError, RackspanError):
+                    connection = await self._cluster.connection(replica)
+                    ends, _ = await read_log_ends(connection, [read], LOOKUP_SECONDS)
+                    record.observe(replica, lead.leader_epoch, ends.get(read))
+            if not record.is_held(lead.isr, bits, racks):
+                await asyncio.sleep(_BACKOFF_SECONDS)
+                newer = await self._leader.find()
+                if newer != lead:
+                    raise ClusterUnreachable("its leader changed")
+                lead = newer
+
+    async def _produce(self, key: bytes, value: bytes | None) -> tuple[Lead, int]:
+        lead = await self._leader.find()
+        leader = lead.leader
+        if self._connection is None or self._connection[0] != leader or self._connection[1].closed:
+            self._drop()
+            self._connection = leader, await self._leader.open(leader)
+        connection = self._connection[1]
+        batch = write_batch([(key, value)], time.time_ns() // 1_000_000)
+        data = PartitionProduceData(index=0, records=memoryview(batch))
+        request = ProduceRequestData(
+            acks=-1, timeout=_PRODUCE_MS, topic_data=[TopicProduceData(name=self._leader.topic, partition_data=[data])]
+        )
+        version = connection.version(ApiKey.PRODUCE, _PRODUCE_VERSION)
+        response = await connection.call(ApiKey.PRODUCE, request, version, _PRODUCE_MS / 1000 + 2)
+        partition = first(first(response.responses, "topic").partition_responses, "partition")
+        if partition.error_code != ErrorCode.NONE:
+            raise ClusterRequestFailed(partition.error_message or f"error {partition.error_code}")
+        return lead, int(partition.base_offset)
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection[1].close()
+            self._connection = None
+
+    def close(self) -> None:
+        self._drop()
