@@ -10,7 +10,7 @@ import pytest
 from rackspan.client.connection import BrokerConnection
 from rackspan.client.login import Login
 from rackspan.gateway.upstream.cluster import Cluster, Node
-from tests.gateway.upstream.fake_broker import FakeBroker
+from tests.client.fake_broker import FakeBroker
 
 
 async def _given_up(cluster: Cluster) -> None:
