@@ -241,7 +241,7 @@ def test_a_request_without_a_response_leaves_the_others_of_its_connection_alone(
         async def both() -> list[object]:
             first_of_two = connection.call(ApiKey.METADATA, MetadataRequestData(topics=()), 0.1, broker=1)
             other = connection.call(ApiKey.DESCRIBE_CLUSTER, DescribeClusterRequestData(), broker=1)
-            return await asyncio.gather(first_of_two, other, return_exceptions=True)
+            return list(await asyncio.gather(first_of_two, other, return_exceptions=True))
 
         served_by(connection, 1)
         first.handles[ApiKey.METADATA] = late
