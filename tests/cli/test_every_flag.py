@@ -152,7 +152,6 @@ WORDS: dict[str, tuple[str, ...]] = {
     "pipeline report": ("pipeline", "report", "--warehouse", "warehouse", "--out", "page.html"),
     "pipeline table": ("pipeline", "table", "findings", "--warehouse", "warehouse"),
     "pipeline export": ("pipeline", "export", "--warehouse", "warehouse", "--out", "tables"),
-    "pipeline import": ("pipeline", "import", "old", "--warehouse", "new"),
 }
 """The words with which a command runs, where its name alone does not do, without a source."""
 
@@ -314,7 +313,6 @@ OWN: dict[tuple[str, str], Case] = {
     ("pipeline table", "--limit"): Case(("--limit", "1"), NONE),
     ("pipeline table", "--output"): Case(("-o", "json"), NONE),
     ("pipeline export", "--out"): Case(("--out", "other"), NONE),
-    ("pipeline import", "--warehouse"): Case(("--warehouse", "new-2"), NONE, good=True),
     ("cluster up", "--racks"): Case(("--racks", "2"), NONE),
     ("cluster up", "--brokers"): Case(("--brokers", "3"), NONE),
     ("cluster up", "--kafka"): Case(("--kafka", "4.1.0"), NONE),
@@ -494,7 +492,6 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
     monkeypatch.setattr(api, "follow_pipeline", record("follow", lambda *_, **__: None))
     monkeypatch.setattr(api, "maintain", record("maintain", []))
     monkeypatch.setattr(api, "report", record("report", []))
-    monkeypatch.setattr(api, "import_warehouse", record("import", []))
     monkeypatch.setattr(api, "export_tables", record("export", []))
     monkeypatch.setattr(api, "collect_every", record("every", []))
     monkeypatch.setattr(api, "table", record("table", lambda _warehouse, _name, limit, _left_out: iter(rows[:limit])))
