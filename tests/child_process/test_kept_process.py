@@ -84,3 +84,32 @@ def test_a_sigkill_of_its_owner_or_its_keeper_ends_it(tmp_path: Path, victim: st
         assert gone_within(5, pid)
         assert gone_within(5, keeper_pid) or victim == "keeper"
         owner.kill()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: the states of threads are read from /proc")
+def test_freeze_returns_once_every_thread_has_stopped(tmp_path: Path) -> None:
+    busy = "import threading\ndef spin():\n  while True: pass\nfor _ in range(4): threading.Thread(target=spin).start()"
+    kept = KeptProcess([sys.executable, "-c", busy], tmp_path / "log")
+    try:
+        threads = Path(f"/proc/{kept.pid}/task")
+        while len(list(threads.iterdir())) < 5:
+            time.sleep(0.01)
+        for _ in range(20):
+            kept.freeze()
+            # The state is behind the command's name, which is in brackets.
+            states = {(thread / "stat").read_text().rpartition(") ")[2][0] for thread in threads.iterdir()}
+            assert states == {"T"}
+            kept.thaw()
+    finally:
+        kept.kill()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: the state of the child is read from /proc")
+def test_a_process_that_has_ended_is_not_waited_for_to_stop(tmp_path: Path) -> None:
+    kept = KeptProcess(["/bin/true"], tmp_path / "log")
+    state = Path(f"/proc/{kept.pid}/stat")
+    while state.exists() and state.read_text().rpartition(") ")[2][0] != "Z":
+        time.sleep(0.001)
+    kept.freeze()
+    assert kept.wait(10) == 0
+    kept.freeze()

@@ -2,7 +2,7 @@
 
     owner ── pipe ──► keeper ── fork ──► Java
 
-The owner writes one byte for a signal (the table below); when the pipe closes, because the owner closed it or died, the
+The owner writes one byte for a signal (the table below), and gets a line once SIGSTOP is in effect; when the pipe closes, because the owner closed it or died, the
 child is killed. The keeper prints the child's process id as its first line and ends with the child's exit status. It
 signals only its own child, so a process id that is reused by another process is never signalled.
 
@@ -50,10 +50,20 @@ def _keep(child: subprocess.Popen[bytes], owner: int) -> int:
             if not code:
                 break
             child.send_signal(SIGNALS[code])
+            if SIGNALS[code] is signal.SIGSTOP:
+                _wait_until_stopped(child.pid)
+                print("stopped", flush=True)
     child.kill()
     # As a shell reports it: 128 + n for a death by signal n.
     status = child.wait()
     return status if status >= 0 else 128 - status
+
+
+def _wait_until_stopped(pid: int) -> None:
+    """Return when every thread has stopped, or the child has ended: on a busy machine that takes a tenth of a second."""
+    if hasattr(os, "waitid"):  # Not on macOS before Python 3.13.
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
 
 def die_with_parent() -> Callable[[], None] | None:

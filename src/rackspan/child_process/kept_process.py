@@ -59,8 +59,9 @@ class KeptProcess:
         self._signal(b"t")
 
     def freeze(self) -> None:
-        """Send SIGSTOP: its sockets stay open and get no response."""
-        self._signal(b"s")
+        """Send SIGSTOP, and return once every thread has stopped: its sockets stay open and get no response."""
+        if self._signal(b"s") and self._keeper.stdout is not None:
+            self._keeper.stdout.readline()
 
     def thaw(self) -> None:
         """Send SIGCONT."""
@@ -80,15 +81,17 @@ class KeptProcess:
                 pipe.close()
         self._keeper.wait(_WAIT_SECONDS)
 
-    def _signal(self, code: bytes) -> None:
+    def _signal(self, code: bytes) -> bool:
+        """Whether the command still ran."""
         pipe = self._keeper.stdin
         if pipe is None or pipe.closed or self.exit_status is not None:
-            return
+            return False
         try:
             pipe.write(code)
             pipe.flush()
         except BrokenPipeError:
-            return  # It has just ended, which is the purpose of most signals.
+            return False  # It has just ended, which is the purpose of most signals.
+        return True
 
     def _first_line(self) -> int:
         assert self._keeper.stdout is not None  # noqa: S101 - Popen was given stdout=PIPE; this is for the type checker
