@@ -1,6 +1,6 @@
 """`rackspan gateway check`: whether a gateway with this config will work before this cluster, without starting one.
 
-It changes nothing: the config topic is looked for, not created.
+It changes nothing: the config topic is read, not created.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What was checked, and what was found."""
+    """The outcome of one check."""
 
     check: str
     level: Level
@@ -52,7 +52,7 @@ class Result:
 
 
 async def check_cluster(config: GatewayConfig) -> list[Result]:
-    """Every check, in order; later ones are left out where they need an earlier one that failed."""
+    """Every check, in order; later ones are left out if they need an earlier one that failed."""
     try:
         backend = Backend(config)
     except RackspanError as error:

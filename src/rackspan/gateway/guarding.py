@@ -68,7 +68,7 @@ class Guarding:
         self.produce.deny_weak_acks = config.deny_weak_acks
 
     def tasks(self) -> Iterator[Coroutine[Any, Any, None]]:
-        """What runs until the gateway ends."""
+        """The work that runs until the gateway ends."""
         if self.config_topic is not None:
             yield self.config_topic.follow()
         yield self._follow_replicas()

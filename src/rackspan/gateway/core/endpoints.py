@@ -1,7 +1,7 @@
 """Brokers' addresses in responses, replaced by those of the gateway's listeners.
 
 Only what holds an address is parsed: of a Metadata response the array of brokers at its beginning, which costs by brokers
-and not by partitions. Racks are replaced where a rack locator is configured.
+and not by partitions. Racks are replaced if a rack locator is configured.
 """
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ class MetadataHead:
 
 
 def metadata_head(version: int, response: Piece, addresses: Addresses) -> MetadataHead | None:
-    """Rewrite the array of brokers. `response` is unframed and may lack its end; None where it ends too early."""
+    """Rewrite the array of brokers. `response` is unframed and may lack its end; None if it ends too early."""
     reader = ByteReader(response)
     try:
         return _metadata_head(version, reader, addresses)

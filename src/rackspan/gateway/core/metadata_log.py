@@ -38,7 +38,7 @@ class CommittedImage:
     offset: int = 0
     epoch: int = 0
     racks: dict[int, str | None] = field(default_factory=dict)
-    """Of each registered broker, fenced ones included: a broker that is down keeps its rack."""
+    """The rack of each registered broker, fenced ones included: a broker that is down keeps its rack."""
     topic_ids: dict[str, UUID] = field(default_factory=dict)
     partitions: dict[UUID, dict[int, PartitionState]] = field(default_factory=dict)
     _names: dict[UUID, str] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class CommittedImage:
     """The records of a metadata transaction that has not ended."""
 
     def topic(self, name: str) -> Mapping[int, PartitionState]:
-        """A topic's partitions; empty where there is no such topic."""
+        """A topic's partitions; empty if it does not exist."""
         topic_id = self.topic_ids.get(name)
         return {} if topic_id is None else self.partitions.get(topic_id, {})
 

@@ -12,7 +12,7 @@ from rackspan.placement import placer_named, usable
 from rackspan.placement.replica_counts import counts_of
 
 NEW_PARTITIONS_MAX: Final = 10_000
-"""Of one request, as Kafka's controller limits it (MAX_PARTITIONS_PER_BATCH). Their replicas are more bytes than their number."""
+"""Limit of one request, that of Kafka's controller (MAX_PARTITIONS_PER_BATCH). Their replicas are more bytes than their number."""
 
 
 class PlacedCounts:

@@ -68,8 +68,8 @@ C = TypeVar("C", bound=NamedValue)
 
 def without(configs: Iterable[C]) -> tuple[list[C], list[C]]:
     """The configs for the broker, and those of min.insync.racks."""
-    ours = [config for config in configs if config.name == MIN_INSYNC_RACKS]
-    return [config for config in configs if config.name != MIN_INSYNC_RACKS], ours
+    own = [config for config in configs if config.name == MIN_INSYNC_RACKS]
+    return [config for config in configs if config.name != MIN_INSYNC_RACKS], own
 
 
 def change_of(

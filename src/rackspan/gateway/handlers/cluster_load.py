@@ -1,4 +1,4 @@
-"""What the placer needs of the cluster: replicas of all partitions, and the defaults of new topics."""
+"""The placer's view of the cluster: replicas of all partitions, and the defaults of new topics."""
 
 from collections.abc import Mapping
 from random import Random

@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 TOPIC: Final = "__cluster_metadata"
 TOPIC_ID: Final = UUID(int=1)
 READ_SECONDS: Final = 5.0
-"""Of one read while the log is followed. The first, which reads all of it, has as long as it makes progress."""
+"""Time limit of one read while the log is followed. The first, which reads all of it, has none while it makes progress."""
 
 _FETCH_SNAPSHOT: Final = 59
 _FETCH_VERSIONS: Final = range(13, 18)
@@ -51,7 +51,7 @@ _NODES_SINCE: Final = 2
 _MAX_BYTES: Final = 8 * 1024 * 1024
 _NONE, _NOT_LEADER, _UNAUTHORIZED, _FENCED_EPOCH, _UNKNOWN_EPOCH, _OTHER_CLUSTER = 0, 6, 31, 74, 76, 104
 _NO_LATER_LEADER: Final = frozenset({_NONE, _NOT_LEADER, _UNKNOWN_EPOCH})
-"""What a voter responds to a request with an epoch that is its own, or later than its own."""
+"""Errors of a voter for a request with an epoch that is its own, or later than its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ class MetadataQuorum:
         )
 
     async def _described(self, address: tuple[str, int]) -> _Quorum | None:
-        """What a controller says of its quorum; None where it does not lead it."""
+        """The quorum as a controller reports it; None if it is not the leader."""
         connection = await self._connection(address)
         topic = DescribeQuorumRequestTopicData(
             topic_name=TOPIC, partitions=[DescribeQuorumRequestPartitionData(partition_index=0)]
