@@ -131,7 +131,7 @@ def successors(draw: st.DrawFn, before: ClusterSnapshot) -> ClusterSnapshot:
 
 @st.composite
 def with_known_controllers(draw: st.DrawFn) -> ClusterSnapshot:
-    """A cluster whose controllers are known to be alive, to be dead, or neither: more than a warehouse stores of it.
+    """A cluster whose controllers are known to be alive, to be dead, or neither.
 
     In some, the racks of a few brokers have the name of another with a blank or in capitals.
     """

@@ -105,7 +105,6 @@ __all__ = [
     "foreign_throttles",
     "generate_reassignment",
     "harden",
-    "import_warehouse",
     "known_reassignments",
     "lint_reassignment",
     "live_cluster",
@@ -555,13 +554,6 @@ def collect_every(sources: list[Source], warehouse: str | Path, seconds: float) 
 
     kept = pipeline.create_warehouse(warehouse)
     return pipeline.collect_every(sources, kept, seconds, now=time.monotonic, sleep=time.sleep)
-
-
-def import_warehouse(folder: Path, warehouse: str | Path) -> "Iterator[Collected]":
-    """Store the snapshots of a warehouse of version 0.1 in `warehouse`. One that is damaged does not stop the others."""
-    from rackspan import pipeline
-
-    return pipeline.import_version_0_1(folder, warehouse)
 
 
 def export_tables(

@@ -22,8 +22,8 @@ def shown_replicas(cluster: KafkaCluster, topic: str, user: str | None = "admin"
     with connection(cluster, user) as client:
         metadata = client.run(requests.metadata, client)
     found = {one.name: one for one in metadata.topics}
-    rows = sorted(found[topic].partitions, key=lambda one: one.partition) if topic in found else []
-    return [one.replicas for one in rows]
+    rows = sorted(found[topic].partitions, key=lambda row: row.partition_index) if topic in found else []
+    return [tuple(row.replica_nodes) for row in rows]
 
 
 def min_insync(cluster: KafkaCluster, topic: str, user: str | None = "admin") -> str:

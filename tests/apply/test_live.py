@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rackspan.apply.live import LiveCluster
-from rackspan.client.cluster import ConnectionSettings
+from rackspan.client.cluster import ClusterConnection, ConnectionSettings
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.core.ids import CONTROLLER
 from rackspan.kafka_process import KafkaCluster
@@ -105,3 +105,24 @@ def test_what_a_copy_has_so_far_is_observed_where_it_arrives() -> None:
             cluster.heal(1, CONTROLLER)
             eventually(lambda: observed().in_flight == {}, "the move ends")
             assert observed().copied_bytes == {}
+
+
+def test_one_connection_serves_a_run_and_outlives_the_broker_it_was_opened_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[ClusterConnection] = []
+    enter = ClusterConnection.__enter__
+
+    def counted(self: ClusterConnection) -> ClusterConnection:
+        opened.append(self)
+        return enter(self)
+
+    monkeypatch.setattr(ClusterConnection, "__enter__", counted)
+    with EmbeddedCluster(racks=3, brokers=3) as cluster:
+        cluster.create_topic("moved", replicas=[[1, 2]])
+        first = cluster.bootstrap_servers.split(",")[0]
+        with LiveCluster(ConnectionSettings(first)) as live:
+            required = ObservationRequest(frozenset({"moved"}))
+            assert live.observe(required).brokers == {1, 2, 3}
+            live.elect_leaders((TopicPartition("moved", 0),))
+            cluster.kill(1)
+            eventually(lambda: live.observe(required).brokers == {2, 3}, "another broker serves the run")
+    assert len(opened) == 1

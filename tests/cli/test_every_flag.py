@@ -114,6 +114,7 @@ COMMON: dict[str, Case] = {
     "--seed": Case(("--seed", "3"), ("--snapshot", "racked.json", "--placer", "rack-alternated")),
     "--apply": Case(("--apply",), LIVE, good=True),
     "--survive": Case(("--survive", "none")),
+    "--require-controllers": Case(("--require-controllers",), ("--snapshot", "managed.json")),
     "--details": Case(("--details",)),
 }
 """By the flag's first name, for every command that has it and no case of its own."""
@@ -151,7 +152,6 @@ WORDS: dict[str, tuple[str, ...]] = {
     "pipeline report": ("pipeline", "report", "--warehouse", "warehouse", "--out", "page.html"),
     "pipeline table": ("pipeline", "table", "findings", "--warehouse", "warehouse"),
     "pipeline export": ("pipeline", "export", "--warehouse", "warehouse", "--out", "tables"),
-    "pipeline import": ("pipeline", "import", "old", "--warehouse", "new"),
 }
 """The words with which a command runs, where its name alone does not do, without a source."""
 
@@ -296,6 +296,8 @@ OWN: dict[tuple[str, str], Case] = {
        for verb in ("run", "rebuild", "follow", "maintain", "check", "report", "table", "export")},
     **{(f"pipeline {verb}", flag): Case((flag, value), NONE) for verb in ("run", "rebuild", "follow", "report")
        for flag, value in (("--unracked", "own"), ("--min-insync-racks", "3"), ("--survive", "none"))},
+    **{(f"pipeline {verb}", "--require-controllers"): Case(("--require-controllers",), NONE)
+       for verb in ("run", "rebuild", "follow", "report")},
     **{(f"pipeline {verb}", "--master"): Case(("--master", "local[1]"), NONE) for verb in ("run", "rebuild", "follow")},
     **{(f"pipeline {verb}", "--remote"): Case(("--remote", "sc://127.0.0.1:1"), NONE) for verb in ("run", "rebuild")},
     ("pipeline check", "--whole"): Case(("--whole",), NONE),
@@ -311,7 +313,6 @@ OWN: dict[tuple[str, str], Case] = {
     ("pipeline table", "--limit"): Case(("--limit", "1"), NONE),
     ("pipeline table", "--output"): Case(("-o", "json"), NONE),
     ("pipeline export", "--out"): Case(("--out", "other"), NONE),
-    ("pipeline import", "--warehouse"): Case(("--warehouse", "new-2"), NONE, good=True),
     ("cluster up", "--racks"): Case(("--racks", "2"), NONE),
     ("cluster up", "--brokers"): Case(("--brokers", "3"), NONE),
     ("cluster up", "--kafka"): Case(("--kafka", "4.1.0"), NONE),
@@ -360,6 +361,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]
         documents = {
             "uneven.json": UNEVEN,
             "racked.json": racked,
+            "managed.json": {**racked, "controllers": []},
             "partly.json": UNEVEN,
             "missing.json": missing,
             "plan.json": PLAN,
@@ -490,7 +492,6 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
     monkeypatch.setattr(api, "follow_pipeline", record("follow", lambda *_, **__: None))
     monkeypatch.setattr(api, "maintain", record("maintain", []))
     monkeypatch.setattr(api, "report", record("report", []))
-    monkeypatch.setattr(api, "import_warehouse", record("import", []))
     monkeypatch.setattr(api, "export_tables", record("export", []))
     monkeypatch.setattr(api, "collect_every", record("every", []))
     monkeypatch.setattr(api, "table", record("table", lambda _warehouse, _name, limit, _left_out: iter(rows[:limit])))

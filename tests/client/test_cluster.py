@@ -1,5 +1,6 @@
 """For every kind of server behind the address, the error is one line and comes before the deadline."""
 
+import asyncio
 import socket
 import threading
 import time
@@ -8,8 +9,14 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from rackspan.client import cluster as client_cluster
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
 from rackspan.errors import ClusterUnreachable, UsageError
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.base import WireStruct
+from rackspan.wire.messages.brokers import DescribeClusterRequestData, DescribeClusterResponseData
+from rackspan.wire.messages.metadata import MetadataRequestData, MetadataResponseBroker, MetadataResponseData
+from tests.client.fake_broker import FakeBroker, Handle
 
 TIMEOUT_SECONDS = 1.0
 GENEROUS_SECONDS = 20.0
@@ -133,3 +140,162 @@ def _waiting(go_on: threading.Event) -> Callable[..., list[object]]:
         return []
 
     return getaddrinfo
+
+
+def metadata_of(*brokers: FakeBroker, controller_id: int = -1) -> MetadataResponseData:
+    """Brokers 1, 2, …"""
+    rows = [MetadataResponseBroker(node_id=1 + at, host="127.0.0.1", port=one.port) for at, one in enumerate(brokers)]
+    return MetadataResponseData(brokers=rows, controller_id=controller_id)
+
+
+def responding(response: WireStruct) -> Handle:
+    async def handle(_request: object) -> WireStruct:
+        return response
+
+    return handle
+
+
+async def silent(_request: object) -> WireStruct | None:
+    return await asyncio.Event().wait()  # type: ignore[return-value]  # Never.
+
+
+def with_brokers(
+    scenario: Callable[[ClusterConnection, FakeBroker, FakeBroker], None], properties: dict[str, str] | None = None
+) -> None:
+    """Run a scenario on a connection to the first of two brokers, which lists both."""
+
+    async def run() -> None:
+        brokers = FakeBroker(), FakeBroker()
+        for number, broker in enumerate(brokers):
+            await broker.start()
+            broker.handles[ApiKey.DESCRIBE_CLUSTER] = responding(
+                DescribeClusterResponseData(cluster_id=str(1 + number))
+            )
+        for broker in brokers:
+            broker.handles[ApiKey.METADATA] = responding(metadata_of(*brokers, controller_id=2))
+        settings = ConnectionSettings(f"127.0.0.1:{brokers[0].port}", properties or {}, GENEROUS_SECONDS)
+
+        def blocking() -> None:
+            with ClusterConnection(settings) as connection:
+                scenario(connection, *brokers)
+
+        await asyncio.to_thread(blocking)
+        for broker in brokers:
+            await broker.close()
+
+    asyncio.run(run())
+
+
+def served_by(connection: ClusterConnection, broker: int | None = None) -> str:
+    """The broker that responded: the test gives each a cluster id of its own."""
+
+    async def described() -> str:
+        request = DescribeClusterRequestData()
+        response: DescribeClusterResponseData = await connection.call(ApiKey.DESCRIBE_CLUSTER, request, broker=broker)
+        return response.cluster_id
+
+    return connection.run(described)
+
+
+def test_requests_go_to_the_first_server_to_a_broker_by_its_id_and_to_the_controller() -> None:
+    def scenario(connection: ClusterConnection, first: FakeBroker, _second: FakeBroker) -> None:
+        assert [served_by(connection), served_by(connection, 2), served_by(connection, 1)] == ["1", "2", "1"]
+
+        async def by_controller() -> str:
+            response = await connection.call_controller(ApiKey.DESCRIBE_CLUSTER, DescribeClusterRequestData())
+            return str(response.cluster_id)
+
+        assert connection.run(by_controller) == "2"
+        first.handles[ApiKey.METADATA] = responding(metadata_of(first))
+        assert connection.run(by_controller) == "1", "any broker forwards a request where metadata names no controller"
+
+    with_brokers(scenario)
+
+
+def test_a_server_that_ends_or_no_longer_responds_is_replaced_by_a_broker_that_metadata_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client_cluster, "PROBE_SECONDS", 0.2)
+
+    def ended(connection: ClusterConnection, first: FakeBroker, second: FakeBroker) -> None:
+        first.ends()
+        connection.run(connection.replace_silent_server)
+        assert served_by(connection) == "2"
+        assert connection.address == f"127.0.0.1:{second.port}"
+
+    def suspended(connection: ClusterConnection, first: FakeBroker, _second: FakeBroker) -> None:
+        first.handles[ApiKey.METADATA] = silent
+        connection.run(connection.replace_silent_server)
+        assert served_by(connection) == "2"
+
+    with_brokers(ended)
+    with_brokers(suspended)
+
+
+def test_a_request_without_a_response_leaves_the_others_of_its_connection_alone() -> None:
+    def scenario(connection: ClusterConnection, first: FakeBroker, _second: FakeBroker) -> None:
+        async def late(_request: object) -> WireStruct:
+            await asyncio.sleep(0.5)
+            return metadata_of(first)
+
+        async def both() -> list[object]:
+            first_of_two = connection.call(ApiKey.METADATA, MetadataRequestData(topics=()), 0.1, broker=1)
+            other = connection.call(ApiKey.DESCRIBE_CLUSTER, DescribeClusterRequestData(), broker=1)
+            return list(await asyncio.gather(first_of_two, other, return_exceptions=True))
+
+        served_by(connection, 1)
+        first.handles[ApiKey.METADATA] = late
+        timed_out, response = connection.run(both)
+        assert isinstance(timed_out, TimeoutError)
+        assert isinstance(response, DescribeClusterResponseData)
+
+    with_brokers(scenario)
+
+
+def test_the_settings_of_a_java_client_about_time_have_an_effect() -> None:
+    def within_a_request(connection: ClusterConnection, first: FakeBroker, _second: FakeBroker) -> None:
+        first.handles[ApiKey.DESCRIBE_CLUSTER] = silent
+        with pytest.raises(TimeoutError):
+            served_by(connection)
+        assert connection.remaining_seconds > GENEROUS_SECONDS / 4
+
+    def kept(connection: ClusterConnection, first: FakeBroker, _second: FakeBroker) -> None:
+        served_by(connection, 1)
+        served_by(connection, 1)
+        assert first.connections == 2, "one as a bootstrap server, one as broker 1"
+
+    def idle(connection: ClusterConnection, first: FakeBroker, _second: FakeBroker) -> None:
+        served_by(connection, 1)
+        served_by(connection, 1)
+        assert first.connections == 3
+
+    with_brokers(within_a_request, {"request.timeout.ms": "300"})
+    with_brokers(kept)
+    with_brokers(idle, {"connections.max.idle.ms": "0"})
+
+
+def test_a_broker_without_an_address_is_an_error_at_once() -> None:
+    def scenario(connection: ClusterConnection, _first: FakeBroker, _second: FakeBroker) -> None:
+        with pytest.raises(ClusterUnreachable, match="broker 7 is not in the cluster's metadata"):
+            served_by(connection, 7)
+
+    with_brokers(scenario)
+
+
+def test_a_silent_bootstrap_server_costs_nothing_where_another_one_responds() -> None:
+    async def run() -> None:
+        broker = FakeBroker()
+        await broker.start()
+        broker.handles[ApiKey.METADATA] = responding(metadata_of(broker))
+
+        def blocking() -> None:
+            with server(None) as dumb:
+                settings = ConnectionSettings(f"{dumb},127.0.0.1:{broker.port}", {}, GENEROUS_SECONDS)
+                with ClusterConnection(settings) as connection:
+                    assert connection.address == f"127.0.0.1:{broker.port}"
+                    assert connection.remaining_seconds > GENEROUS_SECONDS / 4
+
+        await asyncio.to_thread(blocking)
+        await broker.close()
+
+    asyncio.run(run())

@@ -13,7 +13,7 @@ from rackspan.client.login import Login
 from rackspan.errors import MalformedRequest
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataResponseData
-from tests.gateway.upstream.fake_broker import FakeBroker
+from tests.client.fake_broker import FakeBroker
 
 AT_ONCE_SECONDS = 2.0
 """Less than a request without a response waits."""

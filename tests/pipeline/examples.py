@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName, columns
 from rackspan.sources import snapshot_file
-from tests.strategies import snapshots
+from tests.strategies import with_known_controllers
 
 RECORDED = Path(__file__).parent.parent / "vectors" / "snapshots"
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -38,7 +38,7 @@ def generated(count: int, cluster_ids: Sequence[str] = CLUSTER_IDS) -> list[Clus
     @settings(
         max_examples=count, database=None, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck)
     )
-    @given(snapshots())
+    @given(with_known_controllers())
     def draw(snapshot: ClusterSnapshot) -> None:
         drawn.append(snapshot)
 

@@ -49,16 +49,6 @@ def test_a_second_run_refuses_at_once(warehouse: Warehouse) -> None:
         pass
 
 
-def test_a_warehouse_of_version_0_1_is_refused_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "old" / "snapshots").mkdir(parents=True)
-    for act in (open_warehouse, create_warehouse):
-        with pytest.raises(
-            InvalidWarehouse,
-            match=r"a warehouse of rackspan 0.1, in the format before Delta Lake; bring it over with rackspan pipeline import .*old --warehouse URL",
-        ):
-            act(tmp_path / "old")
-
-
 def test_a_url_of_an_unknown_scheme_is_refused_and_a_file_url_is_a_folder(tmp_path: Path) -> None:
     with pytest.raises(InvalidWarehouse, match=r"the scheme ftp is none of file, s3"):
         create_warehouse("ftp://host/warehouse")

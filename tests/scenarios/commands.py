@@ -114,6 +114,7 @@ _POLICY: dict[str, Callable[[str], dict[str, Any]]] = {
     "unracked": lambda text: {"unracked": UnrackedPolicy(text)},
     "excluded": lambda text: {"excluded_brokers": frozenset(_ids(text))},
     "survive": lambda text: {"survive": Survive(text)},
+    "require_controllers": lambda text: {"require_controllers": text == "true"},
     "may_stop": lambda text: {"topic_survive": dict.fromkeys(text.split(","), Survive.NONE)},
 }
 

@@ -16,7 +16,15 @@ from kio.serial import entity_reader, entity_writer
 from rackspan.errors import MalformedRequest
 from rackspan.kafka_bytes import ByteReader
 from rackspan.wire.apis import VERSIONS, ApiKey
-from rackspan.wire.codec import RequestHeader, read_body, read_header, write_body, write_element, write_response
+from rackspan.wire.codec import (
+    RequestHeader,
+    read_body,
+    read_header,
+    read_response,
+    write_body,
+    write_element,
+    write_response,
+)
 from rackspan.wire.messages.api_versions import ApiVersionsResponseData
 from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.messages.metadata import (
@@ -195,3 +203,13 @@ def test_an_element_that_is_encoded_beforehand_gives_the_same_bytes(version: int
     elements: Any = [write_element(ApiKey.METADATA, version, "topics", topic) for topic in topics]
     spliced = write_body(ApiKey.METADATA, version, MetadataResponseData(topics=elements))
     assert b"".join(spliced) == b"".join(whole)
+
+
+def test_a_response_of_millions_of_elements_is_read() -> None:
+    """Metadata of a million partitions has seven million. A server reads two million of a request, a client what a broker sends."""
+    replicas = range(2_100_000)
+    partition = MetadataResponsePartition(replica_nodes=replicas)
+    response = MetadataResponseData(topics=[MetadataResponseTopic(name="t", partitions=[partition])])
+    sent = b"".join(write_response(RequestHeader(ApiKey.METADATA, 8, 1, None, 0), response))
+    read = read_response(ApiKey.METADATA, 8, sent)
+    assert read.topics[0].partitions[0].replica_nodes == tuple(replicas)

@@ -18,13 +18,14 @@ from rackspan.client.requests import batches
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import NO_BROKER, TopicPartition
-from rackspan.plan.execution.observed import InFlight, ObservationRequest, ObservedCluster
+from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster
 from rackspan.plan.execution.throttle import ConfigKey, Holder
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterConfigsResource,
     IncrementalAlterConfigsRequestData,
 )
+from rackspan.wire.messages.metadata import MetadataResponseData
 
 T = TypeVar("T")
 
@@ -90,26 +91,26 @@ async def _observe(connection: ClusterConnection, request: ObservationRequest) -
     under_way = requests.reassignments(connection)
     moving = await _response(under_way, "reassignments under way", RIGHT)
     known = await _topics(connection, sorted(request.topics))
-    alive = frozenset(int(broker.id) for broker in known.brokers)
-    rows = [(TopicPartition(topic.name, one.partition), one) for topic in known.topics for one in topic.partitions]
-    in_sync = {topic_partition: frozenset(one.isr) for topic_partition, one in rows}
+    alive = frozenset(broker.node_id for broker in known.brokers)
+    topics = [topic for topic in known.topics if topic.error_code == ErrorCode.NONE]
+    rows = [
+        (TopicPartition(topic.name or "", row.partition_index), row) for topic in topics for row in topic.partitions
+    ]
+    in_sync = {topic_partition: frozenset(row.isr_nodes) for topic_partition, row in rows}
     return ObservedCluster(
         cluster_id=known.cluster_id,
         brokers=alive,
-        topic_ids={topic.name: topic.topic_id for topic in known.topics},
-        replicas={topic_partition: one.replicas for topic_partition, one in rows},
-        isr={topic_partition: one.isr for topic_partition, one in rows},
-        leaders={topic_partition: one.leader for topic_partition, one in rows},
-        leaderless=frozenset(topic_partition for topic_partition, one in rows if one.leader == NO_BROKER),
-        in_flight={
-            TopicPartition(*topic_partition): InFlight(one.replicas, one.adding, one.removing)
-            for topic_partition, one in moving.items()
-        },
+        topic_ids={topic.name or "": requests.topic_id_text(topic.topic_id) for topic in topics},
+        replicas={topic_partition: tuple(row.replica_nodes) for topic_partition, row in rows},
+        isr={topic_partition: tuple(row.isr_nodes) for topic_partition, row in rows},
+        leaders={topic_partition: row.leader_id for topic_partition, row in rows},
+        leaderless=frozenset(topic_partition for topic_partition, row in rows if row.leader_id == NO_BROKER),
+        in_flight=moving,
         copied_bytes=await _copied_bytes(
             connection,
             {
-                topic_partition: alive & set(one.adding) - in_sync[topic_partition]
-                for topic_partition, one in moving.items()
+                topic_partition: alive & set(move.adding) - in_sync[topic_partition]
+                for topic_partition, move in moving.items()
                 if topic_partition in in_sync
             },
         ),
@@ -127,11 +128,13 @@ async def _response(pending: Awaitable[T], what: str, right: str) -> T:
         raise request_failed(what, right, error) from error
 
 
-async def _topics(connection: ClusterConnection, names: Sequence[str]) -> requests.MetadataResponse:
+async def _topics(connection: ClusterConnection, names: Sequence[str]) -> MetadataResponseData:
     """The metadata of these topics. A topic that the user may not describe is an error: as a missing one it would stop the run."""
     what, right = f"topic {listed(names)}", f"Describe on Topic {listed(names)}"
     known = await _response(requests.metadata(connection, names), what, right)
-    hidden = sorted(name for name, error in known.refused.items() if error is ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    hidden = sorted(
+        topic.name or "" for topic in known.topics if topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    )
     if hidden:
         error = ErrorResponse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         raise request_failed(f"topic {listed(hidden)}", f"Describe on Topic {listed(hidden)}", error)

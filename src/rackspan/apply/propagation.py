@@ -11,7 +11,7 @@ from typing import Final
 
 from rackspan.client.cluster import ClusterConnection
 from rackspan.client.errors import FAILURES
-from rackspan.client.requests import cluster_metadata, describe_configs
+from rackspan.client.requests import describe_configs, metadata
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.messages.configs import DescribeConfigsResult
@@ -26,7 +26,7 @@ async def until_everywhere(connection: ClusterConnection, changes: Mapping[str, 
     """Until every broker that is alive shows these configs of topics, or SETTLING_SECONDS have passed. Raises nothing."""
     until = time.monotonic() + min(SETTLING_SECONDS, connection.remaining_seconds)
     try:
-        alive = await cluster_metadata(connection, ())
+        alive = await metadata(connection, ())
         for broker in alive.brokers:
             while time.monotonic() < until and not await _shows(connection, broker.node_id, changes, until):
                 await asyncio.sleep(_PAUSE_SECONDS)

@@ -77,7 +77,8 @@ class TopicHarm:
 class RackLoss:
     """The effect of losing `racks`. `leader_surge`: leaderships that each surviving broker takes over, by broker id.
 
-    `quorum_required`: the policy has a topic that must survive the loss of a rack, and so the quorum must.
+    `quorum_required`: the policy has a topic that must survive the loss of a rack, and so the quorum must. `controllers_required`:
+    it must be known, too.
     """
 
     racks: tuple[RackId, ...]
@@ -85,6 +86,7 @@ class RackLoss:
     leader_surge: dict[int, int]
     quorum: QuorumAfter | None
     quorum_required: bool
+    controllers_required: bool = False
 
     @property
     def quorum_lost(self) -> bool:
@@ -92,8 +94,8 @@ class RackLoss:
 
     @property
     def quorum_certain(self) -> bool:
-        """Whether the controllers keep a majority wherever those of unknown rack are; true where no voter is listed."""
-        return self.quorum is None or self.quorum.certain
+        """Whether the controllers keep a majority wherever those of unknown rack are. If no voter is listed, the policy decides."""
+        return not self.controllers_required if self.quorum is None else self.quorum.certain
 
     @property
     def survived(self) -> bool:
@@ -212,6 +214,7 @@ def _summed(batch: PartitionBatch, internal: Bools, racks: tuple[RackId, ...], *
         leader_surge=_surge(batch, by_partition.leader_moves_to),
         quorum=quorum_without(batch.members, frozenset(racks)),
         quorum_required=batch.members.policy.requires(Survive.RACK),
+        controllers_required=batch.members.policy.require_controllers,
     )
 
 

@@ -35,7 +35,7 @@ class RackPolicy:
 
     `survive` is the loss that every topic has to survive, internal ones included, unless `topic_survive` names another for
     it: online, and open to acks=all. The controller quorum has to survive whatever any topic has to: without it no leader
-    is elected.
+    is elected. `require_controllers`: a cluster whose controllers are not known survives no loss; managed Kafka shows none.
     """
 
     unracked: UnrackedPolicy = UnrackedPolicy.SHARED
@@ -45,6 +45,7 @@ class RackPolicy:
     excluded_brokers: frozenset[int] = frozenset()
     survive: Survive = Survive.RACK
     topic_survive: Mapping[str, Survive] = field(default_factory=dict)
+    require_controllers: bool = False
 
     def __post_init__(self) -> None:
         for topic, value in (("", self.min_insync_racks), *self.topic_min_insync_racks.items()):

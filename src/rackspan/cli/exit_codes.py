@@ -122,7 +122,6 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
         "pipeline report": ExitMeaning("the page is written", impossible="it lacks what damaged files hold"),
         "pipeline table": ExitMeaning("the rows are printed", impossible="those of damaged files are left out"),
         "pipeline export": ExitMeaning("the files are written", impossible="they lack what damaged files hold"),
-        "pipeline import": ExitMeaning("every snapshot is stored", impossible="one is damaged; the others are stored"),
         "cluster up": ExitMeaning("Ctrl-C ends it"),
         "gateway check": ExitMeaning("every check passed", "the gateway will work, with warnings", "it will not work"),
         "config show": ExitMeaning("the settings are printed"),

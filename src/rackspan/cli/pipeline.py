@@ -1,4 +1,4 @@
-"""rackspan pipeline collect, import, run, follow, rebuild, check, maintain, report, table, export."""
+"""rackspan pipeline collect, run, follow, rebuild, check, maintain, report, table, export."""
 
 import dataclasses
 import itertools
@@ -69,17 +69,6 @@ def collect(
     if every is None:
         raise exit_codes.finish(impossible=_report_collected(api.collect(sources, warehouse)) > 0)
     _report_collected(api.collect_every(sources, warehouse, every))
-
-
-@app.command("import")
-def import_(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The warehouse of rackspan 0.1; it stays as it is.")],
-    warehouse: options.Warehouse,
-) -> None:
-    """Store the snapshots of a warehouse of rackspan 0.1 in one of Delta tables. Running it twice stores nothing twice."""
-    failed = _report_collected(api.import_warehouse(folder, warehouse))
-    output.note(f"{folder}: imported; rackspan pipeline run --warehouse {warehouse} makes the tables")
-    raise exit_codes.finish(impossible=failed > 0)
 
 
 @app.command()

@@ -1,21 +1,21 @@
-"""One function for each Kafka request of a snapshot; each returns a value of responses.py or of model/.
+"""One function for each Kafka request of a snapshot; each returns a value of model/, or the response itself.
 
 Errors of all of them: those of errors.FAILURES.
 """
 
 from base64 import urlsafe_b64encode
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Final, Generic, TypeVar
 from uuid import UUID
 
 from rackspan.client.cluster import ClusterConnection
 from rackspan.client.connection import UnsupportedVersion
 from rackspan.client.errors import ErrorResponse, error_response, raise_for
-from rackspan.client.responses import OngoingReassignment, PartitionMetadata, QuorumMember, TopicMetadata
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
-from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Broker, BrokerId, RackId, TopicPartition
+from rackspan.plan.execution.observed import InFlight
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.brokers import (
     DescribableLogDirTopic,
@@ -44,7 +44,6 @@ from rackspan.wire.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponseBroker,
     MetadataResponseData,
-    MetadataResponseTopic,
 )
 from rackspan.wire.messages.reassignments import (
     ListPartitionReassignmentsRequestData,
@@ -52,6 +51,7 @@ from rackspan.wire.messages.reassignments import (
 )
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 CONFIG_KEYS: Final = (MIN_INSYNC_REPLICAS, MIN_INSYNC_RACKS)
 """A Kafka without one of these keys leaves it out of its response."""
@@ -81,50 +81,30 @@ _MS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class MetadataResponse:
-    """The Metadata response. Its brokers are alive; `refused` holds topics that could not be described, and why."""
+class DescribedConfigs(Generic[V]):
+    """Values by topic, None where a topic sets none itself, and the topics whose configs were refused, with the error."""
 
-    cluster_id: str | None
-    brokers: tuple[Broker, ...]
-    topics: tuple[TopicMetadata, ...]
-    refused: Mapping[str, ErrorCode]
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigsResponse:
-    """Effective values by topic, and the topics whose configs were refused, with the error."""
-
-    values: Mapping[str, Mapping[str, str]]
+    values: Mapping[str, Mapping[str, V]]
     refused: Mapping[str, ErrorResponse]
 
 
 @dataclass(frozen=True, slots=True)
-class OwnConfigsResponse:
-    """The values that topics set themselves, None where unset, and the topics whose configs were refused, with the error."""
+class QuorumMember:
+    """A voter or observer of the metadata log. `hosts`: the hosts of its controller listeners, from Kafka 3.9 on.
 
-    values: Mapping[str, Mapping[str, str | None]]
-    refused: Mapping[str, ErrorResponse]
+    `alive`: whether it follows the leader of the quorum; None from a Kafka before 3.3, which reports no times.
+    """
 
-
-async def metadata(connection: ClusterConnection, topics: Sequence[str] | None = None) -> MetadataResponse:
-    """Metadata (key 3): the topics named, or all this user may see, and the brokers that are alive."""
-    response = await cluster_metadata(connection, topics)
-    return MetadataResponse(
-        cluster_id=response.cluster_id,
-        brokers=tuple(_broker(broker.node_id, broker, fenced=False) for broker in response.brokers),
-        topics=tuple(_topic(topic) for topic in response.topics if topic.error_code == ErrorCode.NONE),
-        refused={
-            topic.name or "": error_code(topic.error_code)
-            for topic in response.topics
-            if topic.error_code != ErrorCode.NONE
-        },
-    )
+    id: int
+    voter: bool
+    hosts: tuple[str, ...] = ()
+    alive: bool | None = None
 
 
-async def cluster_metadata(
-    connection: ClusterConnection, topics: Sequence[str] | None, seconds: float | None = None
+async def metadata(
+    connection: ClusterConnection, topics: Sequence[str] | None = None, seconds: float | None = None
 ) -> MetadataResponseData:
-    """Metadata (key 3) as the broker sent it. Creates no topic."""
+    """Metadata (key 3): the topics named, or all this user may see, and the brokers that are alive. Creates no topic."""
     named = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
     request = MetadataRequestData(topics=named, allow_auto_topic_creation=False)
     response: MetadataResponseData = await connection.call(ApiKey.METADATA, request, seconds)
@@ -142,33 +122,21 @@ async def registered_brokers(connection: ClusterConnection) -> tuple[Broker, ...
     return tuple(_broker(broker.broker_id, broker, fenced=broker.is_fenced) for broker in response.brokers)
 
 
-async def topic_configs(connection: ClusterConnection, topics: Sequence[str]) -> ConfigsResponse:
+async def topic_configs(connection: ClusterConnection, topics: Sequence[str]) -> DescribedConfigs[str]:
     """DescribeConfigs (key 32) for many topics at once: values in effect, the broker's defaults included."""
     results = await describe_configs(connection, ConfigResourceType.TOPIC, dict.fromkeys(topics, CONFIG_KEYS))
-    return ConfigsResponse(
-        values={
-            result.resource_name: {config.name: config.value for config in result.configs if config.value is not None}
-            for result in results
-            if result.error_code == ErrorCode.NONE
-        },
-        refused=_refused(results),
+    return _described(
+        results, lambda result: {config.name: config.value for config in result.configs if config.value is not None}
     )
 
 
 async def own_topic_configs(
     connection: ClusterConnection, topics: Sequence[str], keys: Sequence[str]
-) -> OwnConfigsResponse:
+) -> DescribedConfigs[str | None]:
     """DescribeConfigs (key 32) without inherited values. Topics that do not exist are left out."""
     results = await describe_configs(connection, ConfigResourceType.TOPIC, dict.fromkeys(topics, keys))
     existing = [result for result in results if result.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
-    return OwnConfigsResponse(
-        values={
-            result.resource_name: _own_values(result, keys, _SET_ON_TOPIC)
-            for result in existing
-            if result.error_code == ErrorCode.NONE
-        },
-        refused=_refused(existing),
-    )
+    return _described(existing, lambda result: _own_values(result, keys, _SET_ON_TOPIC))
 
 
 async def own_broker_configs(
@@ -202,7 +170,7 @@ async def describe_configs(
     return response.results
 
 
-async def reassignments(connection: ClusterConnection) -> dict[TopicPartition, OngoingReassignment]:
+async def reassignments(connection: ClusterConnection) -> dict[TopicPartition, InFlight]:
     """ListPartitionReassignments (key 46): those under way. The broker forwards the request to the controller."""
     request = ListPartitionReassignmentsRequestData(timeout=int(FORWARDED_SECONDS * _MS), topics=None)
     response: ListPartitionReassignmentsResponseData = await connection.call(
@@ -210,8 +178,8 @@ async def reassignments(connection: ClusterConnection) -> dict[TopicPartition, O
     )
     raise_for(response)
     return {
-        TopicPartition(topic.name, partition.partition_index): OngoingReassignment(
-            tuple(partition.adding_replicas), tuple(partition.removing_replicas), tuple(partition.replicas)
+        TopicPartition(topic.name, partition.partition_index): InFlight(
+            tuple(partition.replicas), tuple(partition.adding_replicas), tuple(partition.removing_replicas)
         )
         for topic in response.topics
         for partition in topic.partitions
@@ -309,6 +277,10 @@ def topic_id_text(topic_id: UUID | None) -> str | None:
     return None if topic_id is None else urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
 
 
+def live_brokers(response: MetadataResponseData) -> tuple[Broker, ...]:
+    return tuple(_broker(broker.node_id, broker, fenced=False) for broker in response.brokers)
+
+
 def _broker(broker_id: int, described: MetadataResponseBroker | DescribeClusterBroker, *, fenced: bool) -> Broker:
     rack = None if described.rack is None else RackId(described.rack)
     # A fenced broker may have registered no listener of this name: Kafka then sends host "" and port -1.
@@ -317,25 +289,15 @@ def _broker(broker_id: int, described: MetadataResponseBroker | DescribeClusterB
     )
 
 
-def _topic(described: MetadataResponseTopic) -> TopicMetadata:
-    return TopicMetadata(
-        name=described.name or "",
-        topic_id=topic_id_text(described.topic_id),
-        internal=described.is_internal,
-        partitions=tuple(
-            PartitionMetadata(
-                partition.partition_index,
-                partition.leader_id,
-                tuple(partition.replica_nodes),
-                tuple(partition.isr_nodes),
-            )
-            for partition in described.partitions
-        ),
+def _described(
+    results: Sequence[DescribeConfigsResult], values: Callable[[DescribeConfigsResult], Mapping[str, V]]
+) -> DescribedConfigs[V]:
+    accepted = [result for result in results if result.error_code == ErrorCode.NONE]
+    refused = [result for result in results if result.error_code != ErrorCode.NONE]
+    return DescribedConfigs(
+        {result.resource_name: values(result) for result in accepted},
+        {result.resource_name: error_response(result) for result in refused},
     )
-
-
-def _refused(results: Sequence[Any]) -> dict[str, ErrorResponse]:
-    return {result.resource_name: error_response(result) for result in results if result.error_code != ErrorCode.NONE}
 
 
 def _own_values(described: DescribeConfigsResult, keys: Sequence[str], source: int) -> dict[str, str | None]:

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
 from rackspan.client.errors import CONNECTION_FAILURES, ErrorResponse, is_refusal
-from rackspan.client.requests import by_topic, cluster_metadata, log_sizes, topic_id_text
+from rackspan.client.requests import by_topic, log_sizes, metadata, topic_id_text
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable
 from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
 from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, ClientOptions
@@ -127,7 +127,7 @@ class SourceCluster:
         """Metadata of the named topics, or of all. Errors: ClusterUnreachable, ClusterUnauthorized."""
         names = None if topics is None else sorted(set(topics))
 
-        return _metadata(self._retried(cluster_metadata, names, _REQUEST_SECONDS))
+        return _metadata(self._retried(metadata, names, _REQUEST_SECONDS))
 
     def matching(self, pattern: str) -> SourceMetadata:
         """Metadata of all topics whose whole name the regular expression matches, internal ones apart, as Kafka's consumer does it."""

@@ -7,7 +7,7 @@ reads every table, so collecting and reading need neither Spark nor Java.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +20,7 @@ from rackspan.pipeline.collect import Collected, collect, collect_every, from_fo
 from rackspan.pipeline.delta.append import NewFile
 from rackspan.pipeline.export import Exported, export
 from rackspan.pipeline.incremental import RunReport, RunWork, refresh
-from rackspan.pipeline.landing import recover, version_0_1
+from rackspan.pipeline.landing import recover
 from rackspan.pipeline.landing.store import SnapshotLocation, store
 from rackspan.pipeline.runs import policy_warnings
 from rackspan.pipeline.schemas import HISTORY, TABLES, table_named
@@ -40,7 +40,6 @@ __all__ = [
     "draw_report",
     "export",
     "from_folder",
-    "import_version_0_1",
     "open_warehouse",
     "rows",
     "run",
@@ -105,16 +104,6 @@ def run(
         kind="rebuild" if rebuilt else "run",
         rebuild=rebuilt,
     )
-
-
-def import_version_0_1(folder: Path, warehouse: str | Path) -> Iterator[Collected]:
-    """Store every snapshot of a warehouse of version 0.1 in one of Delta tables, a new or an existing one.
-
-    The old one is left as it is; doing it twice stores nothing twice. Errors: InvalidWarehouse; those of a damaged snapshot
-    are in its `Collected`.
-    """
-    sources = version_0_1.stored_snapshots(folder)
-    return collect(sources, create_warehouse(warehouse))
 
 
 def draw_report(

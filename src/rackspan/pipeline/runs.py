@@ -367,6 +367,7 @@ def policy_document(policy: RackPolicy) -> dict[str, Any]:
             if policy.topic_survive
             else {}
         ),
+        **({"require_controllers": True} if policy.require_controllers else {}),
     }
 
 

@@ -86,6 +86,12 @@ SNAPSHOTS: Final = _landing(
             "The controllers, each with its rack and whether it votes.",
         ),
         TableColumn(
+            "controllers_alive",
+            pa.list_(pa.bool_()),
+            "Of each of them, in the same order, whether it follows the quorum's leader, null where that is not known; null where it is known of none.",
+            True,
+        ),
+        TableColumn(
             "partial", pa.list_(pa.string()), "In words what could not be read; empty where nothing is missing."
         ),
         TableColumn("topics", pa.int64(), "The number of its topics."),

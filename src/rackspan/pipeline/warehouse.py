@@ -84,11 +84,6 @@ def open_warehouse(root: str | Path, repair: Callable[[Warehouse], Repair] | Non
         raise InvalidWarehouse(
             f"{root}: no such folder; fill it first with rackspan pipeline collect --warehouse {root}"
         )
-    if folder is not None and is_version_0_1(folder):
-        raise InvalidWarehouse(
-            f"{root}: a warehouse of rackspan 0.1, in the format before Delta Lake; bring it over with rackspan pipeline import "
-            f"{root} --warehouse URL"
-        )
     if repair is not None:
         warehouse = replace(warehouse, repair=repair(warehouse))
     elif torn := torn_logs(warehouse):
@@ -122,11 +117,6 @@ def torn_logs(warehouse: Warehouse) -> dict[str, str]:
     """The tables whose newest log entries are torn, each with the first such entry. None on an object store."""
     folders = {name: folder for name in (*LANDING, *TABLES, *HISTORY) if (folder := warehouse.table_folder(name))}
     return {name: torn[0].name for name, folder in folders.items() if (torn := torn_entries(folder))}
-
-
-def is_version_0_1(folder: Path) -> bool:
-    """Whether a folder is a warehouse of rackspan 0.1: Parquet folders of snapshots, and a manifest for the tables."""
-    return (folder / "snapshots").is_dir() and not (folder / "tables" / SNAPSHOTS.name / "_delta_log").is_dir()
 
 
 def existing_table(warehouse: Warehouse, name: str, version: int | None = None) -> "DeltaTable":
@@ -204,8 +194,6 @@ def named_warehouse(root: str | Path) -> Warehouse:
 
 
 def _prepare_folder(root: str | Path, folder: Path) -> None:
-    if folder.is_dir() and is_version_0_1(folder):
-        open_warehouse(root)
     if (folder / "tables" / SNAPSHOTS.name).is_dir():
         return
     try:

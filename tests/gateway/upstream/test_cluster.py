@@ -12,7 +12,7 @@ from rackspan.client.known_brokers import KnownBroker
 from rackspan.client.login import Login
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.model import Broker, BrokerId, RackId
-from tests.gateway.upstream.fake_broker import FakeBroker
+from tests.client.fake_broker import FakeBroker
 
 
 async def _given_up(cluster: Cluster) -> None:

@@ -28,7 +28,7 @@ from rackspan.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 from rackspan.wire.messages.produce import PartitionProduceResponse, ProduceResponseData, TopicProduceResponse
-from tests.gateway.upstream.fake_broker import FakeBroker, Handle
+from tests.client.fake_broker import FakeBroker, Handle
 
 CONFIGS = "configs"
 LATEST = -1

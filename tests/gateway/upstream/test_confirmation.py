@@ -21,7 +21,7 @@ from rackspan.wire.messages.describe_quorum import (
     DescribeQuorumResponseTopicData,
 )
 from rackspan.wire.messages.fetch import FetchableTopicResponse, FetchResponseData, FetchResponsePartitionData
-from tests.gateway.upstream.fake_broker import FakeBroker, Handle
+from tests.client.fake_broker import FakeBroker, Handle
 
 NONE, NOT_LEADER, FENCED_EPOCH = 0, 6, 74
 

@@ -31,7 +31,7 @@ from rackspan.wire.messages.fetch import (
     FetchResponseEpochEndOffset,
     FetchResponsePartitionData,
 )
-from tests.gateway.upstream.fake_broker import FakeBroker
+from tests.client.fake_broker import FakeBroker
 
 ORDERS, TOPIC_ID = ("orders", 0), UUID(int=7)
 BITS = rack_bits([Broker(BrokerId(one), RackId(rack)) for one, rack in {1: "a", 2: "b", 3: "c"}.items()])

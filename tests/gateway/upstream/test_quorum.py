@@ -28,7 +28,7 @@ from rackspan.wire.messages.fetch import (
     FetchResponsePartitionData,
     SnapshotId,
 )
-from tests.gateway.upstream.fake_broker import FakeBroker
+from tests.client.fake_broker import FakeBroker
 from tests.kafka_fixtures import create_topic, eventually
 
 SECONDS = 20.0

@@ -11,15 +11,16 @@ import pytest
 from deltalake import DeltaTable
 
 from rackspan.errors import InvalidSnapshot
-from rackspan.model import ClusterSnapshot
+from rackspan.model import BrokerId, ClusterSnapshot, Controller
 from rackspan.pipeline import Warehouse, create_warehouse, open_warehouse, rows, store
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, append
 from rackspan.pipeline.landing import store as landing
 from rackspan.pipeline.landing.markers import read_markers
-from rackspan.pipeline.landing.read import read_snapshot
-from rackspan.pipeline.landing.rows import landing_rows, snapshot_id
+from rackspan.pipeline.landing.read import read_registrations, read_snapshot
+from rackspan.pipeline.landing.rows import landing_rows, members_hash, snapshot_id
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.schemas import LANDING
+from rackspan.pipeline.warehouse import existing_table
 from tests.pipeline.examples import NOON, generated, recorded, small
 
 
@@ -44,6 +45,54 @@ def test_a_stored_snapshot_is_the_one_given(warehouse: Warehouse) -> None:
     found = kept(warehouse)
     assert len(found) == len(snapshots)
     assert all(mine.same_as(theirs) for mine, theirs in zip(found, in_order(snapshots), strict=True))
+
+
+def with_controllers(*alive: bool | None) -> ClusterSnapshot:
+    controllers = tuple(Controller(BrokerId(100 + number), alive=known) for number, known in enumerate(alive))
+    return replace(small(), controllers=controllers)
+
+
+@pytest.mark.parametrize("alive", [(None, None, None), (True, False, None), ()])
+def test_whether_controllers_are_alive_is_stored_where_it_is_known(
+    warehouse: Warehouse, alive: tuple[bool | None, ...]
+) -> None:
+    snapshot = with_controllers(*alive)
+    store(snapshot, warehouse)
+    markers = read_markers(warehouse)
+    (stored,) = markers.of_days(markers.count_by_day())
+    assert read_snapshot(warehouse, stored).same_as(snapshot)
+    ((_, controllers),) = read_registrations(warehouse, [stored]).values()
+    assert controllers == snapshot.controllers
+    (row,) = rows(warehouse, "snapshots")
+    assert (row["controllers_alive"] is None) is (set(alive) <= {None})
+
+
+def test_controllers_that_differ_in_being_alive_only_are_other_members_and_unknown_ones_the_same_as_ever() -> None:
+    dead, unknown = with_controllers(False, True, True), with_controllers(None, None, None)
+    assert members_hash(dead) != members_hash(unknown)
+    assert (members_hash(unknown), snapshot_id(unknown)) == ("af9b9de959e5beef", "20261120T1200000000005ffc0ef979")
+
+
+def test_a_warehouse_without_the_column_is_read_and_gets_it_with_the_next_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = LANDING["snapshots"]
+    first = with_controllers(None, None)
+    old = replace(whole, columns=tuple(column for column in whole.columns if column.name != "controllers_alive"))
+    with monkeypatch.context() as patch:
+        patch.setitem(LANDING, "snapshots", old)  # type: ignore[misc]
+        warehouse = create_warehouse(tmp_path / "old")
+    for name, found in landing_rows({snapshot_id(first): first}).items():
+        append(
+            existing_table(warehouse, name),
+            found.drop_columns(["controllers_alive"] if name == "snapshots" else []),
+            {},
+        )
+    assert "controllers_alive" not in existing_table(warehouse, "snapshots").schema().to_arrow().names
+    store(replace(with_controllers(True, False), cluster_id="two"), create_warehouse(warehouse.root))
+    assert [row["controllers_alive"] for row in rows(warehouse, "snapshots")] == [None, [True, False]]
+    ((_, controllers), _) = read_registrations(warehouse, read_markers(warehouse).at([NOON])).values()
+    assert controllers == first.controllers
 
 
 def test_any_number_of_snapshots_is_one_commit_to_each_table(warehouse: Warehouse) -> None:

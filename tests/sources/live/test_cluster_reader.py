@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from rackspan.client.errors import ErrorResponse
-from rackspan.client.responses import ClusterResponses, LogDirs
 from rackspan.errors import ClusterUnauthorized, ClusterUnreachable
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.sources.live.cluster_reader import _ClusterReader
+from rackspan.sources.live.responses import ClusterResponses, LogDirs
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.messages.brokers import (

@@ -2,23 +2,28 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from uuid import UUID
 
 import pytest
 
-from rackspan.client.responses import (
-    ClusterResponses,
-    LogDirs,
-    OngoingReassignment,
-    PartitionMetadata,
-    QuorumMember,
-    TopicMetadata,
-)
+from rackspan.client.requests import QuorumMember
 from rackspan.errors import ClusterRequestFailed
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId
 from rackspan.model.ids import TopicPartition
+from rackspan.plan.execution.observed import InFlight
+from rackspan.sources.live.responses import ClusterResponses, LogDirs
 from rackspan.sources.live.snapshot_assembly import assemble, controllers
+from rackspan.wire.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def topic(name: str, identity: UUID, internal: bool, *partitions: MetadataResponsePartition) -> MetadataResponseTopic:
+    return MetadataResponseTopic(name=name, topic_id=identity, is_internal=internal, partitions=partitions)
+
+
+def partition(number: int, leader: int, replicas: tuple[int, ...], isr: tuple[int, ...]) -> MetadataResponsePartition:
+    return MetadataResponsePartition(partition_index=number, leader_id=leader, replica_nodes=replicas, isr_nodes=isr)
 
 
 def broker(broker_id: int, rack: str | None, host: str = "h", *, fenced: bool = False) -> Broker:
@@ -31,15 +36,13 @@ RESPONSES = ClusterResponses(
     cluster_id="c",
     brokers=BROKERS,
     topics=(
-        TopicMetadata("z", "id-z", False, (PartitionMetadata(0, -1, (3, 4), ()),)),
-        TopicMetadata(
-            "a", "id-a", True, (PartitionMetadata(1, 2, (2, 1), (2,)), PartitionMetadata(0, 1, (1, 2, 3), (1, 2)))
-        ),
+        topic("z", UUID(int=2), False, partition(0, -1, (3, 4), ())),
+        topic("a", UUID(int=1), True, partition(1, 2, (2, 1), (2,)), partition(0, 1, (1, 2, 3), (1, 2))),
     ),
     configs={"a": {"min.insync.replicas": "2"}},
     reassignments={
-        TopicPartition("a", 0): OngoingReassignment((3,), (2,)),
-        TopicPartition("gone", 0): OngoingReassignment((1,), ()),
+        TopicPartition("a", 0): InFlight((), (3,), (2,)),
+        TopicPartition("gone", 0): InFlight((), (1,), ()),
     },
     log_dirs=LogDirs({1: {TopicPartition("a", 0): 5, TopicPartition("a", 1): 7}, 2: {TopicPartition("a", 0): 9}}),
     lists_fenced=True,
@@ -53,8 +56,8 @@ def assembled(responses: ClusterResponses = RESPONSES) -> ClusterSnapshot:
 def test_topics_and_partitions_arrive_whole_in_canonical_order() -> None:
     snapshot = assembled()
     assert [(one.name, one.topic_id, one.internal, dict(one.config)) for one in snapshot.topics] == [
-        ("a", "id-a", True, {"min.insync.replicas": "2"}),
-        ("z", "id-z", False, {}),
+        ("a", "AAAAAAAAAAAAAAAAAAAAAQ", True, {"min.insync.replicas": "2"}),
+        ("z", "AAAAAAAAAAAAAAAAAAAAAg", False, {}),
     ]
     first, second, last = snapshot.partitions
     assert (first.replicas, first.isr, first.leader, first.size_bytes) == ((1, 2, 3), (1, 2), 1, 9)
@@ -64,7 +67,7 @@ def test_topics_and_partitions_arrive_whole_in_canonical_order() -> None:
 
 
 def test_a_reassignment_that_the_replicas_do_not_know_yet_is_not_made_up() -> None:
-    snapshot = assembled(replace(RESPONSES, reassignments={TopicPartition("a", 1): OngoingReassignment((9,), (1,))}))
+    snapshot = assembled(replace(RESPONSES, reassignments={TopicPartition("a", 1): InFlight((), (9,), (1,))}))
     assert snapshot.partitions.row(1).adding_replicas == ()
     assert snapshot.partitions.row(1).removing_replicas == (1,)
 

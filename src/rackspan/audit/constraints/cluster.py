@@ -59,6 +59,11 @@ def controller_quorum_spread(members: ClusterMembers) -> Iterator[Finding]:
     """No loss that the quorum has to survive may leave it without a majority: of a rack, or of one voter."""
     of_rack, now = members.policy.requires(Survive.RACK), quorum_without(members, set())
     if now is None:
+        if members.policy.require_controllers:
+            yield _quorum_violation(
+                "no controller is in the snapshot, and the policy requires them: whether a majority is left after a loss is not known",
+                "take the snapshot again as a user who may DESCRIBE the cluster, or leave out require-controllers",
+            )
         return
     if not now.holds:
         are = f"{noun_and_ids('controller', now.dead)} {_are(now.dead)} down"

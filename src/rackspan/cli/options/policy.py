@@ -8,8 +8,8 @@ from rackspan.audit import FleetPolicy, RackPolicy
 from rackspan.audit.policy import Survive
 from rackspan.cli.options.given import Given, Level
 from rackspan.cli.options.settings import Settings, nearest
-from rackspan.cli.options.settings_file import SURVIVE, Section
-from rackspan.cli.options.shared import MinInsyncRacks, Survives, Unracked
+from rackspan.cli.options.settings_file import REQUIRE_CONTROLLERS, SURVIVE, Section
+from rackspan.cli.options.shared import MinInsyncRacks, RequireControllers, Survives, Unracked
 from rackspan.model import MIN_INSYNC_RACKS, ClusterSnapshot, UnrackedPolicy
 
 _FIELDS: Final = {"topics": "topics", "controllers": "controllers", "brokers": "excluded_brokers"}
@@ -19,6 +19,7 @@ _POLICY_OPTIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "unracked": UnrackedPolicy,
     "min-insync-racks": int,
     SURVIVE: Survive,
+    REQUIRE_CONTROLLERS: bool,
 }
 """The options of [clusters.NAME] that are part of its policy, and the types of their values."""
 
@@ -44,6 +45,7 @@ class PolicyOptions:
             excluded_brokers=excluded_brokers,
             survive=self.to_survive,
             topic_survive={topic: Survive(value) for topic, value in self._of_topics(SURVIVE).items()},
+            require_controllers=self.requires_controllers,
         )
 
     def fleet_policy(self) -> FleetPolicy:
@@ -77,6 +79,11 @@ class PolicyOptions:
     def to_survive(self) -> Survive:
         """The loss to survive; without a flag for it, the value of rackspan.toml."""
         return Survive(self.given.settings.options().get(SURVIVE, Survive.RACK))
+
+    @property
+    def requires_controllers(self) -> bool:
+        """Whether controllers must be known; without a flag for it, the value of rackspan.toml."""
+        return bool(self.given.settings.options().get(REQUIRE_CONTROLLERS, False))
 
     def warnings(self, snapshot: ClusterSnapshot) -> list[str]:
         """A line for each setting that has no effect on this cluster."""
@@ -174,7 +181,12 @@ class SurvivalOptions(PolicyOptions):
     """The same, for commands that judge what the loss of a rack does."""
 
     survive: Survives = Survive.RACK
+    require_controllers: RequireControllers = False
 
     @property
     def to_survive(self) -> Survive:
         return self.survive
+
+    @property
+    def requires_controllers(self) -> bool:
+        return self.require_controllers

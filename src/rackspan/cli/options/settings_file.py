@@ -15,6 +15,8 @@ from rackspan.toml_keys import dotted_keys
 SURVIVE: Final = "survive"
 """The loss to survive: a flag, and a key of [topics."NAME"]."""
 
+REQUIRE_CONTROLLERS: Final = "require-controllers"
+
 Check = Callable[[object], object]
 """Raises UsageError for a wrong value, with a message about the value alone; returns the right one."""
 
@@ -22,6 +24,12 @@ Check = Callable[[object], object]
 def _whole_number(value: object) -> int:
     if type(value) is not int or not 1 <= value <= INT32_MAX:
         raise UsageError(f"is {value!r}, expected a whole number of 1 to {INT32_MAX}")
+    return value
+
+
+def _boolean(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError(f"is {value!r}, expected true or false")
     return value
 
 
@@ -50,6 +58,7 @@ CLUSTER_KEYS: Final[Mapping[str, Check]] = MappingProxyType(
         "unracked": _one_of(*UnrackedPolicy),
         "min-insync-racks": _whole_number,
         SURVIVE: _one_of(*Survive),
+        REQUIRE_CONTROLLERS: _boolean,
     }
 )
 """Flags without their dashes that may stand in [clusters.NAME], and above all tables for every cluster."""

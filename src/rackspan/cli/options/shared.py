@@ -151,6 +151,15 @@ Survives: TypeAlias = Annotated[
         rich_help_panel=_JUDGE,
     ),
 ]
+RequireControllers: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--require-controllers",
+        envvar="RACKSPAN_REQUIRE_CONTROLLERS",
+        help="No loss is survived by a cluster whose controllers are not known. Managed Kafka shows none.",
+        rich_help_panel=_JUDGE,
+    ),
+]
 OutputFormat: TypeAlias = Annotated[
     Output,
     typer.Option("--output", "-o", envvar="RACKSPAN_OUTPUT", help="The format of standard output."),

@@ -202,6 +202,9 @@ def _survival(summary: dict[str, Any]) -> Text:
     )
 
 
+NO_CONTROLLERS = "no controller is in the snapshot, and they are required"
+
+
 def _survived(words: str, document: dict[str, Any]) -> Text:
     """Green only where everything was read, nothing was assumed and the controllers are judged too."""
     words = "; ".join([words, *document["assumed"]])
@@ -237,13 +240,12 @@ def _survives(loss: dict[str, Any]) -> Text:
 
 
 def _doubtful(racks: Sequence[str], losses: Sequence[dict[str, Any]]) -> Text:
-    unknown = losses[0]["controller_quorum"]["unknown_rack"]
-    racks_of, are = ("rack of", "is") if len(unknown) == 1 else ("racks of", "are")
-    return Text(
-        f"not known whether it survives the loss of {' or '.join(racks)}: the {racks_of} "
-        f"{noun_and_ids('controller', unknown)} {are} not known",
-        style="bold red",
-    )
+    quorum = losses[0]["controller_quorum"]
+    reason = NO_CONTROLLERS
+    if quorum is not None:
+        racks_of, are = ("rack of", "is") if len(quorum["unknown_rack"]) == 1 else ("racks of", "are")
+        reason = f"the {racks_of} {noun_and_ids('controller', quorum['unknown_rack'])} {are} not known"
+    return Text(f"not known whether it survives the loss of {' or '.join(racks)}: {reason}", style="bold red")
 
 
 def _loss_parts(loss: dict[str, Any]) -> Iterator[RenderableType]:
@@ -259,10 +261,12 @@ def _loss_parts(loss: dict[str, Any]) -> Iterator[RenderableType]:
     if loss["survived"]:
         yield Text("  nothing goes offline, nothing refuses acks=all", style="green")
     elif not _known_harm(loss):
-        unknown = noun_and_ids("controller", quorum["unknown_rack"])
+        reason = NO_CONTROLLERS
+        if quorum is not None:
+            reason = f"no rack is known of {noun_and_ids('controller', quorum['unknown_rack'])}"
         yield Text(
             "  nothing goes offline, nothing refuses acks=all, unless the majority of controllers is lost with it: "
-            f"no rack is known of {unknown}",
+            f"{reason}",
             style="bold yellow",
         )
     if loss["leader_surge"]:

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 READ: Final = pa.schema(
-    [SNAPSHOTS.schema.field(name) for name in SNAPSHOTS.schema.names if name not in ("controllers",)]
+    [
+        SNAPSHOTS.schema.field(name)
+        for name in SNAPSHOTS.schema.names
+        if name not in ("controllers", "controllers_alive")
+    ]
 )
 LAST: Final = "~"
 """Sorts after every character of an id."""

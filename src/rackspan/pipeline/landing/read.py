@@ -12,7 +12,7 @@ from rackspan.errors import InvalidSnapshot, InvalidWarehouse
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId
 from rackspan.pipeline.delta.table import DataFile, data_files, read_files, snapshot_counts
 from rackspan.pipeline.landing.markers import StoredSnapshot
-from rackspan.pipeline.landing.rows import to_snapshot
+from rackspan.pipeline.landing.rows import to_snapshot, with_alive
 from rackspan.pipeline.schemas import BROKERS, LANDING, PARTITIONS, SNAPSHOTS, TOPICS, Table
 from rackspan.pipeline.warehouse import Warehouse, existing_table
 
@@ -118,11 +118,11 @@ def read_registrations(warehouse: Warehouse, stored: Sequence[StoredSnapshot]) -
         brokers[row["snapshot_id"]].append(
             Broker(BrokerId(row["id"]), _rack(row["rack"]), bool(row["fenced"]), host=row["host"])
         )
-    markers = rows_of(warehouse, LANDING["snapshots"], ("snapshot_id", "controllers"), one_of_each)
+    markers = rows_of(warehouse, SNAPSHOTS, ("snapshot_id", "controllers", "controllers_alive"), one_of_each)
     controllers = {
         row["snapshot_id"]: tuple(
-            Controller(BrokerId(one["id"]), _rack(one["rack"]), one["voter"] is not False)
-            for one in row["controllers"] or ()
+            Controller(BrokerId(found["id"]), _rack(found["rack"]), found["voter"] is not False, found["alive"])
+            for found in with_alive(row["controllers"], row["controllers_alive"])
         )
         for row in markers.to_pylist()
     }

@@ -10,10 +10,11 @@ from typing import Any, Final
 import pyarrow as pa
 
 from rackspan.errors import InvalidSnapshot
+from rackspan.model import Controller
 from rackspan.model.json_format import VERSION
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.pipeline.schemas import LANDING, Table
-from rackspan.sources.snapshot_folder import from_tables, to_tables
+from rackspan.sources.snapshot_folder import CLUSTER_SCHEMA, from_tables, to_tables
 
 HASH_LENGTH: Final = 10
 """Hexadecimal digits of a snapshot_id's hash. It only has to distinguish snapshots of one microsecond."""
@@ -66,7 +67,7 @@ def snapshot_id(snapshot: ClusterSnapshot) -> str:
 def members_hash(snapshot: ClusterSnapshot) -> str:
     """A hash of what audit's ClusterMembers are made of."""
     brokers = sorted((one.id, one.rack, one.fenced, one.on_loopback) for one in snapshot.brokers)
-    controllers = [(one.id, one.rack, one.voter) for one in snapshot.controllers]
+    controllers = [_controller(controller) for controller in snapshot.controllers]
     return hashlib.sha256(json.dumps([brokers, controllers]).encode()).hexdigest()[:16]
 
 
@@ -93,8 +94,12 @@ def marker_transaction(cluster_id: str, taken_at: datetime) -> str:
 
 def to_snapshot(tables: Mapping[str, pa.Table]) -> ClusterSnapshot:
     """The snapshot whose rows these are. Errors: InvalidSnapshot."""
-    marker = tables["snapshots"].select(["cluster_id", "taken_at", "controllers", "partial"])
-    head = marker.append_column("version", pa.array([VERSION] * len(marker), pa.int32()))
+    marker = tables["snapshots"]
+    columns = (marker[name].to_pylist() for name in ("controllers", "controllers_alive"))
+    controllers = [with_alive(*row) for row in zip(*columns, strict=True)]
+    head = marker.select(["cluster_id", "taken_at", "partial"])
+    head = head.append_column("controllers", pa.array(controllers, CLUSTER_SCHEMA.field("controllers").type))
+    head = head.append_column("version", pa.array([VERSION] * len(marker), pa.int32()))
     return from_tables(
         {
             "cluster": head,
@@ -108,6 +113,7 @@ def _marker(snapshot: ClusterSnapshot) -> pa.Table:
     longest = max(int((lists >= 0).sum(axis=1).max(initial=0)) for lists in (rows.replicas, rows.isr))
     columns = {
         "controllers": [[{"id": one.id, "rack": one.rack, "voter": one.voter} for one in snapshot.controllers]],
+        "controllers_alive": [_alive(snapshot.controllers)],
         "partial": [list(snapshot.partial)],
         "topics": [len(snapshot.topics)],
         "partitions": [len(rows)],
@@ -137,6 +143,26 @@ def _key_names(table: pa.Table) -> list[str]:
     return [name for name in ("cluster_id", "taken_at", "day", "snapshot_id") if name in table.column_names]
 
 
+def _controller(controller: Controller) -> tuple[object, ...]:
+    """What is hashed of a controller: `alive` only where it is known, so that ids of older snapshots stay as they are."""
+    known = () if controller.alive is None else (controller.alive,)
+    return (controller.id, controller.rack, controller.voter, *known)
+
+
+def _alive(controllers: Sequence[Controller]) -> list[bool | None] | None:
+    alive = [controller.alive for controller in controllers]
+    return None if all(known is None for known in alive) else alive
+
+
+def with_alive(
+    controllers: Sequence[dict[str, Any]] | None, alive: Sequence[bool | None] | None
+) -> list[dict[str, Any]]:
+    """The controllers of a row of `snapshots`, each with `alive`."""
+    controllers = controllers or ()
+    known = alive or [None] * len(controllers)
+    return [{**controller, "alive": value} for controller, value in zip(controllers, known, strict=True)]
+
+
 def _head(snapshot: ClusterSnapshot) -> Iterable[object]:
     topics: Sequence[Any] = [
         (one.name, one.topic_id, one.internal, sorted(one.config.items())) for one in snapshot.topics
@@ -145,7 +171,6 @@ def _head(snapshot: ClusterSnapshot) -> Iterable[object]:
         snapshot.cluster_id,
         snapshot.partial,
         [astuple(one) for one in snapshot.brokers],
-        # Only what a warehouse stores of them: the ids of snapshots that are in it already stay as they are.
-        [(one.id, one.rack, one.voter) for one in snapshot.controllers],
+        [_controller(controller) for controller in snapshot.controllers],
         topics,
     )

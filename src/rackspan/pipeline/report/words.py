@@ -112,6 +112,8 @@ def effects(loss: RackLoss) -> list[str]:
         done.append(f"leave {count(under_min_racks, 'partition')} under min racks")
     if loss.quorum_lost:
         done.append("stop the controllers")
+    elif loss.quorum is None and not loss.quorum_certain:
+        done.append("leave it open whether the controllers go on: none is known")
     elif loss.quorum is not None and not loss.quorum_certain:
         unknown = ", ".join(map(str, loss.quorum.unknown_rack))
         done.append(f"stop the controllers if too many of {unknown} are there, whose racks are not known")

@@ -12,9 +12,11 @@ from rackspan.client import requests
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
 from rackspan.client.errors import FAILURES, cause, is_refusal, listed, needs, request_failed
 from rackspan.client.requests import batches
-from rackspan.client.responses import ClusterResponses, LogDirs
 from rackspan.errors import ClusterUnauthorized
+from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
 from rackspan.model import Broker, TopicPartition
+from rackspan.sources.live.responses import ClusterResponses, LogDirs
+from rackspan.wire.messages.metadata import MetadataResponseData
 
 T = TypeVar("T")
 
@@ -42,22 +44,26 @@ class _ClusterReader:
     async def read_all(self) -> ClusterResponses:
         metadata = await self._metadata()
         # Each broker reports only its own log directories, so these requests run beside everything else.
-        log_dirs = asyncio.create_task(
-            self._log_dirs([broker.id for broker in metadata.brokers] if self._sizes else [])
-        )
+        brokers = requests.live_brokers(metadata)
+        topics = tuple(topic for topic in metadata.topics if topic.error_code == ErrorCode.NONE)
+        log_dirs = asyncio.create_task(self._log_dirs([broker.id for broker in brokers] if self._sizes else []))
         registered = await self._or_note((), requests.registered_brokers(self._connection), "which brokers are fenced")
-        configs = await self._configs([topic.name for topic in metadata.topics])
+        configs = await self._configs([topic.name or "" for topic in topics])
         # Last, since only these wait for the controller, and responses on a connection come in order.
         moving = asyncio.create_task(requests.reassignments(self._connection))
         quorum = await self._or_note((), requests.quorum(self._connection), "the controller quorum")
         reassignments = await self._or_note({}, moving, "reassignments under way")
         self._refuse_if_unauthorized(metadata)
-        self._notes += [f"topic {name} could not be described: {code.name}" for name, code in metadata.refused.items()]
+        self._notes += [
+            f"topic {topic.name} could not be described: {error_code(topic.error_code).name}"
+            for topic in metadata.topics
+            if topic.error_code != ErrorCode.NONE
+        ]
         return ClusterResponses(
             cluster_id=metadata.cluster_id,
-            brokers=_merged(metadata.brokers, registered),
+            brokers=_merged(brokers, registered),
             lists_fenced=bool(registered),
-            topics=metadata.topics,
+            topics=topics,
             configs=configs,
             reassignments=reassignments,
             quorum=quorum,
@@ -66,7 +72,7 @@ class _ClusterReader:
             notes=tuple(self._notes),
         )
 
-    async def _metadata(self) -> requests.MetadataResponse:
+    async def _metadata(self) -> MetadataResponseData:
         try:
             return await requests.metadata(self._connection)
         except FAILURES as error:
@@ -114,7 +120,7 @@ class _ClusterReader:
             self._notes.append(f"{what}: unknown, {needs(_DESCRIBE_CLUSTER) if refused else cause(error)}")
             return otherwise
 
-    def _refuse_if_unauthorized(self, metadata: requests.MetadataResponse) -> None:
+    def _refuse_if_unauthorized(self, metadata: MetadataResponseData) -> None:
         """Kafka hides topics from users without Describe. A user who sees none and lacks a right gets an error instead."""
         if not metadata.topics and not self._may_describe_cluster:
             raise ClusterUnauthorized(

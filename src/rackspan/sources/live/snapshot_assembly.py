@@ -5,13 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from rackspan.client.errors import listed, needs
-from rackspan.client.responses import (
-    ClusterResponses,
-    LogDirs,
-    OngoingReassignment,
-    PartitionMetadata,
-    TopicMetadata,
-)
+from rackspan.client.requests import topic_id_text
 from rackspan.errors import ClusterRequestFailed
 from rackspan.model import (
     UNKNOWN_SIZE,
@@ -27,9 +21,12 @@ from rackspan.model import (
     columns,
 )
 from rackspan.model.snapshot import SIZES
+from rackspan.plan.execution.observed import InFlight
+from rackspan.sources.live.responses import ClusterResponses, LogDirs
 from rackspan.text import count_noun
+from rackspan.wire.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
 
-_NO_REASSIGNMENT = OngoingReassignment((), ())
+_NO_REASSIGNMENT = InFlight(())
 
 
 def assemble(responses: ClusterResponses, taken_at: datetime) -> ClusterSnapshot:
@@ -72,39 +69,44 @@ def _rack_of_hosts(hosts: Sequence[str], brokers: Sequence[Broker]) -> RackId | 
     return racks.pop() if len(racks) == 1 else None
 
 
-def _topic(topic: TopicMetadata, configs: Mapping[str, Mapping[str, str]]) -> Topic:
-    return Topic(TopicName(topic.name), topic.topic_id, topic.internal, configs.get(topic.name, {}))
+def _topic(topic: MetadataResponseTopic, configs: Mapping[str, Mapping[str, str]]) -> Topic:
+    name = topic.name or ""
+    return Topic(TopicName(name), topic_id_text(topic.topic_id), topic.is_internal, configs.get(name, {}))
 
 
 def _columns(responses: ClusterResponses, sizes: Mapping[TopicPartition, int]) -> PartitionColumns:
     rows = list(_rows(responses.topics))
-    reassigned = [
-        _of_known_replicas(responses.reassignments.get(TopicPartition(topic.name, row.partition)), row)
-        for _, topic, row in rows
-    ]
+    reassigned = [_of_known_replicas(responses.reassignments.get(partition), row) for _, partition, row in rows]
     return columns(
         topic=[code for code, _, _ in rows],
-        partition=[row.partition for _, _, row in rows],
-        leader=[row.leader for _, _, row in rows],
-        replicas=[row.replicas for _, _, row in rows],
-        isr=[row.isr for _, _, row in rows],
-        adding_replicas=[one.adding for one in reassigned],
-        removing_replicas=[one.removing for one in reassigned],
-        size_bytes=[sizes.get(TopicPartition(topic.name, row.partition), UNKNOWN_SIZE) for _, topic, row in rows],
+        partition=[partition.partition for _, partition, _ in rows],
+        leader=[row.leader_id for _, _, row in rows],
+        replicas=[row.replica_nodes for _, _, row in rows],
+        isr=[row.isr_nodes for _, _, row in rows],
+        adding_replicas=[move.adding for move in reassigned],
+        removing_replicas=[move.removing for move in reassigned],
+        size_bytes=[sizes.get(partition, UNKNOWN_SIZE) for _, partition, _ in rows],
     )
 
 
-def _rows(topics: Sequence[TopicMetadata]) -> Iterator[tuple[int, TopicMetadata, PartitionMetadata]]:
-    return ((code, topic, row) for code, topic in enumerate(topics) for row in topic.partitions)
+def _rows(
+    topics: Sequence[MetadataResponseTopic],
+) -> Iterator[tuple[int, TopicPartition, MetadataResponsePartition]]:
+    return (
+        (code, TopicPartition(topic.name or "", row.partition_index), row)
+        for code, topic in enumerate(topics)
+        for row in topic.partitions
+    )
 
 
-def _of_known_replicas(reassignment: OngoingReassignment | None, row: PartitionMetadata) -> OngoingReassignment:
+def _of_known_replicas(reassignment: InFlight | None, row: MetadataResponsePartition) -> InFlight:
     """The part of a reassignment that matches the replicas in Metadata: the two responses are not simultaneous."""
     if reassignment is None:
         return _NO_REASSIGNMENT
-    return OngoingReassignment(
-        tuple(one for one in reassignment.adding if one in row.replicas),
-        tuple(one for one in reassignment.removing if one in row.replicas),
+    return InFlight(
+        reassignment.replicas,
+        tuple(broker for broker in reassignment.adding if broker in row.replica_nodes),
+        tuple(broker for broker in reassignment.removing if broker in row.replica_nodes),
     )
 
 
@@ -130,10 +132,10 @@ def _size_notes(responses: ClusterResponses, sizes: Mapping[TopicPartition, int]
     """A note on partitions without a size, because none of their brokers reported one, with the reasons."""
     lost: dict[str, set[int]] = defaultdict(set)
     partitions = 0
-    for _, topic, row in _rows(responses.topics):
-        if TopicPartition(topic.name, row.partition) not in sizes:
+    for _, partition, row in _rows(responses.topics):
+        if partition not in sizes:
             partitions += 1
-            for broker_id in row.replicas:
+            for broker_id in row.replica_nodes:
                 lost[_why_no_size(broker_id, responses.log_dirs)].add(broker_id)
     if partitions:
         reasons = "; ".join(f"brokers {listed(sorted(ids))}: {why}" for why, ids in sorted(lost.items()))

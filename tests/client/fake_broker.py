@@ -23,8 +23,10 @@ class FakeBroker:
         self.port = 0
         self._server: asyncio.Server
         self._writers: list[asyncio.StreamWriter] = []
+        self._loop: asyncio.AbstractEventLoop
 
     async def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self.port = self._server.sockets[0].getsockname()[1]
 
@@ -32,6 +34,15 @@ class FakeBroker:
         """Send these bytes to every client."""
         for writer in self._writers:
             writer.write(data)
+
+    @property
+    def connections(self) -> int:
+        """Those that were ever accepted."""
+        return len(self._writers)
+
+    def ends(self) -> None:
+        """Close every connection and accept no more, from any thread."""
+        asyncio.run_coroutine_threadsafe(self.close(), self._loop).result()
 
     async def close(self) -> None:
         self._server.close()
