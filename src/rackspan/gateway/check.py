@@ -18,8 +18,8 @@ from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode
 from rackspan.gateway.core.apis import OFFERED
 from rackspan.gateway.net.channel import connected
 from rackspan.gateway.net.open_files import raise_limit, too_few
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
-from rackspan.kafka_bytes.resource_types import ConfigResourceType
 from rackspan.model import MIN_INSYNC_RACKS
 from rackspan.text import count_noun
 from rackspan.wire.apis import ApiKey

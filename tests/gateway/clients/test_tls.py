@@ -33,5 +33,5 @@ def test_contexts_are_kept_if_one_certificate_cannot_be_used(identity: Identity,
     before = loaded._listeners, loaded._principals
     missing = tmp_path / "missing.pem"
     with pytest.raises(UsageError, match="bob"):
-        loaded.load(replace(tls, principals={"bob": (missing, missing)}), COMMAND)
+        loaded.load(replace(tls, principals={"alice": files, "bob": (missing, missing)}), COMMAND)
     assert (loaded._listeners, loaded._principals) == before

@@ -10,8 +10,8 @@ from typing import Final, Protocol, TypeVar
 
 from rackspan.acks.config import ConfigVerdict, SetAt, judge_broker_config, judge_topic_config
 from rackspan.gateway.core.policies import Entry, Policies, Scope, Source
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
-from rackspan.kafka_bytes.resource_types import ConfigResourceType
 from rackspan.model import MIN_INSYNC_RACKS, Broker
 from rackspan.text import count_noun
 from rackspan.wire.messages.configs import (

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from rackspan.errors import ClusterRequestFailed
 from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
-from rackspan.kafka_bytes.resource_types import ConfigResourceType
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.configs import DescribeConfigsRequestData, DescribeConfigsResource
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataResponseData
