@@ -262,7 +262,7 @@ async def _replicas_logs(config: GatewayConfig, backend: Backend) -> AsyncIterat
             f"brokers {', '.join(old)} offer no Fetch {DIVERGING_EPOCH_SINCE} (Kafka 2.7), by which mode verified counts racks",
         )
         return
-    topics = sorted(topic for topic, one in config.topics.items() if one.min_insync_racks is not None)
+    topics = sorted(topic for topic, policy in config.topics.items() if policy.min_insync_racks is not None)
     request = MetadataRequestData(
         topics=[MetadataRequestTopic(name=topic) for topic in topics] if topics else None,
         allow_auto_topic_creation=False,

@@ -83,8 +83,8 @@ class CommittedImage:
             self._transaction = None
         elif kind == _END:
             ended, self._transaction = self._transaction or [], None
-            for one in ended:
-                self._apply(*one)
+            for kept in ended:
+                self._apply(*kept)
         elif self._transaction is not None:
             self._transaction.append((kind, version, reader))
         else:

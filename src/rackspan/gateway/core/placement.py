@@ -69,6 +69,6 @@ def place(
         return Placed(error=str(error))
     except RackspanError as error:
         return Placed(error=f"{placer}: {error}")
-    placed = tuple(tuple(int(one) for one in partition.replicas) for partition in assignment)
+    placed = tuple(tuple(int(broker) for broker in partition.replicas) for partition in assignment)
     counts.add(placed)
     return Placed(placed)

@@ -134,7 +134,9 @@ def _verdicts(
     entry = None if value is None else Entry(verdicts[0].value or 1)
     concerned = [broker for broker in brokers if name in ("", str(broker.id))]
     applies = {broker.id: policies.broker_value_after(int(broker.id), name, entry) for broker in concerned}
-    judged = [judge_broker_config(str(applies[one.id]), SetAt.BROKER_DYNAMIC, one.rack, brokers) for one in concerned]
+    judged = [
+        judge_broker_config(str(applies[broker.id]), SetAt.BROKER_DYNAMIC, broker.rack, brokers) for broker in concerned
+    ]
     return [*verdicts, *judged]
 
 
@@ -172,7 +174,7 @@ def describe(
         config_type=_INT,
         documentation=DOCUMENTATION if documentation else None,
     )
-    result.configs = [*(one for one in result.configs if one.name != MIN_INSYNC_RACKS), described]
+    result.configs = [*(config for config in result.configs if config.name != MIN_INSYNC_RACKS), described]
 
 
 def _chain(resource_type: int, name: str, policies: Policies) -> list[tuple[int, Source]]:

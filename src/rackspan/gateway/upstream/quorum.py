@@ -106,8 +106,8 @@ class MetadataQuorum:
             await self._replay(quorum)
             await self._confirm(quorum, confirmations)
         finally:
-            for one in confirmations:
-                one.cancel()
+            for confirmation in confirmations:
+                confirmation.cancel()
         self.read_at = asyncio.get_running_loop().time()
         return self.image
 
@@ -117,7 +117,7 @@ class MetadataQuorum:
         confirmed, waiting = 1, set(confirmations)
         while waiting and confirmed < needed:
             done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            confirmed += sum(one.result() for one in done)
+            confirmed += sum(confirmation.result() for confirmation in done)
         if confirmed < needed:
             raise ClusterUnreachable(
                 f"{confirmed} of {count_noun(len(quorum.voters), 'controller')} confirm that {quorum.leader} leads the quorum, expected at least {needed}"
@@ -263,9 +263,9 @@ class MetadataQuorum:
         _check(partition.error_code, f"controller at {address[0]}:{address[1]}")
         listeners = {node.node_id: node.listeners for node in response.nodes}
         voters = {
-            one.replica_id: (listeners[one.replica_id][0].host, listeners[one.replica_id][0].port)
-            for one in partition.current_voters
-            if listeners.get(one.replica_id)
+            voter.replica_id: (listeners[voter.replica_id][0].host, listeners[voter.replica_id][0].port)
+            for voter in partition.current_voters
+            if listeners.get(voter.replica_id)
         }
         if len(voters) < len(partition.current_voters) or partition.leader_id not in voters:
             raise ClusterRequestFailed(
