@@ -51,6 +51,12 @@ def test_a_sample_from_before_the_acknowledgement_does_not_count() -> None:
     assert not record.reads
 
 
+def test_a_sample_of_other_topics_does_not_count() -> None:
+    record = acknowledged()
+    assert not record.observe(Sample(1, 1.1, BITS, frozenset({"payments"}), {}))
+    assert not record.is_decided
+
+
 def test_a_log_that_was_read_before_the_acknowledgement_does_not_count() -> None:
     record = acknowledged()
     record.observe(sample(1.1, 1, 2, 3))

@@ -284,7 +284,7 @@ def test_brokers_without_topic_ids_are_read_with_a_line(
     assert (
         lines
         == [
-            f"rackspan-kafka: the brokers have no topic ids of {topic}: a topic that is created again is noticed only where its log is shorter"
+            f"rackspan-kafka: the brokers have no topic ids of {topic}: a topic that is created again is noticed only if its log is shorter"
         ]
         * 2
     )

@@ -44,7 +44,7 @@ class AcknowledgedRecord:
     def reads(self, isr: Collection[BrokerId], racks: RackBits, min_racks: int) -> dict[BrokerId, int]:
         """The replicas to read, each with the leader epoch to request: one of each rack that is missing, as many as are required.
 
-        The leader too where its log has to show the record's offset, or that the record is of an earlier epoch: a batch that
+        The leader too if its log has to show the record's offset, or that the record is of an earlier epoch: a batch that
         is repeated after an election is acknowledged by the new leader, and no log need have an entry of the new epoch.
         """
         if self.end_offset is None:

@@ -15,12 +15,12 @@ class MetricScope(Enum):
     """One series per partition, served only where per-partition series are requested."""
     BROKER = "broker"
     CLUSTER = "cluster"
-    """Of a watch, which reads a whole cluster's metadata."""
+    """The metrics of a watch, which reads a whole cluster's metadata."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric. `proposed` is its name in the KIP, which the help text begins with; empty where the KIP has none."""
+    """One metric. `proposed` is its name in the KIP, which the help text begins with; empty if the KIP has none."""
 
     name: str
     scope: MetricScope

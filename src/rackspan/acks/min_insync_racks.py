@@ -6,7 +6,7 @@
 
 At all three the ISR is the one that the controller has committed, in the leader's copy of the metadata: a pending addition
 does not count. A duplicate of an idempotent batch is checked as well; it waits for the watermark like the original. acks=0
-and acks=1 are never checked. Source: min.insync.racks, Produce Acknowledgement Logic. The second and third point are ours:
+and acks=1 are never checked. Source: min.insync.racks, Produce Acknowledgement Logic. The second and third point are an addition:
 without them a waiting request is acknowledged when the ISR shrinks meanwhile.
 """
 
@@ -41,7 +41,7 @@ class Threshold(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """What a partition requires of its ISR. Both are at least 1; 1 for racks, the default, requires nothing."""
+    """The thresholds of a partition's ISR. Both are at least 1; 1 for racks, the default, requires nothing."""
 
     min_insync_replicas: int = 1
     min_insync_racks: int = 1
@@ -102,9 +102,9 @@ def is_checked(acks: int) -> bool:
 
 
 def missed_threshold(isr: Collection[BrokerId], racks: RackBits, thresholds: Thresholds) -> Threshold | None:
-    """The first threshold an ISR misses, replicas before racks; None where both are met.
+    """The first threshold an ISR misses, replicas before racks; None if both are met.
 
-    Racks are not counted where the value is 1: without the feature, produce costs what it did.
+    Racks are not counted if the value is 1: without the feature, produce costs what it did.
     """
     if len(isr) < thresholds.min_insync_replicas:
         return Threshold.REPLICAS

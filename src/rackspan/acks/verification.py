@@ -39,7 +39,7 @@ _AGAIN_MAX_SECONDS: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What a guarded partition requires. `fail_open`: what is unknown is accepted."""
+    """The thresholds of a guarded partition. `fail_open`: what is unknown is accepted."""
 
     thresholds: Thresholds
     fail_open: bool = False
@@ -123,7 +123,7 @@ class RecordVerification:
     """One partition's acknowledged records, up to `end_offset`, until they are verified or refused.
 
     `broker` acknowledged them, `leadership` is what was sampled of it before they were sent. Without `broker` it is the leader in the
-    samples: a new one starts the verification again, where a known one is refused.
+    samples: a new one starts the verification again. With `broker` a new one refuses the records.
     """
 
     __slots__ = (

@@ -33,7 +33,7 @@ _RESTART: Final = (
     "rack_locator",
     "log_format",
 )
-"""What a reload does not change: other processes and clients depend on it."""
+"""Settings that a reload does not change: other processes and clients depend on them."""
 
 
 class Gateway:
@@ -83,7 +83,7 @@ class Gateway:
         return self.listeners.bootstrap_servers
 
     def warnings(self) -> list[str]:
-        """What an operator should correct in the values of min.insync.racks; clients are served all the same."""
+        """Sentences about values of min.insync.racks that an operator should correct; clients are served all the same."""
         return self.backend.warnings(None if self.guarding is None else self.guarding.config_topic)
 
     def _log_warnings(self) -> None:
@@ -145,7 +145,7 @@ async def open_gateway(config: GatewayConfig, *, shared: bool = False) -> Gatewa
 
 
 async def _assembled(backend: Backend, *, shared: bool) -> Gateway:
-    """What decides is chosen here, once: requests are forwarded, judged only, or subject to the guard."""
+    """The parts of a gateway. Forwarding, judging only, or guarding is chosen here, once."""
     config = backend.config
     listeners = Listeners(config, backend.cluster, lambda broker, client: clients.accept(broker, client), shared=shared)
     addresses = Addresses(listeners.advertised, backend.cluster.rack)

@@ -53,7 +53,7 @@ class Backend:
         return MetadataQuorum(found, login_of(_CLIENT_ID | settings), self.cluster.cluster_id)
 
     def warnings(self, config_topic: ConfigTopic | None) -> list[str]:
-        """What an operator should correct in the values of min.insync.racks; clients are served all the same."""
+        """Sentences about values of min.insync.racks that an operator should correct; clients are served all the same."""
         state = None if config_topic is None else config_topic.state
         return values_warnings(self.policies, self.cluster.all_brokers(), state)
 

@@ -1,6 +1,6 @@
 """`rackspan gateway check`: whether a gateway with this config will work before this cluster, without starting one.
 
-It changes nothing: the config topic is looked for, not created.
+It changes nothing: the config topic is read, not created.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode
 from rackspan.gateway.core.apis import OFFERED
 from rackspan.gateway.net.channel import connected
 from rackspan.gateway.net.open_files import raise_limit, too_few
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
-from rackspan.kafka_bytes.resource_types import ConfigResourceType
 from rackspan.model import MIN_INSYNC_RACKS
 from rackspan.text import count_noun
 from rackspan.wire.apis import ApiKey
@@ -44,7 +44,7 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What was checked, and what was found."""
+    """The outcome of one check."""
 
     check: str
     level: Level
@@ -52,7 +52,7 @@ class Result:
 
 
 async def check_cluster(config: GatewayConfig) -> list[Result]:
-    """Every check, in order; later ones are left out where they need an earlier one that failed."""
+    """Every check, in order; later ones are left out if they need an earlier one that failed."""
     try:
         backend = Backend(config)
     except RackspanError as error:
@@ -262,7 +262,7 @@ async def _replicas_logs(config: GatewayConfig, backend: Backend) -> AsyncIterat
             f"brokers {', '.join(old)} offer no Fetch {DIVERGING_EPOCH_SINCE} (Kafka 2.7), by which mode verified counts racks",
         )
         return
-    topics = sorted(topic for topic, one in config.topics.items() if one.min_insync_racks is not None)
+    topics = sorted(topic for topic, policy in config.topics.items() if policy.min_insync_racks is not None)
     request = MetadataRequestData(
         topics=[MetadataRequestTopic(name=topic) for topic in topics] if topics else None,
         allow_auto_topic_creation=False,

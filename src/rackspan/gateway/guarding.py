@@ -17,7 +17,7 @@ from rackspan.gateway.upstream.committed_metadata import CommittedMetadata
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.gateway.upstream.guard_readers import BrokerMetadata, IsrSource
 from rackspan.gateway.upstream.quorum import MetadataQuorum
-from rackspan.kafka_bytes.resource_types import ConfigResourceType
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.model import MIN_INSYNC_REPLICAS
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.configs import DescribeConfigsRequestData, DescribeConfigsResource
@@ -68,7 +68,7 @@ class Guarding:
         self.produce.deny_weak_acks = config.deny_weak_acks
 
     def tasks(self) -> Iterator[Coroutine[Any, Any, None]]:
-        """What runs until the gateway ends."""
+        """The work that runs until the gateway ends."""
         if self.config_topic is not None:
             yield self.config_topic.follow()
         yield self._follow_replicas()

@@ -60,7 +60,7 @@ class SourcePartition:
 @dataclass(frozen=True, slots=True)
 class SourceTopic:
     topic_id: str | None
-    """As Kafka's tools print it; None from brokers without topic ids."""
+    """The id in the form of Kafka's tools; None from brokers without topic ids."""
     partitions: Mapping[int, SourcePartition]
     internal: bool = False
 
@@ -86,7 +86,7 @@ class SourceMetadata:
 
 @dataclass(frozen=True, slots=True)
 class FetchedPartition:
-    """One partition of a fetch response. Offsets are -1 where the broker has none to give."""
+    """One partition of a fetch response. Offsets are -1 if the broker has none to give."""
 
     error_code: int
     records: bytes
@@ -124,13 +124,13 @@ class SourceCluster:
     # -- topics
 
     def metadata(self, topics: Iterable[str] | None) -> SourceMetadata:
-        """Of the named topics, or of all. Errors: ClusterUnreachable, ClusterUnauthorized."""
+        """Metadata of the named topics, or of all. Errors: ClusterUnreachable, ClusterUnauthorized."""
         names = None if topics is None else sorted(set(topics))
 
         return _metadata(self._retried(metadata, names, _REQUEST_SECONDS))
 
     def matching(self, pattern: str) -> SourceMetadata:
-        """Of all topics whose whole name the regular expression matches, internal ones apart, as Kafka's consumer does it."""
+        """Metadata of all topics whose whole name the regular expression matches, internal ones apart, as Kafka's consumer does it."""
         found = self.metadata(None)
         topics = {
             name: topic for name, topic in found.topics.items() if not topic.internal and re.fullmatch(pattern, name)
@@ -142,7 +142,7 @@ class SourceCluster:
     def offsets(
         self, timestamps: Mapping[TopicPartition, int], *, committed: bool | None = None
     ) -> dict[TopicPartition, int]:
-        """The first offset at or after each timestamp (ms; -2 for the earliest, -1 for the end), -1 where there is none.
+        """The first offset at or after each timestamp (ms; -2 for the earliest, -1 for the end), -1 if there is none.
 
         The end is the last stable offset for read_committed, or `committed`, else the high watermark. Errors: ClusterRequestFailed for a
         partition that there is not; ClusterUnreachable.
@@ -161,7 +161,7 @@ class SourceCluster:
         return found
 
     def bytes_per_offset(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, float]:
-        """The average of each partition's log as its leader stores it; 1 where the leader has no size to give.
+        """The average of each partition's log as its leader stores it; 1 if the leader has no size to give.
 
         Errors: ClusterUnauthorized without the right to describe the cluster; ClusterUnreachable.
         """

@@ -55,7 +55,7 @@ class ExecutorRack:
 
 
 def executor_rack(sources: RackSources, host: str | None = None) -> ExecutorRack:
-    """The rack of this machine. `host` replaces its name in tests. Errors: UsageError where a source is unreadable."""
+    """The rack of this machine. `host` replaces its name in tests. Errors: UsageError if a source is unreadable."""
     host = host or socket.gethostname()
     tried = []
     for origin, look_up in _look_ups(sources, host):

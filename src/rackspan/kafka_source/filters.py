@@ -35,7 +35,7 @@ class Bounds:
         ]
 
     def narrowed(self, whole: OffsetRange) -> OffsetRange:
-        """The part of a range within the bounds; empty where there is none."""
+        """The part of a range within the bounds; empty if there is none."""
         start = max(whole.start, self.at_least)
         return replace(whole, start=start, end=max(start, min(whole.end, self.below)))
 

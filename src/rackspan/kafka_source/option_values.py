@@ -28,7 +28,7 @@ def string_map(name: str, text: str) -> dict[str, str]:
 
 
 def costs(name: str, text: str) -> dict[str, dict[str, float]]:
-    """Of reading in one rack from another."""
+    """The cost of reading in one rack from another."""
     example = '{"r1": {"r2": 1, "r3": 5}}'
     document = json_object(name, text, f"JSON such as {example}")
     for row in document.values():

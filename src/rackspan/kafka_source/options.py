@@ -63,7 +63,7 @@ class ClientOptions:
 
     bootstrap_servers: str
     properties: Mapping[str, str] = field(default_factory=dict)
-    """Of the connection: security above all."""
+    """The properties of the connection, of security above all."""
     read_committed: bool = False
     check_crcs: bool = True
     partition_fetch_bytes: int = 8 << 20
@@ -94,7 +94,7 @@ class SourceOptions:
     push_filters: bool = False
     metrics_path: str | None = None
     rack_costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Of reading in one rack from another, where the own rack has no replica."""
+    """The cost of reading in one rack from another, if the own rack has no replica."""
     without_effect: tuple[str, ...] = ()
     """Options that were given and that this read ignores."""
 

@@ -31,5 +31,5 @@ def planned(parts: Sequence[OffsetRange], *, driver_reports: bool = False) -> li
 
 
 def read_partition(partition: InputPartition, options: TaskOptions) -> Iterator["pa.RecordBatch"]:
-    """Spark passes a partition without a value where a query has none."""
+    """Spark passes a partition without a value if a query has none."""
     return read_range(partition.wanted, options, partition.batch) if isinstance(partition, RangePartition) else iter(())

@@ -39,7 +39,7 @@ class OffsetRange:
     start: int
     end: int
     topic_id: str | None = field(default=None, compare=False)
-    """Of the topic that the offsets are of: one that is created again under its name has another."""
+    """The id of the topic: one that is created again under its name has another."""
 
     @property
     def size(self) -> int:
@@ -79,7 +79,7 @@ def resolved(
 ) -> dict[TopicPartition, int]:
     """The offset of each partition at a position. `young_is_end`: a timestamp after the last record means the end.
 
-    Errors: UsageError where the position names other partitions than the query reads, or no record is so young.
+    Errors: UsageError if the position names other partitions than the query reads, or no record is so young.
     """
     wanted = sorted(partitions)
     if position.name is not None:
@@ -113,7 +113,7 @@ def _check_named(partitions: Iterable[TopicPartition], named: Offsets, option: s
 
 
 def split(ranges: Iterable[OffsetRange], min_partitions: int | None, max_records: int | None) -> list[OffsetRange]:
-    """Ranges for tasks: at least `min_partitions` where the records suffice, none above `max_records`. Empty ones are left out."""
+    """Ranges for tasks: at least `min_partitions` if the records suffice, none above `max_records`. Empty ones are left out."""
     parts = [part for whole in ranges if whole.size for part in _split_by_size(whole, max_records)]
     if not min_partitions or len(parts) >= min_partitions:
         return parts

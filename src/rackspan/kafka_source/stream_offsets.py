@@ -21,7 +21,7 @@ _TOPIC_ID: Final = "topicId"
 class StreamOffsets:
     offsets: Offsets
     topic_ids: Mapping[str, str] = field(default_factory=dict)
-    """As Kafka's tools print them; of the topics whose id is known."""
+    """The ids in the form of Kafka's tools, of the topics whose id is known."""
 
     @property
     def topics(self) -> set[str]:

@@ -1,6 +1,6 @@
 """The streaming side of the source: offsets of micro-batches on the driver, with Spark 4.2's limits and AvailableNow.
 
-Offsets are those of Spark's own connector and the topics' ids (stream_offsets.py); the checkpoint alone holds them. No consumer
+Offsets are those of Spark's own connector and the topics' ids (stream_offsets.py); only the checkpoint has them. No consumer
 group is joined and no offset is committed to Kafka.
 """
 
@@ -160,7 +160,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if unknown := sorted(chosen.topics.keys() - chosen.topic_ids().keys()):
             self._log_once(
                 f"the brokers have no topic ids of {', '.join(unknown)}: "
-                "a topic that is created again is noticed only where its log is shorter"
+                "a topic that is created again is noticed only if its log is shorter"
             )
         return StreamOffsets(cluster.offsets(dict.fromkeys(chosen.partitions(), LATEST_OFFSET)), chosen.topic_ids())
 

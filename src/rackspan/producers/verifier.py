@@ -35,7 +35,7 @@ KEPT_SECONDS: Final = 1.0
 """How long metadata counts for the check before a record is sent."""
 
 _RESPONSE_SECONDS: Final = 0.5
-"""For the brokers of one round. If one does not respond, the others may be enough."""
+"""Time limit of the brokers of one round. If one does not respond, the others may be enough."""
 
 _PAUSE_SECONDS: Final = 0.005
 _LONGEST_PAUSE_SECONDS: Final = 0.2
@@ -242,11 +242,11 @@ class VerifierThread:
         self._thread.start()
 
     def before(self, topic: str, partition: int | None) -> RetriableProduceError | None:
-        """As of RecordVerifier."""
+        """The result of RecordVerifier.before."""
         return asyncio.run_coroutine_threadsafe(self.records.before(topic, partition), self._loop).result()
 
     def verify(self, end_offsets: Mapping[Partition, int | None]) -> dict[Partition, RetriableProduceError]:
-        """As of RecordVerifier."""
+        """The result of RecordVerifier.verify."""
         return asyncio.run_coroutine_threadsafe(self.records.verify(end_offsets), self._loop).result()
 
     def when_verified(

@@ -11,8 +11,8 @@ from rackspan.gateway.core.topic_configs import (
     change_of,
     refused_above,
 )
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
-from rackspan.kafka_bytes.resource_types import ConfigResourceType
 from rackspan.model import Broker, BrokerId, RackId
 
 BROKERS = [Broker(BrokerId(1), RackId("a")), Broker(BrokerId(2), RackId("b")), Broker(BrokerId(3), None)]

@@ -18,10 +18,10 @@ from rackspan.gateway.upstream.cluster import Cluster
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS: Final = 10.0
-"""For the TLS handshake of a client, and for the connection and the TLS handshake of its broker."""
+"""Time limit of the TLS handshake of a client, and of the connection and the TLS handshake of its broker."""
 
 IDLE_SECONDS: Final = 600.0
-"""For a client's first bytes, before which there is no connection to a broker. Kafka's connections.max.idle.ms."""
+"""Time limit of a client's first bytes, before which there is no connection to a broker. Kafka's connections.max.idle.ms."""
 
 OVERDUE_CHECK_SECONDS: Final = 1.0
 GONE_CHECK_SECONDS: Final = 30.0

@@ -1,4 +1,4 @@
-"""What the gateway does with each API, and in which versions it offers it.
+"""Offered APIs: the treatment and the versions of each.
 
 A response that holds a broker's address is rewritten, so that clients come back through the gateway. Everything else is
 forwarded as it comes. An API that is not listed is neither offered nor forwarded: its responses could hold addresses.
@@ -17,7 +17,7 @@ SHARE_ACKNOWLEDGE: Final = 79
 
 
 class Treatment(Enum):
-    """What happens to a response."""
+    """How a response reaches the client."""
 
     STREAM = "forwarded as it comes"
     BROKERS_FIRST = "the array of brokers at its beginning is rewritten, the rest forwarded as it comes"
@@ -98,7 +98,7 @@ TREATMENTS: Final[Mapping[tuple[int, int], Treatment]] = MappingProxyType(
 def clipped(apis: Iterable[ApiVersion]) -> list[ApiVersion]:
     """The APIs of a broker that the gateway offers too, each in the versions that both have.
 
-    Produce is offered from version 0 where the broker does: librdkafka before 2.6 requires it (KAFKA-18659).
+    Produce is offered from version 0 if the broker offers that: librdkafka before 2.6 requires it (KAFKA-18659).
     """
     both = ((api, OFFERED.get(api.api_key)) for api in apis)
     return [

@@ -1,7 +1,7 @@
 """Brokers' addresses in responses, replaced by those of the gateway's listeners.
 
 Only what holds an address is parsed: of a Metadata response the array of brokers at its beginning, which costs by brokers
-and not by partitions. Racks are replaced where a rack locator is configured.
+and not by partitions. Racks are replaced if a rack locator is configured.
 """
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ class MetadataHead:
 
 
 def metadata_head(version: int, response: Piece, addresses: Addresses) -> MetadataHead | None:
-    """Rewrite the array of brokers. `response` is unframed and may lack its end; None where it ends too early."""
+    """Rewrite the array of brokers. `response` is unframed and may lack its end; None if it ends too early."""
     reader = ByteReader(response)
     try:
         return _metadata_head(version, reader, addresses)
@@ -116,18 +116,20 @@ def _written(api_key: ApiKey, version: int, response: memoryview, body: WireStru
 def _find_coordinator(version: int, response: memoryview, addresses: Addresses) -> list[Piece]:
     found: FindCoordinatorResponseData = read_response(ApiKey.FIND_COORDINATOR, version, response)
     coordinators: list[Any] = [*found.coordinators, found]  # Before version 4 the response itself is the coordinator.
-    for one in coordinators:
-        if one.node_id >= 0 and one.host:
-            one.host, one.port = addresses.advertised(one.node_id, one.host, one.port)
+    for coordinator in coordinators:
+        if coordinator.node_id >= 0 and coordinator.host:
+            coordinator.host, coordinator.port = addresses.advertised(
+                coordinator.node_id, coordinator.host, coordinator.port
+            )
     return _written(ApiKey.FIND_COORDINATOR, version, response, found)
 
 
 def _describe_cluster(version: int, response: memoryview, addresses: Addresses) -> list[Piece]:
     described: DescribeClusterResponseData = read_response(ApiKey.DESCRIBE_CLUSTER, version, response)
     if described.endpoint_type == ENDPOINT_TYPE_BROKERS:
-        for one in described.brokers:
-            one.host, one.port = addresses.advertised(one.broker_id, one.host, one.port)
-            one.rack = addresses.rack(one.broker_id, one.rack)
+        for broker in described.brokers:
+            broker.host, broker.port = addresses.advertised(broker.broker_id, broker.host, broker.port)
+            broker.rack = addresses.rack(broker.broker_id, broker.rack)
     return _written(ApiKey.DESCRIBE_CLUSTER, version, response, described)
 
 
@@ -152,9 +154,9 @@ def _produce(version: int, response: memoryview, addresses: Addresses) -> list[P
 
 def set_endpoints(produced: ProduceResponseData, addresses: Addresses) -> None:
     """Replace the addresses of new leaders (KIP-951)."""
-    for one in produced.node_endpoints:
-        one.host, one.port = addresses.advertised(one.node_id, one.host, one.port)
-        one.rack = addresses.rack(one.node_id, one.rack)
+    for leader in produced.node_endpoints:
+        leader.host, leader.port = addresses.advertised(leader.node_id, leader.host, leader.port)
+        leader.rack = addresses.rack(leader.node_id, leader.rack)
 
 
 def _api_versions(version: int, response: memoryview, _addresses: Addresses) -> list[Piece]:

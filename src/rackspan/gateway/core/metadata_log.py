@@ -38,7 +38,7 @@ class CommittedImage:
     offset: int = 0
     epoch: int = 0
     racks: dict[int, str | None] = field(default_factory=dict)
-    """Of each registered broker, fenced ones included: a broker that is down keeps its rack."""
+    """The rack of each registered broker, fenced ones included: a broker that is down keeps its rack."""
     topic_ids: dict[str, UUID] = field(default_factory=dict)
     partitions: dict[UUID, dict[int, PartitionState]] = field(default_factory=dict)
     _names: dict[UUID, str] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class CommittedImage:
     """The records of a metadata transaction that has not ended."""
 
     def topic(self, name: str) -> Mapping[int, PartitionState]:
-        """A topic's partitions; empty where there is no such topic."""
+        """A topic's partitions; empty if it does not exist."""
         topic_id = self.topic_ids.get(name)
         return {} if topic_id is None else self.partitions.get(topic_id, {})
 
@@ -83,8 +83,8 @@ class CommittedImage:
             self._transaction = None
         elif kind == _END:
             ended, self._transaction = self._transaction or [], None
-            for one in ended:
-                self._apply(*one)
+            for kept in ended:
+                self._apply(*kept)
         elif self._transaction is not None:
             self._transaction.append((kind, version, reader))
         else:

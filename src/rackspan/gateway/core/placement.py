@@ -12,7 +12,7 @@ from rackspan.placement import placer_named, usable
 from rackspan.placement.replica_counts import counts_of
 
 NEW_PARTITIONS_MAX: Final = 10_000
-"""Of one request, as Kafka's controller limits it (MAX_PARTITIONS_PER_BATCH). Their replicas are more bytes than their number."""
+"""Limit of one request, that of Kafka's controller (MAX_PARTITIONS_PER_BATCH). Their replicas are more bytes than their number."""
 
 
 class PlacedCounts:
@@ -69,6 +69,6 @@ def place(
         return Placed(error=str(error))
     except RackspanError as error:
         return Placed(error=f"{placer}: {error}")
-    placed = tuple(tuple(int(one) for one in partition.replicas) for partition in assignment)
+    placed = tuple(tuple(int(broker) for broker in partition.replicas) for partition in assignment)
     counts.add(placed)
     return Placed(placed)

@@ -1,4 +1,4 @@
-"""What each topic requires: min.insync.racks from the config topic, the gateway's file or the default.
+"""Requirements of topics: min.insync.racks from the config topic, the gateway's file or the default.
 
 The config topic is compacted, on the cluster itself, and every gateway replays it: a record for each topic or broker that has a
 value. A topic's record carries the topic's id, so that a topic created anew under the name starts without a value.
@@ -48,7 +48,7 @@ class TopicPolicy:
 
 @dataclass(frozen=True, slots=True)
 class FilePolicies:
-    """What the gateway's own file says of acknowledgements. `override`: values above it count as it, wherever they are set."""
+    """Values in the gateway's own file. `override`: values above it count as it, wherever they are set."""
 
     min_insync_racks: int = 1
     topics: Mapping[str, TopicPolicy] = field(default_factory=dict)
@@ -116,9 +116,9 @@ class Policies:
         self._config = config
         self.entries: dict[tuple[Scope, str], Entry] = {}
         self.topic_ids: dict[str, UUID] = {}
-        """As the cluster reported them last."""
+        """The ids that the cluster reported last."""
         self.min_insync_replicas: dict[str, int] = {}
-        """As the cluster reported them last, of topics that require more than one rack."""
+        """The values that the cluster reported last, of topics that require more than one rack."""
         self._other_id_since: dict[str, float] = {}
         """When an id other than the entry's was reported first, since the entry's own was reported last."""
         self._gone: dict[str, UUID] = {}
@@ -205,7 +205,7 @@ class Policies:
             self._cache.clear()
 
     def requirement(self, topic: str, leader: int) -> Requirement | None:
-        """None where one rack is enough."""
+        """The requirement of a topic on one leader; None if one rack is enough."""
         known = (topic, leader)
         if known not in self._cache:
             if len(self._cache) >= _MOST_CACHED:
@@ -222,7 +222,7 @@ class Policies:
         return Requirement(Thresholds(self.min_insync_replicas.get(topic, 1), racks), fail_open)
 
     def topic_value(self, topic: str, leader: int | None) -> tuple[int, Source]:
-        """A topic's value on one leader, and where it comes from."""
+        """A topic's value on one leader, and its source."""
         return self._overridden(self._topic_value(topic, leader))
 
     def _overridden(self, value: tuple[int, Source]) -> tuple[int, Source]:
@@ -301,7 +301,7 @@ class Policies:
 
     @property
     def override(self) -> int | None:
-        """What values above it count as."""
+        """The value that higher values count as."""
         return self._config.override
 
     @property

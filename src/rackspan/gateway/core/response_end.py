@@ -2,7 +2,7 @@
 
 Such a response ends with the addresses of new leaders, behind megabytes of records whose size has been sent already. So it
 is walked as it passes, records skipped, and its end is replaced by one of the same size: addresses of the gateway, padded
-with a tagged field that no client has. Where they do not fit, the endpoints are left out: a client then finds the leader by
+with a tagged field that no client has. If they do not fit, the endpoints are left out: a client then finds the leader by
 a Metadata request, as before KIP-951.
 """
 
@@ -21,17 +21,17 @@ PADDING_TAG: Final = 10_000
 _NODE_ENDPOINTS_TAG: Final = 0
 
 Walk: TypeAlias = Generator[int, memoryview, None]
-"""Yields how many bytes it wants next, and is sent them; a negative number of bytes is skipped and sent nothing."""
+"""Yields how many bytes it reads next, and is sent them; a negative number of bytes is skipped and sent nothing."""
 
 
 class EndFinder:
-    """Walks one response as its bytes pass. The end begins where the walk is over."""
+    """Walks one response as its bytes pass. The end begins when the walk is over."""
 
-    __slots__ = ("_kept", "_walk", "_wanted")
+    __slots__ = ("_kept", "_needed", "_walk")
 
     def __init__(self, api_key: int, version: int) -> None:
         self._walk = _WALKS[api_key](version)
-        self._wanted = next(self._walk)
+        self._needed = next(self._walk)
         self._kept = b""
         """Bytes of a field that were not all there."""
 
@@ -43,16 +43,16 @@ class EndFinder:
         at, size, send = 0, len(data), self._walk.send
         try:
             while True:
-                wanted = self._wanted
-                if wanted < 0:
-                    skipped = min(-wanted, size - at)
+                needed = self._needed
+                if needed < 0:
+                    skipped = min(-needed, size - at)
                     at += skipped
-                    if wanted + skipped < 0:
-                        self._wanted = wanted + skipped
+                    if needed + skipped < 0:
+                        self._needed = needed + skipped
                         return None
-                    self._wanted = send(_NOTHING)
+                    self._needed = send(_NOTHING)
                     continue
-                missing = wanted - len(self._kept)
+                missing = needed - len(self._kept)
                 if size - at < missing:
                     self._kept += bytes(data[at:])
                     return None
@@ -61,7 +61,7 @@ class EndFinder:
                     field = memoryview(self._kept + bytes(field))
                     self._kept = b""
                 at += missing
-                self._wanted = send(field)
+                self._needed = send(field)
         except StopIteration:
             return at
 
@@ -172,7 +172,7 @@ _WALKS: Final = {ApiKey.FETCH: _fetch, SHARE_FETCH: _share_fetch, SHARE_ACKNOWLE
 
 
 def rewritten_end(api_key: int, end: bytes, addresses: Addresses, *, same_size: bool) -> bytes:
-    """The end with the gateway's addresses; of the same size, without endpoints where those do not fit.
+    """The end with the gateway's addresses; of the same size, without endpoints if those do not fit.
 
     Errors: MalformedRequest.
     """
@@ -186,7 +186,7 @@ def rewritten_end(api_key: int, end: bytes, addresses: Addresses, *, same_size: 
 
 
 def _with_addresses(api_key: int, reader: ByteReader, addresses: Addresses) -> tuple[bytes, dict[int, bytes]]:
-    """What is before the tagged fields, and those. Fetch has its endpoints in a tagged field, the others before them."""
+    """The bytes before the tagged fields, and those fields. Fetch has its endpoints in a tagged field, the others before them."""
     if api_key == ApiKey.FETCH:
         tags = reader.tagged_fields()
         if _NODE_ENDPOINTS_TAG in tags:
@@ -230,11 +230,11 @@ def _endpoints(reader: ByteReader, addresses: Addresses) -> bytes:
 
 
 def _of_size(size: int, before: bytes, tags: dict[int, bytes]) -> bytes | None:
-    """`before` and the tagged fields, padded to so many bytes; None where no padding has the size that is left."""
+    """`before` and the tagged fields, padded to so many bytes; None if no padding has the size that is left."""
     exact = before + tagged_fields(tags)
     if len(exact) == size:
         return exact
-    # A second padding field closes the gaps where a size takes one byte more.
+    # A second padding field closes the gaps if a size takes one byte more.
     for more in ((0,), (0, 0), (0, 1)):
         padded = _padded(size, before, tags, more)
         if padded is not None:

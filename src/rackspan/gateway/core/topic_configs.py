@@ -10,8 +10,8 @@ from typing import Final, Protocol, TypeVar
 
 from rackspan.acks.config import ConfigVerdict, SetAt, judge_broker_config, judge_topic_config
 from rackspan.gateway.core.policies import Entry, Policies, Scope, Source
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
-from rackspan.kafka_bytes.resource_types import ConfigResourceType
 from rackspan.model import MIN_INSYNC_RACKS, Broker
 from rackspan.text import count_noun
 from rackspan.wire.messages.configs import (
@@ -68,8 +68,8 @@ C = TypeVar("C", bound=NamedValue)
 
 def without(configs: Iterable[C]) -> tuple[list[C], list[C]]:
     """The configs for the broker, and those of min.insync.racks."""
-    ours = [config for config in configs if config.name == MIN_INSYNC_RACKS]
-    return [config for config in configs if config.name != MIN_INSYNC_RACKS], ours
+    own = [config for config in configs if config.name == MIN_INSYNC_RACKS]
+    return [config for config in configs if config.name != MIN_INSYNC_RACKS], own
 
 
 def change_of(
@@ -134,7 +134,9 @@ def _verdicts(
     entry = None if value is None else Entry(verdicts[0].value or 1)
     concerned = [broker for broker in brokers if name in ("", str(broker.id))]
     applies = {broker.id: policies.broker_value_after(int(broker.id), name, entry) for broker in concerned}
-    judged = [judge_broker_config(str(applies[one.id]), SetAt.BROKER_DYNAMIC, one.rack, brokers) for one in concerned]
+    judged = [
+        judge_broker_config(str(applies[broker.id]), SetAt.BROKER_DYNAMIC, broker.rack, brokers) for broker in concerned
+    ]
     return [*verdicts, *judged]
 
 
@@ -172,7 +174,7 @@ def describe(
         config_type=_INT,
         documentation=DOCUMENTATION if documentation else None,
     )
-    result.configs = [*(one for one in result.configs if one.name != MIN_INSYNC_RACKS), described]
+    result.configs = [*(config for config in result.configs if config.name != MIN_INSYNC_RACKS), described]
 
 
 def _chain(resource_type: int, name: str, policies: Policies) -> list[tuple[int, Source]]:

@@ -13,7 +13,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class ConfigTopicState:
-    """What was read of the config topic. `racks` have a replica of it."""
+    """Facts about the config topic. `racks` have a replica of it."""
 
     topic: str
     racks: int
@@ -21,7 +21,7 @@ class ConfigTopicState:
 
 
 def values_warnings(policies: Policies, brokers: Sequence[Broker], topic: ConfigTopicState | None) -> list[str]:
-    """One sentence for each; empty where nothing is amiss."""
+    """One sentence for each; empty if nothing is amiss."""
     return [*_override(policies), *_values(policies, brokers, topic), *_records(policies, topic)]
 
 

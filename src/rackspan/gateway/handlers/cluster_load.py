@@ -1,4 +1,4 @@
-"""What the placer needs of the cluster: replicas of all partitions, and the defaults of new topics."""
+"""The placer's view of the cluster: replicas of all partitions, and the defaults of new topics."""
 
 from collections.abc import Mapping
 from random import Random
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from rackspan.errors import ClusterRequestFailed
 from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
-from rackspan.kafka_bytes.resource_types import ConfigResourceType
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.configs import DescribeConfigsRequestData, DescribeConfigsResource
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataResponseData

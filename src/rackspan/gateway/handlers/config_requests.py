@@ -23,8 +23,8 @@ from rackspan.gateway.handlers import config_topic_requests
 from rackspan.gateway.net.session import Session
 from rackspan.gateway.upstream.cluster import Cluster
 from rackspan.gateway.upstream.config_topic import ConfigTopic
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
-from rackspan.kafka_bytes.resource_types import ConfigResourceType
 from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import RequestHeader

@@ -50,20 +50,22 @@ async def delete_topics(
 
 async def delete_records(body: DeleteRecordsRequestData, forward: Forward, topic: str) -> WireStruct:
     """DeleteRecords without the config topic."""
-    ours = [one for one in body.topics if one.name == topic]
+    kept = [requested for requested in body.topics if requested.name == topic]
     response = DeleteRecordsResponseData()
-    if len(ours) < len(body.topics) or not ours:
-        body.topics = [one for one in body.topics if one.name != topic]
+    if len(kept) < len(body.topics) or not kept:
+        body.topics = [requested for requested in body.topics if requested.name != topic]
         response = await forward(body)
     refused = [
         DeleteRecordsTopicResult(
             name=topic,
             partitions=[
-                DeleteRecordsPartitionResult(partition_index=one.partition_index, low_watermark=-1, error_code=REFUSED)
-                for one in requested.partitions
+                DeleteRecordsPartitionResult(
+                    partition_index=partition.partition_index, low_watermark=-1, error_code=REFUSED
+                )
+                for partition in requested.partitions
             ],
         )
-        for requested in ours
+        for requested in kept
     ]
     response.topics = [*response.topics, *refused]
     return response

@@ -55,9 +55,9 @@ class ProduceRequest:
         self.body: ProduceRequestData = read_body(request, self.header)
         self.names = names
         self.requirements: dict[Partition, Requirement] = {}
-        """Of the partitions that are guarded."""
+        """The requirement of each partition that is guarded."""
         self.responses: dict[Partition, PartitionProduceResponse] = {}
-        """Of the partitions that are not forwarded, in place of the broker's."""
+        """The response of each partition that is not forwarded, in place of the broker's."""
         self.hold: Hold | None = None
         self._deltas: dict[Partition, int | None] = {}
         self.produced = ProduceResponseData()
@@ -110,7 +110,7 @@ class ProduceRequest:
         return {topic for (topic, _), response in self.responses.items() if response.error_code == code}
 
     def forwarded(self, hold: Hold | None) -> list[Piece] | None:
-        """What to send to the broker: None for the request as it came. The records are released."""
+        """The request for the broker, None for the request as it came. The records are released."""
         self.hold = hold
         if hold is not None:
             self._deltas = {

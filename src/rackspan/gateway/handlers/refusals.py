@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 PERIOD_SECONDS: Final = 1.0
 MOST_LINES: Final = 5
-"""For one topic, cause and stage in a period."""
+"""Log lines for one topic, cause and stage in a period."""
 
 _MOST_TOPICS: Final = 100
 _MOST_COUNTED: Final = 10_000

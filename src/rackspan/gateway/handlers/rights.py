@@ -15,7 +15,7 @@ from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequest
 
 KEPT_SECONDS: Final = 10.0
 _VERSION: Final = 8
-"""Of Metadata: the first that reports authorized operations (KIP-430, Kafka 2.3)."""
+"""The first version of Metadata that reports authorized operations (KIP-430, Kafka 2.3)."""
 
 _WRITE: Final = 1 << 4
 """Bit 4 is AclOperation.WRITE. Without an authorizer a broker reports every operation."""
@@ -33,7 +33,7 @@ class WriteRights:
         return {topic for topic in topics if topic not in known or now - known[topic][0] > KEPT_SECONDS}
 
     def may_write(self, session: Session, topic: str) -> bool:
-        """What the broker reported last; False if that failed."""
+        """Whether the broker reported the right last; False if that failed."""
         return self._known.get(session, {}).get(topic, (0.0, False))[1]
 
     async def read(self, session: Session, topics: Iterable[str], now: float) -> None:

@@ -25,7 +25,7 @@ _MOST_KEPT: Final = 16
 
 NOTHING_YET: Final = -1
 _MOST_PIECES: Final = 256
-"""For one system call; Linux takes 1,024."""
+"""Limit of one system call; Linux takes 1,024."""
 
 _AGAIN: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 

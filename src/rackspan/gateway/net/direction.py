@@ -1,4 +1,4 @@
-"""What the two directions of a client's connection have in common: `Pair` is their shared state, `Direction` moves bytes one way.
+"""The two directions of a client's connection: `Pair` is their shared state, `Direction` moves bytes one way.
 
 A direction receives bytes from one socket and sends them to the other. It reads no more while the other end has not accepted everything,
 so that a slow peer costs one buffer.
@@ -52,7 +52,7 @@ Errors: MalformedRequest closes the connection.
 
 @dataclass(slots=True)
 class Shared:
-    """What all connections of a process share."""
+    """State that all connections of a process share."""
 
     addresses: Addresses
     takes: Mapping[int, Take]
@@ -123,7 +123,7 @@ class Pair:
 
 
 class Direction:
-    """One direction: where bytes come from, where they go, and what was received and could not be passed on yet."""
+    """One direction: its source, its sink, and bytes that were received and could not be sent yet."""
 
     __slots__ = ("_buffer", "_header", "_left", "_pair", "_rest", "_running", "_sink", "_source")
 

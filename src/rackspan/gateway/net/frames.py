@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 HALF_REQUEST_SECONDS: Final = 30.0
-"""For any request, beside the time that its size takes."""
+"""Time limit of any request, beside the time that its size takes."""
 
 WANTED_SECONDS: Final = 2.0
 """The same while another request waits for memory."""
@@ -34,7 +34,7 @@ class Frame:
 
     def __init__(self, buffer: mmap.mmap, size: int, now: float) -> None:
         self.buffer = buffer
-        """Of `size` bytes or more, of which the system allocates a page when its first byte arrives."""
+        """Memory of `size` bytes or more, of which the system allocates a page when its first byte arrives."""
         self.size = size
         self.filled = 0
         self.reserved = 0

@@ -89,7 +89,7 @@ class Requests(Direction):
         at, size = 0, len(data)
         outgoing = self._sink.outgoing
         forwarded_from = 0
-        """What is forwarded unread is kept together, so that many small requests are one piece."""
+        """The beginning of what is forwarded unread, which is one piece for many small requests."""
         while at < size and self._may_pass():
             if self._left:
                 passed = min(self._left, size - at)

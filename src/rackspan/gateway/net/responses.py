@@ -10,7 +10,7 @@ from rackspan.gateway.core.response_end import EndFinder, rewritten_end
 from rackspan.gateway.net.direction import SIZE_BYTES, Direction, Exchange, Pair
 
 MAX_WHOLE_RESPONSE_BYTES: Final = 64 * 1024 * 1024
-"""Of responses that are read whole, and of a Metadata response's array of brokers. Kafka's are far smaller."""
+"""Size limit of responses that are read whole, and of a Metadata response's array of brokers. Kafka's are far smaller."""
 
 _HEADER: Final = Struct(">ii")
 _SIZE: Final = Struct(">i")
@@ -57,7 +57,7 @@ class Responses(Direction):
                 return at
 
     def _begin(self, data: memoryview) -> int | None:
-        """Begin the next response: how many bytes were used; None where it has to wait for those before it."""
+        """Begin the next response: how many bytes were used; None if it has to wait for those before it."""
         missing = _HEADER.size - len(self._header)
         if len(data) < missing:
             self._header += bytes(data)

@@ -89,7 +89,7 @@ class Session(Pair):
         """Respond with the result of `work`. Requests behind it wait: a broker handles one of a connection at a time."""
         self.exchanges.append(exchange)
         self._requests.blocked = True
-        # Closed where the task is cancelled before it begins.
+        # Closed if the task is cancelled before it begins.
         self.run(self._handle(exchange, work)).add_done_callback(lambda _: work.close())
 
     def wait_for(self, ready: "asyncio.Future[None]", then: Callable[[], None]) -> None:

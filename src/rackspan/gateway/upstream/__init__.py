@@ -1,4 +1,4 @@
-"""What the gateway reads of the cluster, and the config topic it writes, on connections of its own.
+"""Reads of the cluster by the gateway itself, and the config topic that it writes.
 
 Begin with guard_readers.py. It judges nothing: acks/verification.py does.
 """

@@ -19,7 +19,7 @@ EARLIEST: Final = -2
 LATEST: Final = -1
 _LOOKUP_BROKERS: Final = 3
 LOOKUP_SECONDS: Final = 0.5
-"""For the other brokers, once one has reported a leader."""
+"""Time limit of the other brokers, once one has reported a leader."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

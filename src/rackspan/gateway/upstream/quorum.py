@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 TOPIC: Final = "__cluster_metadata"
 TOPIC_ID: Final = UUID(int=1)
 READ_SECONDS: Final = 5.0
-"""Of one read while the log is followed. The first, which reads all of it, has as long as it makes progress."""
+"""Time limit of one read while the log is followed. The first, which reads all of it, has none while it makes progress."""
 
 _FETCH_SNAPSHOT: Final = 59
 _FETCH_VERSIONS: Final = range(13, 18)
@@ -51,7 +51,7 @@ _NODES_SINCE: Final = 2
 _MAX_BYTES: Final = 8 * 1024 * 1024
 _NONE, _NOT_LEADER, _UNAUTHORIZED, _FENCED_EPOCH, _UNKNOWN_EPOCH, _OTHER_CLUSTER = 0, 6, 31, 74, 76, 104
 _NO_LATER_LEADER: Final = frozenset({_NONE, _NOT_LEADER, _UNKNOWN_EPOCH})
-"""What a voter responds to a request with an epoch that is its own, or later than its own."""
+"""Errors of a voter for a request with an epoch that is its own, or later than its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,8 @@ class MetadataQuorum:
             await self._replay(quorum)
             await self._confirm(quorum, confirmations)
         finally:
-            for one in confirmations:
-                one.cancel()
+            for confirmation in confirmations:
+                confirmation.cancel()
         self.read_at = asyncio.get_running_loop().time()
         return self.image
 
@@ -117,7 +117,7 @@ class MetadataQuorum:
         confirmed, waiting = 1, set(confirmations)
         while waiting and confirmed < needed:
             done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            confirmed += sum(one.result() for one in done)
+            confirmed += sum(confirmation.result() for confirmation in done)
         if confirmed < needed:
             raise ClusterUnreachable(
                 f"{confirmed} of {count_noun(len(quorum.voters), 'controller')} confirm that {quorum.leader} leads the quorum, expected at least {needed}"
@@ -242,7 +242,7 @@ class MetadataQuorum:
         )
 
     async def _described(self, address: tuple[str, int]) -> _Quorum | None:
-        """What a controller says of its quorum; None where it does not lead it."""
+        """The quorum as a controller reports it; None if it is not the leader."""
         connection = await self._connection(address)
         topic = DescribeQuorumRequestTopicData(
             topic_name=TOPIC, partitions=[DescribeQuorumRequestPartitionData(partition_index=0)]
@@ -263,9 +263,9 @@ class MetadataQuorum:
         _check(partition.error_code, f"controller at {address[0]}:{address[1]}")
         listeners = {node.node_id: node.listeners for node in response.nodes}
         voters = {
-            one.replica_id: (listeners[one.replica_id][0].host, listeners[one.replica_id][0].port)
-            for one in partition.current_voters
-            if listeners.get(one.replica_id)
+            voter.replica_id: (listeners[voter.replica_id][0].host, listeners[voter.replica_id][0].port)
+            for voter in partition.current_voters
+            if listeners.get(voter.replica_id)
         }
         if len(voters) < len(partition.current_voters) or partition.leader_id not in voters:
             raise ClusterRequestFailed(

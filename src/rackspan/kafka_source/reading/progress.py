@@ -85,7 +85,7 @@ class RangeProgress:
         self._check_crcs = check_crcs
         self._costs = costs or {}
         self.created_again: Step | None = None
-        """What is skipped since the topic was created again."""
+        """The reason to skip offsets since the topic was created again."""
         self.topic_id = wanted.topic_id
         self._other_ids = 0
         self._failed_followers: set[int] = set()
@@ -106,7 +106,7 @@ class RangeProgress:
         return min(most, int((self.range.end - self.position) * per_offset) + _SPARE_BYTES)
 
     def choose_replica(self, metadata: SourceMetadata) -> bool:
-        """Choose the broker to fetch from; False where there is none now. Errors: ClusterRequestFailed for a topic made anew."""
+        """Choose the broker to fetch from; False if there is none now. Errors: ClusterRequestFailed for a topic made anew."""
         topic = metadata.topics.get(self.range.partition.topic)
         row = topic.partitions.get(self.range.partition.partition) if topic else None
         if topic is None or row is None:
@@ -148,7 +148,7 @@ class RangeProgress:
         return (ReplicaChoice.SAME_RACK, usable[0]) if usable else (ReplicaChoice.FOLLOWER_FAILED, None)
 
     def _cheapest(self, metadata: SourceMetadata, isr: tuple[int, ...]) -> int | None:
-        """The in-sync replica of the cheapest rack; None for the leader, also where a follower costs the same."""
+        """The in-sync replica of the cheapest rack; None for the leader, also if a follower costs the same."""
         followers = [broker for broker in isr if broker not in self._failed_followers]
 
         def cost(broker: int) -> float:
@@ -164,7 +164,7 @@ class RangeProgress:
             self._failed_followers.add(self.broker)
 
     def received(self, response: FetchedPartition) -> Step:
-        """Errors: ClusterRequestFailed; CorruptRecords where the bytes that arrived are not those that were sent."""
+        """Errors: ClusterRequestFailed; CorruptRecords if the bytes that arrived are not those that were sent."""
         if response.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             if self.broker == self._leader:
                 return Step(Next.OUT_OF_RANGE)

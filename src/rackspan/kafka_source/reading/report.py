@@ -35,7 +35,7 @@ class Batch:
 
 @dataclass(slots=True)
 class TaskReport:
-    """Bytes are those of record batches as brokers store them: compressed where they are."""
+    """Bytes are those of record batches as brokers store them: compressed if they are."""
 
     wanted: OffsetRange
     rack: ExecutorRack
@@ -52,7 +52,7 @@ class TaskReport:
 
     @property
     def cross_rack_bytes(self) -> int:
-        """Bytes from brokers of another rack, or from all where a rack is unknown."""
+        """Bytes from brokers of another rack, or from all if a rack is unknown."""
         return sum(
             size
             for (_, rack), size in self.bytes_by_broker.items()
@@ -60,7 +60,7 @@ class TaskReport:
         )
 
     def rows_for_table(self) -> list[dict[str, object]]:
-        """A row a broker that sent bytes, or one without a broker where none did."""
+        """A row a broker that sent bytes, or one without a broker if none did."""
         common: dict[str, object] = {
             "topic": self.wanted.partition.topic,
             "partition": self.wanted.partition.partition,
@@ -112,7 +112,7 @@ def publish(report: TaskReport, metrics_path: str | None, batch: Batch) -> None:
 
 
 def finished_line(metrics_path: str, batch: Batch) -> str | None:
-    """The line about a batch from the rows of its tasks; None where a range has none yet."""
+    """The line about a batch from the rows of its tasks; None if a range has none yet."""
     files, folder = _folder(metrics_path, batch)
     found = files.get_file_info(fs.FileSelector(folder, allow_not_found=True))
     written = [entry.path for entry in found if entry.path.endswith(".json")]

@@ -28,9 +28,9 @@ _kept: Final = _Kept()
 
 @contextmanager
 def reused_cluster(client: ClientOptions) -> Iterator[SourceCluster]:
-    """The cluster that the last task of this thread used, where its options were equal; kept for the next one.
+    """The cluster that the last task of this thread used, if its options were equal; kept for the next one.
 
-    After an error, or where the reader stopped early, it is closed: a response may be outstanding.
+    After an error, or if the reader stopped early, it is closed: a response may be outstanding.
     """
     cluster = _kept_for(client) or SourceCluster(client)
     try:
@@ -54,7 +54,7 @@ def _kept_for(client: ClientOptions) -> SourceCluster | None:
 
 
 def _close_kept() -> None:
-    """Of a task that began before this one and ended within it."""
+    """The cluster of a task that began before this one and ended within it."""
     if _kept.cluster is not None:
         _kept.cluster[1].close()
         _kept.cluster = None

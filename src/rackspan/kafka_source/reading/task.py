@@ -108,7 +108,7 @@ class _RangeReader:
             self._check_topic_id()
 
     def _start_fetch(self) -> Callable[[], FetchedPartition] | None:
-        """None where there is no broker to fetch from yet, or it cannot be reached."""
+        """The records of one fetch; None if there is no broker to fetch from yet, or it cannot be reached."""
         progress, wanted = self._progress, self._report.wanted.partition
         if self._metadata is None:
             metadata = self._cluster.metadata([wanted.topic])

@@ -63,7 +63,7 @@ class Fetched:
 
     records: RecordColumns
     next_offset: int
-    """Behind the last whole batch, skipped ones included: offsets between batches belong to no record."""
+    """The offset after the last whole batch, skipped ones included: offsets between batches belong to no record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def _columns(data: bytes, batches: Sequence[tuple[BatchHeader, int]]) -> RecordC
 
 
 def _uncompressed(data: bytes, batches: Sequence[tuple[BatchHeader, int]]) -> tuple[bytes, list[tuple[int, int]]]:
-    """One buffer, and where in it the records of each batch begin and end; `data` itself where nothing is compressed."""
+    """One buffer, and where in it the records of each batch begin and end; `data` itself if nothing is compressed."""
     if not any(header.compression for header, _ in batches):
         return data, [(at + HEADER_BYTES, at + header.size_bytes) for header, at in batches]
     parts, spans, end = [], [], 0

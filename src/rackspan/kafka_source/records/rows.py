@@ -2,13 +2,13 @@
 
 | column | type | |
 |---|---|---|
-| key, value | binary | null where the record has none |
+| key, value | binary | null if the record has none |
 | topic | string | |
 | partition | int | |
 | offset | long | |
-| timestamp | timestamp | of the producer or of the broker's append; a millisecond before 1970 where the record has none |
+| timestamp | timestamp | of the producer or of the broker's append; a millisecond before 1970 if the record has none |
 | timestampType | int | 0 created, 1 appended |
-| headers | array<struct<key string, value binary>> | with `includeHeaders`; null where the record has none |
+| headers | array<struct<key string, value binary>> | with `includeHeaders`; null if the record has none |
 
 A schema given by the user chooses among them: what is left out is never built (projection).
 """
@@ -157,7 +157,7 @@ def _repeated(text: bytes, count: int) -> pa.Array:
 
 
 def binary_array(data: bytes, starts: Ints, lengths: Ints) -> pa.Array:
-    """The byte strings at `starts`, null where the length is -1, copied once and by Arrow.
+    """The byte strings at `starts`, null if the length is -1, copied once and by Arrow.
 
     Starts ascend and strings do not overlap. Arrow reads `data` as strings and the gaps between them in turn, by
     their bounds alone; taking every other one leaves the strings.
@@ -175,5 +175,5 @@ def binary_array(data: bytes, starts: Ints, lengths: Ints) -> pa.Array:
 
 
 def _bits(present: npt.NDArray[np.bool_]) -> pa.Buffer | None:
-    """Arrow's validity bitmap; None where nothing is null."""
+    """Arrow's validity bitmap; None if nothing is null."""
     return None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))

@@ -5,7 +5,7 @@
 | key | string or binary | may be left out |
 | value | string or binary | required; null is a tombstone |
 | headers | array<struct<key string, value binary>> | may be left out |
-| topic | string | where the option `topic` is not given, which comes first |
+| topic | string | if the option `topic` is not given, which precedes it |
 | partition | int | may be left out or null: the key chooses, as in the Java producer |
 
 `offset`, `timestamp` and `timestampType`, which a read gives, are passed over, as Spark's connector does: Kafka gives new ones.
@@ -45,7 +45,7 @@ class OutgoingRow:
 
     @property
     def size_bytes(self) -> int:
-        """Of key and value, roughly: characters of strings count once."""
+        """The size of key and value, roughly: characters of strings count once."""
         return len(self.key or b"") + len(self.value or b"")
 
 

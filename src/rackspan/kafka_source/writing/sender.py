@@ -48,7 +48,7 @@ _LINGER_MS: Final = 20
 
 
 class RecordProducer(Protocol):
-    """What is used of confluent-kafka's Producer."""
+    """The part of confluent-kafka's Producer that is used."""
 
     def produce(
         self,
@@ -70,7 +70,7 @@ class WriteReport:
 
     records: Counter[str] = field(default_factory=Counter)
     size_bytes: int = 0
-    """Of keys and values, before compression."""
+    """The size of keys and values, before compression."""
     sent_again: int = 0
     """Records that were acknowledged by too few racks and are in the log twice."""
     waited_seconds: float = 0.0

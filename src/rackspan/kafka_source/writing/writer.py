@@ -25,7 +25,7 @@ try:
     from pyspark.sql.datasource import DataSourceStreamArrowWriter
 
     _STREAMS_ARROW = True
-except ImportError:  # Spark 4.0 streams rows alone to a Python sink.
+except ImportError:  # Spark 4.0 streams only rows to a Python sink.
     from pyspark.sql.datasource import DataSourceStreamWriter as DataSourceStreamArrowWriter  # type: ignore[assignment]  # as above
 
     _STREAMS_ARROW = False

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -11,7 +12,8 @@ from rackspan.acks.isr_samples import LogEnds, LogRead, Sample, SampledPartition
 from rackspan.acks.log_ends import AcknowledgedRecord, LogEnd
 from rackspan.acks.min_insync_racks import ProduceVerdict, RackBits, Thresholds, rack_bits
 from rackspan.acks.produce_errors import Cause
-from rackspan.acks.verification import Requirement, VerificationRules
+from rackspan.acks.verification import Leadership, RecordVerification, Requirement, VerificationRules
+from rackspan.gateway.core.acknowledgement import guard as guard_module
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold
 from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode, GuardSettings
 from rackspan.model import Broker, BrokerId, RackId
@@ -123,6 +125,32 @@ def test_a_log_end_of_an_earlier_epoch_is_found(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(verification, "AcknowledgedRecord", AnEarlierEpoch)
     # Two of the first forty seeds find it, this one first.
     assert first_violation(VerificationRules(), range(9, 9 + SEEDS), metadata_lag=LATE_SECONDS) is not None
+
+
+def as_a_producer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records are verified as by a guarded producer: without the leadership from before they were sent."""
+
+    def without_leadership(*args: Any, broker: int, leadership: Leadership | None, **settings: Any) -> Any:
+        return RecordVerification(*args, **settings)
+
+    monkeypatch.setattr(guard_module, "RecordVerification", without_leadership)
+
+
+def test_records_of_a_producer_that_sampled_nothing_before_are_held_in_enough_racks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    as_a_producer(monkeypatch)
+    worlds = [World(seed, VerificationRules(), GuardSettings(), metadata_lag=LATE_SECONDS) for seed in range(SEEDS)]
+    assert [violation for world in worlds for violation in world.run()] == []
+    assert sum(world.acknowledged for world in worlds) > 200 * SEEDS
+
+
+@pytest.mark.parametrize("mistake", [NoLogs, SampleFromBefore])
+def test_a_mistake_planted_in_a_producer_is_found(
+    mistake: type[VerificationRules], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_a_producer(monkeypatch)
+    assert first_violation(mistake(), range(SEEDS)) is not None
 
 
 STRICT = GuardSettings(mode=AcknowledgementMode.STRICT)

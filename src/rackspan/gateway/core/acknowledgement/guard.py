@@ -29,7 +29,7 @@ _PRUNE_ABOVE: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What may be forwarded. `unsampled` partitions wait for a sample of their leader first."""
+    """Refused partitions of a request. `unsampled` partitions wait for a sample of their leader first."""
 
     refusals: Mapping[Partition, Refusal]
     unsampled: frozenset[Partition]
@@ -228,7 +228,7 @@ class AcknowledgementGuard:
         return tuple(self._reads)
 
     def reads_due(self, replica: BrokerId, now: float) -> frozenset[LogRead]:
-        """What to read at this broker now, at most one epoch of each partition: a Fetch request names a partition once."""
+        """The reads of this broker that are due, at most one epoch of each partition: a Fetch request names a partition once."""
         due = (record.reads[replica] for record in self._reads.get(replica, ()))
         return frozenset({read.partition: read for at, read in due if at <= now}.values())
 

@@ -13,7 +13,7 @@ from rackspan.errors import CorruptRecords
 from rackspan.kafka_bytes.record_batch import read_header
 
 ORDER_SECONDS: Final = 10.0
-"""For the batch to come again. Requests on their way arrive at once; a producer that gave it up gets the broker's own response."""
+"""Time limit for the batch to come again. Requests on their way arrive at once; a producer that gave it up gets the broker's own response."""
 
 _MOST_KEPT: Final = 1000
 """On one connection: a client chooses how many partitions it names."""
