@@ -28,7 +28,7 @@ from rackspan.client.errors import (
     login_refused,
     no_server_responded,
 )
-from rackspan.client.login import LoginRefused, login_from
+from rackspan.client.login import LoginFailedHere, LoginRefused, login_from
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
 from rackspan.model.ids import NO_BROKER
 from rackspan.wire.apis import ApiKey
@@ -239,6 +239,8 @@ class ClusterConnection:
         """
         try:
             connection = await BrokerConnection.open(*address, self._login, self.remaining_seconds)
+        except LoginFailedHere:
+            raise
         except LoginRefused as error:
             raise login_refused(self._login.mechanism) from error
         except OSError as error:

@@ -1,13 +1,14 @@
 """How a client connects and identifies itself: TLS, SASL and the client id, and the exchange of a SASL login."""
 
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rackspan.client.config import kafka_python_settings
 from rackspan.client.config.translation import presents_certificate
-from rackspan.errors import ClusterUnauthorized, UsageError
+from rackspan.errors import ClusterUnauthorized, RackspanError, UsageError
 from rackspan.kafka_bytes import ByteReader, byte_string, string
 
 SASL_HANDSHAKE: Final = 17
@@ -21,6 +22,10 @@ Exchange = Callable[[int, int, bytes], Awaitable[ByteReader]]
 
 class LoginRefused(ClusterUnauthorized):
     """A broker refused the mechanism or the credentials, or closed the connection during the login."""
+
+
+class LoginFailedHere(LoginRefused):
+    """The mechanism failed before the broker could refuse it: no Kerberos ticket, or a proof of the broker that is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +83,36 @@ async def log_in(host: str, login: Login, exchange: Exchange) -> None:
     from kafka.net.sasl import get_sasl_mechanism
 
     name = login.sasl["sasl_mechanism"]
-    mechanism = get_sasl_mechanism(name)(host=host, **login.sasl)
+    with _failing_here(host, name):
+        mechanism = get_sasl_mechanism(name)(**{"host": host, "sasl_kerberos_service_name": "kafka", **login.sasl})
     handshake = await exchange(SASL_HANDSHAKE, 1, string(name))
     if (error := handshake.int16()) != 0:
         raise LoginRefused(f"{host}: SASL mechanism {name} was refused with error {error}; see command.config")
     while not mechanism.is_done():
-        reader = await exchange(SASL_AUTHENTICATE, 0, byte_string(mechanism.auth_bytes()))
+        with _failing_here(host, name):
+            request = byte_string(mechanism.auth_bytes())
+        reader = await exchange(SASL_AUTHENTICATE, 0, request)
         error, message = reader.int16(), reader.nullable_string()
         if error != 0:
             raise LoginRefused(f"{host}: the login of command.config was refused: {message or error}")
-        mechanism.receive(reader.byte_string())
+        with _failing_here(host, name):
+            mechanism.receive(reader.byte_string())
     if not mechanism.is_authenticated():
         raise LoginRefused(f"{host}: the broker's proof of {name} is wrong; see command.config")
+
+
+@contextmanager
+def _failing_here(host: str, name: str) -> Iterator[None]:
+    try:
+        yield
+    except RackspanError:
+        raise
+    except Exception as error:
+        # Mechanisms and the Kerberos library below them have errors of all kinds.
+        raise LoginFailedHere(
+            f"cannot be logged in to as {host}: {name} fails on this side: {' '.join(str(error).split())}; "
+            "check the credentials, of GSSAPI by klist"
+        ) from error
 
 
 def _seconds(milliseconds: int | None) -> float | None:

@@ -1,0 +1,139 @@
+"""SASL logins against a scripted broker, GSSAPI over a stand-in for the Kerberos library. Real brokers: tests/sources/test_secured_clusters.py."""
+
+import asyncio
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rackspan.client.login import (
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
+    LoginFailedHere,
+    LoginRefused,
+    log_in,
+    login_from,
+    login_of,
+)
+from rackspan.errors import UsageError
+from rackspan.kafka_bytes import ByteReader, byte_string, int16, string
+
+PLAIN = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_plain_username": "alice", "sasl_plain_password": "secret"}  # fmt: skip
+
+
+class ScriptedBroker:
+    """Accepts the mechanism unless `handshake` is an error, then sends these responses to SaslAuthenticate."""
+
+    def __init__(self, *responses: bytes, handshake: int = 0) -> None:
+        self._responses = list(responses)
+        self._handshake = handshake
+        self.received: list[bytes] = []
+
+    async def exchange(self, api_key: int, _version: int, body: bytes) -> ByteReader:
+        self.received.append(body)
+        if api_key == SASL_HANDSHAKE:
+            return ByteReader(int16(self._handshake))
+        assert api_key == SASL_AUTHENTICATE
+        return ByteReader(self._responses.pop(0))
+
+
+def accepted(token: bytes = b"") -> bytes:
+    return int16(0) + int16(-1) + byte_string(token)
+
+
+def logged_in(settings: dict[str, Any], broker: ScriptedBroker) -> list[bytes]:
+    asyncio.run(log_in("broker1", login_of(settings), broker.exchange))
+    return broker.received
+
+
+def test_plain_sends_its_user_and_password() -> None:
+    received = logged_in(PLAIN, ScriptedBroker(accepted()))
+    assert received == [string("PLAIN"), byte_string(b"alice\0alice\0secret")]
+
+
+def test_a_mechanism_or_password_that_the_broker_refuses_is_named() -> None:
+    with pytest.raises(LoginRefused, match="mechanism PLAIN was refused with error 33"):
+        logged_in(PLAIN, ScriptedBroker(handshake=33))
+    with pytest.raises(LoginRefused, match="refused: Authentication failed"):
+        logged_in(PLAIN, ScriptedBroker(int16(58) + string("Authentication failed") + byte_string(b"")))
+
+
+def test_a_broker_that_cannot_prove_the_password_is_left() -> None:
+    scram = {**PLAIN, "sasl_mechanism": "SCRAM-SHA-256"}
+    with pytest.raises(LoginFailedHere, match="SCRAM-SHA-256 fails on this side"):
+        logged_in(scram, ScriptedBroker(accepted(b"r=another-nonce,s=c2FsdA==,i=4096")))
+
+
+class SecurityContext:
+    """Complete after the broker's first token, as Kerberos is. Wrapped messages are the messages themselves."""
+
+    def __init__(self, name: str, usage: str) -> None:
+        assert usage == "initiate"
+        self.name, self.complete = name, False
+
+    def step(self, token: bytes | None) -> bytes | None:
+        self.complete = token is not None
+        return None if self.complete else b"ticket for " + self.name.encode()
+
+    def unwrap(self, message: bytes) -> SimpleNamespace:
+        return SimpleNamespace(message=message)
+
+    def wrap(self, message: bytes, _encrypt: bool) -> SimpleNamespace:
+        return SimpleNamespace(message=message)
+
+
+class HostbasedName:
+    def __init__(self, name: str, name_type: object) -> None:
+        self._name = name
+
+    def canonicalize(self, _mechanism: object) -> str:
+        return self._name
+
+
+@pytest.fixture
+def kerberos(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    module = ModuleType("gssapi")
+    vars(module).update(
+        Name=HostbasedName,
+        NameType=SimpleNamespace(hostbased_service=1),
+        MechType=SimpleNamespace(kerberos=1),
+        SecurityContext=SecurityContext,
+    )
+    monkeypatch.setitem(sys.modules, "gssapi", module)
+    return module
+
+
+GSSAPI = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "GSSAPI"}
+
+
+@pytest.mark.usefixtures("kerberos")
+@pytest.mark.parametrize(
+    ("given", "service"), [({}, b"kafka"), ({"sasl_kerberos_service_name": "brokers"}, b"brokers")]
+)
+def test_kerberos_gets_a_ticket_for_the_brokers_service_and_agrees_on_no_layer(
+    given: dict[str, str], service: bytes
+) -> None:
+    broker = ScriptedBroker(accepted(b"token"), accepted(b"\x07\x00\x10\x00"), accepted())
+    received = logged_in(GSSAPI | given, broker)
+    principal = service + b"@broker1"
+    tokens = [b"ticket for " + principal, b"", b"\x01\x00\x10\x00" + principal]
+    assert received == [string("GSSAPI"), *map(byte_string, tokens)]
+
+
+def test_a_missing_ticket_is_an_error_of_this_side(kerberos: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_ticket(**_: object) -> None:
+        raise OSError("No Kerberos credentials available")
+
+    monkeypatch.setattr(kerberos, "SecurityContext", no_ticket)
+    with pytest.raises(
+        LoginFailedHere, match="No Kerberos credentials available; check the credentials, of GSSAPI by klist"
+    ):
+        logged_in(GSSAPI, ScriptedBroker())
+
+
+def test_settings_without_a_login_make_none() -> None:
+    assert login_of({"sasl_mechanism": "PLAIN"}).sasl is None
+    with pytest.raises(UsageError, match=r"sasl\.mechanism is missing"):
+        login_of({"security_protocol": "SASL_SSL"})
+    assert login_from({"client.id": "auditor"}).client_id == "auditor"
