@@ -32,7 +32,7 @@ from rackspan.gateway.net.frames import FrameMemory
 from rackspan.gateway.net.listener import Listener, server_context
 from rackspan.gateway.net.open_files import clients_within, raise_limit, too_few
 from rackspan.gateway.net.session import Session
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.gateway.upstream.log_ends import LogEndReader
 from rackspan.gateway.upstream.quorum import MetadataQuorum
@@ -96,7 +96,7 @@ class Gateway:
         self.max_request_bytes = config.max_request_bytes
         self.addresses = self
         self.sessions: set[Session] = set()
-        self.cluster = Cluster(config.bootstrap_servers, self._login, self._rng, _locator(config))
+        self.cluster = UpstreamCluster(config.bootstrap_servers, self._login, self._rng, _locator(config))
         self.cluster.on_nodes = self._nodes_changed
         self.listeners: dict[int, Listener] = {}
         self.requests: Counter[int] = Counter()

@@ -9,11 +9,11 @@ import pytest
 
 from rackspan.client.connection import BrokerConnection
 from rackspan.client.login import Login
-from rackspan.gateway.upstream.cluster import Cluster, Node
+from rackspan.gateway.upstream.cluster import Node, UpstreamCluster
 from tests.client.fake_broker import FakeBroker
 
 
-async def _given_up(cluster: Cluster) -> None:
+async def _given_up(cluster: UpstreamCluster) -> None:
     """A wait for a connection that ends before the connection is open."""
     waiting = asyncio.ensure_future(cluster.connection(1))
     await asyncio.sleep(0)
@@ -31,7 +31,7 @@ def test_an_error_that_nobody_waits_for_is_not_reported_as_never_retrieved(monke
     async def work() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
         monkeypatch.setattr(BrokerConnection, "open", suspended)
-        cluster = Cluster("127.0.0.1:1", Login(), Random(1))
+        cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1))
         cluster.nodes[1] = Node(1, "127.0.0.1", 1)
         await _given_up(cluster)
         await asyncio.sleep(0.05)
@@ -47,7 +47,7 @@ def test_a_connection_that_nobody_waits_for_is_kept_for_the_next() -> None:
     async def work() -> None:
         broker = FakeBroker()
         await broker.start()
-        cluster = Cluster("127.0.0.1:1", Login(), Random(1))
+        cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1))
         cluster.nodes[1] = Node(1, "127.0.0.1", broker.port)
         await _given_up(cluster)
         (opening,) = cluster._brokers._opening.values()

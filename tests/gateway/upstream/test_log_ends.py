@@ -19,7 +19,7 @@ from rackspan.gateway.core.acknowledgement.holds import Hold
 from rackspan.gateway.core.acknowledgement.rules import GuardSettings
 from rackspan.gateway.core.acknowledgement.samples import LogRead, PartitionIsr, Requirement, Sample
 from rackspan.gateway.upstream import log_ends
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.log_ends import LogEndReader, read_log_ends
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey
@@ -117,7 +117,7 @@ def sample(requested_at: float) -> Sample:
 async def completed_by(*responses: FetchResponsePartitionData | None, seconds: float) -> list[Hold]:
     """Of one hold with brokers 2 and 3 to read. None: the broker takes connections and gives no response to a Fetch."""
     fakes = [FakeBroker() for _ in responses]
-    cluster, loop = Cluster("127.0.0.1:1", Login(), Random(1)), asyncio.get_running_loop()
+    cluster, loop = UpstreamCluster("127.0.0.1:1", Login(), Random(1)), asyncio.get_running_loop()
     for number, (fake, response) in enumerate(zip(fakes, responses, strict=True), 2):
         await fake.start()
         cluster.learn(number, "127.0.0.1", fake.port)

@@ -19,7 +19,7 @@ from rackspan.client.login import Login
 from rackspan.errors import ClusterUnreachable, NotEnoughRacksAfterAppend, RackspanError, RetriableProduceError
 from rackspan.gateway.core.acknowledgement.samples import LogRead, Partition, PartitionIsr, Sample
 from rackspan.gateway.guard.judge import KEPT_SECONDS, RackJudge, TopicIsr, unverified
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.log_ends import read_log_ends
 from rackspan.gateway.upstream.sampler import sample_of
 from rackspan.kafka_bytes.error_codes import ErrorCode
@@ -63,7 +63,7 @@ class RecordVerifier:
         seconds: float = VERIFY_SECONDS,
     ) -> None:
         """Errors: UsageError for addresses that cannot be."""
-        self._cluster = Cluster(bootstrap_servers, login, Random())
+        self._cluster = UpstreamCluster(bootstrap_servers, login, Random())
         self._judge = judge
         self._seconds = seconds
         self._replicas: dict[Partition, frozenset[int]] = {}

@@ -31,7 +31,7 @@ from rackspan.gateway.core.topic_configs import (
 from rackspan.gateway.handlers import config_topic_requests
 from rackspan.gateway.net.exchange import Exchange
 from rackspan.gateway.net.session import Session
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import RequestHeader, read_body, read_header, write_response
@@ -101,7 +101,7 @@ class AdminHandler:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: UpstreamCluster,
         addresses: Addresses,
         policies: Policies,
         store: Store | None,
@@ -528,7 +528,7 @@ class _Split:
 class _Load:
     """What the cluster holds, read once for a request."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: UpstreamCluster) -> None:
         self._cluster = cluster
         self._rows: dict[str, list[tuple[int, ...]]] | None = None
         self._counts: PlacedCounts | None = None

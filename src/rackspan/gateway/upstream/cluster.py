@@ -36,7 +36,7 @@ class Node:
     rack: str | None = None
 
 
-class Cluster:
+class UpstreamCluster:
     """Brokers by id, and connections of the gateway's own to them. `on_nodes` is called when a refresh has finished."""
 
     def __init__(self, bootstrap_servers: str, login: Login, rng: Random, locator: RackLocator | None = None) -> None:

@@ -16,7 +16,7 @@ from rackspan.client.connection import BrokerConnection, first
 from rackspan.client.login import Login
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, MalformedBytes, MalformedRequest, RackspanError
 from rackspan.gateway.core.acknowledgement.samples import LogRead
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.log_ends import read_log_ends
 from rackspan.kafka_bytes.record_batch import read_records, whole_batches, write_batch
 from rackspan.model import Broker, BrokerId
@@ -74,7 +74,7 @@ class ConfigTopic:
     def __init__(
         self,
         topic: str,
-        cluster: Cluster,
+        cluster: UpstreamCluster,
         login: Login,
         replay: Callable[[bytes | None, bytes | None], None],
         *,

@@ -15,7 +15,7 @@ from rackspan.gateway.core.acknowledgement.holds import Hold
 from rackspan.gateway.core.acknowledgement.rules import NEVER
 from rackspan.gateway.core.acknowledgement.samples import LogEnds, LogRead
 from rackspan.gateway.upstream.broker_loops import BrokerLoops
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import BrokerId
 from rackspan.wire.apis import ApiKey
@@ -104,7 +104,7 @@ class LogEndReader:
     """Reads what the guard wants of replicas' logs, and nothing while it wants nothing."""
 
     def __init__(
-        self, guard: AcknowledgementGuard, cluster: Cluster, completed: Callable[[Iterable[Hold]], None]
+        self, guard: AcknowledgementGuard, cluster: UpstreamCluster, completed: Callable[[Iterable[Hold]], None]
     ) -> None:
         self._guard = guard
         self._cluster = cluster

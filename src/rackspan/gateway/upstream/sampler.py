@@ -13,7 +13,7 @@ from rackspan.gateway.core.acknowledgement.rules import NEVER
 from rackspan.gateway.core.acknowledgement.samples import PartitionIsr, Sample
 from rackspan.gateway.core.metadata_log import MetadataImage
 from rackspan.gateway.upstream.broker_loops import BrokerLoops
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.quorum import MetadataQuorum
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey
@@ -53,7 +53,7 @@ class IsrSource(Protocol):
 class BrokerMetadata:
     """Metadata of the broker itself: no more than it shows at that time, which may be behind what it acts on."""
 
-    def __init__(self, cluster: Cluster, learn: Learn) -> None:
+    def __init__(self, cluster: UpstreamCluster, learn: Learn) -> None:
         self._cluster = cluster
         self._learn = learn
 
