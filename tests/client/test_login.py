@@ -74,7 +74,7 @@ class SecurityContext:
 
     def step(self, token: bytes | None) -> bytes | None:
         self.complete = token is not None
-        return None if self.complete else b"ticket for " + self.name.encode()
+        return None if self.complete else b"token for " + self.name.encode()
 
     def unwrap(self, message: bytes) -> SimpleNamespace:
         return SimpleNamespace(message=message)
@@ -111,21 +111,21 @@ GSSAPI = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "GSSAPI"}
 @pytest.mark.parametrize(
     ("given", "service"), [({}, b"kafka"), ({"sasl_kerberos_service_name": "brokers"}, b"brokers")]
 )
-def test_kerberos_gets_a_ticket_for_the_brokers_service_and_agrees_on_no_layer(
+def test_kerberos_gets_a_token_for_the_brokers_service_and_agrees_on_no_layer(
     given: dict[str, str], service: bytes
 ) -> None:
     broker = ScriptedBroker(accepted(b"token"), accepted(b"\x07\x00\x10\x00"), accepted())
     received = logged_in(GSSAPI | given, broker)
     principal = service + b"@broker1"
-    tokens = [b"ticket for " + principal, b"", b"\x01\x00\x10\x00" + principal]
+    tokens = [b"token for " + principal, b"", b"\x01\x00\x10\x00" + principal]
     assert received == [string("GSSAPI"), *map(byte_string, tokens)]
 
 
-def test_a_missing_ticket_is_an_error_of_this_side(kerberos: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_ticket(**_: object) -> None:
+def test_missing_credentials_are_an_error_of_this_side(kerberos: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_credentials(**_: object) -> None:
         raise OSError("No Kerberos credentials available")
 
-    monkeypatch.setattr(kerberos, "SecurityContext", no_ticket)
+    monkeypatch.setattr(kerberos, "SecurityContext", no_credentials)
     with pytest.raises(
         LoginFailedHere, match="No Kerberos credentials available; check the credentials, of GSSAPI by klist"
     ):

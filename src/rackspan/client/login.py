@@ -25,7 +25,7 @@ class LoginRefused(ClusterUnauthorized):
 
 
 class LoginFailedHere(LoginRefused):
-    """The mechanism failed before the broker could refuse it: no Kerberos ticket, or a proof of the broker that is wrong."""
+    """The mechanism failed before the broker could refuse it: no Kerberos credentials, or a proof of the broker that is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
