@@ -206,22 +206,7 @@ class SourceCluster:
     def _offsets_from(
         self, leader: int, wanted: Mapping[TopicPartition, int], found: dict[TopicPartition, int], isolation: int
     ) -> dict[TopicPartition, str]:
-        topics = [
-            ListOffsetsTopic(
-                name=name,
-                partitions=[
-                    ListOffsetsPartition(partition_index=number, timestamp=wanted[TopicPartition(name, number)])
-                    for number in numbers
-                ],
-            )
-            for name, numbers in by_topic(wanted).items()
-        ]
-        request = ListOffsetsRequestData(
-            replica_id=_CONSUMER,
-            isolation_level=isolation,
-            topics=topics,
-            timeout=int(_REQUEST_SECONDS * _MS),
-        )
+        request = _list_offsets(wanted, isolation)
         connection = self._open()
 
         async def listed() -> ListOffsetsResponseData:
@@ -300,6 +285,22 @@ class SourceCluster:
             self._connection = ClusterConnection(settings).__enter__()
         self._connection.renew_deadline()
         return self._connection
+
+
+def _list_offsets(wanted: Mapping[TopicPartition, int], isolation: int) -> ListOffsetsRequestData:
+    topics = [
+        ListOffsetsTopic(
+            name=name,
+            partitions=[
+                ListOffsetsPartition(partition_index=number, timestamp=wanted[TopicPartition(name, number)])
+                for number in numbers
+            ],
+        )
+        for name, numbers in by_topic(wanted).items()
+    ]
+    return ListOffsetsRequestData(
+        replica_id=_CONSUMER, isolation_level=isolation, topics=topics, timeout=int(_REQUEST_SECONDS * _MS)
+    )
 
 
 def error_name(code: int) -> str:
