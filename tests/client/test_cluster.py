@@ -299,3 +299,13 @@ def test_a_silent_bootstrap_server_costs_nothing_where_another_one_responds() ->
         await broker.close()
 
     asyncio.run(run())
+
+
+def test_a_broker_that_moved_is_reached_at_its_new_address() -> None:
+    def scenario(connection: ClusterConnection, first: FakeBroker, second: FakeBroker) -> None:
+        assert served_by(connection, 2) == "2"
+        first.handles[ApiKey.METADATA] = responding(metadata_of(second, first))
+        connection.run(connection.replace_silent_server)
+        assert served_by(connection, 2) == "1"
+
+    with_brokers(scenario)
