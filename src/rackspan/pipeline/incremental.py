@@ -97,6 +97,8 @@ class RunReport:
     seconds: float = 0.0
     corrected: int = 0
     """Snapshots that were compared with another one than before, because that came late."""
+    partitions: int = 0
+    """Partitions of the snapshots that were read."""
     newest: datetime | None = None
     """When the newest of the snapshots judged for the first time was taken."""
     quarantined: Mapping[str, str] = field(default_factory=dict)
@@ -171,6 +173,7 @@ def refresh(
         rows=run.rows,
         seconds=seconds() - began,
         corrected=_corrected(work, plan.again),
+        partitions=work.partitions,
         newest=max((one.taken_at for one in plan.new), default=None),
     )
 
