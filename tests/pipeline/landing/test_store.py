@@ -80,7 +80,7 @@ def test_a_warehouse_without_the_column_is_read_and_gets_it_with_the_next_snapsh
     first = with_controllers(None, None)
     old = replace(whole, columns=tuple(column for column in whole.columns if column.name != "controllers_alive"))
     with monkeypatch.context() as patch:
-        patch.setitem(LANDING, "snapshots", old)  # type: ignore[misc]
+        patch.setitem(LANDING, "snapshots", old)
         warehouse = create_warehouse(tmp_path / "old")
     for name, found in landing_rows({snapshot_id(first): first}).items():
         append(
