@@ -292,6 +292,7 @@ OWN: dict[tuple[str, str], Case] = {
     ("pipeline collect", "--all-clusters"): Case(("--all-clusters",), NONE),
     ("pipeline collect", "--from-snapshots"): Case(("--from-snapshots", "folder"), NONE, good=True),
     ("pipeline collect", "--every"): Case(("--every", "5")),
+    ("pipeline collect", "--metrics-listen"): Case(("--metrics-listen", "127.0.0.1:0"), (*SNAP, "--every", "5")),
     **{(f"pipeline {verb}", "--warehouse"): Case(("--warehouse", "out"), NONE)
        for verb in ("run", "rebuild", "follow", "maintain", "check", "report", "table", "export")},
     **{(f"pipeline {verb}", flag): Case((flag, value), NONE) for verb in ("run", "rebuild", "follow", "report")
@@ -577,6 +578,7 @@ REFUSED = (
     ("outage", (*SNAP, "--lose", "r1", "--pairs")),
     ("place create", (*SNAP, "--apply")),
     ("pipeline collect", (*SNAP, "--timeout", "5")),
+    ("pipeline collect", (*SNAP, "--metrics-listen", "127.0.0.1:0")),
     ("cluster up", ("--kafka", "4.1.0", "--metrics-listen", "127.0.0.1:0")),
 )
 """Where a flag could have no effect beside others, it is refused by name."""

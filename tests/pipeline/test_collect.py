@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from rackspan.errors import ClusterUnreachable, UsageError
+from rackspan.errors import ClusterUnreachable, InvalidSnapshot, UsageError
 from rackspan.model.json_format import ReadSnapshot
 from rackspan.pipeline import Warehouse, collect, collect_every, create_warehouse, from_folder, store
+from rackspan.pipeline.collect import Collected, CollectTotals, metric_families
+from rackspan.pipeline.landing.store import SnapshotLocation
 from rackspan.sources import snapshot_file
 from rackspan.sources.source import Source
 from tests.pipeline.examples import NOON, small
@@ -101,3 +103,17 @@ def test_a_snapshot_taken_by_two_collectors_is_kept_once(warehouse: Warehouse) -
 def test_time_zones_do_not_make_two_timestamps_of_one(warehouse: Warehouse) -> None:
     assert store(small(), warehouse).new
     assert not store(replace(small(), taken_at=NOON.astimezone()), warehouse).new
+
+
+def test_the_metrics_count_what_was_stored_and_what_failed() -> None:
+    totals = CollectTotals()
+    stored = SnapshotLocation("w", "1", new=True)
+    assert "rackspan_collect_last_stored_timestamp_seconds" not in {family.name for family in metric_families(totals)}
+    for collected in (Collected("a", stored), Collected("b", error=InvalidSnapshot("torn")), Collected("c", stored)):
+        totals.add(collected, 1700.5)
+    values = {sample.name: sample.value for family in metric_families(totals) for sample in family.samples}
+    assert values == {
+        "rackspan_collect_snapshots_total": 2,
+        "rackspan_collect_failures_total": 1,
+        "rackspan_collect_last_stored_timestamp_seconds": 1700.5,
+    }

@@ -14,18 +14,18 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.registry import Collector
 from pyspark.sql import SparkSession
 
-from rackspan.audit import RackPolicy
+from rackspan.audit import ClusterPolicies, RackPolicy
 from rackspan.errors import InvalidWarehouse, UsageError, WarehouseBusy
 from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import Warehouse, create_warehouse, rows
 from rackspan.pipeline import follow as module
 from rackspan.pipeline.delta.table import add_columns
-from rackspan.pipeline.follow import FollowedBatch, FollowTotals, follow, metric_families
+from rackspan.pipeline.follow import FollowedBatch, FollowTotals, _spark_build, follow, metric_families
 from rackspan.pipeline.incremental import RunWork
 from rackspan.pipeline.landing.store import SnapshotLocation, store_all
 from rackspan.pipeline.schemas import SNAPSHOTS as SNAPSHOTS_TABLE
 from rackspan.pipeline.schemas import TABLES
-from rackspan.pipeline.warehouse import existing_table, only_run
+from rackspan.pipeline.warehouse import existing_table, only_follow, only_run
 from tests.depth import at_depth
 from tests.pipeline import expected, plain_build
 from tests.pipeline.examples import NOON, small
@@ -102,6 +102,9 @@ def test_a_late_snapshot_is_counted_as_one_that_corrects_another(tmp_path: Path)
     text = metrics(totals)
     assert "rackspan_follow_snapshots_total 3.0" in text
     assert "rackspan_follow_corrected_total 1.0" in text
+    assert f"rackspan_follow_partitions_total {totals.partitions}.0" in text
+    assert totals.partitions >= 6
+    assert totals.judge_seconds > 0
     assert 'rackspan_follow_rows_total{table="drift"} 4.0' not in text
     assert f'rackspan_follow_rows_total{{table="partition_durability"}} {totals.rows["partition_durability"]}.0' in text
 
@@ -140,6 +143,43 @@ def test_who_waits_for_a_run_at_work_can_be_stopped(tmp_path: Path) -> None:
         stop.set()
         with pytest.raises(WarehouseBusy, match="follow ends"):
             judge(made, ids, 0)
+
+
+def test_a_second_follow_of_a_warehouse_is_refused_and_run_is_not(tmp_path: Path) -> None:
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    with only_follow(warehouse):
+        with pytest.raises(WarehouseBusy, match="another rackspan pipeline follow is at work here; stop it first"):
+            follow(warehouse, RackPolicy(), lambda _: None, threading.Event(), available_now=True)
+        with only_run(warehouse):
+            pass
+
+
+@pytest.mark.spark
+def test_a_small_batch_runs_one_job_of_at_most_three_stages(spark: SparkSession, tmp_path: Path) -> None:
+    """All tables together; the stream's own reading of the marker table is Delta's."""
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    store_all(SNAPSHOTS[:3], warehouse)
+    tracker = spark.sparkContext.statusTracker()
+    stages: list[int] = []
+
+    def counted(spark: SparkSession, warehouse: Warehouse) -> Any:
+        build = _spark_build(spark, warehouse)
+
+        def build_in_group(work: RunWork, policies: ClusterPolicies) -> Any:
+            spark.sparkContext.setJobGroup(str(tmp_path), "one batch")
+            files = build(work, policies)
+            jobs = [tracker.getJobInfo(number) for number in tracker.getJobIdsForGroup(str(tmp_path))]
+            stages.append(len({stage for info in jobs if info is not None for stage in info.stageIds}))
+            return files
+
+        return build_in_group
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_spark_build", counted)
+        follow(warehouse, RackPolicy(), lambda _: None, threading.Event(), available_now=True)
+    assert len(stages) == 1
+    assert 1 <= stages[0] <= 3
+    check(warehouse, SNAPSHOTS[:3])
 
 
 @pytest.mark.spark

@@ -16,6 +16,7 @@ from deltalake import DeltaTable
 from rackspan.audit import ClusterPolicies, FleetPolicy, RackPolicy
 from rackspan.errors import InvalidWarehouse
 from rackspan.model import ClusterSnapshot
+from rackspan.model.json_format import utc_text
 from rackspan.pipeline import Warehouse, create_warehouse, incremental, rows, runs, store
 from rackspan.pipeline.delta.append import NewFile, commit
 from rackspan.pipeline.delta.table import create_table
@@ -278,6 +279,39 @@ def failing_at(call: int, function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*words, **options)
 
     return failing
+
+
+@pytest.mark.parametrize(("partitions_max", "runs_made"), [(1, 6), (4, 3), (12, 1)])
+def test_a_backlog_is_judged_in_parts_from_the_earliest_on(
+    warehouse: Warehouse, partitions_max: int, runs_made: int
+) -> None:
+    """Snapshots of two partitions each, of two clusters; every part is in force before the next one begins."""
+    snapshots = [at(n, 1 + n % 3, cluster) for n in range(3) for cluster in ("a", "b")]
+    store_all(snapshots, warehouse)
+    build = plain_build.build_for(warehouse)
+    reports = []
+    while not reports or reports[-1].left:
+        ticks = count()
+        part = incremental.refresh(
+            warehouse,
+            RackPolicy(),
+            build,
+            now=lambda: NOON,
+            seconds=lambda ticks=ticks: next(ticks),  # type: ignore[misc]
+            partitions_max=partitions_max,
+        )
+        reports.append(part)
+        done = sum(report.snapshots for report in reports)
+        hours = [row["taken_at"] for row in rows(warehouse, "judged")]
+        assert sorted(hours) == sorted(utc_text(one.taken_at) for one in snapshots[:done] if one.taken_at)
+        assert (part.up_to_date, part.left) == (done - part.snapshots, len(snapshots) - done)
+    assert len(reports) == runs_made
+    check(warehouse, snapshots)
+    whole = reports[0]
+    for following in reports[1:]:
+        whole = whole.with_next(following)
+    assert (whole.snapshots, whole.up_to_date, whole.left) == (6, 0, 0)
+    assert whole.rows["partition_durability"] == 12
 
 
 @pytest.mark.slow

@@ -166,6 +166,19 @@ def test_a_vacuum_keeps_the_version_in_force_although_a_killed_run_has_gone_on(
     check(warehouse, SNAPSHOTS)
 
 
+def test_a_file_of_an_attempt_that_no_commit_names_is_never_read_and_deleted(warehouse: Warehouse) -> None:
+    """As a speculative or a failed attempt of a task leaves it: in the folder of a run that was committed."""
+    table = DeltaTable(warehouse.table("findings"))
+    named = Path(warehouse.table("findings")) / table.file_uris()[0].rpartition("/findings/")[2]
+    orphan = named.with_name("part-00000-0123456789abcdef.parquet")
+    shutil.copyfile(named, orphan)
+    made_old(warehouse)
+    check(warehouse, SNAPSHOTS)
+    assert maintained(warehouse)["findings"].deleted == 1
+    assert not orphan.exists()
+    check(warehouse, SNAPSHOTS)
+
+
 def test_maintenance_waits_for_no_run_and_refuses_less_than_an_hour(warehouse: Warehouse) -> None:
     with only_run(warehouse), pytest.raises(WarehouseBusy, match="another rackspan pipeline run is at work"):
         maintained(warehouse)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -22,6 +23,7 @@ from rackspan.text import count_noun
 if TYPE_CHECKING:
     from rackspan.pipeline import Collected, RunReport
     from rackspan.pipeline.follow import FollowedBatch
+    from rackspan.prometheus_metrics import Collect
 
 app = CommandGroup(
     name="pipeline",
@@ -63,12 +65,32 @@ def collect(
         float | None,
         typer.Option("--every", metavar="SECONDS", min=0.1, help="Repeat every so many seconds, until Ctrl-C."),
     ] = None,
+    metrics_listen: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics-listen",
+            metavar="127.0.0.1:PORT",
+            help="With --every, serve Prometheus metrics here; port 0 for any free one.",
+        ),
+    ] = None,
 ) -> None:
     """Store one snapshot of every source in the warehouse, each completely or not at all, each once."""
+    if metrics_listen is not None and every is None:
+        raise UsageError("--metrics-listen serves metrics of many rounds; add --every SECONDS")
     sources = fleet_options.sources()
     if every is None:
         raise exit_codes.finish(impossible=_report_collected(api.collect(sources, warehouse)) > 0)
-    _report_collected(api.collect_every(sources, warehouse, every))
+    # Imported only here: other commands should not wait for it.
+    from rackspan.pipeline.collect import CollectTotals, metric_families
+
+    totals = CollectTotals()
+
+    def counted(collected: "Collected") -> "Collected":
+        totals.add(collected, time.time())
+        return collected
+
+    with _served(metrics_listen, lambda: metric_families(totals)):
+        _report_collected(map(counted, api.collect_every(sources, warehouse, every)))
 
 
 @app.command()
@@ -286,14 +308,21 @@ def _batches_served(listen: str | None) -> "Iterator[Callable[[FollowedBatch], N
     from rackspan.pipeline.follow import FollowTotals, metric_families
 
     totals = FollowTotals()
-    if listen is None:
+    with _served(listen, lambda: metric_families(totals)):
         yield totals.add
+
+
+@contextmanager
+def _served(listen: str | None, collect: "Collect") -> Iterator[None]:
+    """Serve metrics during the block where an address is given."""
+    if listen is None:
+        yield
         return
     from rackspan.prometheus_metrics.server import MetricsServer
 
-    with MetricsServer(listen, lambda: metric_families(totals)) as server:
+    with MetricsServer(listen, collect) as server:
         output.note(f"metrics at http://{server.address}/metrics")
-        yield totals.add
+        yield
 
 
 def _report_batch(batch: "FollowedBatch") -> None:

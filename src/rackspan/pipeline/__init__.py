@@ -46,6 +46,9 @@ __all__ = [
     "store",
 ]
 
+PARTITIONS_AT_ONCE: Final = 50_000_000
+"""Of the snapshots without rows: a longer backlog is judged in parts, each of which is in force before the next one begins."""
+
 EVERY: Final = "every"
 """In the place of a table's name."""
 
@@ -95,15 +98,22 @@ def run(
 
             return job.build(spark, warehouse, work, policies)
 
-    return refresh(
-        warehouse,
-        policies,
-        build,
-        now=lambda: datetime.now(UTC),
-        seconds=time.monotonic,
-        kind="rebuild" if rebuilt else "run",
-        rebuild=rebuilt,
-    )
+    def part(rebuilt: tuple[str, ...]) -> RunReport:
+        return refresh(
+            warehouse,
+            policies,
+            build,
+            now=lambda: datetime.now(UTC),
+            seconds=time.monotonic,
+            kind="rebuild" if rebuilt else "run",
+            rebuild=rebuilt,
+            partitions_max=PARTITIONS_AT_ONCE,
+        )
+
+    report = part(rebuilt)
+    while report.left:
+        report = report.with_next(part(()))
+    return report
 
 
 def draw_report(

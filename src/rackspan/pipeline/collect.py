@@ -6,7 +6,7 @@ Begin with collect(). The caller provides the sources: a source is a name and a 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rackspan.errors import InvalidSnapshot, InvalidWarehouse, RackspanError, UsageError
 from rackspan.model.json_format import ReadSnapshot
@@ -14,6 +14,9 @@ from rackspan.pipeline.landing.store import SnapshotLocation, store_all
 from rackspan.pipeline.warehouse import NOT_REPAIRED, Warehouse
 from rackspan.sources import snapshot_file
 from rackspan.sources.source import Source
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric as Family
 
 SNAPSHOTS_MAX: Final = 200
 PARTITIONS_MAX: Final = 500_000
@@ -28,6 +31,35 @@ class Collected:
     stored: SnapshotLocation | None = None
     warnings: tuple[str, ...] = ()
     error: RackspanError | None = None
+
+
+@dataclass(slots=True)
+class CollectTotals:
+    """What a `collect --every` has done since it started, for its metrics."""
+
+    stored: int = 0
+    failed: int = 0
+    last_stored: float | None = None
+    """Seconds since 1970."""
+
+    def add(self, collected: Collected, now: float) -> None:
+        """Count one source that was read at `now`."""
+        if collected.error is not None:
+            self.failed += 1
+        elif collected.stored is not None:
+            self.stored += 1
+            self.last_stored = now
+
+
+def metric_families(totals: CollectTotals) -> "Iterator[Family]":
+    """The Prometheus metrics of a `collect --every`."""
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    yield CounterMetricFamily("rackspan_collect_snapshots", "Snapshots stored", totals.stored)
+    yield CounterMetricFamily("rackspan_collect_failures", "Sources that could not be read or stored", totals.failed)
+    if totals.last_stored is not None:
+        name = "rackspan_collect_last_stored_timestamp_seconds"
+        yield GaugeMetricFamily(name, "When the last snapshot was stored, in seconds since 1970", totals.last_stored)
 
 
 def from_folder(folder: Path) -> Iterator[Source]:

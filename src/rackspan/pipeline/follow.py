@@ -20,7 +20,7 @@ from rackspan.errors import InvalidWarehouse, RackspanError, UsageError, Warehou
 from rackspan.pipeline.delta.append import NewFile
 from rackspan.pipeline.incremental import Build, RunReport, RunWork, refresh
 from rackspan.pipeline.schemas import SNAPSHOTS
-from rackspan.pipeline.warehouse import NOT_REPAIRED, Warehouse
+from rackspan.pipeline.warehouse import NOT_REPAIRED, Warehouse, only_follow
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family
@@ -43,11 +43,15 @@ SCHEMA_CHANGES_MAX: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class FollowedBatch:
-    """One batch that has ended. `behind_seconds` is the time from its newest snapshot until its rows were in force."""
+    """One batch that has ended. `behind_seconds` is the time from its newest snapshot until its rows were in force.
+
+    `judge_seconds` is the part of its time that Spark took.
+    """
 
     number: int
     report: RunReport
     behind_seconds: float | None
+    judge_seconds: float = 0.0
 
 
 @dataclass(slots=True)
@@ -57,8 +61,10 @@ class FollowTotals:
     batches: int = 0
     snapshots: int = 0
     corrected: int = 0
+    partitions: int = 0
     rows: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
+    judge_seconds: float = 0.0
     behind_seconds: float | None = None
 
     def add(self, batch: FollowedBatch) -> None:
@@ -66,6 +72,8 @@ class FollowTotals:
         self.snapshots += batch.report.snapshots
         self.corrected += batch.report.corrected
         self.seconds += batch.report.seconds
+        self.judge_seconds += batch.judge_seconds
+        self.partitions += batch.report.partitions
         for name, rows in batch.report.rows.items():
             self.rows[name] = self.rows.get(name, 0) + rows
         if batch.behind_seconds is not None:
@@ -80,7 +88,13 @@ def metric_families(totals: FollowTotals) -> "Iterator[Family]":
         ("batches", "Batches that have ended", totals.batches),
         ("snapshots", "Snapshots judged for the first time", totals.snapshots),
         ("corrected", "Snapshots compared again because an earlier one came late", totals.corrected),
+        ("partitions", "Partitions read, of the snapshots judged and of those before them", totals.partitions),
         ("batch_seconds", "Seconds that batches took", totals.seconds),
+        (
+            "judge_seconds",
+            "Seconds of them that the job of Spark took; the rest is planning and commits",
+            totals.judge_seconds,
+        ),
     ):
         yield CounterMetricFamily(f"rackspan_follow_{name}", meaning, value)
     rows = CounterMetricFamily("rackspan_follow_rows", "Rows written", labels=("table",))
@@ -105,7 +119,7 @@ def follow(
     """Judge snapshots as they are stored until `stop` is set; with `available_now`, those that are stored now.
 
     A batch at work is finished before this returns. `on_batch` is called from another thread. Errors: InvalidWarehouse;
-    MissingRequirement; UsageError where a policy refuses a cluster or Spark does not come up.
+    WarehouseBusy where another process follows the same warehouse; MissingRequirement; UsageError where a policy refuses a cluster or Spark does not come up.
     """
     from rackspan.pipeline.spark import session
 
@@ -113,7 +127,7 @@ def follow(
         raise UsageError(
             "SPARK_REMOTE is set, and follow does not run through Spark Connect; unset it, or give --master"
         )
-    with session.spark_session(master) as spark:
+    with only_follow(warehouse), session.spark_session(master) as spark:
         batches = _Batches(warehouse, policies, _spark_build(spark, warehouse), on_batch, stop)
         # Its type wants exactly one of the two, which an expression cannot show.
         trigger: Mapping[str, Any] = {"availableNow": True} if available_now else {"processingTime": f"{every} seconds"}
@@ -174,6 +188,7 @@ class _Batches:
         self.failure: RackspanError | None = None
         self.ended = 0
         self._warehouse, self._policies, self._build = warehouse, policies, build
+        self._judge_seconds = 0.0
         self._on_batch, self._stop = on_batch, stop
         self._at_work = threading.Lock()
 
@@ -193,7 +208,7 @@ class _Batches:
         newest = report.newest
         behind = None if newest is None else (datetime.now(UTC) - newest).total_seconds()
         self.ended += 1
-        self._on_batch(FollowedBatch(number, report, behind))
+        self._on_batch(FollowedBatch(number, report, behind, self._judge_seconds))
 
     def finish(self) -> None:
         """Wait for the batch at work, and let none begin after it."""
@@ -201,13 +216,21 @@ class _Batches:
         with self._at_work:
             pass
 
+    def _timed_build(self, work: RunWork, policies: ClusterPolicies) -> Mapping[str, Sequence[NewFile]]:
+        began = time.monotonic()
+        try:
+            return self._build(work, policies)
+        finally:
+            self._judge_seconds += time.monotonic() - began
+
     def _judged(self, ids: list[str]) -> RunReport:
+        self._judge_seconds = 0.0
         while True:
             try:
                 return refresh(
                     self._warehouse,
                     self._policies,
-                    self._build,
+                    self._timed_build,
                     now=lambda: datetime.now(UTC),
                     seconds=time.monotonic,
                     kind="follow",

@@ -13,7 +13,7 @@ our own. Tests: tests/pipeline/test_incremental.py, test_killed.py.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rackspan.audit import ClusterPolicies
@@ -95,13 +95,32 @@ class RunReport:
     rows: Mapping[str, int] = field(default_factory=dict)
     up_to_date: int = 0
     seconds: float = 0.0
+    left: int = 0
+    """Snapshots without rows that are left to the next run."""
     corrected: int = 0
     """Snapshots that were compared with another one than before, because that came late."""
+    partitions: int = 0
+    """Partitions of the snapshots that were read."""
     newest: datetime | None = None
     """When the newest of the snapshots judged for the first time was taken."""
     quarantined: Mapping[str, str] = field(default_factory=dict)
     """Why snapshots could not be judged, by id."""
     repair: Repair = NOT_REPAIRED
+
+    def with_next(self, following: "RunReport") -> "RunReport":
+        """The report of this run and the one after it, which had no other work than what this one had left."""
+        rows = {name: self.rows.get(name, 0) + following.rows.get(name, 0) for name in (*self.rows, *following.rows)}
+        return replace(
+            following,
+            snapshots=self.snapshots + following.snapshots,
+            remade=self.remade,
+            reason=self.reason,
+            rows=rows,
+            up_to_date=self.up_to_date,
+            seconds=self.seconds + following.seconds,
+            partitions=self.partitions + following.partitions,
+            repair=self.repair,
+        )
 
 
 def refresh(
@@ -114,8 +133,11 @@ def refresh(
     kind: str = "run",
     only: Collection[str] | None = None,
     rebuild: Collection[str] = (),
+    partitions_max: int | None = None,
 ) -> RunReport:
     """Bring every table up to date with the snapshots; with `only`, judge no other snapshots than those with these ids.
+
+    With `partitions_max`, of the snapshots without rows only the earliest are judged, which have so many partitions together.
 
     Every row of the tables `rebuild` is made again. Snapshots that are not whole are left out, and reported. Errors:
     InvalidWarehouse where it is damaged, cannot be written, or where another run is active.
@@ -127,11 +149,12 @@ def refresh(
         history.restore_judged(warehouse, past.judged, last)
         history.remove_leftovers(warehouse, last)
         outdated = _outdated(last, document, TABLES.keys() & {*rebuild, *past.lost})
-        plan = _built(warehouse, past, outdated, policies, build, only)
+        plan = _built(warehouse, past, outdated, policies, build, _Wanted(only, partitions_max))
         repair = replace(warehouse.repair, lines=(*warehouse.repair.lines, *past.lines))
         report = RunReport(
             None,
-            up_to_date=plan.stored - len(plan.new) - len(plan.again) - len(plan.damage.snapshots),
+            up_to_date=plan.stored - len(plan.new) - plan.left - len(plan.again) - len(plan.damage.snapshots),
+            left=plan.left,
             quarantined=plan.quarantined,
             repair=repair,
         )
@@ -171,8 +194,25 @@ def refresh(
         rows=run.rows,
         seconds=seconds() - began,
         corrected=_corrected(work, plan.again),
+        partitions=work.partitions,
         newest=max((one.taken_at for one in plan.new), default=None),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Which of the snapshots without rows a run judges: those with the ids `only`, or the earliest of so many partitions."""
+
+    only: Collection[str] | None = None
+    partitions_max: int | None = None
+
+    def earliest(self, new: Sequence[StoredSnapshot]) -> list[StoredSnapshot]:
+        """The snapshots that are judged, at least one."""
+        if self.partitions_max is None:
+            return list(new)
+        in_time = sorted(new, key=lambda snapshot: snapshot.taken_at)
+        totals = accumulate(snapshot.partitions for snapshot in in_time)
+        return in_time[: max(1, sum(total <= self.partitions_max for total in totals))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +223,7 @@ class _Plan:
     new: Sequence[StoredSnapshot]
     again: Sequence[StoredSnapshot]
     stored: int
+    left: int
     damage: Damage
     markers: Markers
     files: Mapping[str, Sequence[NewFile]] = field(default_factory=dict)
@@ -205,12 +246,12 @@ def _built(
     outdated: "_Outdated",
     policies: ClusterPolicies,
     build: Build,
-    only: Collection[str] | None,
+    wanted: _Wanted,
 ) -> _Plan:
     """Plan the run and build its rows, again without snapshots that prove to be not whole."""
     damage = Damage({}, {})
     while True:
-        plan = _planned(warehouse, past, outdated, only, damage)
+        plan = _planned(warehouse, past, outdated, wanted, damage)
         found = find_damage(warehouse, plan.work.snapshots)
         if not found.snapshots:
             damaged = frozenset({*damage.files, *found.files})
@@ -227,14 +268,15 @@ def _built(
 
 
 def _planned(
-    warehouse: Warehouse, past: history.History, outdated: "_Outdated", only: Collection[str] | None, damage: Damage
+    warehouse: Warehouse, past: history.History, outdated: "_Outdated", wanted: _Wanted, damage: Damage
 ) -> _Plan:
     last = past.last
     markers = replace(read_markers(warehouse, skip_damaged=True), hidden=damage.snapshots.keys())
     # The rest are damaged files of `snapshots`.
     waiting = {one for one in (() if last is None else last.quarantined) if "/" not in one} - damage.snapshots.keys()
-    new = _without_rows(markers, past.judged, only if only is None else {*only, *waiting})
-    again = _others(markers, new, outdated) if outdated else []
+    waits = _without_rows(markers, past.judged, None if wanted.only is None else {*wanted.only, *waiting})
+    new = wanted.earliest(waits)
+    again = _others(markers, waits, outdated) if outdated else []
     ids = {one.snapshot_id for one in (*new, *again)}
     # Judged before they were damaged; what has changed since then is made up for.
     returned = [one for one in markers.named(waiting) if one.snapshot_id not in ids]
@@ -242,7 +284,7 @@ def _planned(
     again = [*again, *returned]
     run_id = history.new_run_id(1 if last is None else last.number + 1)
     work = _work(warehouse, markers, past.judged, run_id, last, outdated, new, again)
-    return _Plan(work, new, again, sum(markers.count_by_day().values()), damage, markers)
+    return _Plan(work, new, again, sum(markers.count_by_day().values()), len(waits) - len(new), damage, markers)
 
 
 def _without_rows(markers: Markers, judged: "DeltaTable", only: Collection[str] | None) -> list[StoredSnapshot]:

@@ -6,7 +6,8 @@
     URL/tables/judged                              which snapshots the derived tables have, written by delta-rs
     URL/tables/runs                                which version of each table belongs together, written last by delta-rs
     URL/checkpoints/follow                         which markers `follow` has read, written by Spark
-    URL/.lock                                      held by the active `run` or `follow`, on a local disk
+    URL/.lock                                      held by the active `run` or batch of `follow`, on a local disk
+    URL/.follow.lock                               held by `follow` until it ends, on a local disk
 
 It does not use Spark. Credentials of object stores are those of the engines: delta-rs and Hadoop read them from the environment.
 """
@@ -147,17 +148,30 @@ def naming_check(warehouse: Warehouse) -> Iterator[None]:
 
 @contextmanager
 def only_run(warehouse: Warehouse) -> Iterator[None]:
-    """Hold the lock of a local warehouse for a block. Errors: InvalidWarehouse at once where another run holds it.
+    """Hold the lock of a local warehouse for a block. Errors: WarehouseBusy at once where another run holds it.
 
     An object store has no lock. There two runs that wrote at the same time are detected when a table is committed
     (incremental.py): delta-rs commits with a conditional put, so the second one is refused and nothing of it counts.
     """
+    with _lock(warehouse, ".lock", "another rackspan pipeline run is at work here; run again when it is done"):
+        yield
+
+
+@contextmanager
+def only_follow(warehouse: Warehouse) -> Iterator[None]:
+    """Hold a lock of a local warehouse while it is followed: two streams cannot share one checkpoint. Errors: WarehouseBusy."""
+    with _lock(warehouse, ".follow.lock", "another rackspan pipeline follow is at work here; stop it first"):
+        yield
+
+
+@contextmanager
+def _lock(warehouse: Warehouse, name: str, busy: str) -> Iterator[None]:
     folder = warehouse.folder
     if folder is None:
         yield
         return
     try:
-        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise InvalidWarehouse(
             f"{warehouse.root}: cannot be written: {error.strerror}; change its permissions"
@@ -166,9 +180,7 @@ def only_run(warehouse: Warehouse) -> Iterator[None]:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(descriptor)
-        raise WarehouseBusy(
-            f"{warehouse.root}: another rackspan pipeline run is at work here; run again when it is done"
-        ) from None
+        raise WarehouseBusy(f"{warehouse.root}: {busy}") from None
     try:
         yield
     finally:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rackspan.audit import RackPolicy
 from rackspan.audit.batch import PartitionBatch, Requirements, requirements
 from rackspan.audit.drift.compare import DriftSide, topic_summaries
 from rackspan.audit.drift.unread import unread
@@ -67,6 +68,17 @@ class SnapshotPart:
         return DriftSide(self.batch, topic_summaries(self.batch, self.ids, self.required), unread(self.partial))
 
 
+@dataclass(frozen=True, slots=True)
+class _Topics:
+    """The topics of a cluster in one snapshot, which mostly are those of the next one too. `rows` are without the snapshot."""
+
+    rows: pa.Table
+    names: pa.Array
+    internal: Bools
+    ids: Sequence[str | None]
+    required: Requirements
+
+
 def topic_ranges(task: JudgeTask) -> list[TopicRange]:
     """The topics in parts that fit into memory, by their partitions in all of the task's snapshots. Errors: InvalidWarehouse."""
     if task.partitions <= PART_PARTITIONS:
@@ -90,8 +102,9 @@ def snapshot_parts(task: JudgeTask, topics: TopicRange) -> dict[str, SnapshotPar
     partitions = _by_snapshot(_rows(task, PARTITIONS.name, PARTITION_ROWS, "topic", topics))
     of_topics = _by_snapshot(_rows(task, TOPICS.name, TOPIC_ROWS, "name", topics))
     none = PARTITION_ROWS.empty_table(), TOPIC_ROWS.empty_table()
+    known: dict[str, _Topics] = {}
     return {
-        identity: _part(task, snapshot, partitions.get(identity, none[0]), of_topics.get(identity, none[1]))
+        identity: _part(task, snapshot, partitions.get(identity, none[0]), of_topics.get(identity, none[1]), known)
         for snapshot in task.snapshots
         for identity in [snapshot.stored.snapshot_id]
     }
@@ -126,26 +139,34 @@ def _by_snapshot(rows: pa.Table) -> dict[str, pa.Table]:
     }
 
 
-def _part(task: JudgeTask, snapshot: TaskSnapshot, partitions: pa.Table, topics: pa.Table) -> SnapshotPart:
-    names = _only_chunk(topics, "name")
-    configs = _only_chunk(topics, "config")
-    columns = [names, *(pc.map_lookup(configs, key, "first") for key in (MIN_INSYNC_REPLICAS, MIN_INSYNC_RACKS))]
-    required = requirements(
-        [_topic(*row) for row in zip(*map(pa.Array.to_pylist, columns), strict=True)], snapshot.members.policy
-    )
+def _part(
+    task: JudgeTask, snapshot: TaskSnapshot, partitions: pa.Table, topics: pa.Table, known: dict[str, _Topics]
+) -> SnapshotPart:
+    identity, policy = snapshot.stored.cluster_id, snapshot.members.policy
+    if identity not in known or not known[identity].rows.equals(topics.drop_columns("snapshot_id")):
+        known[identity] = _topics(topics.drop_columns("snapshot_id"), policy)
+    of_topics = known[identity]
     words = _only_chunk(partitions, "topic")
-    codes = pc.index_in(words.dictionary, names).fill_null(-1).to_numpy(zero_copy_only=False)[words.indices.to_numpy()]
+    codes = pc.index_in(words.dictionary, of_topics.names).fill_null(-1).to_numpy(zero_copy_only=False)
+    codes = codes[words.indices.to_numpy()]
     if bool((codes < 0).any()):
         raise InvalidWarehouse(
             f"{task.root}: table topics lacks topics of snapshot {snapshot.stored.snapshot_id} of {snapshot.stored.cluster_id}"
         )
     rows = _partition_columns(partitions, codes.astype(np.int32))
-    return SnapshotPart(
-        PartitionBatch(snapshot.members, names.to_pylist(), rows, required.of(rows.topic)),
-        _only_chunk(topics, "internal").fill_null(False).to_numpy(zero_copy_only=False),
-        _only_chunk(topics, "topic_id").to_pylist(),
-        required,
-        snapshot.stored.partial,
+    batch = PartitionBatch(snapshot.members, of_topics.names.to_pylist(), rows, of_topics.required.of(rows.topic))
+    return SnapshotPart(batch, of_topics.internal, of_topics.ids, of_topics.required, snapshot.stored.partial)
+
+
+def _topics(rows: pa.Table, policy: RackPolicy) -> _Topics:
+    names, configs = _only_chunk(rows, "name"), _only_chunk(rows, "config")
+    columns = [names, *(pc.map_lookup(configs, key, "first") for key in (MIN_INSYNC_REPLICAS, MIN_INSYNC_RACKS))]
+    return _Topics(
+        rows,
+        names,
+        _only_chunk(rows, "internal").fill_null(False).to_numpy(zero_copy_only=False),
+        _only_chunk(rows, "topic_id").to_pylist(),
+        requirements([_topic(*row) for row in zip(*map(pa.Array.to_pylist, columns), strict=True)], policy),
     )
 
 
