@@ -11,7 +11,7 @@ from rackspan.gateway.clients.tls import ClientTls
 from rackspan.gateway.config import GatewayConfig
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.core.value_warnings import values_warnings
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.gateway.upstream.quorum import MetadataQuorum
 from rackspan.sources.rack_locator import RackLocator
@@ -29,7 +29,7 @@ class Backend:
         properties = {} if config.command_config is None else read_properties(config.command_config)
         self.login = login_of(_CLIENT_ID | (kafka_python_settings(properties) if properties else {}))
         self.tls = ClientTls(config, properties)
-        self.cluster = Cluster(config.bootstrap_servers, self.login, Random(), _locator(config))
+        self.cluster = UpstreamCluster(config.bootstrap_servers, self.login, Random(), _locator(config))
         self.policies = Policies(config.policies)
 
     def reload(self, config: GatewayConfig) -> None:

@@ -85,7 +85,7 @@ class SourceMetadata:
 
 
 @dataclass(frozen=True, slots=True)
-class FetchedPartition:
+class FetchedRecords:
     """One partition of a fetch response. Offsets are -1 if the broker has none to give."""
 
     error_code: int
@@ -234,7 +234,7 @@ class SourceCluster:
 
     def fetch(
         self, broker: int, topic_id: str | None, at: TopicPartition, offset: int, most_bytes: int
-    ) -> Callable[[], FetchedPartition]:
+    ) -> Callable[[], FetchedRecords]:
         """Start a fetch of one partition from a broker, of about `most_bytes`; the returned function waits for it.
 
         Errors, of both: those of client.errors.CONNECTION_FAILURES.
@@ -254,7 +254,7 @@ class SourceCluster:
         most = None if topic_id else _LAST_FETCH_BY_NAME
         connection = self._open()
 
-        async def fetched() -> FetchedPartition:
+        async def fetched() -> FetchedRecords:
             return _fetched(await connection.call(ApiKey.FETCH, request, _REQUEST_SECONDS, broker=broker, most=most))
 
         return connection.submit(fetched)
@@ -337,12 +337,12 @@ def _uuid(topic_id: str | None) -> UUID | None:
     return UUID(bytes=urlsafe_b64decode(topic_id + "==")) if topic_id else None
 
 
-def _fetched(response: FetchResponseData) -> FetchedPartition:
+def _fetched(response: FetchResponseData) -> FetchedRecords:
     if response.error_code != ErrorCode.NONE:
-        return FetchedPartition(response.error_code, b"", -1, -1, NO_BROKER, ())
+        return FetchedRecords(response.error_code, b"", -1, -1, NO_BROKER, ())
     (topic,) = response.responses
     (row,) = topic.partitions
-    return FetchedPartition(
+    return FetchedRecords(
         error_code=row.error_code,
         records=bytes(cast("memoryview", row.records or b"")),
         high_watermark=row.high_watermark,

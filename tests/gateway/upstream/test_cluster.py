@@ -10,12 +10,12 @@ import pytest
 from rackspan.client.connection import BrokerConnection
 from rackspan.client.known_brokers import KnownBroker
 from rackspan.client.login import Login
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.model import Broker, BrokerId, RackId
 from tests.client.fake_broker import FakeBroker
 
 
-async def _given_up(cluster: Cluster) -> None:
+async def _given_up(cluster: UpstreamCluster) -> None:
     """A wait for a connection that ends before the connection is open."""
     waiting = asyncio.ensure_future(cluster.connection(1))
     await asyncio.sleep(0)
@@ -33,7 +33,7 @@ def test_an_error_that_nobody_waits_for_is_not_reported_as_never_retrieved(monke
     async def work() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
         monkeypatch.setattr(BrokerConnection, "open", suspended)
-        cluster = Cluster("127.0.0.1:1", Login(), Random(1))
+        cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1))
         cluster.by_id[1] = KnownBroker(1, "127.0.0.1", 1)
         await _given_up(cluster)
         await asyncio.sleep(0.05)
@@ -49,7 +49,7 @@ def test_a_connection_that_nobody_waits_for_is_kept_for_the_next() -> None:
     async def work() -> None:
         broker = FakeBroker()
         await broker.start()
-        cluster = Cluster("127.0.0.1:1", Login(), Random(1))
+        cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1))
         cluster.by_id[1] = KnownBroker(1, "127.0.0.1", broker.port)
         await _given_up(cluster)
         (opening,) = cluster._brokers._opening.values()
@@ -66,7 +66,7 @@ def test_a_broker_that_the_locator_was_not_called_for_is_left_out() -> None:
     locator: Any = object()
 
     async def located() -> list[Broker]:
-        cluster = Cluster("127.0.0.1:1", Login(), Random(1), locator)
+        cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1), locator)
         cluster._located = {BrokerId(1): RackId("r1"), BrokerId(2): None}
         return cluster.located((number, "own") for number in (1, 2, 3))
 

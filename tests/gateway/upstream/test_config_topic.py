@@ -9,7 +9,7 @@ from typing import Any
 
 from rackspan.client.known_brokers import KnownBroker
 from rackspan.client.login import Login
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.kafka_bytes.record_batch import HEADER_BYTES, stored_records, with_records, write_batch
@@ -114,13 +114,15 @@ async def brokers(count: int) -> AsyncIterator[list[FakeBroker]]:
             await one.close()
 
 
-def cluster_of(*ports: int) -> Cluster:
-    cluster = Cluster(f"127.0.0.1:{ports[0]}", Login(), Random(1))
+def cluster_of(*ports: int) -> UpstreamCluster:
+    cluster = UpstreamCluster(f"127.0.0.1:{ports[0]}", Login(), Random(1))
     cluster.by_id = {one: KnownBroker(one, "127.0.0.1", port, f"r{one}") for one, port in enumerate(ports, 1)}
     return cluster
 
 
-async def written(cluster: Cluster, before: Callable[[ConfigTopic], Awaitable[None]] | None = None) -> list[Any]:
+async def written(
+    cluster: UpstreamCluster, before: Callable[[ConfigTopic], Awaitable[None]] | None = None
+) -> list[Any]:
     """What a gateway has replayed once a record is written."""
     replayed: list[Any] = []
     topic = ConfigTopic(CONFIGS, cluster, Login(), lambda key, value: replayed.append((key, value)))
@@ -228,7 +230,7 @@ def test_a_broker_that_is_down_keeps_its_rack() -> None:
     async def scenario() -> list[tuple[int, str | None]]:
         async with brokers(1) as (broker,):
             broker.handles[ApiKey.METADATA] = metadata({1: broker.port, 2: dead_port()}, 1, 5)
-            cluster = Cluster(f"127.0.0.1:{broker.port}", Login(), Random(1))
+            cluster = UpstreamCluster(f"127.0.0.1:{broker.port}", Login(), Random(1))
             await cluster.refresh()
             broker.handles[ApiKey.METADATA] = metadata({1: broker.port}, 1, 5)
             await cluster.refresh()

@@ -20,7 +20,7 @@ from rackspan.errors import ClusterRequestFailed
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold
 from rackspan.gateway.core.acknowledgement.rules import GuardSettings
 from rackspan.gateway.upstream import guard_readers
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.guard_readers import LogEndReader
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey
@@ -118,7 +118,7 @@ def sample(requested_at: float) -> Sample:
 async def completed_by(*responses: FetchResponsePartitionData | None, seconds: float) -> list[Hold]:
     """Of one hold with brokers 2 and 3 to read. None: the broker takes connections and gives no response to a Fetch."""
     fakes = [FakeBroker() for _ in responses]
-    cluster, loop = Cluster("127.0.0.1:1", Login(), Random(1)), asyncio.get_running_loop()
+    cluster, loop = UpstreamCluster("127.0.0.1:1", Login(), Random(1)), asyncio.get_running_loop()
     for number, (fake, response) in enumerate(zip(fakes, responses, strict=True), 2):
         await fake.start()
         cluster.record(number, "127.0.0.1", fake.port)

@@ -3,7 +3,7 @@
 import pytest
 
 from rackspan.errors import ClusterRequestFailed, CorruptRecords
-from rackspan.kafka_source.cluster import FetchedPartition, SourceMetadata, SourcePartition, SourceTopic
+from rackspan.kafka_source.cluster import FetchedRecords, SourceMetadata, SourcePartition, SourceTopic
 from rackspan.kafka_source.ranges import OffsetRange
 from rackspan.kafka_source.reading.progress import LAGGING_FETCHES, OTHER_IDS, Next, RangeProgress, ReplicaChoice
 from rackspan.kafka_source.records.columns import AbortedTransaction
@@ -28,9 +28,9 @@ def reading(rack: str | None = "r2", start: int = 0, end: int = 10, *, strict: b
     return progress
 
 
-def response(*offsets: int, error: int = OK) -> FetchedPartition:
+def response(*offsets: int, error: int = OK) -> FetchedRecords:
     records = b"".join(built([Record(offset, 1, None, b"v")]) for offset in offsets)
-    return FetchedPartition(error, records, 10, 0, -1, ())
+    return FetchedRecords(error, records, 10, 0, -1, ())
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_leader_that_failed_is_read_again_as_the_follower_in_the_rack() -> Non
 def test_a_changed_byte_is_found_by_the_crc_unless_crcs_are_not_checked() -> None:
     records = bytearray(built([Record(0, 1, None, b"value")]))
     records[-3] ^= 1
-    changed = FetchedPartition(OK, bytes(records), 10, 0, -1, ())
+    changed = FetchedRecords(OK, bytes(records), 10, 0, -1, ())
     with pytest.raises(CorruptRecords):
         reading().received(changed)
     trusting = RangeProgress(OffsetRange(ORDERS, 0, 10), "r2", fail_on_data_loss=True, check_crcs=False)
@@ -126,7 +126,7 @@ def test_a_changed_byte_is_found_by_the_crc_unless_crcs_are_not_checked() -> Non
 def test_records_of_a_transaction_that_the_response_names_as_aborted_are_left_out() -> None:
     records = built([Record(0, 1, None, b"v"), Record(1, 1, None, b"v")], producer=7, transactional=True)
     progress = reading()
-    step = progress.received(FetchedPartition(OK, records, 10, 0, -1, (AbortedTransaction(7, 0),)))
+    step = progress.received(FetchedRecords(OK, records, 10, 0, -1, (AbortedTransaction(7, 0),)))
     assert step.fetched is not None
     assert len(step.fetched.records) == 0
     assert progress.position == 2
@@ -236,7 +236,7 @@ def test_a_log_that_has_the_position_after_all_is_read_again() -> None:
 
 def test_a_batch_larger_than_a_fetch_names_the_option_to_raise() -> None:
     cut = built([Record(0, 1, None, b"v" * 100)])[:90]
-    larger = FetchedPartition(OK, cut, 10, 0, -1, ())
+    larger = FetchedRecords(OK, cut, 10, 0, -1, ())
     progress = reading()
     assert progress.received(larger).next is Next.FETCH
     assert progress.fetch_bytes(8_000_000) == 8_000_000

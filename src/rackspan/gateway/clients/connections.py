@@ -13,7 +13,7 @@ from rackspan.gateway.net.channel import connected, sends
 from rackspan.gateway.net.direction import Shared
 from rackspan.gateway.net.open_files import clients_within, raise_limit, too_few
 from rackspan.gateway.net.session import Session
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ HALF_REQUEST_SECONDS: Final = 2.0
 class Clients:
     """Every client of this process. `close_slow` and `close_gone` run until they are cancelled."""
 
-    def __init__(self, config: GatewayConfig, cluster: Cluster, tls: ClientTls, shared: Shared) -> None:
+    def __init__(self, config: GatewayConfig, cluster: UpstreamCluster, tls: ClientTls, shared: Shared) -> None:
         self.config = config
         self.sessions: set[Session] = set()
         self.accepted = 0

@@ -8,7 +8,7 @@ from typing import Final
 
 from rackspan.errors import MalformedRequest, UsageError
 from rackspan.gateway.config import GatewayConfig, ListenerConfig
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +83,9 @@ class Listener:
 class Listeners:
     """One listener for each broker of the cluster, opened when the broker is first known."""
 
-    def __init__(self, config: GatewayConfig, cluster: Cluster, accept: Accept, *, shared: bool = False) -> None:
+    def __init__(
+        self, config: GatewayConfig, cluster: UpstreamCluster, accept: Accept, *, shared: bool = False
+    ) -> None:
         """`accept` is called with each client's socket. `shared`: other processes listen at the same ports."""
         self.config = config
         self.by_broker: dict[int, Listener] = {}

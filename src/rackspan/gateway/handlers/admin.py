@@ -15,7 +15,7 @@ from rackspan.gateway.handlers.config_requests import ConfigRequests, forward
 from rackspan.gateway.handlers.topic_requests import TopicRequests
 from rackspan.gateway.net.direction import Exchange
 from rackspan.gateway.net.session import Session
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import RequestHeader, read_body, read_header, write_response
@@ -33,7 +33,7 @@ class AdminHandler:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: UpstreamCluster,
         addresses: Addresses,
         policies: Policies,
         store: ConfigTopic | None,

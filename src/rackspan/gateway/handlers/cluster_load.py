@@ -5,7 +5,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from rackspan.errors import ClusterRequestFailed
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import ApiKey
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class ClusterLoad:
     """The replicas and defaults of the cluster, each read at most once for a request."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: UpstreamCluster) -> None:
         self._cluster = cluster
         self._rows: dict[str, list[tuple[int, ...]]] | None = None
         self._counts: PlacedCounts | None = None

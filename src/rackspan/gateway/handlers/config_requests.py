@@ -21,7 +21,7 @@ from rackspan.gateway.core.topic_configs import (
 )
 from rackspan.gateway.handlers import config_topic_requests
 from rackspan.gateway.net.session import Session
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
@@ -61,7 +61,7 @@ async def forward(session: Session, header: RequestHeader, body: WireStruct) -> 
 class ConfigRequests:
     """Requests for configs of topics and brokers. `store` keeps min.insync.racks."""
 
-    def __init__(self, cluster: Cluster, policies: Policies, store: ConfigTopic) -> None:
+    def __init__(self, cluster: UpstreamCluster, policies: Policies, store: ConfigTopic) -> None:
         self._cluster = cluster
         self._policies = policies
         self._store = store

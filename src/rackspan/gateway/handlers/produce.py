@@ -24,7 +24,7 @@ from rackspan.gateway.handlers.refusals import Refusals
 from rackspan.gateway.handlers.rights import WriteRights
 from rackspan.gateway.net.direction import Exchange
 from rackspan.gateway.net.session import Session
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.guard_readers import IsrSampler, IsrSource, LogEndReader
 from rackspan.gateway.upstream.topic_names import topic_names
 from rackspan.kafka_bytes.error_codes import ErrorCode
@@ -45,7 +45,7 @@ class ProduceHandler:
         guard: AcknowledgementGuard,
         policies: Policies,
         addresses: Addresses,
-        cluster: Cluster,
+        cluster: UpstreamCluster,
         source: IsrSource,
         config_topic: str | None,
         *,

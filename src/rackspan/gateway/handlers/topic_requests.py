@@ -17,7 +17,7 @@ from rackspan.gateway.handlers import config_topic_requests
 from rackspan.gateway.handlers.cluster_load import ClusterLoad
 from rackspan.gateway.handlers.config_requests import FAILURES, ConfigRequests, forward
 from rackspan.gateway.net.session import Session
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
@@ -55,7 +55,7 @@ class TopicRequests:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: UpstreamCluster,
         addresses: Addresses,
         policies: Policies,
         configs: ConfigRequests | None,

@@ -22,7 +22,7 @@ _LEAST_SECONDS: Final = 0.5
 _MOST_UNCONFIRMED: Final = 100
 
 
-class Cluster(KnownBrokers):
+class UpstreamCluster(KnownBrokers):
     """Brokers that are or were up, with their racks. `on_refresh` is called when a refresh has finished."""
 
     def __init__(self, bootstrap_servers: str, login: Login, rng: Random, locator: RackLocator | None = None) -> None:

@@ -4,7 +4,7 @@ from rackspan.acks.isr_samples import Sample, SampledPartition
 from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.gateway.core.metadata_log import CommittedImage
 from rackspan.gateway.core.policies import Policies
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.quorum import MetadataQuorum
 from rackspan.model import BrokerId
 
@@ -12,7 +12,7 @@ from rackspan.model import BrokerId
 class CommittedMetadata:
     """The metadata log of the controllers: everything that was committed when the sample was requested."""
 
-    def __init__(self, quorum: MetadataQuorum, cluster: Cluster, policies: Policies) -> None:
+    def __init__(self, quorum: MetadataQuorum, cluster: UpstreamCluster, policies: Policies) -> None:
         self._quorum = quorum
         self._cluster = cluster
         self._policies = policies
@@ -31,7 +31,7 @@ class CommittedMetadata:
 
 
 def sample_of_image(
-    source: int, requested_at: float, topics: frozenset[str], image: CommittedImage, cluster: Cluster
+    source: int, requested_at: float, topics: frozenset[str], image: CommittedImage, cluster: UpstreamCluster
 ) -> Sample:
     """The state of the metadata log as a sample. Brokers that are down keep their racks."""
     brokers = cluster.located(image.racks.items())

@@ -8,7 +8,7 @@ from uuid import UUID
 from rackspan.client.connection import BrokerConnection, first
 from rackspan.client.login import Login
 from rackspan.errors import ClusterUnreachable
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
 from rackspan.model import BrokerId
 from rackspan.wire.apis import ApiKey
@@ -36,7 +36,7 @@ class Lead:
 class ConfigLeader:
     """Finds the leader of one topic's partition 0. `latest` is the result of the last search that found one."""
 
-    def __init__(self, topic: str, cluster: Cluster, login: Login) -> None:
+    def __init__(self, topic: str, cluster: UpstreamCluster, login: Login) -> None:
         self.topic = topic
         self.latest = Lead(-1, -1)
         self._cluster = cluster

@@ -12,7 +12,7 @@ from rackspan.client.login import Login
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, MalformedBytes, MalformedRequest, RackspanError
 from rackspan.gateway.core.config_records import ConfigRecords, Replay
 from rackspan.gateway.core.value_warnings import ConfigTopicState
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_leader import EARLIEST, LATEST, ConfigLeader, Lead
 from rackspan.gateway.upstream.config_writer import ConfigWriter
 from rackspan.kafka_bytes.error_codes import ErrorCode
@@ -42,7 +42,9 @@ class ConfigTopic:
     After a change of leader everything is read again (see ConfigRecords), since records may be missing there.
     """
 
-    def __init__(self, topic: str, cluster: Cluster, login: Login, replay: Replay, *, create: bool = True) -> None:
+    def __init__(
+        self, topic: str, cluster: UpstreamCluster, login: Login, replay: Replay, *, create: bool = True
+    ) -> None:
         self.topic = topic
         self._cluster = cluster
         self._create_missing = create

@@ -12,7 +12,7 @@ from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.client.connection import BrokerConnection, first
 from rackspan.client.observations import read_log_ends
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, MalformedRequest, RackspanError
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_leader import LOOKUP_SECONDS, ConfigLeader, Lead
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.kafka_bytes.record_batch import write_batch
@@ -36,7 +36,7 @@ Replayed = Callable[[int], Awaitable[None]]
 class ConfigWriter:
     """Writes one record at a time, on a connection of its own to the leader."""
 
-    def __init__(self, leader: ConfigLeader, cluster: Cluster) -> None:
+    def __init__(self, leader: ConfigLeader, cluster: UpstreamCluster) -> None:
         self._leader = leader
         self._cluster = cluster
         self._connection: tuple[int, BrokerConnection] | None = None

@@ -11,7 +11,7 @@ from rackspan.errors import MalformedRequest, RackspanError
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold
 from rackspan.gateway.core.acknowledgement.rules import NEVER
 from rackspan.gateway.core.policies import Policies
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import BrokerId
 
@@ -121,7 +121,7 @@ class IsrSource(Protocol):
 class BrokerMetadata:
     """Metadata of the broker itself, which may be behind the ISR by which it acknowledges."""
 
-    def __init__(self, cluster: Cluster, policies: Policies) -> None:
+    def __init__(self, cluster: UpstreamCluster, policies: Policies) -> None:
         self._cluster = cluster
         self._policies = policies
 
@@ -239,7 +239,7 @@ class LogEndReader:
     """Reads the log ends that the guard requires of replicas, and sends nothing otherwise."""
 
     def __init__(
-        self, guard: AcknowledgementGuard, cluster: Cluster, completed: Callable[[Iterable[Hold]], None]
+        self, guard: AcknowledgementGuard, cluster: UpstreamCluster, completed: Callable[[Iterable[Hold]], None]
     ) -> None:
         self._guard = guard
         self._cluster = cluster

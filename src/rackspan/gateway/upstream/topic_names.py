@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from rackspan.errors import RackspanError
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseData
 
 log = logging.getLogger(__name__)
 
 
-async def topic_names(cluster: Cluster, broker: int, ids: Iterable[UUID]) -> Mapping[str, UUID | None]:
+async def topic_names(cluster: UpstreamCluster, broker: int, ids: Iterable[UUID]) -> Mapping[str, UUID | None]:
     """The ids by name, of those that the broker reports; none if it does not respond."""
     request = MetadataRequestData(
         topics=[MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in ids],

@@ -14,7 +14,7 @@ from typing import Final
 
 from rackspan.errors import ClusterRequestFailed
 from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
-from rackspan.kafka_source.cluster import FetchedPartition, SourceMetadata, error_name
+from rackspan.kafka_source.cluster import FetchedRecords, SourceMetadata, error_name
 from rackspan.kafka_source.ranges import OffsetRange
 from rackspan.kafka_source.records.columns import Fetched, decode
 from rackspan.model.ids import NO_BROKER
@@ -53,7 +53,7 @@ class Next(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReadStep:
     next: Next
     fetched: Fetched | None = None
     lost: tuple[int, int, str] | None = None
@@ -84,7 +84,7 @@ class RangeProgress:
         self._fail_on_data_loss = fail_on_data_loss
         self._check_crcs = check_crcs
         self._costs = costs or {}
-        self.created_again: Step | None = None
+        self.created_again: ReadStep | None = None
         """The reason to skip offsets since the topic was created again."""
         self.topic_id = wanted.topic_id
         self._other_ids = 0
@@ -163,17 +163,17 @@ class RangeProgress:
         if self.broker != self._leader:
             self._failed_followers.add(self.broker)
 
-    def received(self, response: FetchedPartition) -> Step:
+    def received(self, response: FetchedRecords) -> ReadStep:
         """Errors: ClusterRequestFailed; CorruptRecords if the bytes that arrived are not those that were sent."""
         if response.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             if self.broker == self._leader:
-                return Step(Next.OUT_OF_RANGE)
+                return ReadStep(Next.OUT_OF_RANGE)
             # A follower's log may begin later or end earlier than the leader's: only the leader's counts.
             self.failed()
-            return Step(Next.REFRESH)
+            return ReadStep(Next.REFRESH)
         if error_code(response.error_code).is_retriable:
             self.failed()
-            return Step(Next.REFRESH)
+            return ReadStep(Next.REFRESH)
         if response.error_code != ErrorCode.NONE:
             raise ClusterRequestFailed(
                 f"{self.range.partition}: broker {self.broker} refuses the fetch: {error_name(response.error_code)}"
@@ -183,15 +183,15 @@ class RangeProgress:
             self.position, self._empty = fetched.next_offset, 0
             self._bytes_received += len(response.records)
             self._batch_is_larger = False
-            return Step(Next.DONE if self.is_done else Next.FETCH, fetched)
+            return ReadStep(Next.DONE if self.is_done else Next.FETCH, fetched)
         return self._nothing_new(response)
 
-    def _nothing_new(self, response: FetchedPartition) -> Step:
+    def _nothing_new(self, response: FetchedRecords) -> ReadStep:
         """The broker has no batch at the position yet."""
         if response.records and not self._batch_is_larger:
             # Kafka sends a whole batch however few bytes are requested; other brokers may not.
             self._batch_is_larger = True
-            return Step(Next.FETCH)
+            return ReadStep(Next.FETCH)
         if response.records:
             raise ClusterRequestFailed(
                 f"{self.range.partition}: the batch at offset {self.position} does not fit into a fetch of "
@@ -200,15 +200,15 @@ class RangeProgress:
         if self.broker != self._leader:
             self._empty += 1
             if self._empty < LAGGING_FETCHES:
-                return Step(Next.FETCH)
+                return ReadStep(Next.FETCH)
             self.failed()
-        return Step(Next.REFRESH)
+        return ReadStep(Next.REFRESH)
 
-    def beyond_log(self, log_start: int, log_end: int) -> Step:
+    def beyond_log(self, log_start: int, log_end: int) -> ReadStep:
         """After Next.OUT_OF_RANGE: what the leader's log holds now. Errors: ClusterRequestFailed with `fail_on_data_loss`."""
         begin = self.position
         if log_start <= begin <= log_end:
-            return Step(Next.REFRESH)  # The log has changed between the two responses.
+            return ReadStep(Next.REFRESH)  # The log has changed between the two responses.
         if begin < log_start:
             why = f"the log begins at {log_start}: they were deleted, by retention or by request"
         else:
@@ -216,9 +216,9 @@ class RangeProgress:
         end = min(log_start, self.range.end) if begin < log_start else self.range.end
         return self._skipped(end, why, "failOnDataLoss=false skips them")
 
-    def _skipped(self, end: int, why: str, remedy: str) -> Step:
+    def _skipped(self, end: int, why: str, remedy: str) -> ReadStep:
         """Moves the position over records that are gone. Errors: ClusterRequestFailed with `fail_on_data_loss`."""
         begin, self.position = self.position, end
         if self._fail_on_data_loss:
             raise ClusterRequestFailed(f"{self.range.partition}: offsets {begin} to {end} are gone; {why}. {remedy}")
-        return Step(Next.DONE if self.is_done else Next.FETCH, lost=(begin, end, why))
+        return ReadStep(Next.DONE if self.is_done else Next.FETCH, lost=(begin, end, why))

@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from rackspan.client.errors import CONNECTION_FAILURES
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
-from rackspan.kafka_source.cluster import FetchedPartition, SourceCluster, SourceMetadata
+from rackspan.kafka_source.cluster import FetchedRecords, SourceCluster, SourceMetadata
 from rackspan.kafka_source.executor_rack import executor_rack
 from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, ClientOptions, SourceOptions
 from rackspan.kafka_source.ranges import OffsetRange
-from rackspan.kafka_source.reading.progress import Next, RangeProgress, Step
+from rackspan.kafka_source.reading.progress import Next, RangeProgress, ReadStep
 from rackspan.kafka_source.reading.report import Batch, TaskReport, publish
 from rackspan.kafka_source.reading.reused_cluster import reused_cluster
 from rackspan.kafka_source.records.columns import RecordColumns
@@ -81,7 +81,7 @@ class _RangeReader:
 
     def records(self) -> Iterator[RecordColumns]:
         progress = self._progress
-        pending: Callable[[], FetchedPartition] | None = None
+        pending: Callable[[], FetchedRecords] | None = None
         by_name = False
         while not progress.is_done:
             if pending is None:
@@ -107,7 +107,7 @@ class _RangeReader:
         if by_name:
             self._check_topic_id()
 
-    def _start_fetch(self) -> Callable[[], FetchedPartition] | None:
+    def _start_fetch(self) -> Callable[[], FetchedRecords] | None:
         """The records of one fetch; None if there is no broker to fetch from yet, or it cannot be reached."""
         progress, wanted = self._progress, self._report.wanted.partition
         if self._metadata is None:
@@ -132,7 +132,7 @@ class _RangeReader:
             self._unanswered(error)
             return None
 
-    def _finish(self, pending: Callable[[], FetchedPartition] | None) -> FetchedPartition | None:
+    def _finish(self, pending: Callable[[], FetchedRecords] | None) -> FetchedRecords | None:
         if pending is None:
             return None
         try:
@@ -172,12 +172,12 @@ class _RangeReader:
         self._metadata = None
         self._sleep(_PAUSE_SECONDS)
 
-    def _beyond_log(self) -> Step:
+    def _beyond_log(self) -> ReadStep:
         partition = self._report.wanted.partition
         start = self._cluster.offsets({partition: EARLIEST_OFFSET})[partition]
         return self._progress.beyond_log(start, self._cluster.offsets({partition: LATEST_OFFSET})[partition])
 
-    def _note_loss(self, step: Step) -> None:
+    def _note_loss(self, step: ReadStep) -> None:
         if step.lost is None:
             return
         begin, end, why = step.lost
