@@ -295,10 +295,8 @@ OWN: dict[tuple[str, str], Case] = {
     ("pipeline collect", "--metrics-listen"): Case(("--metrics-listen", "127.0.0.1:0"), (*SNAP, "--every", "5")),
     **{(f"pipeline {verb}", "--warehouse"): Case(("--warehouse", "out"), NONE)
        for verb in ("run", "rebuild", "follow", "maintain", "check", "report", "table", "export")},
-    **{(f"pipeline {verb}", flag): Case((flag, value), NONE) for verb in ("run", "rebuild", "follow", "report")
-       for flag, value in (("--unracked", "own"), ("--min-insync-racks", "3"), ("--survive", "none"))},
-    **{(f"pipeline {verb}", "--require-controllers"): Case(("--require-controllers",), NONE)
-       for verb in ("run", "rebuild", "follow", "report")},
+    **{(f"pipeline {verb}", words[0]): Case(words, NONE) for verb in ("run", "rebuild", "follow", "report")
+       for words in (("--unracked", "own"), ("--min-insync-racks", "3"), ("--survive", "none"), ("--require-controllers",))},
     **{(f"pipeline {verb}", "--master"): Case(("--master", "local[1]"), NONE) for verb in ("run", "rebuild", "follow")},
     **{(f"pipeline {verb}", "--remote"): Case(("--remote", "sc://127.0.0.1:1"), NONE) for verb in ("run", "rebuild")},
     ("pipeline check", "--whole"): Case(("--whole",), NONE),

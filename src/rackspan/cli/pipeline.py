@@ -23,7 +23,7 @@ from rackspan.text import count_noun
 if TYPE_CHECKING:
     from rackspan.pipeline import Collected, RunReport
     from rackspan.pipeline.follow import FollowedBatch
-    from rackspan.prometheus_metrics import Collect
+    from rackspan.prometheus_metrics.server import Collect
 
 app = CommandGroup(
     name="pipeline",
