@@ -289,7 +289,7 @@ def test_a_backlog_is_judged_in_parts_from_the_earliest_on(
     snapshots = [at(n, 1 + n % 3, cluster) for n in range(3) for cluster in ("a", "b")]
     store_all(snapshots, warehouse)
     build = plain_build.build_for(warehouse)
-    reports: list[Any] = []
+    reports: list[incremental.RunReport] = []
     while not reports or reports[-1].left:
         ticks = count()
         part = incremental.refresh(
