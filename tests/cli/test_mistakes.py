@@ -72,7 +72,7 @@ def test_a_mistake_gets_one_line(
         (
             "colour = 'red'\n",
             "rackspan.toml: 'colour' is not a setting; there are bootstrap-server, cluster, command-config, master, "
-            "min-insync-racks, output, rack-locator-class, rack-locator-properties, survive, timeout, unracked, warehouse, [topics], [controllers], [brokers], [clusters]",
+            "min-insync-racks, output, rack-locator-class, rack-locator-properties, require-controllers, survive, timeout, unracked, warehouse, [topics], [controllers], [brokers], [clusters]",
         ),
         (
             "unracked = 'own '\n",
