@@ -31,7 +31,7 @@ from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, RackPolicy
 from rackspan.client.config import kafka_python_settings, read_properties
 from rackspan.model import MIN_INSYNC_REPLICAS, ClusterSnapshot, TopicPartition
 from rackspan.model import json_format as _json_format
-from rackspan.model.json_format import ReadSnapshot
+from rackspan.model.snapshot import ReadSnapshot
 from rackspan.placement import Exclusion, RandomGenerator
 from rackspan.placement import generate as _generate
 from rackspan.placement import new_partitions as _new_partitions
@@ -396,7 +396,7 @@ def observe_reassignment(cluster: Cluster, plan: ReassignmentPlan) -> ObservedCl
     """What a cluster shows of a plan, as a run observes it. Errors: SourceError, which names a missing right."""
     from rackspan import apply
 
-    topics = frozenset(one.topic for one in plan.partitions())
+    topics = frozenset(partition.topic for partition in plan.partitions())
     with apply.LiveCluster(_settings(cluster)) as live:
         return live.observe(ObservationRequest(topics))
 
@@ -434,7 +434,9 @@ def cancel_reassignment(
 def reassignments_in_flight(snapshot: ClusterSnapshot, topic_filter: re.Pattern[str] | None = None) -> ReassignmentPlan:
     """What is being reassigned, by any tool. Its undo is the replicas after a cancel, in Kafka's order."""
     cluster = _plan.observed(snapshot)
-    named = (one for one in cluster.in_flight if topic_filter is None or topic_filter.fullmatch(one.topic))
+    named = (
+        partition for partition in cluster.in_flight if topic_filter is None or topic_filter.fullmatch(partition.topic)
+    )
     return _plan.plan_in_flight(cluster, named)
 
 

@@ -106,7 +106,7 @@ def _why(what: str, value: object, declared: Any, key: str) -> str:
     if expected is None:
         limits = _limits(declared)
         return f"{found}, outside {limits.ge} to {limits.le}; fix it in the file"
-    words = " or ".join(_WORDS[one] for one in expected[1].split(" | ") if one != "null")
+    words = " or ".join(_WORDS[word] for word in expected[1].split(" | ") if word != "null")
     return f"{found}, not {words}; fix it in the file"
 
 
@@ -157,7 +157,7 @@ def _bare(declared: Any) -> Any:
     if get_origin(declared) is Annotated:
         return _bare(get_args(declared)[0])
     if get_origin(declared) in (Union, UnionType):
-        return _bare(next(one for one in get_args(declared) if one is not NoneType))
+        return _bare(next(kind for kind in get_args(declared) if kind is not NoneType))
     return declared
 
 

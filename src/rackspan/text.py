@@ -1,6 +1,7 @@
-"""Numbers, nouns and sizes in messages."""
+"""Numbers, nouns, sizes and times in messages and documents."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -24,3 +25,8 @@ def human_bytes(size: int) -> str:
     while amount >= 1024 and unit < len(_UNITS) - 1:
         amount, unit = amount / 1024, unit + 1
     return f"{size} B" if unit == 0 else f"{amount:.1f} {_UNITS[unit]}"
+
+
+def utc_text(time: datetime) -> str:
+    """`2026-11-21T02:00:00Z`; `time` is in UTC."""
+    return time.isoformat().replace("+00:00", "Z")

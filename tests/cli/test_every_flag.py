@@ -23,7 +23,7 @@ from rackspan.cli import cluster as cluster_command
 from rackspan.cli import command_tree, leaf_commands
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
-from rackspan.model.json_format import ReadSnapshot
+from rackspan.model.snapshot import ReadSnapshot
 from rackspan.pipeline import RunReport
 from rackspan.pipeline.check import CheckReport
 from rackspan.sources.source import Source

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rackspan import api
-from rackspan.model.json_format import ReadSnapshot
+from rackspan.model.snapshot import ReadSnapshot
 from rackspan.sources.source import Source
 from rackspan.streams import MemberDescription, streams_group
 from tests.cli.conftest import Ran

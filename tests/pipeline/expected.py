@@ -11,7 +11,7 @@ from typing import Any
 
 from rackspan.audit import ClusterPolicies, RackPolicy, audit
 from rackspan.model import ClusterSnapshot, Partition, Topic, UnrackedPolicy
-from rackspan.model.json_format import utc_text
+from rackspan.text import utc_text
 from tests.audit import brute_force, brute_force_drift
 
 NEVER = datetime.min.replace(tzinfo=UTC)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rackspan.errors import ClusterUnreachable, InvalidSnapshot, UsageError
-from rackspan.model.json_format import ReadSnapshot
+from rackspan.model.snapshot import ReadSnapshot
 from rackspan.pipeline import Warehouse, collect, collect_every, create_warehouse, from_folder, store
 from rackspan.pipeline.collect import Collected, CollectTotals, metric_families
 from rackspan.pipeline.landing.store import SnapshotLocation

@@ -16,13 +16,13 @@ from deltalake import DeltaTable
 from rackspan.audit import ClusterPolicies, FleetPolicy, RackPolicy
 from rackspan.errors import InvalidWarehouse
 from rackspan.model import ClusterSnapshot
-from rackspan.model.json_format import utc_text
 from rackspan.pipeline import Warehouse, create_warehouse, incremental, rows, runs, store
 from rackspan.pipeline.delta.append import NewFile, commit
 from rackspan.pipeline.delta.table import create_table
 from rackspan.pipeline.incremental import RunWork
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.schemas import TABLES
+from rackspan.text import utc_text
 from tests.depth import at_depth
 from tests.pipeline import expected, plain_build
 from tests.pipeline.examples import NOON, generated, small

@@ -16,7 +16,7 @@ from rackspan import pipeline
 from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidWarehouse
 from rackspan.model import ClusterSnapshot
-from rackspan.model.json_format import ReadSnapshot
+from rackspan.model.snapshot import ReadSnapshot
 from rackspan.pipeline.check import check
 from rackspan.pipeline.collect import collect
 from rackspan.pipeline.delta.table import data_files, filesystem_of

@@ -2,7 +2,7 @@ from itertools import islice
 
 from rackspan.errors import ClusterUnreachable, RackspanError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, columns
-from rackspan.model.json_format import ReadSnapshot
+from rackspan.model.snapshot import ReadSnapshot
 from rackspan.sources.polling import readings
 from rackspan.sources.source import Source
 

@@ -133,7 +133,7 @@ def harden(
 
 def values_to_set(advice: Sequence[HardenAdvice]) -> dict[str, int]:
     """min.insync.replicas by topic, where it must rise, can, and stops nothing by it that continues now."""
-    return {one.topic: one.least for one in advice if one.outcome is HardenOutcome.RAISE}
+    return {advised.topic: advised.least for advised in advice if advised.outcome is HardenOutcome.RAISE}
 
 
 def stopped_once_set(snapshot: ClusterSnapshot, policy: RackPolicy, advice: Sequence[HardenAdvice]) -> list[Finding]:
@@ -240,7 +240,7 @@ def _spread_first(
     factor = factor_to_harden(batch, row)
     if factor is None or not is_plan(first):
         return ()
-    return (RackSpread(tuple(one for one in even_spread(rack_sizes, factor) if one), k),)
+    return (RackSpread(tuple(spread for spread in even_spread(rack_sizes, factor) if spread), k),)
 
 
 def _losses(batch: PartitionBatch, columns: _Topics) -> dict[int, tuple[RackLossCost, ...]]:
@@ -281,7 +281,11 @@ def _better(advice: HardenAdvice, rack_sizes: tuple[int, ...], replication_facto
     if content and advice.outcome is not HardenOutcome.IMPOSSIBLE:
         return ()
     factor = max(replication_factor, advice.current)
-    return tuple(one for one in _better_spreads(rack_sizes, advice.min_insync_racks, factor) if _gains(one, advice))
+    return tuple(
+        better_spread
+        for better_spread in _better_spreads(rack_sizes, advice.min_insync_racks, factor)
+        if _gains(better_spread, advice)
+    )
 
 
 _better_spreads = lru_cache(better_spreads)

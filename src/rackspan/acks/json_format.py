@@ -24,10 +24,12 @@ def harden_document(
     return {
         "summary": {
             **head_document(snapshot),
-            "outcomes": dict(sorted(Counter(str(one.outcome) for one in advice).items())),
+            "outcomes": dict(sorted(Counter(str(advised.outcome) for advised in advice).items())),
         },
-        "topics": [advice_document(one) for one in advice],
-        "commands": [kafka_configs(one, bootstrap_server) for one in advice if one.outcome is HardenOutcome.RAISE],
+        "topics": [advice_document(advised) for advised in advice],
+        "commands": [
+            kafka_configs(advised, bootstrap_server) for advised in advice if advised.outcome is HardenOutcome.RAISE
+        ],
     }
 
 
@@ -35,7 +37,7 @@ def applied_document(values: Mapping[str, int], findings: Sequence[Finding]) -> 
     """What was set, and what audit says of it now: its rules on min.insync.replicas and on losses, judged anew."""
     return {
         "applied": [{"topic": topic, MIN_INSYNC_REPLICAS: value} for topic, value in sorted(values.items())],
-        "audit": [finding_document(one) for one in findings if one.constraint in JUDGED_BY],
+        "audit": [finding_document(finding) for finding in findings if finding.constraint in JUDGED_BY],
     }
 
 
@@ -57,7 +59,7 @@ def advice_document(advice: HardenAdvice) -> dict[str, Any]:
         "moving": advice.moving,
         "smallest_replication_factor": advice.smallest_replication_factor,
         "losses": [loss_document(advice, loss) for loss in advice.losses],
-        "better": [spread_document(one) for one in advice.better],
+        "better": [spread_document(spread) for spread in advice.better],
     }
 
 
@@ -88,7 +90,7 @@ def watch_document(isr: ClusterIsr) -> dict[str, Any]:
         "at_min_rack_isr": isr.at,
         "leaderless": isr.leaderless,
         "brokers": [
-            {"id": one.broker, "rack": one.rack, "under_min_rack_isr": one.under, "at_min_rack_isr": one.at}
-            for one in isr.leaders
+            {"id": leader.broker, "rack": leader.rack, "under_min_rack_isr": leader.under, "at_min_rack_isr": leader.at}
+            for leader in isr.leaders
         ],
     }

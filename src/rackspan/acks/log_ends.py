@@ -66,7 +66,7 @@ class AcknowledgedRecord:
             return {}
         holders = self.holders(isr)
         count = racks.count(holders)
-        return {one: self.leader_epoch for one in self._in_turn(isr) if racks.count((*holders, one)) > count}
+        return {broker: self.leader_epoch for broker in self._in_turn(isr) if racks.count((*holders, broker)) > count}
 
     def _in_turn(self, isr: Collection[BrokerId]) -> Sequence[BrokerId]:
         """Those after the leader first, so that brokers that lead equally many partitions are read equally often."""
@@ -98,7 +98,7 @@ class AcknowledgedRecord:
 
     def holders(self, isr: Collection[BrokerId]) -> list[BrokerId]:
         """The members of an ISR that hold the record, the leader first."""
-        return [self.leader, *(one for one in isr if one in self._holders and one != self.leader)]
+        return [self.leader, *(broker for broker in isr if broker in self._holders and broker != self.leader)]
 
     def is_held(self, isr: Collection[BrokerId], racks: RackBits, min_racks: int) -> bool:
         """Whether members of the ISR on so many racks hold the record."""

@@ -19,9 +19,9 @@ def reason(advice: HardenAdvice) -> str:
 
 def remedies(advice: HardenAdvice) -> list[str]:
     """What to do, the value first, then placements; empty where nothing is to be gained."""
-    placed = [f"{spread_words(one)}: {_reassign(advice, one)}" for one in advice.better]
+    placed = [f"{spread_words(spread)}: {_reassign(advice, spread)}" for spread in advice.better]
     if advice.outcome is HardenOutcome.UNSAFE:
-        words = [f"{spread_words(one)}: " for one in advice.better]
+        words = [f"{spread_words(spread)}: " for spread in advice.better]
         return [f"first: {''.join(words)}{advice.first}; then harden again"]
     if advice.outcome is HardenOutcome.RAISE:
         return [f"{MIN_INSYNC_REPLICAS}={advice.least}", *placed]

@@ -11,7 +11,7 @@ from rackspan.reassign import ReassignmentPlan
 
 def observe_foreign_throttles(cluster: ReassigningCluster, state: RunState) -> dict[ConfigKey, str]:
     """The throttles that others have set on the topics and the brokers of a plan. Errors: SourceError."""
-    topics = frozenset(one.topic for one in state.plan.partitions())
+    topics = frozenset(partition.topic for partition in state.plan.partitions())
     configs = throttle_configs(state.plan) | frozenset(state.own)
     return foreign_throttles(state, cluster.observe(ObservationRequest(topics, configs)))
 
@@ -24,7 +24,7 @@ def cancel_in_flight(
     One that ends meanwhile, or gets another target, is left alone. A broker may lag the controller: the end is observed
     twice. Errors: ReassignmentStopped, SourceError.
     """
-    targets = {one.topic_partition: one.replicas for one in plan.partitions()}
+    targets = {partition.topic_partition: partition.replicas for partition in plan.partitions()}
     request = ObservationRequest(frozenset(topic for topic, _ in targets))
     until, settled, sent = pace.now() + pace.patience_seconds, False, False
     while True:

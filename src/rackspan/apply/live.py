@@ -232,7 +232,10 @@ async def _alter(
         broker=broker_id,
     )
     of_what = "topic" if broker_id is None else "broker"
-    what = {one.resource_name: f"throttle of {of_what} {one.resource_name} was not changed" for one in resources}
+    what = {
+        resource.resource_name: f"throttle of {of_what} {resource.resource_name} was not changed"
+        for resource in resources
+    }
     right = {name: f"AlterConfigs on Topic {name}" if broker_id is None else "AlterConfigs on Cluster" for name in what}
     some = next(iter(what))
     response = await response_of(pending, what[some], right[some])

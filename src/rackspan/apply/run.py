@@ -39,7 +39,7 @@ def run(
         if not len(plan):
             return
         refuse_unnamed_cluster(plan)
-        topics = frozenset(one.topic for one in plan.partitions())
+        topics = frozenset(partition.topic for partition in plan.partitions())
         complete = plan_to_start(plan, direction, cluster.observe(ObservationRequest(topics)))
         refuse_a_limit_below(complete, direction, limits)
         journal.append(RunStarted(complete, limits.bytes_per_second or None))

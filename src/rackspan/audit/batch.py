@@ -83,7 +83,7 @@ class ClusterMembers:
     def voter_racks(self) -> dict[int, RackId | None]:
         """Rack of each voter: the policy's, else the snapshot's, else that of the broker in the same process."""
         broker_racks = {int(broker.id): broker.rack for broker in self.brokers}
-        voters = [(int(one.id), one.rack) for one in self.controllers if one.voter]
+        voters = [(int(controller.id), controller.rack) for controller in self.controllers if controller.voter]
         return {
             voter: self.policy.controller_racks.get(voter) or rack or broker_racks.get(voter) for voter, rack in voters
         }
@@ -105,9 +105,11 @@ class ClusterMembers:
         A broker and a controller of one id are one process. Of a voter that is no broker nothing else is known.
         """
         fenced = {int(broker.id) for broker in self.brokers if broker.fenced}
-        voters = (one for one in self.controllers if one.voter)
+        voters = (controller for controller in self.controllers if controller.voter)
         return frozenset(
-            int(one.id) for one in voters if one.alive is False or (one.alive is None and int(one.id) in fenced)
+            int(voter.id)
+            for voter in voters
+            if voter.alive is False or (voter.alive is None and int(voter.id) in fenced)
         )
 
     @cached_property
@@ -207,8 +209,8 @@ class PartitionBatch:
     def being_copied(self) -> Bools:
         """Replicas that a reassignment is adding on live brokers: until they are in sync nothing is wrong with them. Shape as `replicas`."""
         added = np.zeros(self.rows.replicas.shape, dtype=np.bool_)
-        for one in self.rows.adding_replicas.T:
-            added |= self.rows.replicas == one[:, None]
+        for column in self.rows.adding_replicas.T:
+            added |= self.rows.replicas == column[:, None]
         return np.asarray(added & self.members.usable[self.replica_index])
 
     @cached_property

@@ -9,7 +9,7 @@ from rackspan.audit.judge import Audit
 from rackspan.audit.outage import RackLoss, TopicHarm
 from rackspan.audit.quorum import QuorumAfter
 from rackspan.model import ClusterSnapshot, shown
-from rackspan.model.json_format import utc_text
+from rackspan.text import utc_text
 
 STATES = ("offline", "needs_unclean_election", "under_min_isr", "under_min_racks")
 """The states of partitions after a loss."""
@@ -39,8 +39,10 @@ def audit_document(snapshot: ClusterSnapshot, judged: Audit, name: str | None = 
 
 
 def _violated_partitions(findings: Iterable[Finding]) -> int:
-    violations = (one for one in findings if one.severity is Severity.VIOLATION and one.partition is not None)
-    return len({(one.topic, one.partition) for one in violations})
+    violations = (
+        finding for finding in findings if finding.severity is Severity.VIOLATION and finding.partition is not None
+    )
+    return len({(violation.topic, violation.partition) for violation in violations})
 
 
 def outage_document(

@@ -17,8 +17,7 @@ from rackspan.cli.help import CommandGroup
 from rackspan.cli.pages.pipeline import check_page
 from rackspan.cli.signals import stopped_by_signals
 from rackspan.errors import UsageError
-from rackspan.model.json_format import utc_text
-from rackspan.text import count_noun
+from rackspan.text import count_noun, utc_text
 
 if TYPE_CHECKING:
     from rackspan.pipeline import Collected, RunReport

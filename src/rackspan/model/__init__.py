@@ -20,7 +20,6 @@ if TYPE_CHECKING:
         TopicPartition,
         shown,
     )
-    from rackspan.model.json_format import ReadSnapshot
     from rackspan.model.partitions import (
         UNKNOWN_SIZE,
         Bools,
@@ -47,14 +46,13 @@ if TYPE_CHECKING:
         left_without_fullest,
         rack_map,
     )
-    from rackspan.model.snapshot import ClusterSnapshot
+    from rackspan.model.snapshot import ClusterSnapshot, ReadSnapshot
     from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, TOPIC_NAME_RULE, Topic
 else:
     __getattr__ = lazy_getattr(
         __name__,
         {
             "broker": ("Broker", "Controller"),
-            "json_format": ("ReadSnapshot",),
             "ids": (
                 "INT32_MAX",
                 "INT64_MAX",
@@ -92,7 +90,7 @@ else:
                 "left_without_fullest",
                 "rack_map",
             ),
-            "snapshot": ("ClusterSnapshot",),
+            "snapshot": ("ClusterSnapshot", "ReadSnapshot"),
             "topic": ("MIN_INSYNC_RACKS", "MIN_INSYNC_REPLICAS", "TOPIC_NAME_RULE", "Topic"),
         },
     )

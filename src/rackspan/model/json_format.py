@@ -6,9 +6,8 @@ Equal snapshots are written as equal bytes.
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, ClassVar, Final, TypeAlias
+from typing import Annotated, ClassVar, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -19,10 +18,9 @@ from rackspan.json_text import NotJson, collector_paused, shown
 from rackspan.model.broker import Broker, Controller
 from rackspan.model.ids import INT32_MAX, INT64_MAX, NO_BROKER, BrokerId, RackId, TopicName
 from rackspan.model.partitions import UNKNOWN_SIZE, Partition, columns
-from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model.snapshot import VERSION, ClusterSnapshot, ReadSnapshot
 from rackspan.model.topic import Topic
-
-VERSION: Final = 1
+from rackspan.text import utc_text
 
 AnId: TypeAlias = Annotated[int, Meta(ge=0, le=INT32_MAX)]
 
@@ -74,14 +72,6 @@ class _Snapshot(Struct):
     partial: list[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReadSnapshot:
-    """A snapshot and the warnings about its document."""
-
-    snapshot: ClusterSnapshot
-    warnings: tuple[str, ...]
-
-
 def read(text: str | bytes) -> ReadSnapshot:
     """Parse a snapshot. Errors: InvalidSnapshot, one line that names the key, topic or partition."""
     try:
@@ -113,12 +103,19 @@ def _snapshot(given: _Snapshot) -> ClusterSnapshot:
         cluster_id=given.cluster_id,
         taken_at=_time(given.taken_at),
         controllers=tuple(
-            Controller(BrokerId(one.id), _rack(one.rack), one.voter, one.alive) for one in given.controllers or ()
+            Controller(BrokerId(controller.id), _rack(controller.rack), controller.voter, controller.alive)
+            for controller in given.controllers or ()
         ),
         partial=tuple(given.partial or ()),
         brokers=tuple(
-            Broker(id=BrokerId(one.id), rack=_rack(one.rack), fenced=one.fenced, host=one.host, port=one.port)
-            for one in given.brokers
+            Broker(
+                id=BrokerId(broker.id),
+                rack=_rack(broker.rack),
+                fenced=broker.fenced,
+                host=broker.host,
+                port=broker.port,
+            )
+            for broker in given.brokers
         ),
         topics=tuple(
             Topic(TopicName(one.name), topic_id=one.topic_id, internal=one.internal, config=one.config or {})
@@ -163,8 +160,8 @@ def write(snapshot: ClusterSnapshot) -> str:
         "partial": list(snapshot.partial),
     }
     brokers = [
-        {"id": one.id, "host": one.host, "port": one.port, "rack": one.rack, "fenced": one.fenced}
-        for one in snapshot.brokers
+        {"id": broker.id, "host": broker.host, "port": broker.port, "rack": broker.rack, "fenced": broker.fenced}
+        for broker in snapshot.brokers
     ]
     opening = ",\n ".join(f"{_text(key)}: {_text(value)}" for key, value in head.items())
     return (
@@ -185,10 +182,6 @@ def partition_document(row: Partition) -> dict[str, object]:
         "removing_replicas": list(row.removing_replicas),
         "size_bytes": row.size_bytes,
     }
-
-
-def utc_text(time: datetime) -> str:
-    return time.isoformat().replace("+00:00", "Z")
 
 
 def _text(value: object) -> str:

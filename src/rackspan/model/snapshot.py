@@ -17,6 +17,10 @@ SIZES: Final = "sizes"
 """The beginning of a note in `partial` about sizes of partitions, which no constraint needs."""
 
 
+VERSION: Final = 1
+"""Of the snapshot document, and of a snapshot's Parquet folder."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterSnapshot:
     """The state of a cluster at one time. Immutable, and checked once, here.
@@ -171,3 +175,11 @@ def _same_as_previous(rows: PartitionColumns) -> Bools:
 def _twice_in_row(matrix: Int32s) -> Bools:
     ordered = np.sort(matrix, axis=1)
     return any_in_row((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_BROKER))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSnapshot:
+    """A snapshot and the warnings about its document."""
+
+    snapshot: ClusterSnapshot
+    warnings: tuple[str, ...]

@@ -176,7 +176,11 @@ class _Check:
         markers = read_markers(self._warehouse, skip_damaged=True)
         stored = markers.of_days(markers.count_by_day())
         problems = []
-        twice = [key for key, count in Counter((one.cluster_id, one.taken_at) for one in stored).items() if count > 1]
+        twice = [
+            key
+            for key, count in Counter((snapshot.cluster_id, snapshot.taken_at) for snapshot in stored).items()
+            if count > 1
+        ]
         if twice:
             line = f"{len(twice)} snapshots are there twice, such as that of {twice[0][0]} at {twice[0][1].isoformat()}"
             problems.append(Problem("doubled", line, self._drop, SNAPSHOTS.name))
@@ -190,12 +194,18 @@ class _Check:
         lost = {} if damage is None else damage.snapshots
         self._not_whole = set(lost)
         waiting = (
-            [] if last is None else [one for one in last.quarantined if one not in {**lost, **(markers.damaged or {})}]
+            []
+            if last is None
+            else [
+                snapshot_id
+                for snapshot_id in last.quarantined
+                if snapshot_id not in {**lost, **(markers.damaged or {})}
+            ]
         )
         if waiting:
             line = f"{len(waiting)} snapshots were left out by the last run and are whole again ({_some(waiting)})"
             problems.append(Problem("quarantined", line, self._run, SNAPSHOTS.name))
-        return [one for one in stored if one.snapshot_id not in lost], problems
+        return [snapshot for snapshot in stored if snapshot.snapshot_id not in lost], problems
 
     def derived(self, last: Run | None, stored: Sequence[StoredSnapshot]) -> Iterator[Problem]:
         """A problem for each derived table that lacks rows of judged snapshots, or has them twice."""
@@ -206,7 +216,7 @@ class _Check:
         if doubled:
             line = f"{len(doubled)} snapshots are there twice ({_some(doubled)})"
             yield Problem("doubled", line, self._rebuild_all, JUDGED.name)
-        without = judged.keys() - {one.snapshot_id for one in stored} - self._not_whole
+        without = judged.keys() - {snapshot.snapshot_id for snapshot in stored} - self._not_whole
         if without and SNAPSHOTS.name not in self._damaged:
             line = f"{len(without)} snapshots that are not stored any more ({_some(sorted(without))})"
             yield Problem("missing-rows", line, self._drop, JUDGED.name)
@@ -215,10 +225,14 @@ class _Check:
                 continue
             counts = self._counts(name)
             wrong = [
-                one.snapshot_id
-                for one in stored
-                if one.snapshot_id in judged
-                and (counts[one.snapshot_id] != wanted(one) if wanted(one) is not None else not counts[one.snapshot_id])
+                snapshot.snapshot_id
+                for snapshot in stored
+                if snapshot.snapshot_id in judged
+                and (
+                    counts[snapshot.snapshot_id] != wanted(snapshot)
+                    if wanted(snapshot) is not None
+                    else not counts[snapshot.snapshot_id]
+                )
             ]
             if wrong:
                 line = f"{len(wrong)} judged snapshots have other rows than they should ({_some(wrong)})"
@@ -233,10 +247,10 @@ class _Check:
 
 
 def _freshness(stored: Sequence[StoredSnapshot], now: datetime) -> Iterator[ClusterFreshness]:
-    counts = Counter(one.cluster_id for one in stored)
+    counts = Counter(snapshot.cluster_id for snapshot in stored)
     newest: dict[str, datetime] = {}
-    for one in stored:
-        newest[one.cluster_id] = max(one.taken_at, newest.get(one.cluster_id, one.taken_at))
+    for snapshot in stored:
+        newest[snapshot.cluster_id] = max(snapshot.taken_at, newest.get(snapshot.cluster_id, snapshot.taken_at))
     for cluster_id, taken_at in sorted(newest.items()):
         yield ClusterFreshness(cluster_id, taken_at, (now - taken_at).total_seconds(), counts[cluster_id])
 
@@ -245,10 +259,10 @@ def _late(warehouse: Warehouse, clusters: Sequence[ClusterFreshness], max_age: t
     if max_age is None:
         return
     remedy = f"rackspan pipeline collect SOURCE --warehouse {warehouse.root}, for that cluster; see why its collector stopped"
-    for one in clusters:
-        if one.age_seconds > max_age.total_seconds():
-            line = f"no snapshot of {one.cluster_id} for {one.age_seconds / 60:.0f} minutes"
-            yield Problem("late", line, remedy, cluster=one.cluster_id)
+    for cluster in clusters:
+        if cluster.age_seconds > max_age.total_seconds():
+            line = f"no snapshot of {cluster.cluster_id} for {cluster.age_seconds / 60:.0f} minutes"
+            yield Problem("late", line, remedy, cluster=cluster.cluster_id)
     if not clusters:
         yield Problem("late", "no snapshot of any cluster", remedy)
 

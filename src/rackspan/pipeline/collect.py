@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rackspan.errors import InvalidSnapshot, InvalidWarehouse, RackspanError, UsageError
-from rackspan.model.json_format import ReadSnapshot
+from rackspan.model.snapshot import ReadSnapshot
 from rackspan.pipeline.landing.store import SnapshotLocation, store_all
 from rackspan.pipeline.warehouse import NOT_REPAIRED, Warehouse
-from rackspan.sources import snapshot_file
 from rackspan.sources.source import Source
 
 if TYPE_CHECKING:
@@ -69,6 +68,9 @@ def from_folder(folder: Path) -> Iterator[Source]:
     snapshots = [entry for entry in sorted(folder.iterdir()) if _may_be_snapshot(entry)]
     if not snapshots:
         raise UsageError(f"{folder}: holds no snapshots (files that end in .json, or Parquet folders); name another")
+    # The executors of Spark import this package and have no parser of documents.
+    from rackspan.sources import snapshot_file
+
     return (Source(str(path), lambda path=path: snapshot_file.read(path)) for path in snapshots)  # type: ignore[misc]  # mypy types no lambda with a default.
 
 

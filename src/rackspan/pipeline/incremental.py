@@ -68,7 +68,7 @@ class RunWork:
     @property
     def partitions(self) -> int:
         """The partitions of all snapshots together."""
-        return sum(one.partitions for one in self.snapshots)
+        return sum(snapshot.partitions for snapshot in self.snapshots)
 
     def pairs(self, judged: Collection[int]) -> list[tuple[int, int]]:
         """Each of these snapshots and the one before it of its cluster, the earlier first."""
@@ -195,7 +195,7 @@ def refresh(
         seconds=seconds() - began,
         corrected=_corrected(work, plan.again),
         partitions=work.partitions,
-        newest=max((one.taken_at for one in plan.new), default=None),
+        newest=max((snapshot.taken_at for snapshot in plan.new), default=None),
     )
 
 
@@ -277,10 +277,10 @@ def _planned(
     waits = _without_rows(markers, past.judged, None if wanted.only is None else {*wanted.only, *waiting})
     new = wanted.earliest(waits)
     again = _others(markers, waits, outdated) if outdated else []
-    ids = {one.snapshot_id for one in (*new, *again)}
+    ids = {snapshot.snapshot_id for snapshot in (*new, *again)}
     # Judged before they were damaged; what has changed since then is made up for.
-    returned = [one for one in markers.named(waiting) if one.snapshot_id not in ids]
-    outdated = replace(outdated, returned=frozenset(one.snapshot_id for one in returned))
+    returned = [snapshot for snapshot in markers.named(waiting) if snapshot.snapshot_id not in ids]
+    outdated = replace(outdated, returned=frozenset(snapshot.snapshot_id for snapshot in returned))
     again = [*again, *returned]
     run_id = history.new_run_id(1 if last is None else last.number + 1)
     work = _work(warehouse, markers, past.judged, run_id, last, outdated, new, again)
@@ -295,7 +295,7 @@ def _without_rows(markers: Markers, judged: "DeltaTable", only: Collection[str] 
     counts = history.judged_counts(judged)
     days = [day for day, count in markers.count_by_day().items() if counts.get(day) != count]
     ids = history.judged_ids(judged, days)
-    return [one for one in markers.of_days(days) if one.snapshot_id not in ids]
+    return [snapshot for snapshot in markers.of_days(days) if snapshot.snapshot_id not in ids]
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,17 +317,17 @@ class _Outdated:
         """Those of the snapshots whose clusters are judged by another policy than before."""
         clusters = {
             cluster_id
-            for cluster_id in {one.cluster_id for one in stored}
+            for cluster_id in {snapshot.cluster_id for snapshot in stored}
             if history.document_of(self.policies_before, cluster_id) != history.document_of(self.policies, cluster_id)
         }
-        return [one for one in stored if one.cluster_id in clusters]
+        return [snapshot for snapshot in stored if snapshot.cluster_id in clusters]
 
     def of_table(self, name: str, again: Sequence[StoredSnapshot]) -> list[StoredSnapshot]:
         """The snapshots whose rows in a table are made again."""
         if name in self.tables:
             return list(again)
-        changed = {one.snapshot_id for one in self.with_another_policy(again)} | self.returned
-        return [one for one in again if one.snapshot_id in changed]
+        changed = {snapshot.snapshot_id for snapshot in self.with_another_policy(again)} | self.returned
+        return [snapshot for snapshot in again if snapshot.snapshot_id in changed]
 
     def reason(self, again: Sequence[StoredSnapshot]) -> str:
         """Why snapshots are judged again."""
@@ -338,7 +338,7 @@ class _Outdated:
         if self.tables:
             return f"another version of {', '.join(name for name in TABLES if name in self.tables)}"
         single = {*self.policies_before.get(history.CLUSTERS, ()), *self.policies.get(history.CLUSTERS, ())}
-        clusters = sorted({one.cluster_id for one in again})
+        clusters = sorted({snapshot.cluster_id for snapshot in again})
         return f"another policy of {', '.join(clusters)}" if single.issuperset(clusters) else "another policy"
 
 
@@ -352,16 +352,16 @@ def _outdated(last: Run | None, policies: Mapping[str, Any], rebuilt: Collection
 
 def _others(markers: Markers, new: Sequence[StoredSnapshot], outdated: _Outdated) -> list[StoredSnapshot]:
     """The snapshots that the tables have, and that are judged again."""
-    ids = {one.snapshot_id for one in new}
-    others = [one for one in markers.of_days(markers.count_by_day()) if one.snapshot_id not in ids]
+    ids = {snapshot.snapshot_id for snapshot in new}
+    others = [snapshot for snapshot in markers.of_days(markers.count_by_day()) if snapshot.snapshot_id not in ids]
     return others if outdated.tables else outdated.with_another_policy(others)
 
 
 def _corrected(work: RunWork, again: Sequence[StoredSnapshot]) -> int:
     """The snapshots that only follow another one than before."""
-    ids = {one.snapshot_id for one in again}
+    ids = {snapshot.snapshot_id for snapshot in again}
     corrected = (
-        sum(work.snapshots[place].snapshot_id not in ids for place in one.again) for one in work.tables.values()
+        sum(work.snapshots[place].snapshot_id not in ids for place in table.again) for table in work.tables.values()
     )
     return max(corrected, default=0)
 
@@ -377,27 +377,29 @@ def _work(
     again: Sequence[StoredSnapshot],
 ) -> RunWork:
     near = neighbours(markers, [*new, *again])
-    known = ids_with_rows(judged, [one.snapshot_id for one in near.following])
+    known = ids_with_rows(judged, [snapshot.snapshot_id for snapshot in near.following])
     # Those that now follow another snapshot than before, because one came late.
-    following = [one for one in near.following if one.snapshot_id in known]
-    made = {one.snapshot_id: one for one in (*new, *again, *following)}
-    previous = [one for one in near.previous if one.snapshot_id not in made]
+    following = [snapshot for snapshot in near.following if snapshot.snapshot_id in known]
+    made = {snapshot.snapshot_id: snapshot for snapshot in (*new, *again, *following)}
+    previous = [snapshot for snapshot in near.previous if snapshot.snapshot_id not in made]
     snapshots = tuple(
         sorted(
-            {**{one.snapshot_id: one for one in previous}, **made}.values(),
+            {**{snapshot.snapshot_id: snapshot for snapshot in previous}, **made}.values(),
             key=lambda one: (one.cluster_id, one.taken_at),
         )
     )
     place = {one.snapshot_id: number for number, one in enumerate(snapshots)}
 
     def places(stored: Sequence[StoredSnapshot]) -> tuple[int, ...]:
-        return tuple(sorted(place[one.snapshot_id] for one in stored))
+        return tuple(sorted(place[snapshot.snapshot_id] for snapshot in stored))
 
-    judged_by_day = {day: history.judged_ids(judged, [day]) for day in sorted({one.day for one in again})}
+    judged_by_day = {day: history.judged_ids(judged, [day]) for day in sorted({snapshot.day for snapshot in again})}
     tables = {}
     for name, table in TABLES.items():
         outdated_rows = outdated.of_table(name, again)
-        replaced = {one.snapshot_id: one for one in (*outdated_rows, *(following if table.looks_back else ()))}
+        replaced = {
+            snapshot.snapshot_id: snapshot for snapshot in (*outdated_rows, *(following if table.looks_back else ()))
+        }
         if not new and not replaced:
             continue
         named = 0 if last is None else last.versions.get(name, 0)

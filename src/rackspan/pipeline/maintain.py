@@ -108,7 +108,7 @@ def _dropped(warehouse: Warehouse, began: datetime, now: Callable[[], datetime])
         return lines
     judged = existing_table(warehouse, JUDGED.name, last.versions.get(JUDGED.name))
     markers = read_markers(warehouse)
-    stored = {one.snapshot_id for one in markers.of_days(markers.count_by_day())}
+    stored = {snapshot.snapshot_id for snapshot in markers.of_days(markers.count_by_day())}
     days = {file.day for file in data_files(judged) if file.day is not None}
     gone = {day: ids for day in days if (ids := history.judged_ids(judged, [day]) - stored)}
     if gone:
@@ -182,12 +182,16 @@ def _maintained(
     for _ in range(ATTEMPTS):
         table = existing_table(warehouse, name)
         files = data_files(table, "run_id" if name == RUNS.name else "snapshot_id")
-        old = [one for one in files if first is not None and one.day is not None and one.day < first]
+        old = [file for file in files if first is not None and file.day is not None and file.day < first]
         damaged = _damaged(warehouse, table, [one for group in _groups(files) for one in group])
-        groups = _groups([one for one in files if one not in old and one.path not in damaged])
+        groups = _groups([file for file in files if file not in old and file.path not in damaged])
         removed = [*old, *(one for group in groups for one in group)]
         result = MaintainedTable(
-            name, len({one.day for one in old}), len(removed) - len(old), len(groups), damaged=tuple(damaged.values())
+            name,
+            len({file.day for file in old}),
+            len(removed) - len(old),
+            len(groups),
+            damaged=tuple(damaged.values()),
         )
         if not removed:
             return result

@@ -52,7 +52,7 @@ def judge(
     wanted = set(snapshot_ids)
     markers = read_markers(warehouse)
     given = markers.named(wanted)
-    missing = wanted - {one.snapshot_id for one in given}
+    missing = wanted - {snapshot.snapshot_id for snapshot in given}
     if missing:
         raise UsageError(f"{warehouse.root}: no snapshot {min(missing)}; the table snapshots lists them")
     previous = neighbours(markers, given).previous if TABLES[name].looks_back else ()

@@ -250,7 +250,11 @@ def judged_ids(judged: "DeltaTable", days: Sequence[date]) -> set[str]:
     wanted = set(days)
     files = [file for file in data_files(judged) if file.day in wanted]
     schema = pa.schema([JUDGED.schema.field("snapshot_id")])
-    return {one for batch in read_files(judged, files, schema) for one in batch.column("snapshot_id").to_pylist()}
+    return {
+        snapshot_id
+        for batch in read_files(judged, files, schema)
+        for snapshot_id in batch.column("snapshot_id").to_pylist()
+    }
 
 
 def add_judged(warehouse: Warehouse, judged: "DeltaTable", stored: Sequence[StoredSnapshot], run: Run) -> int:
@@ -258,13 +262,13 @@ def add_judged(warehouse: Warehouse, judged: "DeltaTable", stored: Sequence[Stor
     if stored:
         rows = [
             {
-                "cluster_id": one.cluster_id,
-                "taken_at": one.taken_at,
-                "day": one.day,
-                "snapshot_id": one.snapshot_id,
+                "cluster_id": snapshot.cluster_id,
+                "taken_at": snapshot.taken_at,
+                "day": snapshot.day,
+                "snapshot_id": snapshot.snapshot_id,
                 "run_id": run.run_id,
             }
-            for one in stored
+            for snapshot in stored
         ]
         number = {TRANSACTION: run.number}
         try:

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rackspan.errors import InvalidWarehouse
-from rackspan.model.json_format import utc_text
 from rackspan.pipeline.delta.table import DataFile, data_files, read_files, snapshot_counts
 from rackspan.pipeline.runs import Run, how_to_rebuild, last_run
 from rackspan.pipeline.schemas import JUDGED, LANDING, RUNS, SNAPSHOTS, Table, table_named
 from rackspan.pipeline.warehouse import Warehouse, existing_table, naming_check
+from rackspan.text import utc_text
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -155,7 +155,7 @@ def _clusters(warehouse: Warehouse, table: Table) -> list[str]:
     of = SNAPSHOTS if table.name in LANDING else JUDGED
     opened = table_in_force(warehouse, of)
     batches = read_files(opened, data_files(opened), pa.schema([of.schema.field("cluster_id")]))
-    return sorted({one for batch in batches for one in pc.unique(batch.column("cluster_id")).to_pylist()})
+    return sorted({cluster_id for batch in batches for cluster_id in pc.unique(batch.column("cluster_id")).to_pylist()})
 
 
 def _day(file: DataFile) -> date:

@@ -98,7 +98,10 @@ def plan_difference(snapshot: ClusterSnapshot, columns: ReassignmentColumns, pol
 def columns_toward(partitions: Sequence[PartitionReassignment], direction: Direction) -> ReassignmentColumns:
     """The reassignments as they are executed in a direction: `undo` is where they start."""
     return reassignment_columns(
-        PartitionReassignment(one.topic, one.partition, one.end(direction), one.start(direction)) for one in partitions
+        PartitionReassignment(
+            partition.topic, partition.partition, partition.end(direction), partition.start(direction)
+        )
+        for partition in partitions
     )
 
 
@@ -179,8 +182,8 @@ def _before(snapshot: ClusterSnapshot, rows: Int64s, columns: ReassignmentColumn
 
 
 def _equally_wide(*arrays: Int32s) -> list[Int32s]:
-    width = max(one.shape[1] for one in arrays)
-    return [np.pad(one, ((0, 0), (0, width - one.shape[1])), constant_values=NO_BROKER) for one in arrays]
+    width = max(array.shape[1] for array in arrays)
+    return [np.pad(array, ((0, 0), (0, width - array.shape[1])), constant_values=NO_BROKER) for array in arrays]
 
 
 def _added(before: Int32s, after: Int32s) -> Bools:
@@ -202,7 +205,7 @@ def _topics(
     totals = [np.bincount(codes, weights, minlength=count) for weights in (moves, np.where(sizes < 0, moves, 0))]
     sums = np.zeros(count, dtype=np.int64)
     np.add.at(sums, codes, copied)
-    fewest = [_fewest(codes, one, count) for one in racks]
+    fewest = [_fewest(codes, rack, count) for rack in racks]
     partitions, changed = (np.bincount(one, minlength=count) for one in (snapshot.partitions.topic, codes))
     for code in np.unique(codes).tolist():
         yield TopicDifference(

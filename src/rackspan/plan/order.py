@@ -141,7 +141,11 @@ def _ranks(work: _Reassignments, batch: PartitionBatch) -> Int64s:
 
 def _exposed(work: _Reassignments, batch: PartitionBatch, entries: Int64s) -> Bools:
     """Whose minimum forces racks among the present replicas, but not among old and new ones together."""
-    (forces,) = (one for one in PARTITION_CONSTRAINTS if one.name == FORCES_RACKS)
+    (forces,) = (
+        partition_constraint
+        for partition_constraint in PARTITION_CONSTRAINTS
+        if partition_constraint.name == FORCES_RACKS
+    )
     rows = work.rows[entries]
     now = batch.rows.take(rows)
     columns = work.columns.take(entries)

@@ -53,7 +53,7 @@ def plan_document(plan: ReassignmentPlan) -> dict[str, Any]:
 def journal_document(plan: ReassignmentPlan) -> dict[str, Any]:
     """What a run has to record of a plan: everything but its cost and its bytes."""
     steps: list[dict[str, Any]] = [
-        {"step": step.number, "reason": step.reason, "partitions": [_entry_document(one) for one in step.columns]}
+        {"step": step.number, "reason": step.reason, "partitions": [_entry_document(column) for column in step.columns]}
         for step in plan.steps
     ]
     return {
@@ -70,7 +70,7 @@ def _step_document(step: Step) -> dict[str, Any]:
         "reason": step.reason,
         "moves": step.moves,
         **({} if step.bytes is None else {"bytes": step.bytes}),
-        "partitions": [_entry_document(one) for one in step.columns],
+        "partitions": [_entry_document(column) for column in step.columns],
     }
 
 
@@ -174,13 +174,13 @@ def _are_ids(value: object) -> bool:
 
 def _refuse_other_steps(plan: ReassignmentPlan, listed: Mapping[TopicPartition, tuple[int, ...]]) -> None:
     stepped: set[TopicPartition] = set()
-    for one in plan.partitions():
-        if one.topic_partition in stepped:
-            raise InvalidReassignment(f"{one.name} is in two steps; write the plan again")
-        stepped.add(one.topic_partition)
-        if listed.get(one.topic_partition) != one.replicas:
+    for partition in plan.partitions():
+        if partition.topic_partition in stepped:
+            raise InvalidReassignment(f"{partition.name} is in two steps; write the plan again")
+        stepped.add(partition.topic_partition)
+        if listed.get(partition.topic_partition) != partition.replicas:
             raise InvalidReassignment(
-                f"{one.name}: partitions and steps name different replicas; change both, or leave out the steps"
+                f"{partition.name}: partitions and steps name different replicas; change both, or leave out the steps"
             )
     for topic_partition in listed:
         if topic_partition not in stepped:

@@ -128,7 +128,9 @@ def _entry(item: object, index: int) -> ListedPartition | Fault:
     if not isinstance(replicas, list) or not all(type(broker) is int for broker in replicas):
         why = f"{topic}-{partition}: replicas is {shown(replicas)}, not a list of broker ids"
         return Fault("plan-format", topic, partition, why)
-    if log_dirs is not None and not (isinstance(log_dirs, list) and all(isinstance(one, str) for one in log_dirs)):
+    if log_dirs is not None and not (
+        isinstance(log_dirs, list) and all(isinstance(log_dir, str) for log_dir in log_dirs)
+    ):
         why = f"{topic}-{partition}: log_dirs is {shown(log_dirs)}, not a list of strings"
         return Fault("plan-format", topic, partition, why)
     return ListedPartition(topic, partition, tuple(replicas), None if log_dirs is None else tuple(log_dirs))

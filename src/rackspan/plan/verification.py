@@ -32,7 +32,7 @@ class VerifiedPartition:
 def verify(plan: ReassignmentPlan, cluster: ObservedCluster) -> list[VerifiedPartition]:
     """In the order of topic and partition."""
     partitions = sorted(plan.partitions(), key=lambda one: one.topic_partition)
-    return [VerifiedPartition(one, *_state(plan, one, cluster)) for one in partitions]
+    return [VerifiedPartition(partition, *_state(plan, partition, cluster)) for partition in partitions]
 
 
 def _state(
@@ -60,9 +60,9 @@ def _is_another_topic(plan: ReassignmentPlan, topic: str, cluster: ObservedClust
 
 
 def all_done(verified: Sequence[VerifiedPartition]) -> bool:
-    return all(one.state is VerifiedState.DONE for one in verified)
+    return all(partition.state is VerifiedState.DONE for partition in verified)
 
 
 def counted(verified: Sequence[VerifiedPartition]) -> Iterator[tuple[VerifiedState, int]]:
     for state in VerifiedState:
-        yield state, sum(one.state is state for one in verified)
+        yield state, sum(partition.state is state for partition in verified)

@@ -60,13 +60,13 @@ def _empty(metric: Metric) -> GaugeMetricFamily | CounterMetricFamily:
 
 def _family(metric: Metric, brokers: Iterable[BrokerMetrics]) -> Family:
     family = _empty(metric)
-    for one in brokers:
-        labels = ("" if one.broker is None else str(one.broker), one.rack or "")
+    for broker in brokers:
+        labels = ("" if broker.broker is None else str(broker.broker), broker.rack or "")
         if metric.scope is MetricScope.PARTITION:
-            for topic, partition, values in one.partitions:
+            for topic, partition, values in broker.partitions:
                 family.add_metric((*labels, topic, str(partition)), values[metric.name])
-        elif one.broker is not None:
-            family.add_metric(labels, one.values[metric.name])
+        elif broker.broker is not None:
+            family.add_metric(labels, broker.values[metric.name])
     return family
 
 
@@ -95,16 +95,18 @@ def _watch_values(watch: Watch) -> dict[str, float]:
 
 def _broker_metrics(reading: ClusterIsr, partitions: bool) -> list[BrokerMetrics]:
     led: dict[int, list[tuple[str, int, Mapping[str, int]]]] = {}
-    for one in reading.partitions() if partitions else ():
-        led.setdefault(one.leader, []).append((one.topic, one.partition, _partition_values(one)))
+    for partition in reading.partitions() if partitions else ():
+        led.setdefault(partition.leader, []).append(
+            (partition.topic, partition.partition, _partition_values(partition))
+        )
     brokers = [
         BrokerMetrics(
-            one.broker,
-            one.rack,
-            {"rackspan_under_min_rack_isr_partitions": one.under, "rackspan_at_min_rack_isr_partitions": one.at},
-            led.get(one.broker, ()),
+            leader.broker,
+            leader.rack,
+            {"rackspan_under_min_rack_isr_partitions": leader.under, "rackspan_at_min_rack_isr_partitions": leader.at},
+            led.get(leader.broker, ()),
         )
-        for one in reading.leaders
+        for leader in reading.leaders
     ]
     return [*brokers, BrokerMetrics(None, None, {}, led.get(NO_BROKER, ()))]
 

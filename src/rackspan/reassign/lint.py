@@ -85,10 +85,14 @@ def lint(
         found += _of_entry(batch, policy.excluded_brokers, request, listed.entries[at], int(listed.rows[at]))
     if listed.entries:
         placement = list(_placement(batch, snapshot, policy, request, listed))
-        misplaced = {(one.topic, one.partition) for one in placement if one.severity is Severity.VIOLATION}
+        misplaced = {
+            (finding.topic, finding.partition) for finding in placement if finding.severity is Severity.VIOLATION
+        }
         less = list(_less_safe(snapshot, policy, listed, misplaced))
-        reported = misplaced | {(one.topic, one.partition) for one in less}
-        reported |= {(one.topic, one.partition) for one in placement if one.constraint in OF_RACKS_IN_SYNC}
+        reported = misplaced | {(finding.topic, finding.partition) for finding in less}
+        reported |= {
+            (finding.topic, finding.partition) for finding in placement if finding.constraint in OF_RACKS_IN_SYNC
+        }
         found += [
             *placement,
             *([] if request.allow_fewer_racks else less),
@@ -125,7 +129,9 @@ def _document(reassignment: ReassignmentPlan | ReassignmentDocument) -> Reassign
     if isinstance(reassignment, ReassignmentDocument):
         return reassignment
     partitions = sorted(reassignment.partitions(), key=lambda one: one.topic_partition)
-    return ReassignmentDocument(tuple(ListedPartition(*one.topic_partition, one.replicas) for one in partitions))
+    return ReassignmentDocument(
+        tuple(ListedPartition(*partition.topic_partition, partition.replicas) for partition in partitions)
+    )
 
 
 def _listed(row_of: Mapping[tuple[str, int], int], document: ReassignmentDocument, broken: Sequence[Fault]) -> _Listed:
@@ -355,7 +361,11 @@ def _not_survived(
 
 def _on_the_way(arrived: PartitionBatch, moving: PartitionBatch) -> Iterator[Finding]:
     """Partitions whose minimum forces racks at the end of the move, but not while it lasts."""
-    (constraint,) = (one for one in PARTITION_CONSTRAINTS if one.name == FORCES_RACKS)
+    (constraint,) = (
+        partition_constraint
+        for partition_constraint in PARTITION_CONSTRAINTS
+        if partition_constraint.name == FORCES_RACKS
+    )
     for row in np.flatnonzero(constraint.broken(moving) & ~constraint.broken(arrived)).tolist():
         one, listed = constraint.finding(moving, row), unpadded(moving.rows.replicas[row])
         yield replace(

@@ -157,7 +157,7 @@ class Step:
 
     @cached_property
     def _moves_back(self) -> int:
-        return sum(len(one.additions(Direction.ORIGINALS)) for one in self.partitions)
+        return sum(len(partition.additions(Direction.ORIGINALS)) for partition in self.partitions)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Step) and self._content() == other._content()
@@ -186,27 +186,27 @@ class ReassignmentPlan:
         return sum(len(step.columns) for step in self.steps)
 
     def partitions(self) -> Iterator[PartitionReassignment]:
-        return (one for step in self.steps for one in step.partitions)
+        return (partition for step in self.steps for partition in step.partitions)
 
     def columns(self) -> ReassignmentColumns:
         """All of it, in the order of the steps."""
         parts = [step.columns for step in self.steps]
-        if not parts or any(one.topics is not parts[0].topics for one in parts):
+        if not parts or any(part.topics is not parts[0].topics for part in parts):
             return reassignment_columns(self.partitions())
         # Steps of one planner share their topics: a million rows need not be made for this.
-        width = max(one.replicas.shape[1] for one in parts)
-        undo = max(one.undo.shape[1] for one in parts)
+        width = max(part.replicas.shape[1] for part in parts)
+        undo = max(part.undo.shape[1] for part in parts)
         return ReassignmentColumns(
             topics=parts[0].topics,
-            topic=np.concatenate([one.topic for one in parts]),
-            partition=np.concatenate([one.partition for one in parts]),
-            replicas=np.concatenate([_widened(one.replicas, width) for one in parts]),
-            undo=np.concatenate([_widened(one.undo, undo) for one in parts]),
+            topic=np.concatenate([part.topic for part in parts]),
+            partition=np.concatenate([part.partition for part in parts]),
+            replicas=np.concatenate([_widened(part.replicas, width) for part in parts]),
+            undo=np.concatenate([_widened(part.undo, undo) for part in parts]),
         )
 
     @cached_property
     def by_partition(self) -> Mapping[TopicPartition, PartitionReassignment]:
-        return {one.topic_partition: one for one in self.partitions()}
+        return {partition.topic_partition: partition for partition in self.partitions()}
 
     @property
     def moves(self) -> int:
@@ -220,7 +220,7 @@ class ReassignmentPlan:
 
     @property
     def has_undo(self) -> bool:
-        return all(one.undo for one in self.partitions())
+        return all(partition.undo for partition in self.partitions())
 
     def in_order(self, direction: Direction) -> tuple[Step, ...]:
         """Undoing takes the last step first."""
@@ -231,7 +231,9 @@ class ReassignmentPlan:
         return self._targets() == other._targets()
 
     def _targets(self) -> list[list[tuple[TopicPartition, tuple[int, ...]]]]:
-        return [[(one.topic_partition, one.replicas) for one in step.partitions] for step in self.steps]
+        return [
+            [(partition.topic_partition, partition.replicas) for partition in step.partitions] for step in self.steps
+        ]
 
     def for_cluster(self, cluster_id: str) -> "ReassignmentPlan":
         """The same plan, its cluster named: what a file of another tool lacks. Errors: UsageError where it names another."""
@@ -249,12 +251,12 @@ def snapshot_after(
     """
     columns = [step.columns for step in plan.steps if len(step.columns)]
     before = snapshot.partitions
-    width = max(before.replicas.shape[1], *(one.replicas.shape[1] for one in columns), 0)
+    width = max(before.replicas.shape[1], *(column.replicas.shape[1] for column in columns), 0)
     replicas, isr, leader = _widened(before.replicas, width), _widened(before.isr, width), before.leader.copy()
-    for one in columns:
-        rows = snapshot_rows(snapshot, one)
-        replicas[rows] = isr[rows] = _widened(one.replicas, width)
-        leader[rows] = one.replicas[:, 0]
+    for column in columns:
+        rows = snapshot_rows(snapshot, column)
+        replicas[rows] = isr[rows] = _widened(column.replicas, width)
+        leader[rows] = column.replicas[:, 0]
     removed = removed_brokers - set(np.unique(replicas).tolist())
     return replace(
         snapshot,

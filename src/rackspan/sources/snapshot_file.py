@@ -10,7 +10,7 @@ from pathlib import Path
 from rackspan.disk import make_folders, rename_folder, replace_file, staged, writing_output
 from rackspan.errors import InvalidSnapshot, UsageError
 from rackspan.model import ClusterSnapshot, json_format
-from rackspan.model.json_format import ReadSnapshot
+from rackspan.model.snapshot import ReadSnapshot
 
 
 def read(path: Path) -> ReadSnapshot:

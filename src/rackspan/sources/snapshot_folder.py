@@ -26,10 +26,9 @@ from rackspan.model import (
     RackId,
     Topic,
     TopicName,
-    json_format,
 )
-from rackspan.model.json_format import ReadSnapshot
 from rackspan.model.partitions import flattened, padded
+from rackspan.model.snapshot import VERSION, ReadSnapshot
 
 BROKER_IDS: Final = pa.list_(pa.int32())
 
@@ -100,7 +99,7 @@ def to_tables(snapshot: ClusterSnapshot) -> dict[str, pa.Table]:
         "cluster": pa.Table.from_pylist(
             [
                 {
-                    "version": json_format.VERSION,
+                    "version": VERSION,
                     "cluster_id": snapshot.cluster_id,
                     "taken_at": snapshot.taken_at,
                     "controllers": [
@@ -136,9 +135,9 @@ def from_tables(tables: dict[str, pa.Table]) -> ClusterSnapshot:
     if len(heads) != 1:
         raise InvalidSnapshot(f"cluster.parquet: {len(heads)} rows, but a snapshot is one; take it again")
     head = heads[0]
-    if head["version"] != json_format.VERSION:
+    if head["version"] != VERSION:
         raise InvalidSnapshot(
-            f"version is {head['version']}, but this rackspan reads version {json_format.VERSION}; take the snapshot again"
+            f"version is {head['version']}, but this rackspan reads version {VERSION}; take the snapshot again"
         )
     topics = tuple(_topic(row) for row in checked["topics"].to_pylist())
     return ClusterSnapshot(
@@ -193,7 +192,9 @@ def read_registration(folder: Path) -> tuple[tuple[Broker, ...], tuple[Controlle
             _conforming(name, _file_rows(folder / f"{name}.parquet")) for name in ("brokers", "cluster")
         )
         without_address = [_broker({**row, "host": None, "port": None}) for row in brokers.to_pylist()]
-        listed = [one for controllers in cluster.column("controllers").to_pylist() for one in controllers or ()]
+        listed = [
+            controller for controllers in cluster.column("controllers").to_pylist() for controller in controllers or ()
+        ]
         return tuple(sorted(without_address, key=lambda broker: broker.id)), tuple(map(_controller, listed))
     except InvalidSnapshot as error:
         raise InvalidSnapshot(f"{folder}: {error}") from None

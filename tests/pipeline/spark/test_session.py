@@ -1,6 +1,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 from pyspark.sql import SparkSession
@@ -16,11 +17,26 @@ def python(*lines: str) -> str:
     return done.stdout
 
 
+NOT_ON_EXECUTORS: Final = {"msgspec", "kafka", "kio", "click", "yaml", "prometheus_client", "deltalake"}
+
+
 def test_the_pipeline_is_imported_without_spark() -> None:
     rows_read = python(
         "import sys, rackspan.pipeline", "print([name for name in sys.modules if 'spark' in name or 'py4j' in name])"
     )
     assert rows_read.strip() == "[]"
+
+
+def test_a_task_imports_only_what_executors_are_asked_for() -> None:
+    """rackspan is sent to them; msgspec, click and the like are not."""
+    of_others = python(
+        "import sys",
+        f"others = {sorted(NOT_ON_EXECUTORS)}",
+        "sys.modules.update(dict.fromkeys(others))",
+        "import rackspan.pipeline.judging.task",
+        "print([name for name in others if sys.modules[name] is not None])",
+    )
+    assert of_others.strip() == "[]"
 
 
 def test_without_java_one_line_says_what_to_install() -> None:

@@ -128,8 +128,8 @@ def _under_min_racks_reason(batch: PartitionBatch, row: int) -> str:
 def _under_replicated(batch: PartitionBatch) -> Bools:
     # What a reassignment is copying to a live broker, or is about to remove, is reported by reassignment-in-progress.
     in_sync = np.zeros(batch.rows.replicas.shape, dtype=np.bool_)
-    for one in batch.rows.isr.T:
-        in_sync |= batch.rows.replicas == one[:, None]
+    for column in batch.rows.isr.T:
+        in_sync |= batch.rows.replicas == column[:, None]
     return any_in_row(batch.staying & ~in_sync & ~batch.being_copied)
 
 

@@ -189,8 +189,8 @@ def move(batch: PartitionBatch, row: int, factor: int, whole_topic: bool = False
     blocking = _blocking(batch, row, factor)
     if not blocking:
         return command
-    excluded = [one for one in blocking if one in batch.members.policy.excluded_brokers]
-    fenced = [one for one in blocking if one not in excluded]
+    excluded = [broker for broker in blocking if broker in batch.members.policy.excluded_brokers]
+    fenced = [broker for broker in blocking if broker not in excluded]
     first = [f"bring back {broker_list(fenced)}"] if fenced else []
     first += [f"stop excluding {broker_list(excluded)}"] if excluded else []
     return f"{' and '.join(first)}; then {command}"
@@ -263,18 +263,18 @@ def missing(batch: PartitionBatch, row: int) -> list[int]:
 def out_of_sync_and_staying(batch: PartitionBatch, row: int) -> list[int]:
     """The replicas of one partition that are not in the ISR, but for those that a reassignment is copying or removing."""
     staying = set(batch.rows.replicas[row][batch.staying[row]].tolist())
-    return [one for one in _not_copied(batch, row, out_of_sync(batch, row)) if one in staying]
+    return [broker for broker in _not_copied(batch, row, out_of_sync(batch, row)) if broker in staying]
 
 
 def being_copied(batch: PartitionBatch, row: int) -> list[int]:
     """The replicas of one partition that a reassignment is copying to live brokers."""
     copied = set(batch.rows.replicas[row][batch.being_copied[row]].tolist())
-    return [one for one in out_of_sync(batch, row) if one in copied]
+    return [broker for broker in out_of_sync(batch, row) if broker in copied]
 
 
 def _not_copied(batch: PartitionBatch, row: int, brokers: Sequence[int]) -> list[int]:
     copied = being_copied(batch, row)
-    return [one for one in brokers if one not in copied]
+    return [broker for broker in brokers if broker not in copied]
 
 
 def _bring_back(batch: PartitionBatch, row: int, ids: Sequence[int]) -> str:
@@ -340,7 +340,11 @@ def _blocking(batch: PartitionBatch, row: int, factor: int) -> list[int]:
     held[index[index >= 0]] = True
     if not rack_map.racks:
         fenced = ~usable & ~held
-        return [] if int((held | usable).sum()) >= factor else [int(one) for one in rack_map.broker_ids[fenced]]
+        return (
+            []
+            if int((held | usable).sum()) >= factor
+            else [int(broker_id) for broker_id in rack_map.broker_ids[fenced]]
+        )
     counted = rack_map.rack_codes >= 0
     able = np.bincount(rack_map.rack_codes[counted & (held | usable)], minlength=len(rack_map.racks))
     fewest, most = members.even_shares(factor)

@@ -60,11 +60,11 @@ class BrokerChanges:
 
 def broker_changes(pair: PartitionPair) -> BrokerChanges:
     """Which brokers went or were fenced, which came or were unfenced, and which count in another rack than before."""
-    before, after = ({int(one.id): one for one in side.members.brokers} for side in (pair.before, pair.after))
+    before, after = ({int(broker.id): broker for broker in side.members.brokers} for side in (pair.before, pair.after))
     gone, new, both = before.keys() - after.keys(), after.keys() - before.keys(), before.keys() & after.keys()
     racks = [side.members.rack_map.rack_of for side in (pair.before, pair.after)]
-    fenced = {one for one in both if after[one].fenced and not before[one].fenced}
-    unfenced = {one for one in both if before[one].fenced and not after[one].fenced}
+    fenced = {broker for broker in both if after[broker].fenced and not before[broker].fenced}
+    unfenced = {broker for broker in both if before[broker].fenced and not after[broker].fenced}
     named = {
         **dict.fromkeys(both, "broker-rack-changed"),
         **dict.fromkeys(gone, "broker-gone"),

@@ -9,7 +9,7 @@ from typing import Final
 
 from rich.console import Console
 
-from rackspan.model.json_format import ReadSnapshot
+from rackspan.model.snapshot import ReadSnapshot
 
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 

@@ -26,7 +26,7 @@ def snapshot(
     ]
     return ClusterSnapshot(
         brokers=tuple(
-            Broker(one.id, one.rack, one.fenced, one.host, one.port) for one in image.brokers.values()
+            Broker(broker.id, broker.rack, broker.fenced, broker.host, broker.port) for broker in image.brokers.values()
         ),
         topics=tuple(_topic(image, settings, topic) for topic in topics),
         partitions=columns(
@@ -48,7 +48,7 @@ def snapshot(
 
 def _topic(image: MetadataImage, settings: ClusterSettings, topic: TopicImage) -> Topic:
     values = topic_values(image, settings, topic.name, None)
-    config = {one.key: one.value for one in values if one.value is not None}
+    config = {value.key: value.value for value in values if value.value is not None}
     return Topic(TopicName(topic.name), str(topic.topic_id), topic.name in INTERNAL_TOPICS, config)
 
 

@@ -97,14 +97,14 @@ def commit(
     now = time.time_ns() // 1_000_000
     try:
         if folder is not None:
-            for one in added:
-                flush_file(folder, one.path)
+            for file in added:
+                flush_file(folder, file.path)
         actions: list[AddAction | RemoveAction] = [
             *(
-                AddAction(one.path, one.size, _values(one.day), now, data_change, json.dumps(one.stats))
-                for one in added
+                AddAction(file.path, file.size, _values(file.day), now, data_change, json.dumps(file.stats))
+                for file in added
             ),
-            *(RemoveAction(one.path, data_change, now, None, _values(one.day)) for one in removed),
+            *(RemoveAction(file.path, data_change, now, None, _values(file.day)) for file in removed),
         ]
         table.create_write_transaction(
             actions,

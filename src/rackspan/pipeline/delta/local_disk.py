@@ -139,7 +139,7 @@ def _is_whole_entry(entry: Path) -> bool:
     try:
         lines = entry.read_bytes().splitlines()
         actions = [json.loads(line) for line in lines]
-        if not actions or not all(isinstance(one, dict) for one in actions):
+        if not actions or not all(isinstance(action, dict) for action in actions):
             return False
         written = actions[0].get("commitInfo", {}).get(ACTION_COUNT)
         return written is None or int(written) == len(actions) - 1

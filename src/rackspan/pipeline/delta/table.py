@@ -212,7 +212,7 @@ def snapshot_counts(table: "DeltaTable", file: DataFile, *, whole: bool = False)
         raise InvalidWarehouse(f"{table.table_uri}: {file.path} is gone") from None
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         raise InvalidWarehouse(f"{damaged} {one_line(error)}") from None
-    if counts.total() != file.rows or not all(file.may_hold(one, one) for one in counts):
+    if counts.total() != file.rows or not all(file.may_hold(value, value) for value in counts):
         raise InvalidWarehouse(f"{damaged} it has other rows than its log says")
     return counts
 

@@ -29,11 +29,14 @@ def drop_damaged(warehouse: Warehouse) -> list[str]:
     markers = read_markers(warehouse)
     stored = markers.of_days(markers.count_by_day())
     broken = find_damage(warehouse, stored).snapshots
-    lost = {one.snapshot_id: one for one in stored if one.snapshot_id in broken}
+    lost = {snapshot.snapshot_id: snapshot for snapshot in stored if snapshot.snapshot_id in broken}
     for table in (SNAPSHOTS, BROKERS, TOPICS, PARTITIONS) if lost else ():
         opened = existing_table(warehouse, table.name)
-        removed, kept = without_snapshots(opened, lost.keys(), (), {one.day for one in lost.values()})
+        removed, kept = without_snapshots(opened, lost.keys(), (), {snapshot.day for snapshot in lost.values()})
         if removed:
             commit(opened, kept, {}, removed=removed)
-    gone = [f"snapshot {one.snapshot_id} of {one.cluster_id} was not whole, and is dropped" for one in lost.values()]
+    gone = [
+        f"snapshot {snapshot.snapshot_id} of {snapshot.cluster_id} was not whole, and is dropped"
+        for snapshot in lost.values()
+    ]
     return [*lines, *found, *gone]

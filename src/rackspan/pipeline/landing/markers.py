@@ -73,9 +73,9 @@ class Markers:
 
     def at(self, times: Iterable[datetime]) -> list[StoredSnapshot]:
         """The snapshots taken at exactly these times, of whatever cluster."""
-        prefixes = {time_text(one) for one in times}
-        files = [file for file in self.files if any(file.may_hold(one, one + LAST) for one in prefixes)]
-        return [one for one in self._read(files) if time_text(one.taken_at) in prefixes]
+        prefixes = {time_text(time) for time in times}
+        files = [file for file in self.files if any(file.may_hold(prefix, prefix + LAST) for prefix in prefixes)]
+        return [snapshot for snapshot in self._read(files) if time_text(snapshot.taken_at) in prefixes]
 
     def named(self, ids: Iterable[str]) -> list[StoredSnapshot]:
         """The snapshots with these ids that are stored, in order of cluster and time."""
@@ -84,7 +84,7 @@ class Markers:
             return []
         least, most = min(wanted), max(wanted)
         files = [file for file in self.files if file.may_hold(least, most)]
-        return [one for one in self._read(files) if one.snapshot_id in wanted]
+        return [snapshot for snapshot in self._read(files) if snapshot.snapshot_id in wanted]
 
     def before(self, firsts: Mapping[str, datetime]) -> dict[str, StoredSnapshot]:
         """The last snapshot of each cluster before a time, where there is one."""
@@ -106,12 +106,14 @@ class Markers:
             ]
             if not open_ends:
                 continue
-            for one in self._read([file]):
-                time, best = times.get(one.cluster_id), found.get(one.cluster_id)
-                if time is None or (one.taken_at >= time if earlier else one.taken_at <= time):
+            for snapshot in self._read([file]):
+                time, best = times.get(snapshot.cluster_id), found.get(snapshot.cluster_id)
+                if time is None or (snapshot.taken_at >= time if earlier else snapshot.taken_at <= time):
                     continue
-                if best is None or (one.taken_at > best.taken_at if earlier else one.taken_at < best.taken_at):
-                    found[one.cluster_id] = one
+                if best is None or (
+                    snapshot.taken_at > best.taken_at if earlier else snapshot.taken_at < best.taken_at
+                ):
+                    found[snapshot.cluster_id] = snapshot
         return found
 
     def _read(self, files: Sequence[DataFile]) -> list[StoredSnapshot]:
@@ -146,7 +148,7 @@ class Markers:
 
 def _in_reach(file: DataFile, found: Iterable[StoredSnapshot], earlier: bool) -> bool:
     """Whether the file, or one after it in order, can hold a nearer snapshot of any cluster."""
-    ids = [one.snapshot_id for one in found]
+    ids = [snapshot.snapshot_id for snapshot in found]
     if earlier:
         return file.most is None or file.most > min(ids)
     return file.least is None or file.least < max(ids)

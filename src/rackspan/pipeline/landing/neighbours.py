@@ -22,11 +22,14 @@ class Neighbours:
 
 def neighbours(markers: Markers, given: Sequence[StoredSnapshot]) -> Neighbours:
     """The neighbours of the given snapshots."""
-    most = max(Counter(one.cluster_id for one in given).values(), default=0)
+    most = max(Counter(snapshot.cluster_id for snapshot in given).values(), default=0)
     previous, following = (_one_by_one if most <= FEW else _by_day)(markers, given)
-    ids = {one.snapshot_id for one in given}
+    ids = {snapshot.snapshot_id for snapshot in given}
     return Neighbours(
-        *(tuple(one for one in ones.values() if one.snapshot_id not in ids) for ones in (previous, following))
+        *(
+            tuple(snapshot for snapshot in ones.values() if snapshot.snapshot_id not in ids)
+            for ones in (previous, following)
+        )
     )
 
 
@@ -37,10 +40,10 @@ def _one_by_one(
     following: dict[str, StoredSnapshot] = {}
     left = sorted(given, key=lambda one: one.taken_at)
     while left:
-        each = {one.cluster_id: one.taken_at for one in reversed(left)}
-        previous |= {one.snapshot_id: one for one in markers.before(each).values()}
-        following |= {one.snapshot_id: one for one in markers.after(each).values()}
-        left = [one for one in left if one.taken_at != each[one.cluster_id]]
+        each = {snapshot.cluster_id: snapshot.taken_at for snapshot in reversed(left)}
+        previous |= {snapshot.snapshot_id: snapshot for snapshot in markers.before(each).values()}
+        following |= {snapshot.snapshot_id: snapshot for snapshot in markers.after(each).values()}
+        left = [snapshot for snapshot in left if snapshot.taken_at != each[snapshot.cluster_id]]
     return previous, following
 
 
@@ -48,8 +51,8 @@ def _by_day(
     markers: Markers, given: Sequence[StoredSnapshot]
 ) -> tuple[dict[str, StoredSnapshot], dict[str, StoredSnapshot]]:
     """From a listing of the days of the given ones; only the first and the last of a day need a look at other days."""
-    listed = markers.of_days({one.day for one in given})
-    ids = {one.snapshot_id for one in given}
+    listed = markers.of_days({snapshot.day for snapshot in given})
+    ids = {snapshot.snapshot_id for snapshot in given}
     previous: dict[str, StoredSnapshot] = {}
     following: dict[str, StoredSnapshot] = {}
     firsts: dict[date, dict[str, datetime]] = {}
@@ -68,7 +71,7 @@ def _by_day(
         else:
             lasts.setdefault(one.day, {})[one.cluster_id] = one.taken_at
     for times in firsts.values():
-        previous |= {one.snapshot_id: one for one in markers.before(times).values()}
+        previous |= {snapshot.snapshot_id: snapshot for snapshot in markers.before(times).values()}
     for times in lasts.values():
-        following |= {one.snapshot_id: one for one in markers.after(times).values()}
+        following |= {snapshot.snapshot_id: snapshot for snapshot in markers.after(times).values()}
     return previous, following

@@ -38,7 +38,7 @@ def rows_of(warehouse: Warehouse, table: Table, columns: Sequence[str], stored: 
     """Columns of a landing table for some snapshots, in no particular order of snapshots. Errors: InvalidWarehouse."""
     schema = pa.schema([table.schema.field(name) for name in columns])
     opened, stored = existing_table(warehouse, table.name), list(stored)
-    ids = sorted(one.snapshot_id for one in stored)
+    ids = sorted(snapshot.snapshot_id for snapshot in stored)
     return pa.Table.from_batches(read_files(opened, files_of(warehouse, table, stored), schema, ids), schema)
 
 
@@ -73,15 +73,17 @@ def find_damage(warehouse: Warehouse, stored: Sequence[StoredSnapshot], *, whole
             except InvalidWarehouse as error:
                 files[f"{table.name}/{file.path}"] = str(error)
                 damaged.append(file)
-        for one in stored:
-            present, wanted = counts[one.snapshot_id], _rows_wanted(one, table)
+        for snapshot in stored:
+            present, wanted = counts[snapshot.snapshot_id], _rows_wanted(snapshot, table)
             if present == wanted or (present and wanted is None):
                 continue
-            inside = [file for file in damaged if file.day == one.day and file.may_hold(*[one.snapshot_id] * 2)]
+            inside = [
+                file for file in damaged if file.day == snapshot.day and file.may_hold(*[snapshot.snapshot_id] * 2)
+            ]
             reason = (
                 files[f"{table.name}/{inside[0].path}"] if inside else f"table {table.name} has {present} rows of it"
             )
-            snapshots.setdefault(one.snapshot_id, reason)
+            snapshots.setdefault(snapshot.snapshot_id, reason)
     return Damage(files, snapshots)
 
 
@@ -96,7 +98,11 @@ def ids_with_rows(opened: "DeltaTable", ids: Sequence[str]) -> set[str]:
         return set()
     files = [file for file in data_files(opened) if file.may_hold(min(ids), max(ids))]
     schema = pa.schema([SNAPSHOTS.schema.field("snapshot_id")])
-    return {one for batch in read_files(opened, files, schema, ids) for one in batch.column("snapshot_id").to_pylist()}
+    return {
+        snapshot_id
+        for batch in read_files(opened, files, schema, ids)
+        for snapshot_id in batch.column("snapshot_id").to_pylist()
+    }
 
 
 def files_near(files: Iterable[DataFile], stored: Iterable[StoredSnapshot]) -> list[DataFile]:
@@ -110,8 +116,8 @@ def files_near(files: Iterable[DataFile], stored: Iterable[StoredSnapshot]) -> l
 
 def read_registrations(warehouse: Warehouse, stored: Sequence[StoredSnapshot]) -> Mapping[str, Registration]:
     """The cluster members of each distinct `members` hash: one snapshot is read for each, however many have it."""
-    one_of_each = list({one.members: one for one in stored}.values())
-    brokers: dict[str, list[Broker]] = {one.snapshot_id: [] for one in one_of_each}
+    one_of_each = list({snapshot.members: snapshot for snapshot in stored}.values())
+    brokers: dict[str, list[Broker]] = {snapshot.snapshot_id: [] for snapshot in one_of_each}
     for row in rows_of(
         warehouse, LANDING["brokers"], ("snapshot_id", "id", "host", "rack", "fenced"), one_of_each
     ).to_pylist():
@@ -127,11 +133,11 @@ def read_registrations(warehouse: Warehouse, stored: Sequence[StoredSnapshot]) -
         for row in markers.to_pylist()
     }
     return {
-        one.members: (
-            tuple(sorted(brokers[one.snapshot_id], key=lambda broker: broker.id)),
-            controllers[one.snapshot_id],
+        snapshot.members: (
+            tuple(sorted(brokers[snapshot.snapshot_id], key=lambda broker: broker.id)),
+            controllers[snapshot.snapshot_id],
         )
-        for one in one_of_each
+        for snapshot in one_of_each
     }
 
 

@@ -118,7 +118,7 @@ def _bring_back_rows(
     """Append the rows of stored snapshots that a table lacks, where a data file has all of them. Returns ids: found, and missing."""
     opened = existing_table(warehouse, table.name)
     present = _counts(warehouse, table)
-    counts = {one: markers[one].get(table.name) for one in markers if one not in present}
+    counts = {marker: markers[marker].get(table.name) for marker in markers if marker not in present}
     hidden = _unreadable(opened)
     missing = {one: count for one, count in counts.items() if count != 0 and not _may_be_in(hidden, one)}
     parts: dict[str, pa.Table] = {}

@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from rackspan.errors import InvalidSnapshot
 from rackspan.model import Controller
-from rackspan.model.json_format import VERSION
-from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model.snapshot import VERSION, ClusterSnapshot
 from rackspan.pipeline.schemas import LANDING, Table
 from rackspan.sources.snapshot_folder import CLUSTER_SCHEMA, from_tables, to_tables
 
@@ -66,7 +65,7 @@ def snapshot_id(snapshot: ClusterSnapshot) -> str:
 
 def members_hash(snapshot: ClusterSnapshot) -> str:
     """A hash of what audit's ClusterMembers are made of."""
-    brokers = sorted((one.id, one.rack, one.fenced, one.on_loopback) for one in snapshot.brokers)
+    brokers = sorted((broker.id, broker.rack, broker.fenced, broker.on_loopback) for broker in snapshot.brokers)
     controllers = [_controller(controller) for controller in snapshot.controllers]
     return hashlib.sha256(json.dumps([brokers, controllers]).encode()).hexdigest()[:16]
 
@@ -112,7 +111,12 @@ def _marker(snapshot: ClusterSnapshot) -> pa.Table:
     rows = snapshot.partitions
     longest = max(int((lists >= 0).sum(axis=1).max(initial=0)) for lists in (rows.replicas, rows.isr))
     columns = {
-        "controllers": [[{"id": one.id, "rack": one.rack, "voter": one.voter} for one in snapshot.controllers]],
+        "controllers": [
+            [
+                {"id": controller.id, "rack": controller.rack, "voter": controller.voter}
+                for controller in snapshot.controllers
+            ]
+        ],
         "controllers_alive": [_alive(snapshot.controllers)],
         "partial": [list(snapshot.partial)],
         "topics": [len(snapshot.topics)],
@@ -165,12 +169,12 @@ def with_alive(
 
 def _head(snapshot: ClusterSnapshot) -> Iterable[object]:
     topics: Sequence[Any] = [
-        (one.name, one.topic_id, one.internal, sorted(one.config.items())) for one in snapshot.topics
+        (topic.name, topic.topic_id, topic.internal, sorted(topic.config.items())) for topic in snapshot.topics
     ]
     return (
         snapshot.cluster_id,
         snapshot.partial,
-        [astuple(one) for one in snapshot.brokers],
+        [astuple(broker) for broker in snapshot.brokers],
         [_controller(controller) for controller in snapshot.controllers],
         topics,
     )

@@ -99,7 +99,7 @@ def _append_all(new: Mapping[str, ClusterSnapshot], markers: Markers, warehouse:
     for name, rows in landing_rows(new).items():
         if name == SNAPSHOTS.name:
             # From the version in which they were missing: a commit since then that has one of them is a conflict.
-            append(markers.table, rows, {marker_transaction(*snapshot_key(one)): 1 for one in new.values()})
+            append(markers.table, rows, {marker_transaction(*snapshot_key(snapshot)): 1 for snapshot in new.values()})
             continue
         table = existing_table(warehouse, name)
         # What a killed collector has committed already is adopted, if it is still there: the same id means the same content.

@@ -344,7 +344,9 @@ class ReportData:
 
     def named(self, names: Mapping[str, str]) -> "ReportData":
         """The same report with the names to show of clusters, by id."""
-        return replace(self, clusters=tuple(replace(one, name=names.get(one.cluster_id)) for one in self.clusters))
+        return replace(
+            self, clusters=tuple(replace(cluster, name=names.get(cluster.cluster_id)) for cluster in self.clusters)
+        )
 
     @property
     def snapshots(self) -> int:

@@ -75,4 +75,8 @@ def latest_snapshots(
         damage = find_damage(warehouse, stored)
         for reason in {**(markers.damaged or {}), **damage.snapshots}.values():
             left_out(f"{reason}; the newest snapshot is left out; {how_to_repair(warehouse, SNAPSHOTS.name)}")
-    return {one.cluster_id: read_snapshot(warehouse, one) for one in stored if one.snapshot_id not in damage.snapshots}
+    return {
+        snapshot.cluster_id: read_snapshot(warehouse, snapshot)
+        for snapshot in stored
+        if snapshot.snapshot_id not in damage.snapshots
+    }

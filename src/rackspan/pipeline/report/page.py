@@ -96,7 +96,9 @@ def worst_first(losses: Sequence[RackLoss]) -> list[RackLoss]:
 def next_steps(cluster: ClusterReport) -> list[FindingGroup]:
     """The violations of the latest snapshot in the order in which to repair them, STEPS_MAX at most."""
     order = {constraint: place for place, constraint in enumerate(REPAIR_ORDER)}
-    violations = [one for one in cluster.findings if one.findings and one.severity is Severity.VIOLATION]
+    violations = [
+        finding for finding in cluster.findings if finding.findings and finding.severity is Severity.VIOLATION
+    ]
     return sorted(violations, key=lambda one: order.get(one.constraint, len(order)))[:STEPS_MAX]
 
 
@@ -208,7 +210,9 @@ def about(row: TopicRow) -> str:
     """`6 partitions, replication factor 3, min.insync.replicas 2`."""
     if not row.partitions:
         return "no partitions"
-    factors = "–".join(str(one) for one in dict.fromkeys((min(row.replication_factors), max(row.replication_factors))))
+    factors = "–".join(
+        str(factor) for factor in dict.fromkeys((min(row.replication_factors), max(row.replication_factors)))
+    )
     parts = [words.count(row.partitions, "partition"), f"replication factor\N{NO-BREAK SPACE}{factors}"]
     parts.append(f"min.insync.replicas\N{NO-BREAK SPACE}{row.min_insync_replicas}")
     if row.min_insync_racks > 1:
@@ -230,7 +234,7 @@ def changes(points: tuple[HistoryPoint, ...]) -> list[HistoryPoint]:
 
 def occurred(history: History) -> list[DurabilityState]:
     """The states that the history's picture shows, and ok."""
-    return [*(one.state for one in history.states), DurabilityState.OK]
+    return [*(state.state for state in history.states), DurabilityState.OK]
 
 
 def change_sign(group: DriftGroup) -> str | None:

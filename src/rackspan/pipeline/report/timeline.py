@@ -67,7 +67,7 @@ def timeline(history: History, ident: str, width: int, height: int) -> Markup:
 
     `ident` must be unique in the page: title and description are tied to it.
     """
-    highest = max(one.counts.at_risk for one in history.points)
+    highest = max(point.counts.at_risk for point in history.points)
     frame = _frame(history, width, height if highest else CALM_HEIGHT, top_of_axis(highest))
     parts = [*(_eventful(frame, history) if highest else _calm(frame)), *_time_axis(frame)]
     return Markup(
@@ -90,7 +90,7 @@ def time_ticks(start: datetime, end: datetime, most: int) -> list[datetime]:
     """At most `most` round times from `start` to `end`, counted from midnight UTC."""
     seconds = (end - start).total_seconds()
     whole_days = ceil(seconds / most / 86400 + 1) * 86400
-    step = next((one for one in _STEPS_SECONDS if seconds / one < most), whole_days)
+    step = next((step for step in _STEPS_SECONDS if seconds / step < most), whole_days)
     midnight = start.replace(hour=0, minute=0, second=0, microsecond=0)
     first = -(-(start - midnight) // timedelta(seconds=step))
     ticks: list[datetime] = []

@@ -142,7 +142,7 @@ def risk(history: History) -> str:
 
 def losses_over_time(losses: Sequence[LossHistory], history: History) -> str:
     """Whether the cluster ever would not have survived a rack, in one sentence."""
-    failed = [one for one in losses if one.not_survived]
+    failed = [loss for loss in losses if loss.not_survived]
     if not failed:
         return f"Every rack could have been lost at any time in {count(history.snapshots, 'snapshot')}."
     worst = failed[0]
@@ -237,7 +237,7 @@ def _rack(loss: RackLoss) -> str:
 
 def _nor(others: Sequence[LossHistory]) -> str:
     """The racks beside the worst: `; 2 other racks could not at any time either, 1 more at times`."""
-    never = sum(one.not_survived == one.snapshots for one in others)
+    never = sum(other.not_survived == other.snapshots for other in others)
     counted = [one for one in ((never, "at any time"), (len(others) - never, "at times")) if one[0]]
     if not counted:
         return ""

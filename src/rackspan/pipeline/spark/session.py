@@ -174,7 +174,7 @@ def _delta_settings(jars: list[Path]) -> dict[str, str]:
     delta = dict(DELTA) | {name: theirs[name] for name in DELTA if name in theirs and name != "spark.sql.extensions"}
     added = {"spark.jars": list(map(str, jars)), "spark.sql.extensions": [EXTENSION]}
     for name, ours in added.items():
-        given = [one for one in theirs.get(name, "").split(",") if one and one not in ours]
+        given = [word for word in theirs.get(name, "").split(",") if word and word not in ours]
         delta[name] = ",".join([*given, *ours])
     return delta
 

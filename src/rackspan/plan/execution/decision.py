@@ -73,7 +73,7 @@ def observation_request(state: RunState, limits: RunLimits) -> ObservationReques
     topics = {config.name for config in configs if config.holder is Holder.TOPIC}
     ending = state.step is None and not state.completed and not state.cancelled
     partitions = _new_preferred_leaders(state) if ending else _current(state)
-    return ObservationRequest(frozenset({one.topic for one in partitions} | topics), frozenset(configs))
+    return ObservationRequest(frozenset({partition.topic for partition in partitions} | topics), frozenset(configs))
 
 
 def decide(state: RunState, cluster: ObservedCluster, limits: RunLimits) -> Effect:
@@ -108,8 +108,10 @@ def decide(state: RunState, cluster: ObservedCluster, limits: RunLimits) -> Effe
 
 def _is_stuck(step: Step, direction: Direction, cluster: ObservedCluster) -> bool:
     """Whether nothing of what is left of the step can finish now."""
-    left = [one for one in step.partitions if reassignment_status(one, direction, cluster) in _UNFINISHED]
-    return bool(left) and all(_is_hindered(one, direction, cluster) for one in left)
+    left = [
+        partition for partition in step.partitions if reassignment_status(partition, direction, cluster) in _UNFINISHED
+    ]
+    return bool(left) and all(_is_hindered(partition, direction, cluster) for partition in left)
 
 
 def _is_hindered(one: PartitionReassignment, direction: Direction, cluster: ObservedCluster) -> bool:
@@ -124,7 +126,7 @@ def _of_step(
     state: RunState, step: Step, cluster: ObservedCluster, limits: RunLimits, *, in_flight: Set[TopicPartition]
 ) -> Effect:
     """Every branch of a step that is not done. `in_flight`: moves of ours, of any step."""
-    statuses = [(one, reassignment_status(one, state.direction, cluster)) for one in step.partitions]
+    statuses = [(partition, reassignment_status(partition, state.direction, cluster)) for partition in step.partitions]
     unstarted = [one for one, status in statuses if status is ReassignmentStatus.STARTABLE]
     settling = [one for one, status in statuses if status is ReassignmentStatus.SETTLING]
     why = mismatch(state.plan, step.partitions, cluster)
@@ -137,11 +139,11 @@ def _of_step(
         return restored
     restoring = None if in_flight else _restore_throttles(state, cluster)
     moving = [state.plan.by_partition[topic_partition] for topic_partition in sorted(in_flight)]
-    able = [one for one in moving if not _is_hindered(one, state.direction, cluster)]
-    held_up = [one for one in moving if one not in able and one in step.partitions]
+    able = [partition for partition in moving if not _is_hindered(partition, state.direction, cluster)]
+    held_up = [partition for partition in moving if partition not in able and partition in step.partitions]
     if not (unstarted or settling or able or held_up):
         return restoring or Record(StepCompleted(step.number))
-    free = [one for one in unstarted if not _is_hindered(one, state.direction, cluster)]
+    free = [partition for partition in unstarted if not _is_hindered(partition, state.direction, cluster)]
     chosen = _within(free or unstarted, state.direction, cluster, limits)
     if not (chosen or settling or able or held_up):
         return restoring or Paused()
@@ -156,14 +158,14 @@ def _of_step(
     if not chosen:
         return Paused()
     return StartMoves(
-        {one.topic_partition: one.end(state.direction) for one in chosen},
-        sum(_copies(one, state.direction, cluster) for one in chosen),
+        {partition.topic_partition: partition.end(state.direction) for partition in chosen},
+        sum(_copies(partition, state.direction, cluster) for partition in chosen),
     )
 
 
 def _hindrance(state: RunState, cluster: ObservedCluster) -> str | None:
     """What keeps every open step from finishing, in words."""
-    hindered = [one for one in _current(state) if _is_hindered(one, state.direction, cluster)]
+    hindered = [partition for partition in _current(state) if _is_hindered(partition, state.direction, cluster)]
     return missing_brokers(hindered, state.direction, cluster) or leaderless(hindered, cluster)
 
 
@@ -175,7 +177,7 @@ _UNFINISHED = frozenset(ReassignmentStatus) - {ReassignmentStatus.DONE}
 
 
 def _current(state: RunState) -> Sequence[PartitionReassignment]:
-    return [one for step in state.open_steps for one in step.partitions]
+    return [partition for step in state.open_steps for partition in step.partitions]
 
 
 def ours_in_flight(state: RunState, cluster: ObservedCluster) -> Iterator[tuple[TopicPartition, ReassignmentStatus]]:
@@ -195,11 +197,11 @@ def _within(
     if not limits.starting:
         return []
     chosen, copies = [], 0
-    for one in unstarted:
-        copies += _copies(one, direction, cluster)
+    for partition in unstarted:
+        copies += _copies(partition, direction, cluster)
         if limits.moves is not None and copies > limits.moves:
             break
-        chosen.append(one)
+        chosen.append(partition)
     return chosen
 
 
@@ -215,7 +217,11 @@ def _throttle(state: RunState, limits: RunLimits) -> Mapping[ConfigKey, str]:
     copying = [step for step in state.open_steps if step.copies(state.direction)]
     if not copying:
         return {}
-    every = copying[0] if len(copying) == 1 else Step.of(0, "", [one for step in copying for one in step.partitions])
+    every = (
+        copying[0]
+        if len(copying) == 1
+        else Step.of(0, "", [partition for step in copying for partition in step.partitions])
+    )
     return throttle(every, state.direction, rate)
 
 
@@ -250,13 +256,13 @@ def _unsettled(one: PartitionReassignment, cluster: ObservedCluster) -> str:
 
 def _after_cancel(state: RunState, cluster: ObservedCluster) -> Effect:
     """Kafka restores the replicas in its own order, which decides who leads; the plan's order is restored here."""
-    for one in _current(state):
-        if reassignment_status(one, state.direction, cluster) is ReassignmentStatus.SETTLING:
-            return Wait(_unsettled(one, cluster))
+    for partition in _current(state):
+        if reassignment_status(partition, state.direction, cluster) is ReassignmentStatus.SETTLING:
+            return Wait(_unsettled(partition, cluster))
     reordered = {
-        one.topic_partition: replicas
-        for one in _current(state)
-        if (replicas := _in_plan_order(one, cluster)) is not None
+        partition.topic_partition: replicas
+        for partition in _current(state)
+        if (replicas := _in_plan_order(partition, cluster)) is not None
     }
     if reordered:
         return StartMoves(reordered, 0)
@@ -275,16 +281,18 @@ def _completed(state: RunState, cluster: ObservedCluster) -> Effect:
     if state.completed:
         return Finished(tuple(state.own))
     led_by_another = tuple(
-        one.topic_partition for one in _new_preferred_leaders(state) if _may_be_elected(one, state.direction, cluster)
+        partition.topic_partition
+        for partition in _new_preferred_leaders(state)
+        if _may_be_elected(partition, state.direction, cluster)
     )
     return ElectLeaders(led_by_another) if led_by_another else Record(RunCompleted())
 
 
 def _new_preferred_leaders(state: RunState) -> Iterator[PartitionReassignment]:
     """Partitions that the plan gives another preferred leader. Whether others are led as preferred is not the plan's."""
-    for one in state.plan.partitions():
-        if one.end(state.direction)[0] != one.start(state.direction)[0]:
-            yield one
+    for partition in state.plan.partitions():
+        if partition.end(state.direction)[0] != partition.start(state.direction)[0]:
+            yield partition
 
 
 def _may_be_elected(one: PartitionReassignment, direction: Direction, cluster: ObservedCluster) -> bool:

@@ -37,7 +37,11 @@ def throttle_configs(plan: ReassignmentPlan) -> frozenset[ConfigKey]:
     lists = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
     return frozenset(
         {ConfigKey(Holder.BROKER, str(broker), key) for broker in throttled_brokers(partitions) for key in rates}
-        | {ConfigKey(Holder.TOPIC, topic, key) for topic in {one.topic for one in partitions} for key in lists}
+        | {
+            ConfigKey(Holder.TOPIC, topic, key)
+            for topic in {partition.topic for partition in partitions}
+            for key in lists
+        }
     )
 
 

@@ -25,7 +25,7 @@ def other_cluster(plan: ReassignmentPlan, cluster: ObservedCluster) -> str | Non
 
 def running_beside(plan: ReassignmentPlan, cluster: ObservedCluster) -> str | None:
     """Kafka's tool starts nothing while anything is being reassigned, and neither does a run."""
-    others = sorted(str(one) for one in cluster.in_flight if one not in plan.by_partition)
+    others = sorted(str(partition) for partition in cluster.in_flight if partition not in plan.by_partition)
     if not others:
         return None
     return f"{_listed(others)}: being reassigned, not by this plan; {WAIT}"
@@ -41,12 +41,14 @@ def missing_brokers(
         (PartitionReassignment.additions, "must receive"),
         (PartitionReassignment.end, "must keep a replica in sync of"),
     ):
-        waiting = [one for one in listed if set(brokers_of(one, direction)) - cluster.brokers]
+        waiting = [partition for partition in listed if set(brokers_of(partition, direction)) - cluster.brokers]
         if waiting:
-            away = sorted({broker for one in waiting for broker in brokers_of(one, direction)} - cluster.brokers)
+            away = sorted(
+                {broker for partition in waiting for broker in brokers_of(partition, direction)} - cluster.brokers
+            )
             brokers = f"broker {away[0]} is" if len(away) == 1 else f"brokers {', '.join(map(str, away))} are"
             back = "it" if len(away) == 1 else "them"
-            return f"{brokers} down and {role} {_listed([one.name for one in waiting])}; bring {back} back, or {ANEW}"
+            return f"{brokers} down and {role} {_listed([partition.name for partition in waiting])}; bring {back} back, or {ANEW}"
     return None
 
 
@@ -55,7 +57,9 @@ def missing_receivers(
 ) -> str | None:
     """As missing_brokers, of brokers that should receive a copy alone."""
     return missing_brokers(
-        [one for one in partitions if set(one.additions(direction)) - cluster.brokers], direction, cluster
+        [partition for partition in partitions if set(partition.additions(direction)) - cluster.brokers],
+        direction,
+        cluster,
     )
 
 
@@ -72,18 +76,18 @@ def cannot_finish(one: PartitionReassignment, direction: Direction, cluster: Obs
 
 def leaderless(partitions: Iterable[PartitionReassignment], cluster: ObservedCluster) -> str | None:
     """Partitions that a new replica cannot copy from."""
-    waiting = [one for one in partitions if one.topic_partition in cluster.leaderless]
+    waiting = [partition for partition in partitions if partition.topic_partition in cluster.leaderless]
     if not waiting:
         return None
     has = "has" if len(waiting) == 1 else "have"
-    return f"{_listed([one.name for one in waiting])} {has} no leader to copy from; bring back a replica that was in sync, or {ANEW}"
+    return f"{_listed([partition.name for partition in waiting])} {has} no leader to copy from; bring back a replica that was in sync, or {ANEW}"
 
 
 def _mismatches(
     plan: ReassignmentPlan, partitions: Iterable[PartitionReassignment], cluster: ObservedCluster
 ) -> Iterator[str]:
-    for one in partitions:
-        why = _of_topic(plan, one.topic, cluster) or _of_partition(one, cluster)
+    for partition in partitions:
+        why = _of_topic(plan, partition.topic, cluster) or _of_partition(partition, cluster)
         if why is not None:
             yield why
 

@@ -21,7 +21,10 @@ def copy_sizes(plan: ReassignmentPlan, direction: Direction, sizes: Mapping[Topi
     """`sizes`: bytes of one copy of each partition whose size is known."""
 
     def of(step: Step) -> int:
-        return sum(sizes.get(one.topic_partition, 0) * len(one.additions(direction)) for one in step.partitions)
+        return sum(
+            sizes.get(partition.topic_partition, 0) * len(partition.additions(direction))
+            for partition in step.partitions
+        )
 
     return CopySizes(sizes, {step.number: of(step) for step in plan.steps})
 
@@ -49,10 +52,10 @@ NO_SIZES = CopySizes({}, {})
 def progress(state: RunState, cluster: ObservedCluster, sizes: CopySizes = NO_SIZES) -> Progress:
     copies = {step.number: step.copies(state.direction) for step in state.plan.steps}
     in_sync = [
-        (one, _in_sync(one, state, cluster))
+        (partition, _in_sync(partition, state, cluster))
         for step in state.open_steps
         if copies[step.number]
-        for one in step.partitions
+        for partition in step.partitions
     ]
     return Progress(
         step=min(len(state.done) + 1, len(copies)),

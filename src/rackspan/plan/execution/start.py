@@ -51,7 +51,9 @@ def with_originals(plan: ReassignmentPlan, cluster: ObservedCluster) -> Reassign
     return replace(
         plan,
         steps=tuple(
-            replace(step, columns=reassignment_columns(_with_original(one, cluster) for one in step.partitions))
+            replace(
+                step, columns=reassignment_columns(_with_original(partition, cluster) for partition in step.partitions)
+            )
             for step in plan.steps
         ),
     )
@@ -59,7 +61,7 @@ def with_originals(plan: ReassignmentPlan, cluster: ObservedCluster) -> Reassign
 
 def with_ids(plan: ReassignmentPlan, cluster: ObservedCluster) -> ReassignmentPlan:
     """The plan with the ids of the cluster and of its topics, so that a later run recognizes them."""
-    topics = {one.topic for one in plan.partitions()}
+    topics = {partition.topic for partition in plan.partitions()}
     ids = {name: topic_id for name in sorted(topics) if (topic_id := cluster.topic_ids.get(name)) is not None}
     return replace(plan, cluster_id=plan.cluster_id or cluster.cluster_id, topic_ids={**ids, **plan.topic_ids})
 
@@ -83,9 +85,9 @@ def _reasons_against(
     if why := running_beside(complete, cluster):
         yield why
     undone = [
-        one
-        for one in complete.partitions()
-        if reassignment_status(one, direction, cluster) is not ReassignmentStatus.DONE
+        partition
+        for partition in complete.partitions()
+        if reassignment_status(partition, direction, cluster) is not ReassignmentStatus.DONE
     ]
     if why := missing_receivers(undone, direction, cluster):
         yield why

@@ -40,10 +40,10 @@ class ConfigKey(NamedTuple):
 def throttle(step: Step, direction: Direction, bytes_per_second: int) -> dict[ConfigKey, str]:
     """What Kafka's tool sets before it starts the step. Lists are sorted as strings, as the tool does it."""
     lists: dict[ConfigKey, list[str]] = {}
-    for one in step.partitions:
-        for key, brokers in _throttled_lists(one, direction):
-            config = ConfigKey(Holder.TOPIC, one.topic, key)
-            lists.setdefault(config, []).extend(f"{one.partition}:{broker}" for broker in brokers)
+    for partition in step.partitions:
+        for key, brokers in _throttled_lists(partition, direction):
+            config = ConfigKey(Holder.TOPIC, partition.topic, key)
+            lists.setdefault(config, []).extend(f"{partition.partition}:{broker}" for broker in brokers)
     return {config: ",".join(sorted(replicas)) for config, replicas in lists.items() if replicas} | {
         ConfigKey(Holder.BROKER, str(broker), key): str(bytes_per_second)
         for broker in throttled_brokers(step.partitions)
@@ -53,7 +53,7 @@ def throttle(step: Step, direction: Direction, bytes_per_second: int) -> dict[Co
 
 def throttled_brokers(partitions: Iterable[PartitionReassignment]) -> list[int]:
     """Brokers that send or receive a copy."""
-    return sorted({broker for one in partitions for broker in (*one.undo, *one.replicas)})
+    return sorted({broker for partition in partitions for broker in (*partition.undo, *partition.replicas)})
 
 
 def merged_list(own: str | None, throttled: str) -> str:

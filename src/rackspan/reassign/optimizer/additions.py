@@ -72,7 +72,7 @@ class _Swapper:
     def _conflicting(self) -> Bools:
         conflicting = (self.held[self.row] == self.broker[:, None]).any(axis=1)
         # Rows are sorted, so a partition's additions are neighbours; equal brokers among them are found pairwise.
-        for shift in range(1, max((len(one) for one in self._siblings.values()), default=1)):
+        for shift in range(1, max((len(sibling) for sibling in self._siblings.values()), default=1)):
             conflicting[shift:] |= (self.row[shift:] == self.row[:-shift]) & (
                 self.broker[shift:] == self.broker[:-shift]
             )

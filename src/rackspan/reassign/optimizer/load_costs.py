@@ -39,9 +39,9 @@ def load_costs(problem: ReassignmentProblem) -> LoadCosts:
     uncounted = _edges((mean,), most, fine)
     edges = [per_rack[code] if code >= 0 else uncounted for code in problem.rack_map.rack_codes.tolist()]
     return LoadCosts(
-        broker=np.repeat(np.arange(len(edges)), [len(one) - 1 for one in edges]),
-        capacity=np.concatenate([np.diff(one) for one in edges]),
-        unit_cost=np.concatenate([one[:-1] + one[1:] - 2 * mean for one in edges]),
+        broker=np.repeat(np.arange(len(edges)), [len(edge) - 1 for edge in edges]),
+        capacity=np.concatenate([np.diff(edge) for edge in edges]),
+        unit_cost=np.concatenate([edge[:-1] + edge[1:] - 2 * mean for edge in edges]),
     )
 
 

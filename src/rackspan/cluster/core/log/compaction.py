@@ -156,7 +156,9 @@ class _Compaction:
 
     def _is_aborted(self, batch: RecordBatch) -> bool:
         transactions = self._aborted.get(batch.producer_id, ()) if batch.transactional else ()
-        return any(one.first_offset <= batch.base_offset <= one.last_offset for one in transactions)
+        return any(
+            transaction.first_offset <= batch.base_offset <= transaction.last_offset for transaction in transactions
+        )
 
     def _records(self, batch: RecordBatch) -> list[StoredRecord] | None:
         body = self._body(batch)
