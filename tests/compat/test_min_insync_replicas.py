@@ -34,7 +34,8 @@ def test_a_minimum_above_the_factor_refuses_writes_once_replicas_are_added(kafka
     """One of one in sync, then one of three, of which two are required: refused until the first copy is in sync."""
     topic, target = "grows", {"grows_0": [1, 2, 3]}
     create_topic(kafka, topic, assignment=[[1]], config={"min.insync.replicas": "2"})
-    produce(kafka, topic, 1, 3_000_000)
+    # At 10 kB/s the copy takes half an hour: no machine is so slow that it ends before the produce below.
+    produce(kafka, topic, 1, 20_000_000)
     snapshot = read_cluster(ConnectionSettings(kafka.bootstrap_servers, {}, 30.0))
     lists = ReassignmentDocument((ListedPartition(topic, 0, (1, 2, 3)),))
     assert "plan-intermediate-refuses-writes" in {one.constraint for one in lint(snapshot, RackPolicy(), lists)}
