@@ -32,6 +32,14 @@ def test_an_extra_that_nothing_imports_is_found() -> None:
     assert found == ["extra web: no module of src imports starlette; remove it"]
 
 
+def test_a_class_name_that_is_given_twice_is_found() -> None:
+    sources = {"src/rackspan/a.py": "class Level:\n", "src/rackspan/b.py": "class Level(Enum):\nclass _Level:\n"}
+    assert list(tidy.names_given_twice(sources)) == [
+        "class Level: in src/rackspan/a.py and in src/rackspan/b.py; name each by what it is"
+    ]
+    assert not list(tidy.names_given_twice({"src/rackspan/a.py": "class Level:\nclass Source:\n"}))
+
+
 def test_a_package_with_more_modules_than_fit_into_one_look_is_found() -> None:
     names = ["src/rackspan/new/__init__.py", *(f"src/rackspan/new/m{number}.py" for number in range(13))]
     assert list(tidy.packages_to_split(names))

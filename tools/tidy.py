@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from tools import plain_words
@@ -110,6 +110,17 @@ def packages_to_split(names: list[str]) -> Iterator[str]:
             yield f"{package}: {files - 1} modules side by side; give it sub-packages"
 
 
+def names_given_twice(sources: Mapping[str, str]) -> Iterator[str]:
+    """Public classes of `src` that share a name: who searches for one would find the other."""
+    homes: dict[str, list[str]] = {}
+    for name, text in sources.items():
+        for found in re.findall(r"^class ([A-Z]\w*)", text, re.MULTILINE):
+            homes.setdefault(found, []).append(name)
+    for found, names in homes.items():
+        if len(names) > 1:
+            yield f"class {found}: in {' and in '.join(sorted(names))}; name each by what it is"
+
+
 RULES: tuple[Rule, ...] = (
     too_long,
     unfinished,
@@ -135,10 +146,11 @@ def files() -> list[str]:
 
 
 def complaints() -> list[str]:
-    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    sources = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")}
     return [
         *packages_to_split(files()),
-        *unused_extras((ROOT / "pyproject.toml").read_text(encoding="utf-8"), source),
+        *names_given_twice(sources),
+        *unused_extras((ROOT / "pyproject.toml").read_text(encoding="utf-8"), "\n".join(sources.values())),
         *_complaints_by_file(),
     ]
 

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from rackspan.client.brokers import addresses
 from rackspan.client.login import Login
 from rackspan.errors import ClusterUnreachable
-from rackspan.gateway.check import Level, check_cluster
+from rackspan.gateway.check import CheckLevel, check_cluster
 from rackspan.gateway.config import parse_config
 from rackspan.gateway.upstream.quorum import MetadataQuorum
 from rackspan.kafka_process import KafkaCluster
@@ -128,7 +128,7 @@ def test_a_log_that_begins_with_a_snapshot_is_read(cluster: KafkaCluster, caplog
     assert image.racks == {1: "r1", 2: "r2", 3: "r3"}
 
 
-def results(cluster: KafkaCluster, controllers: str) -> dict[str, tuple[Level, str]]:
+def results(cluster: KafkaCluster, controllers: str) -> dict[str, tuple[CheckLevel, str]]:
     tables = {
         "acknowledgements": {"mode": "strict"},
         "controllers": {"bootstrap": {"servers": controllers}},
@@ -140,7 +140,7 @@ def results(cluster: KafkaCluster, controllers: str) -> dict[str, tuple[Level, s
 def test_check_reads_the_metadata_log_in_mode_strict(cluster: KafkaCluster) -> None:
     active_controller(cluster)
     level, reason = results(cluster, cluster.bootstrap_controllers)["metadata log"]
-    assert (level, reason.split(",")[0].rstrip("0123456789")) == (Level.OK, "read to offset ")
+    assert (level, reason.split(",")[0].rstrip("0123456789")) == (CheckLevel.OK, "read to offset ")
     level, reason = results(cluster, "127.0.0.1:1")["metadata log"]
-    assert level is Level.FAILURE
+    assert level is CheckLevel.FAILURE
     assert "controllers.bootstrap.servers" in reason

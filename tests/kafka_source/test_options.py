@@ -10,7 +10,7 @@ from rackspan.kafka_source.options import (
     _CLIENT_IGNORED,
     OPTIONS,
     Position,
-    Strategy,
+    TopicChoice,
     parse,
     without_effect_line,
 )
@@ -78,7 +78,7 @@ def test_a_wrong_option_is_one_line_that_names_it(change: dict[str, str | None],
 
 def test_names_count_in_any_case_and_defaults_are_sparks() -> None:
     batch = parse({"KAFKA.Bootstrap.Servers": "h:1", "SUBSCRIBE": "a,b"}, streaming=False)
-    assert (batch.strategy, batch.topics) == (Strategy.SUBSCRIBE, "a,b")
+    assert (batch.strategy, batch.topics) == (TopicChoice.SUBSCRIBE, "a,b")
     assert (batch.start, batch.end) == (Position(name="earliest"), Position(name="latest"))
     assert (batch.fail_on_data_loss, batch.include_headers, batch.client.read_committed) == (True, False, False)
     assert parse(LEAST, streaming=True).start == Position(name="latest")

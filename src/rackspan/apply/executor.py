@@ -20,7 +20,7 @@ from rackspan.plan.execution.decision import RunLimits, decide, observation_requ
 from rackspan.plan.execution.effects import (
     CancelMoves,
     Effect,
-    ElectLeaders,
+    ElectPreferredLeaders,
     Finished,
     Paused,
     Record,
@@ -159,7 +159,7 @@ class _Run:
                 self._cluster.start_moves(targets)
             case CancelMoves(partitions):
                 self._cluster.cancel_moves(partitions)
-            case ElectLeaders(partitions):
+            case ElectPreferredLeaders(partitions):
                 self._cluster.elect_leaders(partitions)
             case _:
                 pass

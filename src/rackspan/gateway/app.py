@@ -15,7 +15,7 @@ from rackspan.gateway.core.endpoints import Addresses
 from rackspan.gateway.guarding import Guarding, open_guarding
 from rackspan.gateway.handlers.admin import AdminHandler
 from rackspan.gateway.handlers.produce import forward_produce
-from rackspan.gateway.net.direction import Shared, Take
+from rackspan.gateway.net.byte_flow import Shared, Take
 from rackspan.gateway.net.frames import FrameMemory
 from rackspan.wire.apis import ApiKey
 

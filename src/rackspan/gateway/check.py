@@ -32,7 +32,7 @@ _READ_SECONDS: Final = 10.0
 _MOST_NAMED: Final = 5
 
 
-class Level(Enum):
+class CheckLevel(Enum):
     """How much a result matters."""
 
     OK = "ok"
@@ -47,7 +47,7 @@ class Result:
     """The outcome of one check."""
 
     check: str
-    level: Level
+    level: CheckLevel
     reason: str
 
 
@@ -56,16 +56,16 @@ async def check_cluster(config: GatewayConfig) -> list[Result]:
     try:
         backend = Backend(config)
     except RackspanError as error:
-        return [Result("config", Level.FAILURE, str(error))]
+        return [Result("config", CheckLevel.FAILURE, str(error))]
     try:
         await backend.cluster.refresh()
     except (RackspanError, OSError) as error:
-        return [Result("cluster", Level.FAILURE, str(error))]
+        return [Result("cluster", CheckLevel.FAILURE, str(error))]
     try:
         results = [
             Result(
                 "cluster",
-                Level.OK,
+                CheckLevel.OK,
                 f"{count_noun(len(backend.cluster.by_id), 'broker')} of cluster {backend.cluster.cluster_id}",
             )
         ]
@@ -86,8 +86,8 @@ def _open_files(config: GatewayConfig, backend: Backend) -> Result:
     files = raise_limit()
     reason = too_few(files, config.max_connections, len(backend.cluster.by_id))
     if reason is not None:
-        return Result("open files", Level.WARNING, reason)
-    return Result("open files", Level.OK, f"{files} suffice for {count_noun(config.max_connections, 'client')}")
+        return Result("open files", CheckLevel.WARNING, reason)
+    return Result("open files", CheckLevel.OK, f"{files} suffice for {count_noun(config.max_connections, 'client')}")
 
 
 def _listeners(config: GatewayConfig, backend: Backend) -> Iterator[Result]:
@@ -98,17 +98,17 @@ def _listeners(config: GatewayConfig, backend: Backend) -> Iterator[Result]:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 sock.bind((listener.host, listener.port))
         except UsageError as error:
-            yield Result(f"listener of broker {broker}", Level.FAILURE, str(error))
+            yield Result(f"listener of broker {broker}", CheckLevel.FAILURE, str(error))
         except OSError as error:
             place = f"{listener.host}:{listener.port}"
             yield Result(
-                f"listener of broker {broker}", Level.FAILURE, f"{place}: {error.strerror}; choose another port"
+                f"listener of broker {broker}", CheckLevel.FAILURE, f"{place}: {error.strerror}; choose another port"
             )
         else:
             port = listener.port or "any free port"
             advertised = f"{listener.advertised_host}:{listener.advertised_port or port}"
             yield Result(
-                f"listener of broker {broker}", Level.OK, f"{listener.host}:{port}, advertised as {advertised}"
+                f"listener of broker {broker}", CheckLevel.OK, f"{listener.host}:{port}, advertised as {advertised}"
             )
 
 
@@ -118,11 +118,11 @@ async def _brokers(backend: Backend) -> AsyncIterator[Result]:
         try:
             connection = await backend.cluster.connection(broker_id)
         except (OSError, TimeoutError, RackspanError) as error:
-            yield Result(check, Level.FAILURE, f"{broker.host}:{broker.port}: {type(error).__name__}: {error}")
+            yield Result(check, CheckLevel.FAILURE, f"{broker.host}:{broker.port}: {type(error).__name__}: {error}")
             continue
         lacking = [key.name for key in _NEEDED if not _is_shared(key, connection.offered(key))]
         if lacking:
-            yield Result(check, Level.FAILURE, f"no version of {', '.join(lacking)} that the gateway has too")
+            yield Result(check, CheckLevel.FAILURE, f"no version of {', '.join(lacking)} that the gateway has too")
             continue
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
@@ -132,9 +132,9 @@ async def _brokers(backend: Backend) -> AsyncIterator[Result]:
                     )
                 ).close()
         except (OSError, TimeoutError) as error:
-            yield Result(check, Level.FAILURE, f"clients' connections: {type(error).__name__}: {error}")
+            yield Result(check, CheckLevel.FAILURE, f"clients' connections: {type(error).__name__}: {error}")
             continue
-        yield Result(check, Level.OK, f"{broker.host}:{broker.port}, rack {broker.rack or '(none)'}")
+        yield Result(check, CheckLevel.OK, f"{broker.host}:{broker.port}, rack {broker.rack or '(none)'}")
 
 
 def _is_shared(key: ApiKey, offered: tuple[int, int] | None) -> bool:
@@ -151,17 +151,17 @@ def _racks(config: GatewayConfig, backend: Backend) -> Iterator[Result]:
     if rackless:
         yield Result(
             "racks",
-            Level.WARNING,
+            CheckLevel.WARNING,
             f"brokers {', '.join(rackless)} have no rack and count as one unnamed rack; set broker.rack",
         )
     elif len(racks) < 2:
         yield Result(
             "racks",
-            Level.WARNING,
+            CheckLevel.WARNING,
             f"every broker is in rack {next(iter(racks), '')!r}; min.insync.racks above 1 refuses everything",
         )
     else:
-        yield Result("racks", Level.OK, f"{len(racks)} racks: {', '.join(sorted(racks))}")
+        yield Result("racks", CheckLevel.OK, f"{len(racks)} racks: {', '.join(sorted(racks))}")
 
 
 async def _broker_configs(backend: Backend) -> AsyncIterator[Result]:
@@ -175,13 +175,13 @@ async def _broker_configs(backend: Backend) -> AsyncIterator[Result]:
         connection = await backend.cluster.connection(broker)
         response = await connection.call(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequestData(resources=[resource]))
     except (OSError, TimeoutError, RackspanError) as error:
-        yield Result("brokers' configs", Level.WARNING, f"not read: {error}")
+        yield Result("brokers' configs", CheckLevel.WARNING, f"not read: {error}")
         return
     (result,) = response.results
     if result.error_code != 0:
         yield Result(
             "brokers' configs",
-            Level.WARNING,
+            CheckLevel.WARNING,
             f"not read: {result.error_message or result.error_code}; grant DESCRIBE_CONFIGS on the cluster",
         )
         return
@@ -189,11 +189,11 @@ async def _broker_configs(backend: Backend) -> AsyncIterator[Result]:
     if values.get("unclean.leader.election.enable") == "true":
         yield Result(
             "unclean.leader.election.enable",
-            Level.WARNING,
+            CheckLevel.WARNING,
             "true: an unclean election loses acknowledged records, whatever the racks",
         )
     else:
-        yield Result("unclean.leader.election.enable", Level.OK, "false")
+        yield Result("unclean.leader.election.enable", CheckLevel.OK, "false")
 
 
 async def _values(config: GatewayConfig, backend: Backend) -> AsyncIterator[Result]:
@@ -208,12 +208,12 @@ async def _values(config: GatewayConfig, backend: Backend) -> AsyncIterator[Resu
             async with asyncio.timeout(_READ_SECONDS):
                 await topic.read()
     except TimeoutError:
-        yield Result(result.check, Level.FAILURE, f"could not be read in {_READ_SECONDS:g} s; look at its leader")
+        yield Result(result.check, CheckLevel.FAILURE, f"could not be read in {_READ_SECONDS:g} s; look at its leader")
     finally:
         if topic is not None:
             topic.close()
     for warning in backend.warnings(topic):
-        yield Result(MIN_INSYNC_RACKS, Level.WARNING, warning)
+        yield Result(MIN_INSYNC_RACKS, CheckLevel.WARNING, warning)
 
 
 async def _config_topic(config: GatewayConfig, backend: Backend, name: str) -> tuple[Result, bool]:
@@ -229,7 +229,7 @@ async def _config_topic(config: GatewayConfig, backend: Backend, name: str) -> t
     if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         if config.create_config_topic:
             reason = "does not exist; the first gateway creates it, for which it needs CREATE"
-            return Result(check, Level.OK, reason), False
+            return Result(check, CheckLevel.OK, reason), False
         reason = "does not exist, and acknowledgements.config.topic.create is false"
     elif topic.error_code != ErrorCode.NONE:
         reason = f"error {topic.error_code}; grant the gateway READ, WRITE, DESCRIBE and CREATE on it"
@@ -238,8 +238,8 @@ async def _config_topic(config: GatewayConfig, backend: Backend, name: str) -> t
     elif missing := _missing_rights(topic):
         reason = f"the gateway lacks {', '.join(missing)} on it; grant them"
     else:
-        return Result(check, Level.OK, f"leader {topic.partitions[0].leader_id}"), True
-    return Result(check, Level.FAILURE, reason), False
+        return Result(check, CheckLevel.OK, f"leader {topic.partitions[0].leader_id}"), True
+    return Result(check, CheckLevel.FAILURE, reason), False
 
 
 def _missing_rights(topic: MetadataResponseTopic) -> list[str]:
@@ -258,7 +258,7 @@ async def _replicas_logs(config: GatewayConfig, backend: Backend) -> AsyncIterat
     if old:
         yield Result(
             "replicas' logs",
-            Level.FAILURE,
+            CheckLevel.FAILURE,
             f"brokers {', '.join(old)} offer no Fetch {DIVERGING_EPOCH_SINCE} (Kafka 2.7), by which mode verified counts racks",
         )
         return
@@ -282,12 +282,12 @@ async def _replicas_logs(config: GatewayConfig, backend: Backend) -> AsyncIterat
     if refused:
         yield Result(
             "replicas' logs",
-            Level.FAILURE if topics else Level.WARNING,
+            CheckLevel.FAILURE if topics else CheckLevel.WARNING,
             f"the gateway lacks READ on {', '.join(refused[:_MOST_NAMED])}{' and others' if len(refused) > _MOST_NAMED else ''}, "
             f"and acknowledges nothing there while {MIN_INSYNC_RACKS} is above 1; grant it to the principal of command.config",
         )
     else:
-        yield Result("replicas' logs", Level.OK, "the gateway may read every topic it sees")
+        yield Result("replicas' logs", CheckLevel.OK, "the gateway may read every topic it sees")
 
 
 async def _lacks_diverging_epoch(backend: Backend, broker: int) -> bool:
@@ -308,9 +308,9 @@ async def _metadata_log(config: GatewayConfig, backend: Backend) -> AsyncIterato
         finally:
             quorum.close()
     except (OSError, TimeoutError, RackspanError) as error:
-        yield Result("metadata log", Level.FAILURE, str(error) or type(error).__name__)
+        yield Result("metadata log", CheckLevel.FAILURE, str(error) or type(error).__name__)
     else:
-        yield Result("metadata log", Level.OK, f"read to offset {image.offset}, epoch {image.epoch}")
+        yield Result("metadata log", CheckLevel.OK, f"read to offset {image.offset}, epoch {image.epoch}")
 
 
 _OPERATIONS: Final = {"READ": 3, "WRITE": 4, "DESCRIBE": 8}
@@ -323,13 +323,13 @@ def _security(config: GatewayConfig, backend: Backend) -> Iterator[Result]:
     if config.tls is None and backend.tls.upstream is not None:
         yield Result(
             "TLS",
-            Level.WARNING,
+            CheckLevel.WARNING,
             "brokers require TLS and the gateway's listeners have none: clients' passwords pass in the clear; set listen.tls",
         )
     if config.tls is not None and config.tls.client_authorities is not None and not config.tls.principals:
         yield Result(
             "client certificates",
-            Level.WARNING,
+            CheckLevel.WARNING,
             "they are verified here and not shown to brokers: a client is anonymous there unless it logs in by SASL; "
             "map them in [principals]",
         )

@@ -18,7 +18,7 @@ from rackspan.client.requests import by_topic, log_sizes, metadata, topic_id_tex
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable
 from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
 from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, ClientOptions
-from rackspan.kafka_source.records.columns import AbortedTransaction
+from rackspan.kafka_source.records.columns import FetchedAbort
 from rackspan.model.ids import NO_BROKER, TopicPartition
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.fetch import FetchPartition, FetchRequestData, FetchResponseData, FetchTopic
@@ -93,7 +93,7 @@ class FetchedRecords:
     high_watermark: int
     log_start_offset: int
     preferred_replica: int
-    aborted: tuple[AbortedTransaction, ...]
+    aborted: tuple[FetchedAbort, ...]
     by_name: bool = False
     """The broker compared no topic id: it is of Kafka before 3.1."""
 
@@ -349,7 +349,7 @@ def _fetched(response: FetchResponseData) -> FetchedRecords:
         log_start_offset=row.log_start_offset,
         preferred_replica=row.preferred_read_replica,
         aborted=tuple(
-            AbortedTransaction(aborted.producer_id, aborted.first_offset) for aborted in row.aborted_transactions or ()
+            FetchedAbort(aborted.producer_id, aborted.first_offset) for aborted in row.aborted_transactions or ()
         ),
         by_name=bool(topic.topic),
     )

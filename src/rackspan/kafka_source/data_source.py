@@ -25,7 +25,7 @@ from rackspan.kafka_source import ranges
 from rackspan.kafka_source.cluster import SourceCluster
 from rackspan.kafka_source.data_loss import ends_below, report_loss
 from rackspan.kafka_source.filters import Bounds
-from rackspan.kafka_source.options import Position, SourceOptions, parse, without_effect_line
+from rackspan.kafka_source.options import KafkaSourceOptions, Position, parse, without_effect_line
 from rackspan.kafka_source.range_partition import planned, read_partition
 from rackspan.kafka_source.ranges import OffsetRange, Offsets
 from rackspan.kafka_source.reading.task import TaskOptions
@@ -92,7 +92,7 @@ class RackspanKafkaDataSource(DataSource):
 class KafkaReader(DataSourceReader):
     """A batch: ranges are fixed when the query is planned, so that every attempt of a task reads the same records."""
 
-    def __init__(self, options: SourceOptions, columns: tuple[str, ...]) -> None:
+    def __init__(self, options: KafkaSourceOptions, columns: tuple[str, ...]) -> None:
         self._options = options
         self._task = TaskOptions(options, columns)
         self._bounds = Bounds()
@@ -167,7 +167,7 @@ def _only(values: Mapping[TopicPartition, int], wanted: Iterable[TopicPartition]
     return {partition: values[partition] for partition in wanted if partition in values}
 
 
-def _columns(schema: StructType, options: SourceOptions) -> tuple[str, ...]:
+def _columns(schema: StructType, options: KafkaSourceOptions) -> tuple[str, ...]:
     """The columns of a schema, which the user may have chosen. Errors: UsageError."""
     rows.check_schema(_types(schema), options.include_headers)
     return tuple(schema.names)

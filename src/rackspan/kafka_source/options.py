@@ -37,7 +37,7 @@ CLIENT_PREFIX: Final = "kafka."
 _BOOTSTRAP: Final = "bootstrap.servers"
 
 
-class Strategy(StrEnum):
+class TopicChoice(StrEnum):
     """How topics are chosen."""
 
     SUBSCRIBE = "subscribe"
@@ -74,8 +74,8 @@ class ClientOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceOptions:
-    strategy: Strategy
+class KafkaSourceOptions:
+    strategy: TopicChoice
     topics: str
     """Names with commas between, a pattern, or Spark's JSON of partitions: as `strategy` has it."""
     client: ClientOptions
@@ -99,7 +99,7 @@ class SourceOptions:
     """Options that were given and that this read ignores."""
 
 
-_STRATEGIES: Final = tuple(strategy.value for strategy in Strategy)
+_STRATEGIES: Final = tuple(strategy.value for strategy in TopicChoice)
 _STARTS: Final = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
 _ENDS: Final = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
 """In the order in which Spark prefers them."""
@@ -165,7 +165,7 @@ _CLIENT_IGNORED: Final = frozenset(
 """Properties by which a Java consumer is tuned, and that this source has nothing for."""
 
 
-def parse(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
+def parse(options: Mapping[str, str], *, streaming: bool) -> KafkaSourceOptions:
     """Errors: UsageError, one line that names the option."""
     values = {key.lower(): str(value) for key, value in options.items()}
     refuse_unknown(values, OPTIONS, _SPARK_ONLY)
@@ -175,7 +175,7 @@ def parse(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
     strategy = _strategy(values)
     topics = values[strategy.value.lower()]
     client, ignored = _client(values)
-    return SourceOptions(
+    return KafkaSourceOptions(
         strategy=strategy,
         topics=_checked_topics(strategy, topics),
         client=client,
@@ -219,18 +219,18 @@ def refuse_unknown(values: Mapping[str, str], names: Iterable[str], elsewhere: M
         )
 
 
-def _strategy(values: Mapping[str, str]) -> Strategy:
-    given = [strategy for strategy in Strategy if strategy.value.lower() in values]
+def _strategy(values: Mapping[str, str]) -> TopicChoice:
+    given = [strategy for strategy in TopicChoice if strategy.value.lower() in values]
     if len(given) != 1:
         named = f"{' and '.join(given)} are given" if given else "none is given"
         raise UsageError(f"one of the options {', '.join(_STRATEGIES)} chooses the topics; {named}")
     return given[0]
 
 
-def _checked_topics(strategy: Strategy, value: str) -> str:
-    if strategy is Strategy.ASSIGN:
+def _checked_topics(strategy: TopicChoice, value: str) -> str:
+    if strategy is TopicChoice.ASSIGN:
         parse_assign(value)
-    elif strategy is Strategy.SUBSCRIBE_PATTERN:
+    elif strategy is TopicChoice.SUBSCRIBE_PATTERN:
         try:
             re.compile(value)
         except re.error as error:

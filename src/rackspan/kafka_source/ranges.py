@@ -17,9 +17,9 @@ from rackspan.kafka_source.options import (
     EARLIEST,
     EARLIEST_OFFSET,
     LATEST_OFFSET,
+    KafkaSourceOptions,
     Position,
-    SourceOptions,
-    Strategy,
+    TopicChoice,
     parse_assign,
 )
 from rackspan.model.ids import TopicPartition
@@ -46,11 +46,11 @@ class OffsetRange:
         return max(0, self.end - self.start)
 
 
-def chosen_partitions(cluster: SourceCluster, options: SourceOptions) -> SourceMetadata:
+def chosen_partitions(cluster: SourceCluster, options: KafkaSourceOptions) -> SourceMetadata:
     """The topics that the options choose. Errors: ClusterRequestFailed for a topic or partition that there is not."""
-    if options.strategy is Strategy.SUBSCRIBE_PATTERN:
+    if options.strategy is TopicChoice.SUBSCRIBE_PATTERN:
         return cluster.matching(options.topics)
-    assigned = parse_assign(options.topics) if options.strategy is Strategy.ASSIGN else None
+    assigned = parse_assign(options.topics) if options.strategy is TopicChoice.ASSIGN else None
     names = (
         {p.topic for p in assigned}
         if assigned

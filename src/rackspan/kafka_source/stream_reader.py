@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from rackspan.kafka_source import ranges
 from rackspan.kafka_source.cluster import SourceCluster
 from rackspan.kafka_source.data_loss import ATTEMPTS, PAUSE_SECONDS, ends_below, report_loss
-from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, SourceOptions, without_effect_line
+from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, KafkaSourceOptions, without_effect_line
 from rackspan.kafka_source.range_partition import RangePartition, planned, read_partition
 from rackspan.kafka_source.ranges import OffsetRange, Offsets
 from rackspan.kafka_source.reading.report import finished_line
@@ -43,7 +43,7 @@ except ImportError:  # Spark 4.0 and 4.1 know no limits; AvailableNow is then on
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """A reader that lives on the driver, but for `read`, which runs in tasks and sees a copy without a connection."""
 
-    def __init__(self, options: SourceOptions, columns: tuple[str, ...]) -> None:
+    def __init__(self, options: KafkaSourceOptions, columns: tuple[str, ...]) -> None:
         self._options = options
         self._task = TaskOptions(options, columns)
         self._cluster: SourceCluster | None = None

@@ -27,7 +27,7 @@ NAMED_MAX: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class WarehouseProblem:
     """One thing to act on: of a table, or of a cluster. `remedy` begins with the command, if one repairs it."""
 
     kind: str
@@ -51,7 +51,7 @@ class ClusterFreshness:
 class CheckReport:
     """The verdict. `tables` has the rows that each table's log names."""
 
-    problems: tuple[Problem, ...]
+    problems: tuple[WarehouseProblem, ...]
     clusters: tuple[ClusterFreshness, ...] = ()
     tables: Mapping[str, int] = field(default_factory=dict)
 
@@ -114,7 +114,7 @@ class _Check:
             else self._rebuild_all
         )
 
-    def logs(self) -> Iterator[Problem]:
+    def logs(self) -> Iterator[WarehouseProblem]:
         """Open every table; a problem for each torn or unreadable log."""
         for name in (*LANDING, *TABLES, *HISTORY):
             folder = self._warehouse.table_folder(name)
@@ -123,7 +123,7 @@ class _Check:
             if torn or pending:
                 names = ", ".join(former_name(file) for file in (*torn, *pending))
                 why = f"{names} in its log is torn" if torn else f"a repair of its log ({names}) was interrupted"
-                yield Problem("torn-log", why, self._run, name)
+                yield WarehouseProblem("torn-log", why, self._run, name)
                 continue
             try:
                 opened = open_table(self._warehouse.table(name))
@@ -132,9 +132,11 @@ class _Check:
                     self.opened[name] = opened
             except InvalidWarehouse as error:
                 backup = "copy its folder _delta_log back from a backup: no command can make it again"
-                yield Problem("unreadable-log", str(error), backup if name in LANDING else self.remedy(name), name)
+                yield WarehouseProblem(
+                    "unreadable-log", str(error), backup if name in LANDING else self.remedy(name), name
+                )
 
-    def newest_run(self) -> tuple[Run | None, list[Problem]]:
+    def newest_run(self) -> tuple[Run | None, list[WarehouseProblem]]:
         """The run in force. The derived tables are opened at the versions that it names."""
         if RUNS.name not in self.opened:
             return None, []
@@ -143,7 +145,7 @@ class _Check:
         except InvalidWarehouse as error:
             # Without it no version of a derived table is in force.
             self.opened = {name: opened for name, opened in self.opened.items() if name in LANDING}
-            return None, [Problem("damaged-file", str(error), self._rebuild_all, RUNS.name)]
+            return None, [WarehouseProblem("damaged-file", str(error), self._rebuild_all, RUNS.name)]
         problems = []
         for name, version in {} if last is None else last.versions.items():
             try:
@@ -153,12 +155,12 @@ class _Check:
             if (opened is None and name in self.opened) or (name not in (*self.opened, *LANDING) and opened is None):
                 self.opened.pop(name, None)
                 line = f"version {version}, which the newest run names, cannot be read"
-                problems.append(Problem("missing-version", line, self.remedy(name), name))
+                problems.append(WarehouseProblem("missing-version", line, self.remedy(name), name))
             elif opened is not None and name in self.opened:
                 self.opened[name] = opened
         return last, problems
 
-    def files(self) -> Iterator[Problem]:
+    def files(self) -> Iterator[WarehouseProblem]:
         """A problem for each data file that is gone or is not as its log says."""
         for name, opened in self.opened.items():
             for file in data_files(opened, self.key(name)):
@@ -169,9 +171,9 @@ class _Check:
                         snapshot_counts(opened, file, whole=self._whole)
                 except InvalidWarehouse as error:
                     self._damaged.add(name)
-                    yield Problem("damaged-file", str(error), self.remedy(name), name)
+                    yield WarehouseProblem("damaged-file", str(error), self.remedy(name), name)
 
-    def snapshots(self, last: Run | None) -> tuple[list[StoredSnapshot], list[Problem]]:
+    def snapshots(self, last: Run | None) -> tuple[list[StoredSnapshot], list[WarehouseProblem]]:
         """The stored snapshots that are whole, and a problem for those that are not."""
         markers = read_markers(self._warehouse, skip_damaged=True)
         stored = markers.of_days(markers.count_by_day())
@@ -183,14 +185,14 @@ class _Check:
         ]
         if twice:
             line = f"{len(twice)} snapshots are there twice, such as that of {twice[0][0]} at {twice[0][1].isoformat()}"
-            problems.append(Problem("doubled", line, self._drop, SNAPSHOTS.name))
+            problems.append(WarehouseProblem("doubled", line, self._drop, SNAPSHOTS.name))
         damage = (
             find_damage(self._warehouse, stored, whole=self._whole) if LANDING.keys() <= self.opened.keys() else None
         )
         for reason, count in Counter({} if damage is None else damage.snapshots.values()).items():
             ids = [one for one, why in damage.snapshots.items() if why == reason] if damage is not None else []
             line = f"{count} snapshots are not whole ({_some(ids)}): {reason}"
-            problems.append(Problem("quarantined", line, self._drop, SNAPSHOTS.name))
+            problems.append(WarehouseProblem("quarantined", line, self._drop, SNAPSHOTS.name))
         lost = {} if damage is None else damage.snapshots
         self._not_whole = set(lost)
         waiting = (
@@ -204,10 +206,10 @@ class _Check:
         )
         if waiting:
             line = f"{len(waiting)} snapshots were left out by the last run and are whole again ({_some(waiting)})"
-            problems.append(Problem("quarantined", line, self._run, SNAPSHOTS.name))
+            problems.append(WarehouseProblem("quarantined", line, self._run, SNAPSHOTS.name))
         return [snapshot for snapshot in stored if snapshot.snapshot_id not in lost], problems
 
-    def derived(self, last: Run | None, stored: Sequence[StoredSnapshot]) -> Iterator[Problem]:
+    def derived(self, last: Run | None, stored: Sequence[StoredSnapshot]) -> Iterator[WarehouseProblem]:
         """A problem for each derived table that lacks rows of judged snapshots, or has them twice."""
         if last is None or JUDGED.name not in self.opened or JUDGED.name in self._damaged:
             return
@@ -215,11 +217,11 @@ class _Check:
         doubled = [one for one, count in judged.items() if count > 1]
         if doubled:
             line = f"{len(doubled)} snapshots are there twice ({_some(doubled)})"
-            yield Problem("doubled", line, self._rebuild_all, JUDGED.name)
+            yield WarehouseProblem("doubled", line, self._rebuild_all, JUDGED.name)
         without = judged.keys() - {snapshot.snapshot_id for snapshot in stored} - self._not_whole
         if without and SNAPSHOTS.name not in self._damaged:
             line = f"{len(without)} snapshots that are not stored any more ({_some(sorted(without))})"
-            yield Problem("missing-rows", line, self._drop, JUDGED.name)
+            yield WarehouseProblem("missing-rows", line, self._drop, JUDGED.name)
         for name, wanted in (("partition_durability", lambda one: one.partitions), ("outage_impact", lambda _: None)):
             if name not in self.opened or name in self._damaged:
                 continue
@@ -236,7 +238,7 @@ class _Check:
             ]
             if wrong:
                 line = f"{len(wrong)} judged snapshots have other rows than they should ({_some(wrong)})"
-                yield Problem("missing-rows", line, self.remedy(name), name)
+                yield WarehouseProblem("missing-rows", line, self.remedy(name), name)
 
     def _counts(self, name: str) -> Counter[str]:
         opened = self.opened[name]
@@ -255,16 +257,18 @@ def _freshness(stored: Sequence[StoredSnapshot], now: datetime) -> Iterator[Clus
         yield ClusterFreshness(cluster_id, taken_at, (now - taken_at).total_seconds(), counts[cluster_id])
 
 
-def _late(warehouse: Warehouse, clusters: Sequence[ClusterFreshness], max_age: timedelta | None) -> Iterator[Problem]:
+def _late(
+    warehouse: Warehouse, clusters: Sequence[ClusterFreshness], max_age: timedelta | None
+) -> Iterator[WarehouseProblem]:
     if max_age is None:
         return
     remedy = f"rackspan pipeline collect SOURCE --warehouse {warehouse.root}, for that cluster; see why its collector stopped"
     for cluster in clusters:
         if cluster.age_seconds > max_age.total_seconds():
             line = f"no snapshot of {cluster.cluster_id} for {cluster.age_seconds / 60:.0f} minutes"
-            yield Problem("late", line, remedy, cluster=cluster.cluster_id)
+            yield WarehouseProblem("late", line, remedy, cluster=cluster.cluster_id)
     if not clusters:
-        yield Problem("late", "no snapshot of any cluster", remedy)
+        yield WarehouseProblem("late", "no snapshot of any cluster", remedy)
 
 
 def _some(ids: Sequence[str]) -> str:

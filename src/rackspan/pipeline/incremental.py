@@ -242,7 +242,7 @@ class _Plan:
 
 def _built(
     warehouse: Warehouse,
-    past: history.History,
+    past: history.RunHistory,
     outdated: "_Outdated",
     policies: ClusterPolicies,
     build: Build,
@@ -268,7 +268,7 @@ def _built(
 
 
 def _planned(
-    warehouse: Warehouse, past: history.History, outdated: "_Outdated", wanted: _Wanted, damage: Damage
+    warehouse: Warehouse, past: history.RunHistory, outdated: "_Outdated", wanted: _Wanted, damage: Damage
 ) -> _Plan:
     last = past.last
     markers = replace(read_markers(warehouse, skip_damaged=True), hidden=damage.snapshots.keys())

@@ -94,7 +94,7 @@ def newest_row(table: "DeltaTable") -> Run | None:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class RunHistory:
     """The tables `judged` and `runs`, and the newest run. `lost` tables have to be made anew, `lines` say why."""
 
     judged: "DeltaTable"
@@ -104,7 +104,7 @@ class History:
     lines: tuple[str, ...] = ()
 
 
-def open_history(warehouse: Warehouse, rebuilt: Collection[str] = ()) -> History:
+def open_history(warehouse: Warehouse, rebuilt: Collection[str] = ()) -> RunHistory:
     """The history, its tables created where missing, their logs repaired. For the one active run. Errors: InvalidWarehouse.
 
     A table that is gone, or older than the newest run says, is begun anew; so is one of `rebuilt` that cannot be opened.
@@ -132,7 +132,7 @@ def open_history(warehouse: Warehouse, rebuilt: Collection[str] = ()) -> History
         _begin_anew(warehouse, every[name])
     for name, table in every.items():
         create_table(warehouse.table(name), table.schema, by_day=table is not RUNS)
-    return History(existing_table(warehouse, JUDGED.name), runs, last, tuple(lost), tuple(lines))
+    return RunHistory(existing_table(warehouse, JUDGED.name), runs, last, tuple(lost), tuple(lines))
 
 
 def _has_rows(warehouse: Warehouse) -> bool:

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from rackspan.errors import CorruptRecords, MalformedBytes, UnknownMetadataVersion
-from rackspan.gateway.core.metadata_log import CommittedImage, PartitionState
+from rackspan.gateway.core.metadata_log import CommittedImage, CommittedPartition
 from rackspan.kafka_bytes.record_batch import stamp, write_batch
 from rackspan.kafka_bytes.writer import (
     NO_TAGS,
@@ -65,12 +65,12 @@ def image(*records: bytes) -> CommittedImage:
 @pytest.mark.parametrize("version", range(3))
 def test_a_partition_has_the_isr_of_its_last_change(version: int) -> None:
     made = image(topic(), partition((1, 2, 3), version), change((1, 2), version=version), change((1,), version=version))
-    assert made.topic("orders") == {0: PartitionState(1, 4, (1,))}
+    assert made.topic("orders") == {0: CommittedPartition(1, 4, (1,))}
 
 
 def test_a_change_of_the_leader_begins_an_epoch_and_keeps_the_isr() -> None:
     made = image(topic(), partition((1, 2, 3)), change(leader=2), change((2,), leader=2))
-    assert made.topic("orders") == {0: PartitionState(2, 6, (2,))}
+    assert made.topic("orders") == {0: CommittedPartition(2, 6, (2,))}
 
 
 @pytest.mark.parametrize("version", range(4))

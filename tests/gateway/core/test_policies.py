@@ -12,8 +12,8 @@ from rackspan.gateway.core.policies import (
     FilePolicies,
     Policies,
     Scope,
-    Source,
     TopicPolicy,
+    ValueSource,
     parse_record,
     record,
 )
@@ -82,7 +82,7 @@ def test_a_value_is_gone_at_once_when_create_topics_reported_a_new_id() -> None:
     policies.record_topic("t", IDS[0], 1)
     assert policies.requirement("t", 1) is None
     policies.replay(*record(Scope.TOPIC, "t", Entry(3, IDS[1])))
-    assert policies.topic_value("t", 1) == (3, Source.TOPIC)
+    assert policies.topic_value("t", 1) == (3, ValueSource.TOPIC)
 
 
 def test_a_late_response_of_create_topics_does_not_unguard_a_later_topic() -> None:
@@ -120,7 +120,7 @@ def test_a_record_that_cannot_be_read_refuses_and_never_unguards(value: bytes) -
     # It is repaired by setting the value again, which no number of racks could hold otherwise.
     assert policies.largest == 1
     policies.replay(*record(Scope.TOPIC, "t", Entry(2, IDS[1])))
-    assert (policies.unreadable, policies.topic_value("t", 1)) == ([], (2, Source.TOPIC))
+    assert (policies.unreadable, policies.topic_value("t", 1)) == ([], (2, ValueSource.TOPIC))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,10 @@ def test_the_override_lowers_every_value_and_raises_none() -> None:
     assert [policies.topic_value(topic, 1)[0] for topic in ("t", "written", "one", "other")] == [3, 3, 1, 2]
     assert (policies.largest, sorted(policies.guarded_topics())) == (3, ["t", "written"])
     policies.replace_file(FilePolicies(2, written.topics, override=2))
-    assert [policies.topic_value(topic, 1) for topic in ("t", "one")] == [(2, Source.OVERRIDE), (1, Source.FILE_TOPIC)]
+    assert [policies.topic_value(topic, 1) for topic in ("t", "one")] == [
+        (2, ValueSource.OVERRIDE),
+        (1, ValueSource.FILE_TOPIC),
+    ]
     assert policies.largest == 2
     policies.replace_file(FilePolicies(2, written.topics, override=1))
     assert policies.guarded_topics() == []

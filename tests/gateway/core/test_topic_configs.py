@@ -6,7 +6,7 @@ from rackspan.gateway.core.policies import Entry, FilePolicies, Policies, Scope,
 from rackspan.gateway.core.topic_configs import (
     DELETE,
     SET,
-    Change,
+    ConfigChange,
     RefusedChange,
     change_of,
     refused_above,
@@ -48,7 +48,7 @@ def test_a_brokers_value_is_judged_by_the_value_that_then_applies(
         ConfigResourceType.BROKER, name, DELETE if value is None else SET, [value], BROKERS, policies(static, **own)
     )
     if accepted:
-        assert isinstance(change, Change)
+        assert isinstance(change, ConfigChange)
         assert change.value == (None if value is None else int(value))
     else:
         assert isinstance(change, RefusedChange)
@@ -57,7 +57,7 @@ def test_a_brokers_value_is_judged_by_the_value_that_then_applies(
 
 def test_a_topics_value_is_accepted_with_a_warning_about_brokers_without_a_rack() -> None:
     change = change_of(ConfigResourceType.TOPIC, "t", SET, ["2"], BROKERS, policies(1))
-    assert isinstance(change, Change)
+    assert isinstance(change, ConfigChange)
     assert "without broker.rack" in change.warnings[0]
 
 
@@ -66,5 +66,5 @@ def test_a_topics_value_is_accepted_with_a_warning_about_brokers_without_a_rack(
     [(3, 2, 3, "the cluster has 2 racks"), (3, 3, 2, "has replicas in 2 racks"), (3, 3, 3, None), (None, 0, 0, None)],
 )
 def test_a_value_above_the_racks_is_refused(value: int | None, known: int, held: int, part: str | None) -> None:
-    outcome = refused_above(Change(Scope.TOPIC, "t", value), known, held)
-    assert isinstance(outcome, Change) if part is None else part in getattr(outcome, "message", "")
+    outcome = refused_above(ConfigChange(Scope.TOPIC, "t", value), known, held)
+    assert isinstance(outcome, ConfigChange) if part is None else part in getattr(outcome, "message", "")

@@ -15,7 +15,7 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import MalformedRequest
 from rackspan.gateway.core.apis import Treatment
 from rackspan.gateway.handlers.produce_request import ProduceRequest
-from rackspan.gateway.net.direction import Exchange
+from rackspan.gateway.net.byte_flow import Exchange
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import read_response, write_request
 from rackspan.wire.messages.produce import (

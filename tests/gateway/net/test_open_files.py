@@ -9,7 +9,7 @@ import pytest
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.gateway import check
-from rackspan.gateway.check import Level, check_cluster
+from rackspan.gateway.check import CheckLevel, check_cluster
 from rackspan.gateway.clients import connections
 from rackspan.gateway.config import parse_config
 from rackspan.gateway.net import open_files
@@ -50,9 +50,9 @@ def test_connections_are_bound_by_open_files(
                 assert is_closed(third)
 
 
-@pytest.mark.parametrize(("clients", "level"), [(2, Level.OK), (3, Level.WARNING)])
+@pytest.mark.parametrize(("clients", "level"), [(2, CheckLevel.OK), (3, CheckLevel.WARNING)])
 def test_check_says_whether_open_files_suffice(
-    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch, clients: int, level: Level
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch, clients: int, level: CheckLevel
 ) -> None:
     monkeypatch.setattr(check, "raise_limit", lambda: open_files.files_for(2, 3))
     config = parse_config(document(cluster.bootstrap_servers, listen={"max": {"connections": clients}}))

@@ -17,7 +17,7 @@ from rackspan.gateway.clients import connections
 from rackspan.gateway.net import channel, frames
 from rackspan.gateway.net.channel import BUFFER_BYTES
 from rackspan.gateway.net.requests import MAX_UNSENT
-from rackspan.gateway.net.session import Session
+from rackspan.gateway.net.session import ClientSession
 from tests.gateway.pairs import pair
 from tests.gateway.running import RunningGateway, running
 from tests.kafka_fixtures import eventually
@@ -297,11 +297,11 @@ def test_two_thousand_connections_leave_nothing_behind(gateway: RunningGateway) 
 
 
 @contextmanager
-def scripted(gateway: RunningGateway) -> Iterator[tuple[socket.socket, socket.socket, Session]]:
+def scripted(gateway: RunningGateway) -> Iterator[tuple[socket.socket, socket.socket, ClientSession]]:
     """A session between a client and a broker that are the test's own."""
     (client_end, client), (upstream_end, broker) = pair(), pair()
 
-    async def started() -> Session:
+    async def started() -> ClientSession:
         session = gateway.gateway.clients.session(client_end, upstream_end, 1)
         session.start()
         return session

@@ -6,7 +6,7 @@ from rackspan.errors import ClusterRequestFailed, CorruptRecords
 from rackspan.kafka_source.cluster import FetchedRecords, SourceMetadata, SourcePartition, SourceTopic
 from rackspan.kafka_source.ranges import OffsetRange
 from rackspan.kafka_source.reading.progress import LAGGING_FETCHES, OTHER_IDS, Next, RangeProgress, ReplicaChoice
-from rackspan.kafka_source.records.columns import AbortedTransaction
+from rackspan.kafka_source.records.columns import FetchedAbort
 from rackspan.model.ids import TopicPartition
 from tests.kafka_source.records.test_columns import Record, built
 
@@ -126,7 +126,7 @@ def test_a_changed_byte_is_found_by_the_crc_unless_crcs_are_not_checked() -> Non
 def test_records_of_a_transaction_that_the_response_names_as_aborted_are_left_out() -> None:
     records = built([Record(0, 1, None, b"v"), Record(1, 1, None, b"v")], producer=7, transactional=True)
     progress = reading()
-    step = progress.received(FetchedRecords(OK, records, 10, 0, -1, (AbortedTransaction(7, 0),)))
+    step = progress.received(FetchedRecords(OK, records, 10, 0, -1, (FetchedAbort(7, 0),)))
     assert step.fetched is not None
     assert len(step.fetched.records) == 0
     assert progress.position == 2

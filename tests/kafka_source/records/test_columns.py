@@ -11,7 +11,7 @@ from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchB
 
 from rackspan.errors import RackspanError
 from rackspan.kafka_bytes.record_batch import end_marker, stamp, stamp_append_time, write_batch
-from rackspan.kafka_source.records.columns import AbortedTransaction, Fetched, RecordColumns, decode
+from rackspan.kafka_source.records.columns import Fetched, FetchedAbort, RecordColumns, decode
 
 ALL = 1 << 60
 COMMIT, ABORT = 1, 0
@@ -154,13 +154,13 @@ def test_markers_are_no_records_and_aborted_transactions_are_left_out_up_to_thei
     )  # fmt: skip
     uncommitted = decode(stored, 0, ALL)
     assert (offsets(uncommitted), uncommitted.next_offset) == ([0, 1, 3, 6], 7)
-    committed = decode(stored, 0, ALL, [AbortedTransaction(7, 0)])
+    committed = decode(stored, 0, ALL, [FetchedAbort(7, 0)])
     assert (offsets(committed), committed.next_offset) == ([1, 3, 6], 7)
 
 
 def test_a_range_that_starts_within_an_aborted_transaction_leaves_out_its_rest() -> None:
     stored = sent(4, 7) + marker(5, 7, ABORT) + sent(6, 7)
-    assert offsets(decode(stored, 4, ALL, [AbortedTransaction(7, 0)])) == [6]
+    assert offsets(decode(stored, 4, ALL, [FetchedAbort(7, 0)])) == [6]
 
 
 @pytest.mark.parametrize("codec", range(1, 8))

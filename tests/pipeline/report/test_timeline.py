@@ -50,7 +50,7 @@ def test_the_area_of_each_state_is_its_partitions_times_its_seconds(history: His
     root = drawn(timeline.timeline(history, "t", 1040, 270))
     top = timeline.top_of_axis(max(one.counts.at_risk for one in history.points))
     left = min((float(one.attributes["d"][1:].split()[0]) for one in root.all("path", "grid")), default=40.0)
-    frame = timeline.Frame(1040, 270, history.first_taken_at, history.last_taken_at, top, left)
+    frame = timeline.TimelineFrame(1040, 270, history.first_taken_at, history.last_taken_at, top, left)
     edges = [*(frame.x(one.taken_at) for one in history.points), frame.x_end]
     for state in AT_RISK:
         paths = [one.attributes["d"] for one in root.all("path", state.value)]

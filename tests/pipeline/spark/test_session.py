@@ -27,7 +27,7 @@ def test_the_pipeline_is_imported_without_spark() -> None:
     assert rows_read.strip() == "[]"
 
 
-def test_a_task_imports_only_what_executors_are_asked_for() -> None:
+def test_a_task_imports_only_what_executors_must_have() -> None:
     """rackspan is sent to them; msgspec, click and the like are not."""
     of_others = python(
         "import sys",

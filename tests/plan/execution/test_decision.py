@@ -10,7 +10,7 @@ from rackspan.plan.execution.decision import RunLimits, decide, observation_requ
 from rackspan.plan.execution.effects import (
     CancelMoves,
     Effect,
-    ElectLeaders,
+    ElectPreferredLeaders,
     Finished,
     Paused,
     Record,
@@ -235,7 +235,7 @@ def test_a_new_preferred_leader_is_elected_where_it_does_not_lead_and_could(
     brokers = {"brokers": shown["brokers"]} if "brokers" in shown else {}
     ended = replace(STATE, plan=ReassignmentPlan("c", {}, PLAN.steps[1:]), done=frozenset({2}))
     effect = decide(ended, observed({name: NEXT.replicas}, **of_partition, **brokers), RunLimits())
-    assert effect == (ElectLeaders((name,)) if elected else Record(RunCompleted()))
+    assert effect == (ElectPreferredLeaders((name,)) if elected else Record(RunCompleted()))
 
 
 def test_only_topics_of_the_current_step_are_observed() -> None:

@@ -51,7 +51,7 @@ def check(
     file = _one_config(context, config)
     import asyncio
 
-    from rackspan.gateway.check import Level, check_cluster
+    from rackspan.gateway.check import CheckLevel, check_cluster
     from rackspan.gateway.config import read_config
 
     results = asyncio.run(check_cluster(read_config(file)))
@@ -65,7 +65,7 @@ def check(
         output.Rows(columns, document["checks"]),
     )
     levels = {one.level for one in results}
-    raise finish(impossible=Level.FAILURE in levels, to_act_on=Level.WARNING in levels)
+    raise finish(impossible=CheckLevel.FAILURE in levels, to_act_on=CheckLevel.WARNING in levels)
 
 
 def _one_config(context: typer.Context, config: Path | None) -> Path:

@@ -9,7 +9,7 @@ from rackspan.cli import output
 from rackspan.cli.pages.difference import human_duration
 from rackspan.cli.pages.throttles import throttle_lines
 from rackspan.plan import ConfigKey
-from rackspan.plan.execution.effects import CancelMoves, ElectLeaders, Record, SetConfigs, StartMoves, Wait
+from rackspan.plan.execution.effects import CancelMoves, ElectPreferredLeaders, Record, SetConfigs, StartMoves, Wait
 from rackspan.plan.execution.events import ForeignThrottleRecorded, StepCompleted, StepDeferred, ThrottleRecorded
 from rackspan.plan.execution.progress import NO_SIZES, CopySizes, Progress, awaited, progress
 from rackspan.text import count_noun, human_bytes
@@ -166,7 +166,7 @@ def _of_others(one: "RunUpdate", step: str) -> str | None:
     match one.effect:
         case CancelMoves(places):
             return f"{count_noun(len(places), 'partition')} on the way cancelled"
-        case ElectLeaders(partitions):
+        case ElectPreferredLeaders(partitions):
             return f"electing {count_noun(len(partitions), 'preferred leader')}"
         case Record(ThrottleRecorded()):
             return f"{step}: throttled"

@@ -9,10 +9,10 @@ from typing import Final
 
 from rackspan.gateway.clients.tls import ClientTls
 from rackspan.gateway.config import GatewayConfig
+from rackspan.gateway.net.byte_flow import Shared
 from rackspan.gateway.net.channel import connected, sends
-from rackspan.gateway.net.direction import Shared
 from rackspan.gateway.net.open_files import clients_within, raise_limit, too_few
-from rackspan.gateway.net.session import Session
+from rackspan.gateway.net.session import ClientSession
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class Clients:
 
     def __init__(self, config: GatewayConfig, cluster: UpstreamCluster, tls: ClientTls, shared: Shared) -> None:
         self.config = config
-        self.sessions: set[Session] = set()
+        self.sessions: set[ClientSession] = set()
         self.accepted = 0
         self.refused: Counter[str] = Counter()
         """Clients turned away, by reason."""
@@ -94,9 +94,9 @@ class Clients:
             raise ConnectionRefusedError(f"broker {broker} is not in the cluster")
         return await connected((known.host, known.port), context, known.host if context else None)
 
-    def session(self, client: socket.socket, upstream: socket.socket, broker: int) -> Session:
+    def session(self, client: socket.socket, upstream: socket.socket, broker: int) -> ClientSession:
         """A session that is not started, over two connected sockets."""
-        return Session(self.shared, self.sessions, asyncio.get_running_loop(), client, upstream, broker)
+        return ClientSession(self.shared, self.sessions, asyncio.get_running_loop(), client, upstream, broker)
 
     async def close_slow(self) -> None:
         """Close connections whose request arrives too slowly: its memory is bounded by others, its time is bounded here."""
@@ -109,7 +109,7 @@ class Clients:
 
     async def close_gone(self) -> None:
         """Close connections of clients that are gone while their request waits for a broker that does not respond."""
-        before: set[Session] = set()
+        before: set[ClientSession] = set()
         while True:
             await asyncio.sleep(GONE_CHECK_SECONDS)
             gone = {session for session in self.sessions if session.client.has_ended_unseen}

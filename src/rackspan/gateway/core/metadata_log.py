@@ -23,7 +23,7 @@ _NO_LEADER_CHANGE: Final = -2
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionState:
+class CommittedPartition:
     """One partition as the controllers committed it."""
 
     leader: int
@@ -40,12 +40,12 @@ class CommittedImage:
     racks: dict[int, str | None] = field(default_factory=dict)
     """The rack of each registered broker, fenced ones included: a broker that is down keeps its rack."""
     topic_ids: dict[str, UUID] = field(default_factory=dict)
-    partitions: dict[UUID, dict[int, PartitionState]] = field(default_factory=dict)
+    partitions: dict[UUID, dict[int, CommittedPartition]] = field(default_factory=dict)
     _names: dict[UUID, str] = field(default_factory=dict)
     _transaction: list[tuple[int, int, ByteReader]] | None = None
     """The records of a metadata transaction that has not ended."""
 
-    def topic(self, name: str) -> Mapping[int, PartitionState]:
+    def topic(self, name: str) -> Mapping[int, CommittedPartition]:
         """A topic's partitions; empty if it does not exist."""
         topic_id = self.topic_ids.get(name)
         return {} if topic_id is None else self.partitions.get(topic_id, {})
@@ -139,7 +139,7 @@ class CommittedImage:
         for _ in range(2):
             _brokers(reader)  # Removing and adding replicas.
         leader, leader_epoch = reader.int32(), reader.int32()
-        self.partitions.setdefault(topic_id, {})[partition] = PartitionState(leader, leader_epoch, isr)
+        self.partitions.setdefault(topic_id, {})[partition] = CommittedPartition(leader, leader_epoch, isr)
 
     def _partition_change(self, _version: int, reader: ByteReader) -> None:
         partition, topic_id = reader.int32(), _id(reader)

@@ -56,7 +56,7 @@ class FilePolicies:
     override: int | None = None
 
 
-class Source(Enum):
+class ValueSource(Enum):
     """Where the value of a topic or broker comes from, in order of precedence."""
 
     OVERRIDE = "override"
@@ -221,21 +221,21 @@ class Policies:
         fail_open = self._config.fail_open or (written is not None and written.fail_open)
         return Requirement(Thresholds(self.min_insync_replicas.get(topic, 1), racks), fail_open)
 
-    def topic_value(self, topic: str, leader: int | None) -> tuple[int, Source]:
+    def topic_value(self, topic: str, leader: int | None) -> tuple[int, ValueSource]:
         """A topic's value on one leader, and its source."""
         return self._overridden(self._topic_value(topic, leader))
 
-    def _overridden(self, value: tuple[int, Source]) -> tuple[int, Source]:
+    def _overridden(self, value: tuple[int, ValueSource]) -> tuple[int, ValueSource]:
         override = self._config.override
-        return value if override is None or value[0] <= override else (override, Source.OVERRIDE)
+        return value if override is None or value[0] <= override else (override, ValueSource.OVERRIDE)
 
-    def _topic_value(self, topic: str, leader: int | None) -> tuple[int, Source]:
+    def _topic_value(self, topic: str, leader: int | None) -> tuple[int, ValueSource]:
         entry = self.topic_entry(topic)
         if entry is not None:
-            return entry.value, Source.TOPIC
+            return entry.value, ValueSource.TOPIC
         written = self._config.topics.get(topic)
         if written is not None and written.min_insync_racks is not None:
-            return written.min_insync_racks, Source.FILE_TOPIC
+            return written.min_insync_racks, ValueSource.FILE_TOPIC
         return self._broker_value(leader)
 
     def topic_entry(self, topic: str) -> Entry | None:
@@ -246,17 +246,17 @@ class Policies:
         gone = self._gone.get(topic) == entry.topic_id or entry.topic_id in self._superseded.get(topic, ())
         return None if gone else entry
 
-    def _broker_value(self, broker: int | None) -> tuple[int, Source]:
+    def _broker_value(self, broker: int | None) -> tuple[int, ValueSource]:
         """The value for topics without one of their own."""
         own = self.entries.get((Scope.BROKER, str(broker))) if broker is not None else None
         if own is not None:
-            return own.value, Source.BROKER
+            return own.value, ValueSource.BROKER
         default = self.entries.get((Scope.BROKER, ""))
         if default is not None:
-            return default.value, Source.CLUSTER
+            return default.value, ValueSource.CLUSTER
         if self._config.min_insync_racks > 1:
-            return self._config.min_insync_racks, Source.FILE
-        return 1, Source.DEFAULT
+            return self._config.min_insync_racks, ValueSource.FILE
+        return 1, ValueSource.DEFAULT
 
     def broker_value_after(self, broker: int, name: str, entry: Entry | None) -> int:
         """The value of a broker once another entry, or none, is set on the broker or default of this name."""
@@ -276,7 +276,7 @@ class Policies:
         for (scope, name), entry in self.entries.items():
             if entry.readable and (scope is Scope.BROKER or self.topic_entry(name) is not None):
                 found[f"{scope.value} {name or '(default)'}"] = entry.value
-        return {place: self._overridden((value, Source.FILE))[0] for place, value in found.items() if value > 1}
+        return {place: self._overridden((value, ValueSource.FILE))[0] for place, value in found.items() if value > 1}
 
     @property
     def largest(self) -> int:

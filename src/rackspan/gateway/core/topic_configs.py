@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
 from rackspan.acks.config import ConfigVerdict, SetAt, judge_broker_config, judge_topic_config
-from rackspan.gateway.core.policies import Entry, Policies, Scope, Source
+from rackspan.gateway.core.policies import Entry, Policies, Scope, ValueSource
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import MIN_INSYNC_RACKS, Broker
@@ -28,20 +28,20 @@ DOCUMENTATION: Final = (
     "1 requires nothing."
 )
 _INT: Final = 3
-_SOURCES: Final[Mapping[Source, int]] = {
-    Source.OVERRIDE: 4,
-    Source.TOPIC: 1,
-    Source.FILE_TOPIC: 4,
-    Source.BROKER: 2,
-    Source.CLUSTER: 3,
-    Source.FILE: 4,
-    Source.DEFAULT: 5,
+_SOURCES: Final[Mapping[ValueSource, int]] = {
+    ValueSource.OVERRIDE: 4,
+    ValueSource.TOPIC: 1,
+    ValueSource.FILE_TOPIC: 4,
+    ValueSource.BROKER: 2,
+    ValueSource.CLUSTER: 3,
+    ValueSource.FILE: 4,
+    ValueSource.DEFAULT: 5,
 }
 """Kafka's ConfigSource: what stands in the gateway's file is static."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ConfigChange:
     """One value to keep, or to remove (None), once the cluster has accepted the rest of the request."""
 
     scope: Scope
@@ -79,14 +79,14 @@ def change_of(
     values: Sequence[str | None],
     brokers: Sequence[Broker],
     policies: Policies,
-) -> Change | RefusedChange:
+) -> ConfigChange | RefusedChange:
     """The change that a request makes to min.insync.racks of one resource. Source: Kafka's ConfigurationControlManager."""
     if len(values) != 1:
         return RefusedChange(ErrorCode.INVALID_REQUEST, f"Error due to duplicate config keys: {MIN_INSYNC_RACKS}")
     (value,) = values
     scope = Scope.TOPIC if resource_type == ConfigResourceType.TOPIC else Scope.BROKER
     if operation == DELETE and (scope is Scope.TOPIC or (scope, name) not in policies.entries):
-        return Change(scope, name, None)
+        return ConfigChange(scope, name, None)
     if operation not in (SET, DELETE):
         return RefusedChange(
             ErrorCode.INVALID_CONFIG, f"Can't append to or subtract from key {MIN_INSYNC_RACKS}: it is no list"
@@ -98,10 +98,10 @@ def change_of(
         if verdict.error is not None:
             return RefusedChange(ErrorCode.INVALID_CONFIG, verdict.error or f"Invalid value {value}")
     warnings = tuple(dict.fromkeys(warning for verdict in verdicts for warning in verdict.warnings))
-    return Change(scope, name, None if operation == DELETE else verdicts[0].value, warnings)
+    return ConfigChange(scope, name, None if operation == DELETE else verdicts[0].value, warnings)
 
 
-def refused_above(change: Change, known_racks: int, config_racks: int) -> Change | RefusedChange:
+def refused_above(change: ConfigChange, known_racks: int, config_racks: int) -> ConfigChange | RefusedChange:
     """A change to a value that the cluster cannot meet, or that could be lost before the records it guards, is refused."""
     value = change.value
     if value is None or value == 1:
@@ -177,11 +177,11 @@ def describe(
     result.configs = [*(config for config in result.configs if config.name != MIN_INSYNC_RACKS), described]
 
 
-def _chain(resource_type: int, name: str, policies: Policies) -> list[tuple[int, Source]]:
+def _chain(resource_type: int, name: str, policies: Policies) -> list[tuple[int, ValueSource]]:
     """The values in order of precedence, the default last."""
-    chain: list[tuple[int, Source]] = []
+    chain: list[tuple[int, ValueSource]] = []
 
-    def add(value: int | None, source: Source) -> None:
+    def add(value: int | None, source: ValueSource) -> None:
         if value is not None:
             chain.append((value, source))
 
@@ -191,14 +191,14 @@ def _chain(resource_type: int, name: str, policies: Policies) -> list[tuple[int,
 
     if resource_type == ConfigResourceType.TOPIC:
         own = policies.topic_entry(name)
-        add(None if own is None else own.value, Source.TOPIC)
-        add(policies.file_topic(name), Source.FILE_TOPIC)
+        add(None if own is None else own.value, ValueSource.TOPIC)
+        add(policies.file_topic(name), ValueSource.FILE_TOPIC)
     elif name:
-        add(stored(Scope.BROKER, name), Source.BROKER)
-    add(stored(Scope.BROKER, ""), Source.CLUSTER)
-    add(policies.file_default if policies.file_default > 1 else None, Source.FILE)
-    add(1, Source.DEFAULT)
+        add(stored(Scope.BROKER, name), ValueSource.BROKER)
+    add(stored(Scope.BROKER, ""), ValueSource.CLUSTER)
+    add(policies.file_default if policies.file_default > 1 else None, ValueSource.FILE)
+    add(1, ValueSource.DEFAULT)
     override = policies.override
     if override is not None and chain[0][0] > override:
-        chain.insert(0, (override, Source.OVERRIDE))
+        chain.insert(0, (override, ValueSource.OVERRIDE))
     return chain

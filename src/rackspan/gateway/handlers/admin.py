@@ -13,8 +13,8 @@ from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.handlers import config_topic_requests
 from rackspan.gateway.handlers.config_requests import ConfigRequests, forward
 from rackspan.gateway.handlers.topic_requests import TopicRequests
-from rackspan.gateway.net.direction import Exchange
-from rackspan.gateway.net.session import Session
+from rackspan.gateway.net.byte_flow import Exchange
+from rackspan.gateway.net.session import ClientSession
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.wire.apis import ApiKey
@@ -25,7 +25,7 @@ from rackspan.wire.messages.log_offsets import DeleteRecordsRequestData
 from rackspan.wire.messages.metadata import MetadataRequestData
 from rackspan.wire.messages.topics import DeleteTopicsRequestData
 
-Handle = Callable[[Session, RequestHeader, Any], Awaitable[WireStruct]]
+Handle = Callable[[ClientSession, RequestHeader, Any], Awaitable[WireStruct]]
 
 
 class AdminHandler:
@@ -75,7 +75,7 @@ class AdminHandler:
     def api_keys(self) -> frozenset[int]:
         return frozenset(self._handles)
 
-    def take(self, session: Session, exchange: Exchange, request: memoryview) -> None:
+    def take(self, session: ClientSession, exchange: Exchange, request: memoryview) -> None:
         """Respond to a request later. Errors: MalformedRequest."""
         header = read_header(request)
         body = read_body(request, header)
@@ -84,7 +84,7 @@ class AdminHandler:
             return
         session.handle(exchange, self._response(session, header, body))
 
-    async def _response(self, session: Session, header: RequestHeader, body: Any) -> list[Piece]:
+    async def _response(self, session: ClientSession, header: RequestHeader, body: Any) -> list[Piece]:
         response = await self._handles[header.api_key](session, header, body)
         return [*write_response(header, response)]
 
@@ -94,7 +94,7 @@ def _may_create(body: MetadataRequestData) -> bool:
 
 
 async def _delete_topics(
-    store: ConfigTopic, session: Session, header: RequestHeader, body: DeleteTopicsRequestData
+    store: ConfigTopic, session: ClientSession, header: RequestHeader, body: DeleteTopicsRequestData
 ) -> WireStruct:
     return await config_topic_requests.delete_topics(
         body, partial(forward, session, header), store.topic, store.topic_id
@@ -102,6 +102,6 @@ async def _delete_topics(
 
 
 async def _delete_records(
-    store: ConfigTopic, session: Session, header: RequestHeader, body: DeleteRecordsRequestData
+    store: ConfigTopic, session: ClientSession, header: RequestHeader, body: DeleteRecordsRequestData
 ) -> WireStruct:
     return await config_topic_requests.delete_records(body, partial(forward, session, header), store.topic)

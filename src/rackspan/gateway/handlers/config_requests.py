@@ -12,7 +12,7 @@ from rackspan.gateway.core.policies import Entry, Policies, Scope, record
 from rackspan.gateway.core.topic_configs import (
     DELETE,
     SET,
-    Change,
+    ConfigChange,
     RefusedChange,
     change_of,
     describe,
@@ -20,7 +20,7 @@ from rackspan.gateway.core.topic_configs import (
     without,
 )
 from rackspan.gateway.handlers import config_topic_requests
-from rackspan.gateway.net.session import Session
+from rackspan.gateway.net.session import ClientSession
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
@@ -53,7 +53,7 @@ _LOOKUP_SECONDS: Final = 0.1
 T = TypeVar("T")
 
 
-async def forward(session: Session, header: RequestHeader, body: WireStruct) -> Any:
+async def forward(session: ClientSession, header: RequestHeader, body: WireStruct) -> Any:
     """Send the request to the broker with the client's rights, and return the response. Errors: ConnectionError."""
     return await session.call(ApiKey(header.api_key), header.api_version, header.client_id, body)
 
@@ -66,7 +66,9 @@ class ConfigRequests:
         self._policies = policies
         self._store = store
 
-    async def describe(self, session: Session, header: RequestHeader, body: DescribeConfigsRequestData) -> WireStruct:
+    async def describe(
+        self, session: ClientSession, header: RequestHeader, body: DescribeConfigsRequestData
+    ) -> WireStruct:
         response: DescribeConfigsResponseData = await forward(session, header, body)
         keys = {
             (resource.resource_type, resource.resource_name): resource.configuration_keys for resource in body.resources
@@ -82,7 +84,7 @@ class ConfigRequests:
         return response
 
     async def incremental_alter(
-        self, session: Session, header: RequestHeader, body: IncrementalAlterConfigsRequestData
+        self, session: ClientSession, header: RequestHeader, body: IncrementalAlterConfigsRequestData
     ) -> WireStruct:
         split = self._split(body.resources, lambda config: config.config_operation, None)
         response = IncrementalAlterConfigsResponseData()
@@ -96,7 +98,7 @@ class ConfigRequests:
         response.responses = [*response.responses, *refused]
         return response
 
-    async def alter(self, session: Session, header: RequestHeader, body: AlterConfigsRequestData) -> WireStruct:
+    async def alter(self, session: ClientSession, header: RequestHeader, body: AlterConfigsRequestData) -> WireStruct:
         """AlterConfigs replaces all configs of a resource: without min.insync.racks its value is removed."""
         split = self._split(body.resources, lambda _: SET, DELETE)
         response = AlterConfigsResponseData()
@@ -133,18 +135,22 @@ class ConfigRequests:
             split.forwarded.append(resource)
         return split
 
-    def change(self, kind: int, name: str, operation: int, values: Sequence[str | None]) -> Change | RefusedChange:
+    def change(
+        self, kind: int, name: str, operation: int, values: Sequence[str | None]
+    ) -> ConfigChange | RefusedChange:
         brokers = self._cluster.all_brokers()
         change = change_of(kind, name, operation, values, brokers, self._policies)
         if isinstance(change, RefusedChange):
             return change
         return refused_above(change, len({broker.rack for broker in brokers}), self._store.racks)
 
-    async def _keep(self, changes: Mapping[tuple[int, str], Change | RefusedChange], responses: Sequence[Any]) -> None:
+    async def _keep(
+        self, changes: Mapping[tuple[int, str], ConfigChange | RefusedChange], responses: Sequence[Any]
+    ) -> None:
         """Keep the values of the resources that the cluster accepted."""
         for response in responses:
             change = changes.get((response.resource_type, response.resource_name))
-            if not isinstance(change, Change) or response.error_code != ErrorCode.NONE:
+            if not isinstance(change, ConfigChange) or response.error_code != ErrorCode.NONE:
                 continue
             try:
                 topic_id = await self.topic_id(change.name) if change.scope is Scope.TOPIC else None
@@ -155,7 +161,7 @@ class ConfigRequests:
                     f"{MIN_INSYNC_RACKS} may not be kept, the request's other configs were altered: {error}"
                 )
 
-    async def write(self, change: Change, topic_id: UUID | None) -> None:
+    async def write(self, change: ConfigChange, topic_id: UUID | None) -> None:
         known = self._policies.entries.get((change.scope, change.name))
         if change.value is None and known is None:
             return
@@ -198,7 +204,7 @@ class ConfigRequests:
 class _Split:
     """Resources that are to be altered: what is forwarded of them, and the change of min.insync.racks of each."""
 
-    changes: dict[tuple[int, str], Change | RefusedChange] = field(default_factory=dict)
+    changes: dict[tuple[int, str], ConfigChange | RefusedChange] = field(default_factory=dict)
     forwarded: list[Any] = field(default_factory=list)
 
     def refused(self, response: Callable[..., T]) -> list[T]:

@@ -22,8 +22,8 @@ from rackspan.gateway.core.produce import acks_of
 from rackspan.gateway.handlers.produce_request import ProduceRequest, failed
 from rackspan.gateway.handlers.refusals import Refusals
 from rackspan.gateway.handlers.rights import WriteRights
-from rackspan.gateway.net.direction import Exchange
-from rackspan.gateway.net.session import Session
+from rackspan.gateway.net.byte_flow import Exchange
+from rackspan.gateway.net.session import ClientSession
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.guard_readers import IsrSampler, IsrSource, LogEndReader
 from rackspan.gateway.upstream.topic_names import topic_names
@@ -32,7 +32,7 @@ from rackspan.wire.framing import Piece
 from rackspan.wire.messages.produce import PartitionProduceResponse
 
 
-def forward_produce(session: Session, exchange: Exchange, request: memoryview) -> None:
+def forward_produce(session: ClientSession, exchange: Exchange, request: memoryview) -> None:
     """Forward a request as it came: only its acks are read, since without them no response comes."""
     session.forward(exchange, responds=acks_of(exchange.version, request) != 0)
 
@@ -67,7 +67,7 @@ class ProduceHandler:
         self._loop = asyncio.get_running_loop()
         self._held: dict[Hold, ProduceRequest] = {}
         self._rights = WriteRights()
-        self._refused: WeakKeyDictionary[Session, RefusedSequences] = WeakKeyDictionary()
+        self._refused: WeakKeyDictionary[ClientSession, RefusedSequences] = WeakKeyDictionary()
 
     def close(self) -> None:
         self.sampler.close()
@@ -75,7 +75,7 @@ class ProduceHandler:
 
     # Before a request is forwarded.
 
-    def take(self, session: Session, exchange: Exchange, request: memoryview) -> None:
+    def take(self, session: ClientSession, exchange: Exchange, request: memoryview) -> None:
         """Read a request, and the names of its topics. Errors: MalformedRequest."""
         produce = ProduceRequest(session, exchange, request, self._policies.names)
         unknown = produce.unknown_ids()

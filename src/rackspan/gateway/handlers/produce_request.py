@@ -8,8 +8,8 @@ from rackspan.acks.isr_samples import Partition
 from rackspan.acks.verification import Requirement
 from rackspan.errors import MalformedRequest
 from rackspan.gateway.core.acknowledgement.guard import Hold
-from rackspan.gateway.net.direction import Exchange
-from rackspan.gateway.net.session import Session
+from rackspan.gateway.net.byte_flow import Exchange
+from rackspan.gateway.net.session import ClientSession
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.kafka_bytes.record_batch import last_offset_delta
 from rackspan.wire.apis import ApiKey
@@ -47,7 +47,9 @@ class ProduceRequest:
         "session",
     )
 
-    def __init__(self, session: Session, exchange: Exchange, request: memoryview, names: Mapping[UUID, str]) -> None:
+    def __init__(
+        self, session: ClientSession, exchange: Exchange, request: memoryview, names: Mapping[UUID, str]
+    ) -> None:
         """Errors: MalformedRequest."""
         self.session = session
         self.exchange = exchange

@@ -10,7 +10,7 @@ from typing import Final
 
 from rackspan.acks.min_insync_racks import ProduceVerdict
 from rackspan.acks.produce_errors import Cause, Refusal
-from rackspan.gateway.net.session import Session
+from rackspan.gateway.net.session import ClientSession
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Refusals:
         self._lines: Counter[tuple[str, str, str]] = Counter()
         """In this period, by topic, cause, and `before` or `after` the append."""
 
-    def count(self, session: Session, refusals: Iterable[Refusal]) -> None:
+    def count(self, session: ClientSession, refusals: Iterable[Refusal]) -> None:
         """Count and log the refusals of one request."""
         by_racks = False
         for refusal in refusals:

@@ -9,7 +9,7 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from rackspan.errors import MalformedRequest
-from rackspan.gateway.net.session import Session
+from rackspan.gateway.net.session import ClientSession
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseData
 
@@ -25,18 +25,18 @@ class WriteRights:
     """The topics that each connection may write to. Times in seconds, of one monotonic clock."""
 
     def __init__(self) -> None:
-        self._known: WeakKeyDictionary[Session, dict[str, tuple[float, bool]]] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[ClientSession, dict[str, tuple[float, bool]]] = WeakKeyDictionary()
 
-    def unknown(self, session: Session, topics: Iterable[str], now: float) -> set[str]:
+    def unknown(self, session: ClientSession, topics: Iterable[str], now: float) -> set[str]:
         """Those of which the broker has not reported the rights in the last seconds."""
         known = self._known.get(session, {})
         return {topic for topic in topics if topic not in known or now - known[topic][0] > KEPT_SECONDS}
 
-    def may_write(self, session: Session, topic: str) -> bool:
+    def may_write(self, session: ClientSession, topic: str) -> bool:
         """Whether the broker reported the right last; False if that failed."""
         return self._known.get(session, {}).get(topic, (0.0, False))[1]
 
-    async def read(self, session: Session, topics: Iterable[str], now: float) -> None:
+    async def read(self, session: ClientSession, topics: Iterable[str], now: float) -> None:
         """Request them of the broker. A connection that ends meanwhile may write nothing."""
         request = MetadataRequestData(
             topics=[MetadataRequestTopic(name=topic) for topic in sorted(topics)],

@@ -12,11 +12,11 @@ from uuid import UUID
 
 from rackspan.gateway.core.endpoints import Addresses
 from rackspan.gateway.core.policies import Policies
-from rackspan.gateway.core.topic_configs import SET, Change, RefusedChange, without
+from rackspan.gateway.core.topic_configs import SET, ConfigChange, RefusedChange, without
 from rackspan.gateway.handlers import config_topic_requests
 from rackspan.gateway.handlers.cluster_load import ClusterLoad
 from rackspan.gateway.handlers.config_requests import FAILURES, ConfigRequests, forward
-from rackspan.gateway.net.session import Session
+from rackspan.gateway.net.session import ClientSession
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
@@ -78,8 +78,10 @@ class TopicRequests:
         self.placements = 0
         self.placement_failures = 0
 
-    async def create_topics(self, session: Session, header: RequestHeader, body: CreateTopicsRequestData) -> WireStruct:
-        changes: dict[str, Change] = {}
+    async def create_topics(
+        self, session: ClientSession, header: RequestHeader, body: CreateTopicsRequestData
+    ) -> WireStruct:
+        changes: dict[str, ConfigChange] = {}
         refused: list[CreatableTopicResult] = []
         topics: list[CreatableTopic] = []
         load = ClusterLoad(self._cluster)
@@ -112,7 +114,7 @@ class TopicRequests:
     async def _created(
         self,
         result: CreatableTopicResult,
-        change: Change | None,
+        change: ConfigChange | None,
         body: CreateTopicsRequestData,
         earlier: UUID | None,
     ) -> None:
@@ -171,7 +173,7 @@ class TopicRequests:
         return None
 
     async def create_partitions(
-        self, session: Session, header: RequestHeader, body: CreatePartitionsRequestData
+        self, session: ClientSession, header: RequestHeader, body: CreatePartitionsRequestData
     ) -> WireStruct:
         load = ClusterLoad(self._cluster)
         refused: list[CreatePartitionsTopicResult] = []
@@ -219,7 +221,7 @@ class TopicRequests:
             topic.assignments = [CreatePartitionsAssignment(broker_ids=row) for row in placed.replicas]
         return placed.error
 
-    async def metadata(self, session: Session, header: RequestHeader, body: MetadataRequestData) -> WireStruct:
+    async def metadata(self, session: ClientSession, header: RequestHeader, body: MetadataRequestData) -> WireStruct:
         """Automatic creation: the topics that are missing are created as by CreateTopics, with the client's rights."""
         body.allow_auto_topic_creation = False
         if header.api_version < _ALLOW_SINCE:
@@ -238,7 +240,9 @@ class TopicRequests:
             response = await forward(session, header, body)
         return self._readdressed(response)
 
-    async def _create_missing(self, session: Session, header: RequestHeader, metadata: MetadataResponseData) -> bool:
+    async def _create_missing(
+        self, session: ClientSession, header: RequestHeader, metadata: MetadataResponseData
+    ) -> bool:
         missing = [
             topic.name
             for topic in metadata.topics

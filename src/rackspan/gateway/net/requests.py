@@ -6,7 +6,7 @@ from typing import Final
 
 from rackspan.errors import MalformedRequest
 from rackspan.gateway.core.apis import TREATMENTS, Treatment
-from rackspan.gateway.net.direction import SIZE_BYTES, Direction, Exchange, Pair
+from rackspan.gateway.net.byte_flow import SIZE_BYTES, ByteFlow, Exchange, Pair
 from rackspan.gateway.net.frames import Frame
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.framing import Piece
@@ -23,7 +23,7 @@ _SIZE: Final = Struct(">i")
 _LEAST_BYTES: Final = 8
 
 
-class Requests(Direction):
+class RequestFlow(ByteFlow):
     """From the client to the broker."""
 
     __slots__ = ("_current", "_exchange", "blocked", "frame")

@@ -7,7 +7,7 @@ from rackspan.errors import MalformedRequest
 from rackspan.gateway.core.apis import BEFORE_LOGIN, Treatment
 from rackspan.gateway.core.endpoints import metadata_head, with_addresses
 from rackspan.gateway.core.response_end import EndFinder, rewritten_end
-from rackspan.gateway.net.direction import SIZE_BYTES, Direction, Exchange, Pair
+from rackspan.gateway.net.byte_flow import SIZE_BYTES, ByteFlow, Exchange, Pair
 
 MAX_WHOLE_RESPONSE_BYTES: Final = 64 * 1024 * 1024
 """Size limit of responses that are read whole, and of a Metadata response's array of brokers. Kafka's are far smaller."""
@@ -16,7 +16,7 @@ _HEADER: Final = Struct(">ii")
 _SIZE: Final = Struct(">i")
 
 
-class Responses(Direction):
+class ResponseFlow(ByteFlow):
     """From the broker to the client."""
 
     __slots__ = ("_end", "_exchange", "_finder", "_whole")

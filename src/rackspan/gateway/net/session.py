@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from rackspan.errors import MalformedRequest
 from rackspan.gateway.core.apis import Treatment
+from rackspan.gateway.net.byte_flow import Exchange, Pair, Shared
 from rackspan.gateway.net.channel import Channel
-from rackspan.gateway.net.direction import Exchange, Pair, Shared
-from rackspan.gateway.net.requests import Requests
-from rackspan.gateway.net.responses import Responses
+from rackspan.gateway.net.requests import RequestFlow
+from rackspan.gateway.net.responses import ResponseFlow
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import read_response, write_request
 from rackspan.wire.framing import Piece
@@ -32,13 +32,13 @@ _PROOF_VERSION: Final = 4
 """The version of Metadata: every broker since Kafka 0.11 has it, and an empty array names no topic."""
 
 
-class Session(Pair):
+class ClientSession(Pair):
     """A client's connection with its broker's. `broker` is the one whose listener accepted it; `sessions` has every open one."""
 
     def __init__(
         self,
         shared: Shared,
-        sessions: "set[Session]",
+        sessions: "set[ClientSession]",
         loop: asyncio.AbstractEventLoop,
         client: socket.socket,
         upstream: socket.socket,
@@ -47,8 +47,8 @@ class Session(Pair):
         super().__init__(shared, loop, Channel(loop, client), Channel(loop, upstream), _peer(client))
         self.broker = broker
         self._sessions = sessions
-        self._requests = Requests(self)
-        self._responses = Responses(self)
+        self._requests = RequestFlow(self)
+        self._responses = ResponseFlow(self)
         self._tasks: set[asyncio.Task[None]] = set()
         self._internal = _FIRST_INTERNAL_CORRELATION
         self._upstream_ended = False

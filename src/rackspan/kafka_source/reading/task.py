@@ -16,7 +16,7 @@ from rackspan.client.errors import CONNECTION_FAILURES
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
 from rackspan.kafka_source.cluster import FetchedRecords, SourceCluster, SourceMetadata
 from rackspan.kafka_source.executor_rack import executor_rack
-from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, ClientOptions, SourceOptions
+from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, ClientOptions, KafkaSourceOptions
 from rackspan.kafka_source.ranges import OffsetRange
 from rackspan.kafka_source.reading.progress import Next, RangeProgress, ReadStep
 from rackspan.kafka_source.reading.report import Batch, TaskReport, publish
@@ -31,7 +31,7 @@ _PAUSE_SECONDS: Final = 0.2
 class TaskOptions:
     """What a task needs of the options."""
 
-    source: SourceOptions
+    source: KafkaSourceOptions
     columns: tuple[str, ...]
 
     @property

@@ -67,7 +67,7 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True)
-class AbortedTransaction:
+class FetchedAbort:
     producer_id: int
     first_offset: int
 
@@ -75,7 +75,7 @@ class AbortedTransaction:
 class AbortedProducers:
     """Which transactional batches of one response were aborted. Feed it the batches in offset order."""
 
-    def __init__(self, transactions: Iterable[AbortedTransaction]) -> None:
+    def __init__(self, transactions: Iterable[FetchedAbort]) -> None:
         self._coming = deque(sorted(transactions, key=lambda transaction: transaction.first_offset))
         self._aborted: set[int] = set()
 
@@ -90,7 +90,7 @@ class AbortedProducers:
 
 
 def decode(
-    data: bytes, start: int, end: int, aborted: Sequence[AbortedTransaction] = (), *, check_crcs: bool = True
+    data: bytes, start: int, end: int, aborted: Sequence[FetchedAbort] = (), *, check_crcs: bool = True
 ) -> Fetched:
     """The records of `data` with start <= offset < end. A batch that is cut off at the end of `data` is left for the next fetch.
 

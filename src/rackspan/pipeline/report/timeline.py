@@ -33,7 +33,7 @@ _STEPS_SECONDS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class TimelineFrame:
     """A time line's place: outer size and margins in px, and what its axes span."""
 
     width: int
@@ -101,18 +101,18 @@ def time_ticks(start: datetime, end: datetime, most: int) -> list[datetime]:
     return ticks
 
 
-def _frame(history: History, width: int, height: int, top_value: int) -> Frame:
+def _frame(history: History, width: int, height: int, top_value: int) -> TimelineFrame:
     left = max(40.0, 8 + CHARACTER * len(f"{top_value:,}"))
-    return Frame(width, height, history.first_taken_at, history.last_taken_at, top_value, left)
+    return TimelineFrame(width, height, history.first_taken_at, history.last_taken_at, top_value, left)
 
 
-def _eventful(frame: Frame, history: History) -> Iterator[Markup]:
+def _eventful(frame: TimelineFrame, history: History) -> Iterator[Markup]:
     yield from _value_axis(frame)
     yield from _layers(frame, history.points)
     yield from _worst(frame, history)
 
 
-def _calm(frame: Frame) -> list[Markup]:
+def _calm(frame: TimelineFrame) -> list[Markup]:
     """One band: every partition was ok all the time."""
     band = Markup('<rect class="s ok" x="{}" y="{}" width="{:.1f}" height="{}"/>')
     return [
@@ -121,7 +121,7 @@ def _calm(frame: Frame) -> list[Markup]:
     ]
 
 
-def _value_axis(frame: Frame) -> Iterator[Markup]:
+def _value_axis(frame: TimelineFrame) -> Iterator[Markup]:
     values = [0, frame.top_value] if frame.top_value % 2 else [0, frame.top_value // 2, frame.top_value]
     for value in values:
         y = frame.y(value)
@@ -130,7 +130,7 @@ def _value_axis(frame: Frame) -> Iterator[Markup]:
     yield _text(0, 12, "partitions not ok", "start")
 
 
-def _time_axis(frame: Frame) -> Iterator[Markup]:
+def _time_axis(frame: TimelineFrame) -> Iterator[Markup]:
     # A label is 8 characters at most, and needs as much air again beside it.
     most = max(2, int((frame.x_end - frame.left) / (CHARACTER * 13)))
     ticks = time_ticks(frame.start, frame.end, most)
@@ -146,7 +146,7 @@ def _time_axis(frame: Frame) -> Iterator[Markup]:
     yield _text(frame.x_end, 12, "times in UTC", "end")
 
 
-def _layers(frame: Frame, points: Sequence[HistoryPoint]) -> Iterator[Markup]:
+def _layers(frame: TimelineFrame, points: Sequence[HistoryPoint]) -> Iterator[Markup]:
     for level, state in enumerate(AT_RISK):
         path = "".join(_outline(run) for run in _runs(frame, points, AT_RISK[:level], state))
         if path:
@@ -158,7 +158,7 @@ Block = tuple[float, float, float, float]
 
 
 def _runs(
-    frame: Frame, points: Sequence[HistoryPoint], below: Sequence[DurabilityState], state: DurabilityState
+    frame: TimelineFrame, points: Sequence[HistoryPoint], below: Sequence[DurabilityState], state: DurabilityState
 ) -> Iterator[list[Block]]:
     """Stretches in which a state occurs, as steps, so that where it does not nothing is drawn."""
     edges = [*(frame.x(point.taken_at) for point in points), frame.x_end]
@@ -182,7 +182,7 @@ def _outline(run: Sequence[Block]) -> str:
     return f"M{run[0][0]:.1f} {run[0][3]:.1f}{forward}{back}Z"
 
 
-def _worst(frame: Frame, history: History) -> Iterator[Markup]:
+def _worst(frame: TimelineFrame, history: History) -> Iterator[Markup]:
     worst = history.worst
     if worst is None:
         return
@@ -200,7 +200,7 @@ def _lines(head: str, counts: str, width: float) -> list[str]:
     return [line if len(line) <= characters else f"{line[: characters - 1]}…" for line in lines]
 
 
-def _beside(x: float, y: float, text: str, frame: Frame, kind: str = "label") -> Markup:
+def _beside(x: float, y: float, text: str, frame: TimelineFrame, kind: str = "label") -> Markup:
     """Text centred on x as far as the picture's edges allow."""
     half = len(text) * CHARACTER / 2
     if x - half < 0:

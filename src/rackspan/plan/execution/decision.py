@@ -14,7 +14,7 @@ from rackspan.model.ids import TopicPartition
 from rackspan.plan.execution.effects import (
     CancelMoves,
     Effect,
-    ElectLeaders,
+    ElectPreferredLeaders,
     Finished,
     Paused,
     Record,
@@ -285,7 +285,7 @@ def _completed(state: RunState, cluster: ObservedCluster) -> Effect:
         for partition in _new_preferred_leaders(state)
         if _may_be_elected(partition, state.direction, cluster)
     )
-    return ElectLeaders(led_by_another) if led_by_another else Record(RunCompleted())
+    return ElectPreferredLeaders(led_by_another) if led_by_another else Record(RunCompleted())
 
 
 def _new_preferred_leaders(state: RunState) -> Iterator[PartitionReassignment]:

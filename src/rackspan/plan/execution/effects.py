@@ -39,7 +39,7 @@ class CancelMoves:
 
 
 @dataclass(frozen=True, slots=True)
-class ElectLeaders:
+class ElectPreferredLeaders:
     """ElectLeaders, for preferred leaders: what is led by another replica is led by its first one afterwards."""
 
     partitions: tuple[TopicPartition, ...]
@@ -71,4 +71,6 @@ class Finished:
     owed: tuple[ConfigKey, ...] = ()
 
 
-Effect: TypeAlias = Record | SetConfigs | StartMoves | CancelMoves | ElectLeaders | Wait | Stop | Paused | Finished
+Effect: TypeAlias = (
+    Record | SetConfigs | StartMoves | CancelMoves | ElectPreferredLeaders | Wait | Stop | Paused | Finished
+)

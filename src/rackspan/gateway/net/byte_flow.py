@@ -1,4 +1,4 @@
-"""The two directions of a client's connection: `Pair` is their shared state, `Direction` moves bytes one way.
+"""The two directions of a client's connection: `Pair` is their shared state, `ByteFlow` moves bytes one way.
 
 A direction receives bytes from one socket and sends them to the other. It reads no more while the other end has not accepted everything,
 so that a slow peer costs one buffer.
@@ -65,7 +65,7 @@ class Shared:
 
 
 class Pair:
-    """A client's connection and its broker's, as both directions see them. Session has the rest."""
+    """A client's connection and its broker's, as both directions see them. ClientSession has the rest."""
 
     def __init__(
         self, shared: Shared, loop: asyncio.AbstractEventLoop, client: Channel, upstream: Channel, peer: str
@@ -122,7 +122,7 @@ class Pair:
         raise NotImplementedError
 
 
-class Direction:
+class ByteFlow:
     """One direction: its source, its sink, and bytes that were received and could not be sent yet."""
 
     __slots__ = ("_buffer", "_header", "_left", "_pair", "_rest", "_running", "_sink", "_source")
