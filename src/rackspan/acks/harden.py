@@ -149,7 +149,7 @@ def stopped_once_set(snapshot: ClusterSnapshot, policy: RackPolicy, advice: Sequ
         for topic in snapshot.topics
     )
     found = partition_findings(snapshot_batch(replace(snapshot, topics=raised), policy))
-    return in_order(one for one in found if one.topic in values and one.constraint in SURVIVAL_NAMES)
+    return in_order(finding for finding in found if finding.topic in values and finding.constraint in SURVIVAL_NAMES)
 
 
 @dataclass(frozen=True, slots=True)

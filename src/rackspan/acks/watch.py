@@ -99,7 +99,7 @@ def cluster_isr(snapshot: ClusterSnapshot, policy: RackPolicy) -> ClusterIsr:
 
 def _leaders(snapshot: ClusterSnapshot, batch: PartitionBatch, under: Bools, at: Bools) -> Iterator[LeaderCounts]:
     counts = [_by_leader(batch, rows) for rows in (under, at)]
-    for broker in sorted(snapshot.brokers, key=lambda one: one.id):
+    for broker in sorted(snapshot.brokers, key=lambda broker: broker.id):
         if not broker.fenced:
             yield LeaderCounts(broker.id, broker.rack, *(count.get(broker.id, 0) for count in counts))
 

@@ -49,12 +49,12 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
     rank = {constraint: place for place, constraint in enumerate(REPAIR_ORDER)}
     return sorted(
         findings,
-        key=lambda one: (
-            one.severity is Severity.WARNING,
-            rank.get(one.constraint, len(rank)),
-            one.constraint,
-            one.topic or "",
-            -1 if one.partition is None else one.partition,
-            one.reason,
+        key=lambda finding: (
+            finding.severity is Severity.WARNING,
+            rank.get(finding.constraint, len(rank)),
+            finding.constraint,
+            finding.topic or "",
+            -1 if finding.partition is None else finding.partition,
+            finding.reason,
         ),
     )

@@ -29,7 +29,7 @@ class NetworkBuilder:
         """Add one arc for each entry. What is a single number holds for all of them."""
         shape = np.broadcast_shapes(tail.shape, head.shape)
         arcs = tuple(
-            np.broadcast_to(np.asarray(one, dtype=np.int64), shape) for one in (tail, head, capacity, unit_cost)
+            np.broadcast_to(np.asarray(column, dtype=np.int64), shape) for column in (tail, head, capacity, unit_cost)
         )
         self._columns.append((arcs[0], arcs[1], arcs[2], arcs[3]))
         self._arcs += shape[0]

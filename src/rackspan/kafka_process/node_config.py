@@ -80,7 +80,7 @@ def properties(
     protocols = {CLIENT_LISTENER: "PLAINTEXT", CONTROLLER_LISTENER: "PLAINTEXT"}
     protocols |= {name: protocol for name, (protocol, _) in more_listeners.items()}
     protocol_map = ",".join(f"{name}:{protocol}" for name, protocol in protocols.items())
-    brokers = sum(one.is_broker for one in nodes)
+    brokers = sum(node.is_broker for node in nodes)
     return {"listener.security.protocol.map": protocol_map, **defaults(brokers), **config, **own}
 
 

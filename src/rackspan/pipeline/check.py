@@ -75,7 +75,7 @@ def check(warehouse: Warehouse, *, now: datetime, whole: bool = False, max_age: 
     clusters = tuple(_freshness(stored, now))
     problems += _late(warehouse, clusters, max_age)
     # Damaged derived tables first: --drop-damaged removes rows from them too.
-    problems.sort(key=lambda one: one.table in LANDING)
+    problems.sort(key=lambda problem: problem.table in LANDING)
     tables = {
         name: sum(file.rows for file in data_files(opened, checked.key(name)))
         for name, opened in checked.opened.items()
@@ -190,7 +190,11 @@ class _Check:
             find_damage(self._warehouse, stored, whole=self._whole) if LANDING.keys() <= self.opened.keys() else None
         )
         for reason, count in Counter({} if damage is None else damage.snapshots.values()).items():
-            ids = [one for one, why in damage.snapshots.items() if why == reason] if damage is not None else []
+            ids = (
+                [snapshot_id for snapshot_id, why in damage.snapshots.items() if why == reason]
+                if damage is not None
+                else []
+            )
             line = f"{count} snapshots are not whole ({_some(ids)}): {reason}"
             problems.append(WarehouseProblem("quarantined", line, self._drop, SNAPSHOTS.name))
         lost = {} if damage is None else damage.snapshots
@@ -214,7 +218,7 @@ class _Check:
         if last is None or JUDGED.name not in self.opened or JUDGED.name in self._damaged:
             return
         judged = self._counts(JUDGED.name)
-        doubled = [one for one, count in judged.items() if count > 1]
+        doubled = [snapshot_id for snapshot_id, count in judged.items() if count > 1]
         if doubled:
             line = f"{len(doubled)} snapshots are there twice ({_some(doubled)})"
             yield WarehouseProblem("doubled", line, self._rebuild_all, JUDGED.name)
@@ -222,7 +226,10 @@ class _Check:
         if without and SNAPSHOTS.name not in self._damaged:
             line = f"{len(without)} snapshots that are not stored any more ({_some(sorted(without))})"
             yield WarehouseProblem("missing-rows", line, self._drop, JUDGED.name)
-        for name, wanted in (("partition_durability", lambda one: one.partitions), ("outage_impact", lambda _: None)):
+        for name, wanted in (
+            ("partition_durability", lambda snapshot: snapshot.partitions),
+            ("outage_impact", lambda _: None),
+        ):
             if name not in self.opened or name in self._damaged:
                 continue
             counts = self._counts(name)

@@ -162,8 +162,8 @@ def refresh(
             return replace(report, seconds=seconds() - began)
         work, number = plan.work, 1 if last is None else last.number + 1
         commits = {
-            name: _committed(warehouse, work, one, number, plan.files.get(name, ()))
-            for name, one in work.tables.items()
+            name: _committed(warehouse, work, table_work, number, plan.files.get(name, ()))
+            for name, table_work in work.tables.items()
         }
         versions = {name: 0 if last is None else last.versions.get(name, 0) for name in TABLES}
         versions |= {name: version for name, (version, _) in commits.items()}
@@ -273,7 +273,9 @@ def _planned(
     last = past.last
     markers = replace(read_markers(warehouse, skip_damaged=True), hidden=damage.snapshots.keys())
     # The rest are damaged files of `snapshots`.
-    waiting = {one for one in (() if last is None else last.quarantined) if "/" not in one} - damage.snapshots.keys()
+    waiting = {
+        snapshot_id for snapshot_id in (() if last is None else last.quarantined) if "/" not in snapshot_id
+    } - damage.snapshots.keys()
     waits = _without_rows(markers, past.judged, None if wanted.only is None else {*wanted.only, *waiting})
     new = wanted.earliest(waits)
     again = _others(markers, waits, outdated) if outdated else []
@@ -385,10 +387,10 @@ def _work(
     snapshots = tuple(
         sorted(
             {**{snapshot.snapshot_id: snapshot for snapshot in previous}, **made}.values(),
-            key=lambda one: (one.cluster_id, one.taken_at),
+            key=lambda snapshot: (snapshot.cluster_id, snapshot.taken_at),
         )
     )
-    place = {one.snapshot_id: number for number, one in enumerate(snapshots)}
+    place = {snapshot.snapshot_id: number for number, snapshot in enumerate(snapshots)}
 
     def places(stored: Sequence[StoredSnapshot]) -> tuple[int, ...]:
         return tuple(sorted(place[snapshot.snapshot_id] for snapshot in stored))
@@ -426,23 +428,25 @@ def _standing(warehouse: Warehouse, table: Table, named: int) -> tuple[int, int 
 
 
 def _committed(
-    warehouse: Warehouse, work: RunWork, one: TableWork, number: int, added: Sequence[NewFile]
+    warehouse: Warehouse, work: RunWork, table_work: TableWork, number: int, added: Sequence[NewFile]
 ) -> tuple[int, int]:
     """Commit what the build wrote for a table. Returns the table's version, which is on the disk, and the rows written.
 
     Errors: InvalidWarehouse where somebody else has committed since the run began.
     """
-    table = existing_table(warehouse, one.table.name)
-    if table.version() != one.version:
+    table = existing_table(warehouse, table_work.table.name)
+    if table.version() != table_work.version:
         raise history.concurrent(warehouse)
-    expected = one.version
-    if one.restored is not None:
-        expected += history.restore(warehouse, table, one.table, one.restored, work.run_id)
-    snapshots = [work.snapshots[place] for place in one.judged] if one.again else []
-    ids = {snapshot.snapshot_id for snapshot in snapshots if snapshot.day not in one.whole_days}
-    days = {snapshot.day for snapshot in snapshots} - one.whole_days
+    expected = table_work.version
+    if table_work.restored is not None:
+        expected += history.restore(warehouse, table, table_work.table, table_work.restored, work.run_id)
+    snapshots = [work.snapshots[place] for place in table_work.judged] if table_work.again else []
+    ids = {snapshot.snapshot_id for snapshot in snapshots if snapshot.day not in table_work.whole_days}
+    days = {snapshot.day for snapshot in snapshots} - table_work.whole_days
     # The rows of a damaged file are made again, but for those of snapshots that are not whole.
-    removed, kept = without_snapshots(table, ids, one.whole_days, days, skip_damaged=one.table.name in work.rebuilt)
+    removed, kept = without_snapshots(
+        table, ids, table_work.whole_days, days, skip_damaged=table_work.table.name in work.rebuilt
+    )
     if added or removed:
         try:
             commit(table, [*added, *kept], {history.TRANSACTION: number}, removed=removed, run_id=work.run_id)

@@ -90,7 +90,7 @@ def maintain(
         repair = warehouse.repair
         done[0] = replace(done[0], repaired=repair.lines, damaged=(*repair.lost, *done[0].damaged))
         named: Mapping[str, int] = {} if last is None else _versions(warehouse)
-        return [replace(one, deleted=_vacuumed(warehouse, one.name, vacuum_hours, named)) for one in done]
+        return [replace(table, deleted=_vacuumed(warehouse, table.name, vacuum_hours, named)) for table in done]
 
 
 def _dropped(warehouse: Warehouse, began: datetime, now: Callable[[], datetime]) -> list[str]:
@@ -168,7 +168,7 @@ def _derived(
 def _drop_rows(warehouse: Warehouse, name: str, gone: Mapping[date, Collection[str]], run: tuple[int, str]) -> bool:
     """Drop the rows of some snapshots from a derived table. Returns whether it had any."""
     table = existing_table(warehouse, name)
-    ids = {one for ones in gone.values() for one in ones}
+    ids = {snapshot_id for ones in gone.values() for snapshot_id in ones}
     removed, kept = without_snapshots(table, ids, (), gone.keys()) if gone else ([], [])
     if removed:
         commit(table, kept, {}, removed=removed, run_id=run[1])
@@ -183,9 +183,9 @@ def _maintained(
         table = existing_table(warehouse, name)
         files = data_files(table, "run_id" if name == RUNS.name else "snapshot_id")
         old = [file for file in files if first is not None and file.day is not None and file.day < first]
-        damaged = _damaged(warehouse, table, [one for group in _groups(files) for one in group])
+        damaged = _damaged(warehouse, table, [file for group in _groups(files) for file in group])
         groups = _groups([file for file in files if file not in old and file.path not in damaged])
-        removed = [*old, *(one for group in groups for one in group)]
+        removed = [*old, *(file for group in groups for file in group)]
         result = MaintainedTable(
             name,
             len({file.day for file in old}),
@@ -230,7 +230,7 @@ def _groups(files: Sequence[DataFile]) -> list[list[DataFile]]:
     """Files of one day that are to become one, each group in order of time."""
     groups: list[list[DataFile]] = []
     sizes: list[int] = []
-    for file in sorted(files, key=lambda one: (one.day or date.min, one.least or "")):
+    for file in sorted(files, key=lambda file: (file.day or date.min, file.least or "")):
         if file.size * 2 > TARGET_BYTES:
             continue
         if groups and groups[-1][0].day == file.day and sizes[-1] + file.size <= TARGET_BYTES:

@@ -56,8 +56,8 @@ def judge(
     if missing:
         raise UsageError(f"{warehouse.root}: no snapshot {min(missing)}; the table snapshots lists them")
     previous = neighbours(markers, given).previous if TABLES[name].looks_back else ()
-    stored = tuple(sorted((*given, *previous), key=lambda one: (one.cluster_id, one.taken_at)))
-    places = tuple(place for place, one in enumerate(stored) if one.snapshot_id in wanted)
+    stored = tuple(sorted((*given, *previous), key=lambda snapshot: (snapshot.cluster_id, snapshot.taken_at)))
+    places = tuple(place for place, snapshot in enumerate(stored) if snapshot.snapshot_id in wanted)
     send_code(spark)
     work = RunWork("", stored, {name: TableWork(TABLES[name], 0, places)})
     return judged_frame(spark, warehouse, work, policies, TABLES[name])

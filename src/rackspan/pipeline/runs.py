@@ -367,7 +367,7 @@ def policy_document(policy: RackPolicy) -> dict[str, Any]:
         **({"excluded_brokers": sorted(policy.excluded_brokers)} if policy.excluded_brokers else {}),
         **({} if policy.survive is Survive.RACK else {"survive": policy.survive.value}),
         **(
-            {"topic_survive": {topic: str(one) for topic, one in policy.topic_survive.items()}}
+            {"topic_survive": {topic: str(survive) for topic, survive in policy.topic_survive.items()}}
             if policy.topic_survive
             else {}
         ),
@@ -383,7 +383,9 @@ def policy_warnings(run: Run, policies: ClusterPolicies, cluster_ids: Collection
         theirs, ours = document_of(run.policy, cluster_id), document_of(given, cluster_id)
         differing = [name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name)]
         if differing:
-            made, shown = (", ".join(f"{name} {one.get(name)}" for name in differing) for one in (theirs, ours))
+            made, shown = (
+                ", ".join(f"{name} {policy_values.get(name)}" for name in differing) for policy_values in (theirs, ours)
+            )
             difference = f"the tables were made with {made}, the verdicts on the page with {shown}"
             clusters.setdefault(difference, []).append(cluster_id)
     return [

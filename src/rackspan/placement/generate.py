@@ -49,7 +49,7 @@ def generate(
     Errors: UsageError in Kafka's words for a topic that does not exist, ReplicaPlacementException (PartialRacks, …).
     """
     _refuse_unknown(snapshot, topics)
-    listed = tuple(one for one in usable(snapshot.brokers) if one.id in set(broker_list) and not one.fenced)
+    listed = tuple(broker for broker in usable(snapshot.brokers) if broker.id in set(broker_list) and not broker.fenced)
     brokers, by_rack = brokers_for_placer(choice.exclusion.offered(listed), choice.ignore_racks)
     for topic in topics:
         choice.exclusion.refuse_cost(listed, len(_partitions(snapshot, topic)[0].replicas), by_rack)
@@ -82,8 +82,8 @@ def _placed(
     finally:
         placer.close()
     generated = [
-        GeneratedPartition(topic, one.partition, one.replicas, tuple(row))
-        for one, row in zip(partitions, assignment.replicas.tolist(), strict=True)
+        GeneratedPartition(topic, partition.partition, partition.replicas, tuple(row))
+        for partition, row in zip(partitions, assignment.replicas.tolist(), strict=True)
     ]
     return generated, held.plus(assignment)
 
@@ -96,10 +96,10 @@ def _refuse_unknown(snapshot: ClusterSnapshot, topics: Sequence[str]) -> None:
 
 
 def _partitions(snapshot: ClusterSnapshot, topic: str) -> list[Partition]:
-    code = next(code for code, one in enumerate(snapshot.topics) if one.name == topic)
+    code = next(code for code, named in enumerate(snapshot.topics) if named.name == topic)
     return list(snapshot.partitions.take(snapshot.partitions.topic == code))
 
 
 def _without(snapshot: ClusterSnapshot, topics: Sequence[str]) -> ClusterSnapshot:
-    codes = [code for code, one in enumerate(snapshot.topics) if one.name in set(topics)]
+    codes = [code for code, named in enumerate(snapshot.topics) if named.name in set(topics)]
     return replace(snapshot, partitions=snapshot.partitions.take(~np.isin(snapshot.partitions.topic, codes)))

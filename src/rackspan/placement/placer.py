@@ -167,11 +167,11 @@ def _known(replicas: Int32s, ids: Int32s) -> Bools:
 
 def _refuse_twice(replicas: Int32s, start: int, placer: str) -> None:
     columns = [np.ascontiguousarray(column) for column in replicas.T]
-    for one, other in combinations(columns, 2):
-        twice = one == other
+    for column, other in combinations(columns, 2):
+        twice = column == other
         if twice.any():
             row = int(twice.argmax())
-            _refuse(placer, f"put partition {start + row} on broker {one[row]} twice")
+            _refuse(placer, f"put partition {start + row} on broker {column[row]} twice")
 
 
 def _refuse(placer: str, what: str, error: Exception | None = None) -> NoReturn:

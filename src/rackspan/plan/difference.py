@@ -127,7 +127,7 @@ def left_to_change(
 def known_sizes(snapshot: ClusterSnapshot, columns: ReassignmentColumns) -> dict[TopicPartition, int]:
     """Bytes of one copy of each partition, where its size is known."""
     sizes = snapshot.partitions.size_bytes[snapshot_rows(snapshot, columns)].tolist()
-    return {one.topic_partition: size for one, size in zip(columns, sizes, strict=True) if size >= 0}
+    return {name.topic_partition: size for name, size in zip(columns, sizes, strict=True) if size >= 0}
 
 
 def partition_differences(
@@ -147,11 +147,11 @@ def partition_differences(
         for constraint in PARTITION_CONSTRAINTS
         if constraint.name in names
     }
-    for at, (one, step) in enumerate(zip(columns, steps, strict=True)):
+    for at, (partition, step) in enumerate(zip(columns, steps, strict=True)):
         was = unpadded(before[at])
-        reasons = [*_broken_reasons(batch, broken, at), *_request_reasons(was, one.replicas, leaving)]
+        reasons = [*_broken_reasons(batch, broken, at), *_request_reasons(was, partition.replicas, leaving)]
         why = "; ".join(reasons) or "replicas spread over brokers"
-        yield PartitionDifference(one.topic, one.partition, was, one.replicas, step, why)
+        yield PartitionDifference(partition.topic, partition.partition, was, partition.replicas, step, why)
 
 
 def _broken_reasons(batch: PartitionBatch, broken: dict[str, Bools], row: int) -> Iterator[str]:
@@ -200,13 +200,15 @@ def _topics(
     codes, sizes = snapshot.partitions.topic[rows], snapshot.partitions.size_bytes[rows]
     moves = count_in_row(_added(before, after))
     copied = moves * np.clip(sizes, 0, BELIEVED_BYTES_MAX)
-    racks = [safety_of_rows(snapshot, policy, rows, one).racks for one in (before, after)]
+    racks = [safety_of_rows(snapshot, policy, rows, lists).racks for lists in (before, after)]
     count = len(snapshot.topics)
     totals = [np.bincount(codes, weights, minlength=count) for weights in (moves, np.where(sizes < 0, moves, 0))]
     sums = np.zeros(count, dtype=np.int64)
     np.add.at(sums, codes, copied)
     fewest = [_fewest(codes, rack, count) for rack in racks]
-    partitions, changed = (np.bincount(one, minlength=count) for one in (snapshot.partitions.topic, codes))
+    partitions, changed = (
+        np.bincount(codes_of_rows, minlength=count) for codes_of_rows in (snapshot.partitions.topic, codes)
+    )
     for code in np.unique(codes).tolist():
         yield TopicDifference(
             topic=str(snapshot.topics[code].name),
@@ -233,9 +235,9 @@ def _brokers(snapshot: ClusterSnapshot, rows: Int64s, before: Int32s, after: Int
     others = np.ones(len(now), dtype=np.bool_)
     others[rows] = False
     kept = _counts(ids, now.replicas[others])
-    replicas = [kept + _counts(ids, one) for one in (before, after)]
+    replicas = [kept + _counts(ids, lists) for lists in (before, after)]
     kept = _counts(ids, now.replicas[others][:, :1])
-    leaders = [kept + _counts(ids, one[:, :1]) for one in (before, after)]
+    leaders = [kept + _counts(ids, lists[:, :1]) for lists in (before, after)]
     arriving, leaving = (
         _bytes(ids, after, _added(before, after), sizes),
         _bytes(ids, before, _added(after, before), sizes),
@@ -271,6 +273,6 @@ def _bytes(ids: Int32s, matrix: Int32s, chosen: Bools, sizes: Int64s) -> Int64s:
 def _safety_loss(
     snapshot: ClusterSnapshot, rows: Int64s, before: Int32s, after: Int32s, policy: RackPolicy
 ) -> SafetyLoss | None:
-    was, then = (safety_of_rows(snapshot, policy, rows, one) for one in (before, after))
+    was, then = (safety_of_rows(snapshot, policy, rows, lists) for lists in (before, after))
     worse = np.flatnonzero(less_safe(was, then))
     return SafetyLoss(len(worse), words(was.take(worse), then.take(worse))) if len(worse) else None

@@ -31,27 +31,29 @@ class VerifiedPartition:
 
 def verify(plan: ReassignmentPlan, cluster: ObservedCluster) -> list[VerifiedPartition]:
     """In the order of topic and partition."""
-    partitions = sorted(plan.partitions(), key=lambda one: one.topic_partition)
+    partitions = sorted(plan.partitions(), key=lambda partition: partition.topic_partition)
     return [VerifiedPartition(partition, *_state(plan, partition, cluster)) for partition in partitions]
 
 
 def _state(
-    plan: ReassignmentPlan, one: PartitionReassignment, cluster: ObservedCluster
+    plan: ReassignmentPlan, partition: PartitionReassignment, cluster: ObservedCluster
 ) -> tuple[VerifiedState, str | None]:
-    if one.topic_partition in cluster.in_flight:
-        target = cluster.in_flight[one.topic_partition].target
-        if set(target) == set(one.replicas):
+    if partition.topic_partition in cluster.in_flight:
+        target = cluster.in_flight[partition.topic_partition].target
+        if set(target) == set(partition.replicas):
             return VerifiedState.IN_PROGRESS, None
         return VerifiedState.DIFFERS, f"moves to {','.join(map(str, target))}"
-    replicas = cluster.replicas.get(one.topic_partition)
+    replicas = cluster.replicas.get(partition.topic_partition)
     if replicas is None:
         return VerifiedState.DIFFERS, "it is not in the cluster"
-    if _is_another_topic(plan, one.topic, cluster):
+    if _is_another_topic(plan, partition.topic, cluster):
         return VerifiedState.DIFFERS, "its topic was deleted and created again"
-    if replicas == one.replicas:
+    if replicas == partition.replicas:
         return VerifiedState.DONE, None
     at = ",".join(map(str, replicas))
-    return (VerifiedState.NOT_STARTED if replicas == one.undo else VerifiedState.DIFFERS), f"its replicas are {at}"
+    return (
+        VerifiedState.NOT_STARTED if replicas == partition.undo else VerifiedState.DIFFERS
+    ), f"its replicas are {at}"
 
 
 def _is_another_topic(plan: ReassignmentPlan, topic: str, cluster: ObservedCluster) -> bool:

@@ -124,7 +124,7 @@ def costs_safety(
     if not len(rows):
         return
     after = PlacementSafety(
-        *(np.concatenate([getattr(one, name) for _, one in refused]) for name in ("racks", "left", "writable"))
+        *(np.concatenate([getattr(safety, name) for _, safety in refused]) for name in ("racks", "left", "writable"))
     )
     cause = f"draining {','.join(map(str, sorted(request.leaving)))}" if request.leaving else "the request"
     ways = [

@@ -128,7 +128,7 @@ class _Listed:
 def _document(reassignment: ReassignmentPlan | ReassignmentDocument) -> ReassignmentDocument:
     if isinstance(reassignment, ReassignmentDocument):
         return reassignment
-    partitions = sorted(reassignment.partitions(), key=lambda one: one.topic_partition)
+    partitions = sorted(reassignment.partitions(), key=lambda partition: partition.topic_partition)
     return ReassignmentDocument(
         tuple(ListedPartition(*partition.topic_partition, partition.replicas) for partition in partitions)
     )

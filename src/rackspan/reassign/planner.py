@@ -243,7 +243,7 @@ def balance(problem: ReassignmentProblem, index: Int32s) -> Balance:
     replicas = np.bincount(index[index >= 0], minlength=brokers)
     first = index[:, 0] if index.shape[1] else np.zeros(0, dtype=np.int32)
     leaders = np.bincount(first[first >= 0], minlength=brokers)
-    return Balance(*(LoadRange(int(one.min()), int(one.max())) for one in (replicas, leaders)))
+    return Balance(*(LoadRange(int(counts.min()), int(counts.max())) for counts in (replicas, leaders)))
 
 
 def _placed_factors(problem: ReassignmentProblem, infeasible_rows: Int64s) -> Int64s:

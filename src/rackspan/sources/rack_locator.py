@@ -56,13 +56,13 @@ def located(snapshot: "ClusterSnapshot", locator: RackLocator) -> "ClusterSnapsh
     racks = rack_info(locator, ClusterView(snapshot.brokers, snapshot.cluster_id))
     broker_ids = {broker.id for broker in snapshot.brokers}
 
-    def controller(one: Controller) -> Controller:
-        return replace(one, rack=racks.get(one.id)) if one.id in broker_ids else one
+    def controller(given: Controller) -> Controller:
+        return replace(given, rack=racks.get(given.id)) if given.id in broker_ids else given
 
     return replace(
         snapshot,
         brokers=tuple(replace(broker, rack=racks.get(broker.id)) for broker in snapshot.brokers),
-        controllers=tuple(controller(one) for one in snapshot.controllers),
+        controllers=tuple(controller(given) for given in snapshot.controllers),
     )
 
 

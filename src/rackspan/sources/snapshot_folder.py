@@ -143,8 +143,8 @@ def from_tables(tables: dict[str, pa.Table]) -> ClusterSnapshot:
     return ClusterSnapshot(
         cluster_id=head["cluster_id"],
         taken_at=None if head["taken_at"] is None else head["taken_at"].astimezone(UTC),
-        controllers=tuple(_controller(one) for one in head["controllers"] or []),
-        partial=tuple(_not_null(one, "cluster.parquet", "partial") for one in head["partial"] or ()),
+        controllers=tuple(_controller(row) for row in head["controllers"] or []),
+        partial=tuple(_not_null(text, "cluster.parquet", "partial") for text in head["partial"] or ()),
         brokers=tuple(_broker(row) for row in checked["brokers"].to_pylist()),
         topics=topics,
         partitions=_partition_columns(checked["partitions"], topics),

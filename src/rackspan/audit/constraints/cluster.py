@@ -49,7 +49,7 @@ def rack_names_alike(members: ClusterMembers) -> Iterator[Finding]:
             severity=Severity.VIOLATION,
             topic=None,
             partition=None,
-            reason=f"racks {', '.join(ascii(one) for one in (name, *others))} count as {1 + len(others)}, and their names "
+            reason=f"racks {', '.join(ascii(spelling) for spelling in (name, *others))} count as {1 + len(others)}, and their names "
             "differ by case, blanks or Unicode form only: what survives the loss of one may not survive the loss of all",
             remedy="; ".join(parts),
         )
@@ -95,7 +95,7 @@ def controller_quorum_spread(members: ClusterMembers) -> Iterator[Finding]:
             )
     unknown = now.unknown_rack
     after_each = [quorum_without(members, {rack}) for rack in members.failure_racks] or [quorum_without(members, set())]
-    decide = any(one is not None and one.holds and not one.certain for one in after_each)
+    decide = any(outcome is not None and outcome.holds and not outcome.certain for outcome in after_each)
     if unknown and of_rack and (decide or members.on_one_machine):
         ids, lines = ",".join(map(str, unknown)), ", ".join(f'{voter} = "RACK"' for voter in unknown)
         whose = "the rack of controller {} is" if len(unknown) == 1 else "the racks of controllers {} are"

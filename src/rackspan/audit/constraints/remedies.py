@@ -120,7 +120,7 @@ def _before_hardening(batch: PartitionBatch, topic: int) -> str:
         # Whichever partition blocks the plan is named.
         proposed = (_place_before_hardening(batch, row) for row in rows.tolist())
         first = next(proposed)
-        return next((one for one in (first, *proposed) if not is_plan(one)), first)
+        return next((remedy for remedy in (first, *proposed) if not is_plan(remedy)), first)
     refused = rows[batch.refused_by_hardening[rows]]
     return bring_back_out_of_sync(batch, int(refused[0])) if len(refused) else ""
 
@@ -324,7 +324,9 @@ def _out_of_reach(batch: PartitionBatch, row: int) -> str:
     elif wanted.min_insync_racks > 1:
         first = f"add brokers, or lower {MIN_INSYNC_RACKS}"
     weaker = SURVIVE_CODES[: SURVIVE_CODES.index(wanted.survive)]
-    enough = (one for one in reversed(weaker) if reachable(batch.members.rack_sizes, replace(wanted, survive=one)))
+    enough = (
+        survive for survive in reversed(weaker) if reachable(batch.members.rack_sizes, replace(wanted, survive=survive))
+    )
     accepted = next(enough, None)
     return first if accepted is None else f"{first}, {ACCEPT.format(weaker=accepted)}"
 

@@ -73,7 +73,7 @@ def broker_changes(pair: PartitionPair) -> BrokerChanges:
     return BrokerChanges(
         lost={**dict.fromkeys(gone, "broker-gone"), **dict.fromkeys(fenced, "broker-fenced")},
         gained={**dict.fromkeys(new, "broker-appeared"), **dict.fromkeys(unfenced, "broker-unfenced")},
-        rack_changes={one: name for one, name in named.items() if racks[0].get(one) != racks[1].get(one)},
+        rack_changes={broker: name for broker, name in named.items() if racks[0].get(broker) != racks[1].get(broker)},
     )
 
 
@@ -83,7 +83,7 @@ def safety_causes(pair: PartitionPair) -> Iterator[tuple[int, bool, str, int | N
     enough = [states(alone) == after for alone in _alone(pair)]
     for row in np.flatnonzero(before != after).tolist():
         worse = bool(after[row] < before[row])
-        yield row, worse, *_cause(pair, row, worse, [bool(one[row]) for one in enough])
+        yield row, worse, *_cause(pair, row, worse, [bool(mask[row]) for mask in enough])
 
 
 def replica_change(old: Partition, new: Partition) -> str | None:

@@ -74,8 +74,11 @@ class TopicSummary:
 
 def member_changes(before: ClusterMembers, after: ClusterMembers) -> Iterator[Change]:
     """Changes of brokers, and of controllers that vote."""
-    brokers = {int(one.id): one.rack for one in before.brokers}, {int(one.id): one.rack for one in after.brokers}
-    fenced = [{int(one.id) for one in side.brokers if one.fenced} for side in (before, after)]
+    brokers = (
+        {int(one.id): one.rack for one in before.brokers},
+        {int(broker.id): broker.rack for broker in after.brokers},
+    )
+    fenced = [{int(broker.id) for broker in side.brokers if broker.fenced} for side in (before, after)]
     yield from _broker_changes("broker", *brokers)
     for broker in sorted(set(brokers[0]) & set(brokers[1]) & (fenced[0] ^ fenced[1])):
         yield Change("broker-fenced" if broker in fenced[1] else "broker-unfenced", broker=broker)
@@ -145,13 +148,13 @@ def disappeared(before: PartitionBatch, topics: Sequence[str | None]) -> Iterato
 
 
 def _broker_changes(noun: str, before: Mapping[int, str | None], after: Mapping[int, str | None]) -> Iterator[Change]:
-    for one in sorted({*before, *after}):
-        if one not in before:
-            yield Change(f"{noun}-appeared", broker=one, after=after[one])
-        elif one not in after:
-            yield Change(f"{noun}-gone", broker=one, before=before[one])
-        elif before[one] != after[one]:
-            yield Change(f"{noun}-rack-changed", broker=one, before=before[one], after=after[one])
+    for broker in sorted({*before, *after}):
+        if broker not in before:
+            yield Change(f"{noun}-appeared", broker=broker, after=after[broker])
+        elif broker not in after:
+            yield Change(f"{noun}-gone", broker=broker, before=before[broker])
+        elif before[broker] != after[broker]:
+            yield Change(f"{noun}-rack-changed", broker=broker, before=before[broker], after=after[broker])
 
 
 def _came_or_went(topic: str, before: TopicSummary | None, after: TopicSummary | None) -> Iterator[Change]:
@@ -181,5 +184,5 @@ def _listed(brokers: Iterable[int]) -> str:
     return ",".join(map(str, brokers))
 
 
-def _leader(one: Partition) -> str | None:
-    return None if one.leader == NO_BROKER else str(one.leader)
+def _leader(partition: Partition) -> str | None:
+    return None if partition.leader == NO_BROKER else str(partition.leader)

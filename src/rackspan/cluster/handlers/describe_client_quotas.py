@@ -27,7 +27,7 @@ def handle(call: Call[DescribeClientQuotasRequestData]) -> DescribeClientQuotasR
     if error is not ErrorCode.NONE:
         return DescribeClientQuotasResponseData(error_code=error, error_message=message)
     entities = [(dict(entity), quotas) for entity, quotas in call.broker.image.client_quotas.items()]
-    entities.sort(key=lambda one: [(kind, name or "") for kind, name in sorted(one[0].items())])
+    entities.sort(key=lambda entity: [(kind, name or "") for kind, name in sorted(entity[0].items())])
     return DescribeClientQuotasResponseData(
         error_message="",
         entries=[_entry(names, quotas) for names, quotas in entities if _matches(names, components, strict)],

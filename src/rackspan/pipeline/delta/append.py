@@ -169,8 +169,8 @@ def statistics_of_file(metadata: pq.FileMetaData) -> dict[str, Any]:
         if name not in (*WITH_STATISTICS, "taken_at"):
             continue
         found = [group.column(place).statistics for group in groups if group.num_rows]
-        if found and all(one is not None and one.has_min_max and one.null_count == 0 for one in found):
-            _add_ends(stats, name, min(one.min for one in found), max(one.max for one in found))
+        if found and all(column is not None and column.has_min_max and column.null_count == 0 for column in found):
+            _add_ends(stats, name, min(one.min for one in found), max(column.max for column in found))
     return stats
 
 

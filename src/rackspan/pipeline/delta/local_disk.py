@@ -70,7 +70,11 @@ def torn_files(table: Path) -> list[Path]:
     found = torn_entries(table)
     hint = log / HINT
     if hint.is_file() and not _is_whole_hint(log, hint):
-        found += [one for one in sorted(log.glob("*.checkpoint.parquet"))[-1:] if not _is_whole_checkpoint(one)]
+        found += [
+            checkpoint
+            for checkpoint in sorted(log.glob("*.checkpoint.parquet"))[-1:]
+            if not _is_whole_checkpoint(checkpoint)
+        ]
         found.append(hint)
     return found
 

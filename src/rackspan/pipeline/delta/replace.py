@@ -38,7 +38,7 @@ def without_snapshots(
     for file in data_files(table):
         if file.day in whole_days or (skip_damaged and is_damaged(table, file)):
             removed.append(file)
-        elif file.day in days and any(file.may_hold(one, one) for one in ids):
+        elif file.day in days and any(file.may_hold(snapshot_id, snapshot_id) for snapshot_id in ids):
             touched, rest = _rest(table, file, wanted)
             if touched:
                 removed.append(file)

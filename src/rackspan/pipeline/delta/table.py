@@ -144,8 +144,8 @@ def data_files(table: "DeltaTable", key: str = "snapshot_id") -> list[DataFile]:
         return values
 
     return [
-        DataFile(*one)
-        for one in zip(
+        DataFile(*values)
+        for values in zip(
             column("path"),
             column("partition.day"),
             column("num_records"),

@@ -132,7 +132,7 @@ class Markers:
             )
             for row in rows
         )
-        return sorted(stored, key=lambda one: (one.cluster_id, one.taken_at))
+        return sorted(stored, key=lambda snapshot: (snapshot.cluster_id, snapshot.taken_at))
 
     def _rows(self, file: DataFile) -> list[dict[str, Any]]:
         try:

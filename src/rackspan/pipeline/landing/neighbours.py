@@ -38,7 +38,7 @@ def _one_by_one(
 ) -> tuple[dict[str, StoredSnapshot], dict[str, StoredSnapshot]]:
     previous: dict[str, StoredSnapshot] = {}
     following: dict[str, StoredSnapshot] = {}
-    left = sorted(given, key=lambda one: one.taken_at)
+    left = sorted(given, key=lambda snapshot: snapshot.taken_at)
     while left:
         each = {snapshot.cluster_id: snapshot.taken_at for snapshot in reversed(left)}
         previous |= {snapshot.snapshot_id: snapshot for snapshot in markers.before(each).values()}
@@ -57,19 +57,19 @@ def _by_day(
     following: dict[str, StoredSnapshot] = {}
     firsts: dict[date, dict[str, datetime]] = {}
     lasts: dict[date, dict[str, datetime]] = {}
-    for place, one in enumerate(listed):
-        if one.snapshot_id not in ids:
+    for place, snapshot in enumerate(listed):
+        if snapshot.snapshot_id not in ids:
             continue
         before = listed[place - 1] if place else None
         after = listed[place + 1] if place + 1 < len(listed) else None
-        if before is not None and (before.cluster_id, before.day) == (one.cluster_id, one.day):
+        if before is not None and (before.cluster_id, before.day) == (snapshot.cluster_id, snapshot.day):
             previous[before.snapshot_id] = before
         else:
-            firsts.setdefault(one.day, {})[one.cluster_id] = one.taken_at
-        if after is not None and (after.cluster_id, after.day) == (one.cluster_id, one.day):
+            firsts.setdefault(snapshot.day, {})[snapshot.cluster_id] = snapshot.taken_at
+        if after is not None and (after.cluster_id, after.day) == (snapshot.cluster_id, snapshot.day):
             following[after.snapshot_id] = after
         else:
-            lasts.setdefault(one.day, {})[one.cluster_id] = one.taken_at
+            lasts.setdefault(snapshot.day, {})[snapshot.cluster_id] = snapshot.taken_at
     for times in firsts.values():
         previous |= {snapshot.snapshot_id: snapshot for snapshot in markers.before(times).values()}
     for times in lasts.values():

@@ -52,7 +52,7 @@ _DAY: Final = re.compile(r"day=(\d{4}-\d{2}-\d{2})/")
 def repair(warehouse: Warehouse) -> Repair:
     """Repair the logs of the landing tables, and bring back what torn entries named. Errors: InvalidWarehouse."""
     folders = {name: folder for name in LANDING if (folder := warehouse.table_folder(name)) is not None}
-    if not any(torn_files(one) or pending_files(one) for one in folders.values()):
+    if not any(torn_files(folder) or pending_files(folder) for folder in folders.values()):
         return NOT_REPAIRED
     with locked(next(iter(folders.values())).parent):
         torn = {name: set_aside_torn(folder) for name, folder in folders.items()}
@@ -100,15 +100,18 @@ def _bring_back(warehouse: Warehouse, tables: Collection[str], torn: bool) -> tu
                 found.append(f"table {table.name}: the rows of {_named(back)} are back, from the data files")
             # A marker that is stored only in a file that no version names may belong to a day that was dropped.
             lost += [
-                f"snapshot {one} of {markers[one]['cluster_id']}: its rows in {table.name} are lost"
-                for one in missing
-                if one not in orphaned
+                f"snapshot {snapshot_id} of {markers[snapshot_id]['cluster_id']}: its rows in {table.name} are lost"
+                for snapshot_id in missing
+                if snapshot_id not in orphaned
             ]
     if SNAPSHOTS.name in tables:
         back, remade = _bring_back_markers(warehouse, orphaned)
         if back:
             found.append(f"table snapshots: {_named(back)} are back, from the data files")
-        lost += [f"snapshot {one}: its row in snapshots is made again, but its controllers are lost" for one in remade]
+        lost += [
+            f"snapshot {snapshot_id}: its row in snapshots is made again, but its controllers are lost"
+            for snapshot_id in remade
+        ]
     return found, lost
 
 
@@ -120,7 +123,11 @@ def _bring_back_rows(
     present = _counts(warehouse, table)
     counts = {marker: markers[marker].get(table.name) for marker in markers if marker not in present}
     hidden = _unreadable(opened)
-    missing = {one: count for one, count in counts.items() if count != 0 and not _may_be_in(hidden, one)}
+    missing = {
+        snapshot_id: count
+        for snapshot_id, count in counts.items()
+        if count != 0 and not _may_be_in(hidden, snapshot_id)
+    }
     parts: dict[str, pa.Table] = {}
     for file in _orphans(warehouse, opened) if missing else ():
         rows = _read(opened, file, table, sorted(missing.keys() - parts.keys()))
@@ -141,7 +148,7 @@ def _bring_back_markers(warehouse: Warehouse, orphaned: Mapping[str, Mapping[str
     unmarked = {row["snapshot_id"]: (row["cluster_id"], row["taken_at"]) for row in _rows(warehouse, BROKERS, KEYS)}
     hidden = _unreadable(opened)
     # Those with a marker of their own first: of two of one time, a killed collect left the other.
-    for identity in sorted(unmarked, key=lambda one: (one not in orphaned, one)):
+    for identity in sorted(unmarked, key=lambda snapshot_id: (snapshot_id not in orphaned, snapshot_id)):
         if unmarked[identity] in keys or _may_be_in(hidden, identity):
             continue
         marker = orphaned.get(identity)
@@ -154,7 +161,7 @@ def _bring_back_markers(warehouse: Warehouse, orphaned: Mapping[str, Mapping[str
         keys.add(unmarked[identity])
         ids[marker is None].append(identity)
     if rows:
-        transactions = [marker_transaction(*unmarked[one]) for one in (*ids[0], *ids[1])]
+        transactions = [marker_transaction(*unmarked[snapshot_id]) for snapshot_id in (*ids[0], *ids[1])]
         append(opened, pa.concat_tables(rows), dict.fromkeys(transactions, 1))
     return ids
 

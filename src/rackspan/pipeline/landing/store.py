@@ -69,9 +69,9 @@ def _judged(
     snapshots: Sequence[ClusterSnapshot], markers: Markers, warehouse: Warehouse
 ) -> tuple[list[SnapshotLocation | InvalidSnapshot], dict[str, ClusterSnapshot]]:
     """The outcome for each snapshot, and those that are not stored yet, by id."""
-    keys = [_key_or_error(one) for one in snapshots]
+    keys = [_key_or_error(snapshot) for snapshot in snapshots]
     times = [key[1] for key in keys if not isinstance(key, InvalidSnapshot)]
-    there = {(one.cluster_id, one.taken_at): one for one in markers.at(times)} if times else {}
+    there = {(snapshot.cluster_id, snapshot.taken_at): snapshot for snapshot in markers.at(times)} if times else {}
     new: dict[str, ClusterSnapshot] = {}
     identities: dict[object, str] = {}
     outcomes: list[SnapshotLocation | InvalidSnapshot] = []

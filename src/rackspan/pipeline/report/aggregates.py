@@ -66,20 +66,20 @@ def finding_sums(read: ReadColumns, latest: Mapping[str, int]) -> dict[str, dict
     for batch in read((*group, *FOUND)):
         rows = _of_clusters(batch, latest)
         for cluster, constraint, severity, at, count in _counted(rows, group):
-            one = sums[cluster][constraint, severity]
-            one.snapshots.add(at)
-            one.findings += count if at == latest[cluster] else 0
+            found = sums[cluster][constraint, severity]
+            found.snapshots.add(at)
+            found.findings += count if at == latest[cluster] else 0
         now = rows.filter(pc.is_in(rows["taken_at"], pa.array(list(latest.values()), pa.int64())))
         for cluster, constraint, severity, at, topic, _ in _counted(now, (*group, "topic")):
             if at == latest[cluster] and topic is not None:
                 sums[cluster][constraint, severity].topics.add(topic)
         for row in _firsts(rows, ("cluster_id", "constraint", "severity"), FOUND):
-            one = sums[row["cluster_id"]][row["constraint"], row["severity"]]
+            found = sums[row["cluster_id"]][row["constraint"], row["severity"]]
             example = tuple(row[name] for name in FOUND)
-            if row["taken_at"] > one.last_found:
-                one.last_found, one.example = row["taken_at"], example
-            elif row["taken_at"] == one.last_found:
-                one.example = min(one.example, example, key=nulls_first)
+            if row["taken_at"] > found.last_found:
+                found.last_found, found.example = row["taken_at"], example
+            elif row["taken_at"] == found.last_found:
+                found.example = min(found.example, example, key=nulls_first)
     return sums
 
 
@@ -117,20 +117,21 @@ def drift_sums(
             counts[cluster][tuple(group)] += count
     chosen = {
         cluster: {
-            group: DriftSum(groups[group]) for group in sorted(groups, key=lambda one: _need(one, groups[one]))[:most]
+            group: DriftSum(groups[group])
+            for group in sorted(groups, key=lambda group_key: _need(group_key, groups[group_key]))[:most]
         }
         for cluster, groups in counts.items()
     }
     times = pa.array(sorted({group[0] for groups in chosen.values() for group in groups}), pa.int64())
     for rows in _drift_rows(read, known, EXAMPLE):
         for row in rows.filter(pc.is_in(rows["taken_at"], times)).to_pylist():
-            one = chosen[row["cluster_id"]].get(tuple(row[name] for name in GROUP))
-            if one is None:
+            drift = chosen[row["cluster_id"]].get(tuple(row[name] for name in GROUP))
+            if drift is None:
                 continue
             example = tuple(row[name] for name in EXAMPLE)
-            one.example = min(one.example or example, example, key=nulls_first)
+            drift.example = min(drift.example or example, example, key=nulls_first)
             if row["topic"] is not None:
-                one.topics.add(row["topic"])
+                drift.topics.add(row["topic"])
     return {cluster: (list(groups.items()), len(counts[cluster])) for cluster, groups in chosen.items()}
 
 

@@ -126,7 +126,7 @@ class History:
     @property
     def worst(self) -> HistoryPoint | None:
         """The first of the worst points: by partitions offline, then under min ISR, and so on. None if all were ok."""
-        worst = max(self.points, key=lambda one: [one.counts.of(state) for state in AT_RISK])
+        worst = max(self.points, key=lambda point: [point.counts.of(state) for state in AT_RISK])
         return worst if worst.counts.at_risk else None
 
 
@@ -339,7 +339,7 @@ class ReportData:
 
     def __post_init__(self) -> None:
         urgency = (RackSafety.NOT_SAFE, RackSafety.NOT_JUDGED, RackSafety.SAFE)
-        ordered = sorted(self.clusters, key=lambda one: (urgency.index(one.verdict), one.cluster_id))
+        ordered = sorted(self.clusters, key=lambda cluster: (urgency.index(cluster.verdict), cluster.cluster_id))
         object.__setattr__(self, "clusters", tuple(ordered))
 
     def named(self, names: Mapping[str, str]) -> "ReportData":

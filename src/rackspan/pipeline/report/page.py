@@ -99,7 +99,7 @@ def next_steps(cluster: ClusterReport) -> list[FindingGroup]:
     violations = [
         finding for finding in cluster.findings if finding.findings and finding.severity is Severity.VIOLATION
     ]
-    return sorted(violations, key=lambda one: order.get(one.constraint, len(order)))[:STEPS_MAX]
+    return sorted(violations, key=lambda finding: order.get(finding.constraint, len(order)))[:STEPS_MAX]
 
 
 def broker_harm(row: BrokerRow) -> str:
@@ -225,9 +225,9 @@ def about(row: TopicRow) -> str:
 def changes(points: tuple[HistoryPoint, ...]) -> list[HistoryPoint]:
     """The points at which the counts changed: the time line as a table. The latest CHANGES_MAX of them."""
     changed = [
-        one
-        for before, one in zip((None, *points), points, strict=False)
-        if before is None or before.counts != one.counts
+        point
+        for before, point in zip((None, *points), points, strict=False)
+        if before is None or before.counts != point.counts
     ]
     return changed[-CHANGES_MAX:]
 

@@ -124,7 +124,7 @@ def collect(tables: Tables, at: Mapping[str, int], topics_most: int, points_most
             topics_at_risk=_topics_at_risk(durability[cluster_id].topics, topics_most),
             findings=_findings(findings[cluster_id]),
             loss_history=_loss_history(losses[cluster_id]),
-            drift=tuple(_drift_group(group, one) for group, one in drift[cluster_id][0]),
+            drift=tuple(_drift_group(group, drift_sum) for group, drift_sum in drift[cluster_id][0]),
             drift_groups=drift[cluster_id][1],
         )
         for cluster_id in at
@@ -197,13 +197,13 @@ def _findings(sums: Mapping[tuple[str, str], FindingSum]) -> tuple[FindingGroup,
         FindingGroup(
             constraint=constraint,
             severity=Severity(severity),
-            findings=one.findings,
-            topics=len(one.topics),
-            snapshots=len(one.snapshots),
-            last_found_at=_timestamp(one.last_found),
-            **dict(zip(FOUND, one.example, strict=True)),
+            findings=found.findings,
+            topics=len(found.topics),
+            snapshots=len(found.snapshots),
+            last_found_at=_timestamp(found.last_found),
+            **dict(zip(FOUND, found.example, strict=True)),
         )
-        for (constraint, severity), one in sums.items()
+        for (constraint, severity), found in sums.items()
     )
     return tuple(sorted(groups, key=_urgency))
 
@@ -219,7 +219,7 @@ def _loss_history(rows: Iterable[Mapping[str, Any]]) -> tuple[LossHistory, ...]:
         if len(row["lost_racks"]) == 1:
             by_rack.setdefault(row["lost_racks"][0], []).append(row)
     losses = (_loss_of_rack(rack, of_rack, seconds) for rack, of_rack in by_rack.items())
-    return tuple(sorted(losses, key=lambda one: (-one.seconds_not_survived, -one.not_survived, one.rack)))
+    return tuple(sorted(losses, key=lambda loss: (-loss.seconds_not_survived, -loss.not_survived, loss.rack)))
 
 
 def _loss_of_rack(rack: str, rows: Sequence[Mapping[str, Any]], seconds: Mapping[int, float]) -> LossHistory:
@@ -237,14 +237,14 @@ def _loss_of_rack(rack: str, rows: Sequence[Mapping[str, Any]], seconds: Mapping
     )
 
 
-def _drift_group(group: Sequence[Any], one: DriftSum) -> DriftGroup:
+def _drift_group(group: Sequence[Any], drift_sum: DriftSum) -> DriftGroup:
     at, change, cause, cause_broker, *_ = group
-    topic, partition, broker, before, after = one.example
+    topic, partition, broker, before, after = drift_sum.example
     return DriftGroup(
         _timestamp(at),
         change,
-        one.changes,
-        len(one.topics),
+        drift_sum.changes,
+        len(drift_sum.topics),
         topic,
         partition,
         broker,

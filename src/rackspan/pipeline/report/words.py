@@ -238,7 +238,7 @@ def _rack(loss: RackLoss) -> str:
 def _nor(others: Sequence[LossHistory]) -> str:
     """The racks beside the worst: `; 2 other racks could not at any time either, 1 more at times`."""
     never = sum(other.not_survived == other.snapshots for other in others)
-    counted = [one for one in ((never, "at any time"), (len(others) - never, "at times")) if one[0]]
+    counted = [share for share in ((never, "at any time"), (len(others) - never, "at times")) if share[0]]
     if not counted:
         return ""
     first, when = counted[0]

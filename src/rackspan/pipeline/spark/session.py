@@ -331,8 +331,8 @@ def _require_on_workers(session: "SparkSession", where: str) -> None:
             f"the executors of {where} cannot run Python: {cause}; install Python {ours}, NumPy and PyArrow "
             "there, or ship them with --archives"
         ) from error
-    for one in sorted(found):
-        python, _, missing = one.partition(" ")
+    for host in sorted(found):
+        python, _, missing = host.partition(" ")
         if python != ours or missing:
             lacks = f"lacks {missing}" if missing else f"is {python}, and this one {ours}"
             raise UsageError(

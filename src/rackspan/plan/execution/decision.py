@@ -114,12 +114,13 @@ def _is_stuck(step: Step, direction: Direction, cluster: ObservedCluster) -> boo
     return bool(left) and all(_is_hindered(partition, direction, cluster) for partition in left)
 
 
-def _is_hindered(one: PartitionReassignment, direction: Direction, cluster: ObservedCluster) -> bool:
-    status = reassignment_status(one, direction, cluster)
+def _is_hindered(partition: PartitionReassignment, direction: Direction, cluster: ObservedCluster) -> bool:
+    status = reassignment_status(partition, direction, cluster)
     changes_brokers = status is ReassignmentStatus.MOVING or (
-        status is ReassignmentStatus.STARTABLE and set(cluster.replicas[one.topic_partition]) != set(one.end(direction))
+        status is ReassignmentStatus.STARTABLE
+        and set(cluster.replicas[partition.topic_partition]) != set(partition.end(direction))
     )
-    return changes_brokers and cannot_finish(one, direction, cluster)
+    return changes_brokers and cannot_finish(partition, direction, cluster)
 
 
 def _of_step(
@@ -127,8 +128,8 @@ def _of_step(
 ) -> Effect:
     """Every branch of a step that is not done. `in_flight`: moves of ours, of any step."""
     statuses = [(partition, reassignment_status(partition, state.direction, cluster)) for partition in step.partitions]
-    unstarted = [one for one, status in statuses if status is ReassignmentStatus.STARTABLE]
-    settling = [one for one, status in statuses if status is ReassignmentStatus.SETTLING]
+    unstarted = [partition for partition, status in statuses if status is ReassignmentStatus.STARTABLE]
+    settling = [partition for partition, status in statuses if status is ReassignmentStatus.SETTLING]
     why = mismatch(state.plan, step.partitions, cluster)
     if why is None and unstarted and not in_flight:
         why = running_beside(state.plan, cluster)
@@ -183,9 +184,9 @@ def _current(state: RunState) -> Sequence[PartitionReassignment]:
 def ours_in_flight(state: RunState, cluster: ObservedCluster) -> Iterator[tuple[TopicPartition, ReassignmentStatus]]:
     """Of the whole plan: a run that changed its direction may have left some of any step."""
     for topic_partition in sorted(cluster.in_flight):
-        one = state.plan.by_partition.get(topic_partition)
-        if one is not None:
-            status = reassignment_status(one, state.direction, cluster)
+        partition = state.plan.by_partition.get(topic_partition)
+        if partition is not None:
+            status = reassignment_status(partition, state.direction, cluster)
             if status in (ReassignmentStatus.MOVING, ReassignmentStatus.REVERTING):
                 yield topic_partition, status
 
@@ -205,8 +206,8 @@ def _within(
     return chosen
 
 
-def _copies(one: PartitionReassignment, direction: Direction, cluster: ObservedCluster) -> int:
-    return len(set(one.end(direction)) - set(cluster.replicas[one.topic_partition]))
+def _copies(partition: PartitionReassignment, direction: Direction, cluster: ObservedCluster) -> int:
+    return len(set(partition.end(direction)) - set(cluster.replicas[partition.topic_partition]))
 
 
 def _throttle(state: RunState, limits: RunLimits) -> Mapping[ConfigKey, str]:
@@ -249,9 +250,9 @@ def _differ(values: Mapping[ConfigKey, str | None], cluster: ObservedCluster) ->
     return any(cluster.configs[config] != value for config, value in values.items())
 
 
-def _unsettled(one: PartitionReassignment, cluster: ObservedCluster) -> str:
-    at = ",".join(map(str, cluster.replicas[one.topic_partition]))
-    return f"{one.name} shows {at}, as in the middle of a move, and nothing moves it; look at it"
+def _unsettled(partition: PartitionReassignment, cluster: ObservedCluster) -> str:
+    at = ",".join(map(str, cluster.replicas[partition.topic_partition]))
+    return f"{partition.name} shows {at}, as in the middle of a move, and nothing moves it; look at it"
 
 
 def _after_cancel(state: RunState, cluster: ObservedCluster) -> Effect:
@@ -269,10 +270,10 @@ def _after_cancel(state: RunState, cluster: ObservedCluster) -> Effect:
     return _restore_throttles(state, cluster) or Finished(tuple(state.own))
 
 
-def _in_plan_order(one: PartitionReassignment, cluster: ObservedCluster) -> tuple[int, ...] | None:
+def _in_plan_order(partition: PartitionReassignment, cluster: ObservedCluster) -> tuple[int, ...] | None:
     """The replicas that the partition has, in the order of the plan; None where they are in it, or in no list of it."""
-    replicas, ends = cluster.replicas.get(one.topic_partition, ()), (one.undo, one.replicas)
-    if set(one.undo) == set(one.replicas) or replicas in ends:
+    replicas, ends = cluster.replicas.get(partition.topic_partition, ()), (partition.undo, partition.replicas)
+    if set(partition.undo) == set(partition.replicas) or replicas in ends:
         return None
     return next((listed for listed in ends if set(listed) == set(replicas)), None)
 
@@ -295,9 +296,9 @@ def _new_preferred_leaders(state: RunState) -> Iterator[PartitionReassignment]:
             yield partition
 
 
-def _may_be_elected(one: PartitionReassignment, direction: Direction, cluster: ObservedCluster) -> bool:
+def _may_be_elected(partition: PartitionReassignment, direction: Direction, cluster: ObservedCluster) -> bool:
     """Whether the preferred leader does not lead and could: it is alive and in sync."""
-    preferred, name = one.end(direction)[0], one.topic_partition
+    preferred, name = partition.end(direction)[0], partition.topic_partition
     return (
         cluster.leaders.get(name, preferred) != preferred
         and preferred in cluster.brokers

@@ -23,9 +23,9 @@ from rackspan.reassign import PartitionReassignment, ReassignmentPlan, Step
 def plan_in_flight(cluster: ObservedCluster, partitions: Iterable[TopicPartition]) -> ReassignmentPlan:
     """The reassignments under way of these partitions, by any tool, as a plan of one step."""
     moving = [
-        PartitionReassignment(topic, partition, one.target, one.cancelled)
+        PartitionReassignment(topic, partition, move.target, move.cancelled)
         for topic, partition in sorted(partitions)
-        for one in [cluster.in_flight[TopicPartition(topic, partition)]]
+        for move in [cluster.in_flight[TopicPartition(topic, partition)]]
     ]
     return ReassignmentPlan(cluster.cluster_id, {}, (Step.of(1, "under way", moving),))
 
@@ -88,5 +88,5 @@ def _is_of_plan(config: ConfigKey, entry: str, plan: ReassignmentPlan) -> bool:
     partition, _, broker = entry.partition(":")
     if not (partition.isdecimal() and broker.isdecimal()):
         return False
-    one = plan.by_partition.get(TopicPartition(config.name, int(partition)))
-    return one is not None and int(broker) in (*one.undo, *one.replicas)
+    listed = plan.by_partition.get(TopicPartition(config.name, int(partition)))
+    return listed is not None and int(broker) in (*listed.undo, *listed.replicas)

@@ -66,21 +66,24 @@ def progress(state: RunState, cluster: ObservedCluster, sizes: CopySizes = NO_SI
         bytes=sum(sizes.of_step.values()),
         bytes_copied=sum(sizes.of_step.get(number, 0) for number in state.done)
         + sum(
-            sizes.of_partition.get(one.topic_partition, 0) * copied + _arriving(one, state, cluster, sizes)
-            for one, copied in in_sync
+            sizes.of_partition.get(partition.topic_partition, 0) * copied + _arriving(partition, state, cluster, sizes)
+            for partition, copied in in_sync
         ),
     )
 
 
-def _in_sync(one: PartitionReassignment, state: RunState, cluster: ObservedCluster) -> int:
-    return len(set(one.additions(state.direction)) & set(cluster.isr.get(one.topic_partition, ())))
+def _in_sync(partition: PartitionReassignment, state: RunState, cluster: ObservedCluster) -> int:
+    return len(set(partition.additions(state.direction)) & set(cluster.isr.get(partition.topic_partition, ())))
 
 
-def _arriving(one: PartitionReassignment, state: RunState, cluster: ObservedCluster, sizes: CopySizes) -> int:
+def _arriving(partition: PartitionReassignment, state: RunState, cluster: ObservedCluster, sizes: CopySizes) -> int:
     """Bytes of copies that are not in sync yet. A log that grew since its size was read counts as one of that size."""
-    whole, in_sync = sizes.of_partition.get(one.topic_partition, 0), cluster.isr.get(one.topic_partition, ())
-    found = cluster.copied_bytes.get(one.topic_partition, {})
-    arriving = set(one.additions(state.direction)) - set(in_sync)
+    whole, in_sync = (
+        sizes.of_partition.get(partition.topic_partition, 0),
+        cluster.isr.get(partition.topic_partition, ()),
+    )
+    found = cluster.copied_bytes.get(partition.topic_partition, {})
+    arriving = set(partition.additions(state.direction)) - set(in_sync)
     return sum(min(whole, found.get(broker, 0)) for broker in arriving)
 
 

@@ -38,7 +38,7 @@ def refuse_to_resume(state: RunState, plan: ReassignmentPlan, cluster: ObservedC
 
 def refuse_a_limit_below(plan: ReassignmentPlan, direction: Direction, limits: RunLimits) -> None:
     """A run that could not move its largest partition would never complete. Errors: UsageError."""
-    largest = max(plan.partitions(), key=lambda one: len(one.additions(direction)))
+    largest = max(plan.partitions(), key=lambda partition: len(partition.additions(direction)))
     copies = len(largest.additions(direction))
     if limits.moves is not None and copies > limits.moves:
         raise UsageError(f"--max-moves {limits.moves}: {largest.name} alone copies {copies}; allow {copies} or more")
@@ -66,8 +66,8 @@ def with_ids(plan: ReassignmentPlan, cluster: ObservedCluster) -> ReassignmentPl
     return replace(plan, cluster_id=plan.cluster_id or cluster.cluster_id, topic_ids={**ids, **plan.topic_ids})
 
 
-def _with_original(one: PartitionReassignment, cluster: ObservedCluster) -> PartitionReassignment:
-    return one if one.undo else replace(one, undo=cluster.replicas.get(one.topic_partition, ()))
+def _with_original(partition: PartitionReassignment, cluster: ObservedCluster) -> PartitionReassignment:
+    return partition if partition.undo else replace(partition, undo=cluster.replicas.get(partition.topic_partition, ()))
 
 
 def _reasons_against(

@@ -35,7 +35,9 @@ def broker_metrics(partitions: Iterable[dict[str, int]], counters: Counters) -> 
     """Of a broker, from the metrics of each partition that it leads."""
     each = list(partitions)
     return {
-        "rackspan_under_min_rack_isr_partitions": sum(one["rackspan_partition_under_min_rack_isr"] for one in each),
-        "rackspan_at_min_rack_isr_partitions": sum(one["rackspan_partition_at_min_rack_isr"] for one in each),
+        "rackspan_under_min_rack_isr_partitions": sum(
+            values["rackspan_partition_under_min_rack_isr"] for values in each
+        ),
+        "rackspan_at_min_rack_isr_partitions": sum(values["rackspan_partition_at_min_rack_isr"] for values in each),
         "rackspan_rack_check_failures_total": counters.rack_check_failures,
     }
