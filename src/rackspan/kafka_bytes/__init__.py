@@ -1,8 +1,9 @@
 """Kafka's primitive types and record batches as bytes, for every protocol and file of Kafka that rackspan reads or writes.
 
-Begin with reader.py (one reader, one exception), then writer.py, record_batch.py (the 61-byte header and the records) and
-error_codes.py.
-Pure: bytes in, values out. It holds no message of its own: those are in wire/, streams/user_data/ and cluster/core/.
+Begin with reader.py (one reader, one exception), then writer.py, record_batch.py (the 61-byte header and the records),
+consumer_protocol.py (what every consumer sends to its group) and error_codes.py.
+Pure: bytes in, values out. Requests and responses are in wire/, Kafka Streams' user data in streams/, records of Kafka's own
+topics in cluster/core/.
 """
 
 from rackspan.kafka_bytes.reader import ByteReader, malformed_as

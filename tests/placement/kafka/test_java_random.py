@@ -13,7 +13,6 @@ from rackspan.placement.kafka.java_random import (
     JavaRandom,
     Lcg64,
     hash_map_order,
-    java_hash,
     java_rng,
     shuffle_permutations,
     utf16,
@@ -69,13 +68,6 @@ def test_shuffles_at_once_are_swaps_in_turn(seed: int, sizes: list[int], shuffle
 def test_python_rng_gives_java_rng_that_repeat() -> None:
     first, second = java_rng(Random(3)), java_rng(Random(3))
     assert [first.next_int(1000) for _ in range(9)] == [second.next_int(1000) for _ in range(9)]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"), [(None, 0), ("", 0), ("rack1", 108269626), ("Aa", 2112), ("BB", 2112), ("𝄞", 1772394)]
-)
-def test_names_hash_as_in_java(text: str | None, expected: int) -> None:
-    assert java_hash(text) == expected
 
 
 def test_names_that_share_a_bucket_keep_their_order_of_arrival() -> None:

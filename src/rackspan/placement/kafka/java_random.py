@@ -13,6 +13,7 @@ from typing import ClassVar, Final, Protocol, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from rackspan.kafka_bytes.java_hash import java_hash
 from rackspan.model import Int32s, Int64s, RackId
 
 _T = TypeVar("_T")
@@ -183,7 +184,7 @@ def hash_map_order(keys: Iterable[RackId | None]) -> list[RackId | None]:
     bucket would reach nine keys of the first 64; a bucket keeps the order of arrival. Limit: nine names whose hashes
     agree in a table of 64 or more would become a tree in Java, whose order is not kept here.
     """
-    spread = {key: _spread(java_hash(key)) for key in keys}
+    spread = {key: _spread(java_hash(key or "") & 0xFFFFFFFF) for key in keys}
     buckets = 16
     arrived: list[int] = []
     for value in spread.values():
@@ -197,14 +198,5 @@ def hash_map_order(keys: Iterable[RackId | None]) -> list[RackId | None]:
 
 
 def _spread(value: int) -> int:
-    """HashMap mixes the upper half of a hash into the lower half, which chooses the bucket."""
+    """HashMap mixes the upper half of an unsigned hash into the lower half, which chooses the bucket."""
     return value ^ (value >> 16)
-
-
-def java_hash(text: str | None) -> int:
-    """Optional<String>.hashCode as an unsigned 32-bit number: s[0]*31^(n-1) + … + s[n-1] over UTF-16 units, 0 for none."""
-    units = b"" if text is None else text.encode("utf-16-be", "surrogatepass")
-    value = 0
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (value * 31 + (high << 8 | low)) & 0xFFFFFFFF
-    return value

@@ -11,17 +11,20 @@ from functools import cached_property
 from typing import Final, NoReturn
 
 from rackspan.errors import InvalidGroup
+from rackspan.kafka_bytes.consumer_protocol import (
+    WITH_RACK,
+    decode_consumer_assignment,
+    decode_consumer_subscription,
+)
 from rackspan.model.ids import RackId, TopicPartition
 from rackspan.streams.problem import ProcessId, TaskId, task_order
 from rackspan.streams.user_data import (
     ERROR_CODES,
-    WITH_RACK,
     SubscriptionInfo,
     active_partitions,
     decode_assignment,
-    decode_consumer_assignment,
-    decode_consumer_subscription,
     decode_subscription,
+    invalid_user_data,
 )
 
 STREAMS_PROTOCOL: Final = "stream"
@@ -163,18 +166,19 @@ def _refuse_others(described: GroupDescription) -> None:
 
 def _thread(member: MemberDescription) -> StreamThread:
     label = f"member {member.member_id}"
-    subscription = decode_consumer_subscription(member.metadata, f"{label}, subscription")
+    with invalid_user_data(f"{label}, subscription"):
+        subscription = decode_consumer_subscription(member.metadata)
     subscription_info = decode_subscription(subscription.user_data, f"{label}, subscription user data")
-    assignment = decode_consumer_assignment(member.assignment, f"{label}, assignment")
+    with invalid_user_data(f"{label}, assignment"):
+        assignment = decode_consumer_assignment(member.assignment)
     info = decode_assignment(assignment.user_data, f"{label}, assignment user data")
+    partitions = [TopicPartition(*partition) for partition in assignment.partitions]
     return StreamThread(
         client_id=member.client_id,
-        rack=subscription.rack,
+        rack=RackId(subscription.rack) if subscription.rack else None,
         can_send_rack=subscription.version >= WITH_RACK,
         subscription=subscription_info,
-        active={
-            task: frozenset(sources) for task, sources in active_partitions(info, assignment.partitions, label).items()
-        },
+        active={task: frozenset(sources) for task, sources in active_partitions(info, partitions, label).items()},
         standby=info.standby,
         error_code=info.error_code,
     )

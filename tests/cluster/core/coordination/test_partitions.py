@@ -1,28 +1,12 @@
-"""Java's hash, by values that Java gives."""
-
-import pytest
+"""Partitions of coordinators' topics, by values that Java gives."""
 
 from rackspan.cluster.core.coordination.partitions import (
     INTERNAL_TOPICS,
     OFFSETS_TOPIC,
     TRANSACTIONS_TOPIC,
-    java_hash,
     partition_for,
 )
-
-
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("", 0),
-        ("a", 97),
-        ("hello", 99162322),
-        ("polygenelubricants", -(2**31)),
-        ("😀", 1772899),
-    ],
-)
-def test_a_string_has_javas_hash(text: str, code: int) -> None:
-    assert java_hash(text) == code
+from rackspan.kafka_bytes.java_hash import java_hash
 
 
 def test_the_least_hash_lives_in_partition_0() -> None:

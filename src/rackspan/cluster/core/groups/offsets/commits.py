@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from rackspan.cluster.core.coordination import CoordinatorRecord, Then, encode_batch
 from rackspan.cluster.core.groups.context import GroupContext
 from rackspan.cluster.core.groups.errors import commit_error, coordinator_error
-from rackspan.cluster.core.groups.group import Group, GroupState
-from rackspan.cluster.core.groups.offsets.consumer_protocol import subscribed_topics
+from rackspan.cluster.core.groups.group import CONSUMER_PROTOCOL, Group, GroupState
 from rackspan.cluster.core.groups.records import (
     GroupMetadataKey,
     OffsetCommitKey,
@@ -31,6 +30,8 @@ from rackspan.cluster.core.groups.requests import (
     TxnOffsetCommit,
 )
 from rackspan.cluster.core.ids import NO_OFFSET, CorrelationId
+from rackspan.errors import MalformedBytes
+from rackspan.kafka_bytes.consumer_protocol import decode_subscribed_topics
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 
@@ -156,8 +157,19 @@ def _offsets_in_use(group: Group) -> tuple[ErrorCode, frozenset[str]]:
         return ErrorCode.GROUP_ID_NOT_FOUND, frozenset()
     if group.is_in(GroupState.EMPTY):
         return ErrorCode.NONE, frozenset()
-    topics = subscribed_topics(group)
+    topics = _subscribed_topics(group)
     return (ErrorCode.NON_EMPTY_GROUP, frozenset()) if topics is None else (ErrorCode.NONE, topics)
+
+
+def _subscribed_topics(group: Group) -> frozenset[str] | None:
+    """The topics its members subscribe to. None if it is no consumer group, or if a subscription cannot be decoded."""
+    if group.protocol_type != CONSUMER_PROTOCOL:
+        return None
+    subscriptions = [member.protocols[0].metadata for member in group.members.values()]
+    try:
+        return frozenset(topic for metadata in subscriptions for topic in decode_subscribed_topics(metadata))
+    except MalformedBytes:
+        return None
 
 
 def delete_group(
