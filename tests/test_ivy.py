@@ -39,7 +39,43 @@ def test_a_release_that_does_not_exist_is_one_line(tmp_path: Path) -> None:
     assert "\n" not in str(failure.value)
 
 
-def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def no_pyspark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Neither PySpark nor a jar kept from before; returns the cache."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingRequirement, match=r"pip install '\.\[spark\]' in a checkout"):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return tmp_path / "cache" / "rackspan" / "ivy"
+
+
+def fake_maven(folder: Path, script: str) -> None:
+    maven = folder / "mvn"
+    maven.write_text(
+        f"#!/bin/sh\nfor word; do case $word in -DoutputDirectory=*) out=${{word#*=}};; esac; done\n{script}\n"
+    )
+    maven.chmod(0o755)
+
+
+def test_without_pyspark_maven_downloads_ivy_once(tmp_path: Path, no_pyspark: Path) -> None:
+    fake_maven(tmp_path, 'echo "$3" > "$out/ivy-2.5.3.jar"; exec 1>&-; /bin/rm "$0"')
+    jar = ivy.ivy_jar("real Kafka")
+    assert jar == no_pyspark / "ivy-2.5.3.jar"
+    assert jar.read_text() == "-Dartifact=org.apache.ivy:ivy:2.5.3\n"
+    assert ivy.ivy_jar("real Kafka") == jar
+
+
+def test_a_download_of_ivy_that_fails_leaves_nothing(tmp_path: Path, no_pyspark: Path) -> None:
+    fake_maven(
+        tmp_path, 'echo half > "$out/ivy-2.5.3.jar"; echo "[ERROR] Could not resolve org.apache.ivy:ivy"; exit 1'
+    )
+    with pytest.raises(
+        MissingRequirement, match=r"Maven could not download org\.apache\.ivy:ivy:2\.5\.3: \[ERROR\]"
+    ) as failure:
+        ivy.ivy_jar("real Kafka")
+    assert "\n" not in str(failure.value)
+    assert not list(no_pyspark.iterdir())
+
+
+def test_without_pyspark_and_maven_both_are_named(no_pyspark: Path) -> None:
+    with pytest.raises(MissingRequirement, match=r"apt install maven.*pip install '\.\[spark\]' in a checkout"):
         ivy.ivy_jar("real Kafka")

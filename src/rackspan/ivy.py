@@ -1,4 +1,4 @@
-"""Downloads jars with the Ivy inside PySpark, and where they are kept.
+"""Downloads jars with Ivy, and where they are kept. Ivy itself is PySpark's, or Maven downloads it.
 
 Ivy runs with settings and folders of its own, so that a user's Maven or Ivy folder can neither break a download nor be
 changed by one. Its repository is Ivy's default for Maven coordinates.
@@ -6,6 +6,8 @@ changed by one. Its repository is Ivy's default for Maven coordinates.
 
 import importlib.util
 import os
+import shutil
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +34,14 @@ _MODULE: Final = """\
 </ivy-module>
 """
 
+_IVY_VERSION: Final = "2.5.3"
+"""As in PySpark 4.0 to 4.2."""
+
+_IVY: Final = f"org.apache.ivy:ivy:{_IVY_VERSION}"
+_IVY_FILE: Final = f"ivy-{_IVY_VERSION}.jar"
+_IVY_SECONDS: Final = 300.0
+"""Maven fetches its own plug-in too at its first use."""
+
 _PATTERN: Final = "[artifact]-[revision](-[classifier]).[ext]"
 
 
@@ -50,18 +60,38 @@ class Download:
 
 
 def ivy_jar(needed_for: str) -> Path:
-    """The Ivy inside the installed PySpark. Errors: MissingRequirement, naming the extra."""
+    """Ivy: the one downloaded before, the one inside the installed PySpark, or else downloaded by Maven.
+
+    Errors: MissingRequirement, naming what to install.
+    """
+    kept = cache_folder("ivy") / _IVY_FILE
+    if kept.exists():
+        return kept
     pyspark = importlib.util.find_spec("pyspark")
-    if pyspark is None or pyspark.origin is None:
+    if pyspark is not None and pyspark.origin is not None:
+        found = sorted((Path(pyspark.origin).parent / "jars").glob("ivy-*.jar"))
+        if found:
+            return found[-1]
+    maven = shutil.which("mvn")
+    if maven is None:
         raise MissingRequirement(
-            f"PySpark is not installed, and {needed_for} is fetched with the Ivy inside it; {how_to_install('spark')}"
+            f"{needed_for} is fetched with Apache Ivy, and neither Maven, which downloads it, nor PySpark, which has it, is "
+            f"installed; install Maven (Debian, Ubuntu: apt install maven; macOS: brew install maven), or {how_to_install('spark')}"
         )
-    found = sorted((Path(pyspark.origin).parent / "jars").glob("ivy-*.jar"))
-    if not found:
-        raise MissingRequirement(
-            f"PySpark in {Path(pyspark.origin).parent} has no Ivy among its jars; reinstall it: {how_to_install('spark')}"
-        )
-    return found[-1]
+    _download_ivy(maven, kept)
+    return kept
+
+
+def _download_ivy(maven: str, kept: Path) -> None:
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".ivy-", dir=kept.parent) as scratch:
+        command = [maven, "--batch-mode", "dependency:copy", f"-Dartifact={_IVY}", f"-DoutputDirectory={scratch}"]
+        ended = run_kept(command, _IVY_SECONDS)
+        if ended.status != 0:
+            cause = "it took too long" if ended.status is None else _cause(ended.output)
+            raise MissingRequirement(f"Maven could not download {_IVY}: {cause}; is there a network?")
+        # Complete under its name, or absent.
+        (Path(scratch) / kept.name).rename(kept)
 
 
 def fetch(download: Download, java: Java, ivy: Path, work: Path, lib: Path) -> None:

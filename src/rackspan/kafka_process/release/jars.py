@@ -62,7 +62,7 @@ def resolve_jars(
 ) -> Path:
     """The `lib` folder of a Kafka release, downloaded first if necessary (50 MB, about 40 s).
 
-    Errors: MissingRequirement when Java, PySpark's Ivy or the network are missing.
+    Errors: MissingRequirement when Java, Ivy or the network are missing.
     """
     home = (cache or cache_folder()) / str(version)
     if is_complete(home):
