@@ -27,7 +27,8 @@ from rackspan.placement import BalancedReplicaPlacer, usable
 from rackspan.plan import order_steps
 from rackspan.reassign import ReassignmentRequest, plan
 from rackspan.sources import snapshot_file
-from tests.compat.reassign_tool import JVM_FLAGS, KAFKA, generated, moves
+from tests.compat.reassign_tool import JVM_FLAGS, generated, moves
+from tests.kafka_versions import KAFKA
 from tests.reassign.instances import NAMES, SIZES, instance, resized
 
 RUNS = 3

@@ -15,6 +15,7 @@ from rackspan.errors import MissingRequirement
 from rackspan.kafka_process import KafkaCluster
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic
+from tests.kafka_versions import KAFKA, OLDEST
 
 TOPIC_TOOL = "org.apache.kafka.tools.TopicCommand"
 
@@ -38,13 +39,15 @@ def started(cluster: KafkaCluster) -> Iterator[KafkaCluster]:
 def kafka() -> Iterator[KafkaCluster]:
     """Six brokers in three racks, Kafka 4; brokers 1 to 3 are also the controllers."""
     # A log is compacted soon after it is written: by default the cleaner looks every 15 s.
-    yield from started(KafkaCluster(racks=("r1", "r2", "r3"), brokers=6, config={"log.cleaner.backoff.ms": "200"}))
+    yield from started(
+        KafkaCluster(racks=("r1", "r2", "r3"), brokers=6, version=KAFKA, config={"log.cleaner.backoff.ms": "200"})
+    )
 
 
 @pytest.fixture(scope="session")
 def kafka3() -> Iterator[KafkaCluster]:
     """Two brokers in two racks, Kafka 3.9; controller 101 stands apart."""
-    yield from started(KafkaCluster(racks=("r1", "r2"), brokers=2, version="3.9.1", controllers={101: "r1"}))
+    yield from started(KafkaCluster(racks=("r1", "r2"), brokers=2, version=OLDEST, controllers={101: "r1"}))
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +56,7 @@ def uneven_kafka() -> Iterator[KafkaCluster]:
 
     Ends with the one module that uses it: five idle brokers slow down all tests after it.
     """
-    yield from started(KafkaCluster(racks=("r1", "r2", "r3"), brokers=5, controllers={1: "r1"}))
+    yield from started(KafkaCluster(racks=("r1", "r2", "r3"), brokers=5, version=KAFKA, controllers={1: "r1"}))
 
 
 @pytest.fixture(scope="session")
@@ -86,7 +89,7 @@ SECURED = {
 def secured_cluster(*racks: str) -> Iterator[KafkaCluster]:
     """One broker, or one in each rack, that require a password and check rights: of `USERS`, only admin may do everything."""
     racks = racks or ("r1",)
-    yield from started(KafkaCluster(racks=racks, brokers=len(racks), config=SECURED))
+    yield from started(KafkaCluster(racks=racks, brokers=len(racks), version=KAFKA, config=SECURED))
 
 
 def client_properties(user: str, password: str | None = None) -> dict[str, str]:

@@ -20,6 +20,7 @@ from confluent_kafka.admin._scram import (
 from rackspan.kafka_process import KafkaCluster
 from tests.certificates import Authority, Identity, authority
 from tests.kafka_fixtures import SECURED, USERS, started
+from tests.kafka_versions import KAFKA
 
 LISTENERS = {
     "TLS": "SSL",
@@ -85,7 +86,9 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     """Two brokers in two racks, all listeners open; `USERS` may log in by PLAIN and SCRAM, and of them only admin may do everything."""
     folder = tmp_path_factory.mktemp("secured")
     ours, strangers = authority(folder / "ours", "ours"), authority(folder / "strangers", "strangers")
-    cluster = KafkaCluster(racks=("r1", "r2"), brokers=2, listeners=LISTENERS, config={**SECURED, **_listeners(ours)})
+    cluster = KafkaCluster(
+        racks=("r1", "r2"), brokers=2, version=KAFKA, listeners=LISTENERS, config={**SECURED, **_listeners(ours)}
+    )
     for one in started(cluster):
         _add_scram_users(one)
         yield Secured(one, folder, ours, strangers)

@@ -9,7 +9,9 @@ import urllib.request
 
 import pytest
 
+from rackspan import kafka_process
 from rackspan.cli import main
+from rackspan.errors import MissingRequirement
 from tests.processes import running
 
 
@@ -55,3 +57,23 @@ def test_a_cluster_comes_up_says_where_it_is_and_ends_cleanly(ended_by: signal.S
 def test_what_cannot_come_up_is_one_line(wrong: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cluster", "up", *wrong]) == 1
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "version"),
+    [
+        (("--kafka",), kafka_process.DEFAULT_VERSION),
+        (("--kafka", "--racks", "2"), kafka_process.DEFAULT_VERSION),
+        (("--racks", "2", "--kafka", "4.1.0"), "4.1.0"),
+        (("--kafka=3.9.1",), "3.9.1"),
+    ],
+)
+def test_real_kafka_is_the_newest_that_is_tested_unless_a_version_is_named(
+    words: tuple[str, ...], version: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def start(cluster: kafka_process.KafkaCluster) -> None:
+        raise MissingRequirement(f"asked for {cluster.version}")
+
+    monkeypatch.setattr(kafka_process.KafkaCluster, "start", start)
+    assert main(["cluster", "up", *words]) == 1
+    assert f"asked for {version}" in capsys.readouterr().err

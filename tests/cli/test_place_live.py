@@ -82,6 +82,12 @@ def test_kafka_says_no_and_nothing_is_there(cli: Cli, uneven_kafka: KafkaCluster
     assert not exists(cli, uneven_kafka, "refused")
 
 
+def without_directories(assignment: str) -> list[dict[str, object]]:
+    """The partitions of an assignment. Kafka 4.3 names the log directory of each replica, Kafka 4.1 prints `any`."""
+    partitions: list[dict[str, object]] = json.loads(assignment)["partitions"]
+    return [{key: value for key, value in partition.items() if key != "log_dirs"} for partition in partitions]
+
+
 def test_generate_says_what_kafkas_own_tool_says_of_the_present(
     cli: Cli, uneven_kafka: KafkaCluster, tmp_path: Path
 ) -> None:
@@ -93,7 +99,8 @@ def test_generate_says_what_kafkas_own_tool_says_of_the_present(
     kafkas = console_tool(uneven_kafka, REASSIGN_TOOL, "--generate", *words).rstrip("\n").split("\n")
     ours = cli("reassign", "generate", *words, "--bootstrap-server", uneven_kafka.bootstrap_servers)
     lines = ours.out.rstrip("\n").split("\n")
-    assert (ours.code, lines[:4]) == (2, kafkas[:4])
+    assert (ours.code, lines[0], lines[2:4]) == (2, kafkas[0], kafkas[2:4])
+    assert without_directories(lines[1]) == without_directories(kafkas[1])
     proposed = json.loads(lines[4])["partitions"]
     assert [list(one) for one in proposed] == [list(one) for one in json.loads(kafkas[4])["partitions"]]
     assert all(len({RACKS[broker] for broker in one["replicas"]}) == 3 for one in proposed)

@@ -10,7 +10,8 @@ from rackspan.errors import MissingRequirement
 from rackspan.java import find_java
 from rackspan.kafka_process.release.jars import resolve_jars
 from rackspan.kafka_process.release.runtime import KafkaRuntime
-from rackspan.kafka_process.release.versions import DEFAULT_VERSION, KafkaVersion
+from rackspan.kafka_process.release.versions import KafkaVersion
+from tests.kafka_versions import KAFKA
 
 RunTool = Callable[..., str]
 
@@ -31,7 +32,7 @@ def runtime() -> KafkaRuntime:
     """Kafka's jars and a Java to run them."""
     try:
         java = find_java()
-        return KafkaRuntime(java, resolve_jars(KafkaVersion.parse(DEFAULT_VERSION), lambda _: None, java=java))
+        return KafkaRuntime(java, resolve_jars(KafkaVersion.parse(KAFKA), lambda _: None, java=java))
     except MissingRequirement as missing:
         pytest.skip(f"NOT TESTED against Kafka's console tools: {missing}")
 

@@ -1,4 +1,4 @@
-"""Kafka's own console tools, as they are shipped with Kafka 4.1, against the embedded cluster."""
+"""Kafka's own console tools, as they are shipped with Kafka 4, against the embedded cluster."""
 
 import json
 import re
@@ -100,10 +100,8 @@ def test_replicas_are_reassigned_and_preferred_leaders_elected(
     assert cluster.replicas("jmove", 0) == (4, 5, 6)
     run_tool(ELECTION_TOOL, "--election-type", "preferred", "--topic", "jmove", "--partition", "0")
     assert cluster.leader("jmove", 0) == 4
-    assert run_tool(CONSUMER, "--topic", "jmove", "--from-beginning", "--max-messages", "2").split()[:2] == [
-        "one",
-        "two",
-    ]
+    output = run_tool(CONSUMER, "--topic", "jmove", "--from-beginning", "--max-messages", "2")
+    assert re.findall(r"^(?:one|two)$", output, re.M) == ["one", "two"]
 
 
 def test_log_sizes_are_described_and_records_deleted(

@@ -10,8 +10,9 @@ from rackspan.consumers import ConsumerGroup
 from rackspan.consumers.group import MemberId
 from rackspan.model.ids import TopicPartition
 from tests.compat import ivy
+from tests.kafka_versions import KAFKA
 
-KAFKA_VERSION: Final = "4.1.0"
+KAFKA_VERSION: Final = KAFKA
 _SOURCE: Final = Path(__file__).parent / "java" / "KafkaConsumerAssignors.java"
 
 Reads = Mapping[MemberId, tuple[TopicPartition, ...]]

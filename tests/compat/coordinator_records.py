@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.compat import ivy
+from tests.kafka_versions import KAFKA
 
-KAFKA_VERSION: Final = "4.1.0"
+KAFKA_VERSION: Final = KAFKA
 _SOURCE: Final = Path(__file__).parent / "java" / "KafkaCoordinatorRecords.java"
 _MODULES: Final = ("kafka-group-coordinator", "kafka-transaction-coordinator")
 

@@ -25,6 +25,7 @@ from rackspan.kafka_process import KafkaCluster
 from tests.gateway.load import PRODUCER, Load
 from tests.gateway.process import gateway_process
 from tests.kafka_fixtures import eventually
+from tests.kafka_versions import KAFKA
 
 TOPIC: Final = "leak"
 PARTITIONS: Final = 4
@@ -65,7 +66,7 @@ def run_trials(mode: str, trials: int, *, kill: bool = False) -> Outcome:
         return observed(cluster, mode, trials, kill=kill)
 
 
-def leak_cluster(controllers: int, version: str = "4.1.0", **config: str) -> KafkaCluster:
+def leak_cluster(controllers: int, version: str = KAFKA, **config: str) -> KafkaCluster:
     """Three brokers in three racks, and controllers from 101 on that stand apart."""
     return KafkaCluster(
         racks=("r1", "r2", "r3"),

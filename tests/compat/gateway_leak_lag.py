@@ -32,6 +32,7 @@ from rackspan.kafka_bytes.record_batch import whole_batches
 from rackspan.kafka_process import KafkaCluster
 from tests.gateway.process import gateway_process
 from tests.kafka_fixtures import eventually
+from tests.kafka_versions import KAFKA
 
 LEADER: Final = 1
 OF_RACK_B: Final = 3
@@ -58,7 +59,7 @@ class TunedCluster(KafkaCluster):
     """A cluster whose nodes have settings of their own, by node id: `settings` is called when ports are known."""
 
     def __init__(self, settings: Callable[["TunedCluster"], Mapping[int, Mapping[str, str]]]) -> None:
-        super().__init__(racks=("A", "A", "B"), brokers=3, controllers={101: None}, config=CONFIG, version="4.1.0")
+        super().__init__(racks=("A", "A", "B"), brokers=3, controllers={101: None}, config=CONFIG, version=KAFKA)
         self._settings = settings
 
     def _prepare(self, folder: Path, runtime: object) -> None:

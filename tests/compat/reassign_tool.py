@@ -8,8 +8,8 @@ from rackspan.kafka_process.release.jars import resolve_jars
 from rackspan.kafka_process.release.versions import KafkaVersion
 from rackspan.model import ClusterSnapshot
 from rackspan.model.partitions import unpadded
+from tests.kafka_versions import KAFKA
 
-KAFKA = "4.1.0"
 JVM_FLAGS = ("-Xmx2g",)
 Placed = dict[tuple[str, int], tuple[int, ...]]
 

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from rackspan.java import find_java
-from rackspan.kafka_process import KafkaVersion, resolve_jars
+from rackspan.kafka_process import DEFAULT_VERSION, KafkaVersion, resolve_jars
 from tests.cluster.core.configs.test_definitions import RECORDED
 
 pytestmark = pytest.mark.java
@@ -16,7 +16,7 @@ _SOURCE: Final = Path(__file__).parent / "java" / "KafkaConfigDefinitions.java"
 
 
 def test_what_is_recorded_is_what_kafka_defines() -> None:
-    java, jars = find_java(), resolve_jars(KafkaVersion.parse("4.1.0"))
+    java, jars = find_java(), resolve_jars(KafkaVersion.parse(DEFAULT_VERSION))
     command = [str(java.executable), "-Xmx256m", "-XX:+UseSerialGC", "-cp", f"{jars}/*", str(_SOURCE)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=120, check=True)
     printed = set(done.stdout.splitlines())

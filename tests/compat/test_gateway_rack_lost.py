@@ -18,6 +18,7 @@ from rackspan.kafka_process import KafkaCluster, console_tool
 from tests.gateway.process import GatewayProcess, broker_ports, gateway_process
 from tests.kafka_fixtures import create_topic, eventually, started
 from tests.kafka_tools import ELECTION_TOOL
+from tests.kafka_versions import KAFKA
 
 pytestmark = pytest.mark.kafka
 
@@ -30,7 +31,7 @@ def cluster() -> Iterator[KafkaCluster]:
     """Brokers 1 and 2 in rack A, 3 in B, the controller apart."""
     config = {"replica.lag.time.max.ms": "3000"}
     yield from started(
-        KafkaCluster(racks=("A", "A", "B"), brokers=3, controllers={101: None}, config=config, version="4.1.0")
+        KafkaCluster(racks=("A", "A", "B"), brokers=3, controllers={101: None}, config=config, version=KAFKA)
     )
 
 

@@ -17,10 +17,11 @@ from rackspan.java import find_java
 from rackspan.kafka_process import KafkaCluster
 from rackspan.kafka_process.release.jars import resolve_jars
 from rackspan.kafka_process.release.runtime import KafkaRuntime
-from rackspan.kafka_process.release.versions import DEFAULT_VERSION, KafkaVersion
+from rackspan.kafka_process.release.versions import KafkaVersion
 from tests.compat.min_insync_racks import Client, Delivery, JavaProducer, Librdkafka, Subject
 from tests.gateway.running import RunningGateway, running
 from tests.kafka_fixtures import eventually, started
+from tests.kafka_versions import KAFKA, OLDEST
 
 NOT_ENOUGH_REPLICAS = frozenset({"NOT_ENOUGH_REPLICAS", "NotEnoughReplicasException"})
 AFTER_APPEND = frozenset({"NOT_ENOUGH_REPLICAS_AFTER_APPEND", "NotEnoughReplicasAfterAppendException"})
@@ -108,11 +109,11 @@ CASES = [
     pytest.param((EMBEDDED, "java"), marks=pytest.mark.java),
     (GATEWAY, "librdkafka"),
     pytest.param((GATEWAY, "java"), marks=pytest.mark.java),
-    pytest.param((DEFAULT_VERSION, "librdkafka"), marks=pytest.mark.kafka),
+    pytest.param((KAFKA, "librdkafka"), marks=pytest.mark.kafka),
     # The same through Kafka's own producer and tools takes three minutes each.
-    pytest.param((DEFAULT_VERSION, "java"), marks=[pytest.mark.kafka, pytest.mark.soak]),
-    pytest.param(("3.9.1", "librdkafka"), marks=[pytest.mark.kafka, pytest.mark.soak]),
-    pytest.param(("3.9.1", "java"), marks=[pytest.mark.kafka, pytest.mark.soak]),
+    pytest.param((KAFKA, "java"), marks=[pytest.mark.kafka, pytest.mark.soak]),
+    pytest.param((OLDEST, "librdkafka"), marks=[pytest.mark.kafka, pytest.mark.soak]),
+    pytest.param((OLDEST, "java"), marks=[pytest.mark.kafka, pytest.mark.soak]),
 ]
 """Subjects, a Kafka version for a gateway before it, with each client."""
 
@@ -144,7 +145,7 @@ def client(case: tuple[str, str], subject: Subject) -> Iterator[Client]:
         return
     try:
         java = find_java()
-        runtime = KafkaRuntime(java, resolve_jars(KafkaVersion.parse(DEFAULT_VERSION), lambda _: None, java=java))
+        runtime = KafkaRuntime(java, resolve_jars(KafkaVersion.parse(KAFKA), lambda _: None, java=java))
     except MissingRequirement as missing:
         pytest.skip(f"NOT TESTED with Kafka's own producer: {missing}")
     producer = JavaProducer(subject, runtime)

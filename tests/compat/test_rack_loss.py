@@ -18,6 +18,7 @@ from rackspan.model.ids import TopicPartition
 from rackspan.sources.live.cluster import read_cluster
 from tests.kafka_fixtures import TOPIC_TOOL, create_topic, eventually
 from tests.kafka_tools import described
+from tests.kafka_versions import KAFKA
 
 pytestmark = pytest.mark.kafka
 
@@ -214,7 +215,7 @@ def test_a_lost_quorum_elects_nobody() -> None:
     voters: dict[int, str | None] = {101: "r1", 102: "r1", 103: "r2"}
     policy = RackPolicy(controller_racks={voter: RackId(str(rack)) for voter, rack in voters.items()})
     session = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
-    with KafkaCluster(racks=("r1", "r2"), brokers=2, controllers=voters, config=session) as kafka:
+    with KafkaCluster(racks=("r1", "r2"), brokers=2, controllers=voters, config=session, version=KAFKA) as kafka:
         create_topic(kafka, "led-from-r1", assignment=[[1, 2]])
         create_topic(kafka, "led-from-r2", assignment=[[2, 1]])
         eventually(lambda: _all_in_sync(kafka), "both replicas are in sync")
@@ -249,7 +250,7 @@ def test_a_combined_controller_that_is_killed_counts_as_lost_until_it_is_back() 
         assert loss.survived == ("controller-quorum-spread" not in found)
         return not loss.survived
 
-    with KafkaCluster(racks=("r1", "r2", "r3"), brokers=3) as kafka:
+    with KafkaCluster(racks=("r1", "r2", "r3"), brokers=3, version=KAFKA) as kafka:
         eventually(lambda: controllers(read(kafka)) == {1: True, 2: True, 3: True}, "all voters follow the leader")
         assert not red(read(kafka))
         kafka.kill_broker(3)

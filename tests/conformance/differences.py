@@ -17,6 +17,9 @@ class Difference:
     reason: str
 
 
+_MOVE: Final = "elections: a move goes on until the replicas that stay are in sync too"
+_UNTIL_ALL_ARE_IN_SYNC: Final[Outcome] = [[0, 0], [[[[2, 3, 1], [2], [1]]], [1, 2], 1], [[2, 3], [2, 3], 2]]
+
 DIFFERENCES: Final[dict[str, Difference]] = {
     "produce: a topic with a compression of its own is written in it": Difference(
         [0], "batches are kept as they came: their records are never written anew, so compression.type is only shown"
@@ -24,8 +27,23 @@ DIFFERENCES: Final[dict[str, Difference]] = {
     "fetch: a session returns only what changed": Difference(
         [0, 70, []], "sessions are declined with id 0, which every client takes; a fetch that is idle costs little here"
     ),
+    _MOVE: Difference(
+        _UNTIL_ALL_ARE_IN_SYNC,
+        "as Kafka up to 4.2: a reassignment ends when every target replica is in sync; Kafka 4.3 ends it when those it adds are, unless it removes more",
+    ),
 }
 """Of the embedded cluster."""
+
+OF_OLDER_KAFKA: Final[dict[str, dict[str, Difference]]] = {
+    "4.1.0": {
+        _MOVE: Difference(_UNTIL_ALL_ARE_IN_SYNC, "a reassignment ends when every target replica is in sync"),
+        "configs: a groups config is set listed and taken away": Difference(
+            [[0, [["50000", 8, 3, False, [8]]], True], [0, [["45000", 5, 3, False, [5]]], True]],
+            "a group's own value is described without the default that it replaces, and a group whose last value was deleted is listed",
+        ),
+    },
+}
+"""Of older releases, from the newest one, which is recorded: by release."""
 
 _WRITE_TXN_MARKERS: Final = 27
 _OF_BROKERS: Final = "WriteTxnMarkers is sent by brokers to each other, which do not connect through a gateway"
@@ -45,4 +63,4 @@ WITHHELD: Final[dict[int, str]] = {
         range(83, 88), "the state of share groups is read and written by brokers, at the share coordinator"
     ),
 }
-"""APIs that a broker of Kafka 4.1 offers to clients and the gateway does not."""
+"""APIs that a broker of Kafka 4.3 offers to clients and the gateway does not."""

@@ -7,6 +7,7 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.kafka_process import KafkaCluster
 from tests.conformance.marks import Marks
 from tests.conformance.subject import CONFIG, LOST, RACKS, Subject
+from tests.kafka_versions import KAFKA
 
 KAFKA_CONFIG = {
     # A test that loses a broker waits for its session to end; a machine under load must not end another one.
@@ -31,7 +32,11 @@ def embedded() -> Iterator[Subject]:
 def kafka_cluster() -> KafkaCluster:
     """Broker 1 alone is the controller, so that broker 3 is lost without an election of controllers."""
     return KafkaCluster(
-        racks=tuple(RACKS.values()), brokers=len(RACKS), controllers={1: "r1"}, config={**CONFIG, **KAFKA_CONFIG}
+        racks=tuple(RACKS.values()),
+        brokers=len(RACKS),
+        controllers={1: "r1"},
+        version=KAFKA,
+        config={**CONFIG, **KAFKA_CONFIG},
     )
 
 

@@ -15,11 +15,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from rackspan import api
 from rackspan.cli.output import documents
 from rackspan.cluster import EmbeddedCluster
 from rackspan.kafka_process import KafkaCluster
 from tests.how_to.page import PAGES, WIDTH, Command, File, Page, Shell, pattern, read, rewritten
 from tests.kafka_fixtures import eventually, started
+from tests.kafka_versions import KAFKA
 
 ALL = [page for page in map(read, sorted(PAGES.glob("*.md"))) if any(isinstance(one, Command) for one in page.steps)]
 REWRITE = bool(os.environ.get("RACKSPAN_REWRITE"))
@@ -60,7 +62,7 @@ def test_every_command_of_the_page_prints_what_stands_below_it(page: Page, termi
 @pytest.fixture(scope="module")
 def apache_kafka() -> Iterator[KafkaCluster]:
     """As `rackspan cluster up --kafka`, with the controller apart as in the embedded cluster."""
-    yield from started(KafkaCluster(racks=("r1", "r2", "r3"), brokers=6, controllers={3000: None}))
+    yield from started(KafkaCluster(racks=("r1", "r2", "r3"), brokers=6, version=KAFKA, controllers={3000: None}))
 
 
 @pytest.mark.kafka
@@ -169,3 +171,5 @@ def delete_topics(cluster: KafkaCluster) -> None:
         for deleted in admin.delete_topics(names).values():
             deleted.result(30)
     eventually(lambda: not admin.list_topics(timeout=30).topics, "every topic is deleted")
+    source = api.live_cluster(cluster.bootstrap_servers, None, 30)
+    eventually(lambda: not source.read().snapshot.partial, "no log of a deleted topic is left on a disk")

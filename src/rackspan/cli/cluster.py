@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from rackspan.cli import options, output
-from rackspan.cli.help import CommandGroup
+from rackspan.cli.help import CommandGroup, HelpCommand
 from rackspan.cli.signals import ended_by_signals
 from rackspan.errors import UsageError
+from rackspan.kafka_process import DEFAULT_VERSION
 
 app = CommandGroup(help="A local cluster for development and tests.")
 
@@ -20,7 +21,19 @@ def _cluster() -> None:
     """Without a callback Typer turns a group of one command into that command."""
 
 
-@app.command()
+class _UpCommand(HelpCommand):
+    """`--kafka` without a version takes the default one."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        following = [*args[1:], "-"]
+        words = [
+            f"{word}={DEFAULT_VERSION}" if word == "--kafka" and after.startswith("-") else word
+            for word, after in zip(args, following, strict=False)
+        ]
+        return super().parse_args(ctx, words)
+
+
+@app.command(cls=_UpCommand)
 @options.with_option_groups
 def up(
     *,
@@ -30,7 +43,11 @@ def up(
     ] = 6,
     kafka: Annotated[
         str | None,
-        typer.Option("--kafka", metavar="VERSION", help="Real Apache Kafka of this version instead; needs Java 17."),
+        typer.Option(
+            "--kafka",
+            metavar="[VERSION]",
+            help=f"Real Apache Kafka instead, of the version {DEFAULT_VERSION} or the one named; needs Java 17.",
+        ),
     ] = None,
     metrics_options: options.MetricsOptions,
     output_format: options.OutputFormat = options.Output.HUMAN,

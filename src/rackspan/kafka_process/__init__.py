@@ -5,9 +5,32 @@ guarantees that no Java process outlives its owner, ports.py and data_folder.py 
 Loopback only; never a cluster for production.
 """
 
-from rackspan.kafka_process.cluster import KafkaCluster, console_tool
-from rackspan.kafka_process.release.jars import resolve_jars
-from rackspan.kafka_process.release.versions import DEFAULT_VERSION, KafkaVersion
-from rackspan.kafka_process.topology import KafkaNode
+from typing import TYPE_CHECKING
 
-__all__ = ["DEFAULT_VERSION", "KafkaCluster", "KafkaNode", "KafkaVersion", "console_tool", "resolve_jars"]
+from rackspan.lazy_exports import lazy_getattr
+
+if TYPE_CHECKING:
+    from rackspan.kafka_process.cluster import KafkaCluster, console_tool
+    from rackspan.kafka_process.release.jars import resolve_jars
+    from rackspan.kafka_process.release.versions import DEFAULT_VERSION, TESTED_VERSIONS, KafkaVersion
+    from rackspan.kafka_process.topology import KafkaNode
+else:
+    __getattr__ = lazy_getattr(
+        __name__,
+        {
+            "cluster": ("KafkaCluster", "console_tool"),
+            "release.jars": ("resolve_jars",),
+            "release.versions": ("DEFAULT_VERSION", "TESTED_VERSIONS", "KafkaVersion"),
+            "topology": ("KafkaNode",),
+        },
+    )
+
+__all__ = [
+    "DEFAULT_VERSION",
+    "TESTED_VERSIONS",
+    "KafkaCluster",
+    "KafkaNode",
+    "KafkaVersion",
+    "console_tool",
+    "resolve_jars",
+]

@@ -1,10 +1,11 @@
-import java.lang.reflect.Method;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.coordinator.group.GroupConfig;
 import org.apache.kafka.server.config.AbstractKafkaConfig;
+import org.apache.kafka.server.config.DynamicBrokerConfig;
 import org.apache.kafka.storage.internals.log.LogConfig;
 
 /**
@@ -13,29 +14,20 @@ import org.apache.kafka.storage.internals.log.LogConfig;
  */
 public class KafkaConfigDefinitions {
     public static void main(String[] args) throws Exception {
-        Class<?> dynamic = Class.forName("kafka.server.DynamicBrokerConfig");
-        scala.collection.Set<?> changeable = (scala.collection.Set<?>) dynamic.getMethod("AllDynamicConfigs").invoke(null);
-        Class<?> object = Class.forName("kafka.server.DynamicBrokerConfig$");
-        java.lang.reflect.Field field = object.getDeclaredField("PerBrokerConfigs");
+        java.lang.reflect.Field field = DynamicBrokerConfig.class.getDeclaredField("PER_BROKER_CONFIGS");
         field.setAccessible(true);
-        scala.collection.Set<?> perBroker = (scala.collection.Set<?>) field.get(object.getField("MODULE$").get(null));
+        Set<?> perBroker = (Set<?>) field.get(null);
         for (ConfigDef.ConfigKey key : sorted(AbstractKafkaConfig.CONFIG_DEF)) {
-            String mode = !contains(changeable, key.name) ? "read-only"
-                : contains(perBroker, key.name) ? "per-broker" : "cluster-wide";
+            String mode = !DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS.contains(key.name) ? "read-only"
+                : perBroker.contains(key.name) ? "per-broker" : "cluster-wide";
             print("broker", key, mode);
         }
         for (ConfigDef.ConfigKey key : sorted(LogConfig.configDefCopy())) {
             print("topic", key, "-");
         }
-        Method groups = GroupConfig.class.getMethod("configDef");
-        for (ConfigDef.ConfigKey key : sorted((ConfigDef) groups.invoke(null))) {
+        for (ConfigDef.ConfigKey key : sorted(GroupConfig.CONFIG_DEF)) {
             print("group", key, "-");
         }
-    }
-
-    @SuppressWarnings("unchecked")
-    private static boolean contains(scala.collection.Set<?> names, String name) {
-        return ((scala.collection.Set<Object>) names).contains(name);
     }
 
     private static Iterable<ConfigDef.ConfigKey> sorted(ConfigDef definitions) {
@@ -46,7 +38,7 @@ public class KafkaConfigDefinitions {
     private static void print(String kind, ConfigDef.ConfigKey key, String mode) {
         String preset = key.hasDefault() && key.defaultValue != null
             ? ConfigDef.convertToString(key.defaultValue, key.type) : "-";
-        String validator = key.validator == null ? "-" : key.validator.toString();
+        String validator = key.validator == null || key.validator.toString().isEmpty() ? "-" : key.validator.toString();
         System.out.println(String.join("\t", kind, key.name, key.type.name().toLowerCase(Locale.ROOT), preset,
             validator.replace('\t', ' ').replace('\n', ' '), mode));
     }

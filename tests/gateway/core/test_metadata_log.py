@@ -46,12 +46,12 @@ def change(isr: tuple[int, ...] | None = None, leader: int | None = None, versio
     return record(5, version, int32(0) + TOPIC_ID.bytes + tagged_fields(tags))
 
 
-def register(broker: int, rack: str | None, version: int = 3) -> bytes:
+def register(broker: int, rack: str | None, version: int = 3, tags: bytes = NO_TAGS) -> bytes:
     end_point = compact_string("CLIENT") + compact_string("localhost") + b"\x23\x84" + int16(0) + NO_TAGS
     feature = compact_string("metadata.version") + int16(1) + int16(27) + NO_TAGS
     body = int32(broker) + (b"\x00" if version >= 2 else b"") + bytes(16) + int64(5)
     body += compact_array([end_point]) + compact_array([feature])
-    body += (b"\x00" if rack is None else compact_string(rack)) + b"\x01" + (b"\x00" if version else b"") + NO_TAGS
+    body += (b"\x00" if rack is None else compact_string(rack)) + b"\x01" + (b"\x00" if version else b"") + tags
     return record(0, version, body)
 
 
@@ -115,11 +115,19 @@ def test_records_above_the_high_watermark_are_left_for_later() -> None:
         CommittedImage().replay_batches(bytes(broken), 2)
 
 
+def test_the_cordoned_directories_of_kafka_4_3_change_no_isr_and_no_rack() -> None:
+    cordoned = tagged_fields({1: compact_array([UUID(int=5).bytes])})
+    level = record(12, 0, compact_string("metadata.version") + int16(30) + NO_TAGS)
+    made = image(level, register(1, "r1", 4, cordoned), topic(), partition((1, 2)))
+    assert made.racks == {1: "r1"}
+    assert made.topic("orders")[0].isr == (1, 2)
+
+
 def test_what_a_later_kafka_may_mean_otherwise_is_refused() -> None:
-    level = compact_string("metadata.version") + int16(28) + NO_TAGS
+    level = compact_string("metadata.version") + int16(31) + NO_TAGS
     for unknown in (
         record(5, 3, b""),
-        record(0, 4, b""),
+        record(0, 5, b""),
         record(3, 3, b""),
         record(12, 0, level),
         b"\x02" + topic()[1:],

@@ -42,6 +42,11 @@ def _names(call: Call[object], resource_type: int) -> Iterable[str]:
         case ConfigResourceType.BROKER | ConfigResourceType.BROKER_LOGGER:
             return [str(broker) for broker, state in sorted(image.brokers.items()) if not state.fenced]
         case ConfigResourceType.GROUP:
-            return sorted(resource.name for resource in image.configs if resource.type is ConfigResourceType.GROUP)
+            # As Kafka 4.3: a group whose last value was deleted is no longer listed.
+            return sorted(
+                resource.name
+                for resource, values in image.configs.items()
+                if resource.type is ConfigResourceType.GROUP and values
+            )
         case _:
             return ()

@@ -1,7 +1,7 @@
 """The ISR of every partition and the rack of every broker, replayed from KRaft's metadata log.
 
 Records are read by hand, since the run-time codec has requests and responses only: those that decide ISRs, leaders, racks and
-topic ids, by the schemas of Kafka 3.3 to 4.1. A record of a later version, and a metadata.version that is not known here, are
+topic ids, by the schemas of Kafka 3.3 to 4.3. A record of a later version, and a metadata.version that is not known here, are
 refused, for they could mean something else. Other records are skipped. Source: Kafka's metadata schemas, PartitionRegistration.merge.
 """
 
@@ -15,8 +15,8 @@ from rackspan.kafka_bytes import ByteReader
 from rackspan.kafka_bytes.record_batch import read_records, verify_crc, whole_batches
 
 METADATA_VERSION: Final = "metadata.version"
-METADATA_LEVELS: Final = range(1, 28)
-"""The levels of Kafka 3.0 to 4.1 (4.1-IV1)."""
+METADATA_LEVELS: Final = range(1, 31)
+"""The levels of Kafka 3.0 to 4.3 (4.3-IV0)."""
 
 _FRAME_VERSION: Final = 1
 _NO_LEADER_CHANGE: Final = -2
@@ -161,7 +161,7 @@ class CommittedImage:
         if name == METADATA_VERSION and level not in METADATA_LEVELS:
             raise UnknownMetadataVersion(
                 f"{METADATA_VERSION} of the cluster is {level}, this gateway reads {METADATA_LEVELS.start} to "
-                f"{METADATA_LEVELS.stop - 1} (Kafka 3.0 to 4.1); use acknowledgements.mode verified, or a newer rackspan"
+                f"{METADATA_LEVELS.stop - 1} (Kafka 3.0 to 4.3); use acknowledgements.mode verified, or a newer rackspan"
             )
 
 
@@ -172,7 +172,7 @@ _BEGIN, _END, _ABORT = 23, 24, 25
 _Apply = Callable[[CommittedImage, int, ByteReader], None]
 
 _RECORDS: Final[Mapping[int, tuple[str, int, _Apply]]] = {
-    0: ("RegisterBrokerRecord", 3, CommittedImage._register_broker),
+    0: ("RegisterBrokerRecord", 4, CommittedImage._register_broker),
     1: ("UnregisterBrokerRecord", 0, CommittedImage._unregister_broker),
     2: ("TopicRecord", 0, CommittedImage._topic),
     3: ("PartitionRecord", 2, CommittedImage._partition),

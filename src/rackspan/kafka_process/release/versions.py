@@ -6,7 +6,10 @@ from typing import Final
 
 from rackspan.errors import UsageError
 
-DEFAULT_VERSION: Final = "4.1.0"
+TESTED_VERSIONS: Final = ("3.9.1", "4.1.0", "4.3.1")
+"""The releases that the tests run on, the oldest first: `make test` on the newest, `make soak` on every one."""
+
+DEFAULT_VERSION: Final = TESTED_VERSIONS[-1]
 SCALA_VERSION: Final = "2.13"
 """The Scala that Kafka's server is compiled for; from Kafka 4.0 on there is no other."""
 

@@ -193,7 +193,7 @@ GROUP_CONFIGS: Final = _table(
 BROKER_CONFIGS: Final[Mapping[str, ConfigDefinition]] = {
     **_OF_TOPICS,
     **_table(
-        _D("advertised.listeners", _T.STRING, None, read_only=True),
+        _D("advertised.listeners", _T.LIST, None, read_only=True),
         _D("auto.create.topics.enable", _T.BOOLEAN, "true", read_only=True),
         _D("auto.leader.rebalance.enable", _T.BOOLEAN, "false", read_only=True),
         _D("broker.id", _T.INT, None, read_only=True),
@@ -210,7 +210,7 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigDefinition]] = {
         _D(PROTOCOL_VERSION, _T.STRING, LATEST_PROTOCOL, read_only=True),
         _D("leader.imbalance.check.interval.seconds", _T.LONG, "300", least=1, read_only=True),
         _D("leader.replication.throttled.rate", _T.LONG, _FOREVER, least=0),
-        _D("log.dirs", _T.STRING, None, read_only=True),
+        _D("log.dirs", _T.LIST, None, read_only=True),
         _D("log.cleaner.backoff.ms", _T.LONG, "15000", least=0),
         _D("log.retention.check.interval.ms", _T.LONG, "300000", least=1, read_only=True),
         _D("node.id", _T.INT, None, read_only=True),

@@ -75,10 +75,10 @@ def broker_value(image: MetadataImage, settings: ClusterSettings, key: str, brok
 
 
 def group_values(image: MetadataImage, group: str) -> tuple[ConfigValue, ...]:
-    """Every config of a consumer group, which need not exist. As in Kafka, the value in effect is its only synonym."""
+    """Every config of a consumer group, which need not exist."""
     own = image.config_of(ConfigResource(ConfigResourceType.GROUP, group))
     return tuple(
-        _value(key, [(key, own[key], ConfigSource.GROUP)] if key in own else [], definition.default, only_first=True)
+        _value(key, [(key, own[key], ConfigSource.GROUP)] if key in own else [], definition.default)
         for key, definition in GROUP_CONFIGS.items()
     )
 
@@ -143,9 +143,7 @@ def static_configs(settings: ClusterSettings) -> Mapping[str, str]:
     return {**static, **settings.extra_configs}
 
 
-def _value(
-    key: str, values: list[tuple[str, str, ConfigSource]], default: str | None, *, only_first: bool = False
-) -> ConfigValue:
+def _value(key: str, values: list[tuple[str, str, ConfigSource]], default: str | None) -> ConfigValue:
     synonyms = (*values, (key, default, ConfigSource.DEFAULT))
     _, value, source = synonyms[0]
-    return ConfigValue(key, value, source, synonyms[:1] if only_first else synonyms)
+    return ConfigValue(key, value, source, synonyms)
