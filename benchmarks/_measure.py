@@ -3,7 +3,7 @@
 import os
 import subprocess
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -51,9 +51,11 @@ def with_bytecode(folder: str) -> dict[str, str]:
     return others | {"PYTHONPYCACHEPREFIX": folder}
 
 
-def run_process(words: Sequence[str], ok: Sequence[int] = (0,)) -> Process:
+def run_process(
+    words: Sequence[str], ok: Sequence[int] = (0,), environment: Mapping[str, str] | None = None
+) -> Process:
     started = time.perf_counter()
-    child = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    child = subprocess.Popen(words, stdout=subprocess.DEVNULL, env=environment)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode not in ok:

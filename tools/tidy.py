@@ -91,7 +91,9 @@ EXTRAS_FOR_A_REASON: dict[str, str] = {"bench": "benchmarks/ compares with them"
 
 
 def _is_imported(distribution: str, source: str) -> bool:
-    return re.search(rf"^\s*(?:from|import) {distribution.replace('-', '_')}\b", source, re.MULTILINE) is not None
+    module = distribution.replace("-", "_")
+    imports = rf'^\s*(?:from|import) {module}\b|required_module\(\s*"{module}\b'
+    return re.search(imports, source, re.MULTILINE) is not None
 
 
 FLAT_FILES_MAX = 12

@@ -11,69 +11,111 @@ Network, disk and clock are used in `sources`, `apply` and `pipeline` only.
         ...
 """
 
+from __future__ import annotations
+
 import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rackspan import audit as _audit
-from rackspan import plan as _plan
-from rackspan import reassign as _reassign
-from rackspan import streams as _streams
-from rackspan.acks import HardenAdvice, Watch, watch_readings
-from rackspan.acks import harden as _harden
-from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, RackPolicy, assumptions
-from rackspan.client.config import kafka_python_settings, read_properties
-from rackspan.model import MIN_INSYNC_REPLICAS, ClusterSnapshot, TopicPartition
+from rackspan.audit import RackPolicy
+from rackspan.errors import required_module
+from rackspan.lazy_exports import lazy_getattr
+from rackspan.model import MIN_INSYNC_REPLICAS
 from rackspan.model import json_format as _json_format
 from rackspan.model.snapshot import ReadSnapshot
-from rackspan.placement import Exclusion, RandomGenerator
-from rackspan.placement import generate as _generate
-from rackspan.placement import new_partitions as _new_partitions
-from rackspan.placement import proposal_format as _proposal_format
-from rackspan.placement import spec as _spec
-from rackspan.placement.generate import GeneratedPartition
-from rackspan.placement.new_partitions import PlacerChoice, Proposal
-from rackspan.placement.proposal_format import PlacementPlan
-from rackspan.plan import (
-    ConfigKey,
-    ObservationRequest,
-    ObservedCluster,
-    PartitionDifference,
-    PlanDifference,
-    RunLimits,
-    RunState,
-    StepLimits,
-    VerifiedPartition,
-    plan_document,
-    read_plan,
-)
-from rackspan.reassign import (
-    Direction,
-    ReassignmentColumns,
-    ReassignmentDocument,
-    ReassignmentPlan,
-    ReassignmentRequest,
-)
-from rackspan.sources import polling as _watching
-from rackspan.sources import rack_locator as _rack_locator
-from rackspan.sources import rack_locators as _rack_locators
 from rackspan.sources import snapshot_file as _snapshot_file
 from rackspan.sources.source import Cluster, Source
-from rackspan.streams import CapturedGroup, Setting, StreamsGroup
 
+# A command should not wait for what it does not use: below is imported at its first use.
 if TYPE_CHECKING:
+    from rackspan import plan as _plan
+    from rackspan import reassign as _reassign
+    from rackspan import streams as _streams
+    from rackspan.acks import HardenAdvice, Watch
+    from rackspan.acks import harden as _harden
+    from rackspan.acks import watch as _acks_watch
     from rackspan.apply import RunUpdate
+    from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, assumptions
+    from rackspan.client import config as _client_config
     from rackspan.client.cluster import ClusterConnection, ConnectionSettings
+    from rackspan.model import ClusterSnapshot, TopicPartition
     from rackspan.pipeline import Collected, Exported, RunReport
     from rackspan.pipeline.check import CheckReport
     from rackspan.pipeline.follow import FollowedBatch
     from rackspan.pipeline.maintain import MaintainedTable
+    from rackspan.placement import Exclusion, RandomGenerator
+    from rackspan.placement import generate as _generate
+    from rackspan.placement import new_partitions as _new_partitions
+    from rackspan.placement import proposal_format as _proposal_format
+    from rackspan.placement import spec as _spec
+    from rackspan.placement.generate import GeneratedPartition
+    from rackspan.placement.new_partitions import PlacerChoice, Proposal
+    from rackspan.placement.proposal_format import PlacementPlan
+    from rackspan.plan import (
+        ConfigKey,
+        ObservedCluster,
+        PartitionDifference,
+        PlanDifference,
+        RunLimits,
+        RunState,
+        StepLimits,
+        VerifiedPartition,
+        plan_document,
+        read_plan,
+    )
+    from rackspan.reassign import (
+        Direction,
+        ReassignmentColumns,
+        ReassignmentDocument,
+        ReassignmentPlan,
+        ReassignmentRequest,
+    )
+    from rackspan.sources import polling as _watching
+    from rackspan.sources import rack_locator as _rack_locator
+    from rackspan.sources import rack_locators as _rack_locators
+    from rackspan.streams import CapturedGroup, Setting, StreamsGroup
+else:
+
+    class _LazyModule:
+        """A module that is imported at the first use of one of its names."""
+
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def __getattr__(self, attribute: str) -> object:
+            return getattr(import_module(self._name), attribute)
+
+    _plan = _LazyModule("rackspan.plan")
+    _reassign = _LazyModule("rackspan.reassign")
+    _streams = _LazyModule("rackspan.streams")
+    _harden = _LazyModule("rackspan.acks.harden")
+    _acks_watch = _LazyModule("rackspan.acks.watch")
+    _client_config = _LazyModule("rackspan.client.config")
+    _generate = _LazyModule("rackspan.placement.generate")
+    _new_partitions = _LazyModule("rackspan.placement.new_partitions")
+    _proposal_format = _LazyModule("rackspan.placement.proposal_format")
+    _spec = _LazyModule("rackspan.placement.spec")
+    _watching = _LazyModule("rackspan.sources.polling")
+    _rack_locator = _LazyModule("rackspan.sources.rack_locator")
+    _rack_locators = _LazyModule("rackspan.sources.rack_locators")
+    __getattr__ = lazy_getattr(
+        "rackspan",
+        {
+            "audit": ("assumptions",),
+            "placement": ("Exclusion",),
+            "plan": ("RunLimits", "StepLimits", "plan_document", "read_plan"),
+            "reassign": ("Direction", "ReassignmentPlan", "ReassignmentRequest"),
+        },
+        owner=__name__,
+    )
 
 __all__ = [
     "Cluster",
@@ -166,19 +208,19 @@ def live_cluster(
 
 def check_command_config(file: Path) -> None:
     """Check that a properties file can be followed, without a connection. Errors: UsageError, naming the key."""
-    kafka_python_settings(read_properties(file))
+    _client_config.kafka_python_settings(_client_config.read_properties(file))
 
 
-def _connection(cluster: Cluster) -> "ClusterConnection":
+def _connection(cluster: Cluster) -> ClusterConnection:
     from rackspan.client.cluster import ClusterConnection
 
     return ClusterConnection(_settings(cluster))
 
 
-def _settings(cluster: Cluster) -> "ConnectionSettings":
+def _settings(cluster: Cluster) -> ConnectionSettings:
     from rackspan.client.cluster import ConnectionSettings
 
-    properties = {} if cluster.command_config is None else read_properties(cluster.command_config)
+    properties = {} if cluster.command_config is None else _client_config.read_properties(cluster.command_config)
     return ConnectionSettings(cluster.bootstrap_servers, properties, cluster.timeout_seconds)
 
 
@@ -246,9 +288,9 @@ def outage(
 # ── place topics and partitions
 
 
-def place_from_spec(document: object, rng: Random, exclusion: Exclusion = Exclusion()) -> dict[str, Any]:
+def place_from_spec(document: object, rng: Random, exclusion: Exclusion | None = None) -> dict[str, Any]:
     """The assignment for a parsed placement spec. Errors: UsageError, ReplicaPlacementException."""
-    return _spec.run(document, rng, exclusion=exclusion)
+    return _spec.run(document, rng) if exclusion is None else _spec.run(document, rng, exclusion=exclusion)
 
 
 def place_new_topic(
@@ -283,7 +325,7 @@ def read_placement_plan(content: bytes) -> PlacementPlan:
 
 
 def planned_proposal(
-    snapshot: ClusterSnapshot, plan: PlacementPlan, exclusion: Exclusion = Exclusion(), *, new_topic: bool
+    snapshot: ClusterSnapshot, plan: PlacementPlan, exclusion: Exclusion, *, new_topic: bool
 ) -> Proposal:
     """The proposal of a file, on the cluster as it is now. Errors: UsageError where it can no longer be made as it was shown."""
     return _proposal_format.planned_proposal(snapshot, plan, exclusion, new_topic=new_topic)
@@ -323,13 +365,14 @@ def generate_reassignment(
 def plan_reassignment(
     snapshot: ClusterSnapshot,
     policy: RackPolicy = RackPolicy(),
-    request: ReassignmentRequest = ReassignmentRequest(),
-    limits: StepLimits = StepLimits(),
+    request: ReassignmentRequest | None = None,
+    limits: StepLimits | None = None,
 ) -> ReassignmentPlan:
     """The least movement that meets the constraints and the request, with the bound that proves it, in steps by risk.
 
     What cannot be met is in `plan.infeasible`. Errors: UsageError for brokers and topics that do not exist.
     """
+    request, limits = request or _reassign.ReassignmentRequest(), limits or _plan.StepLimits()
     return _plan.order_steps(snapshot, _reassign.plan(snapshot, policy, request), policy, limits, request)
 
 
@@ -347,13 +390,13 @@ def lint_reassignment(
     snapshot: ClusterSnapshot,
     policy: RackPolicy,
     reassignment: ReassignmentPlan | ReassignmentDocument,
-    request: ReassignmentRequest = ReassignmentRequest(),
+    request: ReassignmentRequest | None = None,
 ) -> list[Finding]:
     """What is wrong with a plan, or with a file of any tool: its targets, the replicas on the way, needless copies.
 
     `request`: what it was made for; the brokers that it drains and its replication factor count as required.
     """
-    return _reassign.lint(snapshot, policy, reassignment, request)
+    return _reassign.lint(snapshot, policy, reassignment, request or _reassign.ReassignmentRequest())
 
 
 def known_reassignments(snapshot: ClusterSnapshot, document: ReassignmentDocument) -> ReassignmentColumns:
@@ -380,14 +423,15 @@ def partition_differences(
 
 
 def check_reassignment(
-    snapshot: ClusterSnapshot, plan: ReassignmentPlan, journal: Path, direction: Direction = Direction.TARGETS
+    snapshot: ClusterSnapshot, plan: ReassignmentPlan, journal: Path, direction: Direction | None = None
 ) -> RunState:
     """Where a run would start or resume. Errors: ReassignmentStopped where it may not, InvalidJournal."""
     from rackspan.apply.journal import peek
 
+    direction = direction or _reassign.Direction.TARGETS
     state, cluster = peek(journal), _plan.observed(snapshot)
     if state is None:
-        return RunState(_plan.plan_to_start(plan, direction, cluster), direction)
+        return _plan.RunState(_plan.plan_to_start(plan, direction, cluster), direction)
     _plan.refuse_to_resume(state, plan, cluster, str(journal))
     return _plan.after(state, _plan.DirectionSet(direction))
 
@@ -398,7 +442,7 @@ def observe_reassignment(cluster: Cluster, plan: ReassignmentPlan) -> ObservedCl
 
     topics = frozenset(partition.topic for partition in plan.partitions())
     with apply.LiveCluster(_settings(cluster)) as live:
-        return live.observe(ObservationRequest(topics))
+        return live.observe(_plan.ObservationRequest(topics))
 
 
 def carry_out(
@@ -406,10 +450,10 @@ def carry_out(
     plan: ReassignmentPlan,
     journal: Path,
     *,
-    direction: Direction = Direction.TARGETS,
-    limits: RunLimits = RunLimits(),
+    direction: Direction | None = None,
+    limits: RunLimits | None = None,
     patience_seconds: float = 300.0,
-) -> "Iterator[RunUpdate]":
+) -> Iterator[RunUpdate]:
     """Carry a plan out, or undo it; where its journal has begun, resume it. Yields each effect before it is carried out.
 
     Errors: UsageError for a plan that names no cluster (`plan.for_cluster` names it), ReassignmentStopped where the
@@ -417,13 +461,14 @@ def carry_out(
     """
     from rackspan import apply
 
+    direction, limits = direction or _reassign.Direction.TARGETS, limits or _plan.RunLimits()
     with apply.Journal(journal) as opened, apply.LiveCluster(_settings(cluster)) as live:
         yield from apply.run(live, plan, direction, opened, limits, apply.Pace(patience_seconds))
 
 
 def cancel_reassignment(
     cluster: Cluster, plan: ReassignmentPlan, journal: Path, *, patience_seconds: float = 300.0
-) -> "Iterator[RunUpdate]":
+) -> Iterator[RunUpdate]:
     """Cancel what is in flight of a plan, and restore the user's throttles. Errors: as carry_out."""
     from rackspan import apply
 
@@ -503,7 +548,7 @@ def watch(source: Source, policy: RackPolicy, seconds: float, *, afterwards: Sou
     Errors: the first reading's.
     """
     readings = _watching.readings(source, seconds, afterwards=afterwards, now=time.monotonic, sleep=time.sleep)
-    return watch_readings(readings, policy)
+    return _acks_watch.watch_readings(readings, policy)
 
 
 # ── assign stream tasks
@@ -543,14 +588,14 @@ def streams_lab(
 # ── collect snapshots and report
 
 
-def collect(sources: list[Source], warehouse: str | Path) -> "Iterator[Collected]":
+def collect(sources: list[Source], warehouse: str | Path) -> Iterator[Collected]:
     """Store one snapshot of each source in the warehouse. A source that fails does not stop the others."""
     from rackspan import pipeline
 
     return pipeline.collect(sources, pipeline.create_warehouse(warehouse))
 
 
-def collect_every(sources: list[Source], warehouse: str | Path, seconds: float) -> "Iterator[Collected]":
+def collect_every(sources: list[Source], warehouse: str | Path, seconds: float) -> Iterator[Collected]:
     """The same, repeated every `seconds`, until the caller stops iterating."""
     from rackspan import pipeline
 
@@ -560,7 +605,7 @@ def collect_every(sources: list[Source], warehouse: str | Path, seconds: float) 
 
 def export_tables(
     warehouse: str | Path, names: Sequence[str], out: Path, left_out: Callable[[str], None] | None = None
-) -> "Iterator[Exported]":
+) -> Iterator[Exported]:
     """Write tables of the newest run as Parquet files below `out`, all of them where `names` is empty.
 
     With `left_out`, snapshots of damaged files are left out, and it gets a line for each file.
@@ -570,13 +615,19 @@ def export_tables(
     return pipeline.export(pipeline.open_warehouse(warehouse), names, out, left_out)
 
 
+def _spark() -> None:
+    """Errors: MissingRequirement if PySpark is not installed, before what the warehouse needs is missed."""
+    required_module("pyspark", "the pipeline runs on it")
+
+
 def run_pipeline(
     warehouse: str | Path,
     policies: ClusterPolicies = RackPolicy(),
     master: str | None = None,
     remote: str | None = None,
-) -> "RunReport":
+) -> RunReport:
     """Bring every table up to date with what was collected, on Spark; `remote` is a Spark Connect server."""
+    _spark()
     from rackspan import pipeline
 
     return pipeline.run(pipeline.repaired_warehouse(warehouse), policies, master, remote=remote)
@@ -588,15 +639,16 @@ def rebuild_pipeline(
     policies: ClusterPolicies = RackPolicy(),
     master: str | None = None,
     remote: str | None = None,
-) -> "RunReport":
+) -> RunReport:
     """Make all rows of a derived table again, or of every one, from the snapshots; else as `run_pipeline`."""
+    _spark()
     from rackspan import pipeline
 
     opened = pipeline.repaired_warehouse(warehouse)
     return pipeline.run(opened, policies, master, remote=remote, rebuild=pipeline.EVERY if table is None else table)
 
 
-def check_warehouse(warehouse: str | Path, *, whole: bool = False, max_age: timedelta | None = None) -> "CheckReport":
+def check_warehouse(warehouse: str | Path, *, whole: bool = False, max_age: timedelta | None = None) -> CheckReport:
     """Judge a warehouse: logs, files, rows, and how old each cluster's newest snapshot is. Nothing is changed."""
     from rackspan.pipeline.check import check
     from rackspan.pipeline.warehouse import named_warehouse
@@ -607,7 +659,7 @@ def check_warehouse(warehouse: str | Path, *, whole: bool = False, max_age: time
 def follow_pipeline(
     warehouse: str | Path,
     policies: ClusterPolicies,
-    on_batch: "Callable[[FollowedBatch], None]",
+    on_batch: Callable[[FollowedBatch], None],
     stop: threading.Event,
     *,
     master: str | None = None,
@@ -615,6 +667,7 @@ def follow_pipeline(
     available_now: bool = False,
 ) -> None:
     """Judge snapshots as they are stored, on Spark, until `stop` is set; with `available_now`, those that are stored now."""
+    _spark()
     from rackspan import pipeline
     from rackspan.pipeline.follow import follow
 
@@ -627,7 +680,7 @@ def maintain(
     keep_days: int | None = None,
     vacuum_hours: float = 168.0,
     give_up: Callable[[str], None] | None = None,
-) -> "list[MaintainedTable]":
+) -> list[MaintainedTable]:
     """Join small files, delete those that no version of the last `vacuum_hours` has, drop days before the last `keep_days`.
 
     With `give_up`, damaged files of landing tables and the snapshots in them are dropped, and it gets a line for each.

@@ -35,7 +35,8 @@
 An expected outcome (a finding, a refusal by a rule) is a value, never an exception.
 """
 
-from typing import ClassVar
+from importlib import import_module
+from typing import Any, ClassVar, Final
 
 __all__ = [
     "ClusterRequestFailed",
@@ -222,6 +223,35 @@ class UnknownMetadataVersion(RackspanError):
 
 class MissingRequirement(RackspanError):
     """Something rackspan needs is not installed; the message says what to install."""
+
+
+EXTRAS: Final = {
+    "ortools": "plan",
+    "deltalake": "warehouse",
+    "pyarrow": "warehouse",
+    "jinja2": "warehouse",
+    "pyspark": "spark",
+    "pandas": "spark",
+    "confluent_kafka": "clients",
+    "aiokafka": "clients",
+}
+"""The extra that installs each package outside the default install."""
+
+
+def required_module(name: str, purpose: str) -> Any:
+    """A module of an extra, imported. Errors: MissingRequirement, naming the extra; `purpose`: a plan is computed with it."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise missing_extra(error, purpose) or error from None
+
+
+def missing_extra(error: ModuleNotFoundError, purpose: str = "this command needs it") -> "MissingRequirement | None":
+    """An import that failed, as the line that names the extra; None if the module belongs to no extra."""
+    package = (error.name or "").partition(".")[0]
+    if package not in EXTRAS:
+        return None
+    return MissingRequirement(f"{package} is not installed, and {purpose}; {how_to_install(EXTRAS[package])}")
 
 
 def how_to_install(extra: str) -> str:

@@ -9,12 +9,11 @@ from random import Random
 from typing import Any, cast
 
 import click
-import typer.main
 
 from rackspan import api
 from rackspan.audit import Finding, RackPolicy
 from rackspan.audit.policy import Survive
-from rackspan.cli import app
+from rackspan.cli import command_tree
 from rackspan.model import (
     MIN_INSYNC_REPLICAS,
     Broker,
@@ -219,7 +218,7 @@ def parsed(arguments: list[str]) -> tuple[tuple[str, ...], dict[str, Any]]:
     return tuple(path), dict(command.make_context(path[-1], rest).params)
 
 
-_APP = cast("click.Command", typer.main.get_command(app))
+_APP = cast("click.Command", command_tree())
 
 
 def _configured(snapshot: ClusterSnapshot, configs: Mapping[str, Mapping[str, str]]) -> ClusterSnapshot:

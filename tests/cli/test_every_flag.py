@@ -20,7 +20,8 @@ import pytest
 from rackspan import api
 from rackspan.acks import Watch
 from rackspan.cli import cluster as cluster_command
-from rackspan.cli import command_tree, leaf_commands
+from rackspan.cli import command_tree
+from rackspan.cli.commands import leaf_commands
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
 from rackspan.model.snapshot import ReadSnapshot

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from rackspan.cli import command_tree, leaf_commands
+from rackspan.cli import command_tree
+from rackspan.cli.commands import leaf_commands
 from rackspan.cli.exit_codes import MEANINGS, exit_code
 from tests.cli.conftest import GOOD, Ran, good
 from tools import command_line

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 
 from rackspan import api
-from rackspan.cli import command_tree, leaf_commands
+from rackspan.cli import command_tree
+from rackspan.cli.commands import leaf_commands
 from rackspan.model import ClusterSnapshot
 from tests.cli.conftest import GOOD, Ran
 from tests.cli.test_streams import PROBLEM

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
-from rackspan.cli import command_tree, leaf_commands
+from rackspan.cli import command_tree
+from rackspan.cli.commands import leaf_commands
 from rackspan.cli.output import documents
 from tests.cli.conftest import GOOD, Ran
 from tests.processes import running

@@ -1,6 +1,5 @@
 """One consumer's membership in its group: its last assignment, its decisions as group leader, and its log lines."""
 
-import importlib
 import logging
 from collections.abc import Iterable, Mapping
 from time import time_ns
@@ -9,6 +8,7 @@ from typing import Final
 from rackspan.consumers import ConsumerGroup, GroupMember, RebalanceDecision, decide_rebalance
 from rackspan.consumers.member_data import LastAssignment, member_data, read_assignment
 from rackspan.consumers.rack_awareness import members_without_local_replicas, unknown_topics
+from rackspan.errors import required_module
 from rackspan.model.ids import RackId, TopicPartition
 from rackspan.text import count_noun
 
@@ -28,7 +28,7 @@ class Membership:
         self._warned: frozenset[str] = frozenset()
         self._was_off = False
         # The solver takes a tenth of a second to load: here, so that the first rebalance does not wait for it.
-        importlib.import_module("ortools.graph.python.min_cost_flow")
+        required_module("ortools.graph.python.min_cost_flow", "partitions are assigned with it")
 
     def user_data(self) -> bytes:
         """The user data that this consumer sends when it joins."""

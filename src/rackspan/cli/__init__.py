@@ -6,20 +6,17 @@ Data goes to standard output, everything else to standard error. exit_codes.py h
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
 import typer
 
 import rackspan
-from rackspan.cli import acks, acks_watch, audit, cluster, config, demo, gateway, output, pipeline, place, streams
-from rackspan.cli.exit_codes import MEANINGS, ExitCode
+from rackspan.cli import output
+from rackspan.cli.commands import LazyCommands, RootGroup
+from rackspan.cli.exit_codes import ExitCode
 from rackspan.cli.help import CommandGroup
-from rackspan.cli.options import settings
-from rackspan.cli.reassign import cancel as reassign_cancel
-from rackspan.cli.reassign import plan as reassign_plan
-from rackspan.cli.reassign import run as reassign_run
-from rackspan.errors import RackspanError
+from rackspan.errors import RackspanError, missing_extra
 
 # Typer carries its own copy of click since 0.16; this is the error type of whichever it uses.
 _UsageError: Final[type[Exception]] = next(
@@ -28,6 +25,7 @@ _UsageError: Final[type[Exception]] = next(
 
 app = CommandGroup(
     name="rackspan",
+    cls=RootGroup,
     help="Rack awareness for Apache Kafka: shows what the loss of a rack would cost, and repairs it.",
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -37,39 +35,25 @@ app = CommandGroup(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"rackspan {rackspan.__version__}")
+        from rackspan.kafka_process import TESTED_VERSIONS
+
+        typer.echo(f"rackspan {rackspan.__version__} (tested on Apache Kafka {', '.join(TESTED_VERSIONS)})")
         raise typer.Exit
 
 
 @app.callback()
 def _every_command(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Print the version, and Kafka's that are tested."
+        ),
     ] = False,
     debug: Annotated[
         bool, typer.Option("--debug", envvar="RACKSPAN_DEBUG", help="Show the trace of an error.")
     ] = False,
 ) -> None:
     pass
-
-
-app.command()(audit.snapshot)
-app.command()(audit.audit)
-app.command()(audit.outage)
-app.add_typer(place.app)
-reassign_plan.app.command("apply")(reassign_run.apply)
-reassign_plan.app.command("verify")(reassign_run.verify)
-reassign_plan.app.command("cancel")(reassign_cancel.cancel)
-reassign_plan.app.command("undo")(reassign_run.undo)
-app.add_typer(reassign_plan.app, name="reassign")
-acks.app.command("watch")(acks_watch.watch)
-app.add_typer(acks.app, name="acks")
-app.add_typer(streams.app)
-app.add_typer(pipeline.app)
-app.add_typer(cluster.app, name="cluster")
-app.add_typer(config.app)
-app.add_typer(gateway.app, name="gateway")
-app.command()(demo.demo)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -79,10 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # --debug means the same before and after the command.
     words = (["--debug"] if debug else []) + [word for word in words if word != "--debug"]
     try:
-        tree, found = command_tree(), settings.load()
-        result = tree.main(
-            words, prog_name="rackspan", standalone_mode=False, default_map=_defaults(tree, found.options()), obj=found
-        )
+        tree = command_tree()
+        result = tree.main(words, prog_name="rackspan", standalone_mode=False, **_settings(tree, words))
         # Here, so that a full disk is reported: Python ignores the error when it flushes at exit.
         sys.stdout.flush()
     except SystemExit as ended:
@@ -100,6 +82,8 @@ def report(error: BaseException, *, debug: bool = False) -> int:
     match error:
         case RackspanError():
             return _failed(str(error), debug)
+        case ModuleNotFoundError() if (missing := missing_extra(error)) is not None:
+            return _failed(str(missing), debug)
         case _UsageError():
             return _failed(_usage(error), debug)
         case KeyboardInterrupt() | typer.Abort():
@@ -124,32 +108,32 @@ def run() -> None:
 
 
 def command_tree() -> Any:
-    """The group of all commands, as click has it. The help of each ends with the meaning of its exit codes."""
+    """The group of all commands, as click has it."""
     tree = typer.main.get_command(app)
-    for words, command in leaf_commands(tree):
-        command.epilog = MEANINGS[words].help()
+    vars(tree)["commands"] = LazyCommands()
     return tree
 
 
-def leaf_commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
-    """Every command below a group, by its words: `reassign plan`."""
-    for name, command in group.commands.items():
-        words = f"{before} {name}".strip()
-        yield from leaf_commands(command, words) if hasattr(command, "commands") else [(words, command)]
+def _settings(tree: Any, words: Sequence[str]) -> dict[str, Any]:
+    """What rackspan.toml says to the command of this line, as arguments of click; nothing for a line without a command."""
+    name = next((word for word in words if not word.startswith("-")), None)
+    if name not in tree.commands:
+        return {}
+    from rackspan.cli.options import settings
+
+    found = settings.load()
+    return {"obj": found, "default_map": {name: _defaults(tree.commands[name], found.options())}}
 
 
-def _defaults(group: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+def _defaults(command: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """rackspan.toml's options as click's default map: the same for every command that has such an option."""
+    if hasattr(command, "commands"):
+        return {name: _defaults(inner, options) for name, inner in command.commands.items()}
     return {
-        name: _defaults(command, options)
-        if hasattr(command, "commands")
-        else {
-            parameter.name: [options[key]] if parameter.multiple else options[key]
-            for parameter in command.params
-            for key in (flag.removeprefix("--") for flag in getattr(parameter, "opts", ()))
-            if key in options
-        }
-        for name, command in group.commands.items()
+        parameter.name: [options[key]] if parameter.multiple else options[key]
+        for parameter in command.params
+        for key in (flag.removeprefix("--") for flag in getattr(parameter, "opts", ()))
+        if key in options
     }
 
 

@@ -4,8 +4,11 @@ Typer's own pages are boxes whose columns cut long flags at 80 columns and take 
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
+import typer
 from typer import Typer
 from typer.core import TyperCommand, TyperGroup
 
@@ -21,10 +24,19 @@ class _PlainHelp:
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **{**settings, "rich_markup_mode": None})
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        parameters: list[Any] = self.get_params(ctx)  # type: ignore[attr-defined]  # of Typer's class, which follows this one
+        for parameter in parameters:
+            # The method of the class: a command that is parsed again gets no second layer.
+            convert = partial(type(parameter).process_value, parameter)
+            vars(parameter)["process_value"] = partial(_process, parameter, convert)
+        words: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]  # as above
+        return words
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         for title, rows in _sections(self, ctx):
             with formatter.section(title):
-                _write(formatter, rows)
+                write_rows(formatter, rows)
 
 
 class HelpCommand(_PlainHelp, TyperCommand):
@@ -32,16 +44,22 @@ class HelpCommand(_PlainHelp, TyperCommand):
 
 
 class HelpGroup(_PlainHelp, TyperGroup):
-    """A group of commands whose --help has the whole first sentence of each."""
+    """A group of commands whose --help has the whole first sentence of each. Without arguments, its --help is printed."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args and self.no_args_is_help and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         super().format_options(ctx, formatter)
         self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        rows = [(name, _summary(self.commands[name].help)) for name in self.list_commands(ctx)]
+        rows = [(name, summary(self.commands[name].help)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            _write(formatter, rows)
+            write_rows(formatter, rows)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As click does it; for a command of a group inside this one, the error names it: `reassign lint`."""
@@ -62,10 +80,24 @@ class CommandGroup(Typer):
     """A Typer application with these pages."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(**{"cls": HelpGroup, "no_args_is_help": True, "rich_markup_mode": None, **settings})
+        super().__init__(
+            **{"cls": HelpGroup, "no_args_is_help": True, "add_completion": False, "rich_markup_mode": None, **settings}
+        )
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
         return super().command(name, **{"cls": HelpCommand, **settings})
+
+
+def _process(parameter: Any, convert: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
+    """A parameter's value, converted by Typer only if it needs it: Typer imports pydantic for that, a tenth of a second."""
+    kind = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
+    absent = value is None and not parameter.multiple and not parameter.required
+    text = kind in (str, Path) and isinstance(value, str)
+    default = isinstance(kind, type) and isinstance(value, kind) and value == parameter.default
+    if not (absent or text or default):
+        return convert(ctx, value)
+    value = Path(value) if text and kind is Path else value
+    return value if parameter.callback is None else parameter.callback(ctx, parameter, value)
 
 
 def _sections(command: Any, ctx: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:
@@ -79,11 +111,11 @@ def _sections(command: Any, ctx: Any) -> Iterator[tuple[str, list[tuple[str, str
     yield from sections.items()
 
 
-def _write(formatter: Any, rows: list[tuple[str, str]]) -> None:
+def write_rows(formatter: Any, rows: list[tuple[str, str]]) -> None:
     column = _WIDE_COLUMN if formatter.width >= NARROW else _NARROW_COLUMN
     formatter.write_dl(rows, col_max=column)
 
 
-def _summary(text: str | None) -> str:
+def summary(text: str | None) -> str:
     """The first paragraph."""
     return " ".join((text or "").split("\n\n")[0].split())

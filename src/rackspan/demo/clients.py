@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from types import TracebackType
 from typing import Any, Final
 
-from rackspan.errors import MissingRequirement, how_to_install
+from rackspan.errors import required_module
 
 RECORD_BYTES: Final = 200
 PAUSE_SECONDS: Final = 0.02
@@ -24,12 +25,9 @@ START_SECONDS: Final = 30.0
 
 def confluent_kafka() -> Any:
     """The client module. Errors: MissingRequirement, naming the extra."""
-    try:
-        import confluent_kafka
-        import confluent_kafka.admin
-    except ImportError:
-        raise MissingRequirement(f"the demo's traffic needs confluent-kafka; {how_to_install('clients')}") from None
-    return confluent_kafka
+    client = required_module("confluent_kafka", "the demo's traffic needs it")
+    import_module("confluent_kafka.admin")
+    return client
 
 
 @dataclass(slots=True)

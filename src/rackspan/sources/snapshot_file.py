@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rackspan.disk import make_folders, rename_folder, replace_file, staged, writing_output
-from rackspan.errors import InvalidSnapshot, UsageError
+from rackspan.errors import InvalidSnapshot, UsageError, required_module
 from rackspan.model import ClusterSnapshot, json_format
 from rackspan.model.snapshot import ReadSnapshot
 
@@ -16,6 +16,7 @@ from rackspan.model.snapshot import ReadSnapshot
 def read(path: Path) -> ReadSnapshot:
     """A snapshot from a JSON file or a Parquet folder. Errors: InvalidSnapshot, UsageError, naming the path."""
     if path.is_dir():
+        require_arrow()
         from rackspan.sources.snapshot_folder import read_folder
 
         return _with_path_in_errors(path, read_folder)
@@ -42,6 +43,7 @@ def write(snapshot: ClusterSnapshot, path: Path) -> None:
         return
     if path.exists():
         raise UsageError(f"{path}: exists already; name a new folder, or a file that ends in .json")
+    require_arrow()
     from rackspan.sources.snapshot_folder import write_folder
 
     staging = staged(path)
@@ -52,6 +54,11 @@ def write(snapshot: ClusterSnapshot, path: Path) -> None:
             rename_folder(staging, path)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+
+
+def require_arrow() -> None:
+    """Errors: MissingRequirement if Arrow is not installed."""
+    required_module("pyarrow", "Parquet is read and written with it")
 
 
 def _with_path_in_errors(path: Path, reader: Callable[[Path], ReadSnapshot]) -> ReadSnapshot:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from random import Random
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -18,11 +18,12 @@ from rackspan.cli.options.input_files import STANDARD_STREAM, standard_input
 from rackspan.cli.options.settings import FILE, Settings
 from rackspan.errors import UsageError
 from rackspan.model import INT32_MAX, INT64_MAX, ClusterSnapshot, UnrackedPolicy
-from rackspan.placement import Exclusion, RandomGenerator
-from rackspan.placement.kafka.java_random import JavaRandom
-from rackspan.placement.new_partitions import PlacerChoice
-from rackspan.placement.spec_format import DEFAULT_PLACER
 from rackspan.text import count_noun
+
+if TYPE_CHECKING:
+    # Most commands have these options' module, and place nothing.
+    from rackspan.placement import RandomGenerator
+    from rackspan.placement.new_partitions import PlacerChoice
 
 _READ, _JUDGE, _PLACE = "Reading a cluster", "Counting racks", "Placing replicas"
 
@@ -394,14 +395,16 @@ class MetricsOptions:
 class PlacementOptions:
     """The placer and its configs."""
 
-    placer: Placer = DEFAULT_PLACER
+    placer: Placer = "balanced"
     placer_config: PlacerConfig = None
     ignore_racks: IgnoreRacks = False
     allow_fewer_racks: AllowFewerRacks = False
     seed: Seed = None
 
-    def choice(self, excluded: frozenset[int]) -> PlacerChoice:
-        exclusion = Exclusion(excluded, self.allow_fewer_racks)
+    def choice(self, excluded: frozenset[int]) -> "PlacerChoice":
+        from rackspan.placement.new_partitions import PlacerChoice
+
+        exclusion = api.Exclusion(excluded, self.allow_fewer_racks)
         configs = pairs("--placer-config", self.placer_config)
         choice = PlacerChoice(self.placer, configs, self.ignore_racks, exclusion)
         choice.check_configs()
@@ -415,7 +418,9 @@ class PlacementOptions:
             f"--ignore-racks: the racks that {rack_options.rack_locator_class} returns have no effect on the placement"
         ]
 
-    def rng(self) -> Random | RandomGenerator:
+    def rng(self) -> "Random | RandomGenerator":
+        from rackspan.placement.kafka.java_random import JavaRandom
+
         return Random() if self.seed is None else JavaRandom(self.seed)
 
 

@@ -4,17 +4,39 @@ A page is made for the width of the terminal: a table that does not fit becomes 
 is never wrapped.
 """
 
-from rackspan.cli.output.documents import Rows, as_json, flush, write, write_json_array, write_text
-from rackspan.cli.output.messages import (
-    discard_standard_output,
-    fail,
-    note,
-    open_standard_streams,
-    stderr_console,
-    warn,
-    warn_of,
-)
-from rackspan.cli.output.tables import page, table, whole
+from typing import TYPE_CHECKING
+
+from rackspan.lazy_exports import lazy_getattr
+
+if TYPE_CHECKING:
+    from rackspan.cli.output.documents import Rows, as_json, flush, write, write_json_array, write_text
+    from rackspan.cli.output.messages import (
+        discard_standard_output,
+        fail,
+        note,
+        open_standard_streams,
+        stderr_console,
+        warn,
+        warn_of,
+    )
+    from rackspan.cli.output.tables import page, table, whole
+else:
+    __getattr__ = lazy_getattr(
+        __name__,
+        {
+            "documents": ("Rows", "as_json", "flush", "write", "write_json_array", "write_text"),
+            "messages": (
+                "discard_standard_output",
+                "fail",
+                "note",
+                "open_standard_streams",
+                "stderr_console",
+                "warn",
+                "warn_of",
+            ),
+            "tables": ("page", "table", "whole"),
+        },
+    )
 
 __all__ = [
     "Rows",

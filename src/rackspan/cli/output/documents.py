@@ -5,11 +5,12 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
-
-from rich.console import Console, RenderableType
+from typing import TYPE_CHECKING, Any, Final
 
 from rackspan.cli.options import Output
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
 
 UNWRAPPED: Final = 1_000_000
 """The width of piped output: no line is wrapped."""
@@ -23,7 +24,7 @@ class Rows:
     rows: Iterable[Mapping[str, Any]]
 
 
-def write(document: Any, output: Output, human: RenderableType, rows: Rows) -> None:
+def write(document: Any, output: Output, human: "RenderableType", rows: Rows) -> None:
     """One document, in the requested format."""
     match output:
         case Output.JSON:
@@ -62,7 +63,9 @@ def flush() -> None:
     sys.stdout.flush()
 
 
-def _console() -> Console:
+def _console() -> "Console":
+    from rich.console import Console
+
     """Standard output. Colours and width are the terminal's; piped, the same tables without colour."""
     return Console(width=None if sys.stdout.isatty() else UNWRAPPED, highlight=False, emoji=False)
 

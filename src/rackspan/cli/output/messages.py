@@ -5,11 +5,12 @@ import os
 import re
 import sys
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
+if TYPE_CHECKING:
+    from rich.console import Console
 
-from rackspan.model.snapshot import ReadSnapshot
+    from rackspan.model.snapshot import ReadSnapshot
 
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
@@ -27,7 +28,9 @@ def discard_standard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def stderr_console() -> Console:
+def stderr_console() -> "Console":
+    from rich.console import Console
+
     return Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
@@ -36,7 +39,7 @@ def warn(lines: Iterable[str]) -> None:
         stderr_console().print(f"warning: {_one_line(line)}", style="yellow", markup=False)
 
 
-def warn_of(read: ReadSnapshot) -> None:
+def warn_of(read: "ReadSnapshot") -> None:
     """The warnings of a snapshot and what it lacks, which decisions made on it lack too."""
     warn([*read.warnings, *read.snapshot.partial])
 

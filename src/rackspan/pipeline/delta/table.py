@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rackspan.errors import InvalidWarehouse, MissingRequirement, how_to_install
+from rackspan.errors import InvalidWarehouse, required_module
 from rackspan.pipeline.delta.credentials import redacted
 from rackspan.pipeline.delta.local_disk import flush_log
 
@@ -116,13 +116,7 @@ def _missing_columns(table: "DeltaTable", schema: pa.Schema) -> list[pa.Field]:
 
 def require_deltalake() -> Any:
     """The module deltalake. Errors: MissingRequirement."""
-    try:
-        import deltalake
-    except ImportError:
-        raise MissingRequirement(
-            f"deltalake is not installed, and the warehouse is made of Delta tables; {how_to_install('warehouse')}"
-        ) from None
-    return deltalake
+    return required_module("deltalake", "the warehouse is made of Delta tables")
 
 
 def data_files(table: "DeltaTable", key: str = "snapshot_id") -> list[DataFile]:
