@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclBinding, AclBindingFilter, AclOperation, AclPermissionType
@@ -21,7 +20,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from rackspan import api
 from rackspan.api import Cluster, cancel_reassignment, carry_out
-from rackspan.cli import app
+from rackspan.cli import command_tree
 from rackspan.plan import RunLimits, read_plan
 from rackspan.plan.execution.effects import Wait
 from rackspan.reassign import ReassignmentPlan
@@ -304,7 +303,7 @@ def _is_content(ran: Ran, _topic: str) -> bool:
 
 def test_every_command_on_a_cluster_has_a_row() -> None:
     assert RIGHTS.keys() == COMMANDS.keys()
-    commands = set(_commands_with_a_cluster(typer.main.get_command(app), ()))
+    commands = set(_commands_with_a_cluster(command_tree(), ()))
     assert commands == RIGHTS.keys()
 
 

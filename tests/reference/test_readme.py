@@ -3,9 +3,11 @@
 import re
 from pathlib import Path
 
+from rackspan.kafka_process import TESTED_VERSIONS
 from tests.reference.pages import text
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_audit_on_the_first_screen_is_that_of_the_page() -> None:
@@ -20,3 +22,14 @@ def test_ones_own_cluster_stands_before_the_demo() -> None:
 
 def test_the_install_line_does_not_name_a_package_that_is_not_published() -> None:
     assert re.findall(r"pip install [\"']?rackspan", README) == []
+
+
+def test_it_is_short_and_names_the_releases_of_kafka_that_are_tested() -> None:
+    assert len(README.splitlines()) <= 80
+    assert [version for version in TESTED_VERSIONS if version not in README] == []
+
+
+def test_no_page_installs_a_package_that_is_not_published() -> None:
+    pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "deploy" / "Containerfile"]
+    named = {page.name for page in pages if re.search(r"pip install [^\n]*[\"' ]rackspan\b", page.read_text("utf-8"))}
+    assert named == set()
