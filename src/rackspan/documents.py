@@ -1,6 +1,7 @@
 """Declared documents: users' JSON, parsed already, becomes a typed value, or is refused in one line that says which key and why.
 
-A document is declared as `msgspec.Struct` classes. A class may have SHOWN, how a message names one of its objects by that
+A document that is read is declared as `msgspec.Struct` classes, one that is written as `TypedDict` classes: mypy checks what
+the builders make, `cli/schemas.py` prints their JSON Schema. A class may have SHOWN, how a message names one of its objects by that
 object's keys and those of the objects around it: "client {process_id}". Ranges are `Annotated[int, msgspec.Meta(ge=…, le=…)]`. Reads no file.
 """
 
@@ -9,13 +10,20 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, TypeAlias, TypedDict, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from rackspan.json_text import shown
 
 Document = TypeVar("Document")
+
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+AtLeastOne: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+Amount: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
+DecimalKey: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^\d+$")]
+"""A key of an object that is a number: a broker id, a partition."""
+UtcTime: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
 
 _STEP: Final = re.compile(r"\.(?P<key>\w+)|\[(?P<index>\d+)\]|\[(?P<some>\.\.\.)\]")
 _WORDS: Final = {
@@ -27,6 +35,13 @@ _WORDS: Final = {
     "object": "an object",
     "null": "null",
 }
+
+
+class RangeDocument(TypedDict):
+    """The fewest and the most of something."""
+
+    min: Count
+    max: Count
 
 
 class InvalidDocument(ValueError):

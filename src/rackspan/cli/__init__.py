@@ -12,7 +12,20 @@ from typing import Annotated, Any, Final
 import typer
 
 import rackspan
-from rackspan.cli import acks, acks_watch, audit, cluster, config, demo, gateway, output, pipeline, place, streams
+from rackspan.cli import (
+    acks,
+    acks_watch,
+    audit,
+    cluster,
+    config,
+    demo,
+    gateway,
+    output,
+    pipeline,
+    place,
+    schemas,
+    streams,
+)
 from rackspan.cli.exit_codes import MEANINGS, ExitCode
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.options import settings
@@ -70,6 +83,7 @@ app.add_typer(cluster.app, name="cluster")
 app.add_typer(config.app)
 app.add_typer(gateway.app, name="gateway")
 app.command()(demo.demo)
+app.command("schema")(schemas.schema_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,9 +5,12 @@ As a file of `--out` it is read back by `--plan`: what was shown is what is made
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
 
 from rackspan import json_text
+from rackspan.documents import RangeDocument
 from rackspan.errors import UsageError
 from rackspan.json_text import shown
 from rackspan.model import ClusterSnapshot, Int64s, TopicName
@@ -15,6 +18,7 @@ from rackspan.placement.exclusion import Exclusion
 from rackspan.placement.new_partitions import Proposal, brokers_for_placer, refuse_name, shape_of, topic_replica_counts
 from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.replica_counts import ReplicaCounts, least_maximum, no_replicas, replica_counts
+from rackspan.placement.spec import LevelsDocument, PlacementDocument
 from rackspan.placement.usable_brokers import usable
 from rackspan.text import count_noun
 
@@ -33,6 +37,21 @@ class PlacementPlan:
     assignment: TopicAssignment
     configs: Mapping[str, str]
     by_rack: bool
+
+
+class ProposalDocument(PlacementDocument):
+    """Partitions added to a topic: their placement, and whether it was applied."""
+
+    topic: str
+    applied: bool
+    of_topic: Annotated[LevelsDocument, Meta(description="The same over all partitions of the topic.")]
+    cluster: Annotated[LevelsDocument, Meta(description="The same over all topics.")]
+
+
+class NewTopicDocument(ProposalDocument):
+    """A new topic: its placement, and whether it was applied."""
+
+    config: Annotated[dict[str, str], Meta(description="Configs of the topic.")]
 
 
 def placement_plan_document(
@@ -133,7 +152,7 @@ def _refuse_other_topic(snapshot: ClusterSnapshot, plan: PlacementPlan) -> None:
         )
 
 
-def proposal_document(proposal: Proposal, applied: bool) -> dict[str, Any]:
+def proposal_document(proposal: Proposal, applied: bool) -> ProposalDocument:
     """`leaders` and `replicas` count the new partitions alone; under `of_topic` they count all partitions of the topic, under
     `cluster` those of all topics. Excluded brokers are not counted.
 
@@ -152,7 +171,7 @@ def proposal_document(proposal: Proposal, applied: bool) -> dict[str, Any]:
     }
 
 
-def _levels(proposal: Proposal, before: ReplicaCounts) -> dict[str, Any]:
+def _levels(proposal: Proposal, before: ReplicaCounts) -> LevelsDocument:
     """How even the brokers are once what is proposed is added to `before`."""
     after = before.plus(proposal.assignment).on(proposal.brokers)
     partitions, factor = proposal.assignment.replicas.shape
@@ -160,5 +179,5 @@ def _levels(proposal: Proposal, before: ReplicaCounts) -> dict[str, Any]:
     return {"leaders": _range(after.leaders), "replicas": {**_range(after.replicas), "bound": bound}}
 
 
-def _range(counts: Int64s) -> dict[str, int]:
+def _range(counts: Int64s) -> RangeDocument:
     return {"min": int(counts.min()), "max": int(counts.max())}

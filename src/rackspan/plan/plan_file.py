@@ -7,11 +7,14 @@ The document of a plan is a reassignment file that kafka-reassign-partitions acc
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal, TypedDict
 
+from msgspec import Meta
+
+from rackspan.documents import AtLeastOne, Count, RangeDocument
 from rackspan.errors import InvalidReassignment
 from rackspan.model.ids import TopicPartition
-from rackspan.plan.reassignment_file import VERSION, reassignment_object, reassignment_of, sound
+from rackspan.plan.reassignment_file import VERSION, TargetDocument, reassignment_object, reassignment_of, sound
 from rackspan.reassign import (
     Balance,
     Conflict,
@@ -27,6 +30,54 @@ UNSTEPPED: Final = 1_000
 """Partitions in a step of a file that has no steps: order_steps' own limit, since sizes and risks are not known here."""
 
 UNSTEPPED_REASON = "in the order of the file"
+
+
+class EntryDocument(TargetDocument):
+    undo: Annotated[list[int], Meta(description="The replicas before.")]
+
+
+class StepDocument(TypedDict):
+    step: AtLeastOne
+    reason: str
+    moves: Count
+    bytes: Count
+    partitions: list[EntryDocument]
+
+
+class BalanceDocument(TypedDict):
+    replicas_per_broker: RangeDocument
+    leaders_per_broker: RangeDocument
+
+
+class ConflictDocument(TypedDict):
+    reason: str
+    remedy: str
+    partitions: Count
+    refused: Annotated[bool, Meta(description="A flag would allow it.")]
+
+
+class CostDocument(TypedDict):
+    lower_bound: Annotated[Count, Meta(description="No plan has fewer moves.")]
+    gap_reason: Annotated[str | None, Meta(description="Why moves is above lower_bound; null if it is not.")]
+    bytes: Count
+    moves_of_unknown_size: Count
+    before: BalanceDocument
+    after: BalanceDocument
+    replicas_bound: Count
+
+
+class PlanDocument(CostDocument):
+    """A plan with its cost, as it is planned. A plan that was read may lack the cost."""
+
+    version: Literal[1]
+    partitions: list[TargetDocument]
+    cluster_id: str | None
+    moves: Annotated[Count, Meta(description="Replicas copied.")]
+    topic_ids: Annotated[dict[str, str], Meta(description="Topic to its id.")]
+    left_out: list[str]
+    leaderless: Annotated[Count, Meta(description="Partitions without a leader whose replicas need not move.")]
+    steps: list[StepDocument]
+    infeasible: list[ConflictDocument]
 
 
 def plan_document(plan: ReassignmentPlan) -> dict[str, Any]:
@@ -74,7 +125,7 @@ def _step_document(step: Step) -> dict[str, Any]:
     }
 
 
-def _entry_document(one: PartitionReassignment) -> dict[str, Any]:
+def _entry_document(one: PartitionReassignment) -> EntryDocument:
     return {
         "topic": one.topic,
         "partition": one.partition,
@@ -83,11 +134,11 @@ def _entry_document(one: PartitionReassignment) -> dict[str, Any]:
     }
 
 
-def _target_document(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _target_document(entry: EntryDocument) -> TargetDocument:
     return {"topic": entry["topic"], "partition": entry["partition"], "replicas": entry["replicas"]}
 
 
-def _cost_document(cost: PlanCost) -> dict[str, Any]:
+def _cost_document(cost: PlanCost) -> CostDocument:
     return {
         "lower_bound": cost.lower_bound,
         "gap_reason": cost.gap_reason,
@@ -99,14 +150,14 @@ def _cost_document(cost: PlanCost) -> dict[str, Any]:
     }
 
 
-def _balance_document(balance: Balance) -> dict[str, Any]:
+def _balance_document(balance: Balance) -> BalanceDocument:
     return {
         "replicas_per_broker": {"min": balance.replicas.fewest, "max": balance.replicas.most},
         "leaders_per_broker": {"min": balance.leaders.fewest, "max": balance.leaders.most},
     }
 
 
-def _conflict_document(conflict: Conflict) -> dict[str, Any]:
+def _conflict_document(conflict: Conflict) -> ConflictDocument:
     return {
         "reason": conflict.reason,
         "remedy": conflict.remedy,

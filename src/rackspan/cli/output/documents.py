@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec import to_builtins
 from rich.console import Console, RenderableType
 
 from rackspan.cli.options import Output
@@ -31,7 +32,8 @@ def write(document: Any, output: Output, human: RenderableType, rows: Rows) -> N
         case Output.YAML:
             import yaml
 
-            yaml.safe_dump(document, sys.stdout, sort_keys=False, allow_unicode=_encodes_every_character())
+            # Of an enum only the value: yaml refuses its member.
+            yaml.safe_dump(to_builtins(document), sys.stdout, sort_keys=False, allow_unicode=_encodes_every_character())
         case Output.CSV:
             _write_csv(rows)
         case Output.HUMAN:
