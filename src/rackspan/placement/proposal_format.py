@@ -5,15 +5,15 @@ As a file of `--out` it is read back by `--plan`: what was shown is what is made
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from rackspan import json_text
-from rackspan.documents import RangeDocument
+from rackspan.documents import InvalidDocument, RangeDocument, convert
 from rackspan.errors import UsageError
 from rackspan.json_text import shown
-from rackspan.model import ClusterSnapshot, Int64s, TopicName
+from rackspan.model import INT32_MAX, ClusterSnapshot, Int64s, TopicName
 from rackspan.placement.exclusion import Exclusion
 from rackspan.placement.new_partitions import Proposal, brokers_for_placer, refuse_name, shape_of, topic_replica_counts
 from rackspan.placement.placer import TopicAssignment
@@ -25,6 +25,8 @@ from rackspan.text import count_noun
 VERSION: Final = 1
 
 ANEW: Final = "make it again with --out"
+
+_Id: TypeAlias = Annotated[int, Meta(ge=0, le=INT32_MAX)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,37 +70,36 @@ def placement_plan_document(
     }
 
 
+class _PlanFile(Struct):
+    topic: str
+    start_partition: _Id
+    assignments: Annotated[dict[str, Annotated[list[_Id], Meta(min_length=1)]], Meta(min_length=1)]
+    cluster_id: str | None = None
+    config: dict[str, str] = {}
+    by_rack: bool = True
+
+
 def read_placement_plan(content: bytes) -> PlacementPlan:
     """Errors: UsageError, NotJson."""
     top = json_text.parse(content)
     if not isinstance(top, dict) or top.get("version") != VERSION or "assignments" not in top:
         raise UsageError(f"not a plan of rackspan place create or extend; {ANEW}")
-    topic, cluster_id, start = top.get("topic"), top.get("cluster_id"), top.get("start_partition")
-    if not isinstance(topic, str) or type(start) is not int or start < 0:
-        raise UsageError(
-            f"topic is {shown(topic)} and start_partition {shown(start)}: a name and a number are needed; {ANEW}"
-        )
-    if cluster_id is not None and not isinstance(cluster_id, str):
-        raise UsageError(f"cluster_id is {shown(cluster_id)}, not a string; {ANEW}")
-    configs = top.get("config", {})
-    if not isinstance(configs, dict) or not all(isinstance(value, str) for value in configs.values()):
-        raise UsageError(f"config is {shown(configs)}, not an object of strings; {ANEW}")
-    return PlacementPlan(
-        topic, cluster_id, start, _assignment(top["assignments"], start), configs, bool(top.get("by_rack", True))
-    )
+    try:
+        given = convert(top, _PlanFile, "plan", ANEW)
+    except InvalidDocument as error:
+        raise UsageError(str(error)) from None
+    assignment = _assignment(given.assignments, given.start_partition)
+    return PlacementPlan(given.topic, given.cluster_id, given.start_partition, assignment, given.config, given.by_rack)
 
 
-def _assignment(listed: object, start: int) -> TopicAssignment:
-    if not isinstance(listed, dict) or not listed:
-        raise UsageError(f"assignments is {shown(listed)}, not an object of partitions; {ANEW}")
+def _assignment(listed: Mapping[str, list[int]], start: int) -> TopicAssignment:
     names = [str(partition) for partition in range(start, start + len(listed))]
     if set(names) != set(listed):
         raise UsageError(f"assignments does not hold partitions {names[0]} to {names[-1]}; {ANEW}")
     for name in names:
         replicas = listed[name]
-        sound = isinstance(replicas, list) and all(type(broker) is int and 0 <= broker < 2**31 for broker in replicas)
-        if not sound or not replicas or len(set(replicas)) < len(replicas):
-            raise UsageError(f"partition {name}: {shown(replicas)} is not a list of different broker ids; {ANEW}")
+        if len(set(replicas)) < len(replicas):
+            raise UsageError(f"partition {name}: {shown(replicas)} names a broker twice; {ANEW}")
         if len(replicas) != len(listed[names[0]]):
             raise UsageError(
                 f"partition {name} has {count_noun(len(replicas), 'replica')}, partition {names[0]} {len(listed[names[0]])}; {ANEW}"
