@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from benchmarks._streams_problems import Document, document
 from rackspan.streams import assign_problem
+from rackspan.streams.assignment import AssignmentDocument
 from rackspan.streams.formats import from_document
 from tests.compat import ivy
 from tests.compat.streams_oracle import jvm_flags, request, run_requests
@@ -104,7 +105,7 @@ def _growth() -> None:
             _row(what, ", ".join(f"{value:,} {key}" for key, value in size.items()), *spent)
 
 
-def _ours(group: Document) -> tuple[dict[str, Any], list[float]]:
+def _ours(group: Document) -> tuple[AssignmentDocument, list[float]]:
     """The assignment, and the processor seconds each of a few runs took."""
     problem = from_document(group)
     assignments = [assign_problem(problem, "optimize", clock=time.process_time) for _ in range(REPEATS)]

@@ -63,7 +63,6 @@ def test_the_wheel_carries_types_and_templates_and_no_tests(built: Path) -> None
     names = zipfile.ZipFile(wheel).namelist()
     assert "rackspan/py.typed" in names
     assert any(name.endswith(".html.j2") for name in names)
-    assert "rackspan/cli/schemas/audit.v1.json" in names
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/", "tools/"))]
 
 

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from rackspan.placement.generate import GeneratedPartition
     from rackspan.placement.new_partitions import PlacerChoice, Proposal
     from rackspan.placement.proposal_format import PlacementPlan
+    from rackspan.placement.spec import PlacementDocument
     from rackspan.plan import (
         ConfigKey,
         ObservedCluster,
@@ -82,6 +83,9 @@ if TYPE_CHECKING:
     from rackspan.sources import rack_locator as _rack_locator
     from rackspan.sources import rack_locators as _rack_locators
     from rackspan.streams import CapturedGroup, Setting, StreamsGroup
+    from rackspan.streams.assignment import AssignmentDocument
+    from rackspan.streams.lab.replay import LabDocument
+    from rackspan.streams.live.group_audit import StreamsAuditDocument
 else:
 
     class _LazyModule:
@@ -288,7 +292,7 @@ def outage(
 # ── place topics and partitions
 
 
-def place_from_spec(document: object, rng: Random, exclusion: Exclusion | None = None) -> dict[str, Any]:
+def place_from_spec(document: object, rng: Random, exclusion: Exclusion | None = None) -> PlacementDocument:
     """The assignment for a parsed placement spec. Errors: UsageError, ReplicaPlacementException."""
     return _spec.run(document, rng) if exclusion is None else _spec.run(document, rng, exclusion=exclusion)
 
@@ -554,7 +558,7 @@ def watch(source: Source, policy: RackPolicy, seconds: float, *, afterwards: Sou
 # ── assign stream tasks
 
 
-def assign_tasks(problem: object, assignor: str, beyond: Sequence[str] = ()) -> dict[str, Any]:
+def assign_tasks(problem: object, assignor: str, beyond: Sequence[str] = ()) -> AssignmentDocument:
     """Stream tasks to clients at least cross-rack cost (KIP-925), with a certificate that nothing is cheaper."""
     return _streams.assign(problem, assignor, _streams.options_named(*beyond), time.perf_counter)
 
@@ -573,14 +577,12 @@ def capture_streams(
     return _streams.capture_group(group, snapshot, changelogs)
 
 
-def audit_streams(group: StreamsGroup, captured: CapturedGroup) -> dict[str, Any]:
+def audit_streams(group: StreamsGroup, captured: CapturedGroup) -> StreamsAuditDocument:
     """What a running group reads across racks now, at best, and under each of Kafka's strategies."""
     return _streams.audit_group(group, captured)
 
 
-def streams_lab(
-    problems: Mapping[str, object], settings: Sequence[Setting], beyond: Sequence[str] = ()
-) -> dict[str, Any]:
+def streams_lab(problems: Mapping[str, object], settings: Sequence[Setting], beyond: Sequence[str] = ()) -> LabDocument:
     """Groups under every setting: cost, balance, stickiness, and rebalances until the assignment is stable."""
     return _streams.replay(problems, settings, _streams.options_named(*beyond))
 

@@ -1,6 +1,7 @@
 """Declared documents: users' JSON, parsed already, becomes a typed value, or is refused in one line that says which key and why.
 
-A document is declared as `msgspec.Struct` classes. A class may have SHOWN, how a message names one of its objects by that
+A document that is read is declared as `msgspec.Struct` classes, one that is written as `TypedDict` classes: mypy checks what
+the builders make, `cli/schemas.py` prints their JSON Schema. A class may have SHOWN, how a message names one of its objects by that
 object's keys and those of the objects around it: "client {process_id}". Ranges are `Annotated[int, msgspec.Meta(ge=…, le=…)]`. Reads no file.
 """
 
@@ -9,13 +10,20 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, TypeAlias, TypedDict, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from rackspan.json_text import shown
 
 Document = TypeVar("Document")
+
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+AtLeastOne: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+Amount: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
+DecimalKey: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^\d+$")]
+"""A key of an object that is a number: a broker id, a partition."""
+UtcTime: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
 
 _STEP: Final = re.compile(r"\.(?P<key>\w+)|\[(?P<index>\d+)\]|\[(?P<some>\.\.\.)\]")
 _WORDS: Final = {
@@ -29,16 +37,28 @@ _WORDS: Final = {
 }
 
 
+class RangeDocument(TypedDict):
+    """The fewest and the most of something."""
+
+    min: Count
+    max: Count
+
+
+FIX: Final = "fix it in the file"
+
+_ADD: Final = "add it and run again"
+
+
 class InvalidDocument(ValueError):
     """One line: which key, why, what next. Packages raise an error of their own in its place."""
 
 
-def convert(document: object, declared: type[Document], name: str) -> Document:
-    """The value of a document. `name` is what messages call it. Errors: InvalidDocument."""
+def convert(document: object, declared: type[Document], name: str, remedy: str = FIX) -> Document:
+    """The value of a document. `name` is what messages call it, `remedy` how they end. Errors: InvalidDocument."""
     try:
         return msgspec.convert(document, declared)
     except msgspec.ValidationError as error:
-        raise InvalidDocument(_line(str(error), document, declared, name)) from None
+        raise InvalidDocument(_line(str(error), document, declared, name, remedy)) from None
 
 
 def unknown_keys(document: Any, declared: Any, name: str) -> Iterator[tuple[str, str]]:
@@ -71,7 +91,7 @@ def _find_unknown(
                 _find_unknown(item[key], inner, key, {**around, **item}, found)
 
 
-def _line(message: str, value: Any, declared: Any, name: str) -> str:
+def _line(message: str, value: Any, declared: Any, name: str, remedy: str) -> str:
     """The message of msgspec in the words of this project, with the object by name and the value that was found."""
     what, _, path = message.partition(" - at `$")
     owner, inside, around = name, "", dict[str, Any]()
@@ -89,25 +109,25 @@ def _line(message: str, value: Any, declared: Any, name: str) -> str:
         if _is_struct(_bare(declared)) and isinstance(value, Mapping):
             within = f"{owner}: {inside}" if owner != name and "[" not in owner else inside
             owner, inside = _owner(value, _bare(declared), within, around), ""
-    return f"{owner}: {_why(what, value, declared, inside)}"
+    return f"{owner}: {_why(what, value, declared, inside, remedy)}"
 
 
-def _why(what: str, value: object, declared: Any, key: str) -> str:
+def _why(what: str, value: object, declared: Any, key: str, remedy: str) -> str:
     found = f"{key} is {shown(value)}" if key else f"is {shown(value)}"
     if missing := re.match(r"Object missing required field `(.*)`", what):
-        return f"{missing[1]} is missing; add it and run again"
+        return f"{missing[1]} is missing; {_ADD if remedy == FIX else remedy}"
     if unknown := re.match(r"Object contains unknown field `(.*)`", what):
         return f"there is no key {shown(unknown[1])}; there are {', '.join(_fields(_bare(declared)))}"
     if choices := _choices(declared):
-        return f"{found}, expected {' or '.join(choices)}; fix it in the file"
+        return f"{found}, expected {' or '.join(choices)}; {remedy}"
     if "of length" in what:
-        return f"{key} is empty; list at least one"
+        return f"{key} is empty; {'list at least one' if remedy == FIX else remedy}"
     expected = re.match(r"Expected `(.*)`, got ", what)
     if expected is None:
         limits = _limits(declared)
-        return f"{found}, outside {limits.ge} to {limits.le}; fix it in the file"
+        return f"{found}, outside {limits.ge} to {limits.le}; {remedy}"
     words = " or ".join(_WORDS[word] for word in expected[1].split(" | ") if word != "null")
-    return f"{found}, not {words}; fix it in the file"
+    return f"{found}, not {words}; {remedy}"
 
 
 def _is_struct(kind: Any) -> bool:

@@ -7,7 +7,7 @@ import pytest
 
 from rackspan.audit import RackPolicy, audit
 from rackspan.audit.findings import Finding
-from rackspan.audit.json_format import finding_document
+from rackspan.audit.json_format import FindingDocument, finding_document
 from rackspan.cli import pipeline as pipeline_cli
 from rackspan.model.ids import shown
 from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES
@@ -161,7 +161,7 @@ def _by_timestamp() -> list[Path]:
     return sorted(snapshot, key=lambda path: (str(snapshot[path].cluster_id), str(snapshot[path].taken_at)))
 
 
-def _audited(path: Path) -> list[dict[str, object]]:
+def _audited(path: Path) -> list[FindingDocument]:
     findings = audit(snapshot_file.read(path).snapshot, RackPolicy()).findings
     return [finding_document(one) for one in sorted(findings, key=_grain)]
 

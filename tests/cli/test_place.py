@@ -345,7 +345,7 @@ def test_a_plan_that_does_not_fit_is_refused_in_one_line(
             {"assignments": {"0": [1, 9]}},
             f"the plan places replicas on broker 9, which is gone or fenced; bring it back, or {ANEW}",
         ),
-        ({"assignments": {"0": [1, 1]}}, "partition 0: [1, 1] is not a list of different broker ids"),
+        ({"assignments": {"0": [1, 1]}}, "partition 0: [1, 1] names a broker twice"),
         ({"assignments": {"0": [1], "2": [2]}}, "assignments does not hold partitions 0 to 1"),
         ({"assignments": {"0": [1, 2], "1": [2]}}, "partition 1 has 1 replica, partition 0 2"),
         (
@@ -360,7 +360,7 @@ def test_a_plan_that_does_not_fit_is_refused_in_one_line(
             {"start_partition": 2, "topic": "quux", "assignments": {"2": [1, 2]}},
             "topic 'quux' does not exist as expected",
         ),
-        ({"config": {"a": 1}}, 'config is {"a": 1}, not an object of strings'),
+        ({"config": {"a": 1}}, "plan: config: a is 1, not a string"),
     ],
 )
 def test_a_plan_that_the_cluster_no_longer_fits_is_refused(

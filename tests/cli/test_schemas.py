@@ -12,12 +12,12 @@ from hypothesis import given
 from rackspan import api
 from rackspan.cli import command_tree
 from rackspan.cli.commands import leaf_commands
+from rackspan.cli.schemas import DECLARED, OF_THE_PIPELINE
 from rackspan.model import ClusterSnapshot
 from tests.cli.conftest import GOOD, Ran
 from tests.cli.test_streams import PROBLEM
-from tests.json_schemas import SCHEMAS, names, validator, violations
+from tests.json_schemas import validator, violations
 from tests.strategies import snapshots
-from tools import table_schema
 
 Cli = Callable[..., Ran]
 
@@ -30,6 +30,7 @@ PLAN = {
     "steps": [{"step": 1, "reason": "by hand", "partitions": [{**MOVED, "undo": [1, 2, 3]}]}],
 }
 TO_MOVE = {"version": 1, "topics": [{"topic": "orders"}]}
+NAMES = (*DECLARED, *OF_THE_PIPELINE)
 AT = ("--snapshot", "moment.json")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "audit": AT,
@@ -72,34 +73,34 @@ def documents(cli: Cli, tmp_path: Path) -> Callable[[str], Any]:
 
 @pytest.mark.parametrize("words", COMMANDS)
 def test_a_document_is_valid_and_one_more_key_anywhere_is_not(documents: Callable[[str], Any], words: str) -> None:
-    name, document = words.replace(" ", "-"), documents(words)
-    assert violations(name, document) == []
+    document = documents(words)
+    assert violations(words, document) == []
     for path in described_objects(document):
         changed = copy.deepcopy(document)
         at(changed, path)["a-new-key"] = 1
-        assert violations(name, changed) != [], path
+        assert violations(words, changed) != [], path
 
 
 @pytest.mark.parametrize("words", COMMANDS)
 def test_a_document_without_one_of_its_keys_is_not_valid(documents: Callable[[str], Any], words: str) -> None:
-    name, document = words.replace(" ", "-"), documents(words)
+    document = documents(words)
     for key in set(document) - {"details"}:
-        assert violations(name, {other: document[other] for other in document if other != key}) != [], key
+        assert violations(words, {other: document[other] for other in document if other != key}) != [], key
 
 
 def test_every_command_with_a_document_has_a_schema_and_every_schema_a_command() -> None:
     with_output = {
-        words.replace(" ", "-")
+        words
         for words, command in leaf_commands(command_tree())
         if any("--output" in parameter.opts for parameter in command.params)
     }
-    assert set(names()) == with_output | {"snapshot"}
+    assert set(NAMES) == with_output | {"snapshot"}
 
 
-@pytest.mark.parametrize("name", sorted(names()))
-def test_a_schema_says_of_every_object_which_keys_it_has(name: str) -> None:
-    schema = validator(name).schema
-    assert schema["$id"] == f"urn:rackspan:schema:{name}:v1"
+@pytest.mark.parametrize("words", NAMES)
+def test_a_schema_says_of_every_object_which_keys_it_has(words: str) -> None:
+    schema = validator(words).schema
+    assert schema["$id"] == f"urn:rackspan:schema:{words.replace(' ', '-')}:v1"
     open_objects = [
         path for path, part in parts(schema) if part.get("type") == "object" and "additionalProperties" not in part
     ]
@@ -111,15 +112,16 @@ def test_every_snapshot_is_valid(snapshot: ClusterSnapshot) -> None:
     assert violations("snapshot", json.loads(api.snapshot_json(snapshot))) == []
 
 
-@pytest.mark.parametrize("name", table_schema.generated())
-def test_a_schema_that_follows_from_something_else_is_as_generated(name: str) -> None:
-    written = (SCHEMAS / name).read_text(encoding="utf-8")
-    assert written == table_schema.generated()[name], "python -m tools.table_schema"
+def test_the_command_prints_the_schema_and_refuses_a_name_that_it_does_not_have(cli: Cli) -> None:
+    assert cli("schema", "reassign-plan").document == validator("reassign plan").schema
+    ran = cli("schema", "reassign-pla")
+    assert ran.code == 1
+    assert ran.err.startswith("rackspan: reassign-pla: no such schema; name one of snapshot, audit, ")
 
 
 def test_the_page_lists_every_schema() -> None:
     page = (Path(__file__).parents[2] / "docs" / "schemas.md").read_text(encoding="utf-8")
-    assert [name for name in names() if f"`{name}.v1.json`" not in page] == []
+    assert [words for words in NAMES if f"`rackspan schema {words.replace(' ', '-')}`" not in page] == []
 
 
 def parts(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:

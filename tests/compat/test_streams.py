@@ -1,6 +1,6 @@
 """Random groups, requested of Kafka's published assignors and of ours."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any
 
@@ -62,7 +62,7 @@ def test_no_active_assignment_costs_more_or_less_than_kafkas(count: int) -> None
     assert mismatches == []
 
 
-def _costs_as_kafkas(ours: dict[str, Any], kafka: dict[str, Any]) -> bool:
+def _costs_as_kafkas(ours: Mapping[str, Any], kafka: dict[str, Any]) -> bool:
     """Equal; but where every task costs the same everywhere, Kafka's balance_subtopology pays to move tasks and ours moves none."""
     if ours["note"] == "equal-cost":
         stays = all(proof["moved"] == 0 for proof in ours["certificate"].values())

@@ -241,30 +241,28 @@ STEP = {"step": 1, "partitions": [{**GOOD, "undo": [1, 3]}]}
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"steps": {}}, "the plan: steps is not a list; write the plan again"),
-        ({"steps": [1]}, "step 1 is not an object; write the plan again"),
-        ({"steps": [{"partitions": 1}]}, "step 1: partitions is not a list; write the plan again"),
+        ({"steps": {}}, "plan: steps is {}, not a list; write the plan again"),
+        ({"steps": [1]}, "plan: steps[0] is 1, not an object; write the plan again"),
+        ({"steps": [{"partitions": 1}]}, "steps[0]: partitions is 1, not a list; write the plan again"),
         (
-            {"steps": [{"partitions": [{"topic": "a"}]}]},
-            "step 1: an entry lacks topic, partition or replicas; write the plan again",
+            {"steps": [{"step": 3, "partitions": [{"topic": "a"}]}]},
+            "step 3: partitions[0]: partition is missing; write the plan again",
         ),
         *(
-            (
-                {"steps": [{"partitions": [{**GOOD, "replicas": replicas}]}]},
-                "step 1: an entry lacks topic, partition or replicas; write the plan again",
+            ({"steps": [{"partitions": [{**GOOD, key: value}]}]}, f"a-0: {key}{why}; write the plan again")
+            for key in ("replicas", "undo")
+            for value, why in (
+                (None, " is null, not a list"),
+                ("12", ' is "12", not a list'),
+                ({"1": 2}, ' is {"1": 2}, not a list'),
+                ([True], "[0] is true, not a whole number"),
+                ([1, -1], "[1] is -1, outside 0 to 2147483647"),
+                (["1"], '[0] is "1", not a whole number'),
             )
-            for replicas in (None, "12", {"1": 2}, [True], [-1], ["1"])
-        ),
-        *(
-            (
-                {"steps": [{"partitions": [{**GOOD, "undo": undo}]}]},
-                "step 1: undo of a-0 is not a replica list; write the plan again",
-            )
-            for undo in (None, "12", [True], [-1], ["1"])
         ),
         (
             {"steps": [{"partitions": [{**GOOD, "undo": [1, 1]}]}]},
-            "step 1: undo of a-0 is not a replica list; write the plan again",
+            "a-0: undo names a broker twice; write the plan again",
         ),
         ({"steps": [STEP, STEP]}, "a-0 is in two steps; write the plan again"),
         (
@@ -275,9 +273,9 @@ STEP = {"step": 1, "partitions": [{**GOOD, "undo": [1, 3]}]}
             {"partitions": [GOOD, {**GOOD, "partition": 1}], "steps": [STEP]},
             "a-1 is in no step; add it to one, or leave out the steps",
         ),
-        ({"cluster_id": 7}, "cluster_id is 7, not a string; write the plan again"),
-        ({"topic_ids": []}, "topic_ids is not an object; write the plan again"),
-        ({"topic_ids": {"a": 1}}, "topic_ids holds something that is not a string; write the plan again"),
+        ({"cluster_id": 7}, "plan: cluster_id is 7, not a string; write the plan again"),
+        ({"topic_ids": []}, "plan: topic_ids is [], not an object; write the plan again"),
+        ({"topic_ids": {"a": 1}}, "plan: topic_ids: a is 1, not a string; write the plan again"),
         (
             {"partitions": [{**GOOD, "log_dirs": ["any", "/data"]}]},
             'a-0: log directory /data is named; rackspan moves between brokers alone, write "any"',

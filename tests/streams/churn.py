@@ -5,7 +5,7 @@ from typing import Any
 
 from rackspan.streams import assign
 
-Document = dict[str, Any]
+Document = Any
 
 STATE = 50_000
 """Records in the changelog of each task, the lag of a client that has just been given the task."""

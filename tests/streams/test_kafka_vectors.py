@@ -15,6 +15,7 @@ of several equally cheap assignments comes out is Kafka's own cycle order, and i
 - fact 250: Kafka caches whether it can be enabled. Here that is a value, computed once.
 """
 
+from collections.abc import Mapping
 from itertools import permutations
 from typing import Any
 
@@ -38,7 +39,7 @@ OF_THE_FALLBACK = (11, 192, 193)
 STANDBYS_FOLLOW_A_TIE = 180
 """Kafka's pick among active assignments of equal cost decides where its standbys go; ours cost 10 there, Kafka's 20."""
 
-Clients = dict[str, dict[str, list[str]]]
+Clients = Mapping[str, Mapping[str, Any]]
 
 
 def test_no_case_is_forgotten() -> None:

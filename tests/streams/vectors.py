@@ -1,6 +1,7 @@
 """Cases recorded from Kafka Streams 4.1.0's own unit tests, as problems of ours."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,6 @@ def states(vector: dict[str, Any], given: Problem) -> list[ClientState]:
     ]
 
 
-def counts(clients: dict[str, dict[str, list[str]]]) -> dict[str, tuple[int, int]]:
+def counts(clients: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[int, int]]:
     """Active and standby tasks of each client: the part of Kafka's assignment that does not depend on its choice among equals."""
     return {process_id: (len(held["active"]), len(held["standby"])) for process_id, held in sorted(clients.items())}

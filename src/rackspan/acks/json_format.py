@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Annotated, Final, TypedDict
+
+from msgspec import Meta
 
 from rackspan.acks.harden import HardenAdvice, HardenOutcome, RackLossCost
 from rackspan.acks.spreads import RackSpread
@@ -10,16 +12,100 @@ from rackspan.acks.watch import ClusterIsr
 from rackspan.acks.wording import kafka_configs, loss_words, reason, remedies
 from rackspan.audit.constraints.survival import SURVIVAL_NAMES
 from rackspan.audit.findings import Finding
-from rackspan.audit.json_format import finding_document, head_document
+from rackspan.audit.json_format import FindingDocument, HeadDocument, finding_document, head_document
+from rackspan.documents import AtLeastOne, Count
 from rackspan.model import MIN_INSYNC_REPLICAS, ClusterSnapshot, shown
 
 JUDGED_BY: Final = frozenset({"min-insync-replicas-forces-racks"}) | SURVIVAL_NAMES
 """The constraint of audit that a hardened topic meets, and those that its value can break."""
 
 
+class HardenSummary(HeadDocument):
+    outcomes: Annotated[dict[str, AtLeastOne], Meta(description="Topics by outcome.")]
+
+
+class DecidingPartition(TypedDict):
+    partition: Count
+    spread: Annotated[list[Count], Meta(description="Its replicas by rack, most first.")]
+    needs: Count
+
+
+class HardenLoss(TypedDict):
+    rack: str | None
+    stopped_by_value: Count
+    stopped_by_both: Count
+    words: str
+
+
+class SpreadDocument(TypedDict):
+    replication_factor: Count
+    spread: list[Count]
+    least: Count
+    survives_broker: bool
+    survives_rack: bool
+
+
+class AdviceDocument(TypedDict):
+    topic: str
+    internal: bool
+    outcome: HardenOutcome
+    reason: str
+    remedies: list[str]
+    min_insync_racks: Count
+    enforced: Annotated[bool, Meta(description="The brokers enforce min.insync.racks themselves.")]
+    current: Count
+    least: Annotated[Count | None, Meta(description="null: no value forces the racks.")]
+    decided_by: Annotated[DecidingPartition, Meta(description="The partition that needs the highest value.")]
+    partitions: Count
+    too_few_racks: Count
+    moving: Count
+    smallest_replication_factor: Count
+    losses: list[HardenLoss]
+    better: list[SpreadDocument]
+
+
+AppliedValue = TypedDict("AppliedValue", {"topic": str, "min.insync.replicas": Count})
+
+
+class AppliedDocument(TypedDict, total=False):
+    applied: Annotated[list[AppliedValue], Meta(description="With --apply.")]
+    audit: Annotated[
+        list[FindingDocument], Meta(description="With --apply: what audit finds about these topics afterwards.")
+    ]
+
+
+class HardenDocument(AppliedDocument):
+    """The least min.insync.replicas of each topic that forces the required racks."""
+
+    summary: HardenSummary
+    topics: list[AdviceDocument]
+    commands: Annotated[list[str], Meta(description="The same by kafka-configs.sh.")]
+
+
+class LeaderIsrDocument(TypedDict):
+    id: int
+    rack: str | None
+    under_min_rack_isr: Count
+    at_min_rack_isr: Count
+
+
+class WatchDocument(TypedDict):
+    cluster_id: str | None
+    under_min_rack_isr: Count
+    at_min_rack_isr: Count
+    leaderless: Count
+    brokers: list[LeaderIsrDocument]
+
+
+class ServedWatchDocument(WatchDocument):
+    """One document for each reading that differs from the one before."""
+
+    metrics: Annotated[str | None, Meta(description="HOST:PORT of the metrics; null without --metrics-listen.")]
+
+
 def harden_document(
     snapshot: ClusterSnapshot, advice: Sequence[HardenAdvice], bootstrap_server: str = "HOST:PORT"
-) -> dict[str, Any]:
+) -> HardenDocument:
     """`commands` set every value that must rise, by Kafka's own tool."""
     return {
         "summary": {
@@ -33,7 +119,7 @@ def harden_document(
     }
 
 
-def applied_document(values: Mapping[str, int], findings: Sequence[Finding]) -> dict[str, Any]:
+def applied_document(values: Mapping[str, int], findings: Sequence[Finding]) -> AppliedDocument:
     """What was set, and what audit says of it now: its rules on min.insync.replicas and on losses, judged anew."""
     return {
         "applied": [{"topic": topic, MIN_INSYNC_REPLICAS: value} for topic, value in sorted(values.items())],
@@ -41,12 +127,11 @@ def applied_document(values: Mapping[str, int], findings: Sequence[Finding]) -> 
     }
 
 
-def advice_document(advice: HardenAdvice) -> dict[str, Any]:
-    """`least` is null where no value forces the racks."""
+def advice_document(advice: HardenAdvice) -> AdviceDocument:
     return {
         "topic": advice.topic,
         "internal": advice.internal,
-        "outcome": str(advice.outcome),
+        "outcome": advice.outcome,
         "reason": reason(advice),
         "remedies": remedies(advice),
         "min_insync_racks": advice.min_insync_racks,
@@ -63,7 +148,7 @@ def advice_document(advice: HardenAdvice) -> dict[str, Any]:
     }
 
 
-def loss_document(advice: HardenAdvice, loss: RackLossCost) -> dict[str, Any]:
+def loss_document(advice: HardenAdvice, loss: RackLossCost) -> HardenLoss:
     return {
         "rack": shown(loss.rack),
         "stopped_by_value": loss.stopped_by_value,
@@ -72,7 +157,7 @@ def loss_document(advice: HardenAdvice, loss: RackLossCost) -> dict[str, Any]:
     }
 
 
-def spread_document(spread: RackSpread) -> dict[str, Any]:
+def spread_document(spread: RackSpread) -> SpreadDocument:
     return {
         "replication_factor": spread.replication_factor,
         "spread": list(spread.counts),
@@ -82,7 +167,7 @@ def spread_document(spread: RackSpread) -> dict[str, Any]:
     }
 
 
-def watch_document(isr: ClusterIsr) -> dict[str, Any]:
+def watch_document(isr: ClusterIsr) -> WatchDocument:
     """One reading of a watch: counts of partitions, of the whole cluster and by leading broker."""
     return {
         "cluster_id": isr.cluster_id,

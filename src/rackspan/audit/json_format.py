@@ -2,23 +2,116 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Annotated, Final, TypedDict
+
+from msgspec import Meta
 
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.judge import Audit
 from rackspan.audit.outage import RackLoss, TopicHarm
+from rackspan.audit.policy import Survive
 from rackspan.audit.quorum import QuorumAfter
+from rackspan.documents import AtLeastOne, Count, DecimalKey, UtcTime
 from rackspan.model import ClusterSnapshot, shown
 from rackspan.text import utc_text
 
-STATES = ("offline", "needs_unclean_election", "under_min_isr", "under_min_racks")
-"""The states of partitions after a loss."""
 
-AFTER_REASSIGNMENT: Final = "after_reassignment"
-"""Partitions in none of these states, which are in one once their reassignment has ended."""
+class HeadDocument(TypedDict):
+    cluster_id: str | None
+    cluster_name: Annotated[str | None, Meta(description="The name of rackspan.toml, with --cluster.")]
+    taken_at: Annotated[UtcTime | None, Meta(description="UTC; null if a snapshot does not say.")]
+    brokers: Count
+    topics: Count
+    partitions: Count
+    partial: Annotated[list[str], Meta(description="What could not be read, in words.")]
+    complete: Annotated[bool, Meta(description="Nothing that is needed to judge is in `partial`.")]
 
 
-def audit_document(snapshot: ClusterSnapshot, judged: Audit, name: str | None = None) -> dict[str, Any]:
+class FindingDocument(TypedDict):
+    constraint: Annotated[str, Meta(description="A name of docs/constraints.md.")]
+    severity: Severity
+    topic: Annotated[str | None, Meta(description="null: about the cluster.")]
+    partition: Annotated[int | None, Meta(description="null: about the cluster or the topic.")]
+    reason: str
+    remedy: Annotated[str, Meta(description="A command if it begins with rackspan or kafka-; else what to do.")]
+
+
+class QuorumDocument(TypedDict):
+    voters: Count
+    surviving: Count
+    lost: list[int]
+    dead: Annotated[list[int], Meta(description="Those of the lost that were dead before.")]
+    unknown_rack: Annotated[list[int], Meta(description="Controllers whose rack is not known.")]
+    holds: bool
+    certain: Annotated[bool, Meta(description="A majority is left wherever the controllers of unknown rack are.")]
+
+
+class HarmDocument(TypedDict):
+    """Partitions by their state after a loss."""
+
+    offline: Count
+    needs_unclean_election: Count
+    under_min_isr: Count
+    under_min_racks: Count
+    after_reassignment: Annotated[
+        Count, Meta(description="In none of these states now, but in one once their reassignment has ended.")
+    ]
+
+
+class LossDocument(TypedDict):
+    racks: list[str]
+    survived: Annotated[bool, Meta(description="Nothing is harmed.")]
+    as_required: Annotated[bool, Meta(description="Nothing is harmed that has to survive.")]
+    controller_quorum: QuorumDocument | None
+
+
+class LossSummary(LossDocument, HarmDocument):
+    """A line of an audit's summary: totals instead of topics."""
+
+
+class TopicHarmDocument(HarmDocument):
+    topic: str
+    internal: bool
+    survive: Survive
+
+
+class LossOfTopics(LossDocument):
+    topics: list[TopicHarmDocument]
+    leader_surge: Annotated[dict[DecimalKey, AtLeastOne], Meta(description="Broker id to leaderships that it gains.")]
+
+
+class HarmedNow(TypedDict):
+    topics: list[TopicHarmDocument]
+
+
+class AuditSummary(HeadDocument):
+    racks: list[str]
+    violations: Count
+    violated_partitions: Count
+    warnings: Count
+    by_constraint: Annotated[dict[str, AtLeastOne], Meta(description="Findings by constraint.")]
+    survives_any_rack: Annotated[bool | None, Meta(description="For certain; null if there is no partition to judge.")]
+    left_open_by: Annotated[list[str], Meta(description="The violations with which it is not certain.")]
+    assumed: Annotated[list[str], Meta(description="In words, about racks and reassignments in flight.")]
+    losses: list[LossSummary]
+
+
+class AuditDocument(TypedDict):
+    """Findings, those to repair first before the others, and what the loss of each rack does."""
+
+    summary: AuditSummary
+    findings: list[FindingDocument]
+
+
+class OutageDocument(HeadDocument):
+    """What the loss of racks does. Topics without harm are left out."""
+
+    assumed: Annotated[list[str], Meta(description="In words, about racks and reassignments in flight.")]
+    now: Annotated[HarmedNow, Meta(description="Harmed already, without a loss.")]
+    losses: list[LossOfTopics]
+
+
+def audit_document(snapshot: ClusterSnapshot, judged: Audit, name: str | None = None) -> AuditDocument:
     """`summary` first, then every finding. `name`: the cluster's name to show."""
     severities = Counter(finding.severity for finding in judged.findings)
     return {
@@ -51,7 +144,7 @@ def outage_document(
     losses: list[RackLoss],
     name: str | None = None,
     assumed: Sequence[str] = (),
-) -> dict[str, Any]:
+) -> OutageDocument:
     """`now` is what is harmed already, with no rack lost; each loss includes it. `assumed`: of `assumptions`."""
     return {
         **head_document(snapshot, name),
@@ -61,7 +154,7 @@ def outage_document(
     }
 
 
-def head_document(snapshot: ClusterSnapshot, name: str | None = None) -> dict[str, Any]:
+def head_document(snapshot: ClusterSnapshot, name: str | None = None) -> HeadDocument:
     return {
         "cluster_id": snapshot.cluster_id,
         "cluster_name": name,
@@ -74,14 +167,13 @@ def head_document(snapshot: ClusterSnapshot, name: str | None = None) -> dict[st
     }
 
 
-FINDING_COLUMNS: Final = ("constraint", "severity", "topic", "partition", "reason", "remedy")
-"""The keys of a finding."""
+FINDING_COLUMNS: Final = tuple(FindingDocument.__annotations__)
 
 
-def finding_document(finding: Finding) -> dict[str, Any]:
+def finding_document(finding: Finding) -> FindingDocument:
     return {
         "constraint": finding.constraint,
-        "severity": str(finding.severity),
+        "severity": finding.severity,
         "topic": finding.topic,
         "partition": finding.partition,
         "reason": finding.reason,
@@ -89,18 +181,21 @@ def finding_document(finding: Finding) -> dict[str, Any]:
     }
 
 
-def loss_summary(loss: RackLoss) -> dict[str, Any]:
-    """One line of an audit's summary: totals instead of topics."""
+def loss_summary(loss: RackLoss) -> LossSummary:
     return {
         "racks": [shown(rack) for rack in loss.racks],
         "survived": loss.survived,
         "as_required": loss.as_required,
-        **{state: loss.total(state) for state in (*STATES, AFTER_REASSIGNMENT)},
+        "offline": loss.total("offline"),
+        "needs_unclean_election": loss.total("needs_unclean_election"),
+        "under_min_isr": loss.total("under_min_isr"),
+        "under_min_racks": loss.total("under_min_racks"),
+        "after_reassignment": loss.total("after_reassignment"),
         "controller_quorum": quorum_document(loss.quorum),
     }
 
 
-def loss_document(loss: RackLoss) -> dict[str, Any]:
+def loss_document(loss: RackLoss) -> LossOfTopics:
     return {
         "racks": [shown(rack) for rack in loss.racks],
         "survived": loss.survived,
@@ -111,16 +206,20 @@ def loss_document(loss: RackLoss) -> dict[str, Any]:
     }
 
 
-def topic_document(topic: TopicHarm) -> dict[str, Any]:
+def topic_document(topic: TopicHarm) -> TopicHarmDocument:
     return {
         "topic": topic.topic,
         "internal": topic.internal,
-        "survive": topic.survive.value,
-        **{state: getattr(topic, state) for state in (*STATES, AFTER_REASSIGNMENT)},
+        "survive": topic.survive,
+        "offline": topic.offline,
+        "needs_unclean_election": topic.needs_unclean_election,
+        "under_min_isr": topic.under_min_isr,
+        "under_min_racks": topic.under_min_racks,
+        "after_reassignment": topic.after_reassignment,
     }
 
 
-def quorum_document(quorum: QuorumAfter | None) -> dict[str, Any] | None:
+def quorum_document(quorum: QuorumAfter | None) -> QuorumDocument | None:
     if quorum is None:
         return None
     return {

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Final
 
 import numpy as np
 
@@ -53,6 +54,13 @@ class LossByPartition:
     @property
     def harmed(self) -> Bools:
         return np.asarray(self.offline | self.under_min_isr | self.under_min_racks)
+
+
+STATES: Final = ("offline", "needs_unclean_election", "under_min_isr", "under_min_racks")
+"""The states of partitions after a loss."""
+
+AFTER_REASSIGNMENT: Final = "after_reassignment"
+"""Partitions in none of these states, which are in one once their reassignment has ended."""
 
 
 @dataclass(frozen=True, slots=True)

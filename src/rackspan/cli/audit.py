@@ -1,13 +1,14 @@
 """rackspan snapshot, audit, outage."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from rackspan import api
-from rackspan.audit.json_format import AFTER_REASSIGNMENT, FINDING_COLUMNS, audit_document, outage_document
+from rackspan.audit.json_format import FINDING_COLUMNS, OutageDocument, audit_document, outage_document
+from rackspan.audit.outage import AFTER_REASSIGNMENT
 from rackspan.audit.policy import Survive
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.pages.audit import audit_page, outage_page
@@ -103,8 +104,9 @@ _LOSS_COLUMNS = (
 )
 
 
-def _loss_rows(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _loss_rows(document: OutageDocument) -> Iterator[dict[str, Any]]:
     """A row for each loss and topic it harms; one without a topic where it harms none."""
     for loss in document["losses"]:
-        for topic in loss["topics"] or [{}]:
+        topics: Sequence[Mapping[str, Any]] = loss["topics"] or [{}]
+        for topic in topics:
             yield {"racks": loss["racks"], "survived": loss["survived"], **topic}

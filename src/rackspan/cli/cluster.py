@@ -3,17 +3,34 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import typer
+from msgspec import Meta
 
 from rackspan.cli import options, output
 from rackspan.cli.help import CommandGroup, HelpCommand
 from rackspan.cli.signals import ended_by_signals
+from rackspan.documents import Count
 from rackspan.errors import UsageError
 from rackspan.kafka_process import DEFAULT_VERSION
 
 app = CommandGroup(help="A local cluster for development and tests.")
+
+
+class StartedBroker(TypedDict):
+    id: Count
+    rack: str | None
+    address: str
+
+
+class StartedCluster(TypedDict):
+    """A practice cluster that has started."""
+
+    kind: Annotated[str, Meta(description="embedded, or kafka and its version.")]
+    bootstrap_servers: str
+    brokers: list[StartedBroker]
+    metrics: NotRequired[Annotated[str, Meta(description="HOST:PORT, with --metrics-listen.")]]
 
 
 @app.callback()
@@ -70,20 +87,26 @@ def up(
 @contextmanager
 def _embedded(
     racks: list[str], brokers: int, metrics_listen: str | None, *, partitions: bool
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[StartedCluster]:
     from rackspan.cluster import EmbeddedCluster
 
     with EmbeddedCluster(racks, brokers) as cluster:
-        rows = [{"id": one, "rack": cluster.rack(one), "address": cluster.address(one)} for one in cluster.brokers]
-        metrics = (
-            {} if metrics_listen is None else {"metrics": cluster.serve_metrics(metrics_listen, partitions=partitions)}
-        )
+        started: StartedCluster = {
+            "kind": "embedded",
+            "bootstrap_servers": cluster.bootstrap_servers,
+            "brokers": [
+                {"id": broker, "rack": cluster.rack(broker), "address": cluster.address(broker)}
+                for broker in cluster.brokers
+            ],
+        }
+        if metrics_listen is not None:
+            started["metrics"] = cluster.serve_metrics(metrics_listen, partitions=partitions)
         output.note("An embedded cluster in memory, for development and tests: its data is lost when it stops.")
-        yield {"kind": "embedded", "bootstrap_servers": cluster.bootstrap_servers, "brokers": rows, **metrics}
+        yield started
 
 
 @contextmanager
-def _real(racks: list[str], brokers: int, version: str) -> Iterator[dict[str, Any]]:
+def _real(racks: list[str], brokers: int, version: str) -> Iterator[StartedCluster]:
     from rackspan.kafka_process import KafkaCluster
 
     cluster = KafkaCluster(racks, brokers, version=version, progress=output.note)
@@ -91,7 +114,7 @@ def _real(racks: list[str], brokers: int, version: str) -> Iterator[dict[str, An
         cluster.start()
         output.note("Apache Kafka in processes of its own, for development and tests: its data is lost when it stops.")
         addresses = cluster.bootstrap_servers.split(",")
-        rows = [
+        rows: list[StartedBroker] = [
             {"id": broker.id, "rack": broker.rack, "address": address}
             for broker, address in zip(cluster.brokers, addresses, strict=True)
         ]
@@ -100,7 +123,7 @@ def _real(racks: list[str], brokers: int, version: str) -> Iterator[dict[str, An
         cluster.close()
 
 
-def _show(found: dict[str, Any], output_format: options.Output) -> None:
+def _show(found: StartedCluster, output_format: options.Output) -> None:
     rows = [(one["id"], one["rack"], one["address"]) for one in found["brokers"]]
     servers = f"bootstrap.servers={found['bootstrap_servers']}"
     metrics = [f"metrics: http://{found['metrics']}/metrics"] if "metrics" in found else []

@@ -54,6 +54,9 @@ COMMANDS: Final[Mapping[str, CommandEntry]] = {
     "pipeline": CommandEntry(_SPARK, "A series of snapshots, audited on Spark: tables and a report.", "pipeline"),
     "cluster": CommandEntry(_DEVELOP, "A local cluster for development and tests.", "cluster"),
     "config": CommandEntry(_DEVELOP, "The settings of rackspan.toml and where each value comes from.", "config"),
+    "schema": CommandEntry(
+        _DEVELOP, "Print the JSON Schema of what a command prints with -o json.", "schemas", "schema_command"
+    ),
     "demo": CommandEntry(
         _DEVELOP,
         "Lose racks, and predict it: six brokers in three racks, traffic by librdkafka, Spark, a report.",

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -14,7 +14,15 @@ from rackspan.cli.help import CommandGroup
 from rackspan.cli.options.given import Given
 from rackspan.cli.options.settings import Settings, places
 from rackspan.cli.options.settings_file import OPTION_KEYS, TOPIC_KEYS
-from rackspan.cli.pages.config import check_page, show_page
+from rackspan.cli.pages.config import (
+    CheckedCluster,
+    CheckedSettings,
+    ClusterShown,
+    SettingShown,
+    ShownSettings,
+    check_page,
+    show_page,
+)
 from rackspan.errors import RackspanError
 from rackspan.model import ClusterSnapshot
 
@@ -44,11 +52,11 @@ def show(chosen: _Chosen, output_format: options.OutputFormat = options.Output.H
     With --cluster, as they apply to that cluster. A flag of a command counts before all of them.
     """
     settings = chosen.settings
-    document: dict[str, Any] = {
+    document: ShownSettings = {
         "files": [{"path": str(path), "found": path.is_file()} for path in places()],
         "cluster": settings.cluster,
         "settings": list(_settings(settings)),
-        "clusters": [_cluster(settings.for_cluster(name)) for name in settings.cluster_names],
+        "clusters": [_cluster(settings.for_cluster(name), name) for name in settings.cluster_names],
     }
     output.write(document, output_format, show_page(document), output.Rows(_SETTING_COLUMNS, document["settings"]))
 
@@ -66,14 +74,14 @@ def check(
     """
     settings = chosen.settings
     names = settings.cluster_names if settings.cluster is None else [settings.cluster]
-    checked = [_check(settings.for_cluster(name), offline) for name in names]
+    checked = [_check(settings.for_cluster(name), name, offline) for name in names]
     problems = [problem for one in checked for problem in one["problems"]]
-    document = {"files": [str(file.path) for file in settings.files], "clusters": checked}
+    document: CheckedSettings = {"files": [str(file.path) for file in settings.files], "clusters": checked}
     output.write(document, output_format, check_page(document), output.Rows(_PROBLEM_COLUMNS, problems))
     raise exit_codes.finish(impossible=any(not one["read"] for one in checked), to_act_on=bool(problems))
 
 
-def _settings(settings: Settings) -> Iterator[dict[str, Any]]:
+def _settings(settings: Settings) -> Iterator[SettingShown]:
     origins = settings.origins()
     for key in sorted(OPTION_KEYS):
         variable = f"RACKSPAN_{key.replace('-', '_').upper()}"
@@ -93,19 +101,18 @@ def _settings(settings: Settings) -> Iterator[dict[str, Any]]:
             return
 
 
-def _cluster(settings: Settings) -> dict[str, Any]:
+def _cluster(settings: Settings, name: str) -> ClusterShown:
     found = settings.options()
     return {
-        "cluster": settings.cluster,
-        "name": settings.title,
+        "cluster": name,
+        "name": settings.title or name,
         "bootstrap-server": options.cluster_address(settings),
         "command-config": found.get("command-config"),
         "from": settings.cluster_sections[0].where,
     }
 
 
-def _check(settings: Settings, offline: bool) -> dict[str, Any]:
-    """`read`: the cluster could be read, or was not to be."""
+def _check(settings: Settings, cluster: str, offline: bool) -> CheckedCluster:
     problems: list[str] = []
     found = settings.options()
     config = found.get("command-config")
@@ -130,10 +137,10 @@ def _check(settings: Settings, offline: bool) -> dict[str, Any]:
         problems += [*snapshot.partial, *options.PolicyOptions(given=Given(settings=settings)).warnings(snapshot)]
         problems += options.ExclusionOptions(given=Given(settings=settings)).warnings(snapshot)
     return {
-        "cluster": settings.cluster,
-        "name": settings.title,
+        "cluster": cluster,
+        "name": settings.title or cluster,
         "read": not failed,
         "brokers": None if snapshot is None else len(snapshot.brokers),
         "topics": None if snapshot is None else len(snapshot.topics),
-        "problems": [{"cluster": settings.cluster, "problem": problem} for problem in problems],
+        "problems": [{"cluster": cluster, "problem": problem} for problem in problems],
     }

@@ -52,6 +52,7 @@ class ExitMeaning:
 MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
     {
         "demo": ExitMeaning("every acknowledged record was read back", impossible="one is missing"),
+        "schema": ExitMeaning("the schema is printed"),
         "snapshot": ExitMeaning("the snapshot is written"),
         "audit": ExitMeaning(
             "no constraint is broken", "one is", "something that a constraint needs could not be read"

@@ -16,7 +16,7 @@ from rackspan.cli.pages.place import proposal_page, spec_page
 from rackspan.disk import replace_file, writing_output
 from rackspan.errors import UsageError
 from rackspan.placement.new_partitions import PlacerChoice, Proposal
-from rackspan.placement.proposal_format import PlacementPlan, proposal_document
+from rackspan.placement.proposal_format import NewTopicDocument, PlacementPlan, proposal_document
 
 app = CommandGroup(
     name="place",
@@ -99,7 +99,7 @@ def create(
         _save(api.placement_plan_document(proposal, placing.snapshot, configs), out)
     if placing.cluster is not None:
         api.create_topic(placing.cluster, proposal, configs)
-    document = {**proposal_document(proposal, apply), "config": configs}
+    document: NewTopicDocument = {**proposal_document(proposal, apply), "config": configs}
     output.write(document, output_format, proposal_page(document, "created"), _rows(document))
     raise exit_codes.finish(to_act_on=not apply)
 

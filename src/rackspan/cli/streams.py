@@ -1,7 +1,7 @@
 """rackspan streams assign, audit, lab."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -24,7 +24,9 @@ from rackspan.streams import (
     options_named,
     settings,
 )
+from rackspan.streams.assignment import AssignmentDocument
 from rackspan.streams.lab.picture import lab_picture
+from rackspan.streams.lab.replay import LabDocument
 from rackspan.text import count_noun
 
 _PROBLEM: Final = "problem file"
@@ -167,12 +169,12 @@ def _write(file: Path, text: str, flag: str) -> None:
         replace_file(file, text)
 
 
-def _client_rows(assignment: dict[str, Any]) -> output.Rows:
+def _client_rows(assignment: AssignmentDocument) -> output.Rows:
     rows = ({"client": client, **tasks} for client, tasks in assignment["assignment"].items())
     return output.Rows(("client", "active", "standby"), rows)
 
 
-def _strategy_rows(document: dict[str, Any]) -> output.Rows:
+def _strategy_rows(document: Mapping[str, Any]) -> output.Rows:
     """A row for the running assignment, `now`, and one for each strategy."""
     outcomes = {"now": document["now"], **document["strategies"]}
     rows = (
@@ -193,6 +195,6 @@ _RUN_COLUMNS: Final = (
 )
 
 
-def _run_rows(document: dict[str, Any]) -> output.Rows:
+def _run_rows(document: LabDocument) -> output.Rows:
     rows = ({"problem": one["problem"], **run} for one in document["problems"] for run in one["runs"])
     return output.Rows(_RUN_COLUMNS, rows)

@@ -7,12 +7,12 @@ Equal snapshots are written as equal bytes.
 import json
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, ClassVar, TypeAlias
+from typing import Annotated, ClassVar, Literal, NotRequired, TypeAlias, TypedDict
 
 from msgspec import Meta, Struct
 
 from rackspan import json_text
-from rackspan.documents import InvalidDocument, convert, unknown_keys
+from rackspan.documents import Count, InvalidDocument, UtcTime, convert, unknown_keys
 from rackspan.errors import InvalidSnapshot
 from rackspan.json_text import NotJson, collector_paused, shown
 from rackspan.model.broker import Broker, Controller
@@ -70,6 +70,58 @@ class _Snapshot(Struct):
     taken_at: str | None = None
     controllers: list[_Controller] | None = None
     partial: list[str] | None = None
+
+
+class BrokerDocument(TypedDict):
+    id: Count
+    host: str | None
+    port: Count | None
+    rack: str | None
+    fenced: bool
+
+
+class ControllerDocument(TypedDict):
+    id: Count
+    rack: str | None
+    voter: bool
+    alive: NotRequired[
+        Annotated[
+            bool | None,
+            Meta(
+                description="Whether it follows the leader of the quorum; null, or absent in files of before, if that is not known."
+            ),
+        ]
+    ]
+
+
+class PartitionDocument(TypedDict):
+    partition: Count
+    leader: Annotated[int, Meta(ge=NO_BROKER, description="-1: none.")]
+    replicas: list[int]
+    isr: list[int]
+    adding_replicas: list[int]
+    removing_replicas: list[int]
+    size_bytes: Count | None
+
+
+class TopicDocument(TypedDict):
+    name: str
+    topic_id: str | None
+    internal: bool
+    config: dict[str, str]
+    partitions: list[PartitionDocument]
+
+
+class SnapshotDocument(TypedDict):
+    """A snapshot of a cluster, version 1: snapshot --out - and --out FILE."""
+
+    version: Literal[1]
+    cluster_id: str | None
+    taken_at: UtcTime | None
+    controllers: list[ControllerDocument]
+    partial: list[str]
+    brokers: list[BrokerDocument]
+    topics: list[TopicDocument]
 
 
 def read(text: str | bytes) -> ReadSnapshot:
@@ -159,7 +211,7 @@ def write(snapshot: ClusterSnapshot) -> str:
         ],
         "partial": list(snapshot.partial),
     }
-    brokers = [
+    brokers: list[BrokerDocument] = [
         {"id": broker.id, "host": broker.host, "port": broker.port, "rack": broker.rack, "fenced": broker.fenced}
         for broker in snapshot.brokers
     ]
@@ -171,7 +223,7 @@ def write(snapshot: ClusterSnapshot) -> str:
     )
 
 
-def partition_document(row: Partition) -> dict[str, object]:
+def partition_document(row: Partition) -> PartitionDocument:
     """One partition as in the JSON."""
     return {
         "partition": row.partition,

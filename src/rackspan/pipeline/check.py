@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
 
+from rackspan.documents import Count
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline.delta.local_disk import former_name, pending_files, torn_files
 from rackspan.pipeline.delta.table import data_files, open_table, read_files, snapshot_counts
@@ -26,11 +27,16 @@ if TYPE_CHECKING:
 NAMED_MAX: Final = 3
 
 
+ProblemKind: TypeAlias = Literal[
+    "torn-log", "unreadable-log", "missing-version", "damaged-file", "quarantined", "doubled", "missing-rows", "late"
+]
+
+
 @dataclass(frozen=True, slots=True)
 class WarehouseProblem:
     """One thing to act on: of a table, or of a cluster. `remedy` begins with the command, if one repairs it."""
 
-    kind: str
+    kind: ProblemKind
     problem: str
     remedy: str
     table: str | None = None
@@ -44,7 +50,7 @@ class ClusterFreshness:
     cluster_id: str
     newest: datetime
     age_seconds: float
-    snapshots: int
+    snapshots: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,15 @@ class CheckReport:
     problems: tuple[WarehouseProblem, ...]
     clusters: tuple[ClusterFreshness, ...] = ()
     tables: Mapping[str, int] = field(default_factory=dict)
+
+
+class CheckDocument(TypedDict):
+    """The problems of a warehouse, and what to do."""
+
+    warehouse: str
+    problems: list[WarehouseProblem]
+    clusters: list[ClusterFreshness]
+    tables: dict[str, Count]
 
 
 def check(warehouse: Warehouse, *, now: datetime, whole: bool = False, max_age: timedelta | None = None) -> CheckReport:

@@ -1,7 +1,6 @@
 """The tables of a warehouse as data: columns, types, grain, and the meaning of each column.
 
-Spark's DDL, docs/tables.md (`python tools/tables.py > docs/tables.md`) and the JSON Schema of `pipeline table`
-(`python -m tools.table_schema`) are generated from here. A change of columns or
+Spark's DDL, docs/tables.md (`python tools/tables.py > docs/tables.md`) and the JSON Schema of `pipeline table` are generated from here. A change of columns or
 meaning raises the table's `version`, and the next run makes all of its rows again. LANDING has the snapshots as collected, TABLES
 what Spark derives from them, HISTORY the record of the runs.
 """

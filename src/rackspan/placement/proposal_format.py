@@ -5,22 +5,28 @@ As a file of `--out` it is read back by `--plan`: what was shown is what is made
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeAlias
+
+from msgspec import Meta, Struct
 
 from rackspan import json_text
+from rackspan.documents import InvalidDocument, RangeDocument, convert
 from rackspan.errors import UsageError
 from rackspan.json_text import shown
-from rackspan.model import ClusterSnapshot, Int64s, TopicName
+from rackspan.model import INT32_MAX, ClusterSnapshot, Int64s, TopicName
 from rackspan.placement.exclusion import Exclusion
 from rackspan.placement.new_partitions import Proposal, brokers_for_placer, refuse_name, shape_of, topic_replica_counts
 from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.replica_counts import ReplicaCounts, least_maximum, no_replicas, replica_counts
+from rackspan.placement.spec import LevelsDocument, PlacementDocument
 from rackspan.placement.usable_brokers import usable
 from rackspan.text import count_noun
 
 VERSION: Final = 1
 
 ANEW: Final = "make it again with --out"
+
+_Id: TypeAlias = Annotated[int, Meta(ge=0, le=INT32_MAX)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +39,21 @@ class PlacementPlan:
     assignment: TopicAssignment
     configs: Mapping[str, str]
     by_rack: bool
+
+
+class ProposalDocument(PlacementDocument):
+    """Partitions added to a topic: their placement, and whether it was applied."""
+
+    topic: str
+    applied: bool
+    of_topic: Annotated[LevelsDocument, Meta(description="The same over all partitions of the topic.")]
+    cluster: Annotated[LevelsDocument, Meta(description="The same over all topics.")]
+
+
+class NewTopicDocument(ProposalDocument):
+    """A new topic: its placement, and whether it was applied."""
+
+    config: Annotated[dict[str, str], Meta(description="Configs of the topic.")]
 
 
 def placement_plan_document(
@@ -49,37 +70,36 @@ def placement_plan_document(
     }
 
 
+class _PlanFile(Struct):
+    topic: str
+    start_partition: _Id
+    assignments: Annotated[dict[str, Annotated[list[_Id], Meta(min_length=1)]], Meta(min_length=1)]
+    cluster_id: str | None = None
+    config: dict[str, str] = {}
+    by_rack: bool = True
+
+
 def read_placement_plan(content: bytes) -> PlacementPlan:
     """Errors: UsageError, NotJson."""
     top = json_text.parse(content)
     if not isinstance(top, dict) or top.get("version") != VERSION or "assignments" not in top:
         raise UsageError(f"not a plan of rackspan place create or extend; {ANEW}")
-    topic, cluster_id, start = top.get("topic"), top.get("cluster_id"), top.get("start_partition")
-    if not isinstance(topic, str) or type(start) is not int or start < 0:
-        raise UsageError(
-            f"topic is {shown(topic)} and start_partition {shown(start)}: a name and a number are needed; {ANEW}"
-        )
-    if cluster_id is not None and not isinstance(cluster_id, str):
-        raise UsageError(f"cluster_id is {shown(cluster_id)}, not a string; {ANEW}")
-    configs = top.get("config", {})
-    if not isinstance(configs, dict) or not all(isinstance(value, str) for value in configs.values()):
-        raise UsageError(f"config is {shown(configs)}, not an object of strings; {ANEW}")
-    return PlacementPlan(
-        topic, cluster_id, start, _assignment(top["assignments"], start), configs, bool(top.get("by_rack", True))
-    )
+    try:
+        given = convert(top, _PlanFile, "plan", ANEW)
+    except InvalidDocument as error:
+        raise UsageError(str(error)) from None
+    assignment = _assignment(given.assignments, given.start_partition)
+    return PlacementPlan(given.topic, given.cluster_id, given.start_partition, assignment, given.config, given.by_rack)
 
 
-def _assignment(listed: object, start: int) -> TopicAssignment:
-    if not isinstance(listed, dict) or not listed:
-        raise UsageError(f"assignments is {shown(listed)}, not an object of partitions; {ANEW}")
+def _assignment(listed: Mapping[str, list[int]], start: int) -> TopicAssignment:
     names = [str(partition) for partition in range(start, start + len(listed))]
     if set(names) != set(listed):
         raise UsageError(f"assignments does not hold partitions {names[0]} to {names[-1]}; {ANEW}")
     for name in names:
         replicas = listed[name]
-        sound = isinstance(replicas, list) and all(type(broker) is int and 0 <= broker < 2**31 for broker in replicas)
-        if not sound or not replicas or len(set(replicas)) < len(replicas):
-            raise UsageError(f"partition {name}: {shown(replicas)} is not a list of different broker ids; {ANEW}")
+        if len(set(replicas)) < len(replicas):
+            raise UsageError(f"partition {name}: {shown(replicas)} names a broker twice; {ANEW}")
         if len(replicas) != len(listed[names[0]]):
             raise UsageError(
                 f"partition {name} has {count_noun(len(replicas), 'replica')}, partition {names[0]} {len(listed[names[0]])}; {ANEW}"
@@ -133,7 +153,7 @@ def _refuse_other_topic(snapshot: ClusterSnapshot, plan: PlacementPlan) -> None:
         )
 
 
-def proposal_document(proposal: Proposal, applied: bool) -> dict[str, Any]:
+def proposal_document(proposal: Proposal, applied: bool) -> ProposalDocument:
     """`leaders` and `replicas` count the new partitions alone; under `of_topic` they count all partitions of the topic, under
     `cluster` those of all topics. Excluded brokers are not counted.
 
@@ -152,7 +172,7 @@ def proposal_document(proposal: Proposal, applied: bool) -> dict[str, Any]:
     }
 
 
-def _levels(proposal: Proposal, before: ReplicaCounts) -> dict[str, Any]:
+def _levels(proposal: Proposal, before: ReplicaCounts) -> LevelsDocument:
     """How even the brokers are once what is proposed is added to `before`."""
     after = before.plus(proposal.assignment).on(proposal.brokers)
     partitions, factor = proposal.assignment.replicas.shape
@@ -160,5 +180,5 @@ def _levels(proposal: Proposal, before: ReplicaCounts) -> dict[str, Any]:
     return {"leaders": _range(after.leaders), "replicas": {**_range(after.replicas), "bound": bound}}
 
 
-def _range(counts: Int64s) -> dict[str, int]:
+def _range(counts: Int64s) -> RangeDocument:
     return {"min": int(counts.min()), "max": int(counts.max())}

@@ -6,11 +6,13 @@ Begin with `run`; spec_format.py defines the document.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any, Final
+from typing import Annotated, Final, TypedDict
 
 import numpy as np
+from msgspec import Meta
 
 from rackspan.audit.loads import replica_bound
+from rackspan.documents import Count, DecimalKey, RangeDocument
 from rackspan.errors import UsageError
 from rackspan.model import Broker, Int32s, Int64s, RackId, rack_map
 from rackspan.placement.exclusion import Exclusion
@@ -28,9 +30,26 @@ RACKLESS_IS_A_RACK: Final = frozenset({"striped"})
 """Placers that count brokers without a rack as one more rack, so that nothing is refused and no mode applies."""
 
 
+class BoundedRange(RangeDocument):
+    bound: Annotated[Count, Meta(description="The least that the fullest broker can hold.")]
+
+
+class LevelsDocument(TypedDict):
+    leaders: RangeDocument
+    replicas: BoundedRange
+
+
+class PlacementDocument(LevelsDocument):
+    """A placement from a specification."""
+
+    assignments: Annotated[
+        dict[DecimalKey, list[int]], Meta(description="Partition to replicas, preferred leader first.")
+    ]
+
+
 def run(
     document: object, rng: Random, installed: Installed = installed_placers, exclusion: Exclusion = Exclusion()
-) -> dict[str, Any]:
+) -> PlacementDocument:
     """The assignment of a parsed spec without the excluded brokers, as a document.
 
     Errors: UsageError for an invalid document or an unknown placer, ReplicaPlacementException from the placer.
@@ -52,7 +71,7 @@ def place(spec: PlacementSpec, rng: Random, installed: Installed = installed_pla
         placer.close()
 
 
-def assignment_document(spec: PlacementSpec, assignment: TopicAssignment) -> dict[str, Any]:
+def assignment_document(spec: PlacementSpec, assignment: TopicAssignment) -> PlacementDocument:
     """Keys of `assignments` begin at the start partition; `bound` is the least possible maximum of replicas on a broker."""
     rows = assignment.replicas
     return {
@@ -76,7 +95,7 @@ def _per_broker(brokers: Sequence[UsableBroker], held: Int32s) -> Int64s:
     return np.bincount(np.searchsorted(ids, held.ravel()), minlength=len(ids))
 
 
-def _range(counts: Int64s) -> dict[str, int]:
+def _range(counts: Int64s) -> RangeDocument:
     return {"min": int(counts.min()), "max": int(counts.max())}
 
 

@@ -14,8 +14,15 @@ from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster
 from rackspan.plan.execution.start import plan_to_start, refuse_a_limit_below, refuse_to_resume, refuse_unnamed_cluster
 from rackspan.plan.execution.throttle import ConfigKey
 from rackspan.plan.order import StepLimits, order_steps
-from rackspan.plan.plan_file import plan_document, read_plan
-from rackspan.plan.reassignment_file import read_broker_list, read_reassignment, read_topics_to_move, reassignment_json
+from rackspan.plan.plan_file import PlanDocument, plan_document, read_plan
+from rackspan.plan.reassignment_file import (
+    ReassignmentFile,
+    read_broker_list,
+    read_reassignment,
+    read_topics_to_move,
+    reassignment_file,
+    reassignment_json,
+)
 from rackspan.plan.verification import VerifiedPartition, VerifiedState, all_done, counted, verify
 
 __all__ = [
@@ -27,7 +34,9 @@ __all__ = [
     "PartitionDifference",
     "Paused",
     "PlanDifference",
+    "PlanDocument",
     "RateSet",
+    "ReassignmentFile",
     "RunCancelled",
     "RunLimits",
     "RunStarted",
@@ -51,6 +60,7 @@ __all__ = [
     "read_plan",
     "read_reassignment",
     "read_topics_to_move",
+    "reassignment_file",
     "reassignment_json",
     "refuse_a_limit_below",
     "refuse_to_resume",

@@ -4,14 +4,17 @@ The document of a plan is a reassignment file that kafka-reassign-partitions acc
 `partitions` and ignores the rest. So they and the steps must agree.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, Final
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypedDict
 
+import msgspec
+from msgspec import Meta, Struct
+
+from rackspan.documents import AtLeastOne, Count, InvalidDocument, RangeDocument, convert
 from rackspan.errors import InvalidReassignment
-from rackspan.model.ids import TopicPartition
-from rackspan.plan.reassignment_file import VERSION, reassignment_object, reassignment_of, sound
+from rackspan.model.ids import INT32_MAX, TopicPartition
+from rackspan.plan.reassignment_file import VERSION, TargetDocument, reassignment_object, reassignment_of, sound
 from rackspan.reassign import (
     Balance,
     Conflict,
@@ -26,7 +29,90 @@ from rackspan.reassign import (
 UNSTEPPED: Final = 1_000
 """Partitions in a step of a file that has no steps: order_steps' own limit, since sizes and risks are not known here."""
 
+WRITE_AGAIN: Final = "write the plan again"
+
 UNSTEPPED_REASON = "in the order of the file"
+
+
+class EntryDocument(TargetDocument):
+    undo: Annotated[list[int], Meta(description="The replicas before.")]
+
+
+class StepDocument(TypedDict):
+    step: AtLeastOne
+    reason: str
+    moves: Count
+    bytes: Count
+    partitions: list[EntryDocument]
+
+
+class BalanceDocument(TypedDict):
+    replicas_per_broker: RangeDocument
+    leaders_per_broker: RangeDocument
+
+
+class ConflictDocument(TypedDict):
+    reason: str
+    remedy: str
+    partitions: Count
+    refused: Annotated[bool, Meta(description="A flag would allow it.")]
+
+
+class CostDocument(TypedDict):
+    lower_bound: Annotated[Count, Meta(description="No plan has fewer moves.")]
+    gap_reason: Annotated[str | None, Meta(description="Why moves is above lower_bound; null if it is not.")]
+    bytes: Count
+    moves_of_unknown_size: Count
+    before: BalanceDocument
+    after: BalanceDocument
+    replicas_bound: Count
+
+
+class AccountDocument(CostDocument):
+    left_out: list[str]
+    leaderless: Annotated[Count, Meta(description="Partitions without a leader whose replicas need not move.")]
+    infeasible: list[ConflictDocument]
+
+
+class PlanDocument(AccountDocument):
+    """A plan with its cost, as it is planned. A plan that was read may lack the cost."""
+
+    version: Literal[1]
+    partitions: list[TargetDocument]
+    cluster_id: str | None
+    moves: Annotated[Count, Meta(description="Replicas copied.")]
+    topic_ids: Annotated[dict[str, str], Meta(description="Topic to its id.")]
+    steps: list[StepDocument]
+
+
+_BrokerId: TypeAlias = Annotated[int, Meta(ge=0, le=INT32_MAX)]
+
+
+class _Entry(Struct):
+    SHOWN: ClassVar[str] = "{topic}-{partition}"
+
+    topic: str
+    partition: int
+    replicas: list[_BrokerId]
+    undo: list[_BrokerId] = []
+
+
+class _Step(Struct):
+    """A step of a file. Its bytes are not known if they are no whole number."""
+
+    SHOWN: ClassVar[str] = "step {step}"
+
+    partitions: list[_Entry] = []
+    reason: str = ""
+    bytes: object = None
+
+
+class _Plan(Struct):
+    """What a file of another tool lacks. The steps of such a file are cut from its partitions."""
+
+    steps: list[_Step] = []
+    cluster_id: str | None = None
+    topic_ids: dict[str, str] = {}
 
 
 def plan_document(plan: ReassignmentPlan) -> dict[str, Any]:
@@ -74,7 +160,7 @@ def _step_document(step: Step) -> dict[str, Any]:
     }
 
 
-def _entry_document(one: PartitionReassignment) -> dict[str, Any]:
+def _entry_document(one: PartitionReassignment) -> EntryDocument:
     return {
         "topic": one.topic,
         "partition": one.partition,
@@ -83,11 +169,11 @@ def _entry_document(one: PartitionReassignment) -> dict[str, Any]:
     }
 
 
-def _target_document(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _target_document(entry: EntryDocument) -> TargetDocument:
     return {"topic": entry["topic"], "partition": entry["partition"], "replicas": entry["replicas"]}
 
 
-def _cost_document(cost: PlanCost) -> dict[str, Any]:
+def _cost_document(cost: PlanCost) -> CostDocument:
     return {
         "lower_bound": cost.lower_bound,
         "gap_reason": cost.gap_reason,
@@ -99,14 +185,14 @@ def _cost_document(cost: PlanCost) -> dict[str, Any]:
     }
 
 
-def _balance_document(balance: Balance) -> dict[str, Any]:
+def _balance_document(balance: Balance) -> BalanceDocument:
     return {
         "replicas_per_broker": {"min": balance.replicas.fewest, "max": balance.replicas.most},
         "leaders_per_broker": {"min": balance.leaders.fewest, "max": balance.leaders.most},
     }
 
 
-def _conflict_document(conflict: Conflict) -> dict[str, Any]:
+def _conflict_document(conflict: Conflict) -> ConflictDocument:
     return {
         "reason": conflict.reason,
         "remedy": conflict.remedy,
@@ -128,8 +214,12 @@ def plan_of(top: dict[str, Any]) -> ReassignmentPlan:
     listed = sound(reassignment_of(top)).partitions
     for entry in listed:
         _refuse_log_dirs(entry)
-    steps = tuple(_steps(_list(top, "steps", "the plan"))) or tuple(_unstepped(listed))
-    plan = ReassignmentPlan(_cluster_id(top), _topic_ids(top), steps, _cost(top))
+    try:
+        given = convert(top, _Plan, "plan", WRITE_AGAIN)
+    except InvalidDocument as error:
+        raise InvalidReassignment(str(error)) from None
+    steps = tuple(_steps(given.steps)) or tuple(_unstepped(listed))
+    plan = ReassignmentPlan(given.cluster_id, given.topic_ids, steps, _cost(top))
     _refuse_other_steps(plan, {TopicPartition(entry.topic, entry.partition): entry.replicas for entry in listed})
     return plan
 
@@ -148,35 +238,23 @@ def _unstepped(listed: Sequence[ListedPartition]) -> Iterator[Step]:
         yield Step.of(number, UNSTEPPED_REASON, partitions[start : start + UNSTEPPED])
 
 
-def _steps(items: Sequence[Any]) -> Iterator[Step]:
-    for number, item in enumerate(items, start=1):
-        where = f"step {number}"
-        entries = _list(_object(item, where), "partitions", where)
-        size = item.get("bytes")
-        partitions = [_reassignment(entry, where) for entry in entries]
-        yield Step.of(number, str(item.get("reason", "")), partitions, size if type(size) is int else None)
-
-
-def _reassignment(item: object, where: str) -> PartitionReassignment:
-    entry = _object(item, where)
-    topic, partition, replicas = entry.get("topic"), entry.get("partition"), entry.get("replicas")
-    undo = entry.get("undo", [])
-    if not isinstance(topic, str) or type(partition) is not int or not _are_ids(replicas):
-        raise InvalidReassignment(f"{where}: an entry lacks topic, partition or replicas; write the plan again")
-    if not _are_ids(undo) or len(set(undo)) < len(undo):
-        raise InvalidReassignment(f"{where}: undo of {topic}-{partition} is not a replica list; write the plan again")
-    return PartitionReassignment(topic, partition, tuple(replicas or ()), tuple(undo))
-
-
-def _are_ids(value: object) -> bool:
-    return isinstance(value, list) and all(type(broker) is int and broker >= 0 for broker in value)
+def _steps(given: Sequence[_Step]) -> Iterator[Step]:
+    for number, step in enumerate(given, start=1):
+        for entry in step.partitions:
+            if len(set(entry.undo)) < len(entry.undo):
+                raise InvalidReassignment(f"{entry.topic}-{entry.partition}: undo names a broker twice; {WRITE_AGAIN}")
+        partitions = [
+            PartitionReassignment(entry.topic, entry.partition, tuple(entry.replicas), tuple(entry.undo))
+            for entry in step.partitions
+        ]
+        yield Step.of(number, step.reason, partitions, step.bytes if type(step.bytes) is int else None)
 
 
 def _refuse_other_steps(plan: ReassignmentPlan, listed: Mapping[TopicPartition, tuple[int, ...]]) -> None:
     stepped: set[TopicPartition] = set()
     for partition in plan.partitions():
         if partition.topic_partition in stepped:
-            raise InvalidReassignment(f"{partition.name} is in two steps; write the plan again")
+            raise InvalidReassignment(f"{partition.name} is in two steps; {WRITE_AGAIN}")
         stepped.add(partition.topic_partition)
         if listed.get(partition.topic_partition) != partition.replicas:
             raise InvalidReassignment(
@@ -187,55 +265,26 @@ def _refuse_other_steps(plan: ReassignmentPlan, listed: Mapping[TopicPartition, 
             raise InvalidReassignment(f"{topic_partition} is in no step; add it to one, or leave out the steps")
 
 
-def _cluster_id(top: Mapping[str, Any]) -> str | None:
-    value = top.get("cluster_id")
-    if value is not None and not isinstance(value, str):
-        raise InvalidReassignment(f"cluster_id is {json.dumps(value)}, not a string; write the plan again")
-    return value
-
-
-def _topic_ids(top: Mapping[str, Any]) -> dict[str, str]:
-    value = _object(top.get("topic_ids", {}), "topic_ids")
-    if not all(isinstance(one, str) for one in value.values()):
-        raise InvalidReassignment("topic_ids holds something that is not a string; write the plan again")
-    return dict(value)
-
-
 def _cost(top: Mapping[str, Any]) -> PlanCost | None:
-    """None where the file does not state it in full: a run needs none of it."""
+    """None if the file does not state it in full: a run needs none of it."""
     try:
-        return PlanCost(
-            lower_bound=int(top["lower_bound"]),
-            gap_reason=None if top["gap_reason"] is None else str(top["gap_reason"]),
-            bytes=int(top["bytes"]),
-            unsized_moves=int(top["moves_of_unknown_size"]),
-            before=_balance(top["before"]),
-            after=_balance(top["after"]),
-            replicas_bound=int(top["replicas_bound"]),
-            left_out=tuple(map(str, top["left_out"])),
-            infeasible=tuple(
-                Conflict(str(one["reason"]), str(one["remedy"]), int(one["partitions"]), bool(one.get("refused")))
-                for one in top["infeasible"]
-            ),
-            leaderless=int(top.get("leaderless", 0)),
-        )
-    except (KeyError, TypeError, ValueError, OverflowError):
+        cost = msgspec.convert(top, AccountDocument)
+    except msgspec.ValidationError:
         return None
+    return PlanCost(
+        lower_bound=cost["lower_bound"],
+        gap_reason=cost["gap_reason"],
+        bytes=cost["bytes"],
+        unsized_moves=cost["moves_of_unknown_size"],
+        before=_balance(cost["before"]),
+        after=_balance(cost["after"]),
+        replicas_bound=cost["replicas_bound"],
+        left_out=tuple(cost["left_out"]),
+        infeasible=tuple(Conflict(**conflict) for conflict in cost["infeasible"]),
+        leaderless=cost["leaderless"],
+    )
 
 
-def _balance(document: Mapping[str, Any]) -> Balance:
+def _balance(document: BalanceDocument) -> Balance:
     ranges = (document["replicas_per_broker"], document["leaders_per_broker"])
-    return Balance(*(LoadRange(int(one["min"]), int(one["max"])) for one in ranges))
-
-
-def _object(value: object, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise InvalidReassignment(f"{where} is not an object; write the plan again")
-    return value
-
-
-def _list(holder: Mapping[str, Any], key: str, where: str) -> list[Any]:
-    value = holder.get(key, [])
-    if not isinstance(value, list):
-        raise InvalidReassignment(f"{where}: {key} is not a list; write the plan again")
-    return value
+    return Balance(*(LoadRange(counts["min"], counts["max"]) for counts in ranges))

@@ -3,9 +3,10 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from rackspan import json_text
+from rackspan.documents import Count
 from rackspan.errors import InvalidReassignment
 from rackspan.json_text import NotJson, shown
 from rackspan.reassign import ListedPartition, PartitionReassignment, ReassignmentDocument
@@ -17,9 +18,24 @@ ANY_LOG_DIR: Final = "any"
 """Kafka's word for a replica whose log directory is the broker's to choose."""
 
 
-def reassignment_json(partitions: Iterable[PartitionReassignment]) -> str:
-    """A reassignment file as Kafka's tool writes it: one line, sorted by topic and partition."""
-    entries = [
+class TargetDocument(TypedDict):
+    topic: str
+    partition: Count
+    replicas: list[int]
+
+
+class LogDirsEntry(TargetDocument):
+    log_dirs: NotRequired[list[str]]
+
+
+class ReassignmentFile(TypedDict):
+    version: Literal[1]
+    partitions: list[LogDirsEntry]
+
+
+def reassignment_file(partitions: Iterable[PartitionReassignment]) -> ReassignmentFile:
+    """A reassignment file as Kafka's tool writes it, sorted by topic and partition."""
+    entries: list[LogDirsEntry] = [
         {
             "topic": entry.topic,
             "partition": entry.partition,
@@ -28,7 +44,12 @@ def reassignment_json(partitions: Iterable[PartitionReassignment]) -> str:
         }
         for entry in sorted(partitions, key=lambda entry: entry.topic_partition)
     ]
-    return json.dumps({"version": VERSION, "partitions": entries}, separators=(",", ":"), ensure_ascii=False)
+    return {"version": VERSION, "partitions": entries}
+
+
+def reassignment_json(partitions: Iterable[PartitionReassignment]) -> str:
+    """The file's text, in one line."""
+    return json.dumps(reassignment_file(partitions), separators=(",", ":"), ensure_ascii=False)
 
 
 def read_reassignment(text: str | bytes) -> ReassignmentDocument:

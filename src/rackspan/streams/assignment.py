@@ -3,10 +3,12 @@
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, NotRequired, TypedDict
 
 import numpy as np
+from msgspec import Meta
 
+from rackspan.documents import Amount, Count
 from rackspan.streams.active import Optimum
 from rackspan.streams.assignors import assignor_named
 from rackspan.streams.costs import cross_rack, crossings, equal_cost, owned_tasks
@@ -30,7 +32,50 @@ from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment
 Clock = Callable[[], float]
 
 
-def assign(document: object, assignor: str, options: Options = KAFKA, clock: Clock = float) -> dict[str, Any]:
+class TaskCosts(TypedDict):
+    stateful: Amount | None
+    stateless: Amount | None
+    standby: NotRequired[Amount]
+
+
+class CrossRackDocument(TypedDict):
+    active: Amount | None
+    standby: Amount | None
+
+
+class ProofDocument(TypedDict):
+    lower_bound: Amount
+    moved: Count
+
+
+class CertificateDocument(TypedDict):
+    stateful: ProofDocument | None
+    stateless: ProofDocument | None
+
+
+class ClientTasks(TypedDict):
+    active: list[str]
+    standby: list[str]
+
+
+class AssignmentDocument(TypedDict):
+    """An assignment of tasks to clients, its cost and the proof that none costs less."""
+
+    enabled: bool
+    reason: str | None
+    note: str | None
+    warnings: list[str]
+    cost: TaskCosts
+    cross_rack: Annotated[
+        CrossRackDocument, Meta(description="Partitions without a replica in the rack of their client.")
+    ]
+    certificate: CertificateDocument
+    probing_rebalance: bool
+    seconds: Annotated[Amount, Meta(description="Of the optimisation only.")]
+    assignment: Annotated[dict[str, ClientTasks], Meta(description="Process id to task ids.")]
+
+
+def assign(document: object, assignor: str, options: Options = KAFKA, clock: Clock = float) -> AssignmentDocument:
     """Assign the tasks of a problem document. `clock` returns seconds; without one, the document's `seconds` is 0.0.
 
     Errors: InvalidProblem, UsageError; one line each.
@@ -39,7 +84,9 @@ def assign(document: object, assignor: str, options: Options = KAFKA, clock: Clo
     return assign_problem(problem, assignor, options, clock)
 
 
-def assign_problem(problem: Problem, assignor: str, options: Options = KAFKA, clock: Clock = float) -> dict[str, Any]:
+def assign_problem(
+    problem: Problem, assignor: str, options: Options = KAFKA, clock: Clock = float
+) -> AssignmentDocument:
     """Assign the tasks of a problem in memory. `seconds` covers optimising and proving, not reading."""
     assign_tasks = assignor_named(assignor)
     started = clock()
@@ -50,7 +97,7 @@ def assign_problem(problem: Problem, assignor: str, options: Options = KAFKA, cl
 
 def assignment_document(
     problem: Problem, awareness: RackAwareness, output: AssignorOutput, seconds: float
-) -> dict[str, Any]:
+) -> AssignmentDocument:
     """The assignment document, keys in a fixed order."""
     return {
         "enabled": awareness.enabled,
@@ -79,13 +126,13 @@ def _missing_standbys(problem: Problem, output: AssignorOutput) -> list[str]:
     ]
 
 
-def _proof(optimum: Optimum | None) -> dict[str, int] | None:
+def _proof(optimum: Optimum | None) -> ProofDocument | None:
     return None if optimum is None else {"lower_bound": optimum.lower_bound, "moved": optimum.moved}
 
 
-def _cost(problem: Problem, output: AssignorOutput) -> dict[str, int | None]:
+def _cost(problem: Problem, output: AssignorOutput) -> TaskCosts:
     """Kafka's cost of each kind of tasks: of the optimum, or of the assignment as it is if not optimised. None: no price."""
-    cost = {
+    cost: TaskCosts = {
         "stateful": output.stateful.cost if output.stateful else _running_cost(problem, output, stateful=True),
         "stateless": output.stateless.cost if output.stateless else _running_cost(problem, output, stateful=False),
     }
@@ -102,7 +149,7 @@ def _running_cost(problem: Problem, output: AssignorOutput, stateful: bool) -> i
     return tasks.cost(tasks.owner)
 
 
-def _cross_rack(problem: Problem, assignment: TaskAssignment) -> dict[str, int | None]:
+def _cross_rack(problem: Problem, assignment: TaskAssignment) -> CrossRackDocument:
     return {
         "active": _count(problem, problem.tasks.source, assignment.active) if sources_known(problem) else None,
         "standby": _count(problem, problem.tasks.changelog, assignment.standby) if changelogs_known(problem) else None,
@@ -115,7 +162,7 @@ def _count(problem: Problem, lists: PartitionLists, held: Sequence[AbstractSet[i
     return crossings(cross_rack(lists, partitions), problem.client_rack, held)
 
 
-def _assignment(problem: Problem, assignment: TaskAssignment) -> dict[str, dict[str, list[str]]]:
+def _assignment(problem: Problem, assignment: TaskAssignment) -> dict[str, ClientTasks]:
     ids = problem.tasks.ids
     return {
         client.process_id: {

@@ -1,5 +1,6 @@
 import json
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -8,17 +9,18 @@ import pytest
 
 from rackspan.streams import replay, settings
 from rackspan.streams.lab.picture import GAP, LABELS, PANEL, WIDTH, lab_picture
+from rackspan.streams.lab.replay import LabDocument
 from tests.streams.problems import problem
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def replayed(*names: str) -> dict[str, Any]:
+def replayed(*names: str) -> LabDocument:
     chosen = settings([], [], [])
     return replay({name: problem(Random(at), standbys=1) for at, name in enumerate(names)}, chosen)
 
 
-def parsed(document: dict[str, Any]) -> ElementTree.Element:
+def parsed(document: Mapping[str, Any]) -> ElementTree.Element:
     return ElementTree.fromstring(lab_picture(document))  # noqa: S314 - our own picture
 
 

@@ -9,7 +9,7 @@ from rackspan.streams.lab.replay import Setting
 from rackspan.streams.problem import Costs, Strategy
 from tests.streams.problems import problem
 
-Document = dict[str, Any]
+Document = Any
 
 
 def runs(document: Document, *assignors: str, weights: tuple[str, ...] = ()) -> list[Document]:

@@ -10,7 +10,7 @@ from rackspan.streams import audit_group, capture_group, could_read_less, stream
 from tests.depth import examples
 from tests.streams.groups import cluster, described, member
 
-Document = dict[str, Any]
+Document = Any
 A_QUARTER = examples(0.25)
 """Each example is four assignments."""
 RACKS = ("r1", "r2", "r3")

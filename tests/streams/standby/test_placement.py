@@ -1,5 +1,6 @@
 """The placer of each config (vectors 260-262), and the tags and racks over which it spreads standbys."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -56,7 +57,7 @@ def test_load_decides_otherwise(racks: list[str | None], across_racks: bool) -> 
     assert isinstance(placer_for(given, empty_states(given), across_racks), ByLoad)
 
 
-def racks_of_each_task(assigned: dict[str, Any], racks: list[str]) -> list[list[str]]:
+def racks_of_each_task(assigned: Mapping[str, Any], racks: list[str]) -> list[list[str]]:
     """The racks of a task's active and standby clients."""
     held: dict[str, list[str]] = {}
     for at, client in enumerate(assigned["assignment"].values()):

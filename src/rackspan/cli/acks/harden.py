@@ -60,7 +60,7 @@ def harden(
     document = harden_document(read.snapshot, advice, source_options.address or "HOST:PORT")
     if cluster is not None:
         judged = api.audit(read.snapshot, policy)
-        document |= applied_document(applied, judged.findings)
+        document = {**document, **applied_document(applied, judged.findings)}
     output.write(document, output_format, harden_page(document), output.Rows(_COLUMNS, document["topics"]))
     raise exit_codes.finish(
         impossible=any(one.outcome in refused for one in advice),

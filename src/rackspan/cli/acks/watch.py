@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
 from rackspan import api
 from rackspan.acks import Watch
-from rackspan.acks.json_format import watch_document
+from rackspan.acks.json_format import ServedWatchDocument, WatchDocument, watch_document
 from rackspan.cli import options, output
 from rackspan.cli.pages.acks import watch_page
 from rackspan.cli.signals import ended_by_signals
@@ -79,7 +79,7 @@ def _served(watches: Iterator[Watch], listen: str, *, partitions: bool) -> Itera
 
 def _report(watches: Iterable[Watch], address: str | None, every: float, output_format: options.Output) -> None:
     """Print each reading that differs from the one before."""
-    printed: dict[str, Any] | None = None
+    printed: WatchDocument | None = None
     before = Watch()
     for now in watches:
         _report_connection(before, now, every)
@@ -87,12 +87,8 @@ def _report(watches: Iterable[Watch], address: str | None, every: float, output_
             document = watch_document(now.latest)
             if document != printed:
                 printed = document
-                output.write(
-                    {"metrics": address, **document},
-                    output_format,
-                    watch_page(document, address),
-                    output.Rows(_COLUMNS, [document]),
-                )
+                served: ServedWatchDocument = {"metrics": address, **document}
+                output.write(served, output_format, watch_page(document, address), output.Rows(_COLUMNS, [document]))
                 # A reader at the other end of a pipe waits for it while we continue.
                 output.flush()
         before = now

@@ -1,7 +1,7 @@
 """rackspan gateway, and rackspan gateway check."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, TypedDict
 
 import typer
 
@@ -9,6 +9,19 @@ from rackspan.cli import options, output
 from rackspan.cli.exit_codes import finish
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.options.given import Given
+
+
+class GatewayCheckDocument(TypedDict):
+    check: str
+    level: Literal["ok", "warning", "failure"]
+    reason: str
+
+
+class GatewayChecks(TypedDict):
+    """Whether a gateway would work."""
+
+    checks: list[GatewayCheckDocument]
+
 
 app = CommandGroup(no_args_is_help=False)
 
@@ -55,7 +68,9 @@ def check(
     from rackspan.gateway.config import read_config
 
     results = asyncio.run(check_cluster(read_config(file)))
-    document = {"checks": [{"check": one.check, "level": one.level.value, "reason": one.reason} for one in results]}
+    document: GatewayChecks = {
+        "checks": [{"check": one.check, "level": one.level.value, "reason": one.reason} for one in results]
+    }
     rows = [(one.level.value, one.check, one.reason) for one in results]
     columns = ("check", "level", "reason")
     output.write(

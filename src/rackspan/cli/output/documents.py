@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import to_builtins
+
 from rackspan.cli.options import Output
 
 if TYPE_CHECKING:
@@ -32,7 +34,8 @@ def write(document: Any, output: Output, human: "RenderableType", rows: Rows) ->
         case Output.YAML:
             import yaml
 
-            yaml.safe_dump(document, sys.stdout, sort_keys=False, allow_unicode=_encodes_every_character())
+            # Of an enum only the value: yaml refuses its member.
+            yaml.safe_dump(to_builtins(document), sys.stdout, sort_keys=False, allow_unicode=_encodes_every_character())
         case Output.CSV:
             _write_csv(rows)
         case Output.HUMAN:

@@ -1,6 +1,6 @@
 """Tables of rackspan acks, from the same document as -o json; what must be acted on comes first."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ _STYLES: Final = {
 """In the order in which topics are listed. Topics that require one rack are not listed."""
 
 
-def harden_page(document: dict[str, Any]) -> RenderableType:
+def harden_page(document: Mapping[str, Any]) -> RenderableType:
     order = [str(outcome) for outcome in _STYLES]
     listed = sorted(
         (one for one in document["topics"] if one["outcome"] in order), key=lambda one: order.index(one["outcome"])
@@ -37,7 +37,7 @@ def harden_page(document: dict[str, Any]) -> RenderableType:
     )
 
 
-def _topics(listed: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
+def _topics(listed: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
     if not listed:
         return
     columns = (
@@ -58,7 +58,7 @@ def _topics(listed: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
     yield Text()
 
 
-def _row(topic: dict[str, Any]) -> Sequence[object]:
+def _row(topic: Mapping[str, Any]) -> Sequence[object]:
     return (
         Text(topic["outcome"], style=_STYLES[HardenOutcome(topic["outcome"])]),
         topic["topic"] + (" (internal)" if topic["internal"] else ""),
@@ -82,7 +82,7 @@ def _commands(commands: Sequence[str]) -> Iterator[RenderableType]:
     yield Text()
 
 
-def _applied(document: dict[str, Any]) -> Iterator[RenderableType]:
+def _applied(document: Mapping[str, Any]) -> Iterator[RenderableType]:
     """Only after --apply: what was set, and what audit still finds."""
     for one in document.get("applied", [])[:TOPICS_SHOWN]:
         yield Text(f"topic {one['topic']}: {MIN_INSYNC_REPLICAS} is now {one[MIN_INSYNC_REPLICAS]}", style="green")
@@ -114,7 +114,7 @@ def _verdict(outcomes: dict[str, int]) -> Text:
     return Text("every acknowledged record is on the required racks", style="bold green")
 
 
-def watch_page(document: dict[str, Any], address: str | None) -> RenderableType:
+def watch_page(document: Mapping[str, Any], address: str | None) -> RenderableType:
     """One line, and a table of the brokers that lead what is wrong."""
     under, leaderless = document["under_min_rack_isr"], document["leaderless"]
     counts = [

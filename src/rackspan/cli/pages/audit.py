@@ -1,14 +1,14 @@
 """Tables of rackspan audit and outage, from the same documents as -o json; the summary is last."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from rackspan.audit.json_format import AFTER_REASSIGNMENT, STATES
+from rackspan.audit.outage import AFTER_REASSIGNMENT, STATES
 from rackspan.cli.output import page, table
 from rackspan.model import UNNAMED_RACK, shown
 from rackspan.text import count_noun, noun_and_ids
@@ -29,7 +29,7 @@ AFTER_COLUMN: Final = "after reassignment"
 NOTHING_TO_JUDGE: Final = "nothing to judge: the cluster has no topics"
 
 
-def audit_page(document: dict[str, Any]) -> RenderableType:
+def audit_page(document: Mapping[str, Any]) -> RenderableType:
     summary, findings = document["summary"], document["findings"]
     return page(
         _head(summary, racks=summary["racks"]),
@@ -42,7 +42,7 @@ def audit_page(document: dict[str, Any]) -> RenderableType:
     )
 
 
-def outage_page(document: dict[str, Any]) -> RenderableType:
+def outage_page(document: Mapping[str, Any]) -> RenderableType:
     parts: list[RenderableType] = [_head(document), *_partial(document)]
     if document["now"]["topics"]:
         parts += [Text("\nAlready harmed, with no rack lost", style="bold"), _topics_table(document["now"]["topics"])]
@@ -60,7 +60,7 @@ def partition_ranges(partitions: Sequence[int]) -> str:
     return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
-def _head(summary: dict[str, Any], racks: Sequence[str] | None = None) -> Text:
+def _head(summary: Mapping[str, Any], racks: Sequence[str] | None = None) -> Text:
     counts = f"{count_noun(summary['brokers'], 'broker', ',')}"
     if racks is not None:
         counts += f" in {count_noun(len(racks), 'rack', ',')} ({', '.join(racks) or 'none'})"
@@ -75,11 +75,11 @@ def _head(summary: dict[str, Any], racks: Sequence[str] | None = None) -> Text:
     )
 
 
-def _partial(summary: dict[str, Any]) -> list[Text]:
+def _partial(summary: Mapping[str, Any]) -> list[Text]:
     return [Text(f"could not be read: {words}", style="yellow") for words in summary["partial"]]
 
 
-def _losses_table(losses: Sequence[dict[str, Any]]) -> RenderableType:
+def _losses_table(losses: Sequence[Mapping[str, Any]]) -> RenderableType:
     moving = any(loss[AFTER_REASSIGNMENT] for loss in losses)
     return table(
         (
@@ -102,16 +102,16 @@ def _losses_table(losses: Sequence[dict[str, Any]]) -> RenderableType:
     )
 
 
-def finding_groups(findings: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
+def finding_groups(findings: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
     """A row for the findings of one constraint about one topic with one remedy: no remedy is left out.
 
     Findings about many topics, whose remedies differ by the topic only, have one row, with one remedy for all of them.
     """
-    alike: dict[tuple[str, ...], dict[tuple[str, str], list[dict[str, Any]]]] = {}
+    alike: dict[tuple[str, ...], dict[tuple[str, str], list[Mapping[str, Any]]]] = {}
     for one in findings:
         topics = alike.setdefault((one["severity"], one["constraint"], _of_any_topic(one)), {})
         topics.setdefault((one["topic"] or "", one["remedy"]), []).append(one)
-    groups: list[list[dict[str, Any]]] = []
+    groups: list[list[Mapping[str, Any]]] = []
     for topics in alike.values():
         joined = len({topic for topic, _ in topics}) > TOPICS_APART
         groups += [[one for rows in topics.values() for one in rows]] if joined else topics.values()
@@ -128,7 +128,7 @@ def finding_groups(findings: Sequence[dict[str, Any]]) -> Iterator[RenderableTyp
     yield Text()
 
 
-def _finding_row(group: Sequence[dict[str, Any]]) -> Sequence[object]:
+def _finding_row(group: Sequence[Mapping[str, Any]]) -> Sequence[object]:
     first = group[0]
     topics = list(dict.fromkeys(one["topic"] or "" for one in group))
     partitions = [one["partition"] for one in group if one["partition"] is not None]
@@ -144,13 +144,13 @@ def _finding_row(group: Sequence[dict[str, Any]]) -> Sequence[object]:
     )
 
 
-def _of_any_topic(finding: dict[str, Any]) -> str:
+def _of_any_topic(finding: Mapping[str, Any]) -> str:
     """The remedy without the name of the topic."""
     words = finding["remedy"].split(" ")
     return " ".join("TOPIC" if word == finding["topic"] else word for word in words)
 
 
-def _remedy_of_many(first: dict[str, Any], topics: Sequence[str]) -> str:
+def _remedy_of_many(first: Mapping[str, Any], topics: Sequence[str]) -> str:
     """One plan of all topics repairs what a plan of each does; any other command takes their names, or is run for each."""
     remedy = _of_any_topic(first)
     if "TOPIC" not in remedy.split(" "):
@@ -165,7 +165,7 @@ def _remedy_of_many(first: dict[str, Any], topics: Sequence[str]) -> str:
     return f"for each topic, or with a pattern of them: {remedy}"
 
 
-def _audit_verdict(summary: dict[str, Any]) -> Iterator[Text]:
+def _audit_verdict(summary: Mapping[str, Any]) -> Iterator[Text]:
     broken, partitions = summary["violations"], summary["violated_partitions"]
     if broken:
         where = f" on {count_noun(partitions, 'partition', ',')}" if partitions else ""
@@ -180,7 +180,7 @@ def _audit_verdict(summary: dict[str, Any]) -> Iterator[Text]:
     yield _survival(summary)
 
 
-def _survival(summary: dict[str, Any]) -> Text:
+def _survival(summary: Mapping[str, Any]) -> Text:
     losses = summary["losses"]
     fatal = [_racks(loss["racks"], noun=False) for loss in losses if not loss["survived"]]
     if not summary["partitions"]:
@@ -205,7 +205,7 @@ def _survival(summary: dict[str, Any]) -> Text:
 NO_CONTROLLERS = "no controller is in the snapshot, and they are required"
 
 
-def _survived(words: str, document: dict[str, Any]) -> Text:
+def _survived(words: str, document: Mapping[str, Any]) -> Text:
     """Green only where everything was read, nothing was assumed and the controllers are judged too."""
     words = "; ".join([words, *document["assumed"]])
     if not document["complete"]:
@@ -221,25 +221,25 @@ def _survived(words: str, document: dict[str, Any]) -> Text:
     return Text(words, style="bold yellow" if document["assumed"] else "bold green")
 
 
-def _certain_without(quorums: Sequence[dict[str, Any]]) -> bool:
+def _certain_without(quorums: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a majority is left even if the voters of unknown rack are all lost with any rack."""
     return all(2 * (one["surviving"] - len(one["unknown_rack"])) > one["voters"] for one in quorums)
 
 
-def _known_harm(loss: dict[str, Any]) -> bool:
+def _known_harm(loss: Mapping[str, Any]) -> bool:
     """Whether a loss does harm, as against that the controllers' racks are not known."""
     quorum = loss["controller_quorum"]
     harmed = bool(loss["topics"]) if "topics" in loss else any(loss[state] for state in (*STATES, AFTER_REASSIGNMENT))
     return harmed or (quorum is not None and not quorum["holds"])
 
 
-def _survives(loss: dict[str, Any]) -> Text:
+def _survives(loss: Mapping[str, Any]) -> Text:
     if loss["survived"]:
         return Text("yes", style="green")
     return Text("no", style="bold red") if _known_harm(loss) else Text("not known", style="bold yellow")
 
 
-def _doubtful(racks: Sequence[str], losses: Sequence[dict[str, Any]]) -> Text:
+def _doubtful(racks: Sequence[str], losses: Sequence[Mapping[str, Any]]) -> Text:
     quorum = losses[0]["controller_quorum"]
     reason = NO_CONTROLLERS
     if quorum is not None:
@@ -248,7 +248,7 @@ def _doubtful(racks: Sequence[str], losses: Sequence[dict[str, Any]]) -> Text:
     return Text(f"not known whether it survives the loss of {' or '.join(racks)}: {reason}", style="bold red")
 
 
-def _loss_parts(loss: dict[str, Any]) -> Iterator[RenderableType]:
+def _loss_parts(loss: Mapping[str, Any]) -> Iterator[RenderableType]:
     quorum = loss["controller_quorum"]
     if quorum is not None and not quorum["holds"]:
         yield Text(
@@ -274,10 +274,10 @@ def _loss_parts(loss: dict[str, Any]) -> Iterator[RenderableType]:
         yield Text(f"  leaders move: {surge}")
 
 
-def _topics_table(topics: Sequence[dict[str, Any]]) -> RenderableType:
+def _topics_table(topics: Sequence[Mapping[str, Any]]) -> RenderableType:
     moving = any(topic[AFTER_REASSIGNMENT] for topic in topics)
 
-    def row(topic: dict[str, Any]) -> Sequence[object]:
+    def row(topic: Mapping[str, Any]) -> Sequence[object]:
         return (
             "  " + topic["topic"] + (" (internal)" if topic["internal"] else ""),
             topic["offline"],
@@ -304,7 +304,7 @@ def _topics_table(topics: Sequence[dict[str, Any]]) -> RenderableType:
     )
 
 
-def _outage_verdict(document: dict[str, Any]) -> Iterable[Text]:
+def _outage_verdict(document: Mapping[str, Any]) -> Iterable[Text]:
     losses = document["losses"]
     fatal = [_racks(loss["racks"]) for loss in losses if not loss["survived"]]
     if not document["partitions"]:
@@ -322,7 +322,7 @@ def _outage_verdict(document: dict[str, Any]) -> Iterable[Text]:
     ]
 
 
-def _quorum(quorum: dict[str, Any] | None) -> Text:
+def _quorum(quorum: Mapping[str, Any] | None) -> Text:
     if quorum is None:
         return Text("not known", style="dim")
     words = f"{quorum['surviving']} of {quorum['voters']}"

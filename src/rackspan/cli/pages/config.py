@@ -1,16 +1,61 @@
 """Tables of rackspan config."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
+from msgspec import Meta
 from rich.console import RenderableType
 from rich.text import Text
 
 from rackspan.cli.output import page, table
+from rackspan.documents import Count
 from rackspan.text import count_noun
 
 
-def show_page(document: dict[str, Any]) -> RenderableType:
+class SettingsFileFound(TypedDict):
+    path: str
+    found: bool
+
+
+SettingShown = TypedDict("SettingShown", {"setting": str, "value": str | int | list[int], "from": str})
+
+ClusterShown = TypedDict(
+    "ClusterShown",
+    {"cluster": str, "name": str, "bootstrap-server": str, "command-config": str | None, "from": str},
+)
+
+
+class ShownSettings(TypedDict):
+    """The settings, and where each comes from."""
+
+    files: list[SettingsFileFound]
+    cluster: Annotated[str | None, Meta(description="The chosen cluster.")]
+    settings: list[SettingShown]
+    clusters: list[ClusterShown]
+
+
+class ClusterProblem(TypedDict):
+    cluster: str
+    problem: str
+
+
+class CheckedCluster(TypedDict):
+    cluster: str
+    name: str
+    read: Annotated[bool, Meta(description="The cluster could be read, or was not to be.")]
+    brokers: Count | None
+    topics: Count | None
+    problems: list[ClusterProblem]
+
+
+class CheckedSettings(TypedDict):
+    """What the named clusters lack."""
+
+    files: list[str]
+    clusters: list[CheckedCluster]
+
+
+def show_page(document: ShownSettings) -> RenderableType:
     files = [(one["path"], "found" if one["found"] else "not there") for one in document["files"]]
     settings = [(one["setting"], _shown(one["value"]), one["from"]) for one in document["settings"]]
     return page(
@@ -26,7 +71,7 @@ def show_page(document: dict[str, Any]) -> RenderableType:
     )
 
 
-def check_page(document: dict[str, Any]) -> RenderableType:
+def check_page(document: CheckedSettings) -> RenderableType:
     """A line for each cluster, then what is wrong."""
     if not document["clusters"]:
         files = ", ".join(document["files"]) or "no rackspan.toml"
@@ -52,7 +97,7 @@ def _part(columns: tuple[str, ...], rows: list[Any]) -> Iterator[RenderableType]
         yield table(columns, rows)
 
 
-def _state(cluster: dict[str, Any]) -> Text:
+def _state(cluster: CheckedCluster) -> Text:
     if not cluster["read"]:
         return Text("cannot be read", style="bold red")
     return Text("not read", style="dim") if cluster["brokers"] is None else Text("read", style="green")

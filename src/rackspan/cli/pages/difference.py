@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Annotated, Final, TypedDict
 
+from msgspec import Meta
 from rich.console import RenderableType
 from rich.text import Text
 
 from rackspan.cli.output import table
+from rackspan.documents import Count
 from rackspan.plan.difference import PartitionDifference, PlanDifference
 from rackspan.text import human_bytes
 
@@ -15,7 +17,55 @@ SHOWN: Final = 40
 """Rows of a table that people read; -o json has all."""
 
 
-def difference_document(difference: PlanDifference) -> dict[str, Any]:
+class ChangeDocument(TypedDict):
+    before: Count
+    after: Count
+
+
+class SafetyLossDocument(TypedDict):
+    partitions: Count
+    reason: str
+
+
+class BrokerDifferenceDocument(TypedDict):
+    broker: int
+    rack: str | None
+    replicas: ChangeDocument
+    leaders: ChangeDocument
+    bytes_in: Count
+    bytes_out: Count
+
+
+class TopicDifferenceDocument(TypedDict):
+    topic: str
+    partitions: Count
+    changed: Count
+    moves: Count
+    bytes: Count
+    moves_of_unknown_size: Count
+    racks: Annotated[ChangeDocument, Meta(description="The fewest racks of a changed partition.")]
+
+
+class DifferenceDocument(TypedDict):
+    less_safe: Annotated[SafetyLossDocument | None, Meta(description="null: no partition ends less safe.")]
+    brokers: list[BrokerDifferenceDocument]
+    topics: list[TopicDifferenceDocument]
+
+
+class DetailDocument(TypedDict):
+    topic: str
+    partition: Count
+    before: list[int]
+    after: list[int]
+    step: Count
+    reason: str
+
+
+class WithDetails(TypedDict, total=False):
+    details: Annotated[list[DetailDocument], Meta(description="With --details.")]
+
+
+def difference_document(difference: PlanDifference) -> DifferenceDocument:
     loss = difference.safety_loss
     return {
         "less_safe": None if loss is None else {"partitions": loss.partitions, "reason": loss.reason},
@@ -45,7 +95,7 @@ def difference_document(difference: PlanDifference) -> dict[str, Any]:
     }
 
 
-def details_document(details: Iterable[PartitionDifference]) -> list[dict[str, Any]]:
+def details_document(details: Iterable[PartitionDifference]) -> list[DetailDocument]:
     return [
         {
             "topic": one.topic,
@@ -59,7 +109,7 @@ def details_document(details: Iterable[PartitionDifference]) -> list[dict[str, A
     ]
 
 
-def difference_parts(document: dict[str, Any]) -> Iterator[RenderableType]:
+def difference_parts(document: DifferenceDocument) -> Iterator[RenderableType]:
     """The brokers, then the topics, those that change alone."""
     brokers, topics = document["brokers"], document["topics"]
     if brokers:
@@ -97,7 +147,7 @@ def difference_parts(document: dict[str, Any]) -> Iterator[RenderableType]:
         yield Text()
 
 
-def details_parts(details: Sequence[dict[str, Any]], reasons: dict[int, str]) -> Iterator[RenderableType]:
+def details_parts(details: Sequence[DetailDocument], reasons: dict[int, str]) -> Iterator[RenderableType]:
     """`orders-0: 1,4,7 → 1,5,9` and why, below each step. What leaves is red and what arrives green where there are colours."""
     for number, entries in groupby(details, key=lambda one: one["step"]):
         yield Text(f"step {number}: {reasons[number]}", style="bold")
@@ -106,7 +156,7 @@ def details_parts(details: Sequence[dict[str, Any]], reasons: dict[int, str]) ->
         yield Text()
 
 
-def less_safe_note(document: dict[str, Any]) -> Iterator[Text]:
+def less_safe_note(document: DifferenceDocument) -> Iterator[Text]:
     loss = document["less_safe"]
     if loss is not None:
         noun = "partition" if loss["partitions"] == 1 else "partitions"
@@ -121,7 +171,7 @@ def human_duration(seconds: int) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def _detail(one: dict[str, Any]) -> Text:
+def _detail(one: DetailDocument) -> Text:
     before, after = one["before"], one["after"]
     return Text.assemble(
         f"  {one['topic']}-{one['partition']}: ",
@@ -139,18 +189,18 @@ def _replicas(replicas: Sequence[int], marked: set[int], colour: str) -> Iterato
         yield str(broker), colour if broker in marked else ""
 
 
-def _topic_bytes(topic: dict[str, Any]) -> str:
+def _topic_bytes(topic: TopicDifferenceDocument) -> str:
     if topic["moves"] and topic["moves_of_unknown_size"] == topic["moves"]:
         return "unknown"
     known = human_bytes(topic["bytes"])
     return f"over {known}" if topic["moves_of_unknown_size"] else known
 
 
-def _change(pair: tuple[int, int]) -> dict[str, int]:
+def _change(pair: tuple[int, int]) -> ChangeDocument:
     return {"before": pair[0], "after": pair[1]}
 
 
-def _arrow(change: dict[str, int]) -> str:
+def _arrow(change: ChangeDocument) -> str:
     before, after = change["before"], change["after"]
     return str(after) if before == after else f"{before} → {after}"
 

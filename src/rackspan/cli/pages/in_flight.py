@@ -1,12 +1,14 @@
 """Reassignments under way, by any tool, and what a cancel makes of them."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Final, TypedDict
 
+from msgspec import Meta
 from rich.console import RenderableType
 from rich.text import Text
 
 from rackspan.cli.output import page, table
+from rackspan.documents import Count
 from rackspan.model import TopicPartition
 from rackspan.reassign import ReassignmentPlan
 from rackspan.text import count_noun
@@ -19,9 +21,25 @@ OF_A_RUN: Final = (
 )
 
 
+class InFlightPartition(TypedDict):
+    topic: str
+    partition: Count
+    moves_to: list[int]
+    replicas: Annotated[list[int], Meta(description="After the cancel.")]
+
+
+class InFlightDocument(TypedDict):
+    """Reassignments under way."""
+
+    applied: bool
+    cluster_id: str | None
+    in_flight: Count
+    partitions: list[InFlightPartition]
+
+
 def in_flight_document(
     plan: ReassignmentPlan, replicas: Mapping[TopicPartition, tuple[int, ...]], *, applied: bool
-) -> dict[str, Any]:
+) -> InFlightDocument:
     """`replicas`: those after the cancel, where it was made; a partition without has those that it would have."""
     return {
         "applied": applied,
@@ -39,7 +57,7 @@ def in_flight_document(
     }
 
 
-def in_flight_page(document: Mapping[str, Any]) -> RenderableType:
+def in_flight_page(document: InFlightDocument) -> RenderableType:
     listed, count = document["partitions"], document["in_flight"]
     if not count:
         return page(Text("nothing is being reassigned", style="bold green"))

@@ -1,6 +1,6 @@
 """Tables of reassignment plans and lint findings."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import RenderableType
@@ -30,7 +30,7 @@ def generate_page(
     return page(*map(whole, lines))
 
 
-def plan_page(document: dict[str, Any]) -> RenderableType:
+def plan_page(document: Mapping[str, Any]) -> RenderableType:
     """What changes, steps, balance, then what is infeasible; the summary is last. With `details`, every partition."""
     return page(
         *difference_parts(document["difference"]),
@@ -44,7 +44,7 @@ def plan_page(document: dict[str, Any]) -> RenderableType:
     )
 
 
-def lint_page(document: dict[str, Any]) -> RenderableType:
+def lint_page(document: Mapping[str, Any]) -> RenderableType:
     findings, summary = document["findings"], document["summary"]
     parts: list[RenderableType] = [
         *difference_parts(document["difference"]),
@@ -57,7 +57,7 @@ def lint_page(document: dict[str, Any]) -> RenderableType:
     return page(*parts, Text(words, style=style))
 
 
-def _steps(steps: Sequence[dict[str, Any]], *, unsized: bool) -> Iterator[RenderableType]:
+def _steps(steps: Sequence[Mapping[str, Any]], *, unsized: bool) -> Iterator[RenderableType]:
     """`unsized`: some sizes are not known, so that a step of moves and 0 bytes is one of unknown size."""
     if not steps:
         return
@@ -73,11 +73,11 @@ def _steps(steps: Sequence[dict[str, Any]], *, unsized: bool) -> Iterator[Render
     yield Text()
 
 
-def _step_bytes(step: dict[str, Any], unsized: bool) -> str:
+def _step_bytes(step: Mapping[str, Any], unsized: bool) -> str:
     return "unknown" if unsized and step["moves"] and not step["bytes"] else human_bytes(step["bytes"])
 
 
-def copied_bytes(document: dict[str, Any]) -> str:
+def copied_bytes(document: Mapping[str, Any]) -> str:
     """What is copied, as far as it is known."""
     unsized = document["moves_of_unknown_size"]
     if not unsized:
@@ -87,7 +87,7 @@ def copied_bytes(document: dict[str, Any]) -> str:
     return f"{human_bytes(document['bytes'])} and {count_noun(unsized, 'move')} of unknown size"
 
 
-def _balances(document: dict[str, Any]) -> RenderableType:
+def _balances(document: Mapping[str, Any]) -> RenderableType:
     return table(
         ("per broker", "before", "after", "lowest possible maximum"),
         (
@@ -100,7 +100,7 @@ def _balances(document: dict[str, Any]) -> RenderableType:
     )
 
 
-def _notes(document: dict[str, Any]) -> Iterator[RenderableType]:
+def _notes(document: Mapping[str, Any]) -> Iterator[RenderableType]:
     for words in document["left_out"]:
         yield Text(f"not planned: {words}", style="yellow")
     for one in document["infeasible"]:
@@ -108,7 +108,7 @@ def _notes(document: dict[str, Any]) -> Iterator[RenderableType]:
         yield Text(f"{word}: {one['reason']}; {one['remedy']}", style="bold red")
 
 
-def _verdict(document: dict[str, Any]) -> Text:
+def _verdict(document: Mapping[str, Any]) -> Text:
     moves, bound = document["moves"], document["lower_bound"]
     if not document["partitions"]:
         if document["infeasible"]:

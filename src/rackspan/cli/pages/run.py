@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, TypedDict
 
+from msgspec import Meta
 from rich.console import RenderableType
 from rich.text import Text
 
 from rackspan.cli.output import page, table
 from rackspan.cli.pages.difference import (
+    DifferenceDocument,
+    WithDetails,
     details_parts,
     difference_document,
     difference_parts,
@@ -16,7 +19,8 @@ from rackspan.cli.pages.difference import (
     less_safe_note,
 )
 from rackspan.cli.pages.reassignment_plan import STEPS_SHOWN, copied_bytes
-from rackspan.cli.pages.throttles import throttles_document
+from rackspan.cli.pages.throttles import ThrottleDocument, throttles_document
+from rackspan.documents import AtLeastOne, Count
 from rackspan.plan import (
     ConfigKey,
     Finished,
@@ -29,6 +33,7 @@ from rackspan.plan import (
     counted,
 )
 from rackspan.plan.execution.progress import progress
+from rackspan.reassign import Direction
 from rackspan.text import count_noun, human_bytes
 
 if TYPE_CHECKING:
@@ -39,12 +44,84 @@ PARTITIONS_SHOWN: Final = 40
 _STYLES: Final = {"done": "bold green", "undone": "bold green", "cancelled": "bold green", "paused": "bold yellow"}
 
 
-def preview_document(state: RunState, limits: RunLimits, journal: Path, difference: PlanDifference) -> dict[str, Any]:
-    """What changes, and every step, the copies it makes, and whether it is done."""
+class PreviewStep(TypedDict):
+    step: AtLeastOne
+    reason: str
+    partitions: Count
+    moves: Count
+    done: bool
+
+
+class PreviewDocument(WithDetails):
+    """What a run would change: every step, the copies it makes, and whether it is done."""
+
+    applied: Literal[False]
+    cluster_id: str | None
+    toward: Direction
+    journal: str
+    bytes_per_second: Count | None
+    moves: Annotated[Count, Meta(description="Still to make.")]
+    bytes: Count
+    moves_of_unknown_size: Count
+    seconds_at_least: Annotated[
+        Count | None, Meta(description="How long the run takes at least, by its throttle; null without one.")
+    ]
+    difference: DifferenceDocument
+    steps: list[PreviewStep]
+
+
+RunEnd: TypeAlias = Literal["done", "undone", "paused", "cancelled"]
+
+
+class OutcomeDocument(TypedDict):
+    """How a run ended."""
+
+    applied: Literal[True]
+    state: RunEnd
+    cluster_id: str | None
+    toward: Direction
+    journal: str
+    steps: Count
+    steps_done: Count
+    moves: Count
+    moves_done: Count
+    throttle_left_on_brokers: list[int]
+    foreign_throttles: Annotated[
+        list[ThrottleDocument],
+        Meta(
+            description="Replication throttles that others have set on the plan's topics and brokers, as they are at the end."
+        ),
+    ]
+
+
+class VerdictSummary(TypedDict):
+    partitions: Count
+    done: Count
+    in_progress: Count
+    not_started: Count
+    differs: Count
+
+
+class PartitionVerdict(TypedDict):
+    topic: str
+    partition: Count
+    replicas: list[int]
+    verdict: VerifiedState
+    reason: str | None
+
+
+class VerdictDocument(TypedDict):
+    """How far each partition of a reassignment file is."""
+
+    summary: VerdictSummary
+    partitions: list[PartitionVerdict]
+
+
+def preview_document(state: RunState, limits: RunLimits, journal: Path, difference: PlanDifference) -> PreviewDocument:
     return {
         "applied": False,
         "cluster_id": state.plan.cluster_id,
-        "toward": state.direction.value,
+        "toward": state.direction,
         "journal": str(journal),
         "bytes_per_second": limits.rate(state) or None,
         "moves": sum(one.moves for one in difference.topics),
@@ -72,7 +149,7 @@ def _seconds_at_least(bytes_per_second: int | None, difference: PlanDifference) 
     return -(-max((one.bytes_in for one in difference.brokers), default=0) // bytes_per_second)
 
 
-def preview_page(document: dict[str, Any]) -> RenderableType:
+def preview_page(document: PreviewDocument) -> RenderableType:
     steps = [one for one in document["steps"] if not one["done"]]
     rows = [(one["step"], one["partitions"], one["moves"], one["reason"]) for one in steps[:STEPS_SHOWN]]
     parts: list[RenderableType] = [
@@ -97,14 +174,16 @@ def preview_page(document: dict[str, Any]) -> RenderableType:
     return page(*parts, Text(f"{words}; add --apply to do it" if steps else nothing, style="bold"))
 
 
-def outcome_document(last: "RunUpdate", journal: Path, state: str, foreign: Mapping[ConfigKey, str]) -> dict[str, Any]:
+def outcome_document(
+    last: "RunUpdate", journal: Path, state: RunEnd, foreign: Mapping[ConfigKey, str]
+) -> OutcomeDocument:
     """`foreign`: throttles that others have set."""
     done = progress(last.state, last.cluster)
     return {
         "applied": True,
         "state": state,
         "cluster_id": last.cluster.cluster_id,
-        "toward": last.state.direction.value,
+        "toward": last.state.direction,
         "journal": str(journal),
         "steps": done.steps,
         "steps_done": len(last.state.done),
@@ -115,7 +194,7 @@ def outcome_document(last: "RunUpdate", journal: Path, state: str, foreign: Mapp
     }
 
 
-def outcome_page(document: dict[str, Any]) -> RenderableType:
+def outcome_page(document: OutcomeDocument) -> RenderableType:
     state, journal = document["state"], document["journal"]
     done = f"{document['steps_done']} of {count_noun(document['steps'], 'step')}"
     words = f"{state}: {done}, {document['moves_done']} of {count_noun(document['moves'], 'move')}; journal {journal}"
@@ -125,16 +204,22 @@ def outcome_page(document: dict[str, Any]) -> RenderableType:
     return page(*notes, Text(words, style=_STYLES[state]))
 
 
-def verdict_document(verified: Sequence[VerifiedPartition]) -> dict[str, Any]:
-    summary = {verdict.value.replace(" ", "_"): number for verdict, number in counted(verified)}
+def verdict_document(verified: Sequence[VerifiedPartition]) -> VerdictDocument:
+    numbers = dict(counted(verified))
     return {
-        "summary": {"partitions": len(verified), **summary},
+        "summary": {
+            "partitions": len(verified),
+            "done": numbers[VerifiedState.DONE],
+            "in_progress": numbers[VerifiedState.IN_PROGRESS],
+            "not_started": numbers[VerifiedState.NOT_STARTED],
+            "differs": numbers[VerifiedState.DIFFERS],
+        },
         "partitions": [
             {
                 "topic": one.reassignment.topic,
                 "partition": one.reassignment.partition,
                 "replicas": list(one.reassignment.replicas),
-                "verdict": one.state.value,
+                "verdict": one.state,
                 "reason": one.reason,
             }
             for one in verified

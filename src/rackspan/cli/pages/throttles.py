@@ -1,7 +1,7 @@
 """Throttles that a run did not set, in words: each by name and value."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from rackspan.plan import ConfigKey, RunLimits, RunState
 from rackspan.plan.execution.throttle import Holder
@@ -25,8 +25,15 @@ def throttle_lines(values: Mapping[ConfigKey, str | None]) -> Iterator[str]:
         yield f"{_holders(holder, names)}: {key} {is_set}"
 
 
-def throttles_document(values: Mapping[ConfigKey, str]) -> list[dict[str, Any]]:
-    return [{"of": one.holder.value, "name": one.name, "config": one.key, "value": values[one]} for one in values]
+class ThrottleDocument(TypedDict):
+    of: Holder
+    name: str
+    config: str
+    value: str
+
+
+def throttles_document(values: Mapping[ConfigKey, str]) -> list[ThrottleDocument]:
+    return [{"of": one.holder, "name": one.name, "config": one.key, "value": values[one]} for one in values]
 
 
 def rate_note(state: RunState, limits: RunLimits) -> str | None:

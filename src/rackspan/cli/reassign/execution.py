@@ -9,7 +9,7 @@ import typer
 from rackspan import api
 from rackspan.cli import options, output
 from rackspan.cli.options.input_files import read_file
-from rackspan.cli.pages.run import outcome_document, outcome_page, verdict_document, verdict_page
+from rackspan.cli.pages.run import RunEnd, outcome_document, outcome_page, verdict_document, verdict_page
 from rackspan.cli.pages.throttles import throttle_lines
 from rackspan.cli.reassign.plan import REASSIGNMENT
 from rackspan.errors import RackspanError, SourceError, UsageError
@@ -84,7 +84,7 @@ def foreign_throttles(cluster: api.Cluster, state: RunState, meaning: str) -> di
 
 
 def write_outcome(
-    last: "RunUpdate", journal: Path, state: str, foreign: Mapping[ConfigKey, str], output_format: options.Output
+    last: "RunUpdate", journal: Path, state: RunEnd, foreign: Mapping[ConfigKey, str], output_format: options.Output
 ) -> None:
     document = outcome_document(last, journal, state, foreign)
     rows = output.Rows(tuple(document), [document])

@@ -3,29 +3,32 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias, TypedDict
 
 import typer
 
 from rackspan import api
-from rackspan.audit.findings import Finding, Severity
-from rackspan.audit.json_format import FINDING_COLUMNS, finding_document
+from rackspan.audit.findings import Severity
+from rackspan.audit.json_format import FINDING_COLUMNS, FindingDocument, finding_document
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.options.input_files import read_file
 from rackspan.cli.options.quantities import byte_count
-from rackspan.cli.pages.difference import details_document, difference_document
+from rackspan.cli.pages.difference import DifferenceDocument, WithDetails, details_document, difference_document
 from rackspan.cli.pages.reassignment_plan import generate_page, lint_page, plan_page
 from rackspan.disk import replace_file, writing_output
+from rackspan.documents import Count
 from rackspan.errors import UsageError
 from rackspan.placement.generate import GENERATE_PLACER, unknown_brokers
 from rackspan.plan import (
+    PlanDocument,
+    ReassignmentFile,
     StepLimits,
     plan_document,
     read_broker_list,
     read_reassignment,
     read_topics_to_move,
-    reassignment_json,
+    reassignment_file,
 )
 from rackspan.reassign import PartitionReassignment, ReassignmentRequest
 
@@ -62,6 +65,33 @@ ReplaceMissing: TypeAlias = Annotated[
 ]
 
 app = CommandGroup(help="Move replicas: the least movement that makes a cluster rack-safe.")
+
+
+class GeneratedDocument(TypedDict):
+    """Both files that Kafka's tool prints: the one that restores the present assignment, and the one to execute."""
+
+    current: ReassignmentFile
+    proposed: ReassignmentFile
+
+
+class NewPlanDocument(PlanDocument, WithDetails):
+    """A reassignment plan; also the content of the file of --out, which kafka-reassign-partitions takes."""
+
+    difference: DifferenceDocument
+
+
+class LintSummary(TypedDict):
+    partitions: Count
+    violations: Count
+    warnings: Count
+
+
+class LintDocument(WithDetails):
+    """Findings about a reassignment file."""
+
+    summary: LintSummary
+    findings: list[FindingDocument]
+    difference: DifferenceDocument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,15 +131,10 @@ def generate(
     generated = api.generate_reassignment(read.snapshot, topics, brokers, choice, placement_options.rng())
     current = [PartitionReassignment(one.topic, one.partition, one.current) for one in generated]
     proposed = [PartitionReassignment(one.topic, one.partition, one.proposed) for one in generated]
-    document = generated_document(current, proposed)
+    document: GeneratedDocument = {"current": reassignment_file(current), "proposed": reassignment_file(proposed)}
     rows = output.Rows(("topic", "partition", "replicas"), document["proposed"]["partitions"])
     output.write(document, output_format, generate_page(current, proposed), rows)
     raise exit_codes.finish(to_act_on=current != proposed)
-
-
-def generated_document(current: list[PartitionReassignment], proposed: list[PartitionReassignment]) -> dict[str, Any]:
-    """Both files that Kafka's tool prints: the one that brings all back, and the one to execute."""
-    return {"current": json.loads(reassignment_json(current)), "proposed": json.loads(reassignment_json(proposed))}
 
 
 @app.command("plan")
@@ -175,7 +200,7 @@ def plan(
     policy = policy_options.policy(exclusion_options.excluded(read.snapshot))
     planned = api.plan_reassignment(read.snapshot, policy, request, limits)
     columns = planned.columns()
-    document = {
+    document: dict[str, Any] = {
         **plan_document(planned),
         "difference": difference_document(api.plan_difference(read.snapshot, columns, policy)),
     }
@@ -239,8 +264,14 @@ def lint(
     policy = policy_options.policy(exclusion_options.excluded(read.snapshot))
     found = api.lint_reassignment(read.snapshot, policy, document, request)
     columns = api.known_reassignments(read.snapshot, document)
-    written = {
-        **lint_document(len(document.partitions), found),
+    violations = sum(finding.severity is Severity.VIOLATION for finding in found)
+    written: LintDocument = {
+        "summary": {
+            "partitions": len(document.partitions),
+            "violations": violations,
+            "warnings": len(found) - violations,
+        },
+        "findings": [finding_document(finding) for finding in found],
         "difference": difference_document(api.plan_difference(read.snapshot, columns, policy)),
     }
     if details:
@@ -249,16 +280,7 @@ def lint(
             api.partition_differences(read.snapshot, columns, policy, nowhere, request.leaving)
         )
     output.write(written, output_format, lint_page(written), output.Rows(FINDING_COLUMNS, written["findings"]))
-    raise exit_codes.finish(to_act_on=any(finding.severity is Severity.VIOLATION for finding in found))
-
-
-def lint_document(partitions: int, found: list[Finding]) -> dict[str, Any]:
-    """As audit's: a summary, then every finding."""
-    violations = sum(finding.severity is Severity.VIOLATION for finding in found)
-    return {
-        "summary": {"partitions": partitions, "violations": violations, "warnings": len(found) - violations},
-        "findings": [finding_document(finding) for finding in found],
-    }
+    raise exit_codes.finish(to_act_on=violations > 0)
 
 
 def _move_rows(document: dict[str, Any]) -> output.Rows:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,8 +13,8 @@ from rackspan.audit import RackPolicy
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.options.input_files import read_file
 from rackspan.cli.options.quantities import throttle_rate
-from rackspan.cli.pages.difference import details_document
-from rackspan.cli.pages.run import brokers_owed, preview_document, preview_page
+from rackspan.cli.pages.difference import DetailDocument, details_document
+from rackspan.cli.pages.run import RunEnd, brokers_owed, preview_document, preview_page
 from rackspan.cli.pages.throttles import rate_note
 from rackspan.cli.reassign.execution import (
     DEFAULT_PATIENCE_SECONDS,
@@ -202,7 +202,7 @@ class _Reviewed:
     state: RunState
     columns: ReassignmentColumns
     difference: PlanDifference
-    details: list[dict[str, Any]] | None
+    details: list[DetailDocument] | None
 
 
 def _reviewed(
@@ -270,7 +270,9 @@ def _carry_out(
     every = columns_toward(list(reviewed.state.plan.partitions()), run.direction)
     sizes = copy_sizes(reviewed.state.plan, run.direction, known_sizes(reviewed.snapshot, every))
     last = follow(noting_how_to_resume(updates), sizes)
-    state = "paused" if isinstance(last.effect, Paused) else "done" if run.direction is Direction.TARGETS else "undone"
+    state: RunEnd = (
+        "paused" if isinstance(last.effect, Paused) else "done" if run.direction is Direction.TARGETS else "undone"
+    )
     write_outcome(last, run.journal, state, foreign_throttles(cluster, last.state, STILL_SET), output_format)
     raise exit_codes.finish(to_act_on=state == "paused" or bool(brokers_owed(last)))
 

@@ -12,7 +12,7 @@ from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.drift.changes import Change
 from rackspan.audit.durability import STATES, states
 from rackspan.audit.findings import Finding
-from rackspan.audit.json_format import STATES as HARM
+from rackspan.audit.outage import STATES as HARM
 from rackspan.audit.outage import RackLoss
 from rackspan.model import NO_RACK, UNKNOWN_SIZE, Int32s
 from rackspan.pipeline.judging.read import SnapshotPart

@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Annotated, TypedDict
 
 import numpy as np
+from msgspec import Meta
 
+from rackspan.documents import Amount, Count
 from rackspan.errors import UsageError
-from rackspan.streams.assignment import assignment_document
+from rackspan.streams.assignment import CrossRackDocument, assignment_document
 from rackspan.streams.assignors import ASSIGNORS, assignor_named
 from rackspan.streams.formats import from_document
 from rackspan.streams.lab.rebalances import SettledGroup, settle
@@ -27,9 +29,52 @@ from rackspan.streams.problem import (
 )
 from rackspan.streams.task_assignment import TaskAssignment, moved_tasks, running_assignment
 
-Document = dict[str, Any]
-
 DEFAULT_ASSIGNORS = ("high-availability", "sticky")
+
+
+class MovedTasks(TypedDict):
+    at_once: Count
+    in_all: Count
+
+
+class TasksPerThread(TypedDict):
+    least: Amount
+    most: Amount
+
+
+class BalanceOfTasks(TypedDict):
+    tasks_per_thread: TasksPerThread
+    subtopology_gap: Count
+
+
+class LabRun(TypedDict):
+    assignor: Annotated[str, Meta(extra_json_schema={"enum": sorted(ASSIGNORS)})]
+    strategy: Strategy
+    traffic_cost: Count
+    non_overlap_cost: Count
+    enabled: bool
+    reason: str | None
+    cross_rack: CrossRackDocument
+    cost: Amount | None
+    moved: MovedTasks
+    balance: BalanceOfTasks
+    rounds: Count
+    converged: bool
+
+
+class LabProblem(TypedDict):
+    problem: str
+    tasks: Count
+    clients: Count
+    racks: Count
+    warnings: list[str]
+    runs: list[LabRun]
+
+
+class LabDocument(TypedDict):
+    """Runs of assignors, strategies and weights over problem files."""
+
+    problems: list[LabProblem]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +112,14 @@ def _costs(text: str) -> Costs:
     return Costs(int(traffic), int(overlap))
 
 
-def replay(documents: Mapping[str, object], chosen: Sequence[Setting], options: Options = KAFKA) -> Document:
+def replay(documents: Mapping[str, object], chosen: Sequence[Setting], options: Options = KAFKA) -> LabDocument:
     """Replay each problem under each setting. `documents` maps names to problems. Errors: InvalidProblem, UsageError."""
     return {
         "problems": [_problem(name, from_document(document), chosen, options) for name, document in documents.items()]
     }
 
 
-def _problem(name: str, problem: Problem, chosen: Sequence[Setting], options: Options) -> Document:
+def _problem(name: str, problem: Problem, chosen: Sequence[Setting], options: Options) -> LabProblem:
     replayed = [_run(problem, setting, options) for setting in chosen]
     return {
         "problem": name,
@@ -86,7 +131,7 @@ def _problem(name: str, problem: Problem, chosen: Sequence[Setting], options: Op
     }
 
 
-def _run(problem: Problem, setting: Setting, options: Options) -> tuple[Document, tuple[str, ...]]:
+def _run(problem: Problem, setting: Setting, options: Options) -> tuple[LabRun, tuple[str, ...]]:
     """Cost, balance, moved tasks and rounds of the group once it has settled under a setting, and warnings of racks and tags.
 
     `cost` is traffic alone, times the setting's weight: non-overlap costs differ by assignor and would not compare. `moved`
@@ -98,9 +143,9 @@ def _run(problem: Problem, setting: Setting, options: Options) -> tuple[Document
     settled = settle(configured, setting.assignor, options)
     crossing = assignment_document(configured, awareness, settled.output, 0.0)["cross_rack"]
     warnings = (*rack_warnings(configured), *tag_warnings(configured, settled.output.tags_followed))
-    run = {
+    run: LabRun = {
         "assignor": setting.assignor,
-        "strategy": setting.strategy.value,
+        "strategy": setting.strategy,
         "traffic_cost": setting.weights.traffic,
         "non_overlap_cost": setting.weights.non_overlap,
         "enabled": awareness.enabled,
@@ -129,7 +174,7 @@ def _configured(problem: Problem, setting: Setting) -> Problem:
     return replace(problem, configs=configs)
 
 
-def _balance(problem: Problem, settled: SettledGroup) -> Document:
+def _balance(problem: Problem, settled: SettledGroup) -> BalanceOfTasks:
     """The least and greatest number of tasks per thread, and the greatest difference within one sub-topology."""
     assignment = settled.output.assignment
     loads = [

@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypedDict
 
-from rackspan.streams.assignment import assignment_document
+from msgspec import Meta
+
+from rackspan.documents import Count
+from rackspan.streams.assignment import CertificateDocument, CrossRackDocument, TaskCosts, assignment_document
 from rackspan.streams.assignors.high_availability import high_availability
 from rackspan.streams.costs import cross_rack
 from rackspan.streams.formats import from_document
@@ -24,13 +27,65 @@ from rackspan.streams.problem import (
 )
 from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment, moved_tasks, running_assignment
 
-Document = dict[str, Any]
-
 AT_BEST: Final = Strategy.MIN_TRAFFIC
 """The strategy of least traffic, with which the others are compared."""
 
 
-def audit_group(group: StreamsGroup, captured: CapturedGroup) -> Document:
+class StreamsClient(TypedDict):
+    client: str
+    process_id: str
+    rack: str | None
+    threads: Count
+    active: Count
+    standby: Count
+    cross_rack: CrossRackDocument
+
+
+class TasksByState(TypedDict):
+    stateful: Count
+    stateless: Count
+
+
+class PartitionsByRole(TypedDict):
+    active: Count
+    standby: Count
+
+
+class RunningCost(TypedDict):
+    cross_rack: CrossRackDocument
+    cost: TaskCosts
+
+
+class MovedByRole(TypedDict):
+    active: Count | None
+    standby: Count | None
+
+
+class StrategyDocument(RunningCost):
+    enabled: bool
+    reason: str | None
+    certificate: CertificateDocument
+    moved: MovedByRole
+
+
+_EVERY_STRATEGY: Final = {"required": list(Strategy), "propertyNames": {"enum": list(Strategy)}}
+
+
+class StreamsAuditDocument(TypedDict):
+    """A running Kafka Streams group, priced. null: unknown, for a reason in `unknown`."""
+
+    group: str
+    clients: list[StreamsClient]
+    tasks: TasksByState
+    num_standbys: Count
+    partitions: PartitionsByRole
+    now: RunningCost
+    at_best: CrossRackDocument
+    strategies: Annotated[dict[Strategy, StrategyDocument], Meta(extra_json_schema=_EVERY_STRATEGY)]
+    unknown: list[str]
+
+
+def audit_group(group: StreamsGroup, captured: CapturedGroup) -> StreamsAuditDocument:
     """The costs of a group as it runs, and as HighAvailabilityTaskAssignor would assign it under each strategy.
 
     `cross_rack` counts partitions read by a client in whose rack they have no replica: sources for active tasks, changelogs
@@ -41,7 +96,7 @@ def audit_group(group: StreamsGroup, captured: CapturedGroup) -> Document:
     reason = client_rack_reason(problem.clients) or source_reason(problem)
     now = running_assignment(problem)
     crossings = _Crossings.of(problem)
-    strategies = {strategy.value: _under(problem, strategy, now, crossings) for strategy in Strategy}
+    strategies = {strategy: _under(problem, strategy, now, crossings) for strategy in Strategy}
     return {
         "group": group.group_id,
         "clients": [_client(group, problem, crossings, index) for index in range(len(problem.clients))],
@@ -65,12 +120,12 @@ def could_read_less(audit: Mapping[str, Any]) -> bool:
     return now is not None and best is not None and bool(now > best)
 
 
-def _now(problem: Problem, now: TaskAssignment, crossings: "_Crossings") -> Document:
+def _now(problem: Problem, now: TaskAssignment, crossings: "_Crossings") -> RunningCost:
     running = assignment_document(problem, RackAwareness("as it runs"), AssignorOutput(now), 0.0)
     return {"cross_rack": crossings.known(running["cross_rack"]), "cost": running["cost"]}
 
 
-def _under(problem: Problem, strategy: Strategy, now: TaskAssignment, crossings: "_Crossings") -> Document:
+def _under(problem: Problem, strategy: Strategy, now: TaskAssignment, crossings: "_Crossings") -> StrategyDocument:
     configs = replace(problem.configs, strategy=strategy, acceptable_recovery_lag=ALL_CAUGHT_UP)
     configured = replace(problem, configs=configs)
     awareness = judge_rack_awareness(configured)
@@ -119,11 +174,11 @@ class _Crossings:
             else None,
         )
 
-    def known(self, cross_rack: Mapping[str, int | None]) -> dict[str, int | None]:
+    def known(self, cross_rack: CrossRackDocument) -> CrossRackDocument:
         return {"active": cross_rack["active"], "standby": None if self.standby is None else cross_rack["standby"]}
 
 
-def _client(group: StreamsGroup, problem: Problem, crossings: _Crossings, index: int) -> Document:
+def _client(group: StreamsGroup, problem: Problem, crossings: _Crossings, index: int) -> StreamsClient:
     """One process with its own costs, which may be known where another client's are not."""
     client, rack = problem.clients[index], int(problem.client_rack[index])
     names = {process.process_id: process.name for process in group.processes}
