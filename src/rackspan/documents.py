@@ -5,12 +5,25 @@ the builders make, `cli/schemas.py` prints their JSON Schema. A class may have S
 object's keys and those of the objects around it: "client {process_id}". Ranges are `Annotated[int, msgspec.Meta(ge=…, le=…)]`. Reads no file.
 """
 
+import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, TypeAlias, TypedDict, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 
@@ -25,7 +38,6 @@ DecimalKey: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^\d+$")]
 """A key of an object that is a number: a broker id, a partition."""
 UtcTime: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
 
-_STEP: Final = re.compile(r"\.(?P<key>\w+)|\[(?P<index>\d+)\]|\[(?P<some>\.\.\.)\]")
 _WORDS: Final = {
     "int": "a whole number",
     "float": "a number",
@@ -34,6 +46,7 @@ _WORDS: Final = {
     "array": "a list",
     "object": "an object",
     "null": "null",
+    "Path": "the name of a file",
 }
 
 
@@ -43,6 +56,8 @@ class RangeDocument(TypedDict):
     min: Count
     max: Count
 
+
+KEYS_SHOWN: Final = 16
 
 FIX: Final = "fix it in the file"
 
@@ -54,7 +69,7 @@ class InvalidDocument(ValueError):
 
 
 def convert(document: object, declared: type[Document], name: str, remedy: str = FIX) -> Document:
-    """The value of a document. `name` is what messages call it, `remedy` how they end. Errors: InvalidDocument."""
+    """The value of a document. `name` is what messages call it, "" nothing; `remedy` how they end. Errors: InvalidDocument."""
     try:
         return msgspec.convert(document, declared)
     except msgspec.ValidationError as error:
@@ -95,21 +110,25 @@ def _line(message: str, value: Any, declared: Any, name: str, remedy: str) -> st
     """The message of msgspec in the words of this project, with the object by name and the value that was found."""
     what, _, path = message.partition(" - at `$")
     owner, inside, around = name, "", dict[str, Any]()
-    for step in _STEP.finditer(path.rstrip("`")):
+    rest = path.rstrip("`")
+    while rest:
         kind = _bare(declared)
-        if step["key"]:
-            key: Any = step["key"]
-            declared, inside = _fields(kind)[key], key
+        if rest.startswith("."):
+            # A key may have dots, as Kafka's have.
+            key: Any = max((key for key in _fields(kind) if f"{rest}.".startswith((f".{key}.", f".{key}["))), key=len)
+            declared, inside, rest = _fields(kind)[key], key, rest[1 + len(key) :]
             around |= value
         else:
+            index, _, rest = rest[1:].partition("]")
             declared = get_args(kind)[-1]
-            key = int(step["index"]) if step["index"] else _first_wrong(value, declared)
-            inside = f"{inside}[{key}]" if step["index"] else f"{inside}: {key}"
+            key = _first_wrong(value, declared) if index == "..." else int(index)
+            inside = f"{inside}: {key}" if index == "..." else f"{inside}[{key}]"
         value = value[key]
         if _is_struct(_bare(declared)) and isinstance(value, Mapping):
             within = f"{owner}: {inside}" if owner != name and "[" not in owner else inside
             owner, inside = _owner(value, _bare(declared), within, around), ""
-    return f"{owner}: {_why(what, value, declared, inside, remedy)}"
+    why = _why(what, value, declared, inside, remedy)
+    return f"{owner}: {why}" if owner else why
 
 
 def _why(what: str, value: object, declared: Any, key: str, remedy: str) -> str:
@@ -117,7 +136,7 @@ def _why(what: str, value: object, declared: Any, key: str, remedy: str) -> str:
     if missing := re.match(r"Object missing required field `(.*)`", what):
         return f"{missing[1]} is missing; {_ADD if remedy == FIX else remedy}"
     if unknown := re.match(r"Object contains unknown field `(.*)`", what):
-        return f"there is no key {shown(unknown[1])}; there are {', '.join(_fields(_bare(declared)))}"
+        return f"there is no key {shown(unknown[1])}; {_instead(unknown[1], _fields(_bare(declared)), remedy)}"
     if choices := _choices(declared):
         return f"{found}, expected {' or '.join(choices)}; {remedy}"
     if "of length" in what:
@@ -128,6 +147,14 @@ def _why(what: str, value: object, declared: Any, key: str, remedy: str) -> str:
         return f"{found}, outside {limits.ge} to {limits.le}; {remedy}"
     words = " or ".join(_WORDS[word] for word in expected[1].split(" | ") if word != "null")
     return f"{found}, not {words}; {remedy}"
+
+
+def _instead(key: str, known: Collection[str], remedy: str) -> str:
+    """The known keys, or if they are many the nearest one."""
+    if len(known) <= KEYS_SHOWN:
+        return f"there are {', '.join(known)}"
+    alike = difflib.get_close_matches(key, known, 1)
+    return f"did you mean {alike[0]}?" if alike else remedy
 
 
 def _is_struct(kind: Any) -> bool:
@@ -189,4 +216,6 @@ def _limits(declared: Any) -> msgspec.Meta:
 
 def _choices(declared: Any) -> list[str]:
     kind = _bare(declared)
+    if get_origin(kind) is Literal:
+        return list(get_args(kind))
     return [str(choice.value) for choice in kind] if isinstance(kind, type) and issubclass(kind, Enum) else []

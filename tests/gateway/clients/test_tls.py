@@ -7,7 +7,7 @@ import pytest
 
 from rackspan.errors import UsageError
 from rackspan.gateway.clients.tls import ClientTls
-from rackspan.gateway.config import GatewayConfig, TlsConfig
+from rackspan.gateway.config import GatewayConfig, PrincipalTable
 from tests.certificates import Identity, authority
 
 COMMAND = {"security.protocol": "SSL"}
@@ -18,20 +18,25 @@ def identity(tmp_path: Path) -> Identity:
     return authority(tmp_path, "gateways").identity("gateway")
 
 
-def test_a_principal_that_was_taken_out_is_not_known_any_more(identity: Identity) -> None:
+def config_of(identity: Identity, *principals: str) -> GatewayConfig:
     files = identity.certificate, identity.key
-    tls = TlsConfig(*files, principals={"alice": files, "bob": files})
-    loaded = ClientTls(GatewayConfig("127.0.0.1:1", tls=tls), COMMAND)
-    loaded.load(replace(tls, principals={"bob": files}), COMMAND)
+    shown = {name: PrincipalTable(*files) for name in principals}
+    return GatewayConfig(bootstrap_servers="127.0.0.1:1", tls_certificate=files[0], tls_key=files[1], principals=shown)
+
+
+def test_a_principal_that_was_taken_out_is_not_known_any_more(identity: Identity) -> None:
+    loaded = ClientTls(config_of(identity, "alice", "bob"), COMMAND)
+    loaded.load(config_of(identity, "bob").tls, COMMAND)
     assert set(loaded._principals) == {"bob"}
 
 
 def test_contexts_are_kept_if_one_certificate_cannot_be_used(identity: Identity, tmp_path: Path) -> None:
-    files = identity.certificate, identity.key
-    tls = TlsConfig(*files, principals={"alice": files})
-    loaded = ClientTls(GatewayConfig("127.0.0.1:1", tls=tls), COMMAND)
+    config = config_of(identity, "alice")
+    tls = config.tls
+    assert tls is not None
+    loaded = ClientTls(config, COMMAND)
     before = loaded._listeners, loaded._principals
     missing = tmp_path / "missing.pem"
     with pytest.raises(UsageError, match="bob"):
-        loaded.load(replace(tls, principals={"alice": files, "bob": (missing, missing)}), COMMAND)
+        loaded.load(replace(tls, principals={**tls.principals, "bob": (missing, missing)}), COMMAND)
     assert (loaded._listeners, loaded._principals) == before
