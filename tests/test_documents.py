@@ -1,12 +1,14 @@
 """Declared documents: every kind of mistake is one line with the object, the key and the value that was found."""
 
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, defstruct
 
-from rackspan.documents import InvalidDocument, convert, unknown_keys
+from rackspan.documents import InvalidDocument, convert, convert_toml, unknown_keys
+from rackspan.errors import UsageError
 
 
 class Colour(StrEnum):
@@ -33,6 +35,53 @@ class Whole(Struct):
     racks: dict[str, list[str | None]] = {}
     closed: list[Closed] | None = None
     numbers: Annotated[list[int], Meta(min_length=1)] | None = None
+
+
+class Table(Struct, forbid_unknown_fields=True, rename=lambda name: name.replace("_", ".")):
+    SHOWN: ClassVar[str] = "[tables.{key}]"
+
+    min_racks: Annotated[int, Meta(ge=1, le=9)] = 1
+    min_racks_mode: Literal["on", "off"] = "on"
+
+
+class File(Struct, forbid_unknown_fields=True, rename=lambda name: name.replace("_", ".")):
+    listen_host: Annotated[str, Meta(pattern=r"\S")] = "h"
+    listen_file: Path | None = None
+    min: Table | None = None
+    tables: dict[str, Table] = {}
+
+
+@pytest.mark.parametrize(
+    ("document", "line"),
+    [
+        (1, "a.toml: is 1, not a table; see the page"),
+        ({"listen.host": 3}, "a.toml: listen.host is 3, not a string; see the page"),
+        ({"listen.host": " "}, "a.toml: listen.host is empty; see the page"),
+        ({"listen.file": "x"}, 'a.toml: listen.file is "x", not the name of a file; see the page'),
+        ({"listen": 1}, 'a.toml: there is no key "listen"; there are listen.host, listen.file, min, tables'),
+        ({"min": {"min.racks": 0}}, "a.toml: min: min.racks is 0, outside 1 to 9; see the page"),
+        (
+            {"tables": {"a": {}, "b": {"min.racks.mode": "of"}}},
+            'a.toml: [tables.b]: min.racks.mode is "of", expected on or off; see the page',
+        ),
+        (
+            {"tables": {"a": {"min.rack": 1}}},
+            'a.toml: [tables.a]: there is no key "min.rack"; there are min.racks, min.racks.mode',
+        ),
+    ],
+)
+def test_a_mistake_in_a_toml_file_names_file_table_and_key(document: object, line: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        convert_toml(document, File, "a.toml", "see the page")
+    assert str(refused.value) == line
+
+
+def test_of_many_keys_the_nearest_one_is_named() -> None:
+    many = defstruct("many", [(f"key_{at:02}", int, 0) for at in range(30)], forbid_unknown_fields=True)
+    for key, line in (("key_7", 'there is no key "key_7"; did you mean key_27?'), ("x", 'there is no key "x"; see')):
+        with pytest.raises(InvalidDocument) as refused:
+            convert({key: 1}, many, "", "see")
+        assert str(refused.value) == line
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 A document that is read is declared as `msgspec.Struct` classes, one that is written as `TypedDict` classes: mypy checks what
 the builders make, `cli/schemas.py` prints their JSON Schema. A class may have SHOWN, how a message names one of its objects by that
-object's keys and those of the objects around it: "client {process_id}". Ranges are `Annotated[int, msgspec.Meta(ge=…, le=…)]`. Reads no file.
+object's keys and those of the objects around it: "client {process_id}"; {key} is its own key in a dictionary. Ranges are `Annotated[int, msgspec.Meta(ge=…, le=…)]`. Reads no file.
 """
 
 import difflib
@@ -27,6 +27,7 @@ from typing import (
 
 import msgspec
 
+from rackspan.errors import UsageError
 from rackspan.json_text import shown
 
 Document = TypeVar("Document")
@@ -57,7 +58,7 @@ class RangeDocument(TypedDict):
     max: Count
 
 
-KEYS_SHOWN: Final = 16
+KEYS_SHOWN: Final = 20
 
 FIX: Final = "fix it in the file"
 
@@ -74,6 +75,14 @@ def convert(document: object, declared: type[Document], name: str, remedy: str =
         return msgspec.convert(document, declared)
     except msgspec.ValidationError as error:
         raise InvalidDocument(_line(str(error), document, declared, name, remedy)) from None
+
+
+def convert_toml(document: object, declared: type[Document], where: str, remedy: str = FIX) -> Document:
+    """The value of a parsed TOML table. `where` names its file and place. Errors: UsageError."""
+    try:
+        return convert(document, declared, "", remedy)
+    except InvalidDocument as error:
+        raise UsageError(f"{where}: {str(error).replace(_WORDS['object'], 'a table')}") from None
 
 
 def unknown_keys(document: Any, declared: Any, name: str) -> Iterator[tuple[str, str]]:
@@ -122,6 +131,7 @@ def _line(message: str, value: Any, declared: Any, name: str, remedy: str) -> st
             index, _, rest = rest[1:].partition("]")
             declared = get_args(kind)[-1]
             key = _first_wrong(value, declared) if index == "..." else int(index)
+            around["key"] = key
             inside = f"{inside}: {key}" if index == "..." else f"{inside}[{key}]"
         value = value[key]
         if _is_struct(_bare(declared)) and isinstance(value, Mapping):
@@ -139,8 +149,8 @@ def _why(what: str, value: object, declared: Any, key: str, remedy: str) -> str:
         return f"there is no key {shown(unknown[1])}; {_instead(unknown[1], _fields(_bare(declared)), remedy)}"
     if choices := _choices(declared):
         return f"{found}, expected {' or '.join(choices)}; {remedy}"
-    if "of length" in what:
-        return f"{key} is empty; {'list at least one' if remedy == FIX else remedy}"
+    if "of length" in what or "matching regex" in what:
+        return f"{key} is empty; {'list at least one' if remedy == FIX and isinstance(value, list) else remedy}"
     expected = re.match(r"Expected `(.*)`, got ", what)
     if expected is None:
         limits = _limits(declared)
@@ -152,7 +162,7 @@ def _why(what: str, value: object, declared: Any, key: str, remedy: str) -> str:
 def _instead(key: str, known: Collection[str], remedy: str) -> str:
     """The known keys, or if they are many the nearest one."""
     if len(known) <= KEYS_SHOWN:
-        return f"there are {', '.join(known)}"
+        return f"there {'is' if len(known) == 1 else 'are'} {', '.join(known)}"
     alike = difflib.get_close_matches(key, known, 1)
     return f"did you mean {alike[0]}?" if alike else remedy
 

@@ -70,9 +70,9 @@ advertised.port = 443
         ('bootstrap.servers = "a:1"\n[brokers.x]\nport = 1', "'x' is not a broker id"),
         (
             'bootstrap.servers = "a:1"\n[brokers.1]\nports = 1',
-            'brokers: 1: there is no key "ports"; there are host, port, ',
+            r'\[brokers.1\]: there is no key "ports"; there are host, port, ',
         ),
-        ('bootstrap.servers = "a:1"\ntopics = 3', "topics is 3, not an object"),
+        ('bootstrap.servers = "a:1"\ntopics = 3', "topics is 3, not a table"),
         ('bootstrap.servers = "a:1"\nlog.format = "xml"', "expected text or json"),
         ("bootstrap.servers = ", "not TOML"),
     ],

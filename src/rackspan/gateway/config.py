@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-from rackspan.documents import InvalidDocument, convert
+from rackspan.documents import convert_toml
 from rackspan.errors import UsageError
 from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode
 from rackspan.gateway.core.policies import FilePolicies, TopicPolicy
@@ -52,14 +52,16 @@ class TlsConfig:
 
 
 class TopicTable(Struct, frozen=True, forbid_unknown_fields=True, rename=_dotted):
-    """[topics."NAME"]."""
+    SHOWN: ClassVar[str] = '[topics."{key}"]'
 
     min_insync_racks: PositiveInt | None = None
     fail_open: bool = False
 
 
 class BrokerListenerTable(Struct, frozen=True, forbid_unknown_fields=True, rename=_dotted):
-    """[brokers.ID]: the listener of one broker. The host is `listen.host` by default, the advertised one the host."""
+    """The listener of one broker. The host is `listen.host` by default, the advertised one the host."""
+
+    SHOWN: ClassVar[str] = "[brokers.{key}]"
 
     host: Text | None = None
     port: Port = 0
@@ -68,7 +70,7 @@ class BrokerListenerTable(Struct, frozen=True, forbid_unknown_fields=True, renam
 
 
 class PrincipalTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """[principals."COMMON NAME"]."""
+    SHOWN: ClassVar[str] = '[principals."{key}"]'
 
     certificate: Path
     key: Path
@@ -168,10 +170,7 @@ def parse_config(document: Mapping[str, Any], name: str = "config", folder: Path
     if isinstance(principals := tables.get("principals"), dict):
         for common, table in principals.items():
             _find_files(f'{name}: [principals."{common}"]', table, PrincipalTable.__struct_fields__, folder)
-    try:
-        config = convert({**keys, **tables, "placement.configs": configs}, GatewayConfig, "", SEE)
-    except InvalidDocument as error:
-        raise UsageError(f"{name}: {error}") from None
+    config = convert_toml({**keys, **tables, "placement.configs": configs}, GatewayConfig, name, SEE)
     _check(name, config)
     return config
 

@@ -1,13 +1,16 @@
 """Reads one rackspan.toml and checks every key in it. settings.py decides which file and which table counts."""
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
+
+from msgspec import Meta, Struct, field, to_builtins
 
 from rackspan.audit.policy import Survive
+from rackspan.documents import convert_toml
 from rackspan.errors import UsageError
 from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS, RackId, UnrackedPolicy
 from rackspan.toml_keys import dotted_keys
@@ -17,68 +20,64 @@ SURVIVE: Final = "survive"
 
 REQUIRE_CONTROLLERS: Final = "require-controllers"
 
-Check = Callable[[object], object]
-"""Raises UsageError for a wrong value, with a message about the value alone; returns the right one."""
+Text: TypeAlias = Annotated[str, Meta(pattern=r"\S")]
+WholeNumber: TypeAlias = Annotated[int, Meta(ge=1, le=INT32_MAX)]
+BrokerNumber: TypeAlias = Annotated[int, Meta(ge=0, le=INT32_MAX)]
 
 
-def _whole_number(value: object) -> int:
-    if type(value) is not int or not 1 <= value <= INT32_MAX:
-        raise UsageError(f"is {value!r}, expected a whole number of 1 to {INT32_MAX}")
-    return value
+class TopicSettings(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    SHOWN: ClassVar[str] = '[topics."{key}"]'
+
+    min_insync_racks: WholeNumber | None = field(default=None, name=MIN_INSYNC_RACKS)
+    survive: Survive | None = None
 
 
-def _boolean(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise UsageError(f"is {value!r}, expected true or false")
-    return value
+class BrokerSettings(Struct, forbid_unknown_fields=True):
+    SHOWN: ClassVar[str] = "[brokers]"
+
+    excluded: list[BrokerNumber] | None = None
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise UsageError(f"is {value!r}, expected text")
-    return value
+class _Options(Struct, rename="kebab", omit_defaults=True):
+    """Flags that may stand in [clusters.NAME], and above all tables for every cluster."""
+
+    bootstrap_server: Text | None = None
+    command_config: Text | None = None
+    timeout: WholeNumber | None = None
+    rack_locator_class: Text | None = None
+    rack_locator_properties: Text | None = None
+    unracked: UnrackedPolicy | None = None
+    min_insync_racks: WholeNumber | None = None
+    survive: Survive | None = None
+    require_controllers: bool | None = None
 
 
-def _one_of(*allowed: str) -> Check:
-    def check(value: object) -> object:
-        if value not in allowed:
-            raise UsageError(f"is {value!r}, expected one of {', '.join(allowed)}")
-        return value
-
-    return check
+class _Tables(_Options):
+    topics: dict[str, TopicSettings] = {}
+    controllers: dict[str, Text] = {}
+    brokers: BrokerSettings = field(default_factory=BrokerSettings)
 
 
-CLUSTER_KEYS: Final[Mapping[str, Check]] = MappingProxyType(
-    {
-        "bootstrap-server": _text,
-        "command-config": _text,
-        "timeout": _whole_number,
-        "rack-locator-class": _text,
-        "rack-locator-properties": _text,
-        "unracked": _one_of(*UnrackedPolicy),
-        "min-insync-racks": _whole_number,
-        SURVIVE: _one_of(*Survive),
-        REQUIRE_CONTROLLERS: _boolean,
-    }
-)
-"""Flags without their dashes that may stand in [clusters.NAME], and above all tables for every cluster."""
+class NamedCluster(_Tables, forbid_unknown_fields=True, rename="kebab", omit_defaults=True):
+    name: Text | None = None
+    cluster_id: Text | None = None
 
-OPTION_KEYS: Final[Mapping[str, Check]] = MappingProxyType(
-    {
-        **CLUSTER_KEYS,
-        "cluster": _text,
-        "output": _one_of("human", "json", "yaml", "csv"),
-        "warehouse": _text,
-        "master": _text,
-    }
-)
-"""Flags without their dashes that may stand above all tables."""
 
-_TABLES: Final = ("topics", "controllers", "brokers", "clusters")
+class GeneralSettings(_Tables, forbid_unknown_fields=True, rename="kebab", omit_defaults=True):
+    cluster: Text | None = None
+    output: Literal["human", "json", "yaml", "csv"] | None = None
+    warehouse: Text | None = None
+    master: Text | None = None
+    clusters: dict[str, dict[str, object]] = {}
+
+
+_TABLES: Final = {"topics", "controllers", "brokers", "clusters"}
 _PATHS: Final = ("command-config", "warehouse")
 
+OPTION_KEYS: Final = frozenset(GeneralSettings.__struct_encode_fields__) - _TABLES
+"""Flags without their dashes that may stand above all tables."""
 
-TOPIC_KEYS: Final[Mapping[str, Check]] = MappingProxyType({MIN_INSYNC_RACKS: _whole_number, SURVIVE: _one_of(*Survive)})
+TOPIC_KEYS: Final = TopicSettings.__struct_encode_fields__
 """The keys of [topics."NAME"]."""
 
 
@@ -90,9 +89,9 @@ class Section:
     """
 
     where: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    topics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    controllers: Mapping[int, RackId] = field(default_factory=dict)
+    options: Mapping[str, Any] = dataclass_field(default_factory=dict)
+    topics: Mapping[str, Mapping[str, Any]] = dataclass_field(default_factory=dict)
+    controllers: Mapping[int, RackId] = dataclass_field(default_factory=dict)
     excluded_brokers: frozenset[int] | None = None
     title: str | None = None
     cluster_id: str | None = None
@@ -104,7 +103,7 @@ class SettingsFile:
 
     path: Path
     general: Section
-    clusters: Mapping[str, Section] = field(default_factory=dict)
+    clusters: Mapping[str, Section] = dataclass_field(default_factory=dict)
 
 
 def read_settings_file(path: Path) -> SettingsFile:
@@ -115,58 +114,41 @@ def read_settings_file(path: Path) -> SettingsFile:
         raise UsageError(f"{path}: not TOML: {error}; fix it in the file") from None
     except RecursionError:
         raise UsageError(f"{path}: brackets nested too deep; fix it in the file") from None
-    clusters = _table(str(path), "clusters", document.pop("clusters", {}))
-    general = _section(path, str(path), document, OPTION_KEYS, _TABLES)
-    if {"cluster", "bootstrap-server"} <= general.options.keys():
+    given = convert_toml(_with_dotted_topics(document), GeneralSettings, str(path))
+    if given.cluster is not None and given.bootstrap_server is not None:
         raise UsageError(f"{path}: cluster and bootstrap-server name two clusters; remove one of them")
-    return SettingsFile(path, general, {name: _cluster(path, name, table) for name, table in clusters.items()})
+    clusters = {name: _cluster(path, f"{path}: [clusters.{name}]", table) for name, table in given.clusters.items()}
+    return SettingsFile(path, _section(path, str(path), given), clusters)
 
 
-def _cluster(path: Path, name: str, table: object) -> Section:
-    where = f"{path}: [clusters.{name}]"
-    keys = dict(_table(str(path), f"clusters.{name}", table))
-    title, cluster_id = keys.pop("name", None), keys.pop("cluster-id", None)
-    for key, value, what in (
-        ("name", title, "the name to show"),
-        ("cluster-id", cluster_id, "the id that Kafka gave it"),
-    ):
-        if value is not None and not (isinstance(value, str) and value.strip()):
-            raise UsageError(f"{where} {key} is {value!r}, expected {what}; write it as text")
-    section = replace(
-        _section(path, where, keys, CLUSTER_KEYS, _TABLES[:-1], in_cluster=True), title=title, cluster_id=cluster_id
-    )
-    if "bootstrap-server" not in section.options:
+def _cluster(path: Path, where: str, table: dict[str, object]) -> Section:
+    given = convert_toml(_with_dotted_topics(table), NamedCluster, where)
+    if given.bootstrap_server is None:
         raise UsageError(f'{where} has no bootstrap-server; add bootstrap-server = "HOST:PORT"')
-    return section
+    return replace(_section(path, where, given), title=given.name, cluster_id=given.cluster_id)
 
 
-def _section(
-    path: Path,
-    where: str,
-    keys: dict[str, Any],
-    allowed: Mapping[str, Check],
-    tables: tuple[str, ...],
-    *,
-    in_cluster: bool = False,
-) -> Section:
-    topics, controllers, brokers = (keys.pop(name, {}) for name in ("topics", "controllers", "brokers"))
-    for key, value in keys.items():
-        if key not in allowed:
-            known = [*sorted(allowed), *(("name", "cluster-id") if in_cluster else ())]
+def _with_dotted_topics(table: dict[str, Any]) -> dict[str, Any]:
+    """TOML reads `min.insync.racks = 2` as nested tables."""
+    topics = table.get("topics")
+    if not isinstance(topics, dict):
+        return table
+    return {**table, "topics": {name: dict(dotted_keys(t)) if isinstance(t, dict) else t for name, t in topics.items()}}
+
+
+def _section(path: Path, where: str, given: NamedCluster | GeneralSettings) -> Section:
+    for controller in given.controllers:
+        if not controller.isdigit():
             raise UsageError(
-                f"{where}: {key!r} is not a setting; there are {', '.join(known)}, {', '.join(f'[{one}]' for one in tables)}"
+                f'{where}: [controllers] {controller} is not a controller id; write a line such as 101 = "r1"'
             )
-        try:
-            allowed[key](value)
-        except UsageError as error:
-            raise UsageError(f"{where}: {key} {error}") from None
-    options = {key: _beside(path, value) if key in _PATHS else value for key, value in keys.items()}
+    options = {key: value for key, value in to_builtins(given).items() if key in OPTION_KEYS}
     return Section(
         where,
-        options,
-        dict(_topics(where, topics)),
-        dict(_controllers(where, controllers)),
-        _excluded(where, brokers),
+        {key: _beside(path, value) if key in _PATHS else value for key, value in options.items()},
+        to_builtins(given.topics),
+        {int(controller): RackId(rack) for controller, rack in given.controllers.items()},
+        None if given.brokers.excluded is None else frozenset(given.brokers.excluded),
     )
 
 
@@ -175,42 +157,3 @@ def _beside(path: Path, value: str) -> str:
     if "://" in value:
         return value
     return str(path.parent / Path(value).expanduser())
-
-
-def _topics(where: str, tables: object) -> Iterator[tuple[str, dict[str, Any]]]:
-    for topic, table in _table(where, "topics", tables).items():
-        yield topic, dict(_topic(f'{where}: [topics."{topic}"]', _table(where, f'topics."{topic}"', table)))
-
-
-def _topic(where: str, table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for key, value in dotted_keys(table):
-        if key not in TOPIC_KEYS:
-            raise UsageError(f"{where}: {key!r} is not a setting of a topic; there is {', '.join(TOPIC_KEYS)}")
-        try:
-            yield key, TOPIC_KEYS[key](value)
-        except UsageError as error:
-            raise UsageError(f"{where} {key} {error}") from None
-
-
-def _controllers(where: str, table: object) -> Iterator[tuple[int, RackId]]:
-    for controller, rack in _table(where, "controllers", table).items():
-        if not controller.isdigit() or not isinstance(rack, str) or not rack:
-            raise UsageError(f'{where}: [controllers] {controller} = {rack!r}, expected a line such as 101 = "r1"')
-        yield int(controller), RackId(rack)
-
-
-def _excluded(where: str, table: object) -> frozenset[int] | None:
-    found: frozenset[int] | None = None
-    for key, value in _table(where, "brokers", table).items():
-        if key != "excluded":
-            raise UsageError(f"{where}: [brokers]: {key!r} is not a setting; there is excluded")
-        if not isinstance(value, list) or any(type(one) is not int or not 0 <= one <= INT32_MAX for one in value):
-            raise UsageError(f"{where}: [brokers] excluded is {value!r}, expected a list of broker ids such as [4, 5]")
-        found = frozenset(value)
-    return found
-
-
-def _table(where: str, name: str, value: object) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise UsageError(f"{where}: {name} is {value!r}, expected a table; write [{name}] above its lines")
-    return value
