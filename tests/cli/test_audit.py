@@ -46,7 +46,7 @@ def test_the_json_of_an_audit_is_as_scripts_expect(cli: Cli, write: Write) -> No
 
 
 def test_yaml_says_what_json_says(cli: Cli, write: Write) -> None:
-    path = write(GOOD)
+    path = write(good(replicas=[1, 4, 2], isr=[1, 4, 2]))
     assert (
         yaml.safe_load(cli("audit", "--snapshot", path, "-o", "yaml").out)
         == cli("audit", "--snapshot", path, "-o", "json").document

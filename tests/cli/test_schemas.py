@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from jsonschema import Draft202012Validator
 
 from rackspan import api
 from rackspan.cli import command_tree
 from rackspan.cli.commands import leaf_commands
-from rackspan.cli.schemas import DECLARED, OF_THE_PIPELINE
+from rackspan.cli.schemas import DECLARED, OF_THE_PIPELINE, json_schema
 from rackspan.model import ClusterSnapshot
 from tests.cli.conftest import GOOD, Ran
 from tests.cli.test_streams import PROBLEM
@@ -117,6 +118,18 @@ def test_the_command_prints_the_schema_and_refuses_a_name_that_it_does_not_have(
     ran = cli("schema", "reassign-pla")
     assert ran.code == 1
     assert ran.err.startswith("rackspan: reassign-pla: no such schema; name one of snapshot, audit, ")
+
+
+def test_what_is_always_written_is_required() -> None:
+    """The default of a dataclass is no key left out, and a dictionary by strategy has them all and no other."""
+    problem = json_schema("pipeline check")["$defs"]["WarehouseProblem"]
+    assert set(problem["required"]) == set(problem["properties"]) == {"kind", "problem", "remedy", "table", "cluster"}
+    strategies = Draft202012Validator(
+        json_schema("streams audit")["properties"]["strategies"] | {"additionalProperties": True}
+    )
+    names: dict[str, object] = {"none": 1, "min_traffic": 1, "balance_subtopology": 1}
+    assert strategies.is_valid(names)
+    assert not any(strategies.is_valid(other) for other in ({**names, "other": 1}, {"none": 1}))
 
 
 def test_the_page_lists_every_schema() -> None:
