@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from rackspan.kafka_process import DEFAULT_VERSION
+
 EMBEDDED: Final = "rackspan"
 MOCK: Final = "librdkafka's mock"
-KAFKA: Final = "Kafka 4.1"
+KAFKA: Final = f"Kafka {DEFAULT_VERSION}"
 
 KAFKA_FLAGS: Final = (
     *("-Xms1g", "-Xmx1g", "-XX:TieredStopAtLevel=4", "-XX:-UseSerialGC", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),

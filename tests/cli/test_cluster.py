@@ -49,7 +49,7 @@ def test_a_cluster_comes_up_says_where_it_is_and_ends_cleanly(ended_by: signal.S
         ("--racks", "0"),
         ("--brokers", "0"),
         ("--kafka", "four"),
-        ("--metrics-listen", "0.0.0.0:9404"),
+        ("--metrics-listen", ":9404"),
         ("--metrics-listen", "127.0.0.1:many"),
         ("--kafka", "4.1.0", "--metrics-listen", "127.0.0.1:0"),
     ],

@@ -1,5 +1,7 @@
 """The first keystrokes: help and versions are printed at once, and commands import only what they use."""
 
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -56,6 +58,35 @@ def test_the_version_names_the_releases_of_kafka_that_are_tested(cli: Cli) -> No
     assert all(version in shown for version in TESTED_VERSIONS)
 
 
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("rackspan zz", []),
+        ("rackspan rea", ["reassign"]),
+        ("rackspan reassign ", ["generate", "plan", "lint", "apply", "verify", "cancel", "undo"]),
+        ("rackspan audit --snap", ["--snapshot"]),
+    ],
+)
+def test_a_shell_completes_commands_and_options(typed: str, completed: list[str]) -> None:
+    variables = {
+        "_RACKSPAN_COMPLETE": "complete_bash",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(typed.split(" ")) - 1),
+    }
+    program = "from rackspan.cli import run; import sys; sys.argv[0] = 'rackspan'; run()"
+    ran = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", program],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert ran.stdout.split() == completed
+    # Commands are listed at each key: none is imported for it.
+    assert "rackspan.api" not in ran.stderr or typed != "rackspan zz"
+
+
 def imported(*words: str | Path) -> set[str]:
     """The modules that a command line imports, in a process of its own."""
     program = (
@@ -75,8 +106,6 @@ def test_help_imports_no_command(words: tuple[str, ...]) -> None:
 
 
 def test_an_audit_of_a_file_imports_no_planner_client_or_pydantic(tmp_path: Path) -> None:
-    import json
-
     file = tmp_path / "snapshot.json"
     file.write_text(json.dumps(GOOD))
     modules = imported("audit", "--snapshot", file)
@@ -92,3 +121,79 @@ def test_an_audit_of_a_file_imports_no_planner_client_or_pydantic(tmp_path: Path
     assert not {
         module for module in modules if module.startswith((*unused, "pydantic.", "pyarrow", "ortools", "jinja2"))
     }
+
+
+WITHOUT_EXTRAS = """
+import sys
+sys.modules.update(dict.fromkeys(("ortools", "pandas", "pyarrow", "jinja2", "deltalake", "pyspark", "confluent_kafka", "aiokafka")))
+from rackspan.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+"""The command line where no extra is installed."""
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        (("pipeline", "run", "--warehouse", "w"), "spark"),
+        (("pipeline", "report", "--warehouse", "w", "--out", "report.html"), "warehouse"),
+        (("snapshot", "--snapshot", "moment.json", "--out", "folder"), "warehouse"),
+        (("reassign", "plan", "--snapshot", "moment.json", "--drain", "4"), "plan"),
+        (("demo",), "clients"),
+    ],
+)
+def test_a_missing_extra_is_one_line_that_says_what_to_install(
+    words: tuple[str, ...], extra: str, tmp_path: Path
+) -> None:
+    (tmp_path / "moment.json").write_text(json.dumps(GOOD))
+    ran = subprocess.run(
+        [sys.executable, "-c", WITHOUT_EXTRAS, *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr.count("\n")) == (1, 1)
+    assert f"pip install '.[{extra}]' in a checkout of rackspan" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("audit", "--snapshot", "moment.json"),
+        ("outage", "--snapshot", "moment.json"),
+        ("acks", "harden", "--snapshot", "moment.json"),
+        (
+            "place",
+            "create",
+            "--snapshot",
+            "moment.json",
+            "--topic",
+            "n",
+            "--partitions",
+            "6",
+            "--replication-factor",
+            "3",
+        ),
+    ],
+)
+def test_what_the_default_install_is_for_needs_no_extra(words: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "moment.json").write_text(json.dumps(GOOD))
+    ran = subprocess.run(
+        [sys.executable, "-c", WITHOUT_EXTRAS, *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode in (0, 2)
+    assert ran.stdout
+    assert "rackspan:" not in ran.stderr
+
+
+def test_an_embedded_cluster_needs_no_extra() -> None:
+    program = WITHOUT_EXTRAS.replace("from rackspan.cli import main\nsys.exit(main(sys.argv[1:]))\n", "")
+    program += "from rackspan.cluster import EmbeddedCluster\nwith EmbeddedCluster(racks=3, brokers=3): pass\n"
+    subprocess.run([sys.executable, "-c", program], timeout=60, check=True)

@@ -59,6 +59,12 @@ def test_a_port_in_use_is_named_with_the_setting() -> None:
         MetricsServer(server.address, collected)
 
 
-def test_nobody_is_served_off_loopback() -> None:
-    with pytest.raises(UsageError, match="loopback alone"):
-        MetricsServer("0.0.0.0:0", collected)
+@pytest.mark.parametrize(("listen", "warned"), [("0.0.0.0:0", True), ("[::]:0", True), ("127.0.0.1:0", False)])
+def test_off_loopback_a_warning_says_who_is_served(listen: str, warned: bool, caplog: pytest.LogCaptureFixture) -> None:
+    with MetricsServer(listen, collected) as server:
+        port = server.address.rpartition(":")[2]
+        here = "[::1]" if "[" in listen else "127.0.0.1"
+        with urllib.request.urlopen(f"http://{here}:{port}/metrics", timeout=10) as scraped:
+            assert scraped.status == 200
+    assert [record.message for record in caplog.records if "without a login" in record.message] != [] or not warned
+    assert warned or not caplog.records

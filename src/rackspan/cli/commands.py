@@ -91,6 +91,10 @@ class LazyCommands(Mapping[str, Any]):
 class RootGroup(HelpGroup):
     """The group of all commands. Its --help has a section for each purpose."""
 
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - as in click
+        """Their names, without an import: completion lists them at each key."""
+        return list(COMMANDS)
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as in click
         for section in dict.fromkeys(entry.section for entry in COMMANDS.values()):
             with formatter.section(section):

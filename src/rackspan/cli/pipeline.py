@@ -68,7 +68,7 @@ def collect(
         str | None,
         typer.Option(
             "--metrics-listen",
-            metavar="127.0.0.1:PORT",
+            metavar="HOST:PORT",
             help="With --every, serve Prometheus metrics here; port 0 for any free one.",
         ),
     ] = None,
@@ -166,7 +166,9 @@ def follow(
     metrics_listen: Annotated[
         str | None,
         typer.Option(
-            "--metrics-listen", metavar="127.0.0.1:PORT", help="Serve Prometheus metrics here; port 0 for any free one."
+            "--metrics-listen",
+            metavar="HOST:PORT",
+            help="Serve Prometheus metrics here, such as 127.0.0.1:9404; port 0 for any free one.",
         ),
     ] = None,
 ) -> None:

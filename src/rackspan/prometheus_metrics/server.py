@@ -5,6 +5,7 @@ that a slow client holds nothing. The metrics are those of a function that the c
 """
 
 import asyncio
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +18,8 @@ from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
 from rackspan.errors import UsageError
+
+log = logging.getLogger(__name__)
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _REQUEST_BYTES: Final = 4096
@@ -86,11 +89,15 @@ class MetricsEndpoint:
 
 
 class MetricsServer:
-    """Serves /metrics in a thread from its construction until `close`. `listen` is HOST:PORT on loopback, port 0 for any free one."""
+    """Serves /metrics in a thread from its construction until `close`. `listen` is HOST:PORT, port 0 for any free one.
+
+    Off loopback a warning is logged: topics and racks are shown without a login.
+    """
 
     def __init__(self, listen: str, collect: Collect) -> None:
         """Errors: UsageError."""
-        endpoint = MetricsEndpoint("metrics listener", loopback_address(listen), collect)
+        host, port = listen_address(listen)
+        endpoint = MetricsEndpoint("metrics listener", (host, port), collect)
         opened: Future[Callable[[], object]] = Future()
         self._thread = threading.Thread(
             target=lambda: asyncio.run(_serve_until_closed(endpoint, opened)), name="rackspan-metrics", daemon=True
@@ -98,6 +105,12 @@ class MetricsServer:
         self._thread.start()
         self._end = opened.result()
         self.address = endpoint.address
+        if host not in _LOOPBACK:
+            log.warning(
+                "metrics at %s: served without a login to every machine that reaches this address; let only the "
+                "operators' network reach it",
+                self.address,
+            )
 
     def __enter__(self) -> "MetricsServer":
         return self
@@ -124,14 +137,16 @@ async def _serve_until_closed(endpoint: MetricsEndpoint, opened: "Future[Callabl
     endpoint.close()
 
 
-def loopback_address(listen: str) -> tuple[str, int]:
-    """Host and port. Errors: UsageError for text that is no address, or an address that other machines could reach."""
+def listen_address(listen: str) -> tuple[str, int]:
+    """Host and port. Errors: UsageError for text that is no address."""
     host, _, port = listen.rpartition(":")
-    if host not in _LOOPBACK:
-        raise UsageError(f"metrics listener {listen!r}: metrics are served on loopback alone; give 127.0.0.1:PORT")
+    if not host:
+        raise UsageError(
+            f"metrics listener {listen!r}: names no address; give 127.0.0.1:PORT, or 0.0.0.0:PORT for every address"
+        )
     if not port.isdecimal() or int(port) > 65535:
         raise UsageError(f"metrics listener {listen!r}: {port!r} is not a port; give 127.0.0.1:PORT, 0 for a free one")
-    return host, int(port)
+    return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 class _Collecting(Collector):

@@ -79,9 +79,9 @@ def test_metrics_end_with_their_cluster() -> None:
 
 
 @pytest.mark.parametrize(
-    "listen", ["0.0.0.0:0", "example.org:9404", ":9404", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000"]
+    "listen", ["no-such-host.invalid:9404", ":9404", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000"]
 )
-def test_metrics_are_not_served_off_loopback_or_at_an_invalid_address(cluster: EmbeddedCluster, listen: str) -> None:
+def test_metrics_are_not_served_at_an_invalid_address(cluster: EmbeddedCluster, listen: str) -> None:
     with pytest.raises(UsageError, match="metrics listener"):
         cluster.serve_metrics(listen)
 

@@ -62,9 +62,9 @@ def _served(watches: Iterator[Watch], listen: str, *, partitions: bool) -> Itera
     """Served from the first reading on: a scrape before it would report a cluster that is down."""
     # Imported only here: other commands should not wait for the server.
     from rackspan.prometheus_metrics.families import watch_families
-    from rackspan.prometheus_metrics.server import MetricsServer, loopback_address
+    from rackspan.prometheus_metrics.server import MetricsServer, listen_address
 
-    loopback_address(listen)  # Refused now, not after a reading.
+    listen_address(listen)  # Refused now, not after a reading.
     latest = next(watches)
 
     def recorded() -> Iterator[Watch]:

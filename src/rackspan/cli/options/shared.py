@@ -378,8 +378,8 @@ class MetricsOptions:
         str | None,
         typer.Option(
             "--metrics-listen",
-            metavar="127.0.0.1:PORT",
-            help="Serve the metrics of min.insync.racks to Prometheus here; port 0 for any free one.",
+            metavar="HOST:PORT",
+            help="Serve the metrics of min.insync.racks to Prometheus here, such as 127.0.0.1:9404; port 0 for any free one.",
         ),
     ] = None
     metrics_partitions: Annotated[

@@ -1,0 +1,54 @@
+"""The files of deploy/: the manifests are Kubernetes', and the gateway's config in them is one, with their ports."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rackspan.gateway.config import read_config
+from tests.how_to.test_orchestrate import environment, shell
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+MANIFESTS: dict[str, Any] = {
+    manifest["kind"]: manifest for manifest in yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text("utf-8"))
+}
+
+
+@pytest.mark.package
+def test_the_manifests_are_those_of_kubernetes(tmp_path: Path) -> None:
+    programs = environment(tmp_path / "kubernetes", "kubernetes-validate")
+    shell(programs / "kubernetes-validate", "--strict", DEPLOY / "kubernetes.yaml", cwd=tmp_path, env=os.environ)
+
+
+def test_the_config_in_the_manifest_is_one_of_the_gateway_and_its_ports_are_open(tmp_path: Path) -> None:
+    (tmp_path / "gateway.toml").write_text(MANIFESTS["ConfigMap"]["data"]["gateway.toml"])
+    read_config(tmp_path / "gateway.toml")
+    (container,) = MANIFESTS["Deployment"]["spec"]["template"]["spec"]["containers"]
+    opened = {port["name"]: port["containerPort"] for port in container["ports"]}
+    served = {port["name"]: port["port"] for port in MANIFESTS["Service"]["spec"]["ports"]}
+    assert opened == {"broker-0": 19092, "broker-1": 19093, "broker-2": 19094, "http": 9100}
+    assert served.items() <= opened.items()
+
+
+def test_one_gateway_stays_while_nodes_are_drained_and_none_may_do_more_than_it_needs() -> None:
+    deployment = MANIFESTS["Deployment"]["spec"]
+    pod = deployment["template"]["spec"]
+    (container,) = pod["containers"]
+    assert MANIFESTS["PodDisruptionBudget"]["spec"]["minAvailable"] < deployment["replicas"]
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+    assert {"readinessProbe", "livenessProbe", "resources"} <= container.keys()
+    user = pod["securityContext"]["runAsUser"]
+    assert f"USER {user}\n" in (DEPLOY / "Containerfile").read_text("utf-8")
+
+
+@pytest.mark.parametrize("workflow", ["ci", "release"])
+def test_a_workflow_calls_only_what_the_makefile_has(workflow: str) -> None:
+    jobs = yaml.safe_load((DEPLOY.parent / f"examples/workflows/{workflow}.yml").read_text("utf-8"))["jobs"]
+    commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    targets = {command.split()[1] for command in commands if command.startswith("make ")}
+    makefile = (DEPLOY.parent / "Makefile").read_text("utf-8")
+    assert targets
+    assert [target for target in targets if f"\n{target}:" not in makefile] == []
