@@ -36,6 +36,7 @@ from rackspan.sources.source import Cluster, Source
 
 # A command should not wait for what it does not use: below is imported at its first use.
 if TYPE_CHECKING:
+    from rackspan import clients as _clients
     from rackspan import plan as _plan
     from rackspan import reassign as _reassign
     from rackspan import streams as _streams
@@ -46,7 +47,9 @@ if TYPE_CHECKING:
     from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, assumptions
     from rackspan.client import config as _client_config
     from rackspan.client.cluster import ClusterConnection, ConnectionSettings
+    from rackspan.clients import ClientFinding, GroupReads
     from rackspan.model import ClusterSnapshot, TopicPartition
+    from rackspan.model.client_networks import ClientNetworks
     from rackspan.pipeline import Collected, Exported, RunReport
     from rackspan.pipeline.check import CheckReport
     from rackspan.pipeline.follow import FollowedBatch
@@ -82,6 +85,7 @@ if TYPE_CHECKING:
     from rackspan.sources import polling as _watching
     from rackspan.sources import rack_locator as _rack_locator
     from rackspan.sources import rack_locators as _rack_locators
+    from rackspan.sources.live.clients import ReadClients
     from rackspan.streams import CapturedGroup, Setting, StreamsGroup
     from rackspan.streams.assignment import AssignmentDocument
     from rackspan.streams.lab.replay import LabDocument
@@ -97,6 +101,7 @@ else:
         def __getattr__(self, attribute: str) -> object:
             return getattr(import_module(self._name), attribute)
 
+    _clients = _LazyModule("rackspan.clients")
     _plan = _LazyModule("rackspan.plan")
     _reassign = _LazyModule("rackspan.reassign")
     _streams = _LazyModule("rackspan.streams")
@@ -142,6 +147,7 @@ __all__ = [
     "check_command_config",
     "check_reassignment",
     "check_warehouse",
+    "clients",
     "collect",
     "collect_every",
     "create_partitions",
@@ -167,6 +173,7 @@ __all__ = [
     "plan_document",
     "plan_reassignment",
     "planned_proposal",
+    "read_clients",
     "read_placement_plan",
     "read_plan",
     "read_streams_group",
@@ -287,6 +294,23 @@ def outage(
 ) -> tuple[RackLoss, list[RackLoss]]:
     """What is harmed already, and what losing each rack, each pair, or the named racks together would do."""
     return _audit.outage(snapshot, policy, lose=lose, pairs=pairs)
+
+
+def read_clients(cluster: Cluster, groups: re.Pattern[str] | None = None) -> ReadClients:
+    """The groups of a running cluster whose whole id matches, of all four kinds. Errors: SourceError."""
+    from rackspan.sources.live import clients as live_clients
+
+    return live_clients.read_clients(_settings(cluster), groups)
+
+
+def clients(
+    snapshot: ClusterSnapshot, found: ReadClients, networks: ClientNetworks | None = None
+) -> tuple[list[GroupReads], list[ClientFinding]]:
+    """What the members of each group read across racks, and the causes that can be removed."""
+    reads = [
+        _clients.group_reads(group, snapshot, found.selectors, networks) for group in found.groups if group.members
+    ]
+    return reads, [finding for group in reads for finding in _clients.find_causes(group, snapshot)]
 
 
 # ── place topics and partitions
@@ -565,7 +589,7 @@ def assign_tasks(problem: object, assignor: str, beyond: Sequence[str] = ()) -> 
 
 def read_streams_group(cluster: Cluster, group: str) -> StreamsGroup:
     """A running Kafka Streams group. Errors: SourceError, InvalidGroup where it is none or not at rest."""
-    from rackspan.sources.live.group import read_group
+    from rackspan.sources.live.groups import read_group
 
     return _streams.streams_group(read_group(_settings(cluster), group))
 

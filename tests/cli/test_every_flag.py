@@ -24,15 +24,12 @@ from rackspan.cli import command_tree
 from rackspan.cli.commands import leaf_commands
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
-from rackspan.model.snapshot import ReadSnapshot
 from rackspan.pipeline import RunReport
 from rackspan.pipeline.check import CheckReport
 from rackspan.sources.source import Source
-from rackspan.streams import streams_group
 from tests.cli.conftest import GOOD, Ran
-from tests.cli.test_streams import PROBLEM, swapped
-from tests.streams.groups import cluster as streams_cluster
-from tests.streams.groups import described
+from tests.cli.replaced_groups import replace_group, two_groups
+from tests.cli.test_streams import PROBLEM
 from tests.streams.test_assignment import PREVIOUS_CLIENTS
 
 Cli = Callable[..., Ran]
@@ -274,6 +271,12 @@ OWN: dict[tuple[str, str], Case] = {
     ("streams assign", "--assignor"): Case(("--assignor", "sticky"), NONE),
     ("streams assign", "--beyond"): Case(("--beyond", "previous-overlap"), ("--problem", "previous.json")),
     ("streams assign", "--output"): Case(("-o", "yaml"), NONE),
+    ("clients", "--group"): Case(("--group", "shop"), LIVE),
+    ("clients", "--network"): Case(("--network", "10.0.1.0/24=r2"), LIVE),
+    ("clients", "--cluster"): Case(("--cluster", "here"), NONE),
+    ("clients", "--rack-locator-class"): Case((*FORCED, BY_ID), LIVE),
+    ("clients", "--rack-locator-properties"): Case(("--rack-locator-properties", OTHERS), (*LIVE, *FORCED, BY_ID)),
+    ("clients", "--output"): Case(("-o", "json"), LIVE),
     ("streams audit", "--group"): Case(("--group", "other"), LIVE),
     ("streams audit", "--cluster"): Case(("--cluster", "here"), NONE),
     ("streams audit", "--bootstrap-server"): Case(LIVE, NONE),
@@ -496,6 +499,7 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
     monkeypatch.setattr(api, "collect_every", record("every", []))
     monkeypatch.setattr(api, "table", record("table", lambda _warehouse, _name, limit, _left_out: iter(rows[:limit])))
     monkeypatch.setattr("rackspan.demo.run_demo", record("demo", refused))
+    monkeypatch.setattr(api, "read_clients", two_groups)
     if recorded:
         monkeypatch.setattr(api, "carry_out", record("apply", refused))
         monkeypatch.setattr(api, "cancel_reassignment", record("cancel", refused))
@@ -537,13 +541,6 @@ def recording_server(calls: list[str]) -> type:
             calls.append(str([(family.name, len(family.samples)) for family in self._families()]))
 
     return Server
-
-
-def replace_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A group of Kafka Streams on a cluster of its own."""
-    snapshot = streams_cluster({"orders": [[1], [2]], "shop-s-changelog": [[2], [1]]})
-    monkeypatch.setattr(api, "read_streams_group", lambda _cluster, _group: streams_group(described(*swapped())))
-    monkeypatch.setattr(api, "live_cluster", lambda *_, **__: Source("here", lambda: ReadSnapshot(snapshot, ())))
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from rackspan import api
+from rackspan.model.group import MemberDescription
 from rackspan.model.snapshot import ReadSnapshot
 from rackspan.sources.source import Source
-from rackspan.streams import MemberDescription, streams_group
+from rackspan.streams import streams_group
 from tests.cli.conftest import Ran
 from tests.streams.groups import cluster, described, member
 

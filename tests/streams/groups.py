@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName
+from rackspan.model.group import GroupDescription, MemberDescription
 from rackspan.model.ids import TopicPartition
 from rackspan.model.partitions import columns
-from rackspan.streams.live.streams_group import GroupDescription, MemberDescription
 
 PROCESS = "00000000-0000-4000-8000-00000000000{}"
 

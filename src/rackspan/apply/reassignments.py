@@ -18,11 +18,11 @@ from rackspan.wire.messages.reassignments import (
     AlterPartitionReassignmentsRequestReassignablePartition,
     AlterPartitionReassignmentsResponseData,
     ElectLeadersRequestData,
+    ElectLeadersRequestTopicPartitions,
     ElectLeadersResponseData,
     PartitionResult,
     ReassignablePartitionResponse,
     ReassignableTopic,
-    TopicPartitions,
 )
 
 _Result = (
@@ -46,7 +46,9 @@ async def elect_preferred_leaders(connection: ClusterConnection, partitions: Seq
     for batch in batches(partitions, ELECTION_BATCH):
         request = ElectLeadersRequestData(
             election_type=_PREFERRED,
-            topic_partitions=[TopicPartitions(topic=name, partitions=ids) for name, ids in by_topic(batch).items()],
+            topic_partitions=[
+                ElectLeadersRequestTopicPartitions(topic=name, partitions=ids) for name, ids in by_topic(batch).items()
+            ],
             timeout=patience_ms(connection),
         )
         what = "preferred leaders were not elected"

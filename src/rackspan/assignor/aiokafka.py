@@ -7,8 +7,9 @@ from aiokafka.cluster import ClusterMetadata
 from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
 
-from rackspan.assignor.membership import PROTOCOL, Membership
+from rackspan.assignor.membership import Membership
 from rackspan.assignor.replica_racks import Replicas, racks_of_brokers, readable_in
+from rackspan.consumers.group import PROTOCOL
 from rackspan.consumers.member_data import assignment_data, by_topic, read_member
 from rackspan.model.ids import BrokerId, TopicPartition
 

@@ -8,9 +8,10 @@ from kafka.cluster import ClusterMetadata
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from rackspan.assignor.membership import PROTOCOL, Membership
+from rackspan.assignor.membership import Membership
 from rackspan.assignor.replica_racks import Replicas, racks_of_brokers, readable_in
 from rackspan.consumers import GroupMember
+from rackspan.consumers.group import PROTOCOL
 from rackspan.consumers.member_data import assignment_data, by_topic, read_member
 from rackspan.model.ids import BrokerId, TopicPartition
 

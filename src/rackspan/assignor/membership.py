@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterable, Mapping
 from time import time_ns
-from typing import Final
 
 from rackspan.consumers import ConsumerGroup, GroupMember, RebalanceDecision, decide_rebalance
 from rackspan.consumers.member_data import LastAssignment, member_data, read_assignment
@@ -13,9 +12,6 @@ from rackspan.model.ids import RackId, TopicPartition
 from rackspan.text import count_noun
 
 log = logging.getLogger("rackspan.assignor")
-
-PROTOCOL: Final = "rackspan-rack-aware"
-"""The name of the strategy in the group protocol: the coordinator selects it when all members offer it."""
 
 
 class Membership:

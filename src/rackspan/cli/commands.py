@@ -39,6 +39,12 @@ COMMANDS: Final[Mapping[str, CommandEntry]] = {
         "audit",
         "outage",
     ),
+    "clients": CommandEntry(
+        _SEE,
+        "Show which rack the members of each group are in, what they read across racks, why, and what would help.",
+        "clients",
+        "clients",
+    ),
     "snapshot": CommandEntry(
         _SEE, "Save a snapshot of a cluster, to be audited later or elsewhere.", "audit", "snapshot"
     ),

@@ -57,6 +57,9 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
         "audit": ExitMeaning(
             "no constraint is broken", "one is", "something that a constraint needs could not be read"
         ),
+        "clients": ExitMeaning(
+            "no member reads across racks for a cause that can be removed", "one does", "a group could not be read"
+        ),
         "outage": ExitMeaning(
             "every loss shown is survived as the policy requires",
             "a loss takes a partition offline or under a minimum, or may stop the controllers",

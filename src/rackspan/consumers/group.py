@@ -9,6 +9,9 @@ from rackspan.model.ids import RackId, TopicPartition
 
 MemberId = NewType("MemberId", str)
 
+PROTOCOL: Final = "rackspan-rack-aware"
+"""The name of our assignor in the group protocol: the coordinator selects it when all members offer it."""
+
 NO_EPOCH: Final = -1
 """The assignment epoch of a member that was never assigned anything."""
 

@@ -15,8 +15,6 @@ from rackspan.streams.formats import from_document
 from rackspan.streams.lab import Setting, replay, settings
 from rackspan.streams.live import (
     CapturedGroup,
-    GroupDescription,
-    MemberDescription,
     StreamsGroup,
     audit_group,
     capture_group,
@@ -41,8 +39,6 @@ __all__ = [
     "Beyond",
     "CapturedGroup",
     "Client",
-    "GroupDescription",
-    "MemberDescription",
     "Options",
     "Problem",
     "Setting",

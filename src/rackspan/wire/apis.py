@@ -55,8 +55,11 @@ class ApiKey(IntEnum):
     UNREGISTER_BROKER = 64
     DESCRIBE_TRANSACTIONS = 65
     LIST_TRANSACTIONS = 66
+    CONSUMER_GROUP_DESCRIBE = 69
     LIST_CONFIG_RESOURCES = 74
     DESCRIBE_TOPIC_PARTITIONS = 75
+    SHARE_GROUP_DESCRIBE = 77
+    STREAMS_GROUP_DESCRIBE = 89
 
 
 VERSIONS: Final[Mapping[ApiKey, range]] = {
@@ -107,9 +110,19 @@ VERSIONS: Final[Mapping[ApiKey, range]] = {
     ApiKey.UNREGISTER_BROKER: range(1),
     ApiKey.DESCRIBE_TRANSACTIONS: range(1),
     ApiKey.LIST_TRANSACTIONS: range(3),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: range(2),
     ApiKey.LIST_CONFIG_RESOURCES: range(2),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: range(1),
+    ApiKey.SHARE_GROUP_DESCRIBE: range(1, 2),
+    ApiKey.STREAMS_GROUP_DESCRIBE: range(1),
 }
+
+SERVED: Final[Mapping[ApiKey, range]] = {
+    key: versions
+    for key, versions in VERSIONS.items()
+    if key not in (ApiKey.CONSUMER_GROUP_DESCRIBE, ApiKey.SHARE_GROUP_DESCRIBE, ApiKey.STREAMS_GROUP_DESCRIBE)
+}
+"""Those that the embedded cluster serves. The others are requested only: its groups are classic."""
 
 _SUBJECTS: Final[Mapping[str, tuple[ApiKey, ...]]] = {
     "acls": (ApiKey.CREATE_ACLS, ApiKey.DESCRIBE_ACLS, ApiKey.DELETE_ACLS),
@@ -123,6 +136,7 @@ _SUBJECTS: Final[Mapping[str, tuple[ApiKey, ...]]] = {
     "group_members": (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP),
     "group_offsets": (ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE),
     "groups": (ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_GROUPS, ApiKey.LIST_GROUPS, ApiKey.DELETE_GROUPS),
+    "group_kinds": (ApiKey.CONSUMER_GROUP_DESCRIBE, ApiKey.SHARE_GROUP_DESCRIBE, ApiKey.STREAMS_GROUP_DESCRIBE),
     "log_offsets": (ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FOR_LEADER_EPOCH, ApiKey.DELETE_RECORDS),
     "quotas": (ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.ALTER_CLIENT_QUOTAS),
     "reassignments": (

@@ -4,8 +4,9 @@ from random import Random
 import pytest
 
 from rackspan.errors import InvalidGroup, RackspanError
+from rackspan.model.group import GroupDescription, MemberDescription
 from rackspan.streams import audit_group, capture_group
-from rackspan.streams.live.streams_group import GroupDescription, MemberDescription, streams_group
+from rackspan.streams.live.streams_group import streams_group
 from tests.streams.groups import PROCESS, cluster, described, member
 from tests.streams.user_data.test_subscription_info import mutated
 

@@ -16,6 +16,7 @@ from rackspan.cli.pages.in_flight import InFlightDocument
 from rackspan.cli.pages.run import OutcomeDocument, PreviewDocument, VerdictDocument
 from rackspan.cli.reassign.plan import GeneratedDocument, LintDocument, NewPlanDocument
 from rackspan.cli.schemas.pipeline import OF_THE_PIPELINE, pipeline_documents
+from rackspan.clients.json_format import ClientsDocument
 from rackspan.errors import UsageError
 from rackspan.model.json_format import SnapshotDocument
 from rackspan.placement.proposal_format import NewTopicDocument, ProposalDocument
@@ -28,6 +29,7 @@ DECLARED: Final[Mapping[str, Sequence[Any]]] = {
     "snapshot": [SnapshotDocument],
     "audit": [AuditDocument],
     "outage": [OutageDocument],
+    "clients": [ClientsDocument],
     "place plan": [PlacementDocument],
     "place create": [NewTopicDocument],
     "place extend": [ProposalDocument],

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Final
 
 from rackspan.cluster.context import Handler
-from rackspan.wire.apis import ApiKey
+from rackspan.wire.apis import SERVED, ApiKey
 
 
 def _handler(key: ApiKey) -> Handler:
@@ -19,4 +19,4 @@ def _handler(key: ApiKey) -> Handler:
     return handle
 
 
-HANDLERS: Final[Mapping[int, Handler]] = {key: _handler(key) for key in ApiKey}
+HANDLERS: Final[Mapping[int, Handler]] = {key: _handler(key) for key in SERVED}

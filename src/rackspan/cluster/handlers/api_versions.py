@@ -9,7 +9,7 @@ from typing import Final
 
 from rackspan.cluster.context import Call
 from rackspan.kafka_bytes.error_codes import ErrorCode
-from rackspan.wire.apis import VERSIONS, ApiKey
+from rackspan.wire.apis import SERVED, ApiKey
 from rackspan.wire.messages.api_versions import ApiVersion, ApiVersionsRequestData, ApiVersionsResponseData
 
 CLIENT_SOFTWARE_SINCE: Final = 3
@@ -36,6 +36,6 @@ def _offered(error: ErrorCode) -> ApiVersionsResponseData:
         error_code=error,
         api_keys=[
             ApiVersion(api_key=key, min_version=LOWEST_ADVERTISED.get(key, versions[0]), max_version=versions[-1])
-            for key, versions in sorted(VERSIONS.items())
+            for key, versions in sorted(SERVED.items())
         ],
     )

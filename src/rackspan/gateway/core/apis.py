@@ -51,17 +51,14 @@ _FORWARDED: Final[Mapping[int, range]] = {
     51: range(1),  # AlterUserScramCredentials
     57: range(3),  # UpdateFeatures
     68: range(2),  # ConsumerGroupHeartbeat
-    69: range(2),  # ConsumerGroupDescribe
     71: range(1),  # GetTelemetrySubscriptions
     72: range(1),  # PushTelemetry
     76: range(2),  # ShareGroupHeartbeat
-    77: range(2),  # ShareGroupDescribe
     SHARE_FETCH: range(1, 2),
     SHARE_ACKNOWLEDGE: range(1, 2),
     80: range(1),  # AddRaftVoter
     81: range(1),  # RemoveRaftVoter
     88: range(1),  # StreamsGroupHeartbeat
-    89: range(1),  # StreamsGroupDescribe
     90: range(1),  # DescribeShareGroupOffsets
     91: range(1),  # AlterShareGroupOffsets
     92: range(1),  # DeleteShareGroupOffsets

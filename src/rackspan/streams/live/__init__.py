@@ -6,12 +6,10 @@ group_audit.py (what it reads across racks, now and under each strategy). Talks 
 
 from rackspan.streams.live.capture import CapturedGroup, capture_group
 from rackspan.streams.live.group_audit import audit_group, could_read_less
-from rackspan.streams.live.streams_group import GroupDescription, MemberDescription, StreamsGroup, streams_group
+from rackspan.streams.live.streams_group import StreamsGroup, streams_group
 
 __all__ = [
     "CapturedGroup",
-    "GroupDescription",
-    "MemberDescription",
     "StreamsGroup",
     "audit_group",
     "capture_group",

@@ -6,12 +6,12 @@ would be in the next rebalance.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from rackspan.model import ClusterSnapshot, unpadded
+from rackspan.model import INT32_MAX, ClusterSnapshot, TopicPartition, unpadded
 from rackspan.streams.live.changelogs import Changelogs, find_changelogs
 from rackspan.streams.live.streams_group import StreamProcess, StreamsGroup, family
 from rackspan.streams.problem import TaskId, task_order
@@ -34,6 +34,7 @@ def capture_group(group: StreamsGroup, snapshot: ClusterSnapshot, given: Mapping
     `num_standbys` is the number that most stateful tasks have. Errors: UsageError for a `given` that does not exist.
     """
     replica_racks = _ReplicaRacks(snapshot)
+    group = _with_existing_sources(group, replica_racks.counts)
     changelogs = find_changelogs(group, replica_racks.counts, given)
     stateful = group.families_with_state | changelogs.of.keys()
     tasks = [_task(task, group, stateful, changelogs) for task in group.sources]
@@ -63,9 +64,30 @@ def capture_group(group: StreamsGroup, snapshot: ClusterSnapshot, given: Mapping
 _UNPRICED_STANDBYS = "standby tasks have no price: not every sub-topology with state has a known changelog"
 
 
+def _with_existing_sources(group: StreamsGroup, counts: Mapping[str, int]) -> StreamsGroup:
+    """A KIP-1071 group names the topics of its sub-topologies; a task reads its partition of those that have so many."""
+
+    def existing(sources: frozenset[TopicPartition]) -> frozenset[TopicPartition]:
+        return frozenset(source for source in sources if source.partition < counts.get(source.topic, INT32_MAX))
+
+    if group.changelogs is None:
+        return group
+    processes = [
+        replace(
+            process,
+            threads=tuple(
+                replace(thread, active={task: existing(sources) for task, sources in thread.active.items()})
+                for thread in process.threads
+            ),
+        )
+        for process in group.processes
+    ]
+    return replace(group, processes=tuple(processes))
+
+
 def _unsent_tags(group: StreamsGroup) -> Iterator[str]:
     """Clients send their tags, but not which of them `rack.aware.assignment.tags` names."""
-    for key in sorted({key for thread in group.threads for key in thread.subscription.tags}):
+    for key in sorted({key for thread in group.threads for key in thread.tags}):
         yield (
             f"client.tag.{key} is set, but a group does not send rack.aware.assignment.tags: "
             "standbys are placed as if it named none"
@@ -86,7 +108,7 @@ def _client(process: StreamProcess) -> Document:
         "process_id": process.process_id,
         "consumers": racks,
         "threads": len(process.threads),
-        "tags": dict(sorted(process.threads[0].subscription.tags.items())),
+        "tags": dict(sorted(process.threads[0].tags.items())),
         "prev_active": _ordered(process.active),
         "prev_standby": _ordered(process.standby),
     }

@@ -23,10 +23,12 @@ def find_changelogs(
 
     A topic in `given` (sub-topology → topics) belongs there. Otherwise a changelog belongs to the sub-topology that reads the
     repartition topic of the same name, else to the only sub-topology with as many tasks as the topic has partitions. Nothing
-    is guessed: a topic that two could own is listed in `unknown`.
+    is guessed: a topic that two could own is listed in `unknown`. A KIP-1071 group names them itself, and `given` adds nothing.
     Errors: UsageError for a given sub-topology or topic that does not exist.
     """
     _refuse_unknown(group, partition_counts, given)
+    if group.changelogs is not None:
+        return Changelogs({name: topics for name, topics in sorted(group.changelogs.items()) if topics}, ())
     owners = {topic: name for name, topics in given.items() for topic in topics}
     by_family: dict[Family, list[str]] = {}
     unknown = []

@@ -16,11 +16,11 @@ from rackspan.kafka_bytes.consumer_protocol import (
     decode_consumer_assignment,
     decode_consumer_subscription,
 )
+from rackspan.model.group import GroupDescription, GroupKind, MemberDescription, StreamsMember, SubtopologyTasks
 from rackspan.model.ids import RackId, TopicPartition
 from rackspan.streams.problem import ProcessId, TaskId, task_order
 from rackspan.streams.user_data import (
     ERROR_CODES,
-    SubscriptionInfo,
     active_partitions,
     decode_assignment,
     decode_subscription,
@@ -32,43 +32,30 @@ STREAMS_PROTOCOL: Final = "stream"
 
 _STABLE: Final = "Stable"
 
+_ASSIGNED_BY_BROKERS: Final = (
+    "its brokers assign its tasks (KIP-1071) and look at no racks: strategies are those of the classic protocol"
+)
+
 Family = str
 """A sub-topology as in the ids of its tasks: `0`, or `billing__0` in a named topology."""
 
 
 @dataclass(frozen=True, slots=True)
-class MemberDescription:
-    """One member in a DescribeGroups response; both byte strings are those of the consumer protocol."""
-
-    member_id: str
-    client_id: str
-    metadata: bytes
-    assignment: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class GroupDescription:
-    """One group in a DescribeGroups response. `error_message` is Kafka's own, None without one."""
-
-    group_id: str
-    state: str
-    protocol_type: str
-    protocol: str
-    members: tuple[MemberDescription, ...] = ()
-    error_message: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class StreamThread:
-    """One consumer of the group. `active` and `standby` map its tasks to their source partitions."""
+    """One consumer of the group. `active` and `standby` map its tasks to their source partitions.
+
+    `with_state` are tasks of which its process holds state, as far as it reports them.
+    """
 
     client_id: str
     rack: RackId | None
     can_send_rack: bool
-    subscription: SubscriptionInfo
+    process_id: ProcessId
+    tags: Mapping[str, str]
+    with_state: frozenset[TaskId]
     active: Mapping[TaskId, frozenset[TopicPartition]]
     standby: Mapping[TaskId, frozenset[TopicPartition]]
-    error_code: int
+    error_code: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +81,14 @@ class StreamProcess:
 
 @dataclass(frozen=True)
 class StreamsGroup:
-    """A stable group. Processes are sorted by id; every task is active on one of them."""
+    """A stable group. Processes are sorted by id; every task is active on one of them.
+
+    `changelogs` has the changelog topics of each sub-topology, None for a classic group, whose members do not send them.
+    """
 
     group_id: str
     processes: tuple[StreamProcess, ...]
+    changelogs: Mapping[Family, tuple[str, ...]] | None = None
 
     @cached_property
     def sources(self) -> Mapping[TaskId, frozenset[TopicPartition]]:
@@ -116,13 +107,16 @@ class StreamsGroup:
 
     @cached_property
     def families_with_state(self) -> frozenset[Family]:
-        """Sub-topologies with a task of which a client holds state or a standby."""
-        held = {task for thread in self.threads for task in (*thread.subscription.offset_sums, *thread.standby)}
+        """Sub-topologies with a changelog; in a classic group those with a task of which a client holds state or a standby."""
+        if self.changelogs is not None:
+            return frozenset(name for name, topics in self.changelogs.items() if topics)
+        held = {task for thread in self.threads for task in (*thread.with_state, *thread.standby)}
         return frozenset(family(task) for task in held)
 
     def notes(self) -> list[str]:
         """What an operator should know before relying on a cost: errors of the last assignment, clients without a rack."""
-        return [note for process in self.processes for note in _notes(process)]
+        notes = [note for process in self.processes for note in _notes(process)]
+        return notes if self.changelogs is None else [*notes, _ASSIGNED_BY_BROKERS]
 
 
 def family(task: TaskId) -> Family:
@@ -135,11 +129,14 @@ def streams_group(described: GroupDescription) -> StreamsGroup:
     _refuse_others(described)
     processes: dict[ProcessId, list[StreamThread]] = {}
     for member in sorted(described.members, key=lambda member: (member.client_id, member.member_id)):
-        thread = _thread(member)
-        processes.setdefault(thread.subscription.process_id, []).append(thread)
+        thread = _thread(member) if member.streams is None else _described_thread(described, member, member.streams)
+        processes.setdefault(thread.process_id, []).append(thread)
     group = StreamsGroup(
         described.group_id,
         tuple(StreamProcess(process_id, tuple(processes[process_id])) for process_id in sorted(processes)),
+        None
+        if described.kind is not GroupKind.STREAMS
+        else {name: part.changelogs for name, part in described.topology.items()},
     )
     _refuse_unsettled(group)
     return group
@@ -152,13 +149,14 @@ def _refuse_others(described: GroupDescription) -> None:
         raise InvalidGroup(
             f"{name}: {described.error_message or 'not found'}; see kafka-groups --list for those there are"
         )
-    if described.protocol_type not in ("", "consumer"):
+    streams = described.kind is GroupKind.STREAMS
+    if not streams and described.protocol_type not in ("", "consumer"):
         raise InvalidGroup(f"{name} is of type {described.protocol_type}, not of consumers; name a Kafka Streams group")
     if described.state == "Empty" or not described.members:
         raise InvalidGroup(f"{name} has no members; start the application and run again")
     if described.state != _STABLE:
         raise InvalidGroup(f"{name} is rebalancing ({described.state}); wait until it is Stable and run again")
-    if described.protocol != STREAMS_PROTOCOL:
+    if not streams and described.protocol != STREAMS_PROTOCOL:
         raise InvalidGroup(
             f"{name} is not a Kafka Streams group: its assignor is {described.protocol!r}, not {STREAMS_PROTOCOL!r}; name one that is"
         )
@@ -177,10 +175,36 @@ def _thread(member: MemberDescription) -> StreamThread:
         client_id=member.client_id,
         rack=RackId(subscription.rack) if subscription.rack else None,
         can_send_rack=subscription.version >= WITH_RACK,
-        subscription=subscription_info,
+        process_id=subscription_info.process_id,
+        tags=subscription_info.tags,
+        with_state=frozenset(subscription_info.offset_sums),
         active={task: frozenset(sources) for task, sources in active_partitions(info, partitions, label).items()},
         standby=info.standby,
         error_code=info.error_code,
+    )
+
+
+def _described_thread(group: GroupDescription, member: MemberDescription, streams: StreamsMember) -> StreamThread:
+    """A member of a KIP-1071 group: its coordinator describes it in full, so there are no bytes to decode."""
+
+    def with_sources(tasks: SubtopologyTasks) -> dict[TaskId, frozenset[TopicPartition]]:
+        return {
+            TaskId(f"{name}_{partition}"): frozenset(
+                TopicPartition(topic, partition) for topic in group.topology[name].sources
+            )
+            for name, partitions in tasks.items()
+            for partition in partitions
+        }
+
+    return StreamThread(
+        client_id=member.client_id,
+        rack=member.rack,
+        can_send_rack=True,
+        process_id=ProcessId(streams.process_id),
+        tags=streams.tags,
+        with_state=frozenset(),
+        active=with_sources(streams.active),
+        standby=with_sources(streams.standby),
     )
 
 

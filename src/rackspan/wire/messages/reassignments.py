@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from rackspan.wire.messages.base import WireStruct
 
 
-class TopicPartitions(WireStruct):
+class ElectLeadersRequestTopicPartitions(WireStruct):
     topic: str = ""
     partitions: Sequence[int] = ()
 
 
 class ElectLeadersRequestData(WireStruct):
     election_type: int = 0
-    topic_partitions: Sequence[TopicPartitions] | None = None
+    topic_partitions: Sequence[ElectLeadersRequestTopicPartitions] | None = None
     timeout: int = 60000
 
 

@@ -138,6 +138,8 @@ def static_configs(settings: ClusterSettings) -> Mapping[str, str]:
         "log.retention.check.interval.ms": str(settings.retention_check_interval_ms),
         "message.max.bytes": str(settings.message_max_bytes),
         "extended.error.codes": str(settings.extended_error_codes).lower(),
+        # Not a choice: leaders here always name the replica in the reader's rack.
+        "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
     }
     static = {key: value for key, value in chosen.items() if value != BROKER_CONFIGS[key].default}
     return {**static, **settings.extra_configs}

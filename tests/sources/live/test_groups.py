@@ -9,7 +9,7 @@ from confluent_kafka import Consumer
 from rackspan.client.cluster import ConnectionSettings
 from rackspan.errors import ClusterUnauthorized, ClusterUnreachable, InvalidGroup
 from rackspan.kafka_process import KafkaCluster
-from rackspan.sources.live.group import read_group
+from rackspan.sources.live.groups import read_group
 from rackspan.streams import streams_group
 from tests.kafka_fixtures import client_properties, create_topic, eventually
 

@@ -1,0 +1,64 @@
+"""rackspan clients."""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from rackspan import api
+from rackspan.cli import exit_codes, options, output
+from rackspan.cli.pages.clients import MEMBER_COLUMNS, clients_page, member_rows
+from rackspan.clients import clients_document
+from rackspan.errors import UsageError
+from rackspan.model.client_networks import ClientNetworks
+
+
+@options.with_option_groups
+def clients(
+    running: options.ClusterOptions,
+    rack_options: options.RackLocatorOptions,
+    group: Annotated[
+        str | None, typer.Option("--group", metavar="REGEX", help="Only groups whose whole id matches.")
+    ] = None,
+    network: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--network",
+            metavar="CIDR=RACK",
+            help="Clients with these addresses are in that rack, whatever they declare; once for each range.",
+        ),
+    ] = None,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Show which rack the members of each group are in, what they read across racks, why, and what would help.
+
+    Reads classic, consumer, share and streams groups. It shows which replica Kafka's rules direct a member to; it does not
+    see the bytes.
+    """
+    chosen, networks = _pattern(group), ClientNetworks(_ranges(network or []))
+    cluster = running.cluster()
+    read = rack_options.of(running.source()).read()
+    output.warn_of(read)
+    found = api.read_clients(cluster, chosen)
+    reads, findings = api.clients(read.snapshot, found, networks)
+    document = clients_document(read.snapshot, reads, findings, found.unread, running.title)
+    output.write(document, output_format, clients_page(document), output.Rows(MEMBER_COLUMNS, member_rows(document)))
+    raise exit_codes.finish(impossible=bool(found.unread or read.snapshot.unread), to_act_on=bool(findings))
+
+
+def _pattern(group: str | None) -> re.Pattern[str] | None:
+    try:
+        return None if group is None else re.compile(group)
+    except re.error as error:
+        raise UsageError(f"--group {group!r}: not a regular expression: {error}; write one such as orders-.*") from None
+
+
+def _ranges(items: Sequence[str]) -> dict[str, str]:
+    ranges: dict[str, str] = {}
+    for item in items:
+        addresses, equals, rack = item.partition("=")
+        if not (equals and addresses and rack):
+            raise UsageError(f"--network {item}: expected CIDR=RACK, such as 10.0.1.0/24=eu-1a")
+        ranges[addresses] = rack
+    return ranges

@@ -1,0 +1,63 @@
+"""The rack that a client.rack of no broker probably means: written otherwise, or in a cloud's other naming."""
+
+import re
+from collections.abc import Collection
+from difflib import get_close_matches
+from typing import Final
+
+from rackspan.model.ids import RackId
+
+_CLOSE: Final = 0.8
+"""difflib's ratio from which two names of more than a few letters differ by a slip."""
+
+
+def likely_rack(declared: str, racks: Collection[RackId]) -> RackId | None:
+    """The only rack that the name can mean; None if none or several could be meant.
+
+    Method: equal but for case, blanks and separators; one the end of the other (`1a`, `eu-west-1a`); the same zone of a
+    region as a zone name and as a zone id (`us-east-1a`, `use1-az1`: the letters of the two depend on the AWS account, so
+    only a cluster with one zone of that region gets a guess); else the only close match by difflib.
+    """
+    for meant in (_same_letters, _one_ends_with_the_other, _same_region):
+        found = [rack for rack in racks if meant(declared, rack)]
+        if found:
+            return found[0] if len(found) == 1 else None
+    close = get_close_matches(_letters(declared), {_letters(rack): rack for rack in racks}, n=2, cutoff=_CLOSE)
+    return next(rack for rack in racks if _letters(rack) == close[0]) if len(close) == 1 else None
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def _same_letters(declared: str, rack: str) -> bool:
+    return _letters(declared) == _letters(rack)
+
+
+def _one_ends_with_the_other(declared: str, rack: str) -> bool:
+    one, other = sorted((_letters(declared), _letters(rack)), key=len)
+    return bool(one) and other.endswith(one)
+
+
+def _same_region(declared: str, rack: str) -> bool:
+    regions = {_region_of_zone_name(name) or _region_of_zone_id(name) for name in (declared, rack)}
+    return len(regions) == 1 and None not in regions
+
+
+def _region_of_zone_name(name: str) -> str | None:
+    """`us-east-1a` → `use1`."""
+    match = re.fullmatch(r"([a-z]{2})-([a-z]+)-(\d)[a-z]", name.strip().lower())
+    if match is None:
+        return None
+    compass = {"north": "n", "south": "s", "east": "e", "west": "w", "central": "c"}
+    direction = match[2]
+    parts = [word for word in ("north", "south", "central") if direction.startswith(word)]
+    rest = direction.removeprefix(parts[0]) if parts else direction
+    short = "".join(compass.get(part, part) for part in (*parts, rest) if part)
+    return f"{match[1]}{short}{match[3]}"
+
+
+def _region_of_zone_id(name: str) -> str | None:
+    """`use1-az1` → `use1`."""
+    match = re.fullmatch(r"([a-z]{2,4}\d)-az\d", name.strip().lower())
+    return match[1] if match else None

@@ -1,0 +1,207 @@
+"""Each cause planted alone is found, and nothing else; in random groups what plain loops find."""
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from rackspan.clients import ClientFinding, ReplicaSelectors, find_causes, group_reads
+from rackspan.clients.likely_rack import likely_rack
+from rackspan.model import RackId
+from rackspan.model.client_networks import ClientNetworks
+from rackspan.model.group import GroupKind
+from tests.clients.worlds import World, random_world
+
+NETWORKS = ClientNetworks({"10.0.1.0/24": "r1", "10.0.2.0/24": "r2", "10.0.3.0/24": "r3"})
+
+
+def sound() -> World:
+    """Three racks, every partition in each of them, three members that each read from their own."""
+    reads = {f"m{at}": [("orders", at - 1), ("orders", at + 2)] for at in (1, 2, 3)}
+    return World(
+        {1: "r1", 2: "r2", 3: "r3"},
+        {("orders", at): (at % 3 + 1, [1, 2, 3], [1, 2, 3]) for at in range(6)},
+        dict.fromkeys((1, 2, 3), ReplicaSelectors.RACK_AWARE),
+        # The leaders of each member's partitions are in other racks: only follower fetching brings them home.
+        declared={"m1": "r2", "m2": "r3", "m3": "r1"},
+        reads=reads,
+        hosts={"m1": "10.0.2.1", "m2": "10.0.3.1", "m3": "10.0.1.1"},
+    )
+
+
+def found(world: World, networks: ClientNetworks | None = NETWORKS) -> list[ClientFinding]:
+    snapshot = world.snapshot()
+    return find_causes(group_reads(world.group(), snapshot, world.selectors, networks), snapshot)
+
+
+def only(world: World) -> ClientFinding:
+    (finding,) = found(world)
+    return finding
+
+
+def test_nothing_is_found_where_every_member_reads_in_its_rack() -> None:
+    assert found(sound()) == []
+
+
+def test_a_member_without_a_rack_gets_the_rack_it_is_in() -> None:
+    world = sound()
+    world.declared["m1"] = None
+    finding = only(world)
+    assert (finding.cause, finding.members, finding.partitions) == ("no-client-rack", ("m1",), 2)
+    assert finding.remedy == "set client.rack=r2 and restart"
+
+
+def test_where_nobody_says_where_a_member_is_the_remedy_names_no_rack() -> None:
+    world = sound()
+    world.declared["m1"] = None
+    (finding,) = found(world, None)
+    assert finding.remedy == "set client.rack to the rack of each member and restart"
+
+
+def test_an_older_client_is_not_accused_of_what_it_cannot_report() -> None:
+    world = sound()
+    world.declared["m1"], world.older = None, {"m1"}
+    assert only(world).cause == "rack-not-reported"
+
+
+def test_a_rack_that_no_broker_has_is_named_with_the_likely_one() -> None:
+    world = sound()
+    world.declared["m1"] = "R-2"
+    (finding,) = found(world, None)
+    assert (finding.cause, finding.members) == ("unknown-client-rack", ("m1",))
+    assert finding.remedy == "correct client.rack and restart: 'R-2' is probably 'r2'"
+    assert only(world).remedy == "set client.rack=r2 and restart", "by the member's address"
+
+
+def test_a_rack_that_the_member_is_not_in_is_found_by_its_address() -> None:
+    world = sound()
+    world.declared["m1"] = "r3"
+    finding = only(world)
+    assert finding.cause == "wrong-client-rack"
+    assert "client-m1 names 'r3', is in 'r2'" in finding.reason
+
+
+def test_a_partition_without_a_replica_in_the_readers_rack_gets_one() -> None:
+    world = sound()
+    world.placed = {read: (1, [1, 3], [1, 3]) for read in world.placed}
+    finding = only(world)
+    assert (finding.cause, finding.partitions, finding.topics) == ("no-replica-in-rack", 2, ("orders",))
+    assert finding.remedy == "rackspan reassign plan --topic 'orders' --replication-factor 3"
+
+
+def test_a_topic_with_replicas_enough_is_spread_and_never_made_smaller() -> None:
+    world = sound()
+    world.racks |= {4: "r1", 5: "r1"}
+    world.selectors |= dict.fromkeys((4, 5), ReplicaSelectors.RACK_AWARE)
+    world.placed = {read: (1, [1, 3, 4, 5], [1, 3, 4, 5]) for read in world.placed}
+    assert only(world).remedy == "rackspan reassign plan --topic 'orders'"
+
+
+def test_brokers_that_direct_readers_to_leaders_are_found() -> None:
+    world = sound()
+    world.selectors[1] = ReplicaSelectors.LEADER
+    finding = only(world)
+    assert (finding.cause, finding.members, finding.partitions) == ("no-replica-selector", ("m1",), 2)
+
+
+def test_a_replica_that_is_not_in_sync_is_found() -> None:
+    world = sound()
+    world.placed["orders", 3] = (1, [1, 2, 3], [1, 3])
+    finding = only(world)
+    assert (finding.cause, finding.partitions) == ("follower-behind", 1)
+    assert "orders-3" in finding.reason
+
+
+def test_a_selector_of_the_users_own_is_neither_praised_nor_blamed() -> None:
+    world = sound()
+    world.selectors = dict.fromkeys((1, 2, 3), ReplicaSelectors.OTHER)
+    snapshot = world.snapshot()
+    reads = group_reads(world.group(), snapshot, world.selectors, NETWORKS)
+    assert (find_causes(reads, snapshot), reads.across) == ([], None)
+
+
+def test_a_share_group_never_gets_client_rack_as_a_remedy() -> None:
+    world = replace(sound(), kind=GroupKind.SHARE, declared=dict.fromkeys(("m1", "m2", "m3"), None))
+    finding = only(world)
+    assert (finding.cause, finding.partitions) == ("share-group", 6)
+    assert "client.rack" not in finding.remedy
+
+
+@pytest.mark.parametrize(("kind", "remedy"), [(GroupKind.CLASSIC, "in_rack"), (GroupKind.CONSUMER, "KIP-848")])
+def test_an_assignment_that_could_read_less_across_racks_is_found(kind: GroupKind, remedy: str) -> None:
+    """Each partition in one rack, and assigned to a member of another."""
+    world = replace(sound(), kind=kind)
+    for at in range(6):
+        world.placed["orders", at] = (at % 3 + 1, [at % 3 + 1], [at % 3 + 1])
+    local, assignment = found(world)
+    assert local.cause == "no-replica-in-rack"
+    assert (assignment.cause, assignment.partitions) == ("assignment", 6)
+    assert remedy in assignment.remedy
+
+
+def test_a_cluster_of_one_rack_has_nothing_to_find() -> None:
+    world = sound()
+    world.racks = dict.fromkeys(world.racks, "r1")
+    world.declared = dict.fromkeys(world.declared, None)
+    assert found(world) == []
+
+
+def expected(world: World) -> Counter[str]:
+    """Causes by plain loops over dictionaries: how many reads each has."""
+    racks = {rack for rack in world.racks.values() if rack}
+    causes: Counter[str] = Counter()
+    for member, reads in world.reads.items():
+        declared = world.declared[member]
+        for read in reads:
+            leader, replicas, in_sync = world.placed[read]
+            home = world.racks.get(leader)
+            selector = world.selectors.get(leader, ReplicaSelectors.UNKNOWN)
+            if len(racks) < 2:
+                continue
+            if world.kind is GroupKind.SHARE:
+                causes["share-group"] += declared is not None and home != declared
+            elif declared is None:
+                causes["rack-not-reported" if member in world.older else "no-client-rack"] += 1
+            elif declared not in racks:
+                causes["unknown-client-rack"] += 1
+            elif home == declared:
+                continue
+            elif declared not in {world.racks[broker] for broker in replicas}:
+                causes["no-replica-in-rack"] += 1
+            elif selector is ReplicaSelectors.LEADER:
+                causes["no-replica-selector"] += 1
+            elif selector is ReplicaSelectors.RACK_AWARE:
+                causes["follower-behind"] += declared not in {world.racks[broker] for broker in in_sync}
+    return +causes
+
+
+def test_500_random_groups_have_the_causes_that_plain_loops_find() -> None:
+    rng = Random(1123)
+    causes_met: Counter[str] = Counter()
+    for _ in range(500):
+        world = random_world(rng)
+        causes = Counter({one.cause: one.partitions for one in found(world, None) if one.cause != "assignment"})
+        assert causes == expected(world)
+        causes_met += causes
+    assert len(causes_met) == 7, "every cause but the one by address"
+
+
+@pytest.mark.parametrize(
+    ("declared", "racks", "meant"),
+    [
+        ("R1", ["r1", "r2"], "r1"),
+        (" r1 ", ["r1", "r2"], "r1"),
+        ("r_1", ["r-1", "r-2"], "r-1"),
+        ("1a", ["eu-west-1a", "eu-west-1b"], "eu-west-1a"),
+        ("eu-west-1a", ["1a", "1b"], "1a"),
+        ("us-east-1a", ["use1-az1", "euw1-az1"], "use1-az1"),
+        ("us-east-1a", ["use1-az1", "use1-az2"], None),
+        ("ap-southeast-2c", ["apse2-az3"], "apse2-az3"),
+        ("eu-wset-1a", ["eu-west-1a", "ap-south-1a"], "eu-west-1a"),
+        ("r3", ["r1", "r2"], None),
+        ("", ["r1"], None),
+    ],
+)
+def test_a_misspelt_rack_means_the_only_one_it_can(declared: str, racks: list[str], meant: str | None) -> None:
+    assert likely_rack(declared, [RackId(rack) for rack in racks]) == meant

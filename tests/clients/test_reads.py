@@ -1,0 +1,102 @@
+from random import Random
+
+import pytest
+
+from rackspan.clients import ReplicaSelectors, group_reads
+from rackspan.errors import UsageError
+from rackspan.model.client_networks import ClientNetworks
+from rackspan.model.group import GroupDescription, GroupKind, MemberDescription, StreamsMember, SubtopologyTopics
+from tests.clients.worlds import World, least_across, random_world, served_from
+
+
+def test_500_random_groups_read_what_plain_loops_say() -> None:
+    rng = Random(392)
+    known = 0
+    for _ in range(500):
+        world = random_world(rng)
+        found = group_reads(world.group(), world.snapshot(), world.selectors)
+        for member in found.members:
+            name = member.member.member_id
+            reads, rack = world.reads[name], world.declared[name]
+            served = [served_from(world, name, read) for read in reads]
+            assert [read.served_from for read in member.reads] == served
+            local = [rack in {world.racks[broker] for broker in world.placed[read][1]} for read in reads]
+            assert member.in_own_rack == (None if rack is None else sum(local))
+            assert member.across_at_best == (None if rack is None else len(reads) - sum(local))
+            across = None if rack is None or None in served else sum(at != rack for at in served)
+            assert member.across == across
+            known += across is not None
+        each = [member.across for member in found.members]
+        assert found.across == (None if None in each else sum(count or 0 for count in each))
+    assert known > 100
+
+
+def test_the_best_of_200_random_groups_is_that_of_all_assignments() -> None:
+    rng = Random(881)
+    compared = 0
+    while compared < 200:
+        world = random_world(rng)
+        if world.kind is GroupKind.SHARE or None in world.declared.values():
+            continue
+        found = group_reads(world.group(), world.snapshot(), world.selectors)
+        assert found.across_at_best == least_across(world)
+        compared += 1
+
+
+def test_a_member_without_a_rack_leaves_the_groups_best_unknown() -> None:
+    world = World({1: "r1", 2: "r2"}, {("t", 0): (1, [1], [1])}, {}, declared={"a": None}, reads={"a": [("t", 0)]})
+    assert group_reads(world.group(), world.snapshot(), {}).across_at_best is None
+
+
+def test_readers_of_a_share_group_are_nearest_to_a_leader_in_the_rack_of_most_of_them() -> None:
+    world = World(
+        {1: "r1", 2: "r2"},
+        {("t", 0): (1, [1, 2], [1, 2])},
+        dict.fromkeys((1, 2), ReplicaSelectors.RACK_AWARE),
+        GroupKind.SHARE,
+        declared={"a": "r2", "b": "r2", "c": "r1"},
+        reads={name: [("t", 0)] for name in "abc"},
+    )
+    found = group_reads(world.group(), world.snapshot(), world.selectors)
+    assert [member.across for member in found.members] == [1, 1, 0]
+    assert (found.across, found.across_at_best) == (2, 1)
+
+
+def test_an_address_range_says_where_a_member_is_whatever_it_declares() -> None:
+    world = World(
+        {1: "r1", 2: "r2"},
+        {("t", 0): (1, [1, 2], [1, 2])},
+        dict.fromkeys((1, 2), ReplicaSelectors.RACK_AWARE),
+        declared={"a": "r1", "b": None, "c": "r1"},
+        reads={name: [("t", 0)] for name in "abc"},
+        hosts={"a": "10.0.2.7", "b": "10.0.2.128", "c": "broker-host"},
+    )
+    networks = ClientNetworks({"10.0.0.0/16": "r1", "10.0.2.0/24": "r2", "10.0.2.128": "r1"})
+    found = group_reads(world.group(), world.snapshot(), world.selectors, networks)
+    assert [member.rack for member in found.members] == ["r2", "r1", "r1"]
+    assert [member.across for member in found.members] == [1, 0, 0]
+
+
+@pytest.mark.parametrize("text", ["10.0.0.0/33", "10.0.0.1/24", "zone-a", ""])
+def test_a_range_that_is_none_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^client network .*; write 10\.0\.1\.0/24 or one address$"):
+        ClientNetworks({text: "r1"})
+
+
+def test_a_streams_member_reads_the_partitions_of_its_active_tasks() -> None:
+    world = World({1: "r1", 2: "r2"}, {("t", at): (1, [1], [1]) for at in range(3)} | {("u", 0): (2, [2], [2])}, {})
+    member = MemberDescription(
+        "a", "a", streams=StreamsMember("p", {}, active={"0": (0, 2)}, standby={"0": (1,)}, warmup={}, offsets=None)
+    )
+    group = GroupDescription(
+        "shop",
+        "Stable",
+        "streams",
+        "",
+        (member,),
+        kind=GroupKind.STREAMS,
+        topology={"0": SubtopologyTopics(("t", "u"), ())},
+    )
+    found = group_reads(group, world.snapshot(), {})
+    assert [read.partition for read in found.members[0].reads] == [("t", 0), ("t", 2), ("u", 0)]
+    assert found.across_at_best is None
