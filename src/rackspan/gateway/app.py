@@ -14,6 +14,7 @@ from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode
 from rackspan.gateway.core.endpoints import Addresses
 from rackspan.gateway.guarding import Guarding, open_guarding
 from rackspan.gateway.handlers.admin import AdminHandler
+from rackspan.gateway.handlers.fetch import FetchHandler
 from rackspan.gateway.handlers.produce import forward_produce
 from rackspan.gateway.net.byte_flow import Shared, Take
 from rackspan.gateway.net.frames import FrameMemory
@@ -39,7 +40,7 @@ _RESTART: Final = (
 class Gateway:
     """Listeners before every broker of a cluster, on the running event loop; made by `open_gateway`.
 
-    `guarding` is None in mode off; `admin` is None if it would take part in no request.
+    `guarding` is None in mode off; `admin` and `fetch` are None if they would take part in no request.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Gateway:
         clients: Clients,
         guarding: Guarding | None,
         admin: AdminHandler | None,
+        fetch: FetchHandler | None,
     ) -> None:
         self.config = backend.config
         self.backend = backend
@@ -58,6 +60,7 @@ class Gateway:
         self.clients = clients
         self.guarding = guarding
         self.admin = admin
+        self.fetch = fetch
         self.draining = False
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -101,6 +104,8 @@ class Gateway:
 
     def reload(self, config: GatewayConfig) -> None:
         """Take over a config that was read again. Connections stay open. Errors: UsageError for what needs a restart."""
+        if config.readers.is_on != self.config.readers.is_on:
+            raise UsageError("[readers] cannot begin or end while the gateway runs; restart it")
         for name in _RESTART:
             if getattr(config, name) != getattr(self.config, name):
                 raise UsageError(f"{name.replace('_', '.')} cannot change while the gateway runs; restart it")
@@ -111,6 +116,8 @@ class Gateway:
             self.guarding.reload(config)
         if self.admin is not None:
             self.admin.topics.placer_configs = config.placer_configs
+        if self.fetch is not None:
+            self.fetch.racks = config.readers
         self.clients.warn_of_open_files()
         self.listeners.follow_brokers()
         self._log_warnings()
@@ -164,6 +171,10 @@ async def _assembled(backend: Backend, *, shared: bool) -> Gateway:
             extended_error_codes=config.extended_error_codes,
         )
         takes |= dict.fromkeys(admin.api_keys, admin.take)
+    readers = config.readers
+    fetch = FetchHandler(readers) if readers.is_on else None
+    if fetch is not None:
+        takes[ApiKey.FETCH] = fetch.take
     sessions = Shared(addresses, takes, config.max_request_bytes, FrameMemory(config.request_memory_bytes))
     clients = Clients(config, backend.cluster, backend.tls, sessions)
-    return Gateway(backend, listeners, clients, guarding, admin)
+    return Gateway(backend, listeners, clients, guarding, admin, fetch)

@@ -73,7 +73,7 @@ async def check_cluster(config: GatewayConfig) -> list[Result]:
         async for result in _brokers(backend):
             results.append(result)
         results += _racks(config, backend)
-        results += [result async for result in _broker_configs(backend)]
+        results += [result async for result in _broker_configs(config, backend)]
         results += [result async for result in _values(config, backend)]
         results += [result async for result in _replicas_logs(config, backend)]
         results += [result async for result in _metadata_log(config, backend)]
@@ -164,36 +164,53 @@ def _racks(config: GatewayConfig, backend: Backend) -> Iterator[Result]:
         yield Result("racks", CheckLevel.OK, f"{len(racks)} racks: {', '.join(sorted(racks))}")
 
 
-async def _broker_configs(backend: Backend) -> AsyncIterator[Result]:
-    """A setting that the guarantee rests on. It needs DESCRIBE_CONFIGS on the cluster."""
-    keys = ["unclean.leader.election.enable"]
-    broker = min(backend.cluster.by_id)
+_UNCLEAN: Final = "unclean.leader.election.enable"
+_SELECTOR: Final = "replica.selector.class"
+_RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
+
+async def _broker_configs(config: GatewayConfig, backend: Backend) -> AsyncIterator[Result]:
+    """Settings that the guarantee rests on, and [readers]. It needs DESCRIBE_CONFIGS on the cluster."""
+    unclean = await _broker_config(backend, min(backend.cluster.by_id), _UNCLEAN)
+    if isinstance(unclean, Result):
+        yield unclean
+        return
+    if unclean == "true":
+        yield Result(
+            _UNCLEAN, CheckLevel.WARNING, "true: an unclean election loses acknowledged records, whatever the racks"
+        )
+    else:
+        yield Result(_UNCLEAN, CheckLevel.OK, "false")
+    if not config.readers.is_on:
+        return
+    values = {broker: await _broker_config(backend, broker, _SELECTOR) for broker in sorted(backend.cluster.by_id)}
+    without = [str(broker) for broker, value in values.items() if value != _RACK_AWARE]
+    if without:
+        reason = (
+            f"brokers {', '.join(without)} have another than {_RACK_AWARE}: racks of [readers] have no effect there"
+        )
+        yield Result(_SELECTOR, CheckLevel.WARNING, f"{reason}; set it and restart them in turn")
+    else:
+        yield Result(_SELECTOR, CheckLevel.OK, "rack-aware on every broker")
+
+
+async def _broker_config(backend: Backend, broker: int, key: str) -> str | Result | None:
+    """One config of one broker, which only it can serve; a result if it cannot be read."""
     resource = DescribeConfigsResource(
-        resource_type=ConfigResourceType.BROKER, resource_name=str(broker), configuration_keys=keys
+        resource_type=ConfigResourceType.BROKER, resource_name=str(broker), configuration_keys=[key]
     )
     try:
         connection = await backend.cluster.connection(broker)
         response = await connection.call(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequestData(resources=[resource]))
     except (OSError, TimeoutError, RackspanError) as error:
-        yield Result("brokers' configs", CheckLevel.WARNING, f"not read: {error}")
-        return
+        return Result("brokers' configs", CheckLevel.WARNING, f"not read: {error}")
     (result,) = response.results
     if result.error_code != 0:
-        yield Result(
-            "brokers' configs",
-            CheckLevel.WARNING,
-            f"not read: {result.error_message or result.error_code}; grant DESCRIBE_CONFIGS on the cluster",
+        reason = result.error_message or result.error_code
+        return Result(
+            "brokers' configs", CheckLevel.WARNING, f"not read: {reason}; grant DESCRIBE_CONFIGS on the cluster"
         )
-        return
-    values = {config.name: config.value for config in result.configs}
-    if values.get("unclean.leader.election.enable") == "true":
-        yield Result(
-            "unclean.leader.election.enable",
-            CheckLevel.WARNING,
-            "true: an unclean election loses acknowledged records, whatever the racks",
-        )
-    else:
-        yield Result("unclean.leader.election.enable", CheckLevel.OK, "false")
+    return next((found.value for found in result.configs if found.name == key), None)
 
 
 async def _values(config: GatewayConfig, backend: Backend) -> AsyncIterator[Result]:

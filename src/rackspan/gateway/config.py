@@ -1,5 +1,6 @@
 """The gateway's config file, TOML with dotted keys like Kafka's: one table of keys, checked whole before anything starts."""
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +14,10 @@ from rackspan.documents import convert_toml
 from rackspan.errors import UsageError
 from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode
 from rackspan.gateway.core.policies import FilePolicies, TopicPolicy
+from rackspan.gateway.core.reader_racks import ReaderRacks
 from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS
+from rackspan.model.client_networks import ClientNetworks
+from rackspan.model.ids import RackId
 from rackspan.toml_keys import dotted_keys
 
 DEFAULT_CONFIG_TOPIC: Final = "__rackspan_configs"
@@ -117,6 +121,10 @@ class GatewayConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     placer_configs: dict[str, str] = field(default_factory=dict, name="placement.configs")
     rack_locator: Text | None = field(default=None, name="racks.rack.locator.class")
     rack_locator_properties: str = field(default="", name="racks.rack.locator.properties")
+    readers_rack: Text | None = None
+    readers_replace_client_rack: bool = False
+    readers_networks: dict[str, Text] = field(default_factory=dict)
+    readers_clients: dict[str, Text] = field(default_factory=dict)
     topics: dict[str, TopicTable] = field(default_factory=dict)
     brokers: dict[str, BrokerListenerTable] = field(default_factory=dict)
     principals: dict[str, PrincipalTable] = field(default_factory=dict)
@@ -125,6 +133,21 @@ class GatewayConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def policies(self) -> FilePolicies:
         topics = {name: TopicPolicy(topic.min_insync_racks, topic.fail_open) for name, topic in self.topics.items()}
         return FilePolicies(self.min_insync_racks, topics, self.fail_open, self.override)
+
+    @property
+    def readers(self) -> ReaderRacks:
+        """Errors: UsageError for a range or pattern that is none."""
+        for pattern in self.readers_clients:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise UsageError(f"[readers.clients] {pattern!r}: not a regular expression: {error}") from None
+        return ReaderRacks(
+            None if self.readers_rack is None else RackId(self.readers_rack),
+            {pattern: RackId(rack) for pattern, rack in self.readers_clients.items()},
+            ClientNetworks(self.readers_networks) if self.readers_networks else None,
+            self.readers_replace_client_rack,
+        )
 
     @property
     def tls(self) -> TlsConfig | None:
@@ -162,6 +185,13 @@ def parse_config(document: Mapping[str, Any], name: str = "config", folder: Path
     """The config of a parsed document; relative files are beside it. Errors: UsageError."""
     tables = {key: _dotted_table(value) for key, value in document.items() if key in _TABLES}
     keys = dict(dotted_keys({key: value for key, value in document.items() if key not in _TABLES}))
+    given = document.get("readers")
+    readers = given if isinstance(given, dict) else {}
+    for table in _READER_TABLES:
+        if table in readers:
+            # Names of clients and networks have dots of their own.
+            keys = {key: value for key, value in keys.items() if not key.startswith(f"readers.{table}.")}
+            keys[f"readers.{table}"] = readers[table]
     placer_keys = [key for key in keys if key.startswith(_PLACER_PREFIX)]
     configs = {key.removeprefix(_PLACER_PREFIX): str(keys.pop(key)) for key in placer_keys}
     if keys.get(_CONFIG_TOPIC) == "":
@@ -176,6 +206,7 @@ def parse_config(document: Mapping[str, Any], name: str = "config", folder: Path
 
 
 _TABLES: Final = ("topics", "brokers", "principals")
+_READER_TABLES: Final = ("networks", "clients")
 _PLACER_PREFIX: Final = "placement.configs."
 _CONFIG_TOPIC: Final = "acknowledgements.config.topic"
 _FILES: Final = (
@@ -222,6 +253,10 @@ def _check(name: str, config: GatewayConfig) -> None:
             f"{name}: controllers.* is for acknowledgements.mode strict alone, and the mode is {config.mode.value}; remove it"
         )
     _check_tls(name, config)
+    try:
+        _ = config.readers
+    except UsageError as error:
+        raise UsageError(f"{name}: {error}") from None
 
 
 def _check_tls(name: str, config: GatewayConfig) -> None:

@@ -47,6 +47,17 @@ def families(gateway: Gateway) -> Iterator[Family]:
         yield _counter(
             "rackspan_gateway_placement_failures_total", "topics that the placer refused", topics.placement_failures
         )
+    if gateway.fetch is not None:
+        yield _counter(
+            "rackspan_gateway_fetches_with_rack_total",
+            "fetches that got their client's rack here",
+            gateway.fetch.written,
+        )
+        yield _counter(
+            "rackspan_gateway_clients_left_alone_total",
+            "clients that got no rack for ten minutes, as they did not follow the replica that a leader named",
+            gateway.fetch.redirects.left_alone,
+        )
     if gateway.guarding is not None and gateway.guarding.config_topic is not None:
         yield from _config_topic(gateway.guarding.config_topic)
     policies = gateway.policies

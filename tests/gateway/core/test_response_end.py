@@ -142,3 +142,29 @@ def test_share_groups_find_new_leaders_at_the_gateway(api_key: int, same_size: b
 def test_an_end_that_contradicts_itself_closes_the_connection() -> None:
     with pytest.raises(MalformedRequest):
         rewritten_end(ApiKey.FETCH, b"\x01\x00\x7f\x02", renamed(), same_size=True)
+
+
+@pytest.mark.parametrize("version", range(11, 19))
+@pytest.mark.parametrize("size", [1, 7, 100_000])
+def test_preferred_replicas_are_found_in_every_version_with_racks(version: int, size: int) -> None:
+    aborted = [FetchResponseAbortedTransaction(producer_id=1, first_offset=2)]
+    topics = [
+        FetchableTopicResponse(
+            topic=f"topic-{number}",
+            topic_id=UUID(int=number),
+            partitions=[
+                FetchResponsePartitionData(partition_index=0, records=[b"r" * 300], aborted_transactions=aborted),
+                FetchResponsePartitionData(partition_index=3, records=[], preferred_read_replica=6 + number),
+            ],
+        )
+        for number in (1, 2)
+    ]
+    response, found = (
+        written(version, FetchResponseData(session_id=9, responses=topics)),
+        list[tuple[bytes, int, int]](),
+    )
+    finder = EndFinder(ApiKey.FETCH, version, lambda *redirect: found.append(redirect))
+    for at in range(0, len(response), size):
+        finder.feed(memoryview(response)[at : at + size])
+    names = [b"topic-1", b"topic-2"] if version < 13 else [UUID(int=1).bytes, UUID(int=2).bytes]
+    assert found == [(names[0], 3, 7), (names[1], 3, 8)]

@@ -1,4 +1,4 @@
-"""Finds the end of a Fetch, ShareFetch or ShareAcknowledge response while it passes, and rewrites the endpoints there.
+"""Walks a Fetch, ShareFetch or ShareAcknowledge response while it passes: finds its end, and rewrites the endpoints there.
 
 Such a response ends with the addresses of new leaders, behind megabytes of records whose size has been sent already. So it
 is walked as it passes, records skipped, and its end is replaced by one of the same size: addresses of the gateway, padded
@@ -6,13 +6,14 @@ with a tagged field that no client has. If they do not fit, the endpoints are le
 a Metadata request, as before KIP-951.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Final, TypeAlias
 
 from rackspan.errors import MalformedBytes, MalformedRequest
 from rackspan.gateway.core.apis import SHARE_ACKNOWLEDGE, SHARE_FETCH
 from rackspan.gateway.core.endpoints import Addresses
 from rackspan.kafka_bytes import NO_TAGS, ByteReader, compact_string, int32, tagged_fields, unsigned_varint
+from rackspan.model.ids import NO_BROKER
 from rackspan.wire.apis import ApiKey
 
 PADDING_TAG: Final = 10_000
@@ -24,13 +25,17 @@ Walk: TypeAlias = Generator[int, memoryview, None]
 """Yields how many bytes it reads next, and is sent them; a negative number of bytes is skipped and sent nothing."""
 
 
+Redirected: TypeAlias = Callable[[bytes, int, int], None]
+"""Called with a topic (its id's bytes, its name's before version 13), a partition, and the replica to read it from (KIP-392)."""
+
+
 class EndFinder:
     """Walks one response as its bytes pass. The end begins when the walk is over."""
 
     __slots__ = ("_kept", "_needed", "_walk")
 
-    def __init__(self, api_key: int, version: int) -> None:
-        self._walk = _WALKS[api_key](version)
+    def __init__(self, api_key: int, version: int, redirected: Redirected | None = None) -> None:
+        self._walk = _fetch(version, redirected) if api_key == ApiKey.FETCH else _WALKS[api_key](version)
         self._needed = next(self._walk)
         self._kept = b""
         """Bytes of a field that were not all there."""
@@ -101,25 +106,48 @@ def _skip_tags() -> Walk:
         yield from _skip(size)
 
 
-def _fetch(_version: int) -> Walk:
-    """Versions 16 to 18."""
+def _fetch(version: int, redirected: Redirected | None = None) -> Walk:
+    """Versions 11 to 18; from 12 on they are flexible, and from 13 on topics have ids instead of names."""
+    flexible = version >= _FLEXIBLE_FETCH
     yield -4  # correlation id
-    yield from _skip_tags()
-    yield -10  # throttle_time_ms, error_code, session_id
-    topics = yield from _unsigned_varint()
-    for _ in range(topics - 1):
-        yield -16  # topic_id
-        partitions = yield from _unsigned_varint()
-        for _ in range(partitions - 1):
-            yield -30  # partition_index, error_code, high_watermark, last_stable_offset, log_start_offset
-            aborted = yield from _unsigned_varint()
-            for _ in range(aborted - 1):
-                yield -16  # producer_id, first_offset
-                yield from _skip_tags()
-            yield -4  # preferred_read_replica
-            yield from _skip_sized()  # records
-            yield from _skip_tags()
+    if flexible:
         yield from _skip_tags()
+    yield -10  # throttle_time_ms, error_code, session_id
+    for _ in range((yield from _length(flexible))):
+        topic = yield from _topic(version)
+        for _ in range((yield from _length(flexible))):
+            partition = int.from_bytes((yield 4))
+            yield -26  # error_code, high_watermark, last_stable_offset, log_start_offset
+            for _ in range((yield from _length(flexible))):
+                yield -16  # producer_id, first_offset of an aborted transaction
+                if flexible:
+                    yield from _skip_tags()
+            preferred = int.from_bytes((yield 4), signed=True)
+            if preferred != NO_BROKER and redirected is not None:
+                redirected(topic, partition, preferred)
+            yield from _skip((yield from _length(flexible)))  # records
+            if flexible:
+                yield from _skip_tags()
+        if flexible:
+            yield from _skip_tags()
+
+
+_FLEXIBLE_FETCH: Final = 12
+_FETCH_BY_TOPIC_ID: Final = 13
+
+
+def _topic(version: int) -> Generator[int, memoryview, bytes]:
+    if version >= _FETCH_BY_TOPIC_ID:
+        return bytes((yield 16))
+    size = int.from_bytes((yield 2)) if version < _FLEXIBLE_FETCH else (yield from _length(flexible=True))
+    return bytes((yield size))
+
+
+def _length(flexible: bool) -> Generator[int, memoryview, int]:
+    """The length of an array or of bytes; 0 for a null one."""
+    if flexible:
+        return max(0, (yield from _unsigned_varint()) - 1)
+    return max(0, int.from_bytes((yield 4), signed=True))
 
 
 def _share_fetch(_version: int) -> Walk:
@@ -168,7 +196,7 @@ def _share_acknowledge(_version: int) -> Walk:
         yield from _skip_tags()
 
 
-_WALKS: Final = {ApiKey.FETCH: _fetch, SHARE_FETCH: _share_fetch, SHARE_ACKNOWLEDGE: _share_acknowledge}
+_WALKS: Final = {SHARE_FETCH: _share_fetch, SHARE_ACKNOWLEDGE: _share_acknowledge}
 
 
 def rewritten_end(api_key: int, end: bytes, addresses: Addresses, *, same_size: bool) -> bytes:

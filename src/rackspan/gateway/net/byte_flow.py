@@ -14,6 +14,7 @@ from typing import Any, Final
 from rackspan.errors import MalformedRequest
 from rackspan.gateway.core.apis import Treatment
 from rackspan.gateway.core.endpoints import Addresses
+from rackspan.gateway.core.response_end import Redirected
 from rackspan.gateway.net.channel import BufferPool, Channel
 from rackspan.gateway.net.frames import FrameMemory
 from rackspan.wire.framing import Piece
@@ -27,7 +28,17 @@ SIZE_BYTES: Final = 4
 class Exchange:
     """One request and its response."""
 
-    __slots__ = ("api_key", "correlation_id", "done", "future", "on_response", "parts", "treatment", "version")
+    __slots__ = (
+        "api_key",
+        "correlation_id",
+        "done",
+        "future",
+        "on_redirect",
+        "on_response",
+        "parts",
+        "treatment",
+        "version",
+    )
 
     def __init__(self, api_key: int, version: int, correlation_id: int, treatment: Treatment) -> None:
         self.api_key = api_key
@@ -41,6 +52,8 @@ class Exchange:
         """The response to a request of the gateway's own on the client's connection."""
         self.on_response: Callable[[bytes], Sequence[Piece] | None] | None = None
         """Called with a whole response; returns what the client gets, or None if it is decided later."""
+        self.on_redirect: Redirected | None = None
+        """Called for each partition of a Fetch response that names a preferred replica."""
 
 
 Take = Callable[[Any, Exchange, memoryview], None]

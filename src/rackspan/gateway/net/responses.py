@@ -19,7 +19,7 @@ _SIZE: Final = Struct(">i")
 class ResponseFlow(ByteFlow):
     """From the broker to the client."""
 
-    __slots__ = ("_end", "_exchange", "_finder", "_whole")
+    __slots__ = ("_end", "_exchange", "_finder", "_observer", "_whole")
 
     def __init__(self, pair: Pair) -> None:
         super().__init__(pair, pair.upstream, pair.client)
@@ -28,6 +28,8 @@ class ResponseFlow(ByteFlow):
         self._whole: bytearray | None = None
         """A response, or its beginning, that is read whole, without its size."""
         self._finder: EndFinder | None = None
+        self._observer: EndFinder | None = None
+        """Walks a response that is forwarded as it comes."""
         self._end: bytearray | None = None
 
     def _may_read(self) -> bool:
@@ -86,8 +88,10 @@ class ResponseFlow(ByteFlow):
         match exchange.treatment:
             case Treatment.STREAM:
                 pair.client.outgoing.append(_SIZE.pack(size))
+                if exchange.on_redirect is not None:
+                    self._observer = EndFinder(exchange.api_key, exchange.version, exchange.on_redirect)
             case Treatment.ENDPOINTS_LAST:
-                self._finder = EndFinder(exchange.api_key, exchange.version)
+                self._finder = EndFinder(exchange.api_key, exchange.version, exchange.on_redirect)
                 if len(data) - used + len(kept) >= size:
                     self._whole = bytearray()
                 else:
@@ -105,6 +109,8 @@ class ResponseFlow(ByteFlow):
         elif self._finder is not None:
             self._pass_whole_with_end(exchange, self._finder, part)
         elif self._whole is None:
+            if self._observer is not None:
+                self._observer.feed(part)
             self._pair.client.outgoing.append(part)
         else:
             self._whole += part
@@ -152,7 +158,7 @@ class ResponseFlow(ByteFlow):
 
     def _finish(self, exchange: Exchange) -> None:
         pair = self._pair
-        self._exchange = None
+        self._exchange = self._observer = None
         if self._finder is not None:
             if self._end is None:
                 raise MalformedRequest(f"a response to API key {exchange.api_key} that ends too early")

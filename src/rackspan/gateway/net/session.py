@@ -46,6 +46,8 @@ class ClientSession(Pair):
     ) -> None:
         super().__init__(shared, loop, Channel(loop, client), Channel(loop, upstream), _peer(client))
         self.broker = broker
+        self.host = self.peer.rpartition(":")[0]
+        """The client's address."""
         self._sessions = sessions
         self._requests = RequestFlow(self)
         self._responses = ResponseFlow(self)

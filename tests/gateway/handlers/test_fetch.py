@@ -1,0 +1,179 @@
+"""Consumers without a rack of their own read from their gateway's rack, and one that cannot be redirected is served all the same."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from uuid import UUID
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicCollection
+from confluent_kafka.admin import AdminClient
+
+from rackspan.client.connection import BrokerConnection
+from rackspan.client.login import login_from
+from rackspan.cluster import EmbeddedCluster
+from rackspan.cluster.context.record_traffic import Path
+from rackspan.gateway.check import CheckLevel, check_cluster
+from rackspan.gateway.config import parse_config
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.fetch import FetchPartition, FetchRequestData, FetchResponseData, FetchTopic
+from tests.gateway.running import RunningGateway, document, running
+from tests.kafka_fixtures import eventually
+
+RECORDS = 200
+SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
+
+@pytest.fixture
+def topic(cluster: EmbeddedCluster, request: pytest.FixtureRequest) -> str:
+    """Three partitions, each led from another rack, all of them in every rack."""
+    name = str(request.node.name).replace("[", "-").replace("]", "")[-60:]
+    cluster.create_topic(name, partitions=3)
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all"})
+    for number in range(RECORDS):
+        producer.produce(name, bytes(1000), partition=number % 3)
+    assert producer.flush(30) == 0
+    return name
+
+
+@pytest.fixture
+def gateway_in_r2(cluster: EmbeddedCluster) -> Iterator[RunningGateway]:
+    with running(cluster.bootstrap_servers, readers={"rack": "r2"}) as gateway:
+        yield gateway
+
+
+def read_all(servers: str, topic: str, **config: str) -> list[tuple[int, int]]:
+    """Partition and offset of every record, as consumed."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": topic + config.get("client.id", ""),
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            **config,
+        }
+    )
+    consumer.subscribe([topic])
+    read: list[tuple[int, int]] = []
+    try:
+
+        def is_read() -> bool:
+            messages = consumer.consume(RECORDS, 0.5)
+            read.extend(
+                (int(message.partition() or 0), int(message.offset() or 0))
+                for message in messages
+                if message.error() is None
+            )
+            return len(read) >= RECORDS
+
+        eventually(is_read, "all records are read", seconds=60)
+    finally:
+        consumer.close()
+    return read
+
+
+def id_of(cluster: EmbeddedCluster, topic: str) -> UUID:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    described = admin.describe_topics(TopicCollection([topic]))[topic].result(30)
+    return UUID(
+        int=(described.topic_id.get_most_significant_bits() % 2**64 << 64)
+        + described.topic_id.get_least_significant_bits() % 2**64
+    )
+
+
+def fetched_from(cluster: EmbeddedCluster, topic: str, client: str = "rdkafka") -> Counter[str | None]:
+    """Bytes of records that consumers fetched, by the rack of the broker."""
+    found: Counter[str | None] = Counter()
+    for flow, size_bytes in cluster.traffic().items():
+        if flow.path is Path.FETCH and (flow.topic, flow.client) == (topic, client):
+            found[flow.from_rack] += size_bytes
+    return found
+
+
+def test_a_consumer_without_a_rack_reads_from_its_gateways_rack_only(
+    cluster: EmbeddedCluster, gateway_in_r2: RunningGateway, topic: str
+) -> None:
+    read = read_all(gateway_in_r2.bootstrap_servers, topic)
+    assert sorted(read) == sorted((number % 3, number // 3) for number in range(RECORDS)), "nothing twice, nothing lost"
+    assert set(fetched_from(cluster, topic)) == {"r2"}
+
+
+def test_without_the_option_it_reads_from_leaders(
+    cluster: EmbeddedCluster, gateway: RunningGateway, topic: str
+) -> None:
+    read_all(gateway.bootstrap_servers, topic)
+    assert set(fetched_from(cluster, topic)) == {"r1", "r2", "r3"}
+    assert gateway.gateway.fetch is None
+
+
+def test_a_consumer_that_names_its_rack_keeps_it(
+    cluster: EmbeddedCluster, gateway_in_r2: RunningGateway, topic: str
+) -> None:
+    read_all(gateway_in_r2.bootstrap_servers, topic, **{"client.rack": "r3"})
+    assert set(fetched_from(cluster, topic)) == {"r3"}
+
+
+def test_unless_it_is_replaced(cluster: EmbeddedCluster, topic: str) -> None:
+    readers = {"rack": "r2", "replace": {"client": {"rack": True}}}
+    with running(cluster.bootstrap_servers, readers=readers) as gateway:
+        read_all(gateway.bootstrap_servers, topic, **{"client.rack": "r3"})
+    assert set(fetched_from(cluster, topic)) == {"r2"}
+
+
+def test_client_ids_and_addresses_have_racks_of_their_own(cluster: EmbeddedCluster, topic: str) -> None:
+    readers = {"networks": {"127.0.0.0/8": "r1"}, "clients": {"billing-.*": "r3"}}
+    with running(cluster.bootstrap_servers, readers=readers) as gateway:
+        read_all(gateway.bootstrap_servers, topic, **{"client.id": "billing-1"})
+        read_all(gateway.bootstrap_servers, topic, **{"client.id": "shop"})
+    assert set(fetched_from(cluster, topic, "billing-1")) == {"r3"}
+    assert set(fetched_from(cluster, topic, "shop")) == {"r1"}
+
+
+@pytest.mark.parametrize("version", [11, 12, 17])
+def test_a_client_that_ignores_the_replica_is_served_by_the_leader_from_its_third_fetch_on(
+    cluster: EmbeddedCluster, gateway_in_r2: RunningGateway, topic: str, version: int
+) -> None:
+    """It would otherwise get no record, ever: a leader that names a replica sends none."""
+    gateway = gateway_in_r2.gateway
+    name, topic_id = (topic, None) if version < 13 else ("", id_of(cluster, topic))
+    partition, broker = next((at, leader) for at in range(3) if (leader := cluster.leader(topic, at)) in (1, 3))
+    fetch = FetchRequestData(
+        max_wait=10,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        topics=[
+            FetchTopic(
+                topic=name,
+                topic_id=topic_id,
+                partitions=[FetchPartition(partition=partition, fetch_offset=0, partition_max_bytes=1 << 20)],
+            )
+        ],
+    )
+
+    async def fetches() -> list[tuple[int, int]]:
+        connection = await BrokerConnection.open(*gateway_in_r2.address(broker), login_from({}), 10)
+        try:
+            responses = []
+            for _ in range(4):
+                response: FetchResponseData = await connection.send(ApiKey.FETCH, fetch, version)
+                (found,) = response.responses[0].partitions
+                responses.append((found.preferred_read_replica, len(found.records or b"")))
+            return responses
+        finally:
+            connection.close()
+
+    responses = asyncio.run(fetches())
+    assert [preferred for preferred, _ in responses] == [2, 2, -1, -1]
+    assert [size > 0 for _, size in responses] == [False, False, True, True]
+    assert gateway.fetch is not None
+    assert gateway.fetch.redirects.left_alone == 1
+
+
+@pytest.mark.parametrize(("value", "level"), [(SELECTOR, CheckLevel.OK), ("", CheckLevel.WARNING)])
+def test_the_check_says_whether_the_brokers_will_follow_the_racks(value: str, level: CheckLevel) -> None:
+    with EmbeddedCluster(racks=2, brokers=2, config={"replica.selector.class": value}) as cluster:
+        config = parse_config(document(cluster.bootstrap_servers, readers={"rack": "r1"}))
+        found = {result.check: result for result in asyncio.run(check_cluster(config))}
+        assert found["replica.selector.class"].level is level
+        off = parse_config(document(cluster.bootstrap_servers))
+        assert "replica.selector.class" not in {result.check for result in asyncio.run(check_cluster(off))}
