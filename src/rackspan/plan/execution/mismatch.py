@@ -67,7 +67,7 @@ def cannot_finish(one: PartitionReassignment, direction: Direction, cluster: Obs
     """Whether its reassignment cannot end now: the partition has no leader, or a broker of its target is away.
 
     Source: PartitionReassignmentReplicas.maybeCompleteReassignment of Apache Kafka up to 4.2: every target replica is in sync. Kafka
-    4.3 ends one that adds as many as it removes when those are, so the staying replica of a broker that is away can leave one copy fewer in sync.
+    4.3 ends one that adds as many as it removes when those are: no fewer replicas are in sync then, but perhaps fewer racks.
     """
     end = set(one.end(direction))
     if end == set(one.start(direction)):
