@@ -106,7 +106,7 @@ def test_a_client_reaches_the_broker_of_its_listener_and_no_other(mode: str) -> 
                 sent(link, listener, *request)
             expected = {key for key, _, _ in requests} - REFUSED[mode]
             all_arrived = partial(_have_arrived, expected, frames[listener], listener)
-            eventually(all_arrived, "every API has arrived", 10)
+            eventually(all_arrived, "every API has arrived")
             for link in links:
                 link.close()
         for broker in BROKERS:

@@ -6,6 +6,9 @@ from rackspan.cluster.core.metadata import EMPTY_IMAGE, BrokerRegistered, apply_
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model.ids import BrokerId, RackId
 
+RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+"""Leaders of the embedded cluster name the replica in a reader's rack, always."""
+
 
 def test_the_clusters_settings_are_reported_under_kafkas_names_where_they_differ_from_its_defaults() -> None:
     assert static_configs(ClusterSettings()) == {
@@ -14,6 +17,7 @@ def test_the_clusters_settings_are_reported_under_kafkas_names_where_they_differ
         "leader.imbalance.check.interval.seconds": "5",
         "replica.fetch.backoff.ms": "50",
         "replica.lag.time.max.ms": "2000",
+        "replica.selector.class": RACK_AWARE,
     }
 
 
@@ -39,6 +43,7 @@ def test_every_setting_that_is_chosen_is_reported() -> None:
     )
     assert static_configs(settings) == {
         "min.insync.replicas": "2",
+        "replica.selector.class": RACK_AWARE,
         "min.insync.racks": "3",
         "unclean.leader.election.enable": "true",
         "auto.create.topics.enable": "false",

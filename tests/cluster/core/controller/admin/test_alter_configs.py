@@ -166,7 +166,10 @@ def test_a_groups_configs_are_its_own_over_the_defaults_and_need_no_group() -> N
     by_key = {one.key: one for one in group_values(controller.image, "g")}
     own, other = by_key["share.session.timeout.ms"], by_key["share.heartbeat.interval.ms"]
     assert (own.value, own.source) == ("50000", ConfigSource.GROUP)
-    assert own.synonyms == (("share.session.timeout.ms", "50000", ConfigSource.GROUP),)
+    assert own.synonyms == (
+        ("share.session.timeout.ms", "50000", ConfigSource.GROUP),
+        ("share.session.timeout.ms", "45000", ConfigSource.DEFAULT),
+    )
     assert (other.value, other.source) == ("5000", ConfigSource.DEFAULT)
     assert other.synonyms == (("share.heartbeat.interval.ms", "5000", ConfigSource.DEFAULT),)
     assert {one.source for one in group_values(controller.image, "h")} == {ConfigSource.DEFAULT}
