@@ -27,7 +27,10 @@ from tests.kafka_fixtures import eventually
 BROKERS = (1, 2, 3)
 CLIENT = b"stranger"
 BROKER_RESOURCE = 4
-REFUSED: Mapping[str, set[int]] = {"off": set(), "verified": {ApiKey.CREATE_TOPICS, ApiKey.ALTER_CONFIGS}}
+REFUSED: Mapping[str, set[int]] = {
+    "off": set(),
+    "verified": {ApiKey.CREATE_TOPICS, ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS},
+}
 """What the gateway itself may refuse with these random fields, by its mode."""
 
 Frames = dict[int, list[bytes]]
