@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rackspan import clients as _clients
     from rackspan import plan as _plan
     from rackspan import reassign as _reassign
+    from rackspan import restart as _restart
     from rackspan import streams as _streams
     from rackspan.acks import HardenAdvice, Watch
     from rackspan.acks import harden as _harden
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
         ReassignmentPlan,
         ReassignmentRequest,
     )
+    from rackspan.restart import RestartPlan, RestartRequest, StopJudgement, StopPolicy
     from rackspan.sources import polling as _watching
     from rackspan.sources import rack_locator as _rack_locator
     from rackspan.sources import rack_locators as _rack_locators
@@ -104,6 +106,7 @@ else:
     _clients = _LazyModule("rackspan.clients")
     _plan = _LazyModule("rackspan.plan")
     _reassign = _LazyModule("rackspan.reassign")
+    _restart = _LazyModule("rackspan.restart")
     _streams = _LazyModule("rackspan.streams")
     _harden = _LazyModule("rackspan.acks.harden")
     _acks_watch = _LazyModule("rackspan.acks.watch")
@@ -122,6 +125,7 @@ else:
             "placement": ("Exclusion",),
             "plan": ("RunLimits", "StepLimits", "plan_document", "read_plan"),
             "reassign": ("Direction", "ReassignmentPlan", "ReassignmentRequest"),
+            "restart": ("RestartRequest", "StopPolicy"),
         },
         owner=__name__,
     )
@@ -133,13 +137,16 @@ __all__ = [
     "RackPolicy",
     "ReassignmentPlan",
     "ReassignmentRequest",
+    "RestartRequest",
     "RunLimits",
     "Source",
     "StepLimits",
+    "StopPolicy",
     "assign_tasks",
     "assumptions",
     "audit",
     "audit_streams",
+    "brokers_in_racks",
     "cancel_in_flight",
     "cancel_reassignment",
     "capture_streams",
@@ -157,6 +164,7 @@ __all__ = [
     "foreign_throttles",
     "generate_reassignment",
     "harden",
+    "judge_stop",
     "known_reassignments",
     "lint_reassignment",
     "live_cluster",
@@ -172,6 +180,7 @@ __all__ = [
     "plan_difference",
     "plan_document",
     "plan_reassignment",
+    "plan_restart",
     "planned_proposal",
     "read_clients",
     "read_placement_plan",
@@ -311,6 +320,39 @@ def clients(
         _clients.group_reads(group, snapshot, found.selectors, networks) for group in found.groups if group.members
     ]
     return reads, [finding for group in reads for finding in _clients.find_causes(group, snapshot)]
+
+
+# ── restart brokers
+
+
+def brokers_in_racks(
+    snapshot: ClusterSnapshot, racks: tuple[str, ...], policy: RackPolicy = RackPolicy()
+) -> frozenset[int]:
+    """The brokers of the named racks. Errors: UsageError for a rack that the cluster does not have."""
+    return _restart.brokers_in_racks(snapshot, racks, policy)
+
+
+def judge_stop(
+    snapshot: ClusterSnapshot,
+    brokers: Collection[int],
+    policy: RackPolicy = RackPolicy(),
+    stop: StopPolicy | None = None,
+) -> StopJudgement:
+    """Whether brokers may stop together, and what would suffer. Errors: UsageError for a broker that the cluster lacks."""
+    return _restart.judge_stop(snapshot, brokers, policy, stop or _restart.StopPolicy())
+
+
+def plan_restart(
+    snapshot: ClusterSnapshot,
+    policy: RackPolicy = RackPolicy(),
+    stop: StopPolicy | None = None,
+    request: RestartRequest | None = None,
+) -> RestartPlan:
+    """The fewest batches in which the chosen brokers can be restarted, each safe with every other broker up and in sync.
+
+    `lower_bound` says how few batches there can be; brokers that can never be stopped safely are in `blocked`.
+    """
+    return _restart.plan_restart(snapshot, policy, stop or _restart.StopPolicy(), request or _restart.RestartRequest())
 
 
 # ── place topics and partitions

@@ -53,6 +53,13 @@ UNEVEN["topics"] = [
 ]
 """Racks to spread over, a broker without one, an empty broker, a topic whose brokers enforce racks, one that lags."""
 
+RESTART = {**GOOD, "topics": [*GOOD["topics"], {"name": "soft", "config": {"min.insync.replicas": "1"}, "partitions": [
+    {"partition": 0, "leader": 1, "replicas": [1, 2], "isr": [1, 2]},
+    {"partition": 1, "leader": 1, "replicas": [1], "isr": [1]},
+    {"partition": 2, "leader": 1, "replicas": [1, 2, 4], "isr": [1]},
+]}]}  # fmt: skip
+"""Topics of which a restart leaves one copy in sync, or none."""
+
 PLAN: dict[str, Any] = {
     "version": 1,
     "partitions": [
@@ -136,6 +143,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "reassign cancel": ("reassign", "cancel", "--plan", "begun.json"),
     "reassign undo": ("reassign", "undo", "--plan", "done.json"),
     "gateway check": ("gateway", "check", "--config", "gateway.toml"),
+    "restart safe": ("restart", "safe", "--broker", "1"),
     "acks watch": ("acks", "watch", "--every", "1"),
     "streams audit": ("streams", "audit", "--group", "shop"),
     "place plan": ("place", "plan", "--spec", "spec.json"),
@@ -257,6 +265,11 @@ OWN: dict[tuple[str, str], Case] = {
     ("reassign cancel", "--patience"): Case(("--patience", "7"), RECORDED),
     ("reassign cancel", "--apply"): Case(("--apply",), LIVE),
     ("reassign cancel", "--output"): Case(("-o", "json"), RUN_SNAP),
+    **{(f"restart {verb}", words[0]): Case(words, ("--snapshot", "restart.json"))
+       for verb, own in {"safe": ["--broker 2", "--rack r1"], "plan": ["--brokers 3", "--by rack", "--max-batch 1"]}.items()
+       for words in (tuple(text.split()) for text in (*own, "--margin 1", "--accept .*", "--block-on rf1,one-copy"))},
+    ("restart safe", "--block-on"): Case(("--block-on", "rf1"), ("--snapshot", "restart.json", "--accept", "soft")),
+    **{(f"restart {verb}", "--snapshot"): Case(("--snapshot", "restart.json"), NONE, good=True) for verb in ("safe", "plan")},
     ("acks harden", "--topic"): Case(("--topic", "orders"), (*SNAP, "-o", "json")),
     ("acks harden", "--apply"): Case(("--apply",), (*LIVE, "--min-insync-racks", "2", "--topic", "soft"), good=True),
     ("acks harden", "--rack-locator-class"): Case((*FORCED, BY_ID), (*SNAP, "--min-insync-racks", "2")),
@@ -364,6 +377,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]
         documents = {
             "uneven.json": UNEVEN,
             "racked.json": racked,
+            "restart.json": RESTART,
             "managed.json": {**racked, "controllers": []},
             "partly.json": UNEVEN,
             "missing.json": missing,

@@ -29,7 +29,7 @@ SNAPSHOT = ("--snapshot", "moment.json")
         (("undo",), "No such command 'undo'; did you mean rackspan reassign undo?; see rackspan --help"),
         (
             ("plan",),
-            "No such command 'plan'; did you mean rackspan place plan or rackspan reassign plan?; see rackspan --help",
+            "No such command 'plan'; did you mean rackspan place plan or rackspan reassign plan or rackspan restart plan?; see rackspan --help",
         ),
         (("audti",), "No such command 'audti'. Did you mean 'audit'?; see rackspan --help"),
         (

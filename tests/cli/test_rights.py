@@ -104,6 +104,8 @@ COMMANDS = {
     "reassign undo": ("reassign", "undo", "--plan", "{topic}.json"),
     "reassign cancel": ("reassign", "cancel", "--plan", "{topic}.json"),
     "reassign verify": ("reassign", "verify", "--plan", "{topic}.json"),
+    "restart safe": ("restart", "safe", "--broker", "1"),
+    "restart plan": ("restart", "plan"),
     "streams audit": ("streams", "audit", "--group", GROUP, "--changelog", f"1={GROUP}-customers-changelog"),
     "acks harden": ("acks", "harden"),
     "acks watch": ("acks", "watch"),

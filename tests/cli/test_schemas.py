@@ -45,6 +45,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "reassign apply": (*AT, "--plan", "plan.json", "--details"),
     "reassign undo": (*AT, "--plan", "plan.json", "--details"),
     "reassign verify": (*AT, "--plan", "plan.json"),
+    "restart safe": (*AT, "--broker", "1,2"),
+    "restart plan": AT,
     "acks harden": (*AT, "--min-insync-racks", "3"),
     "streams assign": ("--problem", "problem.json"),
     "streams lab": ("--problem", "problem.json"),

@@ -48,6 +48,8 @@ PAGES: dict[str, tuple[str, ...]] = {
     "reassign lint": ("reassign", "lint", "--plan", "plan.json", *SOURCE),
     "reassign verify": ("reassign", "verify", "--plan", "plan.json", *SOURCE),
     "acks harden": ("acks", "harden", "--min-insync-racks", "3", *SOURCE),
+    "restart safe": ("restart", "safe", "--rack", "r1", *SOURCE),
+    "restart plan": ("restart", "plan", *SOURCE),
 }  # fmt: skip
 PLAN = {"version": 1, "partitions": [{"topic": TOPIC, "partition": 0, "replicas": [1, 4]}]}
 

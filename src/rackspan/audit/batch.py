@@ -358,6 +358,14 @@ def effective_min_isr(min_insync_replicas: Int64s, replicas: Int64s) -> Int64s:
     return np.minimum(min_insync_replicas, replicas)
 
 
+def under_minimum(in_sync: Int64s, racks: Int64s, min_isr: Int64s, min_insync_racks: Int64s) -> tuple[Bools, Bools]:
+    """Which partitions refuse acks=all with so many replicas in sync, on so many racks: by replicas, and by racks.
+
+    Arguments and results: shape (P,). `min_isr` is what `effective_min_isr` returns.
+    """
+    return np.asarray(in_sync < min_isr), np.asarray((min_insync_racks > 1) & (racks < min_insync_racks))
+
+
 def requirements(topics: Sequence[Topic], policy: RackPolicy) -> Requirements:
     """The minimums of each topic: the policy's racks, unless the topic's own effective config requires more.
 

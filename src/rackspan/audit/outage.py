@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from rackspan.audit.batch import ClusterMembers, PartitionBatch, effective_min_isr
+from rackspan.audit.batch import ClusterMembers, PartitionBatch, effective_min_isr, under_minimum
 from rackspan.audit.policy import Survive
 from rackspan.audit.quorum import QuorumAfter, quorum_without
 from rackspan.errors import UsageError
@@ -150,13 +150,15 @@ def judge_loss(batch: PartitionBatch, lost_racks: Set[RackId]) -> LossByPartitio
     electable = any_in_sync if quorum is None or quorum.holds else leader_alive
     online = (batch.rows.leader != NO_BROKER) & electable
     racks_left = distinct_racks(np.where(isr_alive, batch.isr_racks, np.int32(NO_RACK)))
-    racks_required = batch.required.min_insync_racks
+    under_isr, under_racks = under_minimum(
+        count_in_row(isr_alive), racks_left, batch.min_isr, batch.required.min_insync_racks
+    )
     return LossByPartition(
         offline=~online,
         needs_unclean_election=~online & ~any_in_sync & any_in_row(alive[batch.replica_index]),
-        under_min_isr=online & (count_in_row(isr_alive) < batch.min_isr),
-        under_min_racks=online & (racks_required > 1) & (racks_left < racks_required),
-        leader_moves_to=np.where(online & ~leader_alive, _first_electable(batch, alive), np.int32(-1)),
+        under_min_isr=online & under_isr,
+        under_min_racks=online & under_racks,
+        leader_moves_to=np.where(online & ~leader_alive, first_electable(batch, alive), np.int32(-1)),
     )
 
 
@@ -164,11 +166,11 @@ def harmed_by_target(batch: PartitionBatch, lost_racks: Set[RackId]) -> Bools:
     """The partitions being reassigned that a loss would harm once that has ended, all of their target in sync. Shape (P,)."""
     stands = _standing(batch.members, lost_racks)[batch.replica_index]
     left = batch.staying & (batch.replica_index >= 0) & stands
-    in_sync, required = count_in_row(left), batch.required.min_insync_racks
+    in_sync = count_in_row(left)
     min_isr = effective_min_isr(batch.required.min_insync_replicas, batch.replication_factor)
     racks_left = distinct_racks(np.where(left, batch.replica_racks, np.int32(NO_RACK)))
-    too_few = (in_sync == 0) | (in_sync < min_isr) | ((required > 1) & (racks_left < required))
-    return np.asarray(batch.reassigning & too_few)
+    under_isr, under_racks = under_minimum(in_sync, racks_left, min_isr, batch.required.min_insync_racks)
+    return np.asarray(batch.reassigning & ((in_sync == 0) | under_isr | under_racks))
 
 
 def judge_losses(
@@ -202,8 +204,8 @@ def _alive_after(batch: PartitionBatch, lost_racks: Set[RackId]) -> Bools:
     return np.asarray(batch.members.usable & _standing(batch.members, lost_racks))
 
 
-def _first_electable(batch: PartitionBatch, alive: Bools) -> Int32s:
-    """The first replica in assignment order that is alive and in sync, as broker index; −1 for none."""
+def first_electable(batch: PartitionBatch, alive: Bools) -> Int32s:
+    """The new leaders as Kafka elects them: the first replica in assignment order that is alive and in sync, as broker index; −1 for none."""
     chosen = np.full(len(batch.rows), -1, dtype=np.int32)
     for candidate in batch.replica_index.T[::-1]:
         in_sync = any_in_row(batch.isr_index == candidate[:, None])

@@ -50,6 +50,7 @@ COMMANDS: Final[Mapping[str, CommandEntry]] = {
     ),
     "place": CommandEntry(_MOVE, "Place new topics and partitions: rack-safe and balanced, on any Kafka.", "place"),
     "reassign": CommandEntry(_MOVE, "Move replicas: the least movement that makes a cluster rack-safe.", "reassign"),
+    "restart": CommandEntry(_MOVE, "Restart brokers: which may stop, and all of them in few safe batches.", "restart"),
     "acks": CommandEntry(_GUARD, "Make acks=all guarantee racks on a Kafka that counts replicas.", "acks"),
     "gateway": CommandEntry(
         _GUARD,

@@ -94,6 +94,14 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
             "something is left: steps, without --apply or once --max-moves is used up, or a throttle on a broker that is down",
             "the cluster is not what the plan assumed",
         ),
+        "restart safe": ExitMeaning(
+            "the brokers may stop", "they may not", "something that decides it could not be read"
+        ),
+        "restart plan": ExitMeaning(
+            "there is nothing to restart",
+            "the plan holds batches",
+            "a chosen broker can never be stopped safely, or something that decides could not be read",
+        ),
         "acks harden": ExitMeaning(
             "every topic's records are forced onto enough racks",
             "a value has to rise (with --apply: still)",

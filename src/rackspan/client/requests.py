@@ -92,13 +92,15 @@ class DescribedConfigs(Generic[V]):
 class QuorumMember:
     """A voter or observer of the metadata log. `hosts`: the hosts of its controller listeners, from Kafka 3.9 on.
 
-    `alive`: whether it follows the leader of the quorum; None from a Kafka before 3.3, which reports no times.
+    `alive`: whether it follows the leader of the quorum; None from a Kafka before 3.3, which reports no times. `active`:
+    whether it is the leader, the active controller.
     """
 
     id: int
     voter: bool
     hosts: tuple[str, ...] = ()
     alive: bool | None = None
+    active: bool = False
 
 
 async def metadata(
@@ -205,7 +207,13 @@ async def quorum(connection: ClusterConnection) -> tuple[QuorumMember, ...]:
     hosts = {node.node_id: tuple(listener.host for listener in node.listeners) for node in response.nodes}
     now_ms = _leader_clock_ms(described)
     return tuple(
-        QuorumMember(member.replica_id, voter, hosts.get(member.replica_id, ()), _alive(member, described, now_ms))
+        QuorumMember(
+            member.replica_id,
+            voter,
+            hosts.get(member.replica_id, ()),
+            _alive(member, described, now_ms),
+            member.replica_id == described.leader_id,
+        )
         for members, voter in ((described.current_voters, True), (described.observers, False))
         for member in members
     )

@@ -42,13 +42,14 @@ class Broker:
 class Controller:
     """One member of the controller quorum. Observers (`voter` false) do not count for its majority.
 
-    `alive`: whether it follows the quorum's leader; None where that is not known.
+    `alive`: whether it follows the quorum's leader. `active`: whether it is the quorum's leader. None where that is not known.
     """
 
     id: BrokerId
     rack: RackId | None = None
     voter: bool = True
     alive: bool | None = None
+    active: bool | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.id <= INT32_MAX:

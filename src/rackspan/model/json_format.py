@@ -38,6 +38,7 @@ class _Controller(Struct):
     rack: str | None = None
     voter: bool = True
     alive: bool | None = None
+    active: bool | None = None
 
 
 class _Partition(Struct, gc=False):
@@ -92,6 +93,7 @@ class ControllerDocument(TypedDict):
             ),
         ]
     ]
+    active: NotRequired[Annotated[bool | None, Meta(description="Whether it is the leader of the quorum.")]]
 
 
 class PartitionDocument(TypedDict):
@@ -155,7 +157,9 @@ def _snapshot(given: _Snapshot) -> ClusterSnapshot:
         cluster_id=given.cluster_id,
         taken_at=_time(given.taken_at),
         controllers=tuple(
-            Controller(BrokerId(controller.id), _rack(controller.rack), controller.voter, controller.alive)
+            Controller(
+                BrokerId(controller.id), _rack(controller.rack), controller.voter, controller.alive, controller.active
+            )
             for controller in given.controllers or ()
         ),
         partial=tuple(given.partial or ()),
@@ -206,7 +210,7 @@ def write(snapshot: ClusterSnapshot) -> str:
         "cluster_id": snapshot.cluster_id,
         "taken_at": None if snapshot.taken_at is None else utc_text(snapshot.taken_at),
         "controllers": [
-            {"id": item.id, "rack": item.rack, "voter": item.voter, "alive": item.alive}
+            {"id": item.id, "rack": item.rack, "voter": item.voter, "alive": item.alive, "active": item.active}
             for item in snapshot.controllers
         ],
         "partial": list(snapshot.partial),

@@ -40,7 +40,15 @@ CLUSTER_SCHEMA: Final = pa.schema(
         (
             "controllers",
             pa.list_(
-                pa.struct([("id", pa.int32()), ("rack", pa.string()), ("voter", pa.bool_()), ("alive", pa.bool_())])
+                pa.struct(
+                    [
+                        ("id", pa.int32()),
+                        ("rack", pa.string()),
+                        ("voter", pa.bool_()),
+                        ("alive", pa.bool_()),
+                        ("active", pa.bool_()),
+                    ]
+                )
             ),
         ),
         ("partial", pa.list_(pa.string())),
@@ -103,7 +111,8 @@ def to_tables(snapshot: ClusterSnapshot) -> dict[str, pa.Table]:
                     "cluster_id": snapshot.cluster_id,
                     "taken_at": snapshot.taken_at,
                     "controllers": [
-                        {"id": c.id, "rack": c.rack, "voter": c.voter, "alive": c.alive} for c in snapshot.controllers
+                        {"id": c.id, "rack": c.rack, "voter": c.voter, "alive": c.alive, "active": c.active}
+                        for c in snapshot.controllers
                     ],
                     "partial": list(snapshot.partial),
                 }
@@ -306,7 +315,11 @@ def _controller(row: dict[str, Any] | None) -> Controller:
     controller = _not_null(row, "cluster.parquet", "controllers")
     controller_id = BrokerId(_not_null(controller["id"], "cluster.parquet", "controllers"))
     return Controller(
-        controller_id, _rack(controller["rack"]), controller["voter"] is not False, controller.get("alive")
+        controller_id,
+        _rack(controller["rack"]),
+        controller["voter"] is not False,
+        controller.get("alive"),
+        controller.get("active"),
     )
 
 

@@ -21,6 +21,7 @@ from rackspan.errors import UsageError
 from rackspan.model.json_format import SnapshotDocument
 from rackspan.placement.proposal_format import NewTopicDocument, ProposalDocument
 from rackspan.placement.spec import PlacementDocument
+from rackspan.restart.json_format import RestartPlanDocument, StopDocument
 from rackspan.streams.assignment import AssignmentDocument
 from rackspan.streams.lab.replay import LabDocument
 from rackspan.streams.live.group_audit import StreamsAuditDocument
@@ -40,6 +41,8 @@ DECLARED: Final[Mapping[str, Sequence[Any]]] = {
     "reassign verify": [VerdictDocument],
     "reassign cancel": [VerdictDocument, InFlightDocument, OutcomeDocument],
     "reassign undo": [PreviewDocument, OutcomeDocument],
+    "restart safe": [StopDocument],
+    "restart plan": [RestartPlanDocument],
     "acks harden": [HardenDocument],
     "acks watch": [ServedWatchDocument],
     "streams assign": [AssignmentDocument],

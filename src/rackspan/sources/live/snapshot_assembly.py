@@ -61,7 +61,7 @@ def controllers(responses: ClusterResponses) -> Iterator[Controller]:
             rack = (
                 rack_of[controller_id] if controller_id in rack_of else _rack_of_hosts(member.hosts, responses.brokers)
             )
-            yield Controller(controller_id, rack, member.voter, member.alive)
+            yield Controller(controller_id, rack, member.voter, member.alive, member.active)
 
 
 def _rack_of_hosts(hosts: Sequence[str], brokers: Sequence[Broker]) -> RackId | None:

@@ -1,0 +1,150 @@
+"""rackspan restart safe, plan."""
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from rackspan import api
+from rackspan.cli import exit_codes, options, output
+from rackspan.cli.help import CommandGroup
+from rackspan.cli.restart.pages import LISTS, restart_plan_page, stop_page
+from rackspan.errors import UsageError
+from rackspan.restart import BlockOn, RestartRequest, StopPolicy
+from rackspan.restart.json_format import (
+    RestartPlanDocument,
+    StopDocument,
+    SufferingDocument,
+    restart_plan_document,
+    stop_document,
+)
+
+app = CommandGroup(name="restart", help="Restart brokers: which may stop, and all of them in few safe batches.")
+
+
+class BatchGroup(StrEnum):
+    """The brokers that a batch may mix."""
+
+    RACK = "rack"
+
+
+Margin = Annotated[
+    int,
+    typer.Option(
+        "--margin",
+        metavar="N",
+        min=0,
+        help="Replicas in sync to keep above the minimum, if the replication factor allows it.",
+    ),
+]
+Accept = Annotated[
+    str | None,
+    typer.Option("--accept", metavar="REGEX", help="Let topics suffer whose whole name matches."),
+]
+BlockOnHarm = Annotated[
+    str | None,
+    typer.Option(
+        "--block-on",
+        metavar="HARM[,HARM]",
+        help="Also refuse a stop that leaves one copy in sync (one-copy), or stops an only replica (rf1).",
+    ),
+]
+
+
+@app.command("safe")
+@options.with_option_groups
+def safe(
+    source_options: options.SourceOptions,
+    rack_options: options.RackLocatorOptions,
+    policy_options: options.PolicyOptions,
+    broker: Annotated[
+        str | None, typer.Option("--broker", metavar="ID[,ID]", help="The brokers to stop together.")
+    ] = None,
+    rack: Annotated[
+        str | None, typer.Option("--rack", metavar="RACK[,RACK]", help="Every broker of these racks.")
+    ] = None,
+    margin: Margin = 0,
+    accept: Accept = None,
+    block_on: BlockOnHarm = None,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Judge whether brokers may stop together, and name the partitions that would suffer. A check, not a lock."""
+    if (broker is None) == (rack is None):
+        raise UsageError("name the brokers to stop, with either --broker ID[,ID] or --rack RACK[,RACK]")
+    stop = _stop_policy(margin, accept, block_on)
+    read = rack_options.of(source_options.source(sizes=False)).read()
+    output.warn([*read.warnings, *policy_options.warnings(read.snapshot)])
+    policy = policy_options.policy()
+    chosen = (
+        options.ids("--broker", broker)
+        if rack is None
+        else api.brokers_in_racks(read.snapshot, tuple(rack.split(",")), policy)
+    )
+    judged = api.judge_stop(read.snapshot, chosen, policy, stop)
+    document = stop_document(read.snapshot, judged)
+    output.write(document, output_format, stop_page(document), output.Rows(_STOP_COLUMNS, _stop_rows(document)))
+    raise exit_codes.finish(impossible=bool(judged.partial), to_act_on=not judged.safe)
+
+
+@app.command("plan")
+@options.with_option_groups
+def plan(
+    source_options: options.SourceOptions,
+    rack_options: options.RackLocatorOptions,
+    policy_options: options.PolicyOptions,
+    brokers: Annotated[
+        str | None, typer.Option("--brokers", metavar="ID[,ID]", help="The brokers to restart, instead of all.")
+    ] = None,
+    by: Annotated[BatchGroup | None, typer.Option("--by", help="One rack at a time.")] = None,
+    max_batch: Annotated[
+        int | None, typer.Option("--max-batch", metavar="N", min=1, help="The most brokers of a batch.")
+    ] = None,
+    margin: Margin = 0,
+    accept: Accept = None,
+    block_on: BlockOnHarm = None,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Plan a rolling restart in the fewest batches, each safe with every other broker up and in sync."""
+    stop = _stop_policy(margin, accept, block_on)
+    chosen = None if brokers is None else options.ids("--brokers", brokers)
+    read = rack_options.of(source_options.source()).read()
+    output.warn([*read.warnings, *policy_options.warnings(read.snapshot)])
+    request = RestartRequest(chosen, by_rack=by is BatchGroup.RACK, max_batch=max_batch)
+    planned = api.plan_restart(read.snapshot, policy_options.policy(), stop, request)
+    document = restart_plan_document(planned)
+    output.write(
+        document, output_format, restart_plan_page(document), output.Rows(_BATCH_COLUMNS, _batch_rows(document))
+    )
+    raise exit_codes.finish(impossible=bool(planned.blocked or planned.partial), to_act_on=bool(planned.batches))
+
+
+_STOP_COLUMNS = ("list", *SufferingDocument.__annotations__)
+_BATCH_COLUMNS = ("batch", "brokers", "reason", "leaders_moved", "most_leaders", "most_bytes", "at_minimum")
+
+
+def _stop_policy(margin: int, accept: str | None, block_on: str | None) -> StopPolicy:
+    try:
+        accepted = None if accept is None else re.compile(accept)
+    except re.error as error:
+        raise UsageError(
+            f"--accept {accept!r}: not a regular expression: {error}; write one such as orders-.*"
+        ) from None
+    known = {str(harm): harm for harm in BlockOn}
+    names = [] if block_on is None else block_on.split(",")
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--block-on {block_on}: {name!r} is not a harm; name {' or '.join(known)}")
+    return StopPolicy(margin, frozenset(known[name] for name in names), accepted)
+
+
+def _stop_rows(document: StopDocument) -> Iterator[dict[str, Any]]:
+    for name in LISTS:
+        for partition in document[name]:
+            yield {"list": name, **partition}
+
+
+def _batch_rows(document: RestartPlanDocument) -> Iterator[dict[str, Any]]:
+    for number, batch in enumerate(document["batches"], 1):
+        yield {"batch": number, **batch}

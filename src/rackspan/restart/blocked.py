@@ -1,0 +1,92 @@
+"""Brokers that can never be stopped safely: the partitions that forbid it, and what would allow it."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from rackspan.audit import PartitionBatch, RackPolicy
+from rackspan.audit.constraints import partition_findings
+from rackspan.audit.policy import SURVIVE_CODES, Survive
+from rackspan.model import Bools, Int64s
+from rackspan.restart.lists import SufferingLists, SufferingPartition
+from rackspan.restart.safe import VotersLeft, voters_left
+from rackspan.restart.stopping import InSyncRows, touched
+
+_OF_A_LOSS: Final = (
+    "survives-broker-loss",
+    "accepts-writes-after-broker-loss",
+    "min-insync-racks-satisfiable",
+    "unknown-broker",
+)
+"""Constraints of the audit whose remedies make a partition survive the stop of a broker."""
+
+_REMEDIES: Final = 3
+
+PARTITIONS_NAMED: Final = 20
+"""Partitions of a blocked broker that are named; `partition_count` has them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedBroker:
+    """A broker with the first partitions that forbid its stop, how many there are, and the remedy."""
+
+    broker: int
+    partitions: tuple[SufferingPartition, ...]
+    partition_count: int
+    remedy: str
+
+
+def blocked_brokers(
+    batch: PartitionBatch, rows: InSyncRows, policy: RackPolicy, indices: Int64s
+) -> tuple[BlockedBroker, ...]:
+    """Each blocked broker, by its index."""
+    return tuple(_blocked(batch, rows, policy, index) for index in indices.tolist())
+
+
+def _blocked(batch: PartitionBatch, rows: InSyncRows, policy: RackPolicy, index: int) -> BlockedBroker:
+    stopped = np.zeros(len(batch.members.rack_map.broker_ids) + 1, dtype=np.bool_)
+    stopped[index] = True
+    reached = rows.take(touched(rows, stopped))
+    forbidding = reached.take(reached.blocks(reached.left_without(stopped)))
+    partitions = np.unique(forbidding.row)
+    named = forbidding.take(np.isin(forbidding.row, partitions[:PARTITIONS_NAMED]))
+    broker = int(batch.members.rack_map.broker_ids[index])
+    quorum = voters_left(batch.members, (broker,))
+    remedies = [] if quorum is None or quorum.holds else [_quorum_remedy(quorum)]
+    if len(partitions):
+        remedies += _remedies(batch, named, policy)
+    return BlockedBroker(broker, _named(batch, named, stopped), len(partitions), "; ".join(remedies))
+
+
+def _quorum_remedy(quorum: VotersLeft) -> str:
+    left = f"{quorum.left} of {quorum.voters} controllers"
+    if quorum.stopped:
+        return f"add controllers: without controller {quorum.stopped[0]} {left} are left, no majority"
+    return f"start the controllers that are down: {left} are up, no majority"
+
+
+def _named(batch: PartitionBatch, rows: InSyncRows, stopped: Bools) -> tuple[SufferingPartition, ...]:
+    lists = SufferingLists(batch, rows, stopped)
+    every = (
+        lists.loses_leader(),
+        lists.refuses_writes(),
+        lists.one_copy(),
+        lists.single_replica(),
+        lists.below_margin(),
+    )
+    return tuple(partition for partitions in every for partition in partitions)
+
+
+def _remedies(batch: PartitionBatch, rows: InSyncRows, policy: RackPolicy) -> Iterator[str]:
+    """The remedies of the audit for topics that have to survive the loss of a broker, then the way around them."""
+    judged = replace(batch.members, policy=replace(policy, survive=Survive.BROKER, topic_survive={}))
+    survive = np.full(len(batch.rows), SURVIVE_CODES.index(Survive.BROKER))
+    required = replace(batch.required, survive=survive)
+    some = replace(batch, members=judged, required=required).take(np.unique(rows.row))
+    found = (finding.remedy for finding in partition_findings(some) if finding.constraint in _OF_A_LOSS)
+    yield from list(dict.fromkeys(found))[:_REMEDIES]
+    topics = "|".join(sorted({re.escape(batch.topic(row)) for row in rows.row.tolist()}))
+    yield f"or let them suffer with --accept '{topics}'"

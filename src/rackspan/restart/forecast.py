@@ -1,0 +1,103 @@
+"""The load while a batch is down: which brokers lead more, as a multiple of now, and the partitions at their minimum.
+
+Leaders are elected as Kafka does it: the first replica in assignment order that is in sync and up. They stay there when the
+batch is back, so a later batch finds what an earlier one left.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rackspan.audit import PartitionBatch
+from rackspan.audit.outage import first_electable
+from rackspan.model import UNKNOWN_SIZE, Int32s, Int64s, count_in_row
+from rackspan.restart.stopping import InSyncRows, touched
+
+
+@dataclass(frozen=True, slots=True)
+class SurvivorLoad:
+    """The leaders of one broker that stays up, and the bytes of their partitions, now and while a batch is down.
+
+    Bytes are None if the size of any partition is not known.
+    """
+
+    broker: int
+    leaders_now: int
+    leaders: int
+    bytes_now: int | None
+    bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """`survivors`: the brokers that stay up and whose load changes. `most_leaders`, `most_bytes`: the largest multiple of now.
+
+    `at_minimum`: partitions that lose a replica in sync and have exactly min.insync.replicas left.
+    """
+
+    leaders_moved: int
+    most_leaders: float
+    most_bytes: float | None
+    at_minimum: int
+    survivors: tuple[SurvivorLoad, ...]
+
+
+def forecasts(batch: PartitionBatch, rows: InSyncRows, ordered: Sequence[Int64s]) -> Iterator[Forecast]:
+    """The forecast of each batch in turn; `ordered` has the broker indices of each."""
+    size = len(batch.members.rack_map.broker_ids)
+    known = not bool((batch.rows.size_bytes == UNKNOWN_SIZE).any())
+    weight = np.where(known, batch.rows.size_bytes, 0)
+    now = batch.leader_index
+    leads_now, bytes_now = _loads(now, weight, size)
+    leader = now.copy()
+    for brokers in ordered:
+        up = batch.members.usable.copy()
+        up[brokers] = False
+        moved = np.flatnonzero((leader >= 0) & ~up[leader])
+        leader = leader.copy()
+        leader[moved] = first_electable(_rows(batch, moved), up)
+        leads, held = _loads(leader, weight, size)
+        yield Forecast(
+            leaders_moved=len(moved),
+            most_leaders=_largest(leads, leads_now, up[:-1]),
+            most_bytes=_largest(held, bytes_now, up[:-1]) if known else None,
+            at_minimum=_at_minimum(rows, brokers, size, len(batch.rows)),
+            survivors=tuple(
+                SurvivorLoad(
+                    int(batch.members.rack_map.broker_ids[index]),
+                    int(leads_now[index]),
+                    int(leads[index]),
+                    int(bytes_now[index]) if known else None,
+                    int(held[index]) if known else None,
+                )
+                for index in np.flatnonzero(up[:-1] & ((leads != leads_now) | (held != bytes_now))).tolist()
+            ),
+        )
+
+
+def _rows(batch: PartitionBatch, rows: Int64s) -> PartitionBatch:
+    """Without the columns that an election does not need."""
+    return replace(batch, rows=batch.rows.take(rows), required=batch.required.of(rows))
+
+
+def _loads(leader: Int32s, weight: Int64s, size: int) -> tuple[Int64s, Int64s]:
+    led = leader >= 0
+    counts = np.bincount(leader[led], minlength=size)
+    return counts, np.bincount(leader[led], weights=weight[led], minlength=size).astype(np.int64)
+
+
+def _largest(after: Int64s, now: Int64s, up: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> float:
+    """The largest multiple; a broker that carries nothing now counts as one that carries the mean."""
+    if not up.any():
+        return 0.0
+    base = np.where(now > 0, now, max(1.0, float(now.mean())))
+    return round(float(np.max(np.where(up, after / base, 0.0))), 2)
+
+
+def _at_minimum(rows: InSyncRows, brokers: Int64s, size: int, partitions: int) -> int:
+    stopped = np.zeros(size + 1, dtype=np.bool_)
+    stopped[brokers] = True
+    reached = rows.take(touched(rows, stopped))
+    exact = (count_in_row(reached.left_without(stopped)) == reached.min_isr) & (reached.min_isr < reached.replicas)
+    return len(np.unique(reached.row[exact & ~reached.by_target])) if partitions else 0

@@ -1,0 +1,46 @@
+"""Why a plan needs more batches than there are racks: the partitions that forbid to stop a whole rack."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from rackspan.audit import PartitionBatch
+from rackspan.model import NO_RACK, Int64s
+from rackspan.restart.stopping import InSyncRows, touched
+
+NAMED: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ForcingPartitions:
+    """Partitions without which each rack could stop at once: the first by name, how many, of which topics."""
+
+    partitions: tuple[str, ...]
+    partition_count: int
+    topics: tuple[str, ...]
+    racks: int
+
+
+def forcing_partitions(
+    batch: PartitionBatch, rows: InSyncRows, chosen: Int64s, ordered: Sequence[Int64s]
+) -> ForcingPartitions | None:
+    """The partitions that forbid to stop the chosen brokers of one rack together; None where a rack fewer gains nothing."""
+    codes = batch.members.rack_map.rack_codes[chosen]
+    racks = np.unique(codes[codes != NO_RACK])
+    if len(ordered) <= len(racks) or not len(racks):
+        return None
+    size = len(batch.members.rack_map.broker_ids)
+    forbidding = np.zeros(len(batch.rows), dtype=np.bool_)
+    for rack in racks.tolist():
+        stopped = np.zeros(size + 1, dtype=np.bool_)
+        stopped[chosen[codes == rack]] = True
+        reached = rows.take(touched(rows, stopped))
+        forbidding[reached.row[reached.blocks(reached.left_without(stopped))]] = True
+    found = np.flatnonzero(forbidding)
+    if not len(found):
+        return None
+    names = [f"{batch.topic(row)}-{batch.rows.partition[row]}" for row in found[:NAMED].tolist()]
+    topics = [batch.topics[code] for code in np.unique(batch.rows.topic[found]).tolist()]
+    return ForcingPartitions(tuple(names), len(found), tuple(topics), len(racks))

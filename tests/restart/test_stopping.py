@@ -1,0 +1,144 @@
+"""Single rules of a stop and of a plan, each on the smallest cluster that shows it."""
+
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from rackspan.audit import RackPolicy
+from rackspan.errors import UsageError
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName, columns
+from rackspan.restart import RestartRequest, StopPolicy, brokers_in_racks, judge_stop, plan_restart
+
+
+def cluster(
+    replicas: Sequence[Sequence[int]],
+    minimum: int = 2,
+    brokers: int = 6,
+    racks: int = 3,
+    fenced: frozenset[int] = frozenset(),
+    controllers: tuple[Controller, ...] = (),
+) -> ClusterSnapshot:
+    """One topic; brokers 1 to `brokers` in racks r1, r2, … in turn."""
+    return ClusterSnapshot(
+        brokers=tuple(
+            Broker(BrokerId(broker), RackId(f"r{(broker - 1) % racks + 1}"), broker in fenced)
+            for broker in range(1, brokers + 1)
+        ),
+        controllers=controllers,
+        topics=(Topic(TopicName("orders"), config={"min.insync.replicas": str(minimum)}),),
+        partitions=columns(
+            topic=[0] * len(replicas),
+            partition=list(range(len(replicas))),
+            leader=[row[0] for row in replicas],
+            replicas=[list(row) for row in replicas],
+            isr=[[broker for broker in row if broker not in fenced] for row in replicas],
+        ),
+    )
+
+
+def voters(*ids: int, active: int) -> tuple[Controller, ...]:
+    return tuple(Controller(BrokerId(voter), voter=True, alive=True, active=voter == active) for voter in ids)
+
+
+SPREAD = [[1, 2, 3], [4, 5, 6], [1, 5, 3], [4, 2, 6]]
+ALL_TRIPLES = [[a, b, c] for a in range(1, 9) for b in range(a + 1, 9) for c in range(b + 1, 9)]
+
+
+def test_three_racks_are_three_batches_however_many_brokers() -> None:
+    for brokers in (6, 30):
+        spread = [[at, at + 1, at + 2] for at in range(1, brokers - 1)]
+        plan = plan_restart(cluster(spread, brokers=brokers))
+        assert (len(plan.batches), plan.lower_bound.batches) == (3, 3)
+        assert plan.forcing is None
+
+
+def test_sets_of_three_need_more_batches_than_any_pair_does() -> None:
+    """Of eight brokers no two conflict and any three do: four batches of two."""
+    plan = plan_restart(cluster(ALL_TRIPLES, minimum=1, brokers=8))
+    assert (len(plan.batches), plan.lower_bound.batches) == (4, 4)
+    assert plan.lower_bound.reason == "of 8 brokers no three may stop together"
+
+
+def test_controllers_come_last_and_the_active_one_last_of_all() -> None:
+    plan = plan_restart(cluster(SPREAD, controllers=voters(1, 2, 3, active=1)), request=RestartRequest(max_batch=1))
+    assert [batch.brokers[0] for batch in plan.batches][-1] == 1
+    assert {batch.brokers[0] for batch in plan.batches[:3]} == {4, 5, 6}
+
+
+def test_brokers_that_are_down_come_first() -> None:
+    plan = plan_restart(cluster(SPREAD, fenced=frozenset({6})), request=RestartRequest(max_batch=1))
+    assert plan.batches[0].brokers == (6,)
+
+
+def test_one_rack_at_a_time() -> None:
+    plan = plan_restart(cluster([[1, 4, 2], [3, 6, 5]], minimum=1), request=RestartRequest(by_rack=True))
+    assert sorted(batch.brokers for batch in plan.batches) == [(1, 4), (2, 5), (3, 6)]
+
+
+def test_a_partition_that_holds_two_replicas_in_one_rack_forces_a_further_batch() -> None:
+    every_spread = [[first, second, third] for first in (1, 4) for second in (2, 5) for third in (3, 6)]
+    plan = plan_restart(cluster([*every_spread, [1, 4, 2]]))
+    assert len(plan.batches) == plan.lower_bound.batches == 4
+    assert plan.forcing is not None
+    assert plan.forcing.partitions == ("orders-8",)
+
+
+def test_a_broker_that_can_never_stop_is_named_with_a_remedy_that_works() -> None:
+    snapshot = cluster([[1, 2]])
+    (first, second) = plan_restart(snapshot).blocked
+    assert (first.broker, second.broker, first.partition_count) == (1, 2, 1)
+    (pattern,) = re.findall(r"--accept '(.*)'", first.remedy)
+    assert plan_restart(snapshot, stop=StopPolicy(accepted=re.compile(pattern))).blocked == ()
+
+
+def test_a_lost_majority_blocks_every_broker() -> None:
+    dead = tuple(Controller(BrokerId(voter), voter=True, alive=False) for voter in (101, 102))
+    plan = plan_restart(cluster(SPREAD, controllers=(*dead, Controller(BrokerId(103), voter=True, alive=True))))
+    assert len(plan.blocked) == 6
+    assert plan.blocked[0].remedy == "start the controllers that are down: 1 of 3 controllers are up, no majority"
+
+
+def test_required_controllers_that_are_not_known_make_nothing_safe() -> None:
+    policy = RackPolicy(require_controllers=True)
+    assert judge_stop(cluster(SPREAD), {1}, RackPolicy()).safe
+    assert not judge_stop(cluster(SPREAD), {1}, policy).safe
+    assert plan_restart(cluster(SPREAD), policy).partial
+
+
+def test_two_checks_at_once_both_say_yes() -> None:
+    """A check is no lock: each broker may stop, both together may not."""
+    snapshot = cluster(SPREAD)
+    assert judge_stop(snapshot, {1}, RackPolicy()).safe
+    assert judge_stop(snapshot, {2}, RackPolicy()).safe
+    assert not judge_stop(snapshot, {1, 2}, RackPolicy()).safe
+
+
+def test_a_margin_is_required_where_the_factor_allows_it_and_counted_elsewhere() -> None:
+    four, three = cluster([[1, 2, 3, 4]]), cluster([[1, 2, 3]])
+    assert judge_stop(four, {1, 2}, RackPolicy()).safe
+    judged = judge_stop(four, {1, 2}, RackPolicy(), StopPolicy(margin=1))
+    assert [partition.reason for partition in judged.below_margin] == [
+        "brokers 3,4 left in sync, the minimum is 2 and the margin 1"
+    ]
+    judged = judge_stop(three, {1}, RackPolicy(), StopPolicy(margin=1))
+    assert judged.safe
+    assert len(judged.without_margin) == 1
+
+
+def test_the_forecast_names_who_leads_while_a_batch_is_down() -> None:
+    plan = plan_restart(cluster(SPREAD), request=RestartRequest(frozenset({1})))
+    (batch,) = plan.batches
+    assert batch.forecast.leaders_moved == 2
+    assert {(load.broker, load.leaders_now, load.leaders) for load in batch.forecast.survivors} == {
+        (2, 0, 1),
+        (5, 0, 1),
+    }
+    assert batch.forecast.at_minimum == 2
+    assert batch.forecast.most_bytes is None, "the snapshot has no sizes"
+
+
+def test_racks_are_named_as_they_are_shown() -> None:
+    assert brokers_in_racks(cluster(SPREAD), ("r1", "r3"), RackPolicy()) == {1, 3, 4, 6}
+    with pytest.raises(UsageError, match="rack 'r9': not in this cluster"):
+        brokers_in_racks(cluster(SPREAD), ("r9",), RackPolicy())
