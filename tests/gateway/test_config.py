@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rackspan.errors import UsageError
-from rackspan.gateway.config import ListenerConfig, read_config
+from rackspan.gateway.config import ListenerConfig, parse_config, read_config
 from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode
 
 
@@ -46,6 +46,14 @@ advertised.port = 443
     assert config.listener(7) == ListenerConfig("0.0.0.0", 9092, "seven.example", 443)  # noqa: S104
 
 
+def test_the_mode_is_strict_by_default_if_the_controllers_are_named() -> None:
+    servers = {"bootstrap": {"servers": "a:1"}}
+    assert parse_config(servers).mode is AcknowledgementMode.VERIFIED
+    assert (
+        parse_config({**servers, "controllers": {"bootstrap": {"servers": "b:1"}}}).mode is AcknowledgementMode.STRICT
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
@@ -60,7 +68,10 @@ advertised.port = 443
             'bootstrap.servers = "a:1"\nacknowledgements.mode = "strict"',
             "write their listeners' addresses as controllers",
         ),
-        ('bootstrap.servers = "a:1"\ncontrollers.bootstrap.servers = "b:1"', "for acknowledgements.mode strict alone"),
+        (
+            'bootstrap.servers = "a:1"\ncontrollers.bootstrap.servers = "b:1"\nacknowledgements.mode = "verified"',
+            "for acknowledgements.mode strict alone",
+        ),
         ('bootstrap.servers = "a:1"\nacknowledgements.min.insync.racks = 0', "is 0, outside 1 to"),
         (
             'bootstrap.servers = "a:1"\nacknowledgements.mode = "off"\n[topics.t]\nmin.insync.racks = 2',

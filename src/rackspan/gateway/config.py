@@ -194,6 +194,9 @@ def parse_config(document: Mapping[str, Any], name: str = "config", folder: Path
             keys[f"readers.{table}"] = readers[table]
     placer_keys = [key for key in keys if key.startswith(_PLACER_PREFIX)]
     configs = {key.removeprefix(_PLACER_PREFIX): str(keys.pop(key)) for key in placer_keys}
+    if _MODE not in keys and _CONTROLLERS in keys:
+        # What the controllers have committed needs no settling, and cannot be late.
+        keys[_MODE] = AcknowledgementMode.STRICT.value
     if keys.get(_CONFIG_TOPIC) == "":
         keys[_CONFIG_TOPIC] = None
     _find_files(name, keys, _FILES, folder)
@@ -209,6 +212,8 @@ _TABLES: Final = ("topics", "brokers", "principals")
 _READER_TABLES: Final = ("networks", "clients")
 _PLACER_PREFIX: Final = "placement.configs."
 _CONFIG_TOPIC: Final = "acknowledgements.config.topic"
+_CONTROLLERS: Final = "controllers.bootstrap.servers"
+_MODE: Final = "acknowledgements.mode"
 _FILES: Final = (
     *("command.config", "controllers.command.config"),
     *("listen.tls.certificate", "listen.tls.key", "listen.tls.client.authorities"),
