@@ -106,6 +106,7 @@ def test_topics_on_disk_that_are_not_in_metadata_are_noted_as_hidden() -> None:
     ("member", "expected"),
     [
         (QuorumMember(2, True), Controller(BrokerId(2), RackId("r2"))),
+        (QuorumMember(2, True, active=True), Controller(BrokerId(2), RackId("r2"), active=True)),
         (QuorumMember(2, True, alive=False), Controller(BrokerId(2), RackId("r2"), alive=False)),
         (QuorumMember(101, True, ("b",)), Controller(BrokerId(101), RackId("r2"))),
         (QuorumMember(101, True, ("a", "b")), Controller(BrokerId(101), None)),
@@ -114,6 +115,7 @@ def test_topics_on_disk_that_are_not_in_metadata_are_noted_as_hidden() -> None:
     ],
     ids=[
         "combined",
+        "combined and active",
         "combined and dead",
         "on a broker's host",
         "on hosts of two racks",
@@ -122,7 +124,7 @@ def test_topics_on_disk_that_are_not_in_metadata_are_noted_as_hidden() -> None:
     ],
 )
 def test_a_controllers_rack_is_what_can_be_known_of_it(member: QuorumMember, expected: Controller) -> None:
-    assert list(controllers(replace(RESPONSES, quorum=(member,)))) == [expected]
+    assert list(controllers(replace(RESPONSES, quorum=(member,)))) == [replace(expected, active=member.active)]
 
 
 def test_a_broker_that_observes_the_metadata_log_is_no_controller() -> None:
