@@ -104,9 +104,10 @@ COMMANDS = {
     "reassign undo": ("reassign", "undo", "--plan", "{topic}.json"),
     "reassign cancel": ("reassign", "cancel", "--plan", "{topic}.json"),
     "reassign verify": ("reassign", "verify", "--plan", "{topic}.json"),
-    "restart safe": ("restart", "safe", "--broker", "1"),
-    "restart plan": ("restart", "plan"),
+    "restart safe": ("restart", "safe", "--broker", "2"),
+    "restart plan": ("restart", "plan", "--brokers", "2"),
     "streams audit": ("streams", "audit", "--group", GROUP, "--changelog", f"1={GROUP}-customers-changelog"),
+    "clients": ("clients", "--group", GROUP),
     "acks harden": ("acks", "harden"),
     "acks watch": ("acks", "watch"),
     "pipeline collect": ("pipeline", "collect", "--warehouse", "{out}"),
@@ -286,7 +287,7 @@ def watched_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_rights_of_the_page_suffice_and_none_of_them_is_too_many(
     cli: Cli, users: Users, secured: Secured, tmp_path: Path, name: str, request: pytest.FixtureRequest
 ) -> None:
-    if name == "streams audit":
+    if name in ("streams audit", "clients"):
         request.getfixturevalue("application")
     verb, needed = Verb(cli, users, secured, tmp_path, name), RIGHTS[name]
     for missing in needed:

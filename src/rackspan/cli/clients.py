@@ -41,6 +41,10 @@ def clients(
     read = rack_options.of(running.source()).read()
     output.warn_of(read)
     found = api.read_clients(cluster, chosen)
+    if group is not None and not found.groups and not found.unread:
+        raise UsageError(
+            f"--group {group!r}: matches no group that this user may see; see kafka-groups --list, and Describe on Group {group}"
+        )
     reads, findings = api.clients(read.snapshot, found, networks)
     document = clients_document(read.snapshot, reads, findings, found.unread, running.title)
     output.write(document, output_format, clients_page(document), output.Rows(MEMBER_COLUMNS, member_rows(document)))

@@ -74,7 +74,8 @@ def safe(
     if (broker is None) == (rack is None):
         raise UsageError("name the brokers to stop, with either --broker ID[,ID] or --rack RACK[,RACK]")
     stop = _stop_policy(margin, accept, block_on)
-    read = rack_options.of(source_options.source(sizes=False)).read()
+    # With the log directories, which show topics on disk that this user may not see: such a topic may suffer.
+    read = rack_options.of(source_options.source()).read()
     output.warn([*read.warnings, *policy_options.warnings(read.snapshot)])
     policy = policy_options.policy()
     chosen = (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
-from rackspan.client.errors import FAILURES, raise_for
+from rackspan.client.errors import FAILURES, is_refusal, listed, message_of, needs, raise_for
 from rackspan.client.requests import describe_configs, metadata
 from rackspan.clients import ReplicaSelectors
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
@@ -25,12 +25,12 @@ _KAFKAS_OWN: Final = {
     "org.apache.kafka.common.replica.RackAwareReplicaSelector": ReplicaSelectors.RACK_AWARE,
 }
 _SECONDS: Final = 10.0
-"""For one broker's config. One that does not respond holds up no other, and counts as unknown."""
+"""For one broker's config. One that does not respond holds up no other, and is named."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadClients:
-    """Groups in the order of their ids, the replica selector of each broker, and a line for each group that could not be read."""
+    """Groups in the order of their ids, the replica selector of each broker where it is known, and a line for what could not be read."""
 
     groups: tuple[GroupDescription, ...]
     selectors: Mapping[int, ReplicaSelectors]
@@ -41,22 +41,33 @@ def read_clients(settings: ConnectionSettings, chosen: re.Pattern[str] | None = 
     """The groups whose whole id matches, all without a pattern. Errors: SourceError, UsageError."""
     with ClusterConnection(settings) as connection:
         groups, unread = connection.run(describe_all, connection, chosen)
-        return ReadClients(groups, connection.run(_selectors, connection), unread)
+        selectors, failed = connection.run(_selectors, connection)
+        return ReadClients(groups, selectors, (*unread, *failed))
 
 
-async def _selectors(connection: ClusterConnection) -> dict[int, ReplicaSelectors]:
+async def _selectors(connection: ClusterConnection) -> tuple[dict[int, ReplicaSelectors], list[str]]:
+    """By broker, and one line for each reason why some are unknown."""
     brokers = [broker.node_id for broker in (await metadata(connection, ())).brokers]
-    return dict(zip(brokers, await asyncio.gather(*(_selector(connection, broker) for broker in brokers)), strict=True))
+    found = dict(
+        zip(brokers, await asyncio.gather(*(_selector(connection, broker) for broker in brokers)), strict=True)
+    )
+    reasons: dict[str, list[int]] = {}
+    for broker, read in found.items():
+        if not isinstance(read, ReplicaSelectors):
+            reason = needs("DescribeConfigs on Cluster") if is_refusal(read) else message_of(read)
+            reasons.setdefault(reason, []).append(broker)
+    selectors = {broker: read for broker, read in found.items() if isinstance(read, ReplicaSelectors)}
+    return selectors, [f"{REPLICA_SELECTOR} of brokers {listed(ids)}: {why}" for why, ids in reasons.items()]
 
 
-async def _selector(connection: ClusterConnection, broker: int) -> ReplicaSelectors:
+async def _selector(connection: ClusterConnection, broker: int) -> ReplicaSelectors | Exception:
     """DescribeConfigs (key 32) of one broker, which only it can serve."""
     try:
         [described] = await describe_configs(
             connection, ConfigResourceType.BROKER, {str(broker): (REPLICA_SELECTOR,)}, _SECONDS, broker=broker
         )
         raise_for(described)
-    except FAILURES:
-        return ReplicaSelectors.UNKNOWN
+    except FAILURES as error:
+        return error
     value = next((config.value for config in described.configs if config.name == REPLICA_SELECTOR), None)
     return _KAFKAS_OWN.get(value or "", ReplicaSelectors.OTHER)

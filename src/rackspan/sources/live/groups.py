@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
 from rackspan.client.connection import UnsupportedVersion
-from rackspan.client.errors import FAILURES, ErrorResponse, error_response, message_of, raise_for, request_failed
+from rackspan.client.errors import FAILURES, ErrorResponse, error_response, message_of, needs, raise_for, request_failed
 from rackspan.client.requests import batches, metadata
 from rackspan.errors import MalformedBytes
 from rackspan.kafka_bytes.consumer_protocol import (
@@ -145,11 +145,18 @@ async def describe_all(
             moving |= any(
                 error.code in _COORDINATOR_MOVES for error in failed.values() if isinstance(error, ErrorResponse)
             )
-            unread.update((name, message_of(error)) for name, error in failed.items())
+            unread.update((name, _reason(name, error)) for name, error in failed.items())
         if not moving or connection.remaining_seconds <= max(until, _PAUSE_SECONDS):
             lines = tuple(f"{name}: {unread[name]}" for name in sorted(unread))
             return tuple(found[name] for name in sorted(found)), lines
         await asyncio.sleep(_PAUSE_SECONDS)
+
+
+def _reason(name: str, error: Exception) -> str:
+    """The missing right, if that is the reason."""
+    if isinstance(error, ErrorResponse) and error.code == ErrorCode.GROUP_AUTHORIZATION_FAILED:
+        return needs(f"Describe on Group {name}")
+    return message_of(error)
 
 
 _Failed = dict[str, Exception]
