@@ -41,7 +41,7 @@ def snapshot(
         ),
         cluster_id=cluster_id,
         # The controller has no rack.
-        controllers=(Controller(CONTROLLER_ID, alive=True),),
+        controllers=(Controller(CONTROLLER_ID, alive=True, active=True),),
         taken_at=datetime.fromtimestamp(now / 1000, UTC),
     )  # fmt: skip
 
