@@ -64,6 +64,11 @@ class ClusterMembers:
         return np.array([*(not broker.fenced for broker in in_order), False], dtype=np.bool_)
 
     @cached_property
+    def alive(self) -> frozenset[int]:
+        """The ids of the brokers that can lead and follow."""
+        return frozenset(int(broker.id) for broker in self.brokers if not broker.fenced)
+
+    @cached_property
     def excluded(self) -> Bools:
         """Which brokers get nothing new, in the order of `rack_map.broker_ids`."""
         return np.isin(self.rack_map.broker_ids, list(self.policy.excluded_brokers))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from rackspan.errors import UsageError
 from rackspan.model.broker import Broker
 from rackspan.model.ids import UNNAMED_RACK, RackId
-from rackspan.model.partitions import Int32s, Int64s, count_in_row
+from rackspan.model.partitions import Int32s, Int64s, count_in_row, sorted_in_row
 
 NO_RACK: Final = -1
 """Rack code of padding, of brokers the snapshot does not list, and of rackless brokers under `ignore`."""
@@ -139,19 +139,19 @@ def counts_descending(rack_codes: Int32s) -> Int64s:
     whatever the number of racks in the cluster.
     """
     partitions, width = rack_codes.shape
-    ordered = np.sort(rack_codes, axis=1)
+    ordered = sorted_in_row(rack_codes)
     counted = ordered != NO_RACK
     # Runs of equal codes are numbered along each row; a run's length is its rack's count.
     starts = counted.copy()
     starts[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
     run = np.cumsum(starts, axis=1) - 1 + np.arange(partitions)[:, None] * width
     counts = np.bincount(run[counted], minlength=partitions * width).reshape(partitions, width)
-    return np.asarray(-np.sort(-counts, axis=1))
+    return np.asarray(-sorted_in_row(-counts))
 
 
 def distinct_racks(rack_codes: Int32s) -> Int64s:
     """The number of distinct racks in each row. Shape (P,)."""
-    ordered = np.sort(rack_codes, axis=1)
+    ordered = sorted_in_row(rack_codes)
     counted = ordered != NO_RACK
     counted[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
     return count_in_row(counted)

@@ -10,7 +10,7 @@ import numpy as np
 from rackspan.errors import InvalidSnapshot
 from rackspan.model.broker import Broker, Controller
 from rackspan.model.ids import NO_BROKER, BrokerId
-from rackspan.model.partitions import UNKNOWN_SIZE, Bools, Int32s, PartitionColumns, any_in_row
+from rackspan.model.partitions import UNKNOWN_SIZE, Bools, Int32s, PartitionColumns, any_in_row, sorted_in_row
 from rackspan.model.topic import Topic
 
 SIZES: Final = "sizes"
@@ -173,7 +173,7 @@ def _same_as_previous(rows: PartitionColumns) -> Bools:
 
 
 def _twice_in_row(matrix: Int32s) -> Bools:
-    ordered = np.sort(matrix, axis=1)
+    ordered = sorted_in_row(matrix)
     return any_in_row((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_BROKER))
 
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from rackspan.audit.batch import PartitionBatch
-from rackspan.audit.constraints.wording import broker_list, listed, out_of_sync, unlisted
+from rackspan.audit.constraints.wording import broker_list, listed, out_of_sync, staying, unlisted
 from rackspan.audit.policy import SURVIVE_CODES, Survive
 from rackspan.audit.survival import Demand, Reachable, reachable, value_for
 from rackspan.model import (
@@ -227,7 +227,7 @@ def bring_back_racks(batch: PartitionBatch, row: int) -> str:
 
 def bring_back_last_in_sync(batch: PartitionBatch, row: int) -> str:
     last = unpadded(batch.rows.isr[row]) or unpadded(batch.rows.replicas[row])
-    down = _down(batch, row, last)
+    down = _down(batch, last)
     if not down:
         one = len(last) == 1
         return f"see the {'log' if one else 'logs'} of {broker_list(last)}, which {'is' if one else 'are'} alive"
@@ -255,21 +255,20 @@ def demand(batch: PartitionBatch, row: int) -> Demand:
 
 def missing(batch: PartitionBatch, row: int) -> list[int]:
     """The replicas of one partition that stay but are not in sync, or are on a fenced broker."""
-    in_sync = set(batch.rows.isr[row][batch.members.usable[batch.isr_index[row]]].tolist())
-    held = batch.rows.replicas[row][batch.staying[row]].tolist()
-    return [broker for broker in held if broker not in in_sync]
+    in_sync = [broker for broker in unpadded(batch.rows.isr[row]) if broker in batch.members.alive]
+    return [broker for broker in staying(batch, row) if broker not in in_sync]
 
 
 def out_of_sync_and_staying(batch: PartitionBatch, row: int) -> list[int]:
     """The replicas of one partition that are not in the ISR, but for those that a reassignment is copying or removing."""
-    staying = set(batch.rows.replicas[row][batch.staying[row]].tolist())
-    return [broker for broker in _not_copied(batch, row, out_of_sync(batch, row)) if broker in staying]
+    held = staying(batch, row)
+    return [broker for broker in _not_copied(batch, row, out_of_sync(batch, row)) if broker in held]
 
 
 def being_copied(batch: PartitionBatch, row: int) -> list[int]:
     """The replicas of one partition that a reassignment is copying to live brokers."""
-    copied = set(batch.rows.replicas[row][batch.being_copied[row]].tolist())
-    return [broker for broker in out_of_sync(batch, row) if broker in copied]
+    added = unpadded(batch.rows.adding_replicas[row])
+    return [broker for broker in out_of_sync(batch, row) if broker in added and broker in batch.members.alive]
 
 
 def _not_copied(batch: PartitionBatch, row: int, brokers: Sequence[int]) -> list[int]:
@@ -281,7 +280,7 @@ def _bring_back(batch: PartitionBatch, row: int, ids: Sequence[int]) -> str:
     gone, factor = [broker for broker in unlisted(batch, row) if broker in ids], int(batch.replication_factor[row])
     able = sum(batch.members.rack_sizes) >= factor and not _blocking(batch, row, factor)
     drains = gone and able and not batch.reassigning[row]
-    down = _down(batch, row, ids)
+    down = _down(batch, ids)
     behind = sorted(broker for broker in ids if broker not in down)
     parts = [f"bring back {broker_list(sorted(down))}"] if down else []
     if behind:
@@ -290,10 +289,9 @@ def _bring_back(batch: PartitionBatch, row: int, ids: Sequence[int]) -> str:
     return " and ".join(parts) + (f", or rackspan reassign plan --drain {listed(gone)}" if drains else "")
 
 
-def _down(batch: PartitionBatch, row: int, ids: Sequence[int]) -> list[int]:
-    """Those of these replicas whose brokers are fenced, or not listed by the cluster."""
-    usable = set(batch.rows.replicas[row][batch.members.usable[batch.replica_index[row]]].tolist())
-    return [broker for broker in ids if broker not in usable]
+def _down(batch: PartitionBatch, ids: Sequence[int]) -> list[int]:
+    """Those of these brokers that are fenced, or not listed by the cluster."""
+    return [broker for broker in ids if broker not in batch.members.alive]
 
 
 def _is_even(batch: PartitionBatch, row: int) -> bool:

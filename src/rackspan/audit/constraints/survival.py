@@ -4,6 +4,7 @@ A pair of constraints for each kind of loss. Where the cluster has no second rac
 one finding about the cluster (`too_few_racks`), and none about its partitions.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -12,12 +13,12 @@ import numpy as np
 from rackspan.audit.batch import ClusterMembers, PartitionBatch
 from rackspan.audit.constraints import remedies
 from rackspan.audit.constraints.constraint import PartitionConstraint
-from rackspan.audit.constraints.wording import broker_list, by_rack, held_by_rack
+from rackspan.audit.constraints.wording import broker_list, by_rack, held_by_rack, staying
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.loads import BrokerLoads
 from rackspan.audit.policy import SURVIVE_CODES, Survive
 from rackspan.audit.survival import RACK_CODE
-from rackspan.model import Bools, RackId, shown
+from rackspan.model import Bools, RackId, shown, unpadded
 from rackspan.text import count_noun
 
 SURVIVES_RACK_LOSS: Final = "survives-rack-loss"
@@ -79,24 +80,20 @@ def _in_sync(batch: PartitionBatch, row: int) -> str:
 
 
 def _live_isr(batch: PartitionBatch, row: int) -> list[int]:
-    live = batch.members.usable[batch.isr_index[row]]
-    return [int(broker) for broker in batch.rows.isr[row][live].tolist()]
+    return [broker for broker in unpadded(batch.rows.isr[row]) if broker in batch.members.alive]
 
 
-def _harmful_racks(batch: PartitionBatch, row: int) -> tuple[RackId, ...]:
+def _harmful_racks(batch: PartitionBatch, row: int) -> list[RackId]:
     """The racks whose loss, each by itself, does harm; by name."""
-    placed = bool(batch.worst_loss_placed.harmed[row])
-    if placed:
-        listed, value = batch.staying[row] & (batch.replica_index[row] >= 0), batch.required.min_insync_replicas[row]
-        codes, min_isr = batch.replica_racks[row][listed].tolist(), min(int(value), int(batch.replication_factor[row]))
+    value, rack_of = int(batch.required.min_insync_replicas[row]), batch.members.rack_map.rack_of
+    if batch.worst_loss_placed.harmed[row]:
+        held, min_isr = staying(batch, row), min(value, int(batch.replication_factor[row]))
     else:
-        live = batch.members.usable[batch.isr_index[row]]
-        codes, min_isr = batch.isr_racks[row][live].tolist(), int(batch.min_isr[row])
-    required, racks = int(batch.required.min_insync_racks[row]), {code for code in codes if code >= 0}
-    too_few = required > 1 and len(racks) - 1 < required
-    counted = sum(code >= 0 for code in codes)
-    harmful = [code for code in racks if too_few or counted - codes.count(code) < max(1, min_isr)]
-    return batch.members.rack_map.names(sorted(harmful))
+        held, min_isr = _live_isr(batch, row), int(batch.min_isr[row])
+    counts = Counter(rack_of[broker] for broker in held if broker in rack_of)
+    required = int(batch.required.min_insync_racks[row])
+    too_few = required > 1 and len(counts) - 1 < required
+    return sorted(rack for rack, count in counts.items() if too_few or counts.total() - count < max(1, min_isr))
 
 
 def too_few_racks(members: ClusterMembers, loads: BrokerLoads) -> Iterator[Finding]:

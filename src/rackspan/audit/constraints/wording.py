@@ -9,8 +9,7 @@ from rackspan.text import noun_and_ids
 
 def by_rack(batch: PartitionBatch, row: int) -> str:
     """`r1: 1,4; r2: 2`, the fullest rack first."""
-    leaving = set(unpadded(batch.rows.removing_replicas[row]))
-    return held_by_rack(batch, [broker for broker in unpadded(batch.rows.replicas[row]) if broker not in leaving])
+    return held_by_rack(batch, staying(batch, row))
 
 
 def held_by_rack(batch: PartitionBatch, brokers: Sequence[int]) -> str:
@@ -33,6 +32,12 @@ def broker_list(ids: Sequence[int]) -> str:
     return noun_and_ids("broker", ids)
 
 
+def staying(batch: PartitionBatch, row: int) -> list[int]:
+    """The replicas that no reassignment is removing."""
+    leaving = unpadded(batch.rows.removing_replicas[row])
+    return [broker for broker in unpadded(batch.rows.replicas[row]) if broker not in leaving]
+
+
 def unlisted(batch: PartitionBatch, row: int) -> tuple[int, ...]:
     """The replicas on brokers that the cluster does not list."""
     return unpadded(batch.rows.replicas[row][batch.replica_index[row] < 0])
@@ -40,5 +45,5 @@ def unlisted(batch: PartitionBatch, row: int) -> tuple[int, ...]:
 
 def out_of_sync(batch: PartitionBatch, row: int) -> list[int]:
     """The replicas that are not in the ISR."""
-    in_sync = set(unpadded(batch.rows.isr[row]))
+    in_sync = unpadded(batch.rows.isr[row])
     return [broker for broker in unpadded(batch.rows.replicas[row]) if broker not in in_sync]

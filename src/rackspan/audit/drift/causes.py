@@ -8,7 +8,7 @@ kind of column taken from the later ones. Bound: six passes over the columns, an
 Source: our own. Test: tests/audit/drift/test_compare.py.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -45,8 +45,9 @@ class PartitionPair:
     def brokers(self) -> "BrokerChanges":
         return broker_changes(self)
 
-    def rows(self, row: int) -> tuple[Partition, Partition]:
-        return self.before.rows.row(row), self.after.rows.row(row)
+    def take(self, rows: Int64s) -> "PartitionPair":
+        """The pair of these partitions only."""
+        return PartitionPair(self.before.take(rows), self.after.take(rows), self.recreated[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,30 +80,37 @@ def broker_changes(pair: PartitionPair) -> BrokerChanges:
 
 def safety_causes(pair: PartitionPair) -> Iterator[tuple[int, bool, str, int | None]]:
     """For each state that changed: row, whether it got worse, the change that caused it, and that change's broker."""
-    before, after = pair.states_before, pair.states_after
-    enough = [states(alone) == after for alone in _alone(pair)]
-    for row in np.flatnonzero(before != after).tolist():
-        worse = bool(after[row] < before[row])
-        yield row, worse, *_cause(pair, row, worse, [bool(mask[row]) for mask in enough])
+    rows = np.flatnonzero(pair.states_before != pair.states_after)
+    changed, brokers = pair.take(rows), pair.brokers
+    after = pair.states_after[rows]
+    enough = zip(*((states(alone) == after).tolist() for alone in _alone(changed)), strict=True)
+    worse = (after < pair.states_before[rows]).tolist()
+    columns = rows.tolist(), worse, changed.recreated.tolist(), changed.before.rows, changed.after.rows, enough
+    for row, lost, recreated, old, new, alone in zip(*columns, strict=True):
+        cause = (RECREATED, None) if recreated else _cause(brokers, old, new, lost, alone)
+        yield row, lost, *cause
 
 
-def replica_change(old: Partition, new: Partition) -> str | None:
-    if set(old.replicas) != set(new.replicas):
+def replica_change(old: Sequence[int], new: Sequence[int]) -> str | None:
+    """The change of a partition's replicas, if any; both are broker ids in assignment order."""
+    if set(old) != set(new):
         return "replicas-moved"
-    return None if old.replicas == new.replicas else "replicas-reordered"
+    return None if old == new else "replicas-reordered"
 
 
-def isr_change(old: Partition, new: Partition) -> str | None:
-    before, after = set(old.isr), set(new.isr)
+def isr_change(old: Sequence[int], new: Sequence[int]) -> str | None:
+    """The change of a partition's ISR, if any, in whichever order the broker ids are listed."""
+    before, after = set(old), set(new)
     if before == after:
         return None
     return "isr-shrunk" if after < before else "isr-expanded" if after > before else "isr-changed"
 
 
-def leader_change(old: Partition, new: Partition) -> str | None:
-    if old.leader == new.leader:
+def leader_change(old: int, new: int) -> str | None:
+    """The change of a partition's leader, if any; NO_BROKER for none."""
+    if old == new:
         return None
-    return "leader-lost" if new.leader == NO_BROKER else "leader-elected" if old.leader == NO_BROKER else "leader-moved"
+    return "leader-lost" if new == NO_BROKER else "leader-elected" if old == NO_BROKER else "leader-moved"
 
 
 def _alone(pair: PartitionPair) -> Iterator[PartitionBatch]:
@@ -115,22 +123,20 @@ def _alone(pair: PartitionPair) -> Iterator[PartitionBatch]:
     yield replace(before, members=after.members)
 
 
-def _cause(pair: PartitionPair, row: int, worse: bool, enough: list[bool]) -> tuple[str, int | None]:
+def _cause(
+    brokers: "BrokerChanges", old: Partition, new: Partition, worse: bool, enough: tuple[bool, ...]
+) -> tuple[str, int | None]:
     by_itself, by_replicas, by_racks, by_brokers = enough
-    if pair.recreated[row]:
-        return RECREATED, None
     if by_itself:
-        return _behind(pair, row, worse)
+        return _behind(brokers.lost if worse else brokers.gained, old, new, worse)
     if by_replicas or by_racks:
         return f"min-insync-{'replicas' if by_replicas else 'racks'}-changed", None
-    return _rack_changed(pair, row) if by_brokers else (SEVERAL, None)
+    return _rack_changed(brokers.rack_changes, old, new) if by_brokers else (SEVERAL, None)
 
 
-def _behind(pair: PartitionPair, row: int, worse: bool) -> tuple[str, int | None]:
+def _behind(changed: Mapping[int, str], old: Partition, new: Partition, worse: bool) -> tuple[str, int | None]:
     """The change behind a change of ISR or leader. A loss is read from the side that had more, a gain from the other."""
-    old, new = pair.rows(row)
     more, less = (old, new) if worse else (new, old)
-    changed = pair.brokers.lost if worse else pair.brokers.gained
     # The leader first: an offline partition lacks exactly that.
     leader = [more.leader] if more.leader not in (NO_BROKER, less.leader) else []
     in_sync = sorted(set(more.isr) - set(less.isr))
@@ -139,16 +145,15 @@ def _behind(pair: PartitionPair, row: int, worse: bool) -> tuple[str, int | None
             return changed[broker], broker
     if not in_sync:
         # With more replicas, more of them must be in sync, although none left the ISR.
-        return leader_change(old, new) or replica_change(old, new) or SEVERAL, None
+        by_leader = leader_change(old.leader, new.leader)
+        return by_leader or replica_change(old.replicas, new.replicas) or SEVERAL, None
     if not set(in_sync) <= set(less.replicas):
         return "replicas-moved", None
-    return isr_change(old, new) or SEVERAL, None
+    return isr_change(old.isr, new.isr) or SEVERAL, None
 
 
-def _rack_changed(pair: PartitionPair, row: int) -> tuple[str, int | None]:
+def _rack_changed(changes: Mapping[int, str], old: Partition, new: Partition) -> tuple[str, int | None]:
     """The broker whose rack it was: one of the partition's own, or else one that changed how many racks there are."""
-    old, new = pair.rows(row)
-    changes = pair.brokers.rack_changes
     broker = min({*old.isr, *new.isr} & changes.keys(), default=None)
     broker = min(changes) if broker is None else broker
     return changes[broker], broker

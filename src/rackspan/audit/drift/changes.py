@@ -9,6 +9,7 @@ plain loops over the JSON (tests/audit/brute_force_drift.py).
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
@@ -16,7 +17,8 @@ import numpy as np
 from rackspan.audit.batch import ClusterMembers, PartitionBatch
 from rackspan.audit.drift.causes import PartitionPair, isr_change, leader_change, replica_change, safety_causes
 from rackspan.audit.durability import OK, STATES, states
-from rackspan.model import NO_BROKER, Bools, Partition, PartitionColumns, any_in_row
+from rackspan.model import NO_BROKER, Bools, Int32s, PartitionColumns, any_in_row
+from rackspan.model.partitions import unpadded_rows
 
 CHANGES: Final[Mapping[str, str]] = {
     "safety-lost": "a partition's state got worse, or it appeared in a state other than `ok`; before and after are states",
@@ -110,11 +112,9 @@ def recreated(before: TopicSummary, after: TopicSummary) -> bool:
 
 def partition_changes(twice: PartitionPair) -> Iterator[tuple[int, Change]]:
     """Changes of the partitions that are in both snapshots, each with its row."""
-    differing = np.flatnonzero(rows_that_differ(twice.before.rows, twice.after.rows))
-    sides = twice.before.rows.take(differing), twice.after.rows.take(differing)
-    for row, old, new in zip(differing.tolist(), *sides, strict=True):
-        for change in _partition_changes(twice.after.topics[new.topic], old, new):
-            yield row, change
+    # By row, then in the order of the three kinds.
+    for row, _kind, change in sorted(_own_changes(twice), key=itemgetter(0, 1)):
+        yield row, change
     for row, worse, why, broker in safety_causes(twice):
         name = "safety-lost" if worse else "safety-gained"
         words = [STATES[int(side[row])] for side in (twice.states_before, twice.states_after)]
@@ -124,13 +124,16 @@ def partition_changes(twice: PartitionPair) -> Iterator[tuple[int, Change]]:
 
 def rows_that_differ(before: PartitionColumns, after: PartitionColumns) -> Bools:
     """Which partitions have another leader, other replicas or another ISR. Row for row the same partitions. Shape (P,)."""
-    differ = before.leader != after.leader
-    for old, new in ((before.replicas, after.replicas), (before.isr, after.isr)):
-        width = min(old.shape[1], new.shape[1])
-        differ |= any_in_row(old[:, :width] != new[:, :width])
-        # The wider matrix has lists that are longer, or padding.
-        differ |= any_in_row(old[:, width:] != NO_BROKER) | any_in_row(new[:, width:] != NO_BROKER)
-    return np.asarray(differ)
+    replicas, isr = lists_that_differ(before.replicas, after.replicas), lists_that_differ(before.isr, after.isr)
+    return np.asarray((before.leader != after.leader) | replicas | isr)
+
+
+def lists_that_differ(before: Int32s, after: Int32s) -> Bools:
+    """Which rows of two padded matrices differ, whatever the widths. Shape (P,)."""
+    width = min(before.shape[1], after.shape[1])
+    differ = any_in_row(before[:, :width] != after[:, :width])
+    # The wider matrix has lists that are longer, or padding.
+    return differ | any_in_row(before[:, width:] != NO_BROKER) | any_in_row(after[:, width:] != NO_BROKER)
 
 
 def appeared(after: PartitionBatch, topics: Sequence[str | None]) -> Iterator[tuple[int, Change]]:
@@ -164,14 +167,25 @@ def _came_or_went(topic: str, before: TopicSummary | None, after: TopicSummary |
         yield Change("topic-created", topic, after=str(after.partitions))
 
 
-def _partition_changes(topic: str, old: Partition, new: Partition) -> Iterator[Change]:
-    for name, before, after in (
-        (replica_change(old, new), _listed(old.replicas), _listed(new.replicas)),
-        (isr_change(old, new), _listed(sorted(old.isr)), _listed(sorted(new.isr))),
-        (leader_change(old, new), _leader(old), _leader(new)),
+def _own_changes(twice: PartitionPair) -> Iterator[tuple[int, int, Change]]:
+    """Changes of replicas, ISR and leader, each with its row and the place of its kind."""
+    before, after = twice.before.rows, twice.after.rows
+    for kind, (change_of, old, new) in enumerate(
+        ((replica_change, before.replicas, after.replicas), (isr_change, before.isr, after.isr))
     ):
-        if name is not None:
-            yield Change(name, topic, new.partition, before=before, after=after)
+        in_order = sorted if change_of is isr_change else list
+        rows = np.flatnonzero(lists_that_differ(old, new))
+        for row, was, now in zip(rows.tolist(), unpadded_rows(old[rows]), unpadded_rows(new[rows]), strict=True):
+            if (name := change_of(was, now)) is not None:
+                yield row, kind, _change(twice, row, name, _listed(in_order(was)), _listed(in_order(now)))
+    for row in np.flatnonzero(before.leader != after.leader).tolist():
+        leaders = int(before.leader[row]), int(after.leader[row])
+        if (name := leader_change(*leaders)) is not None:
+            yield row, 2, _change(twice, row, name, *map(_leader, leaders))
+
+
+def _change(twice: PartitionPair, row: int, name: str, before: str | None, after: str | None) -> Change:
+    return Change(name, twice.after.topic(row), int(twice.after.rows.partition[row]), None, before, after)
 
 
 def _at_risk(batch: PartitionBatch) -> Iterator[tuple[int, str]]:
@@ -184,5 +198,5 @@ def _listed(brokers: Iterable[int]) -> str:
     return ",".join(map(str, brokers))
 
 
-def _leader(partition: Partition) -> str | None:
-    return None if partition.leader == NO_BROKER else str(partition.leader)
+def _leader(leader: int) -> str | None:
+    return None if leader == NO_BROKER else str(leader)

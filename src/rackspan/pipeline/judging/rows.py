@@ -15,6 +15,7 @@ from rackspan.audit.findings import Finding
 from rackspan.audit.outage import STATES as HARM
 from rackspan.audit.outage import RackLoss
 from rackspan.model import NO_RACK, UNKNOWN_SIZE, Int32s
+from rackspan.model.partitions import sorted_in_row
 from rackspan.pipeline.judging.read import SnapshotPart
 from rackspan.pipeline.schemas import (
     DRIFT,
@@ -99,7 +100,7 @@ def drift_rows(changes: Sequence[Change], previous_taken_at: Any) -> pa.Table:
 
 def rack_names(rack_codes: Int32s, batch: PartitionBatch) -> pa.Array:
     """The distinct racks of each row by name. `rack_codes` is (P, width); codes ascend as names do."""
-    ordered = np.sort(rack_codes, axis=1)
+    ordered = sorted_in_row(rack_codes)
     first = ordered != NO_RACK
     first[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
     offsets = np.concatenate(([0], np.cumsum(np.count_nonzero(first, axis=1)))).astype(np.int32)
