@@ -79,6 +79,11 @@ class ClusterMembers:
         return np.asarray(self.usable[:-1] & ~self.excluded)
 
     @cached_property
+    def every_one_receives(self) -> bool:
+        """Whether no broker is fenced or excluded."""
+        return bool(self.receiving.all())
+
+    @cached_property
     def open_rack_map(self) -> RackMap:
         """The brokers that are not excluded; all of them where every one is."""
         left = [broker for broker in self.brokers if broker.id not in self.policy.excluded_brokers]

@@ -146,19 +146,21 @@ def judge_loss(batch: PartitionBatch, lost_racks: Set[RackId]) -> LossByPartitio
     quorum = quorum_without(batch.members, lost_racks)
     isr_alive = alive[batch.isr_index]
     leader_alive = alive[batch.leader_index]
-    any_in_sync = any_in_row(isr_alive)
+    in_sync = count_in_row(isr_alive)
+    any_in_sync = in_sync > 0
     electable = any_in_sync if quorum is None or quorum.holds else leader_alive
     online = (batch.rows.leader != NO_BROKER) & electable
     racks_left = distinct_racks(np.where(isr_alive, batch.isr_racks, np.int32(NO_RACK)))
-    under_isr, under_racks = under_minimum(
-        count_in_row(isr_alive), racks_left, batch.min_isr, batch.required.min_insync_racks
-    )
+    under_isr, under_racks = under_minimum(in_sync, racks_left, batch.min_isr, batch.required.min_insync_racks)
+    leader_moves_to = np.full(len(batch.rows), -1, dtype=np.int32)
+    moved = np.flatnonzero(online & ~leader_alive)
+    leader_moves_to[moved] = first_electable(batch.replica_index[moved], batch.isr_index[moved], alive)
     return LossByPartition(
         offline=~online,
         needs_unclean_election=~online & ~any_in_sync & any_in_row(alive[batch.replica_index]),
         under_min_isr=online & under_isr,
         under_min_racks=online & under_racks,
-        leader_moves_to=np.where(online & ~leader_alive, first_electable(batch, alive), np.int32(-1)),
+        leader_moves_to=leader_moves_to,
     )
 
 
@@ -204,11 +206,14 @@ def _alive_after(batch: PartitionBatch, lost_racks: Set[RackId]) -> Bools:
     return np.asarray(batch.members.usable & _standing(batch.members, lost_racks))
 
 
-def first_electable(batch: PartitionBatch, alive: Bools) -> Int32s:
-    """The new leaders as Kafka elects them: the first replica in assignment order that is alive and in sync, as broker index; −1 for none."""
-    chosen = np.full(len(batch.rows), -1, dtype=np.int32)
-    for candidate in batch.replica_index.T[::-1]:
-        in_sync = any_in_row(batch.isr_index == candidate[:, None])
+def first_electable(replica_index: Int32s, isr_index: Int32s, alive: Bools) -> Int32s:
+    """The new leaders as Kafka elects them: the first replica in assignment order that is alive and in sync.
+
+    Arguments: broker indices (P, width). Result: broker indices (P,), −1 for none.
+    """
+    chosen = np.full(len(replica_index), -1, dtype=np.int32)
+    for candidate in replica_index.T[::-1]:
+        in_sync = any_in_row(isr_index == candidate[:, None])
         chosen = np.where(in_sync & alive[candidate], candidate, chosen)
     return chosen
 

@@ -5,7 +5,7 @@ batch is back, so a later batch finds what an earlier one left.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -56,7 +56,7 @@ def forecasts(batch: PartitionBatch, rows: InSyncRows, ordered: Sequence[Int64s]
         up[brokers] = False
         moved = np.flatnonzero((leader >= 0) & ~up[leader])
         leader = leader.copy()
-        leader[moved] = first_electable(_rows(batch, moved), up)
+        leader[moved] = first_electable(batch.replica_index[moved], batch.isr_index[moved], up)
         leads, held = _loads(leader, weight, size)
         yield Forecast(
             leaders_moved=len(moved),
@@ -74,11 +74,6 @@ def forecasts(batch: PartitionBatch, rows: InSyncRows, ordered: Sequence[Int64s]
                 for index in np.flatnonzero(up[:-1] & ((leads != leads_now) | (held != bytes_now))).tolist()
             ),
         )
-
-
-def _rows(batch: PartitionBatch, rows: Int64s) -> PartitionBatch:
-    """Without the columns that an election does not need."""
-    return replace(batch, rows=batch.rows.take(rows), required=batch.required.of(rows))
 
 
 def _loads(leader: Int32s, weight: Int64s, size: int) -> tuple[Int64s, Int64s]:

@@ -332,9 +332,9 @@ def _out_of_reach(batch: PartitionBatch, row: int) -> str:
 def _blocking(batch: PartitionBatch, row: int, factor: int) -> list[int]:
     """Fenced and excluded brokers without which no broker can receive what an even spread of `factor` replicas needs."""
     members = batch.members
-    rack_map, usable = members.rack_map, members.receiving
-    if bool(usable.all()):
+    if members.every_one_receives:
         return []
+    rack_map, usable = members.rack_map, members.receiving
     held = np.zeros(len(usable), dtype=np.bool_)
     index = batch.replica_index[row][batch.staying[row]]
     held[index[index >= 0]] = True
