@@ -19,6 +19,19 @@ def alive(pid: int) -> bool:
         return False
 
 
+def below(pid: int) -> list[int]:
+    """The children of a process, each followed by its own."""
+    children: list[int] = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            children.append(int(entry.parent.name))
+    return [process for child in children for process in (child, *below(child))]
+
+
 def gone_within(seconds: float, *pids: int) -> bool:
     until = time.monotonic() + seconds
     while any(map(alive, pids)) and time.monotonic() < until:

@@ -12,7 +12,7 @@ import sys
 import tarfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,7 +23,7 @@ from rackspan.java import find_java
 from rackspan.pipeline.spark import session
 from rackspan.pipeline.spark.jars import delta_jars
 from tests.pipeline.conftest import QUICK_JAVA
-from tests.processes import gone_within
+from tests.processes import below, gone_within
 
 SPARK_HOME = Path(pyspark.__file__).parent
 UP_SECONDS = 120.0
@@ -68,6 +68,15 @@ class Standalone:
     def applications(self) -> list[int]:
         """How many applications each worker had an executor for."""
         return [len(list((self.folder / f"worker{number}").glob("app-*/*"))) for number in (1, 2)]
+
+    def executors(self) -> list[int]:
+        """The processes of executors that run."""
+        found = []
+        for pid in (child for process in self.processes for child in below(process.pid)):
+            with suppress(OSError):
+                words = Path(f"/proc/{pid}/cmdline").read_bytes()
+                found += [pid] * (b"CoarseGrainedExecutorBackend" in words)
+        return found
 
     def start(self, stack: ExitStack, name: str, *words: str | Path) -> None:
         log = stack.enter_context((self.folder / f"{name}.log").open("wb"))

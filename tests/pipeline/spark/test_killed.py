@@ -23,6 +23,7 @@ from rackspan.pipeline.schemas import TABLES
 from tests.pipeline import expected
 from tests.pipeline.conftest import QUICK_JAVA
 from tests.pipeline.examples import NOON, small
+from tests.processes import below
 
 pytestmark = pytest.mark.spark
 
@@ -30,7 +31,7 @@ SOAK = bool(os.environ.get("RACKSPAN_SOAK"))
 KILLS = 5 if SOAK else 1
 """Of each command in a part; each costs a start of Spark."""
 
-PARTS = 5 if SOAK else 1
+PARTS = 20 if SOAK else 1
 
 PATIENCE_SECONDS = 240
 
@@ -55,18 +56,6 @@ def kill(process: "subprocess.Popen[str]") -> None:
         except ProcessLookupError:
             continue
     process.wait()
-
-
-def below(pid: int) -> list[int]:
-    children: list[int] = []
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = entry.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == pid:
-            children.append(int(entry.parent.name))
-    return [one for child in children for one in (child, *below(child))]
 
 
 @contextmanager

@@ -1,12 +1,18 @@
 """Every table on a real cluster: by --master, by spark-submit with the wheel, and through Spark Connect, always the same rows."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
+from random import Random
 
 import pytest
 from pyspark.sql import SparkSession
@@ -29,6 +35,7 @@ pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[3]
 LATER = small(taken_at=NOON + timedelta(hours=2), leader=3)
 POLICY = RackPolicy(min_insync_racks=2)
+SOAK = bool(os.environ.get("RACKSPAN_SOAK"))
 
 
 @cache
@@ -96,6 +103,33 @@ def test_a_master_with_two_workers_makes_every_table_and_spark_submit_the_next_r
     )
     assert "1 snapshot judged" in printed
     assert_every_table_equals_the_audit(warehouse, [*snapshots_to_store(), LATER])
+
+
+@pytest.mark.parametrize("trial", range(30 if SOAK else 2))
+def test_an_executor_killed_at_any_time_costs_no_row(cluster: Standalone, tmp_path: Path, trial: int) -> None:
+    """Of one run all executors are killed as soon as there are any; of the next one a single executor, later."""
+    warehouse, killed = filled(tmp_path / "w"), list[int]()
+    killer = threading.Thread(target=kill_executors, args=(cluster, Random(trial), trial % 2 == 0, killed))
+    killer.start()
+    cluster.rackspan(
+        *("pipeline", "run", "--warehouse", warehouse.root, "--min-insync-racks", "2", "--master", cluster.master)
+    )
+    killer.join()
+    assert killed
+    assert_every_table_equals_the_audit(warehouse, snapshots_to_store())
+    judged = [row["snapshot_id"] for row in pipeline.rows(warehouse, "judged")]
+    assert len(judged) == len(set(judged)) == len(snapshots_to_store())
+
+
+def kill_executors(cluster: Standalone, rng: Random, every: bool, killed: list[int]) -> None:
+    until = time.monotonic() + standalone.UP_SECONDS
+    while not cluster.executors() and time.monotonic() < until:
+        time.sleep(0.02)
+    time.sleep(0 if every else rng.uniform(0, 6))
+    for pid in cluster.executors()[: None if every else 1]:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            killed.append(pid)
 
 
 IN_A_NOTEBOOK = """
