@@ -17,6 +17,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from rackspan import audit as _audit
 from rackspan.audit import RackPolicy
-from rackspan.errors import required_module
+from rackspan.errors import ClusterUnreachable, UsageError, required_module
 from rackspan.lazy_exports import lazy_getattr
 from rackspan.model import MIN_INSYNC_REPLICAS
 from rackspan.model import json_format as _json_format
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from rackspan.acks import HardenAdvice, Watch
     from rackspan.acks import harden as _harden
     from rackspan.acks import watch as _acks_watch
-    from rackspan.apply import RunUpdate
+    from rackspan.apply import RestartUpdate, RunUpdate
     from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, assumptions
     from rackspan.client import config as _client_config
     from rackspan.client.cluster import ClusterConnection, ConnectionSettings
@@ -84,6 +85,8 @@ if TYPE_CHECKING:
         ReassignmentRequest,
     )
     from rackspan.restart import RestartPlan, RestartRequest, StopJudgement, StopPolicy
+    from rackspan.restart import execution as _restart_execution
+    from rackspan.restart.execution import RestartBatches
     from rackspan.sources import polling as _watching
     from rackspan.sources import rack_locator as _rack_locator
     from rackspan.sources import rack_locators as _rack_locators
@@ -107,6 +110,7 @@ else:
     _plan = _LazyModule("rackspan.plan")
     _reassign = _LazyModule("rackspan.reassign")
     _restart = _LazyModule("rackspan.restart")
+    _restart_execution = _LazyModule("rackspan.restart.execution")
     _streams = _LazyModule("rackspan.streams")
     _harden = _LazyModule("rackspan.acks.harden")
     _acks_watch = _LazyModule("rackspan.acks.watch")
@@ -146,11 +150,13 @@ __all__ = [
     "assumptions",
     "audit",
     "audit_streams",
+    "batches_of",
     "brokers_in_racks",
     "cancel_in_flight",
     "cancel_reassignment",
     "capture_streams",
     "carry_out",
+    "carry_out_restart",
     "check_command_config",
     "check_reassignment",
     "check_warehouse",
@@ -185,10 +191,12 @@ __all__ = [
     "read_clients",
     "read_placement_plan",
     "read_plan",
+    "read_restart_plan",
     "read_streams_group",
     "reassignments_in_flight",
     "rebuild_pipeline",
     "report",
+    "restart_step",
     "run_pipeline",
     "set_min_insync_replicas",
     "snapshot",
@@ -201,7 +209,9 @@ __all__ = [
     "streams_lab",
     "table",
     "verify_reassignment",
+    "wait_until_safe",
     "watch",
+    "watch_restart",
 ]
 
 _NO_CONFIGS: Mapping[str, str] = MappingProxyType({})
@@ -221,9 +231,10 @@ def live_cluster(
     """A running cluster; without `sizes` metadata alone. `name` is for messages, the address by default. Errors: UsageError for a command config that cannot be followed."""
     connection = _settings(Cluster(bootstrap_servers, command_config, timeout_seconds))
     # The Kafka client is imported only here: auditing a file should not wait for it.
-    from rackspan.sources.live.cluster import read_cluster
+    from rackspan.sources.live.cluster import repeated_reader
 
-    return Source(name or bootstrap_servers, lambda: ReadSnapshot(read_cluster(connection, sizes=sizes), ()))
+    read = repeated_reader(connection, sizes=sizes)
+    return Source(name or bootstrap_servers, lambda: ReadSnapshot(read(), ()))
 
 
 def check_command_config(file: Path) -> None:
@@ -353,6 +364,95 @@ def plan_restart(
     `lower_bound` says how few batches there can be; brokers that can never be stopped safely are in `blocked`.
     """
     return _restart.plan_restart(snapshot, policy, stop or _restart.StopPolicy(), request or _restart.RestartRequest())
+
+
+def wait_until_safe(
+    source: Source, judge: Callable[[ClusterSnapshot], StopJudgement], wait_seconds: float, every_seconds: float = 1.0
+) -> tuple[ReadSnapshot, StopJudgement]:
+    """Read and judge until brokers may stop, or `wait_seconds` are over: the last reading. Errors: the first reading's, and `judge`'s."""
+    until = time.monotonic() + wait_seconds
+    read = source.read()
+    while not (judged := judge(read.snapshot)).safe and time.monotonic() < until:
+        time.sleep(min(every_seconds, max(0.0, until - time.monotonic())))
+        # A server that restarts meanwhile is a reason to wait.
+        with suppress(ClusterUnreachable):
+            read = source.read()
+    return read, judged
+
+
+def batches_of(plan: RestartPlan) -> RestartBatches:
+    """What of a plan `watch_restart` and `carry_out_restart` need."""
+    return _restart_execution.batches_of(plan)
+
+
+def read_restart_plan(content: bytes) -> RestartBatches:
+    """The batches of a document that `rackspan restart plan -o json` printed. Errors: UsageError, NotJson."""
+    return _restart_execution.read_restart_plan(content)
+
+
+def restart_step(
+    snapshot: ClusterSnapshot, batches: RestartBatches, journal: Path, policy: RackPolicy = RackPolicy()
+) -> RestartUpdate:
+    """Where a run would start or resume, and its next effect. Changes nothing. Errors: InvalidJournal, RestartStopped."""
+    from rackspan import apply
+
+    return apply.next_step(snapshot, batches, journal, policy)
+
+
+def watch_restart(
+    source: Source,
+    batches: RestartBatches,
+    journal: Path,
+    policy: RackPolicy = RackPolicy(),
+    *,
+    afterwards: Source | None = None,
+    patience_seconds: float = 300.0,
+    every_seconds: float = 1.0,
+) -> Iterator[RestartUpdate]:
+    """Follow a rolling restart that somebody else performs: which batch may stop, and when it is back. Resumed from its journal.
+
+    `afterwards`: the same cluster without log sizes, for the readings that let no broker stop. Errors: RestartStopped if a
+    broker does not come back, InvalidJournal, SourceError.
+    """
+    from rackspan import apply
+
+    with apply.RestartJournal(journal) as opened:
+        pace = apply.Pace(patience_seconds, every_seconds)
+        yield from apply.restart(opened, batches, _whole_or_light(source, afterwards), policy, None, pace)
+
+
+def carry_out_restart(
+    cluster: Cluster,
+    source: Source,
+    batches: RestartBatches,
+    journal: Path,
+    command: str,
+    policy: RackPolicy = RackPolicy(),
+    *,
+    afterwards: Source | None = None,
+    patience_seconds: float = 300.0,
+    every_seconds: float = 1.0,
+    stopping: Callable[[], bool] = lambda: False,
+) -> Iterator[RestartUpdate]:
+    """As `watch_restart`, and restart each batch by a command of the shell, in which {brokers} stands for ids: 1,4.
+
+    After each batch its preferred leaders are elected. `stopping`: whether to end as soon as no command runs. Errors: also
+    UsageError for a command without {brokers} and a plan that names no cluster, RestartStopped if the command fails.
+    """
+    from rackspan import apply
+
+    if batches.cluster_id is None:
+        raise UsageError("the plan names no cluster; make it again from the running cluster")
+    with apply.LiveCluster(_settings(cluster)) as live:
+        executor = apply.RestartCommand(command, live.elect_leaders)
+        with apply.RestartJournal(journal) as opened:
+            pace = apply.Pace(patience_seconds, every_seconds)
+            read = _whole_or_light(source, afterwards)
+            yield from apply.restart(opened, batches, read, policy, executor, pace, stopping)
+
+
+def _whole_or_light(source: Source, afterwards: Source | None) -> Callable[[bool], ClusterSnapshot]:
+    return lambda whole: (source if whole or afterwards is None else afterwards).read().snapshot
 
 
 # ── place topics and partitions
@@ -496,10 +596,10 @@ def check_reassignment(
     snapshot: ClusterSnapshot, plan: ReassignmentPlan, journal: Path, direction: Direction | None = None
 ) -> RunState:
     """Where a run would start or resume. Errors: ReassignmentStopped where it may not, InvalidJournal."""
-    from rackspan.apply.journal import peek
+    from rackspan.apply import Journal
 
     direction = direction or _reassign.Direction.TARGETS
-    state, cluster = peek(journal), _plan.observed(snapshot)
+    state, cluster = Journal.peek(journal), _plan.observed(snapshot)
     if state is None:
         return _plan.RunState(_plan.plan_to_start(plan, direction, cluster), direction)
     _plan.refuse_to_resume(state, plan, cluster, str(journal))

@@ -129,7 +129,8 @@ def _line(message: str, value: Any, declared: Any, name: str, remedy: str) -> st
             around |= value
         else:
             index, _, rest = rest[1:].partition("]")
-            declared = get_args(kind)[-1]
+            # Of `tuple[X, ...]` the last argument is the ellipsis.
+            declared = next(argument for argument in reversed(get_args(kind)) if argument is not Ellipsis)
             key = _first_wrong(value, declared) if index == "..." else int(index)
             around["key"] = key
             inside = f"{inside}: {key}" if index == "..." else f"{inside}[{key}]"

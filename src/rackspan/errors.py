@@ -11,8 +11,9 @@
     ├── InvalidFlow                   a flow network that no flow can satisfy, or whose costs exceed 64 bits
     ├── UnprovenResult                a solver's result failed its check: a bug, never the user's mistake
     ├── InvalidReassignment           a reassignment or topics file that breaks its format or contradicts itself
-    ├── InvalidJournal                the journal of a reassignment is malformed, or belongs to another plan
+    ├── InvalidJournal                a journal is malformed, or belongs to another plan
     ├── ReassignmentStopped           the cluster is not what the plan assumed; running steps continue, none is started
+    ├── RestartStopped                a broker did not come back, or a restart cannot go on; nothing more is stopped
     ├── InvalidWarehouse              a folder that is no warehouse of the pipeline, or one of another version
     ├── SourceError                   a cluster could not be read or changed
     │   ├── ClusterUnreachable        no broker responded in time
@@ -66,6 +67,7 @@ __all__ = [
     "RackspanError",
     "ReassignmentStopped",
     "ReplicaPlacementException",
+    "RestartStopped",
     "RetriableProduceError",
     "SourceError",
     "UnprovenResult",
@@ -116,11 +118,15 @@ class InvalidRecord(RackspanError):
 
 
 class InvalidJournal(RackspanError):
-    """A file is not the journal of a reassignment, or of another plan or version."""
+    """A file is no journal of the kind that is expected, or of another plan or version."""
 
 
 class ReassignmentStopped(RackspanError):
     """The cluster is not, or no longer, what a plan assumed; nothing more is started."""
+
+
+class RestartStopped(RackspanError):
+    """A rolling restart cannot go on: a broker did not come back, or its command failed. Nothing more is stopped."""
 
 
 class InvalidWarehouse(RackspanError):

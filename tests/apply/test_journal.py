@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from rackspan.apply.journal import Journal, peek
+from rackspan.apply.journal import Journal
 from rackspan.errors import InvalidJournal, UsageError
 from rackspan.plan.execution.events import (
     DirectionSet,
@@ -51,7 +51,7 @@ def written(path: Path, events: list[Event]) -> Path:
 def test_what_was_appended_is_what_is_read(tmp_path: Path) -> None:
     path = written(tmp_path / "journal", EVENTS)
     assert read_events(path.read_text().removesuffix("\n").split("\n")) == tuple(EVENTS)
-    assert peek(path) == replay(EVENTS)
+    assert Journal.peek(path) == replay(EVENTS)
     with Journal(path) as journal:
         assert journal.state == replay(EVENTS)
 
@@ -76,10 +76,10 @@ def test_cut_off_at_any_byte_it_says_what_was_whole_and_can_be_gone_on_with(tmp_
         path = tmp_path / "cut"
         path.write_bytes(whole[:length])
         kept = EVENTS[: whole[:length].count(b"\n")]
-        assert peek(path) == (replay(kept) if kept else None)
+        assert Journal.peek(path) == (replay(kept) if kept else None)
         with Journal(path) as journal:
             journal.append(RunCancelled() if kept else EVENTS[0])
-        assert peek(path) == replay([*kept, RunCancelled()] if kept else EVENTS[:1])
+        assert Journal.peek(path) == replay([*kept, RunCancelled()] if kept else EVENTS[:1])
 
 
 def test_two_runs_cannot_share_one(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_two_runs_cannot_share_one(tmp_path: Path) -> None:
 def test_another_file_is_refused_and_left_as_it_is(tmp_path: Path, content: str | bytes, line: str) -> None:
     path, before = tmp_path / "journal", content if isinstance(content, bytes) else content.encode()
     path.write_bytes(before)
-    for read in (peek, Journal):
+    for read in (Journal.peek, Journal):
         with pytest.raises(InvalidJournal) as refused:
             read(path)
         assert str(refused.value) == f"{path}: {line}"
@@ -123,11 +123,11 @@ def test_another_file_is_refused_and_left_as_it_is(tmp_path: Path, content: str 
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    for read in (peek, Journal):
+    for read in (Journal.peek, Journal):
         with pytest.raises(UsageError, match="cannot be used as a journal: Is a directory; name another --journal"):
             read(tmp_path)
 
 
 def test_no_journal_says_nothing(tmp_path: Path) -> None:
-    assert peek(tmp_path / "absent") is None
+    assert Journal.peek(tmp_path / "absent") is None
     assert not (tmp_path / "absent").exists()

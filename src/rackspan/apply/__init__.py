@@ -1,6 +1,7 @@
-"""Changes to a running cluster: a topic, partitions, topic configs, and a whole reassignment plan.
+"""Changes to a running cluster: a topic, partitions, topic configs, a whole reassignment plan, a rolling restart.
 
-Begin with changes.py (single requests), then run.py, executor.py and journal.py (a plan, step by step, across restarts).
+Begin with changes.py (single requests), then run.py, executor.py and journal.py (a plan, step by step, across restarts),
+and restarts.py (brokers, batch by batch).
 Nothing is decided here: what to write arrives as values. A single change is never retried, since one that timed out may
 have been made; the error says so instead. A run observes the cluster before each effect, so there a retry does no harm.
 """
@@ -8,20 +9,26 @@ have been made; the error says so instead. A run observes the cluster before eac
 from rackspan.apply.changes import alter_topic_configs, create_partitions, create_topic
 from rackspan.apply.executor import Pace, RunUpdate
 from rackspan.apply.in_flight import cancel_in_flight, observe_foreign_throttles
-from rackspan.apply.journal import Journal
+from rackspan.apply.journal import Journal, RestartJournal
 from rackspan.apply.live import LiveCluster
+from rackspan.apply.restarts import RestartCommand, RestartUpdate, next_step, restart
 from rackspan.apply.run import cancel, run
 
 __all__ = [
     "Journal",
     "LiveCluster",
     "Pace",
+    "RestartCommand",
+    "RestartJournal",
+    "RestartUpdate",
     "RunUpdate",
     "alter_topic_configs",
     "cancel",
     "cancel_in_flight",
     "create_partitions",
     "create_topic",
+    "next_step",
     "observe_foreign_throttles",
+    "restart",
     "run",
 ]

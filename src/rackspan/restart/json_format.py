@@ -12,6 +12,7 @@ from rackspan.restart.gain import ForcingPartitions
 from rackspan.restart.lists import Suffering
 from rackspan.restart.planner import RestartBatch, RestartPlan
 from rackspan.restart.safe import StopJudgement, VotersLeft
+from rackspan.restart.stopping import BlockOn
 from rackspan.text import utc_text
 
 
@@ -89,8 +90,11 @@ class ForcingDocument(TypedDict):
 class RestartPlanDocument(TypedDict):
     """Batches in order, each safe with every other broker up and in sync."""
 
+    cluster_id: str | None
     as_of: Annotated[UtcTime | None, Meta(description="UTC; null if a snapshot does not say.")]
     margin: Count
+    block_on: list[BlockOn]
+    accept: Annotated[str | None, Meta(description="Topics that may suffer: a regular expression of whole names.")]
     without_margin: Annotated[Count, Meta(description="Partitions whose replication factor allows no such margin.")]
     max_batch: AtLeastOne | None
     batches: list[BatchDocument]
@@ -122,8 +126,11 @@ def stop_document(snapshot: ClusterSnapshot, judged: StopJudgement) -> StopDocum
 
 def restart_plan_document(plan: RestartPlan) -> RestartPlanDocument:
     return {
+        "cluster_id": plan.snapshot.cluster_id,
         "as_of": _as_of(plan.snapshot),
         "margin": plan.stop.margin,
+        "block_on": sorted(plan.stop.block_on),
+        "accept": None if plan.stop.accepted is None else plan.stop.accepted.pattern,
         "without_margin": plan.without_margin,
         "max_batch": plan.request.max_batch,
         "batches": [_batch(batch) for batch in plan.batches],

@@ -5,12 +5,34 @@ partial and names the missing right.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from rackspan.client.cluster import ConnectionSettings
+from rackspan.errors import ClusterUnreachable, SourceError
 from rackspan.model import ClusterSnapshot
 from rackspan.sources.live.cluster_reader import read_responses
 from rackspan.sources.live.snapshot_assembly import assemble
+
+
+def repeated_reader(connection: ConnectionSettings, *, sizes: bool = True) -> Callable[[], ClusterSnapshot]:
+    """Reads the cluster at each call. If no bootstrap server responds, the brokers that the last snapshot listed are tried."""
+    known: list[str] = []
+
+    def read() -> ClusterSnapshot:
+        try:
+            snapshot = read_cluster(connection, sizes=sizes)
+        except ClusterUnreachable as error:
+            if not known:
+                raise
+            with suppress(SourceError):
+                return read_cluster(replace(connection, bootstrap_servers=",".join(known)), sizes=sizes)
+            raise error from None
+        known[:] = [f"{broker.host}:{broker.port}" for broker in snapshot.brokers if broker.host is not None]
+        return snapshot
+
+    return read
 
 
 def utc_now() -> datetime:

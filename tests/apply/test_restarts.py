@@ -1,0 +1,341 @@
+"""A rolling restart with its journal on a real disk, against a cluster in memory whose brokers are stopped and started."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import count, islice
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from rackspan.apply import Pace, RestartCommand, RestartJournal, RestartUpdate, restart
+from rackspan.audit import RackPolicy
+from rackspan.errors import ClusterUnreachable, InvalidJournal, RestartStopped, UsageError
+from rackspan.model import ClusterSnapshot, TopicPartition
+from rackspan.restart.execution import AwaitBrokers, BatchStarted, CommandStatus, RecordEvent, RestartFinished
+from tests.restart.execution.snapshots import BATCHES, REPLICAS, cluster
+
+POLLS_DOWN, POLLS_LAGGING = 6, 3
+
+
+class FakeCluster:
+    """Each reading is a second later: a broker that is stopped is down for some readings, then out of sync for some."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.readings = 0
+        self.until_up: dict[int, int] = {}
+        self.until_in_sync: dict[int, int] = {}
+        self.restarts: list[int] = []
+        self.violations: list[str] = []
+        self.elected: list[TopicPartition] = []
+        self.dead: set[int] = set()
+        self.unreachable: set[int] = set()
+
+    def stop(self, brokers: tuple[int, ...]) -> None:
+        allowed = {broker for batch in BATCHES.batches for broker in batch.brokers if set(brokers) & set(batch.brokers)}
+        out = {broker for broker, at in self.until_in_sync.items() if at > self.readings} | self.dead
+        if not (out | set(brokers)) <= allowed:
+            self.violations.append(f"{brokers} stopped while {sorted(out)} were out of sync")
+        for broker in brokers:
+            self.restarts.append(broker)
+            self.until_up[broker] = self.readings + POLLS_DOWN
+            self.until_in_sync[broker] = self.readings + POLLS_DOWN + POLLS_LAGGING
+
+    def read(self, whole: bool) -> ClusterSnapshot:
+        self.readings += 1
+        if self.readings in self.unreachable:
+            raise ClusterUnreachable("no broker responded")
+        down = {broker for broker, at in self.until_up.items() if at > self.readings} | self.dead
+        lagging = {broker for broker, at in self.until_in_sync.items() if at > self.readings} | down
+        isr = {
+            (topic, at): tuple(broker for broker in row if broker not in lagging)
+            for topic, rows in REPLICAS.items()
+            for at, row in enumerate(rows)
+        }
+        return cluster(gone=tuple(down), isr=isr)
+
+    def pace(self, patience_seconds: float = 60.0) -> Pace:
+        return Pace(patience_seconds, 1.0, 0.25, now=lambda: self.seconds, sleep=self._sleep)
+
+    def _sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+class FakeExecutor:
+    """A command that stops and starts its brokers at once and runs for some readings; it outlives the run that started it."""
+
+    def __init__(self, target: FakeCluster, exit_status: int = 0) -> None:
+        self.target, self._exit_status = target, exit_status
+        self._prepared: tuple[int, ...] = ()
+        self._pids = count(1)
+        self._ends: dict[int, int] = {}
+        self._own: set[int] = set()
+
+    def prepare(self, brokers: tuple[int, ...]) -> int:
+        self._prepared, pid = brokers, next(self._pids)
+        self._own.add(pid)
+        return pid
+
+    def start(self) -> None:
+        self.target.stop(self._prepared)
+        self._ends[max(self._own)] = self.target.readings + 2
+
+    def status(self, pid: int | None) -> CommandStatus:
+        if pid is None or pid not in self._ends:
+            return CommandStatus()
+        running = self._ends[pid] > self.target.readings
+        return CommandStatus(running, self._exit_status if pid in self._own and not running else None)
+
+    def elect_leaders(self, partitions: tuple[TopicPartition, ...]) -> None:
+        self.target.elected += partitions
+
+    def killed(self) -> None:
+        """The next run did not start this one's commands."""
+        self._own = set()
+
+
+def run(
+    target: FakeCluster, journal: Path, executor: FakeExecutor | None = None, patience_seconds: float = 60.0
+) -> Iterator[RestartUpdate]:
+    with RestartJournal(journal) as opened:
+        yield from restart(opened, BATCHES, target.read, RackPolicy(), executor, target.pace(patience_seconds))
+
+
+def somebody_else(target: FakeCluster, update: RestartUpdate) -> None:
+    """Restarts each batch broker by broker once it may stop."""
+    if isinstance(update.effect, AwaitBrokers) and "may stop now" in update.effect.why:
+        pending = [broker for broker in update.state.brokers if broker not in update.state.stopped]
+        target.stop((pending[0],))
+
+
+ALL = [1, 4, 2, 5, 3, 6]
+
+
+def test_a_restart_by_somebody_else_is_followed_to_its_end(tmp_path: Path) -> None:
+    target = FakeCluster()
+    for update in run(target, tmp_path / "journal"):
+        somebody_else(target, update)
+    assert update.effect == RestartFinished()
+    assert (target.restarts, target.violations) == (ALL, [])
+
+
+def test_a_command_restarts_every_batch_once_the_one_before_is_back(tmp_path: Path) -> None:
+    target = FakeCluster()
+    updates = list(run(target, tmp_path / "journal", FakeExecutor(target)))
+    assert updates[-1].effect == RestartFinished()
+    assert (target.restarts, target.violations) == (ALL, [])
+
+
+@pytest.mark.parametrize("execute", [False, True], ids=["watch", "exec"])
+@pytest.mark.parametrize("seed", range(5))
+def test_killed_ten_times_it_resumes(tmp_path: Path, seed: int, execute: bool) -> None:
+    target, rng, kills = FakeCluster(), Random(seed), 10
+    executor = FakeExecutor(target) if execute else None
+    finished = False
+    while not finished:
+        left = rng.randint(1, 8) if kills else 1_000
+        kills -= kills > 0
+        for update in run(target, tmp_path / "journal", executor):
+            if executor is None:
+                somebody_else(target, update)
+            finished = isinstance(update.effect, RestartFinished)
+            left -= 1
+            if not left:
+                break
+        if executor is not None:
+            executor.killed()
+    assert kills == 0 or finished
+    assert target.violations == []
+    assert (sorted(set(target.restarts)), len(target.restarts)) == (sorted(ALL), len(ALL))
+
+
+def stopped(target: FakeCluster, journal: Path, executor: FakeExecutor | None = None) -> str:
+    try:
+        for update in run(target, journal, executor):
+            if executor is None:
+                somebody_else(target, update)
+    except RestartStopped as error:
+        return str(error)
+    return "it ended well"
+
+
+def test_a_broker_that_does_not_come_back_ends_it_and_a_later_run_resumes(tmp_path: Path) -> None:
+    target = FakeCluster()
+    target.dead = {4}
+    assert stopped(target, tmp_path / "journal") == (
+        "batch 1 of 3 (brokers 1,4): broker 4 has not come back, for 60 s; "
+        "start broker 4, and run the same command again to resume"
+    )
+    target.dead = set()
+    for update in run(target, tmp_path / "journal"):
+        somebody_else(target, update)
+    assert update.effect == RestartFinished()
+
+
+def test_a_broker_that_starts_and_ends_again_and_again_is_no_progress(tmp_path: Path) -> None:
+    target = Flapping()
+    assert re.search(
+        r"(broker 1 has not come back|are not regained, .* is the first), for 60 s",
+        stopped(target, tmp_path / "journal"),
+    )
+    assert target.seconds < 200
+
+
+class Flapping(FakeCluster):
+    """Broker 1 is never in sync again once it stopped, and up every other ten seconds."""
+
+    def read(self, whole: bool) -> ClusterSnapshot:
+        if 1 in self.restarts:
+            self.dead = {1} if self.readings % 20 < 10 else set()
+            self.until_in_sync[1] = 10**9
+        return super().read(whole)
+
+
+def test_a_command_that_fails_ends_it(tmp_path: Path) -> None:
+    target = FakeCluster()
+    assert "the command ended with status 3" in stopped(target, tmp_path / "journal", FakeExecutor(target, 3))
+    assert target.restarts == [1, 4]
+
+
+def test_somebody_else_may_take_any_time(tmp_path: Path) -> None:
+    target = FakeCluster()
+    assert all(
+        target.seconds < 1_000 or isinstance(update.effect, AwaitBrokers)
+        for update in islice(run(target, tmp_path / "journal"), 1_100)
+    )
+    assert target.seconds > 1_000
+
+
+def test_a_cluster_that_cannot_be_read_for_a_while_is_waited_for(tmp_path: Path) -> None:
+    target = FakeCluster()
+    target.unreachable = set(range(5, 20))
+    assert list(run(target, tmp_path / "journal", FakeExecutor(target)))[-1].effect == RestartFinished()
+
+
+def test_a_cluster_that_cannot_be_read_any_more_ends_it(tmp_path: Path) -> None:
+    target = FakeCluster()
+    target.unreachable = set(range(5, 10_000))
+    with pytest.raises(ClusterUnreachable):
+        list(run(target, tmp_path / "journal", FakeExecutor(target)))
+
+
+def test_one_reading_that_says_yes_starts_no_batch(tmp_path: Path) -> None:
+    target = FakeCluster()
+    target.dead, original = {2}, target.read
+
+    def lagging(whole: bool) -> ClusterSnapshot:
+        target.dead = set() if target.readings % 2 else {2}
+        return original(whole)
+
+    with RestartJournal(tmp_path / "journal") as opened:
+        for update in restart(opened, BATCHES, lagging, RackPolicy(), None, target.pace()):
+            assert not (isinstance(update.effect, RecordEvent) and isinstance(update.effect.event, BatchStarted))
+            if target.readings > 50:
+                break
+
+
+def test_whether_a_batch_may_stop_is_read_with_everything_that_decides(tmp_path: Path) -> None:
+    target = FakeCluster()
+
+    def read(whole: bool) -> ClusterSnapshot:
+        hidden = ("topics on disk that this user may not see: 1",) if whole else ()
+        return replace(target.read(whole), partial=hidden)
+
+    with RestartJournal(tmp_path / "journal") as opened:
+        for update in restart(opened, BATCHES, read, RackPolicy(), None, target.pace()):
+            assert isinstance(update.effect, AwaitBrokers)
+            assert "may not stop yet: topics on disk" in update.effect.why
+            if target.readings > 50:
+                break
+
+
+def test_a_journal_is_of_one_plan_and_a_plan_of_one_cluster(tmp_path: Path) -> None:
+    target = FakeCluster()
+    another = replace_batches(cluster_id="another")
+    with (
+        RestartJournal(tmp_path / "journal") as opened,
+        pytest.raises(RestartStopped, match="this is cluster c1, the plan is for another"),
+    ):
+        list(restart(opened, another, target.read, RackPolicy(), None, target.pace()))
+    assert not (tmp_path / "journal").exists()
+    list(run(target, tmp_path / "journal", FakeExecutor(target)))
+    with (
+        RestartJournal(tmp_path / "journal") as opened,
+        pytest.raises(InvalidJournal, match="the journal of another plan; name the --journal of this one"),
+    ):
+        list(restart(opened, replace_batches(margin=1), target.read, RackPolicy(), None, target.pace()))
+
+
+def replace_batches(**changed: object):  # type: ignore[no-untyped-def]
+    from msgspec.structs import replace as replaced
+
+    return replaced(BATCHES, **changed)
+
+
+def test_a_plan_without_batches_leaves_no_journal(tmp_path: Path) -> None:
+    with RestartJournal(tmp_path / "journal") as opened:
+        assert not list(restart(opened, replace_batches(batches=()), FakeCluster().read, RackPolicy(), None, Pace()))
+    assert not (tmp_path / "journal").exists()
+
+
+def test_an_end_that_is_requested_waits_for_the_command(tmp_path: Path) -> None:
+    target = FakeCluster()
+    executor = FakeExecutor(target)
+    with RestartJournal(tmp_path / "journal") as opened:
+        last = list(
+            restart(opened, BATCHES, target.read, RackPolicy(), executor, target.pace(), lambda: bool(target.restarts))
+        )[-1]
+        assert not executor.status(opened.state.command_pid).running
+    assert target.restarts == [1, 4]
+    assert not isinstance(last.effect, RestartFinished)
+
+
+def no_election(partitions: tuple[TopicPartition, ...]) -> None:
+    raise AssertionError(partitions)
+
+
+def test_a_command_is_given_the_ids_of_its_brokers_and_begins_when_it_is_started(tmp_path: Path) -> None:
+    command = RestartCommand(f"echo {{brokers}} > {tmp_path}/given; exit 3", no_election)
+    pid = command.prepare((1, 4))
+    assert command.status(pid) == CommandStatus(running=True)
+    assert not (tmp_path / "given").exists()
+    command.start()
+    while command.status(pid).running:
+        pass
+    assert command.status(pid) == CommandStatus(exit_status=3)
+    assert (tmp_path / "given").read_text() == "1,4\n"
+
+
+def test_a_command_of_a_run_that_is_killed_before_it_is_started_never_runs(tmp_path: Path) -> None:
+    script = (
+        "import os, sys; from rackspan.apply import RestartCommand\n"
+        f"print(RestartCommand('touch {tmp_path}/ran {{brokers}}', None).prepare((1,)), flush=True); os._exit(9)"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    pid, command = int(ended.stdout), RestartCommand("{brokers}", no_election)
+    wait_until(lambda: not command.status(pid).running)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_command_of_an_earlier_run_is_known_by_its_process(tmp_path: Path) -> None:
+    command = RestartCommand("{brokers}", no_election)
+    sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert command.status(sleeper.pid) == CommandStatus(running=True)
+    sleeper.communicate(b"\n")
+    assert command.status(sleeper.pid) == CommandStatus()
+    assert command.status(None) == CommandStatus()
+
+
+def test_a_command_that_names_no_brokers_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"names no brokers; write \{brokers\} where their ids belong"):
+        RestartCommand("systemctl restart kafka", no_election)
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    while not holds():
+        pass

@@ -1,0 +1,158 @@
+"""The next effect of a rolling restart, decision by decision."""
+
+from dataclasses import replace
+
+import pytest
+
+from rackspan.audit import RackPolicy
+from rackspan.model import ClusterSnapshot, TopicPartition
+from rackspan.restart.execution import (
+    AwaitBrokers,
+    BatchCompleted,
+    BatchStarted,
+    BrokersStopped,
+    CommandStarted,
+    CommandStatus,
+    Effect,
+    ElectLeadersOfBatch,
+    EndRestart,
+    LeadersElected,
+    RecordEvent,
+    RestartEvent,
+    RestartFinished,
+    RestartStarted,
+    RestartState,
+    RunCommand,
+    decide,
+)
+from rackspan.restart.execution.events import replay
+from tests.restart.execution.snapshots import BATCHES, cluster
+
+
+def state_after(*events: RestartEvent) -> RestartState:
+    return replay([RestartStarted(BATCHES), *events])
+
+
+FIRST = BatchStarted(1, {1: {"logs": (0,), "orders": (0, 2)}, 4: {"orders": (1, 3)}})
+STARTED = state_after(FIRST)
+STOPPED = state_after(FIRST, BrokersStopped((1, 4)))
+RUNNING, ENDED = CommandStatus(running=True), CommandStatus(exit_status=0)
+
+
+def effect(state: RestartState, snapshot: ClusterSnapshot, command: CommandStatus | None = None) -> Effect:
+    return decide(state, snapshot, RackPolicy(), command)
+
+
+def waits(state: RestartState, snapshot: ClusterSnapshot, command: CommandStatus | None = None) -> AwaitBrokers:
+    found = effect(state, snapshot, command)
+    assert isinstance(found, AwaitBrokers), found
+    return found
+
+
+def test_a_safe_batch_is_started_with_the_places_of_its_brokers() -> None:
+    assert effect(state_after(), cluster()) == RecordEvent(FIRST)
+
+
+def test_a_batch_that_is_not_safe_waits() -> None:
+    lagging = cluster(isr={("orders", 0): (1, 3)})
+    why = "batch 1 of 3 (brokers 1,4) may not stop yet: orders-0: broker 3 left in sync, min.insync.replicas requires 2"
+    assert waits(state_after(), lagging) == AwaitBrokers(why, 1)
+    remedy = "see rackspan restart safe --broker 1,4; run the same command again to resume"
+    assert waits(state_after(), lagging, CommandStatus()) == AwaitBrokers(why, 1, remedy)
+
+
+def test_what_could_not_be_read_is_a_reason_to_wait() -> None:
+    unread = replace(cluster(), partial=("which brokers are fenced: unknown",))
+    assert "may not stop yet: which brokers are fenced: unknown" in waits(state_after(), unread).why
+
+
+@pytest.mark.parametrize("down", [cluster(gone=(4,)), cluster(fenced=(4,))], ids=["gone", "fenced"])
+def test_a_broker_that_the_cluster_does_not_show_as_up_has_stopped(down: ClusterSnapshot) -> None:
+    assert effect(STARTED, down) == RecordEvent(BrokersStopped((4,)))
+
+
+def test_a_batch_of_brokers_that_are_down_already_is_started() -> None:
+    assert effect(state_after(), cluster(gone=(1, 4))) == RecordEvent(BatchStarted(1, {1: {}, 4: {}}))
+
+
+def test_a_broker_that_was_never_shown_stopped_is_not_back() -> None:
+    assert waits(STARTED, cluster()) == AwaitBrokers(
+        "batch 1 of 3 (brokers 1,4): brokers 1,4 may stop now, and did not yet", 2
+    )
+
+
+def test_a_broker_that_is_down_is_waited_for() -> None:
+    state = state_after(FIRST, BrokersStopped((4,)))
+    remedy = "start broker 4, and run the same command again to resume"
+    assert waits(state, cluster(fenced=(4,))) == AwaitBrokers(
+        "batch 1 of 3 (brokers 1,4): broker 4 has not come back", 3, remedy
+    )
+
+
+def test_a_broker_that_has_started_and_is_not_in_sync_is_waited_for() -> None:
+    found = waits(STOPPED, cluster(isr={("orders", 3): (5, 6)}))
+    why = "batch 1 of 3 (brokers 1,4): 1 of 5 places in ISRs are not regained, orders-3 is the first"
+    assert (found.why, found.missing) == (why, 1)
+
+
+def test_a_place_that_the_broker_did_not_have_at_the_start_is_not_required() -> None:
+    state = state_after(BatchStarted(1, {1: {"orders": (0,)}, 4: {}}), BrokersStopped((1, 4)))
+    assert effect(state, cluster(isr={("orders", 3): (5, 6)})) == RecordEvent(BatchCompleted())
+
+
+def test_a_partition_that_was_deleted_or_moved_away_is_not_required() -> None:
+    moved = {"orders": ((1, 2, 3), (4, 5, 6), (2, 3, 1), (5, 6, 2))}
+    assert effect(STOPPED, cluster(replicas=moved)) == RecordEvent(BatchCompleted())
+
+
+def test_a_batch_whose_brokers_are_back_is_done() -> None:
+    assert effect(STOPPED, cluster()) == RecordEvent(BatchCompleted())
+
+
+def test_after_the_last_batch_nothing_is_left() -> None:
+    batches = [event for number in (1, 2, 3) for event in (BatchStarted(number, {}), BatchCompleted())]
+    assert effect(state_after(*batches), cluster()) == RestartFinished()
+
+
+def test_the_command_is_run_for_the_batch_that_has_started() -> None:
+    assert effect(STARTED, cluster(), CommandStatus()) == RunCommand((1, 4))
+
+
+def test_a_resumed_run_repeats_the_command_for_brokers_that_were_not_shown_stopped() -> None:
+    state = state_after(FIRST, CommandStarted((1, 4), 99), BrokersStopped((1,)))
+    assert effect(state, cluster(), CommandStatus()) == RunCommand((4,))
+
+
+def test_the_command_is_not_repeated_while_the_brokers_may_not_stop() -> None:
+    lagging = cluster(isr={("orders", 1): (4, 6)})
+    assert "may not stop yet: orders-1" in waits(STARTED, lagging, CommandStatus()).why
+
+
+def test_a_command_that_runs_is_waited_for_even_if_the_brokers_are_back() -> None:
+    state = state_after(FIRST, CommandStarted((1, 4), 99), BrokersStopped((1, 4)))
+    assert "its command, process 99, has not ended" in waits(state, cluster(), RUNNING).why
+
+
+def test_a_command_that_has_ended_and_stopped_nothing_is_no_restart() -> None:
+    assert "brokers 1,4 did not stop, and the command has ended" in waits(STARTED, cluster(), ENDED).why
+
+
+def test_a_command_that_failed_ends_the_run() -> None:
+    assert effect(STOPPED, cluster(gone=(4,)), CommandStatus(exit_status=3)) == EndRestart(
+        "batch 1 of 3 (brokers 1,4): the command ended with status 3; look at its output, "
+        "then run the same command again to resume"
+    )
+
+
+def test_preferred_leaders_of_the_batch_are_elected_once() -> None:
+    led = cluster(leaders={("orders", 0): 2, ("orders", 2): 3})
+    assert effect(STOPPED, led, ENDED) == ElectLeadersOfBatch((TopicPartition("orders", 0),))
+    elected = state_after(FIRST, BrokersStopped((1, 4)), LeadersElected())
+    assert effect(elected, led, ENDED) == RecordEvent(BatchCompleted())
+    assert effect(STOPPED, led) == RecordEvent(BatchCompleted())
+
+
+def test_a_preferred_leader_that_is_not_in_sync_is_not_elected() -> None:
+    state = state_after(BatchStarted(1, {1: {}, 4: {}}), BrokersStopped((1, 4)))
+    lagging = cluster(isr={("orders", 0): (2, 3)})
+    assert effect(state, lagging, ENDED) == RecordEvent(BatchCompleted())
