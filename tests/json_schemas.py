@@ -46,6 +46,12 @@ def documents_validated(monkeypatch: pytest.MonkeyPatch) -> None:
         assert violations("pipeline table", listed) == []
         write_json_array(listed)
 
-    write_json_array = output.write_json_array
+    def validated_line(document: Mapping[str, Any], output_format: Output, human: str, *, first: bool) -> None:
+        words = get_current_context().command_path.partition(" ")[2]
+        assert violations(words, document) == [], f"rackspan {words} -o json"
+        write_line(document, output_format, human, first=first)
+
+    write_json_array, write_line = output.write_json_array, output.write_line
     monkeypatch.setattr(output, "write", validated)
     monkeypatch.setattr(output, "write_json_array", validated_rows)
+    monkeypatch.setattr(output, "write_line", validated_line)

@@ -83,6 +83,15 @@ LAB: dict[str, Any] = {
     "partitions": {"orders:0": ["r1", "r2"], "orders:1": ["r2"]},
 }
 
+ROLLING = {
+    "cluster_id": None,
+    "as_of": None,
+    "margin": 0,
+    "block_on": [],
+    "accept": None,
+    "batches": [{"brokers": [1]}],
+}
+
 SNAP = ("--snapshot", "uneven.json")
 RACKED = ("--snapshot", "racked.json")
 LIVE = ("--bootstrap-server", "{live}")
@@ -144,6 +153,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "reassign undo": ("reassign", "undo", "--plan", "done.json"),
     "gateway check": ("gateway", "check", "--config", "gateway.toml"),
     "restart safe": ("restart", "safe", "--broker", "1"),
+    "restart watch": ("restart", "watch", "--plan", "rolling.json", "--exec", "true {{brokers}}"),
     "acks watch": ("acks", "watch", "--every", "1"),
     "streams audit": ("streams", "audit", "--group", "shop"),
     "place plan": ("place", "plan", "--spec", "spec.json"),
@@ -270,6 +280,16 @@ OWN: dict[tuple[str, str], Case] = {
        for words in (tuple(text.split()) for text in (*own, "--margin 1", "--accept .*", "--block-on rf1,one-copy"))},
     ("restart safe", "--block-on"): Case(("--block-on", "rf1"), ("--snapshot", "restart.json", "--accept", "soft")),
     **{(f"restart {verb}", "--snapshot"): Case(("--snapshot", "restart.json"), NONE, good=True) for verb in ("safe", "plan")},
+    ("restart safe", "--wait"): Case(("--wait", "1")),
+    ("restart watch", "--plan"): Case(("--plan", "other-rolling.json"), LIVE),
+    ("restart watch", "--exec"): Case(("--exec", "false {{brokers}}"), LIVE),
+    ("restart watch", "--apply"): Case(("--apply",), LIVE),
+    ("restart watch", "--output"): Case(("-o", "json"), LIVE),
+    ("restart watch", "--unracked"): Case(("--unracked", "error"), (*LIVE, *FORCED, "1=a,2=b")),
+    ("restart watch", "--min-insync-racks"): Case(("--min-insync-racks", "2"), LIVE),
+    ("restart watch", "--rack-locator-class"): Case((*FORCED, "1=a,2=a,3=a"), (*LIVE, "--min-insync-racks", "2")),
+    ("restart watch", "--rack-locator-properties"): Case(("--rack-locator-properties", "1=a,2=a,3=a"), (*LIVE, "--min-insync-racks", "2", *FORCED, "1=a,2=b,3=c")),
+    **{("restart watch", words[0]): Case(words, RECORDED) for words in (("--journal", "elsewhere"), ("--patience", "7"), ("--every", "9"))},
     ("acks harden", "--topic"): Case(("--topic", "orders"), (*SNAP, "-o", "json")),
     ("acks harden", "--apply"): Case(("--apply",), (*LIVE, "--min-insync-racks", "2", "--topic", "soft"), good=True),
     ("acks harden", "--rack-locator-class"): Case((*FORCED, BY_ID), (*SNAP, "--min-insync-racks", "2")),
@@ -381,6 +401,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]
             "managed.json": {**racked, "controllers": []},
             "partly.json": UNEVEN,
             "missing.json": missing,
+            "rolling.json": ROLLING,
+            "other-rolling.json": {**ROLLING, "batches": [{"brokers": [3]}]},
             "plan.json": PLAN,
             "other-plan.json": {**PLAN, "partitions": PLAN["partitions"][1:]},
             "worse.json": {"version": 1, "partitions": [{"topic": "orders", "partition": 1, "replicas": [1, 4, 3]}]},
@@ -466,7 +488,9 @@ def outcome(
         monkeypatch.chdir(folder)
         calls: list[str] = []
         replace_what_runs_long(
-            monkeypatch, calls, recorded="--apply" in words and bool({"--patience", "--max-moves"} & set(words))
+            monkeypatch,
+            calls,
+            recorded="--apply" in words and bool({"--patience", "--max-moves", "watch"} & set(words)),
         )
         with monkeypatch.context() as patched:
             if "group:1" in words:
@@ -493,10 +517,14 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
                 one
                 for one in arguments
                 if not (isinstance(one, list) and one and isinstance(one[0], Source))
+                and not isinstance(one, Source)
                 and not callable(one)
                 and not isinstance(one, threading.Event)
             ]
-            calls.append(f"{name} {shown} {sorted(named.items()) if name != 'watch' else ''}")
+            shown_by_name = {
+                key: value for key, value in named.items() if not (isinstance(value, Source) or callable(value))
+            }
+            calls.append(f"{name} {shown} {sorted(shown_by_name.items()) if name != 'watch' else ''}")
             return result(*arguments, **named) if callable(result) else result
 
         return called
@@ -517,6 +545,8 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
     if recorded:
         monkeypatch.setattr(api, "carry_out", record("apply", refused))
         monkeypatch.setattr(api, "cancel_reassignment", record("cancel", refused))
+        monkeypatch.setattr(api, "carry_out_restart", record("restart", refused))
+    monkeypatch.setattr(api, "wait_until_safe", record("safe", WAIT_UNTIL_SAFE))
     original = WATCH
 
     def first(source: Source, policy: Any, seconds: float, **named: Any) -> Iterator[Watch]:
@@ -533,6 +563,7 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
 
 
 WATCH = api.watch
+WAIT_UNTIL_SAFE = api.wait_until_safe
 
 
 def refused(*_: object, **__: object) -> NoReturn:
@@ -586,6 +617,7 @@ REFUSED = (
     ("audit", (*SNAP, "--cluster", "here")),
     ("audit", (*SNAP, "--rack-locator-properties", "a=b")),
     ("outage", (*SNAP, "--lose", "r1", "--pairs")),
+    ("restart safe", ("--snapshot", "-", "--wait", "1")),
     ("place create", (*SNAP, "--apply")),
     ("pipeline collect", (*SNAP, "--timeout", "5")),
     ("pipeline collect", (*SNAP, "--metrics-listen", "127.0.0.1:0")),

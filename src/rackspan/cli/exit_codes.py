@@ -102,6 +102,11 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
             "the plan holds batches",
             "a chosen broker can never be stopped safely, or something that decides could not be read",
         ),
+        "restart watch": ExitMeaning(
+            "every batch is done",
+            "something is left: batches, with --exec without --apply, or once a signal has ended it",
+            "a broker does not come back, or the command fails",
+        ),
         "acks harden": ExitMeaning(
             "every topic's records are forced onto enough racks",
             "a value has to rise (with --apply: still)",

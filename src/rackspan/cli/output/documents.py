@@ -43,6 +43,25 @@ def write(document: Any, output: Output, human: "RenderableType", rows: Rows) ->
             _console().print(human, crop=False)
 
 
+def write_line(document: Mapping[str, Any], output: Output, human: str, *, first: bool) -> None:
+    """One of a series of documents, at once: a line of JSON, an item of a YAML list, a row of CSV below the head of the `first`."""
+    match output:
+        case Output.JSON:
+            sys.stdout.write(as_json(document) + "\n")
+        case Output.YAML:
+            import yaml
+
+            yaml.safe_dump([document], sys.stdout, sort_keys=False, allow_unicode=_encodes_every_character())
+        case Output.CSV:
+            writer = csv.writer(sys.stdout, lineterminator="\n")
+            if first:
+                writer.writerow(document)
+            writer.writerow([_cell(value) for value in document.values()])
+        case Output.HUMAN:
+            sys.stdout.write(human + "\n")
+    sys.stdout.flush()
+
+
 def write_text(text: str) -> None:
     """A JSON text as it is."""
     sys.stdout.write(text if _encodes_every_character() else as_json(json.loads(text), indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""rackspan restart: commands.py judges stops and plans restarts, pages.py draws them."""
+"""rackspan restart: commands.py judges stops and plans restarts, pages.py draws them; watch.py follows restarts or carries them out."""
 
 from rackspan.cli.restart.commands import app
 

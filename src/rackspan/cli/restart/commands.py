@@ -1,4 +1,4 @@
-"""rackspan restart safe, plan."""
+"""rackspan restart safe, plan; watch is in watch.py."""
 
 import re
 from collections.abc import Iterator
@@ -11,8 +11,10 @@ from rackspan import api
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.restart.pages import LISTS, restart_plan_page, stop_page
+from rackspan.cli.restart.watch import watch
 from rackspan.errors import UsageError
-from rackspan.restart import BlockOn, RestartRequest, StopPolicy
+from rackspan.model import ClusterSnapshot
+from rackspan.restart import BlockOn, RestartRequest, StopJudgement, StopPolicy
 from rackspan.restart.json_format import (
     RestartPlanDocument,
     StopDocument,
@@ -68,22 +70,33 @@ def safe(
     margin: Margin = 0,
     accept: Accept = None,
     block_on: BlockOnHarm = None,
+    wait_seconds: Annotated[
+        int,
+        typer.Option(
+            "--wait", metavar="SECONDS", min=0, help="Read again every second for so long, until they may stop."
+        ),
+    ] = 0,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Judge whether brokers may stop together, and name the partitions that would suffer. A check, not a lock."""
     if (broker is None) == (rack is None):
         raise UsageError("name the brokers to stop, with either --broker ID[,ID] or --rack RACK[,RACK]")
+    if wait_seconds and source_options.snapshot == options.STANDARD_STREAM:
+        raise UsageError("--wait: for a cluster or a file; standard input does not change")
     stop = _stop_policy(margin, accept, block_on)
     # With the log directories, which show topics on disk that this user may not see: such a topic may suffer.
-    read = rack_options.of(source_options.source()).read()
+    source, policy = rack_options.of(source_options.source()), policy_options.policy()
+
+    def judge(snapshot: ClusterSnapshot) -> StopJudgement:
+        chosen = (
+            options.ids("--broker", broker)
+            if rack is None
+            else api.brokers_in_racks(snapshot, tuple(rack.split(",")), policy)
+        )
+        return api.judge_stop(snapshot, chosen, policy, stop)
+
+    read, judged = api.wait_until_safe(source, judge, wait_seconds)
     output.warn([*read.warnings, *policy_options.warnings(read.snapshot)])
-    policy = policy_options.policy()
-    chosen = (
-        options.ids("--broker", broker)
-        if rack is None
-        else api.brokers_in_racks(read.snapshot, tuple(rack.split(",")), policy)
-    )
-    judged = api.judge_stop(read.snapshot, chosen, policy, stop)
     document = stop_document(read.snapshot, judged)
     output.write(document, output_format, stop_page(document), output.Rows(_STOP_COLUMNS, _stop_rows(document)))
     raise exit_codes.finish(impossible=bool(judged.partial), to_act_on=not judged.safe)
@@ -120,6 +133,8 @@ def plan(
     )
     raise exit_codes.finish(impossible=bool(planned.blocked or planned.partial), to_act_on=bool(planned.batches))
 
+
+app.command("watch")(watch)
 
 _STOP_COLUMNS = ("list", *SufferingDocument.__annotations__)
 _BATCH_COLUMNS = ("batch", "brokers", "reason", "leaders_moved", "most_leaders", "most_bytes", "at_minimum")

@@ -21,6 +21,7 @@ from rackspan.errors import UsageError
 from rackspan.model.json_format import SnapshotDocument
 from rackspan.placement.proposal_format import NewTopicDocument, ProposalDocument
 from rackspan.placement.spec import PlacementDocument
+from rackspan.restart.execution.json_format import RestartEventDocument
 from rackspan.restart.json_format import RestartPlanDocument, StopDocument
 from rackspan.streams.assignment import AssignmentDocument
 from rackspan.streams.lab.replay import LabDocument
@@ -43,6 +44,7 @@ DECLARED: Final[Mapping[str, Sequence[Any]]] = {
     "reassign undo": [PreviewDocument, OutcomeDocument],
     "restart safe": [StopDocument],
     "restart plan": [RestartPlanDocument],
+    "restart watch": [RestartEventDocument],
     "acks harden": [HardenDocument],
     "acks watch": [ServedWatchDocument],
     "streams assign": [AssignmentDocument],
