@@ -27,9 +27,13 @@ if TYPE_CHECKING:
 
 VERSIONS_PER_CHECKPOINT: Final = 50
 ROW_GROUP_ROWS: Final = 100_000
-WITH_STATISTICS: Final = ("snapshot_id", "cluster_id", "run_id")
+WITH_STATISTICS: Final = ("snapshot_id", "cluster_id", "run_id", "topic", "state", "constraint", "severity")
 STATISTIC_LENGTH_MAX: Final = 32
 """Longer values would have to be cut, which other engines expect to be done in ways of their own."""
+
+
+CONSTRAINT: Final = "delta.constraints."
+"""The beginning of the property that holds a CHECK constraint (Delta protocol, "CHECK Constraints")."""
 
 
 class ConcurrentTransactionError(Exception):
@@ -93,6 +97,7 @@ def commit(
     from deltalake.exceptions import CommitFailedError, DeltaError
     from deltalake.transaction import AddAction, RemoveAction
 
+    _refuse_constraints(table)
     folder = local_folder(table.table_uri)
     now = time.time_ns() // 1_000_000
     try:
@@ -134,6 +139,16 @@ def commit(
         table.create_checkpoint()
         if folder is not None:
             flush_log(folder)
+
+
+def _refuse_constraints(table: "DeltaTable") -> None:
+    """A CHECK constraint binds every writer, and is an SQL expression, which nothing here evaluates."""
+    names = sorted(key.removeprefix(CONSTRAINT) for key in table.metadata().configuration if key.startswith(CONSTRAINT))
+    if names:
+        raise InvalidWarehouse(
+            f"{table.table_uri}: somebody added CHECK constraint {', '.join(names)}, which rackspan cannot check; "
+            f"drop it (alter table ... drop constraint {names[0]}), or check a view instead"
+        )
 
 
 def new_path(day: date | None) -> str:
