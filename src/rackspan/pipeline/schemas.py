@@ -124,6 +124,12 @@ BROKERS: Final = _landing(
         TableColumn("port", pa.int32(), "Its port; null where unknown.", True),
         RACK,
         TableColumn("fenced", pa.bool_(), "Whether the controller has fenced it."),
+        TableColumn(
+            "cordoned",
+            pa.bool_(),
+            "Whether all of its log directories are cordoned, so that it gets nothing new; null in rows of before this column.",
+            True,
+        ),
     ),
 )
 

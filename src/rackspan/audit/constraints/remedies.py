@@ -189,7 +189,7 @@ def move(batch: PartitionBatch, row: int, factor: int, whole_topic: bool = False
     blocking = _blocking(batch, row, factor)
     if not blocking:
         return command
-    excluded = [broker for broker in blocking if broker in batch.members.policy.excluded_brokers]
+    excluded = [broker for broker in blocking if broker in batch.members.excluded_ids]
     fenced = [broker for broker in blocking if broker not in excluded]
     first = [f"bring back {broker_list(fenced)}"] if fenced else []
     first += [f"stop excluding {broker_list(excluded)}"] if excluded else []

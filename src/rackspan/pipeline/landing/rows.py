@@ -65,7 +65,9 @@ def snapshot_id(snapshot: ClusterSnapshot) -> str:
 
 def members_hash(snapshot: ClusterSnapshot) -> str:
     """A hash of what audit's ClusterMembers are made of."""
-    brokers = sorted((broker.id, broker.rack, broker.fenced, broker.on_loopback) for broker in snapshot.brokers)
+    brokers = sorted(
+        (broker.id, broker.rack, broker.fenced, broker.on_loopback, broker.cordoned) for broker in snapshot.brokers
+    )
     controllers = [_controller(controller) for controller in snapshot.controllers]
     return hashlib.sha256(json.dumps([brokers, controllers]).encode()).hexdigest()[:16]
 
