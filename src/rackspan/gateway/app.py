@@ -12,15 +12,20 @@ from rackspan.gateway.clients.listeners import Listeners
 from rackspan.gateway.config import GatewayConfig
 from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode
 from rackspan.gateway.core.endpoints import Addresses
+from rackspan.gateway.core.record_bytes import RecordBytes
 from rackspan.gateway.guarding import Guarding, open_guarding
 from rackspan.gateway.handlers.admin import AdminHandler
 from rackspan.gateway.handlers.fetch import FetchHandler
 from rackspan.gateway.handlers.produce import forward_produce
 from rackspan.gateway.net.byte_flow import Shared, Take
 from rackspan.gateway.net.frames import FrameMemory
+from rackspan.gateway.upstream.record_topics import follow_record_topics, settle
 from rackspan.wire.apis import ApiKey
 
 log = logging.getLogger(__name__)
+
+LOGGED_FLOWS_MAX: Final = 50
+"""Lines of the log at the end that count bytes."""
 
 _RESTART: Final = (
     "bootstrap_servers",
@@ -61,6 +66,7 @@ class Gateway:
         self.guarding = guarding
         self.admin = admin
         self.fetch = fetch
+        self.record_bytes = clients.shared.record_bytes
         self.draining = False
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -69,7 +75,8 @@ class Gateway:
         self.cluster.on_refresh = self.listeners.follow_brokers
         self.clients.warn_of_open_files()
         self._log_warnings()
-        for work in (self.cluster.follow(), self.clients.close_slow(), self.clients.close_gone()):
+        clients = self.clients.close_slow(), self.clients.close_gone()
+        for work in (self.cluster.follow(), *clients, follow_record_topics(self.record_bytes, self.cluster)):
             self._run(work)
         for work in self.guarding.tasks() if self.guarding is not None else ():
             self._run(work)
@@ -99,6 +106,9 @@ class Gateway:
         self.listeners.close()
         await self.clients.drain(seconds)
         left = len(self.clients.sessions)
+        await settle(self.record_bytes, self.cluster)
+        for line in self.record_bytes.summary(LOGGED_FLOWS_MAX):
+            log.info("%s", line)
         self.close()
         return left
 
@@ -112,6 +122,10 @@ class Gateway:
         self.backend.reload(config)
         self.config = self.listeners.config = self.clients.config = config
         self.clients.shared.max_request_bytes = config.max_request_bytes
+        self.record_bytes.topics_max, self.record_bytes.clients_max = (
+            config.counters_topics_max,
+            config.counters_clients_max,
+        )
         if self.guarding is not None:
             self.guarding.reload(config)
         if self.admin is not None:
@@ -175,6 +189,13 @@ async def _assembled(backend: Backend, *, shared: bool) -> Gateway:
     fetch = FetchHandler(readers) if readers.is_on else None
     if fetch is not None:
         takes[ApiKey.FETCH] = fetch.take
-    sessions = Shared(addresses, takes, config.max_request_bytes, FrameMemory(config.request_memory_bytes))
+    sessions = Shared(
+        addresses,
+        takes,
+        config.max_request_bytes,
+        FrameMemory(config.request_memory_bytes),
+        RecordBytes(config.counters_topics_max, config.counters_clients_max),
+        readers.of if fetch is None else fetch.rack_of,
+    )
     clients = Clients(config, backend.cluster, backend.tls, sessions)
     return Gateway(backend, listeners, clients, guarding, admin, fetch)
