@@ -15,7 +15,7 @@ from rackspan.acks.metrics import METRICS
 from rackspan.errors import UsageError
 from rackspan.gateway.app import Gateway
 from rackspan.gateway.clients.connections import Clients
-from rackspan.gateway.core.record_bytes import Flow
+from rackspan.gateway.core.record_bytes import RecordFlow
 from rackspan.gateway.guarding import Guarding
 from rackspan.gateway.handlers.refusals import Refusals
 from rackspan.gateway.upstream.config_topic import ConfigTopic
@@ -41,7 +41,7 @@ def families(gateway: Gateway) -> Iterator[Family]:
     record_bytes = CounterMetricFamily(
         "rackspan_gateway_record_bytes_total",
         "bytes of records between clients and brokers; a rack that is not known is empty",
-        labels=Flow._fields,
+        labels=RecordFlow._fields,
     )
     for flow, size_bytes in gateway.record_bytes.flows.items():
         record_bytes.add_metric(flow, size_bytes)

@@ -3,10 +3,10 @@
 from rackspan.gateway.core.record_bytes import (
     OTHER,
     UNKNOWN_TOPIC,
+    BytesPath,
     ClientLabels,
-    Flow,
-    Path,
     RecordBytes,
+    RecordFlow,
     TopicLeaders,
 )
 from rackspan.model.ids import BrokerId, RackId
@@ -27,10 +27,10 @@ def test_bytes_count_by_the_leader_of_their_partition() -> None:
     counted.settle(counted.unsettled(), {topic_id: ORDERS, "orders": ORDERS}, RACKS)
     named = "orders", "shop", "librdkafka", "2.16"
     assert counted.flows == {
-        Flow(Path.CONSUME_LEADER, *named, "r1", "r2"): 10,
-        Flow(Path.CONSUME_FOLLOWER, *named, "r2", "r2"): 20,
-        Flow(Path.CONSUME, *named, "r2", "r2"): 30,
-        Flow(Path.PRODUCE, *named, "r2", "r1"): 40,
+        RecordFlow(BytesPath.CONSUME_LEADER, *named, "r1", "r2"): 10,
+        RecordFlow(BytesPath.CONSUME_FOLLOWER, *named, "r2", "r2"): 20,
+        RecordFlow(BytesPath.CONSUME, *named, "r2", "r2"): 30,
+        RecordFlow(BytesPath.PRODUCE, *named, "r2", "r1"): 40,
     }
     assert not counted.unsettled()
 
@@ -49,7 +49,7 @@ def test_a_topic_id_that_no_broker_reports_has_no_name() -> None:
     counted = RecordBytes(10, 10)
     counted.add(SHOP, 3, b"1234567890123456", 0, 10)
     counted.settle(counted.unsettled(), {}, RACKS)
-    assert counted.flows == {Flow(Path.CONSUME, UNKNOWN_TOPIC, "shop", "librdkafka", "2.16", "", "r2"): 10}
+    assert counted.flows == {RecordFlow(BytesPath.CONSUME, UNKNOWN_TOPIC, "shop", "librdkafka", "2.16", "", "r2"): 10}
 
 
 def test_topics_and_clients_beyond_the_bounds_share_a_label() -> None:

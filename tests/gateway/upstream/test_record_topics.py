@@ -12,7 +12,7 @@ from kafka import TopicPartition as KafkaPythonPartition
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.context import record_traffic
-from rackspan.gateway.core.record_bytes import Path
+from rackspan.gateway.core.record_bytes import BytesPath
 from rackspan.gateway.metrics import families
 from rackspan.gateway.upstream.record_topics import settle
 from tests.gateway.running import RunningGateway, running
@@ -20,8 +20,8 @@ from tests.gateway.running import RunningGateway, running
 RECORDS = 300
 PARTITIONS = 6
 
-Counted = tuple[Path, str, str, str, str]
-"""Path, topic, client id, from rack, to rack; a rack that is not known is empty."""
+Counted = tuple[BytesPath, str, str, str, str]
+"""BytesPath, topic, client id, from rack, to rack; a rack that is not known is empty."""
 
 
 def by_gateway(gateway: RunningGateway) -> Counter[Counted]:
@@ -29,17 +29,17 @@ def by_gateway(gateway: RunningGateway) -> Counter[Counted]:
     counted: Counter[Counted] = Counter()
     for flow, size in gateway.gateway.record_bytes.flows.items():
         # Brokers do not see which rack a producer is in.
-        from_rack = "" if flow.path is Path.PRODUCE else flow.from_rack
+        from_rack = "" if flow.path is BytesPath.PRODUCE else flow.from_rack
         counted[flow.path, flow.topic, flow.client_id, from_rack, flow.to_rack] += size
     return counted
 
 
 def by_brokers(cluster: EmbeddedCluster, topics: Sequence[str]) -> Counter[Counted]:
-    paths = {False: Path.CONSUME_LEADER, True: Path.CONSUME_FOLLOWER}
+    paths = {False: BytesPath.CONSUME_LEADER, True: BytesPath.CONSUME_FOLLOWER}
     counted: Counter[Counted] = Counter()
     for flow, size in cluster.traffic().items():
         if flow.topic in topics and flow.path is not record_traffic.Path.REPLICATE:
-            path = Path.PRODUCE if flow.path is record_traffic.Path.PRODUCE else paths[flow.from_follower]
+            path = BytesPath.PRODUCE if flow.path is record_traffic.Path.PRODUCE else paths[flow.from_follower]
             counted[path, flow.topic, flow.client or "", flow.from_rack or "", flow.to_rack or ""] += size
     return counted
 
@@ -109,14 +109,14 @@ def test_the_gateway_and_the_brokers_count_the_same(cluster: EmbeddedCluster, mo
     assert counted.keys() == inside.keys()
     for flow, size in inside.items():
         assert abs(counted[flow] - size) <= size / 1000, flow
-    assert {path for path, *_ in counted} == {Path.PRODUCE, Path.CONSUME_LEADER, Path.CONSUME_FOLLOWER}
-    home = [flow for flow in counted if flow[2].startswith("home-") and flow[0] is not Path.PRODUCE]
+    assert {path for path, *_ in counted} == {BytesPath.PRODUCE, BytesPath.CONSUME_LEADER, BytesPath.CONSUME_FOLLOWER}
+    home = [flow for flow in counted if flow[2].startswith("home-") and flow[0] is not BytesPath.PRODUCE]
     assert {from_rack for *_, from_rack, _ in home} == {"r2"}
     software = {(flow.client_id, flow.client_software_name) for flow in gateway.gateway.record_bytes.flows}
     assert ("home-librdkafka", "confluent-kafka-python") in software or ("home-librdkafka", "librdkafka") in software
     assert ("home-kafka-python", "kafka-python") in software
     assert "rackspan_gateway_record_bytes_total" in text
-    produced = {flow for flow in gateway.gateway.record_bytes.flows if flow.path is Path.PRODUCE}
+    produced = {flow for flow in gateway.gateway.record_bytes.flows if flow.path is BytesPath.PRODUCE}
     assert {flow.from_rack for flow in produced if flow.client_id == "home-producer"} == {"r2"}
 
 

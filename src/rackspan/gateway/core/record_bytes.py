@@ -21,7 +21,7 @@ Topic: TypeAlias = bytes | str
 """A topic's id as bytes, or its name: what a request or response of its version has."""
 
 
-class Path(StrEnum):
+class BytesPath(StrEnum):
     """Why the bytes passed. `CONSUME`: the partition's leader is not known."""
 
     PRODUCE = "produce"
@@ -39,10 +39,10 @@ class ClientLabels(NamedTuple):
     rack: str = ""
 
 
-class Flow(NamedTuple):
+class RecordFlow(NamedTuple):
     """What a number of bytes is about. The fields are the labels of its metric; a rack that is not known is empty."""
 
-    path: Path
+    path: BytesPath
     topic: str
     client_id: str
     client_software_name: str
@@ -70,7 +70,7 @@ class RecordBytes:
     """The bytes of a process. The first `topics_max` topics and `clients_max` clients have labels of their own."""
 
     def __init__(self, topics_max: int, clients_max: int) -> None:
-        self.flows: Counter[Flow] = Counter()
+        self.flows: Counter[RecordFlow] = Counter()
         """Since the start, without what was not settled yet."""
         self.topics_max = topics_max
         self.clients_max = clients_max
@@ -104,20 +104,20 @@ class RecordBytes:
 
     def _flow(
         self, passed: _Passed, described: Mapping[Topic, TopicLeaders], racks: Mapping[BrokerId, RackId | None]
-    ) -> Flow:
+    ) -> RecordFlow:
         topic = described.get(passed.topic) or TopicLeaders(
             passed.topic if isinstance(passed.topic, str) else UNKNOWN_TOPIC, {}
         )
         broker_rack = racks.get(BrokerId(passed.broker)) or ""
         racks_in_order = passed.client.rack, broker_rack
         if passed.produced:
-            path = Path.PRODUCE
+            path = BytesPath.PRODUCE
         else:
             leader = topic.leaders.get(passed.partition)
             racks_in_order = racks_in_order[::-1]
             path = _consumed_from(passed.broker, leader)
         client_id, software_name, software_version, _ = self._client(passed.client)
-        return Flow(path, self._topic(topic.name), client_id, software_name, software_version, *racks_in_order)
+        return RecordFlow(path, self._topic(topic.name), client_id, software_name, software_version, *racks_in_order)
 
     def _topic(self, name: str) -> str:
         if name not in self._topics and name != UNKNOWN_TOPIC:
@@ -149,7 +149,7 @@ class RecordBytes:
         return lines
 
 
-def _consumed_from(broker: int, leader: int | None) -> Path:
+def _consumed_from(broker: int, leader: int | None) -> BytesPath:
     if leader is None:
-        return Path.CONSUME
-    return Path.CONSUME_LEADER if broker == leader else Path.CONSUME_FOLLOWER
+        return BytesPath.CONSUME
+    return BytesPath.CONSUME_LEADER if broker == leader else BytesPath.CONSUME_FOLLOWER
