@@ -9,6 +9,7 @@ from aiokafka import AIOKafkaConsumer
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as KafkaPythonPartition
+from prometheus_client.core import Metric
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.context import record_traffic
@@ -120,5 +121,5 @@ def test_the_gateway_and_the_brokers_count_the_same(cluster: EmbeddedCluster, mo
     assert {flow.from_rack for flow in produced if flow.client_id == "home-producer"} == {"r2"}
 
 
-async def _families(gateway: RunningGateway) -> list[object]:
+async def _families(gateway: RunningGateway) -> list[Metric]:
     return list(families(gateway.gateway))

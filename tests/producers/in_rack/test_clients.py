@@ -52,7 +52,7 @@ def by_kafka_python(servers: str, topic: str, records: list[Record], rack: str |
 
 def by_aiokafka(servers: str, topic: str, records: list[Record], rack: str | None) -> None:
     async def send() -> None:
-        config = {"bootstrap_servers": servers, "client_id": topic}
+        config: dict[str, Any] = {"bootstrap_servers": servers, "client_id": topic}
         producer = AIOKafkaProducer(**config) if rack is None else InRackAIOKafkaProducer(rack, **config)
         await producer.start()
         for key, partition in records:
