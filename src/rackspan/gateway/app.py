@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, Final
 
 from rackspan.errors import UsageError
@@ -23,6 +24,9 @@ from rackspan.gateway.upstream.record_topics import follow_record_topics, settle
 from rackspan.wire.apis import ApiKey
 
 log = logging.getLogger(__name__)
+
+LAST_SETTLE_SECONDS: Final = 2.0
+"""Time limit of the last reading of metadata: a gateway ends on SIGTERM even if no broker responds."""
 
 LOGGED_FLOWS_MAX: Final = 50
 """Lines of the log at the end that count bytes."""
@@ -106,7 +110,11 @@ class Gateway:
         self.listeners.close()
         await self.clients.drain(seconds)
         left = len(self.clients.sessions)
-        await settle(self.record_bytes, self.cluster)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_SETTLE_SECONDS):
+                await settle(self.record_bytes, self.cluster)
+        # What no broker described counts all the same.
+        self.record_bytes.settle(self.record_bytes.unsettled(), {}, {})
         for line in self.record_bytes.summary(LOGGED_FLOWS_MAX):
             log.info("%s", line)
         self.close()
