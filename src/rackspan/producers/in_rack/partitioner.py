@@ -28,7 +28,7 @@ class InRackPartitioner:
     """Spreads one producer's records without a key over partitions whose leader is in its rack.
 
     Constraint: no partition gets more than `skew_max` times its even share of this producer's bytes, but for one batch and
-    one record. 1 is an even spread over all partitions. None is the number of racks that have leaders: if each rack has as many,
+    one record. 1 is an even spread over all partitions, infinity Kafka's own rule. None is the number of racks that have leaders: if each rack has as many,
     every record stays in the rack. Goal: bytes to leaders in the rack; among those the partition with the fewest bytes.
     """
 
@@ -72,7 +72,8 @@ class InRackPartitioner:
             return
         sent = state.sent_bytes
         skew_max = self._skew_max or len(frozenset(racks.values()) - {None})
-        most_bytes = skew_max * sum(sent.values()) / len(racks)
+        even_bytes = sum(sent.values()) / len(racks)
+        most_bytes = skew_max * even_bytes if even_bytes else 0.0  # Infinity times 0 is no number.
         candidates = [partition for partition in near if sent.get(partition, 0) <= most_bytes]
         if not candidates:
             candidates = [partition for partition in racks if sent.get(partition, 0) <= most_bytes]
