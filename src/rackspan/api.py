@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, assumptions
     from rackspan.client import config as _client_config
     from rackspan.client.cluster import ClusterConnection, ConnectionSettings
-    from rackspan.clients import ClientFinding, GroupReads
+    from rackspan.clients import ClientFinding, GroupReads, Measured, ReadBytes
     from rackspan.model import ClusterSnapshot, TopicPartition
     from rackspan.model.client_networks import ClientNetworks
     from rackspan.pipeline import Collected, Exported, RunReport
@@ -170,6 +170,7 @@ __all__ = [
     "live_cluster",
     "located",
     "maintain",
+    "measure_reads",
     "observe_reassignment",
     "outage",
     "partition_differences",
@@ -312,14 +313,34 @@ def read_clients(cluster: Cluster, groups: re.Pattern[str] | None = None) -> Rea
     return live_clients.read_clients(_settings(cluster), groups)
 
 
+def measure_reads(urls: Sequence[str], seconds: float) -> ReadBytes:
+    """The bytes that clients read in so many seconds, from the metrics of gateways. Errors: UsageError, SourceError."""
+    from rackspan.sources import gateway_counters
+
+    return gateway_counters.measure(urls, seconds)
+
+
 def clients(
-    snapshot: ClusterSnapshot, found: ReadClients, networks: ClientNetworks | None = None
-) -> tuple[list[GroupReads], list[ClientFinding]]:
-    """What the members of each group read across racks, and the causes that can be removed."""
+    snapshot: ClusterSnapshot,
+    found: ReadClients,
+    networks: ClientNetworks | None = None,
+    counted: ReadBytes | None = None,
+    chosen: re.Pattern[str] | None = None,
+) -> tuple[list[GroupReads], list[Measured], list[ClientFinding]]:
+    """What the members of each group read across racks, the bytes of it that were `counted`, and the causes that can be removed.
+
+    Of the groups that were found only those whose whole id matches `chosen` are judged. The others may share client ids
+    with them, whose bytes are then nobody's.
+    """
     reads = [
-        _clients.group_reads(group, snapshot, found.selectors, networks) for group in found.groups if group.members
+        _clients.group_reads(group, snapshot, found.selectors, networks)
+        for group in found.groups
+        if group.members and (chosen is None or chosen.fullmatch(group.group_id))
     ]
-    return reads, [finding for group in reads for finding in _clients.find_causes(group, snapshot)]
+    measured = [_clients.measured_reads(group, found.groups, counted or {}) for group in reads]
+    pairs = zip(reads, measured, strict=True)
+    causes = [cause for group, measure in pairs for cause in _clients.find_causes(group, snapshot, measure)]
+    return reads, measured, causes
 
 
 # ── restart brokers

@@ -286,6 +286,8 @@ OWN: dict[tuple[str, str], Case] = {
     ("streams assign", "--output"): Case(("-o", "yaml"), NONE),
     ("clients", "--group"): Case(("--group", "shop"), LIVE),
     ("clients", "--network"): Case(("--network", "10.0.1.0/24=r2"), LIVE),
+    ("clients", "--counters"): Case(("--counters", "http://127.0.0.1:1/metrics"), LIVE),
+    ("clients", "--counters-seconds"): Case(("--counters-seconds", "2"), LIVE),
     ("clients", "--cluster"): Case(("--cluster", "here"), NONE),
     ("clients", "--rack-locator-class"): Case((*FORCED, BY_ID), LIVE),
     ("clients", "--rack-locator-properties"): Case(("--rack-locator-properties", OTHERS), (*LIVE, *FORCED, BY_ID)),

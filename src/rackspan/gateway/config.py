@@ -125,6 +125,8 @@ class GatewayConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     readers_replace_client_rack: bool = False
     readers_networks: dict[str, Text] = field(default_factory=dict)
     readers_clients: dict[str, Text] = field(default_factory=dict)
+    counters_topics_max: PositiveInt = 100
+    counters_clients_max: PositiveInt = 100
     topics: dict[str, TopicTable] = field(default_factory=dict)
     brokers: dict[str, BrokerListenerTable] = field(default_factory=dict)
     principals: dict[str, PrincipalTable] = field(default_factory=dict)
