@@ -3,6 +3,8 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from typing import cast
+from uuid import UUID
 
 import pytest
 from aiokafka import AIOKafkaConsumer
@@ -13,9 +15,18 @@ from prometheus_client.core import Metric
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.context import record_traffic
-from rackspan.gateway.core.record_bytes import BytesPath
+from rackspan.gateway.core.record_bytes import BytesPath, ClientLabels, RecordBytes
 from rackspan.gateway.metrics import families
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.record_topics import settle
+from rackspan.model import Broker, BrokerId, RackId
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.metadata import (
+    MetadataRequestData,
+    MetadataResponseData,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from tests.gateway.running import RunningGateway, running
 
 RECORDS = 300
@@ -91,11 +102,11 @@ def read_by_aiokafka(servers: str, topic: str, client: str, count: int) -> None:
     asyncio.run(read())
 
 
-@pytest.mark.parametrize("mode", ["off", "verified"])
-def test_the_gateway_and_the_brokers_count_the_same(cluster: EmbeddedCluster, mode: str) -> None:
-    topic, count = f"counted-{mode}", 2 * RECORDS
+@pytest.mark.parametrize(("mode", "readers"), [("off", False), ("off", True), ("verified", True)])
+def test_the_gateway_and_the_brokers_count_the_same(cluster: EmbeddedCluster, mode: str, readers: bool) -> None:
+    topic, count = f"counted-{mode}-{readers}", 2 * RECORDS
     cluster.create_topic(topic, partitions=PARTITIONS)
-    tables = {"readers": {"clients": {"home-.*": "r2"}}, "acknowledgements": {"mode": mode}}
+    tables = {"acknowledgements": {"mode": mode}, **({"readers": {"clients": {"home-.*": "r2"}}} if readers else {})}
     with running(cluster.bootstrap_servers, **tables) as gateway:
         servers = gateway.bootstrap_servers
         produce(servers, topic, "home-producer")
@@ -112,13 +123,56 @@ def test_the_gateway_and_the_brokers_count_the_same(cluster: EmbeddedCluster, mo
         assert abs(counted[flow] - size) <= size / 1000, flow
     assert {path for path, *_ in counted} == {BytesPath.PRODUCE, BytesPath.CONSUME_LEADER, BytesPath.CONSUME_FOLLOWER}
     home = [flow for flow in counted if flow[2].startswith("home-") and flow[0] is not BytesPath.PRODUCE]
-    assert {from_rack for *_, from_rack, _ in home} == {"r2"}
+    assert {from_rack for *_, from_rack, _ in home} == ({"r2"} if readers else {"r1", "r2", "r3"})
+    assert {to_rack for *_, to_rack in home} == {"r2" if readers else ""}
     software = {(flow.client_id, flow.client_software_name) for flow in gateway.gateway.record_bytes.flows}
     assert ("home-librdkafka", "confluent-kafka-python") in software or ("home-librdkafka", "librdkafka") in software
     assert ("home-kafka-python", "kafka-python") in software
     assert "rackspan_gateway_record_bytes_total" in text
     produced = {flow for flow in gateway.gateway.record_bytes.flows if flow.path is BytesPath.PRODUCE}
-    assert {flow.from_rack for flow in produced if flow.client_id == "home-producer"} == {"r2"}
+    assert {flow.from_rack for flow in produced if flow.client_id == "home-producer"} == {"r2" if readers else ""}
+
+
+class OneBroker:
+    """A cluster whose broker, as Kafka's, ignores the names of a request that has ids."""
+
+    def __init__(self) -> None:
+        self.ids = {UUID(int=1): "orders"}
+
+    async def any_connection(self) -> "OneBroker":
+        return self
+
+    async def call(self, _key: ApiKey, request: MetadataRequestData) -> MetadataResponseData:
+        requested = request.topics or ()
+        ids = {topic.topic_id for topic in requested if topic.topic_id is not None}
+        names = {self.ids[each] for each in ids if each in self.ids} if ids else {topic.name for topic in requested}
+        partitions = [MetadataResponsePartition(partition_index=0, leader_id=1)]
+        return MetadataResponseData(
+            topics=[
+                MetadataResponseTopic(
+                    name=name, topic_id=next((at for at, known in self.ids.items() if known == name), None),
+                    partitions=partitions,
+                )
+                for name in names
+            ]
+        )  # fmt: skip
+
+    def all_brokers(self) -> tuple[Broker, ...]:
+        return (Broker(BrokerId(1), RackId("r1")),)
+
+
+def test_ids_and_names_are_looked_up_apart() -> None:
+    counted = RecordBytes(10, 10)
+    counted.add(ClientLabels("shop"), 1, UUID(int=1).bytes, 0, 10)
+    counted.add(ClientLabels("shop"), 1, "pay", 0, 20)
+    counted.add(ClientLabels("shop"), 1, UUID(int=2).bytes, 0, 30)
+    asyncio.run(settle(counted, cast("UpstreamCluster", OneBroker())))
+    found = {(flow.path, flow.topic): size for flow, size in counted.flows.items()}
+    assert found == {
+        (BytesPath.CONSUME_LEADER, "orders"): 10,
+        (BytesPath.CONSUME_LEADER, "pay"): 20,
+        (BytesPath.CONSUME, "(unknown)"): 30,
+    }
 
 
 async def _families(gateway: RunningGateway) -> list[Metric]:
