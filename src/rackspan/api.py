@@ -298,12 +298,16 @@ def audit(
 def outage(
     snapshot: ClusterSnapshot,
     policy: RackPolicy = RackPolicy(),
+    topic_filter: re.Pattern[str] | None = None,
     *,
     lose: tuple[str, ...] | None = None,
     pairs: bool = False,
 ) -> tuple[RackLoss, list[RackLoss]]:
-    """What is harmed already, and what losing each rack, each pair, or the named racks together would do."""
-    return _audit.outage(snapshot, policy, lose=lose, pairs=pairs)
+    """What is harmed already, and what losing each rack, each pair, or the named racks together would do.
+
+    `topic_filter`: to the topics whose whole name matches.
+    """
+    return _audit.outage(snapshot, policy, topic_filter, lose=lose, pairs=pairs)
 
 
 def read_clients(cluster: Cluster, groups: re.Pattern[str] | None = None) -> ReadClients:

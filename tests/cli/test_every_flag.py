@@ -171,6 +171,7 @@ OWN: dict[tuple[str, str], Case] = {
     ("audit", "--exclude-brokers"): Case(("--exclude-brokers", "1")),
     ("outage", "--lose"): Case(("--lose", "r1")),
     ("outage", "--pairs"): Case(("--pairs",)),
+    ("outage", "--topic"): Case(("--topic", "orders")),
     ("place plan", "--spec"): Case(("--spec", "other-spec.json"), NONE),
     ("place plan", "--exclude-brokers"): Case(("--exclude-brokers", "3"), NONE),
     ("place plan", "--allow-fewer-racks"): Case(("--allow-fewer-racks",), ("--exclude-brokers", "0,3")),
