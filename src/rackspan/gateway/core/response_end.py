@@ -149,7 +149,11 @@ def _topic(version: int) -> Generator[int, memoryview, Topic]:
     if version >= _FETCH_BY_TOPIC_ID:
         return bytes((yield 16))
     size = int.from_bytes((yield 2)) if version < _FLEXIBLE_FETCH else (yield from _length(flexible=True))
-    return bytes((yield size)).decode()
+    name = bytes((yield size))
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        raise MalformedRequest(f"a Fetch response with a topic that is not UTF-8: {name[:40]!r}") from None
 
 
 def _length(flexible: bool) -> Generator[int, memoryview, int]:
