@@ -4,7 +4,8 @@
 
 After each change, and once clients have read their metadata again, nothing may cross racks for a while, by the gateway's counters and by
 the brokers' own; at the end every client has read every record once. One exception is counted apart: librdkafka may keep reading
-from a broker that has ceased to lead, which serves it as a follower, until its own lease of five minutes is over.
+from a former leader, which serves it as a follower, until its own lease of five minutes is over. That happens if the replica it was
+sent to becomes the leader before its first fetch there: it reverts to the old leader after the new one was reported.
 """
 
 import random
