@@ -175,7 +175,7 @@ class _Observer:
         passed = Counter(bytes_out(self._cluster)) - Counter(before)
         trial = self._trial
         trial.broker_bytes.update(passed)
-        across, leased = [], []
+        across, leased = list[str](), list[str]()
         for (client, path, from_rack, to_rack), size in counted.items():
             trial.gateway_bytes[client, from_rack, to_rack] += size
             if from_rack != to_rack:
