@@ -28,6 +28,7 @@ def test_nothing_fails_in_a_clients_own_suite_but_for_a_reason(suite: str, least
     assert result.passed >= least
 
 
+@pytest.mark.timeout(3_600)
 @pytest.mark.skipif(shutil.which("go") is None, reason="kgo needs Go, which is not installed here")
 def test_kgos_suite_is_the_same_through_a_gateway_with_readers_off_and_on(tmp_path: Path) -> None:
     results = {}
