@@ -23,7 +23,7 @@ class GatewayChecks(TypedDict):
     checks: list[GatewayCheckDocument]
 
 
-app = CommandGroup(no_args_is_help=False)
+app = CommandGroup()
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="The gateway's config, TOML.")]
 
