@@ -181,8 +181,8 @@ def _snapshot(given: _Snapshot) -> ClusterSnapshot:
             for broker in given.brokers
         ),
         topics=tuple(
-            Topic(TopicName(one.name), topic_id=one.topic_id, internal=one.internal, config=one.config or {})
-            for one in given.topics
+            Topic(TopicName(topic.name), topic_id=topic.topic_id, internal=topic.internal, config=topic.config or {})
+            for topic in given.topics
         ),
         partitions=columns(
             topic=[code for code, _ in rows],

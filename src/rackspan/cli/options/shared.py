@@ -460,7 +460,7 @@ def topic_filter(topic: str | None) -> re.Pattern[str] | None:
 
 def refuse_if_none_match(snapshot: ClusterSnapshot, matching: re.Pattern[str] | None) -> None:
     """Errors: UsageError where no topic matches."""
-    if matching is not None and not any(matching.fullmatch(one.name) for one in snapshot.topics):
+    if matching is not None and not any(matching.fullmatch(topic.name) for topic in snapshot.topics):
         raise UsageError(
             f"--topic {matching.pattern!r}: matches none of {count_noun(len(snapshot.topics), 'topic')} by its whole name; write one such as orders-.*"
         )

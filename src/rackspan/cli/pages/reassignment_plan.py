@@ -103,9 +103,9 @@ def _balances(document: Mapping[str, Any]) -> RenderableType:
 def _notes(document: Mapping[str, Any]) -> Iterator[RenderableType]:
     for words in document["left_out"]:
         yield Text(f"not planned: {words}", style="yellow")
-    for one in document["infeasible"]:
-        word = "refused" if one["refused"] else "impossible"
-        yield Text(f"{word}: {one['reason']}; {one['remedy']}", style="bold red")
+    for entry in document["infeasible"]:
+        word = "refused" if entry["refused"] else "impossible"
+        yield Text(f"{word}: {entry['reason']}; {entry['remedy']}", style="bold red")
 
 
 def _verdict(document: Mapping[str, Any]) -> Text:

@@ -185,7 +185,7 @@ def statistics_of_file(metadata: pq.FileMetaData) -> dict[str, Any]:
             continue
         found = [group.column(place).statistics for group in groups if group.num_rows]
         if found and all(column is not None and column.has_min_max and column.null_count == 0 for column in found):
-            _add_ends(stats, name, min(one.min for one in found), max(column.max for column in found))
+            _add_ends(stats, name, min(column.min for column in found), max(column.max for column in found))
     return stats
 
 
