@@ -21,6 +21,8 @@ def test_the_tree_is_tidy() -> None:
         ("src/rackspan/a.py", "x = 1  # noqa: E402\n", tidy.unexplained_ignores),
         ("src/rackspan/a.py", "x = 1  # type: ignore[misc]\n", tidy.unexplained_ignores),
         ("src/rackspan/a.py", "x = [one for one in ()]\n", tidy.loops_over_one),
+        ("src/rackspan/a.py", '"""What is read."""\n', tidy.headless_docstrings),
+        ("src/rackspan/a.py", 'def a() -> None:\n    """Of one cluster."""\n', tidy.headless_docstrings),
         ("src/rackspan/a.py", "for number, one in enumerate(()):\n", tidy.loops_over_one),
     ],
 )

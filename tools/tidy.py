@@ -89,6 +89,13 @@ def loops_over_one(name: str, text: str) -> Iterator[str]:
             yield f"{found!r}: name the variable by what it is: topic, broker, row"
 
 
+def headless_docstrings(name: str, text: str) -> Iterator[str]:
+    """Docstrings of modules, classes and functions of `src` that begin with a clause without a head."""
+    if name.startswith("src/"):
+        for found in re.findall(r'(?:\A|:\n +)"""((?:Of|As|What is|Behind)\b.*)', text):
+            yield f"{found!r}: begin with a noun or a verb"
+
+
 def unused_extras(pyproject: str, source: str) -> Iterator[str]:
     """Extras of the package that nothing in `src` imports."""
     for extra, listed in tomllib.loads(pyproject)["project"]["optional-dependencies"].items():
@@ -142,6 +149,7 @@ RULES: tuple[Rule, ...] = (
     words_to_avoid,
     unexplained_ignores,
     loops_over_one,
+    headless_docstrings,
 )
 
 

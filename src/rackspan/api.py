@@ -303,7 +303,7 @@ def outage(
     lose: tuple[str, ...] | None = None,
     pairs: bool = False,
 ) -> tuple[RackLoss, list[RackLoss]]:
-    """What is harmed already, and what losing each rack, each pair, or the named racks together would do.
+    """Returns what is harmed already, and what losing each rack, each pair, or the named racks together would do.
 
     `topic_filter`: to the topics whose whole name matches.
     """
@@ -487,7 +487,7 @@ def lint_reassignment(
     reassignment: ReassignmentPlan | ReassignmentDocument,
     request: ReassignmentRequest | None = None,
 ) -> list[Finding]:
-    """What is wrong with a plan, or with a file of any tool: its targets, the replicas on the way, needless copies.
+    """Returns what is wrong with a plan, or with a file of any tool: its targets, the replicas on the way, needless copies.
 
     `request`: what it was made for; the brokers that it drains and its replication factor count as required.
     """
@@ -572,7 +572,7 @@ def cancel_reassignment(
 
 
 def reassignments_in_flight(snapshot: ClusterSnapshot, topic_filter: re.Pattern[str] | None = None) -> ReassignmentPlan:
-    """What is being reassigned, by any tool. Its undo is the replicas after a cancel, in Kafka's order."""
+    """Returns the reassignments in flight, by any tool. Its undo is the replicas after a cancel, in Kafka's order."""
     cluster = _plan.observed(snapshot)
     named = (
         partition for partition in cluster.in_flight if topic_filter is None or topic_filter.fullmatch(partition.topic)

@@ -130,7 +130,7 @@ def outage(
     lose: tuple[str, ...] | None = None,
     pairs: bool = False,
 ) -> tuple[RackLoss, list[RackLoss]]:
-    """What is harmed now, and what losing each rack, each pair, or the named racks together would do.
+    """Returns what is harmed now, and what losing each rack, each pair, or the named racks together would do.
 
     `topic_filter`: to the topics whose whole name matches, and to the controllers.
     """

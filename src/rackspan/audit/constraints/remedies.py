@@ -159,7 +159,7 @@ def factor_to_harden(batch: PartitionBatch, row: int) -> int | None:
 
 
 def lower_min_insync_replicas(batch: PartitionBatch, row: int) -> str:
-    """As many replicas as min.insync.replicas requires, or fewer required."""
+    """The remedy that adds as many replicas as min.insync.replicas requires, or requires fewer."""
     value, brokers = int(batch.required.min_insync_replicas[row]), sum(batch.members.rack_sizes)
     # No partition of the topic loses replicas by it.
     factor = max(value, int(batch.topic_replication_factor[batch.rows.topic[row]]))

@@ -78,7 +78,7 @@ def _step_bytes(step: Mapping[str, Any], unsized: bool) -> str:
 
 
 def copied_bytes(document: Mapping[str, Any]) -> str:
-    """What is copied, as far as it is known."""
+    """The bytes and replicas to copy, as far as they are known."""
     unsized = document["moves_of_unknown_size"]
     if not unsized:
         return human_bytes(document["bytes"]) if document["bytes"] else "0 bytes"

@@ -228,7 +228,7 @@ def verdict_document(verified: Sequence[VerifiedPartition]) -> VerdictDocument:
 
 
 def verdict_page(verified: Sequence[VerifiedPartition]) -> RenderableType:
-    """What is not done, then the count."""
+    """The partitions that are not done, then their count."""
     undone = [partition for partition in verified if partition.state is not VerifiedState.DONE]
     rows = [
         (

@@ -190,7 +190,7 @@ def read_files_at(
     ids: Sequence[str] | None = None,
     left_out: Sequence[DataFile] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """As `read_files`, of the table at a URL, without its log. On a local disk it needs pyarrow only."""
+    """Read files of the table at a URL, as `read_files` does, without its log. On a local disk it needs pyarrow only."""
     filesystem = filesystem_at(url)
     wanted = None if ids is None else pa.array(sorted(ids), pa.string())
     for file in files:

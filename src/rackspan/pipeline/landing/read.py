@@ -57,7 +57,7 @@ class Damage:
 
 
 def find_damage(warehouse: Warehouse, stored: Sequence[StoredSnapshot], *, whole: bool = False) -> Damage:
-    """What is missing of the rows of some snapshots. A snapshot is whole if each table has as many rows of it as its marker says.
+    """The missing rows of some snapshots. A snapshot is whole if each table has as many rows of it as its marker says.
 
     Only ids are read, with `whole` every column. Errors: InvalidWarehouse where a log cannot be read.
     """

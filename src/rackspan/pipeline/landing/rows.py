@@ -150,7 +150,7 @@ def _key_names(table: pa.Table) -> list[str]:
 
 
 def _controller(controller: Controller) -> tuple[object, ...]:
-    """What is hashed of a controller: `alive` only where it is known, so that ids of older snapshots stay as they are."""
+    """The fields of a controller that are hashed: `alive` only where it is known, so that ids of older snapshots stay as they are."""
     known = () if controller.alive is None else (controller.alive,)
     return (controller.id, controller.rack, controller.voter, *known)
 
