@@ -136,7 +136,7 @@ class ProduceRequest:
         return bool(self.responses) and not self.left()
 
     def left(self) -> Sequence[TopicProduceData]:
-        """What is not refused."""
+        """The topics with the partitions that are not refused."""
         if not self.responses:
             return self.body.topic_data
         left = []
