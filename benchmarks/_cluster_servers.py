@@ -25,6 +25,10 @@ KAFKA_FLAGS: Final = (
 """What kafka-server-start gives a broker. rackspan's own flags, for tests, compile and collect less; these undo them."""
 
 
+SELECTOR: Final = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
+"""Applies to clients only that name a rack, as the gateway's [readers] do for them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
     """A cluster that runs. `process` is ours; the brokers of real Kafka are its children."""
@@ -74,7 +78,7 @@ def _embedded(brokers: int) -> None:
 def _kafka(brokers: int) -> None:
     from rackspan.kafka_process import KafkaCluster
 
-    with KafkaCluster(racks=("r1", "r2", "r3"), brokers=brokers) as cluster:
+    with KafkaCluster(racks=("r1", "r2", "r3"), brokers=brokers, config=SELECTOR) as cluster:
         _serve(cluster.bootstrap_servers)
 
 

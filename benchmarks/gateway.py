@@ -32,11 +32,12 @@ BROKERS: Final = 2
 
 STARTS: Final = 5
 LATENCY_SECONDS: Final = 5
-DIRECT, PASS_THROUGH, VERIFIED = "direct", "pass-through", "verified"
+DIRECT, PASS_THROUGH, READERS, VERIFIED = "direct", "pass-through", "readers", "verified"
 WORKS: Final = ("produce", "consume")
 
 CONFIGS: Final[Mapping[str, str]] = {
     PASS_THROUGH: 'acknowledgements.mode = "off"\n',
+    READERS: 'acknowledgements.mode = "off"\n[readers]\nrack = "r1"\n',
     VERIFIED: 'acknowledgements.mode = "verified"\nacknowledgements.min.insync.racks = 2\n',
 }
 """Each gateway that is compared, by the lines of its config beyond the addresses."""
@@ -150,6 +151,8 @@ def _print(series: Series, rounds: int) -> None:
         print(f"\n{work}: {MEGABYTES} MB of 1 KB records, acks=all, {BROKERS} brokers; processor time of the proxy")
         for path in (DIRECT, *PROXIES):
             ratio = series.of_direct(path, work).text("of direct")
+            if path == READERS:
+                ratio = f"{ratio}, {series.speed(path, work).over(series.speed(PASS_THROUGH, work)).text('of pass-through')}"
             cost = "" if path == DIRECT else series.processor(path, work).text("ms/MB")
             print(f"  {path:<14} {series.speed(path, work).text('MB/s', 0):<26} {ratio:<34} {cost}".rstrip())
     print("\nmedian time to an acknowledgement at 1,000 records/s, linger 0; what the proxy adds")

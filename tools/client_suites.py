@@ -1,6 +1,6 @@
 """Runs the public test suites of Kafka clients against an embedded cluster, and holds their failures to a list with reasons.
 
-    python -m tools.client_suites kgo
+    python -m tools.client_suites kgo [--gateway off|readers]
     python -m tools.client_suites aiokafka --source CHECKOUT
     python -m tools.client_suites librdkafka --source CHECKOUT
 
@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.gateway.process import gateway_process
+
 KGO: Final = "github.com/twmb/franz-go"
 KGO_VERSION: Final = "v1.22.2"
 AIOKAFKA: Final = ("aiokafka==0.14.0", "pytest", "pytest-asyncio", "pytest-mock", "pytest-timeout", "cramjam")
@@ -42,6 +44,9 @@ KNOWN: Final[Mapping[str, str]] = {
     "do_test_DeleteAcls": "wants an authorizer",
 }
 """The reason of each failure, by the name of its test."""
+
+GATEWAYS: Final[Mapping[str, str]] = {"off": "", "readers": '[readers]\nrack = "r2"\n'}
+"""The lines of a gateway's config, by the name of the way through it."""
 
 PLUGIN: Final = Path(__file__).with_name("aiokafka_fixtures.py")
 
@@ -82,11 +87,21 @@ def served(brokers: int = 3, **config: str) -> Iterator[str]:
         process.communicate()
 
 
-def kgo(folder: Path) -> SuiteResult:
-    """franz-go's kgo. Errors: CalledProcessError where Go cannot download or compile it."""
+@contextmanager
+def _through(gateway: str | None, folder: Path, brokers: str) -> Iterator[str]:
+    """The addresses of a gateway before these brokers; of the brokers themselves without one."""
+    if gateway is None:
+        yield brokers
+        return
+    with gateway_process(folder, brokers, f'acknowledgements.mode = "off"\n{GATEWAYS[gateway]}') as process:
+        yield process.bootstrap_servers
+
+
+def kgo(folder: Path, gateway: str | None = None) -> SuiteResult:
+    """franz-go's kgo, direct or through a gateway. Errors: CalledProcessError where Go cannot download or compile it."""
     _run(["go", "mod", "init", "suite"], folder)
     _run(["go", "get", "-t", f"{KGO}/pkg/kgo@{KGO_VERSION}"], folder)
-    with served() as servers:
+    with served() as brokers, _through(gateway, folder, brokers) as servers:
         environment = {**os.environ, "KGO_SEEDS": servers, "KGO_LOG_LEVEL": "none"}
         command = ["go", "test", "-v", "-count=1", "-timeout", "40m", f"{KGO}/pkg/kgo"]
         output = _run(command, folder, environment, check=False)
@@ -162,21 +177,26 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="Test suites of Kafka clients against an embedded cluster.")
     parser.add_argument("suite", choices=("kgo", "aiokafka", "librdkafka"))
     parser.add_argument("--source", type=Path, help="a copy of the repository of aiokafka or librdkafka")
+    parser.add_argument(
+        "--gateway", choices=tuple(GATEWAYS), help="kgo only: through a gateway, with [readers] off or on"
+    )
     options = parser.parse_args(arguments)
+    if options.suite != "kgo" and options.gateway is not None:
+        parser.error(f"{options.suite} runs without a gateway")
     if options.suite != "kgo" and options.source is None:
         parser.error(f"{options.suite} needs --source, a copy of its repository")
     with tempfile.TemporaryDirectory() as folder:
-        result = run_suite(options.suite, options.source, Path(folder))
+        result = run_suite(options.suite, options.source, Path(folder), options.gateway)
     print(f"{options.suite}: {result.passed} passed, {len(result.failed)} failed, {result.skipped} skipped")
     for name in result.failed:
         print(f"  {name}: {KNOWN.get(name, 'not known to fail')}")
     return 1 if result.unexpected or not result.passed else 0
 
 
-def run_suite(suite: str, source: Path | None, folder: Path) -> SuiteResult:
+def run_suite(suite: str, source: Path | None, folder: Path, gateway: str | None = None) -> SuiteResult:
     """The suite's result. `folder` is for its files."""
     if suite == "kgo" or source is None:
-        return kgo(folder)
+        return kgo(folder, gateway)
     resolved = source.resolve()
     return aiokafka(resolved, folder) if suite == "aiokafka" else librdkafka(resolved, folder)
 

@@ -82,6 +82,20 @@ def unexplained_ignores(name: str, text: str) -> Iterator[str]:
             yield f"{found}: give the reason behind it"
 
 
+def loops_over_one(name: str, text: str) -> Iterator[str]:
+    """Loops and comprehensions of `src` whose variable is `one`."""
+    if name.startswith("src/"):
+        for found in re.findall(r"\bfor \(?(?:\w+, )*\(?one\b(?:, \w+|\))* in\b.*", text):
+            yield f"{found!r}: name the variable by what it is: topic, broker, row"
+
+
+def headless_docstrings(name: str, text: str) -> Iterator[str]:
+    """Docstrings of modules, classes and functions of `src` that begin with a clause without a head."""
+    if name.startswith("src/"):
+        for found in re.findall(r'(?:\A|:\n +)"""((?:Of|As|What is|Behind)\b.*)', text):
+            yield f"{found!r}: begin with a noun or a verb"
+
+
 def unused_extras(pyproject: str, source: str) -> Iterator[str]:
     """Extras of the package that nothing in `src` imports."""
     for extra, listed in tomllib.loads(pyproject)["project"]["optional-dependencies"].items():
@@ -134,6 +148,8 @@ RULES: tuple[Rule, ...] = (
     no_package_docstring,
     words_to_avoid,
     unexplained_ignores,
+    loops_over_one,
+    headless_docstrings,
 )
 
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, assumptions
     from rackspan.client import config as _client_config
     from rackspan.client.cluster import ClusterConnection, ConnectionSettings
-    from rackspan.clients import ClientFinding, GroupReads
+    from rackspan.clients import ClientFinding, GroupReads, Measured, ReadBytes
     from rackspan.model import ClusterSnapshot, TopicPartition
     from rackspan.model.client_networks import ClientNetworks
     from rackspan.pipeline import Collected, Exported, RunReport
@@ -176,6 +176,7 @@ __all__ = [
     "live_cluster",
     "located",
     "maintain",
+    "measure_reads",
     "observe_reassignment",
     "outage",
     "partition_differences",
@@ -308,12 +309,16 @@ def audit(
 def outage(
     snapshot: ClusterSnapshot,
     policy: RackPolicy = RackPolicy(),
+    topic_filter: re.Pattern[str] | None = None,
     *,
     lose: tuple[str, ...] | None = None,
     pairs: bool = False,
 ) -> tuple[RackLoss, list[RackLoss]]:
-    """What is harmed already, and what losing each rack, each pair, or the named racks together would do."""
-    return _audit.outage(snapshot, policy, lose=lose, pairs=pairs)
+    """Returns what is harmed already, and what losing each rack, each pair, or the named racks together would do.
+
+    `topic_filter`: to the topics whose whole name matches.
+    """
+    return _audit.outage(snapshot, policy, topic_filter, lose=lose, pairs=pairs)
 
 
 def read_clients(cluster: Cluster, groups: re.Pattern[str] | None = None) -> ReadClients:
@@ -323,14 +328,34 @@ def read_clients(cluster: Cluster, groups: re.Pattern[str] | None = None) -> Rea
     return live_clients.read_clients(_settings(cluster), groups)
 
 
+def measure_reads(urls: Sequence[str], seconds: float) -> ReadBytes:
+    """The bytes that clients read in so many seconds, from the metrics of gateways. Errors: UsageError, SourceError."""
+    from rackspan.sources import gateway_counters
+
+    return gateway_counters.measure(urls, seconds)
+
+
 def clients(
-    snapshot: ClusterSnapshot, found: ReadClients, networks: ClientNetworks | None = None
-) -> tuple[list[GroupReads], list[ClientFinding]]:
-    """What the members of each group read across racks, and the causes that can be removed."""
+    snapshot: ClusterSnapshot,
+    found: ReadClients,
+    networks: ClientNetworks | None = None,
+    counted: ReadBytes | None = None,
+    chosen: re.Pattern[str] | None = None,
+) -> tuple[list[GroupReads], list[Measured], list[ClientFinding]]:
+    """What the members of each group read across racks, the bytes of it that were `counted`, and the causes that can be removed.
+
+    Of the groups that were found only those whose whole id matches `chosen` are judged. The others may share client ids
+    with them, whose bytes are then nobody's.
+    """
     reads = [
-        _clients.group_reads(group, snapshot, found.selectors, networks) for group in found.groups if group.members
+        _clients.group_reads(group, snapshot, found.selectors, networks)
+        for group in found.groups
+        if group.members and (chosen is None or chosen.fullmatch(group.group_id))
     ]
-    return reads, [finding for group in reads for finding in _clients.find_causes(group, snapshot)]
+    measured = [_clients.measured_reads(group, found.groups, counted or {}) for group in reads]
+    pairs = zip(reads, measured, strict=True)
+    causes = [cause for group, measure in pairs for cause in _clients.find_causes(group, snapshot, measure)]
+    return reads, measured, causes
 
 
 # ── restart brokers
@@ -562,7 +587,7 @@ def lint_reassignment(
     reassignment: ReassignmentPlan | ReassignmentDocument,
     request: ReassignmentRequest | None = None,
 ) -> list[Finding]:
-    """What is wrong with a plan, or with a file of any tool: its targets, the replicas on the way, needless copies.
+    """Returns what is wrong with a plan, or with a file of any tool: its targets, the replicas on the way, needless copies.
 
     `request`: what it was made for; the brokers that it drains and its replication factor count as required.
     """
@@ -647,7 +672,7 @@ def cancel_reassignment(
 
 
 def reassignments_in_flight(snapshot: ClusterSnapshot, topic_filter: re.Pattern[str] | None = None) -> ReassignmentPlan:
-    """What is being reassigned, by any tool. Its undo is the replicas after a cancel, in Kafka's order."""
+    """Returns the reassignments in flight, by any tool. Its undo is the replicas after a cancel, in Kafka's order."""
     cluster = _plan.observed(snapshot)
     named = (
         partition for partition in cluster.in_flight if topic_filter is None or topic_filter.fullmatch(partition.topic)

@@ -200,7 +200,9 @@ def _is(value: object, declared: Any) -> bool:
 def _nested(kind: Any) -> dict[str, Any]:
     """The keys of a class that hold objects, or lists of them."""
     bare = {key: _bare(declared) for key, declared in _fields(kind).items()}
-    return {key: one for key, one in bare.items() if _is_struct(one) or _is_struct(_bare((*get_args(one), None)[0]))}
+    return {
+        key: kind for key, kind in bare.items() if _is_struct(kind) or _is_struct(_bare((*get_args(kind), None)[0]))
+    }
 
 
 @cache
@@ -221,7 +223,9 @@ def _bare(declared: Any) -> Any:
 
 def _limits(declared: Any) -> msgspec.Meta:
     alternatives = [declared, *get_args(declared)]
-    metadata: list[msgspec.Meta] = [one for found in alternatives for one in getattr(found, "__metadata__", ())]
+    metadata: list[msgspec.Meta] = [
+        constraint for found in alternatives for constraint in getattr(found, "__metadata__", ())
+    ]
     return metadata[0]
 
 

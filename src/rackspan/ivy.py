@@ -47,7 +47,7 @@ _PATTERN: Final = "[artifact]-[revision](-[classifier]).[ext]"
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """What is fetched. `dependencies` are the dependency and exclude elements of an ivy.xml."""
+    """The artifacts to fetch. `dependencies` are the dependency and exclude elements of an ivy.xml."""
 
     name: str
     """As messages name it: Apache Kafka 4.1.0."""

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from rackspan.audit import RackPolicy, Severity, audit
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 
@@ -121,4 +123,15 @@ def test_an_excluded_broker_that_holds_replicas_is_a_warning_whose_remedy_emptie
 
 def test_a_rack_that_would_be_empty_without_excluded_brokers_is_not_drained() -> None:
     found = findings_with({0, 3}, EVEN)
-    assert found["excluded-broker"][1] == "add brokers to rack r0, or end the exclusion"
+    assert found["excluded-broker"][1] == "add brokers to rack r0, or end the exclusion when it is back in service"
+
+
+def test_a_cordoned_broker_is_as_an_excluded_one_and_its_remedy_ends_that() -> None:
+    held = cluster(EVEN)
+    snapshot = replace(held, brokers=tuple(replace(broker, cordoned=broker.id == 0) for broker in held.brokers))
+    [finding] = audit(snapshot, RackPolicy()).findings
+    assert (finding.constraint, finding.reason) == (
+        "excluded-broker",
+        "all log directories of broker 0 are cordoned: it gets nothing new, and holds 30 replicas",
+    )
+    assert finding.remedy.endswith("--entity-name 0 --delete-config cordoned.log.dirs")

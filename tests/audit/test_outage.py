@@ -1,8 +1,13 @@
-import pytest
+import re
 
+import pytest
+from hypothesis import given
+
+from rackspan.audit import RackPolicy, outage
 from rackspan.audit.outage import LOSSES_MAX, losses_to_judge
 from rackspan.errors import UsageError
-from rackspan.model import RackId
+from rackspan.model import ClusterSnapshot, RackId
+from tests.strategies import TOPICS, snapshots
 
 A, B, C = map(RackId, "abc")
 
@@ -27,3 +32,13 @@ def test_so_many_losses_are_judged_and_no_more() -> None:
     with pytest.raises(UsageError, match="2001 losses to judge; name the ones you mean with --lose RACK,RACK"):
         losses_to_judge(racks, None, False)
     assert len(losses_to_judge(racks, ("r1", "r2"), False)) == 1
+
+
+@given(snapshots())
+def test_a_filter_of_topics_leaves_their_harm_as_it_is_and_no_other(snapshot: ClusterSnapshot) -> None:
+    name = TOPICS[0]
+    for whole, some in zip(
+        outage(snapshot, RackPolicy())[1], outage(snapshot, RackPolicy(), re.compile(re.escape(name)))[1], strict=True
+    ):
+        assert some.topics == tuple(topic for topic in whole.topics if topic.topic == name)
+        assert (some.racks, some.quorum) == (whole.racks, whole.quorum)

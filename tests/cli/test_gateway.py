@@ -21,6 +21,7 @@ def test_check_reads_the_config_that_is_named_before_or_after_it(cli: Cli, words
     [
         (("--config", "a.toml", "check", "--config", "b.toml"), "--config is given twice; leave one of them out"),
         (("check",), "--config FILE is missing"),
+        (("--workers", "2"), "--config FILE is missing"),
         (("--workers", "3", "check", "--config", "a.toml"), "--workers: only a gateway that runs has workers"),
     ],
 )

@@ -156,6 +156,14 @@ def test_excluded_brokers_get_nothing_by_flag_and_by_file(cli: Cli, files: Path,
     assert 1 not in used()
 
 
+def test_cordoned_brokers_get_nothing(cli: Cli, files: Path) -> None:
+    found = json.loads((files / "moment.json").read_text())
+    found["brokers"] = [broker | {"cordoned": broker["id"] in (1, 6)} for broker in found["brokers"]]
+    (files / "moment.json").write_text(json.dumps(found))
+    document = cli(*CREATE, "--seed", "4", "-o", "json").document
+    assert not {1, 6} & {broker for row in document["assignments"].values() for broker in row}
+
+
 def test_a_spec_is_placed_without_excluded_brokers(cli: Cli, files: Path) -> None:
     document = cli("place", "plan", "--spec", "spec.json", "--exclude-brokers", "0").document
     assert 0 not in {broker for row in document["assignments"].values() for broker in row}

@@ -22,11 +22,7 @@ Cli = Callable[..., Ran]
     "group",
     [
         (),
-        *(
-            (name,)
-            for name, command in command_tree().commands.items()
-            if hasattr(command, "commands") and name != "gateway"
-        ),
+        *((name,) for name, command in command_tree().commands.items() if hasattr(command, "commands")),
     ],
 )
 def test_a_group_without_arguments_prints_its_help_and_that_is_no_error(cli: Cli, group: tuple[str, ...]) -> None:
@@ -34,6 +30,13 @@ def test_a_group_without_arguments_prints_its_help_and_that_is_no_error(cli: Cli
     assert bare == cli(*group, "--help")
     assert (bare.code, bare.err) == (0, "")
     assert bare.out.lstrip().startswith(f"Usage: {' '.join(('rackspan', *group))}")
+
+
+def test_the_error_for_a_file_without_its_flag_names_the_flag(cli: Cli) -> None:
+    ran = cli("audit", "moment.json")
+    assert (ran.code, ran.out) == (1, "")
+    assert "; for a file, give --snapshot moment.json; see rackspan audit --help" in ran.err
+    assert "--snapshot" not in cli("config", "show", "moment.json").err
 
 
 def test_help_has_a_section_for_each_purpose_and_every_command_in_one(cli: Cli) -> None:

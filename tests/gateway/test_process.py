@@ -128,6 +128,9 @@ def test_health_metrics_reload_and_a_log_in_json(cluster: EmbeddedCluster, tmp_p
         producer.flush(10)
         (error,) = errors
         assert "NOT_ENOUGH_REPLICAS" in str(error)
+        passed = Producer({"bootstrap.servers": gateway.bootstrap_servers, "client.id": "passed", "log_level": 0})
+        passed.produce(new_topic(cluster.bootstrap_servers), b"x", partition=0)
+        assert passed.flush(10) == 0
         metrics = fetched(address, "/metrics")[1]
         counted = f'cause="racks",partition="0",racks="r1,r2,r3",stage="before",topic="{topic}"'
         assert f"rackspan_gateway_refused_partitions_total{{{counted}}} 1.0" in metrics
@@ -136,6 +139,8 @@ def test_health_metrics_reload_and_a_log_in_json(cluster: EmbeddedCluster, tmp_p
         gateway.process.send_signal(signal.SIGHUP)
         eventually(lambda: "the config is kept" in gateway.log.read_text(), "the old config is kept", 10)
     log = [json.loads(line) for line in gateway.log.read_text().splitlines()]
+    (counted,) = (line["message"] for line in log if "bytes of records" in line["message"])
+    assert re.match(r"\d+ bytes of records: produce \S+, client 'passed'", counted)
     (refused,) = (line for line in log if line["message"].startswith("refused"))
     assert (refused["topic"], refused["partition"], refused["cause"], refused["stage"]) == (topic, 0, "racks", "before")
     assert refused["racks"] == ["r1", "r2", "r3"]

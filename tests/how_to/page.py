@@ -1,9 +1,10 @@
-"""Reads and runs a how-to page: its files, its commands, and what each command prints on a terminal of 80 columns.
+"""Reads and runs a page of docs/: its files, its commands, and what each command prints on a terminal of 80 columns.
 
     <!-- cluster 127.0.0.1:9092: racks=3 brokers=6 -->   a practice cluster of the page, and the address that the page writes
     <!-- also on: kafka -->                              the page holds on Apache Kafka too
     <!-- needs: spark -->                                kafka: the page holds on Apache Kafka alone
     <!-- ports: 19091 19093 -->                          ports that the page's own processes listen at: consecutive or not
+    <!-- example: it runs until Ctrl-C -->               the code block that follows is not run, and why
 
     ```toml file=rackspan.toml                           a file, as the reader saves it
     ```console
@@ -31,7 +32,8 @@ from typing import Final
 from rackspan.cli import main
 
 WIDTH: Final = 80
-PAGES: Final = Path(__file__).parents[2] / "docs" / "how-to"
+DOCS: Final = Path(__file__).parents[2] / "docs"
+PAGES: Final = DOCS / "how-to"
 
 _BLOCK: Final = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _CLUSTER: Final = re.compile(r"<!-- cluster (\S+): (.*?) -->")
@@ -58,13 +60,17 @@ class Command:
 class Page:
     """What a test needs of a page. `clusters` maps each address on the page to the arguments of its practice cluster."""
 
-    name: str
+    path: Path
     clusters: Mapping[str, Mapping[str, int]]
     steps: tuple[File | Command, ...]
     also_on: str | None
     needs: str | None
     ports: tuple[str, ...] = ()
     """They are replaced by free ones, as addresses are; distances between them stay."""
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
 
 
 def read(path: Path) -> Page:
@@ -74,7 +80,7 @@ def read(path: Path) -> Page:
         for match in _CLUSTER.finditer(text)
     }
     ports = tuple((_note(text, "ports") or "").split())
-    return Page(path.stem, clusters, tuple(_steps(text)), _note(text, "also on"), _note(text, "needs"), ports)
+    return Page(path, clusters, tuple(_steps(text)), _note(text, "also on"), _note(text, "needs"), ports)
 
 
 def _note(text: str, name: str) -> str | None:

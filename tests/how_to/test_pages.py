@@ -1,4 +1,4 @@
-"""Every page of docs/how-to that has commands: each prints what the page says. RACKSPAN_REWRITE=1 writes the outputs anew.
+"""Every page of docs/ that has commands: each prints what the page says. RACKSPAN_REWRITE=1 writes the outputs anew.
 
 On the embedded cluster; where a page says so, on Apache Kafka too.
 """
@@ -19,11 +19,11 @@ from rackspan import api
 from rackspan.cli.output import documents
 from rackspan.cluster import EmbeddedCluster
 from rackspan.kafka_process import KafkaCluster
-from tests.how_to.page import PAGES, WIDTH, Command, File, Page, Shell, pattern, read, rewritten
+from tests.how_to.page import DOCS, WIDTH, Command, File, Page, Shell, pattern, read, rewritten
 from tests.kafka_fixtures import eventually, started
 from tests.kafka_versions import KAFKA
 
-ALL = [page for page in map(read, sorted(PAGES.glob("*.md"))) if any(isinstance(one, Command) for one in page.steps)]
+ALL = [page for page in map(read, sorted(DOCS.rglob("*.md"))) if any(isinstance(step, Command) for step in page.steps)]
 REWRITE = bool(os.environ.get("RACKSPAN_REWRITE"))
 EMBEDDED = [page for page in ALL if page.needs != "kafka"]
 ON_KAFKA = [page for page in ALL if "kafka" in (page.also_on, page.needs)]
@@ -87,7 +87,7 @@ def test_a_page_says_where_it_holds() -> None:
 def test_no_terminal_example_is_wider_than_80_columns() -> None:
     wide = [
         f"{path.name}: {line}"
-        for path in sorted(PAGES.glob("*.md"))
+        for path in sorted(DOCS.rglob("*.md"))
         for block in re.findall(r"^```console\n(.*?)^```$", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
         for line in block.split("\n")
         # A command that is to be copied is never wrapped.
@@ -118,8 +118,7 @@ def follow(page: Page, folder: Path, addresses: Mapping[str, str], settle_second
     finally:
         shell.close()
     if REWRITE:
-        path = PAGES / f"{page.name}.md"
-        path.write_text(rewritten(path.read_text(encoding="utf-8"), iter(outputs)), encoding="utf-8")
+        page.path.write_text(rewritten(page.path.read_text(encoding="utf-8"), iter(outputs)), encoding="utf-8")
 
 
 def varying(line: str) -> str:

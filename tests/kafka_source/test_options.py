@@ -47,6 +47,12 @@ WRONG = [
     ),
     ({"kafka.ssl.truststor.type": "PEM"}, True, "did you mean kafka.ssl.truststore.type?"),
     ({"maxOffsetsPerTrigger": "0"}, True, "option maxOffsetsPerTrigger: '0' is not a positive whole number"),
+    (
+        {"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"},
+        True,
+        "option minOffsetsPerTrigger: 5 is above maxOffsetsPerTrigger, which is 4",
+    ),
+    ({"maxTriggerDelay": "soon"}, True, "option maxTriggerDelay: 'soon' is not a duration as 15m, 30s or 500ms"),
     ({"minPartitions": "x"}, False, "option minPartitions: 'x' is not a positive whole number"),
     ({"failOnDataLoss": "no"}, False, "option failOnDataLoss: 'no' is neither true nor false"),
     ({"startingTimestamp": "yesterday"}, False, "option startingTimestamp: 'yesterday' is not a positive whole number"),
@@ -127,7 +133,7 @@ VALUES = {
     "startingOffsets": '{"orders": {"0": 5}}', "endingOffsets": '{"orders": {"0": 5}}',
     "startingOffsetsByTimestampStrategy": "latest", "failOnDataLoss": "false", "includeHeaders": "true",
     "minPartitions": "3", "maxRecordsPerPartition": "3", "metricsPath": "m", "progressTimeoutMs": "5",
-    "filterPushdown": "true", "maxOffsetsPerTrigger": "3", "maxBytesPerTrigger": "3", "rack.env": "X", "rack.file": "f", "rack.map": "{}",
+    "filterPushdown": "true", "maxOffsetsPerTrigger": "3", "maxBytesPerTrigger": "3", "minOffsetsPerTrigger": "3", "maxTriggerDelay": "3s", "rack.env": "X", "rack.file": "f", "rack.map": "{}",
     "rack.script": "s", "rack.metadata": "gcp", "rack.metadata.host": "h", "rack.costs": '{"a": {"b": 1}}', "subscribe": "payments",
 }  # fmt: skip
 """Of each option of reads a value that is not its default."""
@@ -136,7 +142,7 @@ VALUES = {
 def test_every_option_has_an_effect() -> None:
     assert set(VALUES) | {"commandConfig"} == set(OPTIONS)
     for name, value in VALUES.items():
-        streaming = name.endswith("PerTrigger")
+        streaming = "Trigger" in name
         chosen = {} if name in ("subscribePattern", "assign") else {"subscribe": "orders"}
         given = {"kafka.bootstrap.servers": "127.0.0.1:9092", **chosen, name: value}
         assert parse(given, streaming=streaming) != parse(LEAST, streaming=streaming), name

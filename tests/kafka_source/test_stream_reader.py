@@ -124,6 +124,31 @@ def test_a_limit_of_bytes_counts_what_the_brokers_store(cluster: EmbeddedCluster
     everything.stop()
 
 
+def test_a_batch_waits_for_the_least_offsets_and_no_longer_than_the_delay(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic, clock = created(cluster), [100.0]
+    monkeypatch.setattr(KafkaStreamReader, "_now", lambda _self: clock[0])
+    waits = {"startingOffsets": "earliest", "minOffsetsPerTrigger": "6", "maxTriggerDelay": "30s"}
+    found = reader(cluster, topic, **waits)
+    produced(cluster.bootstrap_servers, topic, 2)
+    first = found.latestOffset(found.initialOffset(), found.getDefaultReadLimit())
+    assert plain(first) == {topic: {"0": 1, "1": 1}}
+    produced(cluster.bootstrap_servers, topic, 4, first=2)
+    clock[0] += 29
+    assert found.latestOffset(first, found.getDefaultReadLimit()) == first
+    clock[0] += 1
+    second = found.latestOffset(first, found.getDefaultReadLimit())
+    assert plain(second) == {topic: {"0": 3, "1": 3}}
+    produced(cluster.bootstrap_servers, topic, 6, first=6)
+    third = found.latestOffset(second, found.getDefaultReadLimit())
+    assert plain(third) == {topic: {"0": 6, "1": 6}}
+    produced(cluster.bootstrap_servers, topic, 2, first=12)
+    found.prepareForTriggerAvailableNow()
+    assert plain(found.latestOffset(third, found.getDefaultReadLimit())) == {topic: {"0": 7, "1": 7}}
+    found.stop()
+
+
 def test_a_target_is_kept_whatever_is_produced_later(cluster: EmbeddedCluster) -> None:
     topic = created(cluster)
     produced(cluster.bootstrap_servers, topic, 10)

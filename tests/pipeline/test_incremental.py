@@ -3,11 +3,12 @@
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -21,7 +22,7 @@ from rackspan.pipeline.delta.append import NewFile, commit
 from rackspan.pipeline.delta.table import create_table
 from rackspan.pipeline.incremental import RunWork
 from rackspan.pipeline.landing.store import store_all
-from rackspan.pipeline.schemas import TABLES
+from rackspan.pipeline.schemas import TABLES, Table
 from rackspan.text import utc_text
 from tests.depth import at_depth
 from tests.pipeline import expected, plain_build
@@ -104,7 +105,7 @@ def test_another_version_of_a_table_makes_that_table_alone_anew(
     hashes = runs.made_by
 
     def made_by(document: Mapping[str, Any]) -> dict[str, str]:
-        return {**hashes(document), "findings": "judged in another way"}
+        return {**hashes(document), "findings": "1-judged in another way"}
 
     monkeypatch.setattr("rackspan.pipeline.runs.made_by", made_by)
     report = refresh(warehouse)
@@ -112,6 +113,25 @@ def test_another_version_of_a_table_makes_that_table_alone_anew(
     after = versions(warehouse)
     assert {name for name in TABLES if after[name] != before[name]} == {"findings"}
     check(warehouse, [small()])
+
+
+def test_an_older_rackspan_does_not_judge_again_what_a_newer_one_has_judged(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store(small(), warehouse)
+    newer = replace(TABLES["findings"], version=TABLES["findings"].version + 1)
+    with monkeypatch.context() as later:
+        later.setitem(cast("dict[str, Table]", TABLES), "findings", newer)
+        refresh(warehouse)
+    store(at(1), warehouse)
+    before = versions(warehouse)
+    with pytest.raises(
+        InvalidWarehouse, match=r"a newer rackspan made the rows of findings \(version 5; .* rebuild findings"
+    ):
+        refresh(warehouse)
+    assert versions(warehouse) == before
+    assert refresh(warehouse, rebuild={"findings"}).reason == "a rebuild of findings"
+    check(warehouse, [small(), at(1)])
 
 
 @pytest.mark.slow
@@ -247,7 +267,7 @@ def test_a_table_of_an_earlier_rackspan_gets_its_new_column_although_a_killed_ru
 ) -> None:
     """The version that is restored is one without the column."""
 
-    def earlier(url: str, schema: pa.Schema, *, by_day: bool) -> None:
+    def earlier(url: str, schema: pa.Schema, _description: str, *, by_day: bool) -> None:
         lacking = [field for field in schema if field.name != "isr_racks"]
         create_table(url, pa.schema(lacking), by_day=by_day)
 

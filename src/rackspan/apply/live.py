@@ -151,15 +151,15 @@ async def _copied_bytes(
             on_broker.setdefault(broker, []).append(topic_partition)
     responses = await asyncio.gather(
         *(
-            requests.log_sizes(connection, broker, partitions, _SIZES_SECONDS)
+            requests.broker_logs(connection, broker, partitions, _SIZES_SECONDS)
             for broker, partitions in on_broker.items()
         ),
         return_exceptions=True,
     )
     found: dict[TopicPartition, dict[int, int]] = {}
     for broker, response in zip(on_broker, responses, strict=True):
-        if isinstance(response, dict):
-            for topic_partition, size_bytes in response.items():
+        if isinstance(response, requests.BrokerLogs):
+            for topic_partition, size_bytes in response.sizes.items():
                 found.setdefault(topic_partition, {})[broker] = size_bytes
         elif not isinstance(response, FAILURES):
             raise response

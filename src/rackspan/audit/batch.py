@@ -71,7 +71,12 @@ class ClusterMembers:
     @cached_property
     def excluded(self) -> Bools:
         """Which brokers get nothing new, in the order of `rack_map.broker_ids`."""
-        return np.isin(self.rack_map.broker_ids, list(self.policy.excluded_brokers))
+        return np.isin(self.rack_map.broker_ids, list(self.excluded_ids))
+
+    @cached_property
+    def excluded_ids(self) -> frozenset[int]:
+        """The brokers that get nothing new."""
+        return self.policy.excluded_of(self.brokers)
 
     @cached_property
     def receiving(self) -> Bools:
@@ -86,7 +91,7 @@ class ClusterMembers:
     @cached_property
     def open_rack_map(self) -> RackMap:
         """The brokers that are not excluded; all of them where every one is."""
-        left = [broker for broker in self.brokers if broker.id not in self.policy.excluded_brokers]
+        left = [broker for broker in self.brokers if broker.id not in self.excluded_ids]
         return rack_map(left, self.policy.unracked) if left else self.rack_map
 
     @cached_property

@@ -122,16 +122,23 @@ def goal_findings(members: ClusterMembers, loads: BrokerLoads) -> Iterator[Findi
 
 def excluded_broker_findings(members: ClusterMembers, loads: BrokerLoads) -> Iterator[Finding]:
     """A warning for each excluded broker that still holds replicas."""
+    cordoned = {int(broker.id) for broker in members.brokers if broker.cordoned}
     for index in np.flatnonzero(members.excluded & (loads.replicas > 0)).tolist():
         broker = int(members.rack_map.broker_ids[index])
         held = count_noun(int(loads.replicas[index]), "replica")
+        why = (
+            f"all log directories of broker {broker} are cordoned"
+            if broker in cordoned
+            else f"broker {broker} is excluded"
+        )
         yield Finding(
             constraint="excluded-broker",
             severity=Severity.WARNING,
             topic=None,
             partition=None,
-            reason=f"broker {broker} is excluded: it gets nothing new, and holds {held}",
-            remedy=_emptied(members, loads, broker, int(members.rack_map.rack_codes[index])),
+            reason=f"{why}: it gets nothing new, and holds {held}",
+            remedy=_emptied(members, loads, broker, int(members.rack_map.rack_codes[index]))
+            + _ending(broker, cordoned=broker in cordoned),
         )
 
 
@@ -142,8 +149,18 @@ def _emptied(members: ClusterMembers, loads: BrokerLoads, broker: int, rack: int
     left = np.array([sizes[code_of[name]] if name in code_of else 0 for name in members.rack_map.racks])
     widest = len(loads.by_replication_factor) - 1
     if rack >= 0 and even_spread(left[left > 0], widest) != even_spread(members.rack_map.sizes, widest):
-        return f"add brokers to rack {shown(members.rack_map.racks[rack])}, or end the exclusion"
-    return f"rackspan reassign plan --drain {broker}, or end the exclusion when it is back in service"
+        return f"add brokers to rack {shown(members.rack_map.racks[rack])}"
+    return f"rackspan reassign plan --drain {broker}"
+
+
+def _ending(broker: int, *, cordoned: bool) -> str:
+    """How it gets replicas again."""
+    if cordoned:
+        return (
+            f", or uncordon it: kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type brokers "
+            f"--entity-name {broker} --delete-config cordoned.log.dirs"
+        )
+    return ", or end the exclusion when it is back in service"
 
 
 def _above(

@@ -121,7 +121,7 @@ def audit_document(snapshot: ClusterSnapshot, judged: Audit, name: str | None = 
             "violations": severities[Severity.VIOLATION],
             "violated_partitions": _violated_partitions(judged.findings),
             "warnings": severities[Severity.WARNING],
-            "by_constraint": dict(sorted(Counter(one.constraint for one in judged.findings).items())),
+            "by_constraint": dict(sorted(Counter(finding.constraint for finding in judged.findings).items())),
             "survives_any_rack": judged.survives_any_rack,
             "left_open_by": list(judged.left_open_by),
             "assumed": list(judged.assumed),

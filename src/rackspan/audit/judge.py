@@ -123,10 +123,18 @@ def _assumed(batch: PartitionBatch) -> Iterator[str]:
 
 
 def outage(
-    snapshot: ClusterSnapshot, policy: RackPolicy, *, lose: tuple[str, ...] | None = None, pairs: bool = False
+    snapshot: ClusterSnapshot,
+    policy: RackPolicy,
+    topic_filter: re.Pattern[str] | None = None,
+    *,
+    lose: tuple[str, ...] | None = None,
+    pairs: bool = False,
 ) -> tuple[RackLoss, list[RackLoss]]:
-    """What is harmed now, and what losing each rack, each pair, or the named racks together would do."""
-    batch = snapshot_batch(snapshot, policy)
+    """Returns what is harmed now, and what losing each rack, each pair, or the named racks together would do.
+
+    `topic_filter`: to the topics whose whole name matches, and to the controllers.
+    """
+    batch = snapshot_batch(snapshot, policy).of_topics(topic_filter)
     losses = losses_to_judge(batch.members.failure_racks, lose, pairs)
     now, *after = judge_losses(batch, internal(snapshot.topics), [(), *losses], targets=True)
     return now, after

@@ -1,12 +1,12 @@
 """The operator's settings for an audit: how racks are counted, the racks required in sync, and the losses to survive."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeAlias
 
 from rackspan.errors import UsageError
-from rackspan.model import RackId, UnrackedPolicy
+from rackspan.model import Broker, RackId, UnrackedPolicy
 
 
 class Survive(StrEnum):
@@ -56,6 +56,10 @@ class RackPolicy:
     def of_cluster(self, _cluster_id: str) -> "RackPolicy":
         """This policy: it is the same for every cluster. FleetPolicy has one for each."""
         return self
+
+    def excluded_of(self, brokers: Iterable[Broker]) -> frozenset[int]:
+        """The brokers that get nothing new: those that the policy excludes, and those whose log directories are all cordoned."""
+        return self.excluded_brokers | {int(broker.id) for broker in brokers if broker.cordoned}
 
     def min_insync_racks_of(self, topic: str) -> int:
         """The racks that the policy requires in sync for a topic."""

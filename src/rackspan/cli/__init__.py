@@ -4,6 +4,7 @@ Data goes to standard output, everything else to standard error. exit_codes.py h
 """
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -141,6 +142,9 @@ def _usage(error: Any) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "rackspan"
     words = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")
+    extra = re.fullmatch(r"Got unexpected extra argument\S* \((\S+)\)", words)
+    if extra and context is not None and any("--snapshot" in parameter.opts for parameter in context.command.params):
+        words = f"{words}; for a file, give --snapshot {extra[1]}"
     return f"{words}; see {command} --help"
 
 

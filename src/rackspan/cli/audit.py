@@ -74,17 +74,21 @@ def outage(
         str | None, typer.Option("--lose", metavar="RACK[,RACK]", help="Lose these racks together.")
     ] = None,
     pairs: Annotated[bool, typer.Option("--pairs", help="Lose each pair of racks.")] = False,
+    topic: options.TopicPattern = None,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Show what losing each rack would do: what goes offline, what refuses writes, which brokers have to lead more."""
     if lose is not None and pairs:
         raise UsageError("--lose and --pairs: name one of them; --lose loses the named racks together")
+    topic_filter = options.topic_filter(topic)
     read = rack_options.of(source_options.source()).read()
     output.warn([*read.warnings, *policy_options.warnings(read.snapshot)])
+    options.refuse_if_none_match(read.snapshot, topic_filter)
     policy = policy_options.policy()
     now, losses = api.outage(
         read.snapshot,
         policy,
+        topic_filter,
         lose=None if lose is None else tuple(lose.split(",")),
         pairs=pairs,
     )

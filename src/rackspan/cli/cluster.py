@@ -124,7 +124,7 @@ def _real(racks: list[str], brokers: int, version: str) -> Iterator[StartedClust
 
 
 def _show(found: StartedCluster, output_format: options.Output) -> None:
-    rows = [(one["id"], one["rack"], one["address"]) for one in found["brokers"]]
+    rows = [(broker["id"], broker["rack"], broker["address"]) for broker in found["brokers"]]
     servers = f"bootstrap.servers={found['bootstrap_servers']}"
     metrics = [f"metrics: http://{found['metrics']}/metrics"] if "metrics" in found else []
     table = output.table(("broker", "rack", "address"), rows)

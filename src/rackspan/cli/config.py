@@ -75,10 +75,10 @@ def check(
     settings = chosen.settings
     names = settings.cluster_names if settings.cluster is None else [settings.cluster]
     checked = [_check(settings.for_cluster(name), name, offline) for name in names]
-    problems = [problem for one in checked for problem in one["problems"]]
+    problems = [problem for cluster in checked for problem in cluster["problems"]]
     document: CheckedSettings = {"files": [str(file.path) for file in settings.files], "clusters": checked}
     output.write(document, output_format, check_page(document), output.Rows(_PROBLEM_COLUMNS, problems))
-    raise exit_codes.finish(impossible=any(not one["read"] for one in checked), to_act_on=bool(problems))
+    raise exit_codes.finish(impossible=any(not cluster["read"] for cluster in checked), to_act_on=bool(problems))
 
 
 def _settings(settings: Settings) -> Iterator[SettingShown]:

@@ -62,7 +62,7 @@ class HelpGroup(_PlainHelp, TyperGroup):
             write_rows(formatter, rows)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """As click does it; for a command of a group inside this one, the error names it: `reassign lint`."""
+        """Resolve the command as click does; for a command of a group inside this one, the error names it: `reassign lint`."""
         if args and self.get_command(ctx, args[0]) is None:
             words = [path for path in self.paths() if path.rpartition(" ")[2] == args[0]]
             if words:

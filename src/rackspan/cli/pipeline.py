@@ -221,12 +221,12 @@ def maintain(
 ) -> None:
     """Join small files, delete unused ones, and drop old days on request. Needs no Spark; readers and collectors may go on."""
     damaged = 0
-    for one in api.maintain(warehouse, keep_days, vacuum_hours, give_up=output.note if drop_damaged else None):
-        damaged += len(one.damaged)
-        output.warn([*one.repaired, *one.damaged])
-        dropped = f"{count_noun(one.days_dropped, 'day', ',')} dropped, " if one.days_dropped else ""
+    for done in api.maintain(warehouse, keep_days, vacuum_hours, give_up=output.note if drop_damaged else None):
+        damaged += len(done.damaged)
+        output.warn([*done.repaired, *done.damaged])
+        dropped = f"{count_noun(done.days_dropped, 'day', ',')} dropped, " if done.days_dropped else ""
         output.note(
-            f"{one.name}: {dropped}{count_noun(one.joined, 'file', ',')} joined into {one.into:,}, {one.deleted:,} deleted"
+            f"{done.name}: {dropped}{count_noun(done.joined, 'file', ',')} joined into {done.into:,}, {done.deleted:,} deleted"
         )
     raise exit_codes.finish(impossible=damaged > 0)
 
@@ -286,8 +286,8 @@ def export(
 ) -> None:
     """Write tables of the newest run as plain Parquet files, one a table. Needs no Spark."""
     left_out = _LeftOut()
-    for one in api.export_tables(warehouse, names or [], out, left_out):
-        output.note(f"{one.file}: written, {count_noun(one.rows, 'row', ',')}")
+    for table in api.export_tables(warehouse, names or [], out, left_out):
+        output.note(f"{table.file}: written, {count_noun(table.rows, 'row', ',')}")
     raise exit_codes.finish(impossible=left_out.files > 0)
 
 
@@ -357,7 +357,7 @@ def _report_damage(made: "RunReport", warehouse: str) -> int:
         output.fail(line)
     left_out = made.quarantined
     if left_out:
-        named = "" if made.run is None else "".join(f"; {one}: {why}" for one, why in list(left_out.items())[:3])
+        named = "" if made.run is None else "".join(f"; {table}: {why}" for table, why in list(left_out.items())[:3])
         output.fail(
             f"{count_noun(len(left_out), 'snapshot', ',')} left out, because data files are damaged{named}; "
             f"rackspan pipeline check --warehouse {warehouse} shows what to do"
@@ -368,18 +368,18 @@ def _report_damage(made: "RunReport", warehouse: str) -> int:
 def _report_collected(collected: "Iterable[Collected]") -> int:
     """Print a line for each source; returns how many failed."""
     failed = 0
-    for one in collected:
-        output.warn(one.warnings)
-        if one.error is not None:
+    for snapshot in collected:
+        output.warn(snapshot.warnings)
+        if snapshot.error is not None:
             failed += 1
-            output.fail(str(one.error))
-        elif one.stored is not None:
-            kept = "stored as" if one.stored.new else "stored already as"
-            output.note(f"{one.source}: {kept} {one.stored.snapshot_id} in {one.stored.warehouse}")
+            output.fail(str(snapshot.error))
+        elif snapshot.stored is not None:
+            kept = "stored as" if snapshot.stored.new else "stored already as"
+            output.note(f"{snapshot.source}: {kept} {snapshot.stored.snapshot_id} in {snapshot.stored.warehouse}")
     return failed
 
 
 def _cell(value: object) -> object:
     if isinstance(value, dict):
         return ":".join(map(str, value.values()))
-    return ",".join(str(_cell(one)) for one in value) if isinstance(value, list) else value
+    return ",".join(str(_cell(item)) for item in value) if isinstance(value, list) else value

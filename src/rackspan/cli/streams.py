@@ -196,5 +196,5 @@ _RUN_COLUMNS: Final = (
 
 
 def _run_rows(document: LabDocument) -> output.Rows:
-    rows = ({"problem": one["problem"], **run} for one in document["problems"] for run in one["runs"])
+    rows = ({"problem": problem["problem"], **run} for problem in document["problems"] for run in problem["runs"])
     return output.Rows(_RUN_COLUMNS, rows)

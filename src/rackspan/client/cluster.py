@@ -171,7 +171,7 @@ class ClusterConnection:
         return response
 
     async def call_controller(self, api_key: ApiKey, request: WireStruct) -> Any:
-        """As Kafka's own clients do: with ZooKeeper only the controller creates; with KRaft any broker forwards the request."""
+        """Send as Kafka's own clients do: with ZooKeeper only the controller creates; with KRaft any broker forwards the request."""
         known: MetadataResponseData = await self.call(ApiKey.METADATA, MetadataRequestData(topics=()))
         controller = None if known.controller_id == NO_BROKER else known.controller_id
         return await self.call(api_key, request, broker=controller)

@@ -240,15 +240,23 @@ def _alive(
     return fetched and member.last_caught_up_timestamp >= now_ms - CAUGHT_UP_MAX_AGE_MS
 
 
-async def log_sizes(
+@dataclass(frozen=True, slots=True)
+class BrokerLogs:
+    """The logs of one broker: their sizes in bytes, and whether every directory that works is cordoned (KIP-1066)."""
+
+    sizes: Mapping[TopicPartition, int]
+    cordoned: bool = False
+
+
+async def broker_logs(
     connection: ClusterConnection,
     broker_id: int,
     partitions: Collection[TopicPartition] | None = None,
     seconds: float = LOG_DIR_SECONDS,
-) -> dict[TopicPartition, int]:
+) -> BrokerLogs:
     """DescribeLogDirs (key 35) of one broker: bytes of each log it has of these partitions, or of all.
 
-    A log still being copied to another disk is left out.
+    A log still being copied to another disk is left out. Before version 5 (Kafka 4.3) no directory is cordoned.
     """
     topics = None
     if partitions is not None:
@@ -257,14 +265,15 @@ async def log_sizes(
         ApiKey.DESCRIBE_LOG_DIRS, DescribeLogDirsRequestData(topics=topics), seconds, broker=broker_id
     )
     raise_for(response)
-    return {
+    working = [log_dir for log_dir in response.results if log_dir.error_code == ErrorCode.NONE]
+    sizes = {
         TopicPartition(topic.name, partition.partition_index): partition.partition_size
-        for log_dir in response.results
-        if log_dir.error_code == ErrorCode.NONE
+        for log_dir in working
         for topic in log_dir.topics
         for partition in topic.partitions
         if not partition.is_future_key
     }
+    return BrokerLogs(sizes, bool(working) and all(log_dir.is_cordoned for log_dir in working))
 
 
 def by_topic(partitions: Collection[TopicPartition]) -> dict[str, list[int]]:

@@ -6,11 +6,13 @@ behind. Members of a share group have one cause only: ShareFetch names no rack, 
 those: another assignment of the same partitions would read fewer of them across racks.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from rackspan.clients.likely_rack import likely_rack
+from rackspan.clients.measured import Measured
 from rackspan.clients.reads import GroupReads, MemberReads, Read, ReplicaSelectors
 from rackspan.consumers.group import PROTOCOL
 from rackspan.model import ClusterSnapshot
@@ -42,8 +44,13 @@ class _Crossing:
     read: Read
 
 
-def find_causes(reads: GroupReads, snapshot: ClusterSnapshot) -> list[ClientFinding]:
-    """The findings of one group; none in a cluster of one rack, where nothing can cross."""
+def find_causes(
+    reads: GroupReads, snapshot: ClusterSnapshot, measured: Measured = MappingProxyType({})
+) -> list[ClientFinding]:
+    """The findings of one group; none in a cluster of one rack, where nothing can cross.
+
+    What was measured counts, not the settings: no cause is named for a member and topic whose bytes all came from the member's rack.
+    """
     racks = sorted({broker.rack for broker in snapshot.brokers if broker.rack})
     if len(racks) < 2:
         return []
@@ -51,10 +58,42 @@ def find_causes(reads: GroupReads, snapshot: ClusterSnapshot) -> list[ClientFind
     for reader in reads.members:
         for read in reader.reads:
             cause = _cause(reads, reader, read, racks)
-            if cause is not None:
+            topic_bytes = measured.get((reader.member.member_id, read.partition.topic))
+            if cause is not None and not (topic_bytes is not None and topic_bytes.is_in_rack):
                 by_cause.setdefault(cause, []).append(_Crossing(reader, read))
     found = [_WORDS[cause](reads, by_cause[cause], racks) for cause in _WORDS if cause in by_cause]
-    return [*found, *_assignment(reads)]
+    return [*found, *_measured_across(reads, by_cause, measured), *_assignment(reads)]
+
+
+def _measured_across(
+    reads: GroupReads, by_cause: Mapping[str, list[_Crossing]], measured: Measured
+) -> Iterator[ClientFinding]:
+    """Bytes from other racks of a topic that the member reads in its own by Kafka's rules."""
+    explained = {
+        (crossing.reader.member.member_id, crossing.read.partition.topic)
+        for crossings in by_cause.values()
+        for crossing in crossings
+    }
+    crossings = [
+        _Crossing(reader, read)
+        for reader in reads.members
+        for read in reader.reads
+        if (key := (reader.member.member_id, read.partition.topic)) in measured
+        and measured[key].across
+        and key not in explained
+    ]
+    if crossings:
+        keys = {(crossing.reader.member.member_id, crossing.read.partition.topic) for crossing in crossings}
+        across = sum(measured[key].across for key in keys)
+        total = sum(measured[key].across + measured[key].in_rack + measured[key].unknown for key in keys)
+        reason = f"{across:,} of {total:,} bytes came from other racks, though by Kafka's rules every replica read is in the reader's"
+        yield _finding("measured-across-racks", reads, crossings, reason, _MEASURED_REMEDY)
+
+
+_MEASURED_REMEDY: Final = (
+    "measure again: leaders may have moved meanwhile; if it stays, the client ignores the replica that leaders name "
+    "(before Kafka 2.4), or sends another client.rack with fetches than it reports"
+)
 
 
 def _cause(reads: GroupReads, reader: MemberReads, read: Read, racks: Collection[RackId]) -> str | None:

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from rackspan.audit.json_format import HeadDocument, head_document
 from rackspan.clients.causes import ClientFinding, looks_at_racks
+from rackspan.clients.measured import Measured
 from rackspan.clients.reads import GroupReads, MemberReads
 from rackspan.documents import AtLeastOne, Count
 from rackspan.model import ClusterSnapshot
@@ -27,6 +28,13 @@ class MemberDocument(TypedDict):
     ]
     cross_rack_at_best: Annotated[
         Count | None, Meta(description="Those without a replica in its rack, which no setting of the member changes.")
+    ]
+
+    measured_bytes: Annotated[
+        Count | None, Meta(description="Bytes that it read while --counters measured; null: not verified.")
+    ]
+    measured_cross_rack_bytes: Annotated[
+        Count | None, Meta(description="Those from another rack; null: not verified, or a rack is not known.")
     ]
 
 
@@ -76,8 +84,9 @@ def clients_document(
     findings: Sequence[ClientFinding],
     unread: Sequence[str] = (),
     name: str | None = None,
+    measured: Sequence[Measured] = (),
 ) -> ClientsDocument:
-    """`unread` has one line for each group or broker's list of groups that could not be read."""
+    """`unread` has one line for each group or broker's list of groups that could not be read; `measured` an entry a group."""
     return {
         "summary": {
             **head_document(snapshot, name),
@@ -86,7 +95,7 @@ def clients_document(
             "by_cause": dict(sorted(Counter(finding.cause for finding in findings).items())),
             "unread": list(unread),
         },
-        "groups": [_group(reads) for reads in groups],
+        "groups": [_group(reads, found) for reads, found in zip(groups, measured or [{}] * len(groups), strict=True)],
         "findings": [
             {
                 "cause": finding.cause,
@@ -102,7 +111,7 @@ def clients_document(
     }
 
 
-def _group(reads: GroupReads) -> GroupDocument:
+def _group(reads: GroupReads, measured: Measured) -> GroupDocument:
     return {
         "group": reads.group.group_id,
         "kind": reads.group.kind,
@@ -111,11 +120,13 @@ def _group(reads: GroupReads) -> GroupDocument:
         "assignor_looks_at_racks": looks_at_racks(reads.group),
         "cross_rack": reads.across,
         "cross_rack_at_best": reads.across_at_best,
-        "members": [_member(member) for member in reads.members],
+        "members": [_member(member, measured) for member in reads.members],
     }
 
 
-def _member(reads: MemberReads) -> MemberDocument:
+def _member(reads: MemberReads, measured: Measured) -> MemberDocument:
+    found = [topic_bytes for (member, _), topic_bytes in measured.items() if member == reads.member.member_id]
+    known = bool(found) and not any(topic_bytes.unknown for topic_bytes in found)
     return {
         "member": reads.member.member_id,
         "client_id": reads.member.client_id,
@@ -126,4 +137,6 @@ def _member(reads: MemberReads) -> MemberDocument:
         "with_replica_in_rack": reads.in_own_rack,
         "cross_rack": reads.across,
         "cross_rack_at_best": reads.across_at_best,
+        "measured_bytes": sum(each.in_rack + each.across + each.unknown for each in found) if found else None,
+        "measured_cross_rack_bytes": sum(each.across for each in found) if known else None,
     }

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, Final
 
 from rackspan.errors import UsageError
@@ -12,15 +13,23 @@ from rackspan.gateway.clients.listeners import Listeners
 from rackspan.gateway.config import GatewayConfig
 from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode
 from rackspan.gateway.core.endpoints import Addresses
+from rackspan.gateway.core.record_bytes import RecordBytes
 from rackspan.gateway.guarding import Guarding, open_guarding
 from rackspan.gateway.handlers.admin import AdminHandler
 from rackspan.gateway.handlers.fetch import FetchHandler
 from rackspan.gateway.handlers.produce import forward_produce
 from rackspan.gateway.net.byte_flow import Shared, Take
 from rackspan.gateway.net.frames import FrameMemory
+from rackspan.gateway.upstream.record_topics import follow_record_topics, settle
 from rackspan.wire.apis import ApiKey
 
 log = logging.getLogger(__name__)
+
+LAST_SETTLE_SECONDS: Final = 2.0
+"""Time limit of the last reading of metadata: a gateway ends on SIGTERM even if no broker responds."""
+
+LOGGED_FLOWS_MAX: Final = 50
+"""Lines of the log at the end that count bytes."""
 
 _RESTART: Final = (
     "bootstrap_servers",
@@ -61,6 +70,7 @@ class Gateway:
         self.guarding = guarding
         self.admin = admin
         self.fetch = fetch
+        self.record_bytes = clients.shared.record_bytes
         self.draining = False
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -69,7 +79,8 @@ class Gateway:
         self.cluster.on_refresh = self.listeners.follow_brokers
         self.clients.warn_of_open_files()
         self._log_warnings()
-        for work in (self.cluster.follow(), self.clients.close_slow(), self.clients.close_gone()):
+        clients = self.clients.close_slow(), self.clients.close_gone()
+        for work in (self.cluster.follow(), *clients, follow_record_topics(self.record_bytes, self.cluster)):
             self._run(work)
         for work in self.guarding.tasks() if self.guarding is not None else ():
             self._run(work)
@@ -99,6 +110,13 @@ class Gateway:
         self.listeners.close()
         await self.clients.drain(seconds)
         left = len(self.clients.sessions)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_SETTLE_SECONDS):
+                await settle(self.record_bytes, self.cluster)
+        # What no broker described counts all the same.
+        self.record_bytes.settle(self.record_bytes.unsettled(), {}, {})
+        for line in self.record_bytes.summary(LOGGED_FLOWS_MAX):
+            log.info("%s", line)
         self.close()
         return left
 
@@ -112,6 +130,10 @@ class Gateway:
         self.backend.reload(config)
         self.config = self.listeners.config = self.clients.config = config
         self.clients.shared.max_request_bytes = config.max_request_bytes
+        self.record_bytes.topics_max, self.record_bytes.clients_max = (
+            config.counters_topics_max,
+            config.counters_clients_max,
+        )
         if self.guarding is not None:
             self.guarding.reload(config)
         if self.admin is not None:
@@ -175,6 +197,13 @@ async def _assembled(backend: Backend, *, shared: bool) -> Gateway:
     fetch = FetchHandler(readers) if readers.is_on else None
     if fetch is not None:
         takes[ApiKey.FETCH] = fetch.take
-    sessions = Shared(addresses, takes, config.max_request_bytes, FrameMemory(config.request_memory_bytes))
+    sessions = Shared(
+        addresses,
+        takes,
+        config.max_request_bytes,
+        FrameMemory(config.request_memory_bytes),
+        RecordBytes(config.counters_topics_max, config.counters_clients_max),
+        readers.of if fetch is None else fetch.rack_of,
+    )
     clients = Clients(config, backend.cluster, backend.tls, sessions)
     return Gateway(backend, listeners, clients, guarding, admin, fetch)

@@ -125,6 +125,8 @@ class GatewayConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     readers_replace_client_rack: bool = False
     readers_networks: dict[str, Text] = field(default_factory=dict)
     readers_clients: dict[str, Text] = field(default_factory=dict)
+    counters_topics_max: PositiveInt = 100
+    counters_clients_max: PositiveInt = 100
     topics: dict[str, TopicTable] = field(default_factory=dict)
     brokers: dict[str, BrokerListenerTable] = field(default_factory=dict)
     principals: dict[str, PrincipalTable] = field(default_factory=dict)
@@ -242,7 +244,7 @@ def _check(name: str, config: GatewayConfig) -> None:
     for broker in config.brokers:
         if not broker.isdecimal() or broker != str(int(broker)):
             raise UsageError(f"{name}: [brokers.{broker}]: {broker!r} is not a broker id; write a whole number")
-    guarded = [topic for topic, one in config.topics.items() if one.min_insync_racks is not None]
+    guarded = [topic for topic, required in config.topics.items() if required.min_insync_racks is not None]
     if config.mode is AcknowledgementMode.OFF and (
         guarded or config.min_insync_racks > 1 or config.override is not None
     ):

@@ -15,6 +15,7 @@ from rackspan.acks.metrics import METRICS
 from rackspan.errors import UsageError
 from rackspan.gateway.app import Gateway
 from rackspan.gateway.clients.connections import Clients
+from rackspan.gateway.core.record_bytes import RecordFlow
 from rackspan.gateway.guarding import Guarding
 from rackspan.gateway.handlers.refusals import Refusals
 from rackspan.gateway.upstream.config_topic import ConfigTopic
@@ -37,6 +38,14 @@ def families(gateway: Gateway) -> Iterator[Family]:
         not_ready(gateway) is None,
     )
     yield from _connections(gateway.clients)
+    record_bytes = CounterMetricFamily(
+        "rackspan_gateway_record_bytes_total",
+        "bytes of records between clients and brokers; a rack that is not known is empty",
+        labels=RecordFlow._fields,
+    )
+    for flow, size_bytes in gateway.record_bytes.flows.items():
+        record_bytes.add_metric(flow, size_bytes)
+    yield record_bytes
     if gateway.guarding is not None:
         yield from _acknowledgements(gateway, gateway.guarding)
     if gateway.admin is not None and gateway.admin.topics.placer is not None:

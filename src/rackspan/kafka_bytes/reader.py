@@ -129,7 +129,7 @@ class ByteReader:
         return (value >> 1) ^ -(value & 1)
 
     def compact_length(self) -> int:
-        """Of a compact string, byte string or array; -1 for null."""
+        """The length of a compact string, byte string or array; -1 for null."""
         return self.unsigned_varint() - 1
 
     def text(self, size: int, encoding: str = "utf-8") -> str:

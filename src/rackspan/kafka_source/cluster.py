@@ -14,7 +14,7 @@ from uuid import UUID
 
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
 from rackspan.client.errors import CONNECTION_FAILURES, ErrorResponse, is_refusal
-from rackspan.client.requests import by_topic, log_sizes, metadata, topic_id_text
+from rackspan.client.requests import broker_logs, by_topic, metadata, topic_id_text
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable
 from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
 from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, ClientOptions
@@ -171,9 +171,8 @@ class SourceCluster:
         sizes: dict[TopicPartition, int] = {}
         for leader in sorted(leaders):
             led = {partition for partition in wanted if _leader(known, partition) == leader}
-            sizes |= {
-                partition: size for partition, size in self._retried(log_sizes, leader).items() if partition in led
-            }
+            logs = self._retried(broker_logs, leader)
+            sizes |= {partition: size for partition, size in logs.sizes.items() if partition in led}
         first = self.offsets(dict.fromkeys(sizes, EARLIEST_OFFSET))
         end = self.offsets(dict.fromkeys(sizes, LATEST_OFFSET))
         averages = {partition: size / max(1, end[partition] - first[partition]) for partition, size in sizes.items()}

@@ -67,6 +67,7 @@ class RackspanKafkaDataSource(DataSource):
         limits = {
             "maxOffsetsPerTrigger": options.max_offsets_per_trigger,
             "maxBytesPerTrigger": options.max_bytes_per_trigger,
+            "minOffsetsPerTrigger": options.min_offsets_per_trigger,
         }
         for name, limit in limits.items():
             if limit and not hasattr(DataSourceStreamReader, "getDefaultReadLimit"):

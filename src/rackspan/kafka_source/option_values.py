@@ -4,10 +4,22 @@
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from rackspan.errors import UsageError
+
+SECONDS_OF: Final[Mapping[str, float]] = {
+    **dict.fromkeys(("", "ms"), 1e-3),
+    "us": 1e-6,
+    "s": 1.0,
+    "m": 60.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "d": 86_400.0,
+}
+"""The units of Spark's durations, whose default is the one of the option: milliseconds."""
 
 
 def json_object(name: str, text: str, wanted: str) -> dict[str, Any]:
@@ -71,3 +83,12 @@ def count(name: str, value: str) -> int:
     if number <= 0:
         raise UsageError(f"option {name}: {value!r} is not a positive whole number")
     return number
+
+
+def duration_seconds(values: Mapping[str, str], name: str, default: str) -> float:
+    """A duration as Spark writes it: `15m`, `30s`, `500ms`; a number by itself is milliseconds."""
+    text = values.get(name.lower(), default)
+    found = re.fullmatch(r"([0-9]+)\s*([a-z]*)", text.strip().lower())
+    if found is None or found[2] not in SECONDS_OF:
+        raise UsageError(f"option {name}: {text!r} is not a duration as 15m, 30s or 500ms")
+    return int(found[1]) * SECONDS_OF[found[2]]

@@ -19,7 +19,17 @@ from rackspan.client.config.keys import KEYS
 from rackspan.client.config.properties_file import read_properties
 from rackspan.errors import UsageError
 from rackspan.kafka_source.executor_rack import DEFAULT_VARIABLE, RackSources
-from rackspan.kafka_source.option_values import boolean, choice, costs, count, flag, json_object, positive, string_map
+from rackspan.kafka_source.option_values import (
+    boolean,
+    choice,
+    costs,
+    count,
+    duration_seconds,
+    flag,
+    json_object,
+    positive,
+    string_map,
+)
 from rackspan.model.ids import TopicPartition
 
 OffsetByPartition: TypeAlias = Mapping[TopicPartition, int]
@@ -91,6 +101,9 @@ class KafkaSourceOptions:
     max_records_per_partition: int | None = None
     max_offsets_per_trigger: int | None = None
     max_bytes_per_trigger: int | None = None
+    min_offsets_per_trigger: int | None = None
+    max_trigger_delay_seconds: float = 900.0
+    """After this time a batch is planned with fewer offsets than the minimum."""
     push_filters: bool = False
     metrics_path: str | None = None
     rack_costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -105,7 +118,7 @@ _ENDS: Final = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
 """In the order in which Spark prefers them."""
 
 _BATCH_ONLY: Final = (*_ENDS, "filterPushdown")
-_STREAM_ONLY: Final = ("maxOffsetsPerTrigger", "maxBytesPerTrigger")
+_STREAM_ONLY: Final = ("maxOffsetsPerTrigger", "maxBytesPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
 _RACKS: Final = (
     "rack.env",
     "rack.file",
@@ -126,8 +139,6 @@ _SPARK_ONLY: Final[Mapping[str, str]] = {
     "fetchoffset.numretries": "use progressTimeoutMs; offsets are requested again until then",
     "fetchoffset.retryintervalms": "use progressTimeoutMs; offsets are requested again until then",
     "groupidprefix": "this source joins no consumer group",
-    "minoffsetspertrigger": "a minimum per trigger is not offered",
-    "maxtriggerdelay": "a minimum per trigger, whose delay it bounds, is not offered",
     "rackspan.include.headers": "use includeHeaders",
 }
 """Options of Spark's connector that mean nothing here, in lower case, with what to do instead."""
@@ -175,6 +186,9 @@ def parse(options: Mapping[str, str], *, streaming: bool) -> KafkaSourceOptions:
     strategy = _strategy(values)
     topics = values[strategy.value.lower()]
     client, ignored = _client(values)
+    least, most = positive(values, "minOffsetsPerTrigger"), positive(values, "maxOffsetsPerTrigger")
+    if least and most and least > most:
+        raise UsageError(f"option minOffsetsPerTrigger: {least} is above maxOffsetsPerTrigger, which is {most}")
     return KafkaSourceOptions(
         strategy=strategy,
         topics=_checked_topics(strategy, topics),
@@ -188,8 +202,10 @@ def parse(options: Mapping[str, str], *, streaming: bool) -> KafkaSourceOptions:
         include_headers=flag(values, "includeHeaders", default=False),
         min_partitions=positive(values, "minPartitions"),
         max_records_per_partition=positive(values, "maxRecordsPerPartition"),
-        max_offsets_per_trigger=positive(values, "maxOffsetsPerTrigger"),
+        max_offsets_per_trigger=most,
         max_bytes_per_trigger=positive(values, "maxBytesPerTrigger"),
+        min_offsets_per_trigger=least,
+        max_trigger_delay_seconds=duration_seconds(values, "maxTriggerDelay", "15m"),
         push_filters=flag(values, "filterPushdown", default=False),
         metrics_path=values.get("metricspath"),
         rack_costs=costs("rack.costs", values["rack.costs"]) if "rack.costs" in values else {},

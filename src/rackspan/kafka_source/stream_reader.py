@@ -4,6 +4,7 @@ Offsets are those of Spark's own connector and the topics' ids (stream_offsets.p
 group is joined and no offset is committed to Kafka.
 """
 
+import math
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -53,6 +54,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._running: tuple[Mapping[str, Any], list[RangePartition]] | None = None
         """Where the micro-batch ends that was planned last, and its tasks, until the line about it is logged."""
 
+        self._planned_at = -math.inf
+        """By the monotonic clock, when a batch was planned last; the first one waits for nothing."""
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_cluster": None, "_running": None}
 
@@ -85,6 +89,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         before = StreamOffsets.from_document(start)
         end = self._ends_after(before)
         begin = self._resumed(before, end)
+        if self._waits_for_more(begin, end.offsets):
+            return dict(start)
         if limit is not None and not (ReadAllAvailable is not None and isinstance(limit, ReadAllAvailable)):
             # Otherwise it is Trigger.Once, or there is no limit in the options.
             end = replace(end, offsets=self._limited(begin, end.offsets))
@@ -146,6 +152,17 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if size := self._options.max_bytes_per_trigger:
             end = ranges.limited(begin, end, size, self._connected().bytes_per_offset(end))
         return end
+
+    def _waits_for_more(self, begin: Offsets, end: Offsets) -> bool:
+        """Whether there are too few new offsets for a batch yet. AvailableNow waits for none: it would leave them unread."""
+        least = self._options.min_offsets_per_trigger
+        if least is None or self._target is not None:
+            return False
+        new = sum(max(0, offset - begin[partition]) for partition, offset in end.items())
+        if new < least and self._now() - self._planned_at < self._options.max_trigger_delay_seconds:
+            return True
+        self._planned_at = self._now()
+        return False
 
     def _connected(self) -> SourceCluster:
         if self._options.without_effect:
@@ -226,3 +243,6 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _sleep(self, seconds: float) -> None:
         time.sleep(seconds)
+
+    def _now(self) -> float:
+        return time.monotonic()

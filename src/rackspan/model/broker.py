@@ -14,7 +14,7 @@ class Broker:
     """One registered broker.
 
     `rack` is `broker.rack` (KIP-36), None where it is not set. A fenced broker is registered but not usable: it holds
-    replicas and leads nothing.
+    replicas and leads nothing. A cordoned one takes no new replicas: all of its log directories are cordoned (KIP-1066).
     """
 
     id: BrokerId
@@ -22,6 +22,7 @@ class Broker:
     fenced: bool = False
     host: str | None = None
     port: int | None = None
+    cordoned: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.id <= INT32_MAX:

@@ -31,6 +31,7 @@ class _Broker(Struct):
     fenced: bool = False
     host: str | None = None
     port: Annotated[int, Meta(ge=0, le=65_535)] | None = None
+    cordoned: bool = False
 
 
 class _Controller(Struct):
@@ -79,6 +80,11 @@ class BrokerDocument(TypedDict):
     port: Count | None
     rack: str | None
     fenced: bool
+    cordoned: NotRequired[
+        Annotated[
+            bool, Meta(description="Whether all of its log directories are cordoned (KIP-1066): it gets nothing new.")
+        ]
+    ]
 
 
 class ControllerDocument(TypedDict):
@@ -170,12 +176,13 @@ def _snapshot(given: _Snapshot) -> ClusterSnapshot:
                 fenced=broker.fenced,
                 host=broker.host,
                 port=broker.port,
+                cordoned=broker.cordoned,
             )
             for broker in given.brokers
         ),
         topics=tuple(
-            Topic(TopicName(one.name), topic_id=one.topic_id, internal=one.internal, config=one.config or {})
-            for one in given.topics
+            Topic(TopicName(topic.name), topic_id=topic.topic_id, internal=topic.internal, config=topic.config or {})
+            for topic in given.topics
         ),
         partitions=columns(
             topic=[code for code, _ in rows],
@@ -188,6 +195,19 @@ def _snapshot(given: _Snapshot) -> ClusterSnapshot:
             size_bytes=[UNKNOWN_SIZE if row.size_bytes is None else row.size_bytes for row in partitions],
         ),
     )
+
+
+def _broker(broker: Broker) -> BrokerDocument:
+    document: BrokerDocument = {
+        "id": broker.id,
+        "host": broker.host,
+        "port": broker.port,
+        "rack": broker.rack,
+        "fenced": broker.fenced,
+    }
+    if broker.cordoned:
+        document["cordoned"] = True
+    return document
 
 
 def _rack(name: str | None) -> RackId | None:
@@ -215,10 +235,7 @@ def write(snapshot: ClusterSnapshot) -> str:
         ],
         "partial": list(snapshot.partial),
     }
-    brokers: list[BrokerDocument] = [
-        {"id": broker.id, "host": broker.host, "port": broker.port, "rack": broker.rack, "fenced": broker.fenced}
-        for broker in snapshot.brokers
-    ]
+    brokers = list(map(_broker, snapshot.brokers))
     opening = ",\n ".join(f"{_text(key)}: {_text(value)}" for key, value in head.items())
     return (
         f"{{{opening},\n"

@@ -146,6 +146,7 @@ def refresh(
     with only_run(warehouse), naming_check(warehouse):
         past = history.open_history(warehouse, rebuild)
         last, document = past.last, history.policies_document(policies)
+        history.refuse_newer_rows(warehouse, last, rebuild)
         history.restore_judged(warehouse, past.judged, last)
         history.remove_leftovers(warehouse, last)
         outdated = _outdated(last, document, TABLES.keys() & {*rebuild, *past.lost})

@@ -118,7 +118,7 @@ def open_history(warehouse: Warehouse, rebuilt: Collection[str] = ()) -> RunHist
             lines.append(f"table {name}: {', '.join(torn)} in its log was torn, and is kept with the ending .torn")
     if RUNS.name in rebuilt and not _has_rows(warehouse):
         _begin_anew(warehouse, RUNS)
-    create_table(warehouse.table(RUNS.name), RUNS.schema, by_day=False)
+    create_table(warehouse.table(RUNS.name), RUNS.declared, RUNS.meaning, by_day=False)
     runs = existing_table(warehouse, RUNS.name)
     last = newest_row(runs)
     lost = [name for name in every if name != RUNS.name and _is_lost(warehouse, name, last, name in rebuilt)]
@@ -131,7 +131,7 @@ def open_history(warehouse: Warehouse, rebuilt: Collection[str] = ()) -> RunHist
     for name in lost:
         _begin_anew(warehouse, every[name])
     for name, table in every.items():
-        create_table(warehouse.table(name), table.schema, by_day=table is not RUNS)
+        create_table(warehouse.table(name), table.declared, table.meaning, by_day=table is not RUNS)
     return RunHistory(existing_table(warehouse, JUDGED.name), runs, last, tuple(lost), tuple(lines))
 
 
@@ -329,15 +329,26 @@ def same_files(current: "DeltaTable", warehouse: Warehouse, table: Table, versio
 
 
 def made_by(document: Mapping[str, Any]) -> dict[str, str]:
-    """For each derived table a hash of what its rows depend on besides the snapshot: its version and the policies.
+    """For each derived table what its rows depend on besides the snapshot: its version, and a hash of the policies.
 
     `document` is one of `policies_document`.
     """
     text = json.dumps(document, sort_keys=True)
     return {
-        name: hashlib.sha256(f"{name} {table.version} {text}".encode()).hexdigest()[:16]
+        name: f"{table.version}-{hashlib.sha256(f'{name} {text}'.encode()).hexdigest()[:16]}"
         for name, table in TABLES.items()
     }
+
+
+def refuse_newer_rows(warehouse: Warehouse, last: Run | None, replaced: Collection[str]) -> None:
+    """Two releases that take turns would each judge everything again. Errors: InvalidWarehouse, unless a table is `replaced`."""
+    for name, table in TABLES.items():
+        version = 0 if last is None else int(last.made_by.get(name, "0-").partition("-")[0])
+        if version > table.version and name not in replaced:
+            raise InvalidWarehouse(
+                f"{warehouse.root}: a newer rackspan made the rows of {name} (version {version}; this one makes {table.version}): "
+                f"upgrade, or rackspan pipeline rebuild {name} --warehouse {warehouse.root}"
+            )
 
 
 def policies_document(policies: ClusterPolicies) -> dict[str, Any]:

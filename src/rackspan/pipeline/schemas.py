@@ -42,8 +42,18 @@ class Table:
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the table. Spark writes every column nullable, so all columns are nullable here."""
+        """The schema of rows as they are read and written. Every column is nullable here, as Spark writes them."""
         return pa.schema([(column.name, column.type) for column in self.columns])
+
+    @property
+    def declared(self) -> pa.Schema:
+        """The schema as catalogs show it: each column with its meaning as comment, and NOT NULL unless null has a meaning."""
+        return pa.schema(
+            [
+                pa.field(column.name, column.type, column.nullable, {"comment": column.meaning})
+                for column in self.columns
+            ]
+        )
 
 
 CLUSTER_ID: Final = TableColumn("cluster_id", pa.string(), "The cluster, as Kafka names itself.")
@@ -114,6 +124,12 @@ BROKERS: Final = _landing(
         TableColumn("port", pa.int32(), "Its port; null where unknown.", True),
         RACK,
         TableColumn("fenced", pa.bool_(), "Whether the controller has fenced it."),
+        TableColumn(
+            "cordoned",
+            pa.bool_(),
+            "Whether all of its log directories are cordoned, so that it gets nothing new; null in rows of before this column.",
+            True,
+        ),
     ),
 )
 
@@ -332,7 +348,7 @@ RUNS: Final = Table(
         TableColumn(
             "made_by",
             pa.map_(pa.string(), pa.string()),
-            "For each derived table a hash of its schema version and the policies. Another version makes the table again, another policy the rows of its clusters.",
+            "For each derived table its schema version and a hash of the policies. Another version makes the table again, another policy the rows of its clusters.",
         ),
         TableColumn("versions", pa.map_(pa.string(), pa.int64()), "The Delta version of each table to read."),
         TableColumn("rows", pa.map_(pa.string(), pa.int64()), "The rows that the run wrote, by table."),

@@ -110,7 +110,7 @@ def create_warehouse(root: str | Path, repair: Callable[[Warehouse], Repair]) ->
         _prepare_folder(root, folder)
     warehouse = replace(warehouse, repair=repair(warehouse))
     for table in LANDING.values():
-        create_table(warehouse.table(table.name), table.schema, by_day=True)
+        create_table(warehouse.table(table.name), table.declared, table.meaning, by_day=True)
     return warehouse
 
 

@@ -155,7 +155,7 @@ def partition_differences(
 
 
 def _broken_reasons(batch: PartitionBatch, broken: dict[str, Bools], row: int) -> Iterator[str]:
-    """What is wrong with the partition now: the most urgent alone, since the others often follow from it."""
+    """The problem of the partition now: the most urgent alone, since the others often follow from it."""
     for _, names in RISKS:
         for constraint in PARTITION_CONSTRAINTS:
             if constraint.name in names and broken[constraint.name][row]:

@@ -52,8 +52,9 @@ def blocked_racks(
         return
     blocking = _blocking_brokers(problem)
     ids = problem.rack_map.broker_ids[blocking].tolist()
-    excluded = [broker for broker in ids if broker in policy.excluded_brokers]
-    fenced = [broker for broker in ids if broker not in policy.excluded_brokers]
+    closed = policy.excluded_of(snapshot.brokers)
+    excluded = [broker for broker in ids if broker in closed]
+    fenced = [broker for broker in ids if broker not in closed]
     racks = ",".join(shown(rack) for rack in problem.rack_map.names(problem.rack_map.rack_codes[blocking]))
     why = [
         f"{noun_and_ids('broker', some)} {'is' if len(some) == 1 else 'are'} {state}"

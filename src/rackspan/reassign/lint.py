@@ -81,8 +81,8 @@ def lint(
     broken = list(faults(document))
     listed = _listed(row_of, document, broken)
     found = [*map(_finding, broken), *_unknown(snapshot, row_of, document)]
-    for at in np.flatnonzero(_may_have_findings(batch, policy, request, listed)).tolist():
-        found += _of_entry(batch, policy.excluded_brokers, request, listed.entries[at], int(listed.rows[at]))
+    for at in np.flatnonzero(_may_have_findings(batch, request, listed)).tolist():
+        found += _of_entry(batch, batch.members.excluded_ids, request, listed.entries[at], int(listed.rows[at]))
     if listed.entries:
         placement = list(_placement(batch, snapshot, policy, request, listed))
         misplaced = {
@@ -175,13 +175,11 @@ def _unknown(
                     yield Finding("plan-unknown-broker", Severity.VIOLATION, entry.topic, entry.partition, why, REMEDY)
 
 
-def _may_have_findings(
-    batch: PartitionBatch, policy: RackPolicy, request: ReassignmentRequest, listed: _Listed
-) -> Bools:
+def _may_have_findings(batch: PartitionBatch, request: ReassignmentRequest, listed: _Listed) -> Bools:
     """The entries that `_of_entry` has findings for, and maybe a few more. Shape (N,)."""
     rows, targets = listed.rows, listed.targets
     new = _new(targets, batch.rows.replicas[rows])
-    closed = {int(broker.id) for broker in batch.members.brokers if broker.fenced} | policy.excluded_brokers
+    closed = {int(broker.id) for broker in batch.members.brokers if broker.fenced} | batch.members.excluded_ids
     required = batch.replication_factor[rows] if request.replication_factor is None else request.replication_factor
     return np.asarray(
         (np.fromiter((len(entry.replicas) for entry in listed.entries), np.int64, len(rows)) != required)

@@ -73,7 +73,7 @@ def reassignment_problem(
     target_factor = batch.replication_factor.copy()
     if request.replication_factor is not None:
         target_factor[chosen] = request.replication_factor
-    usable = {int(broker.id) for broker in snapshot.brokers if not broker.fenced} - policy.excluded_brokers
+    usable = {int(broker.id) for broker in snapshot.brokers if not broker.fenced} - policy.excluded_of(snapshot.brokers)
     return ReassignmentProblem(
         rack_map=rack_map,
         can_receive=np.array([broker in usable for broker in rack_map.broker_ids.tolist()], dtype=np.bool_),

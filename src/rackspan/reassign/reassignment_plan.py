@@ -152,7 +152,7 @@ class Step:
         return int(self.columns.additions.sum())
 
     def copies(self, direction: Direction) -> int:
-        """As `moves`, in either direction."""
+        """The number of replicas copied in this direction."""
         return self.moves if direction is Direction.TARGETS else self._moves_back
 
     @cached_property

@@ -45,7 +45,7 @@ def placement_safety(rack_map: RackMap, replicas: Int32s, min_insync_replicas: I
 def safety_of_rows(
     snapshot: ClusterSnapshot, policy: RackPolicy, rows: Int64s, replicas: Int32s | None = None
 ) -> PlacementSafety:
-    """Of partitions of a snapshot by row: on the replicas that they have, or on `replicas` (len(rows), width)."""
+    """The safety of partitions of a snapshot by row: on the replicas that they have, or on `replicas` (len(rows), width)."""
     if replicas is None:
         now = snapshot.partitions
         replicas = staying_replicas(now.replicas[rows], now.removing_replicas[rows])

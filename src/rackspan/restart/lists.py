@@ -108,8 +108,8 @@ class SufferingLists:
 
     def _reason(self, index: int) -> str:
         rows, harm, ids = self._rows, self._harm, self._batch.members.rack_map.broker_ids
-        before = [int(ids[one]) for one in rows.brokers[index] if one >= 0]
-        left = [int(ids[one]) for one in rows.brokers[index][self._left[index]]]
+        before = [int(ids[broker]) for broker in rows.brokers[index] if broker >= 0]
+        left = [int(ids[broker]) for broker in rows.brokers[index][self._left[index]]]
         end = ", once its reassignment has ended" if rows.by_target[index] else ""
         remaining = f"{noun_and_ids('broker', left)} left in sync" if left else "no replica left in sync"
         if harm.single_replica[index]:

@@ -113,8 +113,8 @@ def all_up(snapshot: ClusterSnapshot, policy: RackPolicy, chosen: frozenset[int]
     """The cluster with the chosen brokers up and every replica on a broker that is up in sync, as `watch` waits for it."""
     brokers = tuple(replace(broker, fenced=broker.fenced and broker.id not in chosen) for broker in snapshot.brokers)
     controllers = tuple(
-        replace(one, alive=True) if int(one.id) in chosen and one.alive is False else one
-        for one in snapshot.controllers
+        replace(controller, alive=True) if int(controller.id) in chosen and controller.alive is False else controller
+        for controller in snapshot.controllers
     )
     members = ClusterMembers(brokers, controllers, policy)
     old = snapshot.partitions
@@ -188,7 +188,7 @@ def _ordered(snapshot: ClusterSnapshot, batch: PartitionBatch, batches: Sequence
     led = np.bincount(batch.leader_index[batch.leader_index >= 0], minlength=len(ids))
     down = {int(broker.id) for broker in snapshot.brokers if broker.fenced}
     voters = batch.members.voter_racks.keys()
-    active = {int(one.id) for one in snapshot.controllers if one.active}
+    active = {int(controller.id) for controller in snapshot.controllers if controller.active}
 
     def rank(brokers: Int64s) -> tuple[bool, bool, bool, int, list[int]]:
         held = set(ids[brokers].tolist())
@@ -211,7 +211,9 @@ def _batches(batch: PartitionBatch, rows: InSyncRows, ordered: Sequence[Int64s])
             else f"{len(racks)} racks"
         )
         voters = [broker for broker in held if broker in members.voter_racks]
-        active = [int(one.id) for one in members.controllers if one.active and int(one.id) in held]
+        active = [
+            int(controller.id) for controller in members.controllers if controller.active and int(controller.id) in held
+        ]
         reason = f"{where}, {noun_and_ids('controller', voters)}" if voters else where
         found.append(RestartBatch(held, f"{reason}, controller {active[0]} is active" if active else reason, forecast))
     return found

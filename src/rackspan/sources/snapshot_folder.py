@@ -55,7 +55,14 @@ CLUSTER_SCHEMA: Final = pa.schema(
     ]
 )
 BROKER_SCHEMA: Final = pa.schema(
-    [("id", pa.int32()), ("host", pa.string()), ("port", pa.int32()), ("rack", pa.string()), ("fenced", pa.bool_())]
+    [
+        ("id", pa.int32()),
+        ("host", pa.string()),
+        ("port", pa.int32()),
+        ("rack", pa.string()),
+        ("fenced", pa.bool_()),
+        ("cordoned", pa.bool_()),
+    ]
 )
 TOPIC_SCHEMA: Final = pa.schema(
     [
@@ -120,10 +127,7 @@ def to_tables(snapshot: ClusterSnapshot) -> dict[str, pa.Table]:
             schema=CLUSTER_SCHEMA,
         ),
         "brokers": pa.Table.from_pylist(
-            [
-                {"id": b.id, "host": b.host, "port": b.port, "rack": b.rack, "fenced": b.fenced}
-                for b in snapshot.brokers
-            ],
+            [{name: getattr(broker, name) for name in BROKER_SCHEMA.names} for broker in snapshot.brokers],
             schema=BROKER_SCHEMA,
         ),
         "topics": pa.Table.from_pylist(
@@ -332,7 +336,8 @@ def _topic(row: dict[str, Any]) -> Topic:
 
 
 def _broker(row: dict[str, Any]) -> Broker:
-    return Broker(BrokerId(row["id"]), _rack(row["rack"]), bool(row["fenced"]), row["host"], row["port"])
+    cordoned = bool(row["cordoned"])
+    return Broker(BrokerId(row["id"]), _rack(row["rack"]), bool(row["fenced"]), row["host"], row["port"], cordoned)
 
 
 def _rack(rack: str | None) -> RackId | None:

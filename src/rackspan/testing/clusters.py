@@ -26,7 +26,7 @@ def validated(arguments: ClusterArguments) -> ClusterArguments:
 
 
 class Clusters:
-    """Of one test run. `shared` keeps one cluster for each set of arguments."""
+    """The clusters of one test run. `shared` keeps one cluster for each set of arguments."""
 
     def __init__(self, *, shared: bool) -> None:
         self._shared = shared

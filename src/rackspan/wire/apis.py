@@ -92,7 +92,7 @@ VERSIONS: Final[Mapping[ApiKey, range]] = {
     ApiKey.DELETE_ACLS: range(1, 4),
     ApiKey.DESCRIBE_CONFIGS: range(1, 5),
     ApiKey.ALTER_CONFIGS: range(3),
-    ApiKey.DESCRIBE_LOG_DIRS: range(1, 5),
+    ApiKey.DESCRIBE_LOG_DIRS: range(1, 6),
     ApiKey.CREATE_PARTITIONS: range(4),
     ApiKey.DELETE_GROUPS: range(3),
     ApiKey.ELECT_LEADERS: range(3),

@@ -144,9 +144,9 @@ def test_an_end_that_contradicts_itself_closes_the_connection() -> None:
         rewritten_end(ApiKey.FETCH, b"\x01\x00\x7f\x02", renamed(), same_size=True)
 
 
-@pytest.mark.parametrize("version", range(11, 19))
+@pytest.mark.parametrize("version", range(4, 19))
 @pytest.mark.parametrize("size", [1, 7, 100_000])
-def test_preferred_replicas_are_found_in_every_version_with_racks(version: int, size: int) -> None:
+def test_preferred_replicas_and_bytes_of_records_are_found_in_every_version(version: int, size: int) -> None:
     aborted = [FetchResponseAbortedTransaction(producer_id=1, first_offset=2)]
     topics = [
         FetchableTopicResponse(
@@ -161,10 +161,15 @@ def test_preferred_replicas_are_found_in_every_version_with_racks(version: int, 
     ]
     response, found = (
         written(version, FetchResponseData(session_id=9, responses=topics)),
-        list[tuple[bytes, int, int]](),
+        list[tuple[bytes | str, int, int, int]](),
     )
-    finder = EndFinder(ApiKey.FETCH, version, lambda *redirect: found.append(redirect))
+    finder = EndFinder(ApiKey.FETCH, version, lambda *partition: found.append(partition))
     for at in range(0, len(response), size):
         finder.feed(memoryview(response)[at : at + size])
-    names = [b"topic-1", b"topic-2"] if version < 13 else [UUID(int=1).bytes, UUID(int=2).bytes]
-    assert found == [(names[0], 3, 7), (names[1], 3, 8)]
+    names = ["topic-1", "topic-2"] if version < 13 else [UUID(int=1).bytes, UUID(int=2).bytes]
+    replicas = [-1, -1] if version < 11 else [7, 8]
+    assert found == [
+        each
+        for name, replica in zip(names, replicas, strict=True)
+        for each in ((name, 0, -1, 300), (name, 3, replica, 0))
+    ]

@@ -1,4 +1,4 @@
-"""Tables that an earlier rackspan made, with fewer columns than this one writes."""
+"""Tables that an earlier rackspan made, or that others have changed; and what catalogs see of a table."""
 
 from datetime import date
 from pathlib import Path
@@ -7,13 +7,23 @@ import duckdb
 import polars
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, TableFeatures
 from deltalake.table import TableAlterer
 
+from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidWarehouse
+from rackspan.pipeline import create_warehouse
 from rackspan.pipeline.delta.append import append, commit
 from rackspan.pipeline.delta.replace import joined
-from rackspan.pipeline.delta.table import add_columns, create_table, data_files
+from rackspan.pipeline.delta.table import add_columns, create_table, data_files, open_table
+from rackspan.pipeline.incremental import RunWork, TableWork
+from rackspan.pipeline.judging.task import judged_rows
+from rackspan.pipeline.judging.tasks import judge_tasks
+from rackspan.pipeline.landing.markers import read_markers
+from rackspan.pipeline.landing.store import store_all
+from rackspan.pipeline.schemas import LANDING, PARTITIONS, TABLES
+from rackspan.pipeline.table import rows
+from tests.pipeline.examples import small
 
 EARLIER = pa.schema([("snapshot_id", pa.string()), ("day", pa.date32())])
 LATER = pa.schema([*EARLIER, pa.field("racks", pa.list_(pa.string()), nullable=False)])
@@ -84,3 +94,45 @@ def test_a_column_that_cannot_be_added_is_named(evolved: DeltaTable, monkeypatch
     monkeypatch.setattr(TableAlterer, "add_columns", full)
     with pytest.raises(InvalidWarehouse, match=r"table/?: leader cannot be added: No space left on device$"):
         add_columns(evolved, pa.schema([("leader", pa.int32())]))
+
+
+def test_a_check_constraint_of_somebody_else_stops_a_write_in_one_line(evolved: DeltaTable) -> None:
+    evolved.alter.add_constraint({"not_b": "snapshot_id <> 'z'"})
+    refused = pa.Table.from_pylist([{"snapshot_id": "z", "day": DAY, "racks": []}], LATER)
+    with pytest.raises(
+        InvalidWarehouse, match="somebody added CHECK constraint not_b, which rackspan cannot check"
+    ) as caught:
+        append(DeltaTable(evolved.table_uri), refused, {})
+    assert "\n" not in str(caught.value)
+    assert rows_by_duckdb(DeltaTable(evolved.table_uri)) == ROWS
+
+
+def test_a_table_with_deletion_vectors_is_not_read_as_if_nothing_were_deleted(evolved: DeltaTable) -> None:
+    evolved.alter.add_feature(TableFeatures.DeletionVectors, allow_protocol_versions_increase=True)
+    with pytest.raises(InvalidWarehouse, match="somebody enabled deletionVectors, which rackspan does not read"):
+        open_table(evolved.table_uri)
+
+
+def test_catalogs_see_what_columns_mean_and_which_are_never_null(tmp_path: Path) -> None:
+    warehouse = create_warehouse(tmp_path / "w")
+    store_all([small()], warehouse)
+    table = DeltaTable(warehouse.table("partitions"))
+    assert table.metadata().description == PARTITIONS.meaning
+    assert {field.name: (field.nullable, field.metadata) for field in table.schema().fields} == {
+        column.name: (column.nullable, {"comment": column.meaning}) for column in PARTITIONS.columns
+    }
+    [file] = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+    assert (file["min.topic"], file["max.topic"]) == ("orders", "orders")
+
+
+def test_rows_that_delta_rs_rewrote_are_read(tmp_path: Path) -> None:
+    warehouse = create_warehouse(tmp_path / "w")
+    store_all([small("a"), small("b")], warehouse)
+    markers = read_markers(warehouse)
+    stored = [marker for marker in markers.of_days(markers.count_by_day()) if marker.cluster_id == "b"]
+    work = {name: TableWork(table, 0, (0,)) for name, table in TABLES.items()}
+    for name in LANDING:
+        DeltaTable(warehouse.table(name)).delete("cluster_id = 'a'")
+    assert {row["cluster_id"] for name in LANDING for row in rows(warehouse, name)} == {"b"}
+    tasks = judge_tasks(warehouse, RunWork("r", tuple(stored), work), RackPolicy())
+    assert {snapshot.stored.cluster_id for task in tasks for _, snapshot, _ in judged_rows(task)} == {"b"}

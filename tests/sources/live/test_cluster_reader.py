@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from rackspan.errors import ClusterUnauthorized, ClusterUnreachable
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.sources.live.cluster_reader import _ClusterReader
 from rackspan.sources.live.responses import ClusterResponses, LogDirs
+from rackspan.sources.live.snapshot_assembly import assemble
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.messages.brokers import (
@@ -232,6 +234,17 @@ def test_a_log_that_is_still_moving_to_another_disk_does_not_count() -> None:
         {ApiKey.DESCRIBE_LOG_DIRS: DescribeLogDirsResponseData(results=[offline, online])}
     ).responses()
     assert responses.log_dirs.sizes == {1: {("orders", 0): 10}}
+
+
+@pytest.mark.parametrize(
+    ("directories", "cordoned"),
+    [([True], {1}), ([True, True], {1}), ([True, False], set()), ([], set())],
+)
+def test_a_broker_is_cordoned_if_every_directory_that_works_is(directories: list[bool], cordoned: set[int]) -> None:
+    results = [DescribeLogDirsResult(error_code=56), *(DescribeLogDirsResult(is_cordoned=is_) for is_ in directories)]
+    responses = ScriptedConnection({ApiKey.DESCRIBE_LOG_DIRS: DescribeLogDirsResponseData(results=results)}).responses()
+    assert responses.log_dirs.cordoned == cordoned
+    assert [broker.cordoned for broker in assemble(responses, datetime.now(UTC)).brokers] == [bool(cordoned)]
 
 
 def test_a_topic_that_cannot_be_described_is_named_and_the_rest_is_kept() -> None:

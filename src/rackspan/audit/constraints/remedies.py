@@ -159,7 +159,7 @@ def factor_to_harden(batch: PartitionBatch, row: int) -> int | None:
 
 
 def lower_min_insync_replicas(batch: PartitionBatch, row: int) -> str:
-    """As many replicas as min.insync.replicas requires, or fewer required."""
+    """The remedy that adds as many replicas as min.insync.replicas requires, or requires fewer."""
     value, brokers = int(batch.required.min_insync_replicas[row]), sum(batch.members.rack_sizes)
     # No partition of the topic loses replicas by it.
     factor = max(value, int(batch.topic_replication_factor[batch.rows.topic[row]]))
@@ -189,7 +189,7 @@ def move(batch: PartitionBatch, row: int, factor: int, whole_topic: bool = False
     blocking = _blocking(batch, row, factor)
     if not blocking:
         return command
-    excluded = [broker for broker in blocking if broker in batch.members.policy.excluded_brokers]
+    excluded = [broker for broker in blocking if broker in batch.members.excluded_ids]
     fenced = [broker for broker in blocking if broker not in excluded]
     first = [f"bring back {broker_list(fenced)}"] if fenced else []
     first += [f"stop excluding {broker_list(excluded)}"] if excluded else []

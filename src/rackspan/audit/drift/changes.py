@@ -77,7 +77,7 @@ class TopicSummary:
 def member_changes(before: ClusterMembers, after: ClusterMembers) -> Iterator[Change]:
     """Changes of brokers, and of controllers that vote."""
     brokers = (
-        {int(one.id): one.rack for one in before.brokers},
+        {int(broker.id): broker.rack for broker in before.brokers},
         {int(broker.id): broker.rack for broker in after.brokers},
     )
     fenced = [{int(broker.id) for broker in side.brokers if broker.fenced} for side in (before, after)]

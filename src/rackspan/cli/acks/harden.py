@@ -63,16 +63,16 @@ def harden(
         document = {**document, **applied_document(applied, judged.findings)}
     output.write(document, output_format, harden_page(document), output.Rows(_COLUMNS, document["topics"]))
     raise exit_codes.finish(
-        impossible=any(one.outcome in refused for one in advice),
-        to_act_on=any(one.to_act_on for one in advice) or bool(applied and stopped),
+        impossible=any(topic.outcome in refused for topic in advice),
+        to_act_on=any(topic.to_act_on for topic in advice) or bool(applied and stopped),
     )
 
 
 def _refused(advice: Sequence[HardenAdvice]) -> Iterator[str]:
     """A line for each topic whose value is not set, since it would stop what continues now."""
-    for one in advice:
-        if one.outcome is HardenOutcome.UNSAFE:
-            yield f"topic {one.topic}: not set: {reason(one)}; {remedies(one)[0]}"
+    for topic in advice:
+        if topic.outcome is HardenOutcome.UNSAFE:
+            yield f"topic {topic.topic}: not set: {reason(topic)}; {remedies(topic)[0]}"
 
 
 def _stopped(findings: Sequence[Finding]) -> Iterator[str]:

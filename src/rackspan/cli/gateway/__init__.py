@@ -23,7 +23,7 @@ class GatewayChecks(TypedDict):
     checks: list[GatewayCheckDocument]
 
 
-app = CommandGroup(no_args_is_help=False)
+app = CommandGroup()
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="The gateway's config, TOML.")]
 
@@ -69,9 +69,9 @@ def check(
 
     results = asyncio.run(check_cluster(read_config(file)))
     document: GatewayChecks = {
-        "checks": [{"check": one.check, "level": one.level.value, "reason": one.reason} for one in results]
+        "checks": [{"check": result.check, "level": result.level.value, "reason": result.reason} for result in results]
     }
-    rows = [(one.level.value, one.check, one.reason) for one in results]
+    rows = [(result.level.value, result.check, result.reason) for result in results]
     columns = ("check", "level", "reason")
     output.write(
         document,
@@ -79,7 +79,7 @@ def check(
         output.table(("result", "check", "reason"), rows),
         output.Rows(columns, document["checks"]),
     )
-    levels = {one.level for one in results}
+    levels = {result.level for result in results}
     raise finish(impossible=CheckLevel.FAILURE in levels, to_act_on=CheckLevel.WARNING in levels)
 
 

@@ -97,7 +97,7 @@ class FleetOptions(RackLocatorOptions):
                 for servers in (self.bootstrap_server or () if "bootstrap_server" in counting else ())
             ),
             *(self.of(_snapshot(path)) for path in (self.snapshot or () if "snapshot" in counting else ())),
-            *(self.of(one) for one in self._folder(counting)),
+            *(self.of(entry) for entry in self._folder(counting)),
         ]
 
     def _refuse_unused(self, counting: set[str]) -> None:

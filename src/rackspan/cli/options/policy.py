@@ -96,7 +96,7 @@ class PolicyOptions:
 
     def fleet_warnings(self) -> list[str]:
         """A line for each setting that has no effect on a command that judges many clusters."""
-        overruled = [line for one in (self, *self._of_clusters().values()) for line in one._overruled()]
+        overruled = [line for options in (self, *self._of_clusters().values()) for line in options._overruled()]
         return list(dict.fromkeys((*overruled, *self._without_an_id(), *self._same_id())))
 
     def _without_an_id(self) -> Iterator[str]:
@@ -155,7 +155,7 @@ class PolicyOptions:
         for section, topic in self.given.settings.topics():
             if topic not in names:
                 yield f'{section.where}: [topics."{topic}"] has no effect: no such topic{nearest(topic, names)}'
-        controllers = {int(one.id) for one in snapshot.controllers}
+        controllers = {int(controller.id) for controller in snapshot.controllers}
         for controller in self.given.settings.controller_racks if controllers else ():
             if controller not in controllers:
                 listed = ", ".join(map(str, sorted(controllers)))

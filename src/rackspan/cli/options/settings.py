@@ -55,7 +55,7 @@ class Settings:
     def titles(self) -> dict[str, str]:
         """What to call each cluster whose `cluster-id` a file names, by that id."""
         chosen = (self.for_cluster(name) for name in self.cluster_names)
-        return {one.cluster_id: one.title or "" for one in chosen if one.cluster_id is not None}
+        return {named.cluster_id: named.title or "" for named in chosen if named.cluster_id is not None}
 
     @property
     def controller_racks(self) -> Mapping[int, RackId]:

@@ -354,11 +354,11 @@ class ExclusionOptions:
     given: Given = field(default_factory=Given)
 
     def excluded(self, snapshot: ClusterSnapshot) -> frozenset[int]:
-        """Those of the option and of rackspan.toml. Errors: UsageError where the option names one that the cluster lacks."""
+        """Those of the option and of rackspan.toml, and cordoned ones. Errors: UsageError where the option names one that the cluster lacks."""
         known, named = _broker_ids(snapshot), ids("--exclude-brokers", self.exclude_brokers)
         for broker in sorted(named - known):
             raise UsageError(f"--exclude-brokers: the cluster has no broker {broker}; name one that it has")
-        return named | self._in_file & known
+        return named | self._in_file & known | {int(broker.id) for broker in snapshot.brokers if broker.cordoned}
 
     def warnings(self, snapshot: ClusterSnapshot) -> list[str]:
         """A line for each broker that rackspan.toml excludes and the cluster lacks."""
@@ -460,7 +460,7 @@ def topic_filter(topic: str | None) -> re.Pattern[str] | None:
 
 def refuse_if_none_match(snapshot: ClusterSnapshot, matching: re.Pattern[str] | None) -> None:
     """Errors: UsageError where no topic matches."""
-    if matching is not None and not any(matching.fullmatch(one.name) for one in snapshot.topics):
+    if matching is not None and not any(matching.fullmatch(topic.name) for topic in snapshot.topics):
         raise UsageError(
             f"--topic {matching.pattern!r}: matches none of {count_noun(len(snapshot.topics), 'topic')} by its whole name; write one such as orders-.*"
         )

@@ -107,8 +107,8 @@ def _cell(value: object) -> object:
             return str(value).lower()
         case dict():
             return as_json(value)
-        case list() | tuple() if not any(isinstance(one, dict | list) for one in value):
-            return ",".join(str(_cell(one)) for one in value)
+        case list() | tuple() if not any(isinstance(item, dict | list) for item in value):
+            return ",".join(str(_cell(item)) for item in value)
         case list() | tuple():
             return as_json(value)
         case _:

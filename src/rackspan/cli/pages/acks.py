@@ -27,7 +27,8 @@ _STYLES: Final = {
 def harden_page(document: Mapping[str, Any]) -> RenderableType:
     order = [str(outcome) for outcome in _STYLES]
     listed = sorted(
-        (one for one in document["topics"] if one["outcome"] in order), key=lambda one: order.index(one["outcome"])
+        (topic for topic in document["topics"] if topic["outcome"] in order),
+        key=lambda topic: order.index(topic["outcome"]),
     )
     return page(
         *_topics(listed),
@@ -50,7 +51,7 @@ def _topics(listed: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
         "losses that stop writes",
         "do",
     )
-    rows = [_row(one) for one in listed[:TOPICS_SHOWN]]
+    rows = [_row(topic) for topic in listed[:TOPICS_SHOWN]]
     filled = [at for at in range(len(columns)) if any(row[at] != "" for row in rows)]
     yield table([columns[at] for at in filled], [[row[at] for at in filled] for row in rows])
     if len(listed) > TOPICS_SHOWN:
@@ -84,8 +85,8 @@ def _commands(commands: Sequence[str]) -> Iterator[RenderableType]:
 
 def _applied(document: Mapping[str, Any]) -> Iterator[RenderableType]:
     """Only after --apply: what was set, and what audit still finds."""
-    for one in document.get("applied", [])[:TOPICS_SHOWN]:
-        yield Text(f"topic {one['topic']}: {MIN_INSYNC_REPLICAS} is now {one[MIN_INSYNC_REPLICAS]}", style="green")
+    for entry in document.get("applied", [])[:TOPICS_SHOWN]:
+        yield Text(f"topic {entry['topic']}: {MIN_INSYNC_REPLICAS} is now {entry[MIN_INSYNC_REPLICAS]}", style="green")
     if len(document.get("applied", [])) > TOPICS_SHOWN:
         yield Text(
             f"and {count_noun(len(document['applied']) - TOPICS_SHOWN, 'more topic')}: -o json lists them", style="dim"
@@ -125,6 +126,8 @@ def watch_page(document: Mapping[str, Any], address: str | None) -> RenderableTy
     served = [] if address is None else [f"metrics: http://{address}/metrics"]
     line = Text(f"partitions {', '.join(counts)}", style="bold red" if under or leaderless else "bold green")
     wrong = [
-        (one["id"], one["rack"], one["under_min_rack_isr"]) for one in document["brokers"] if one["under_min_rack_isr"]
+        (broker["id"], broker["rack"], broker["under_min_rack_isr"])
+        for broker in document["brokers"]
+        if broker["under_min_rack_isr"]
     ]
     return page(*served, line, *([table(("broker", "rack", "leads under"), wrong)] if wrong else []))

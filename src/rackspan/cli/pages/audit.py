@@ -108,13 +108,13 @@ def finding_groups(findings: Sequence[Mapping[str, Any]]) -> Iterator[Renderable
     Findings about many topics, whose remedies differ by the topic only, have one row, with one remedy for all of them.
     """
     alike: dict[tuple[str, ...], dict[tuple[str, str], list[Mapping[str, Any]]]] = {}
-    for one in findings:
-        topics = alike.setdefault((one["severity"], one["constraint"], _of_any_topic(one)), {})
-        topics.setdefault((one["topic"] or "", one["remedy"]), []).append(one)
+    for finding in findings:
+        topics = alike.setdefault((finding["severity"], finding["constraint"], _of_any_topic(finding)), {})
+        topics.setdefault((finding["topic"] or "", finding["remedy"]), []).append(finding)
     groups: list[list[Mapping[str, Any]]] = []
     for topics in alike.values():
         joined = len({topic for topic, _ in topics}) > TOPICS_APART
-        groups += [[one for rows in topics.values() for one in rows]] if joined else topics.values()
+        groups += [[row for rows in topics.values() for row in rows]] if joined else topics.values()
     if not groups:
         return
     yield table(
@@ -130,9 +130,9 @@ def finding_groups(findings: Sequence[Mapping[str, Any]]) -> Iterator[Renderable
 
 def _finding_row(group: Sequence[Mapping[str, Any]]) -> Sequence[object]:
     first = group[0]
-    topics = list(dict.fromkeys(one["topic"] or "" for one in group))
-    partitions = [one["partition"] for one in group if one["partition"] is not None]
-    reasons = len({one["reason"] for one in group})
+    topics = list(dict.fromkeys(finding["topic"] or "" for finding in group))
+    partitions = [finding["partition"] for finding in group if finding["partition"] is not None]
+    reasons = len({finding["reason"] for finding in group})
     more = f" ({reasons - 1} more in -o json)" if reasons > 1 else ""
     return (
         Text(first["severity"], style="bold red" if first["severity"] == "violation" else "yellow"),
@@ -223,7 +223,7 @@ def _survived(words: str, document: Mapping[str, Any]) -> Text:
 
 def _certain_without(quorums: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a majority is left even if the voters of unknown rack are all lost with any rack."""
-    return all(2 * (one["surviving"] - len(one["unknown_rack"])) > one["voters"] for one in quorums)
+    return all(2 * (quorum["surviving"] - len(quorum["unknown_rack"])) > quorum["voters"] for quorum in quorums)
 
 
 def _known_harm(loss: Mapping[str, Any]) -> bool:

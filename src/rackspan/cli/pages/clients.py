@@ -29,6 +29,8 @@ MEMBER_COLUMNS: Final = (
     "with_replica_in_rack",
     "cross_rack",
     "cross_rack_at_best",
+    "measured_bytes",
+    "measured_cross_rack_bytes",
 )
 
 
@@ -52,7 +54,7 @@ def clients_page(document: ClientsDocument) -> RenderableType:
         *[Text(f"could not be read: {words}", style="yellow") for words in summary["unread"]],
         Text(),
         table(
-            ("group", "kind", "client", "rack", "partitions", "in its rack", "across racks", "at best"),
+            ("group", "kind", "client", "rack", "partitions", "in its rack", "across racks", "at best", "measured"),
             [_member_row(row) for row in islice(rows, MEMBERS_SHOWN)],
         ),
         *([Text(f"and {count_noun(left_out, 'more member')}; -o json has them all")] if left_out > 0 else []),
@@ -71,7 +73,14 @@ def _member_row(row: dict[str, Any]) -> tuple[object, ...]:
         _rack(row),
         row["partitions"],
         *(UNKNOWN if count is None else count for count in counts),
+        _measured(row),
     )
+
+
+def _measured(row: dict[str, Any]) -> str:
+    """The share of the bytes measured that came from other racks."""
+    total, across = row["measured_bytes"], row["measured_cross_rack_bytes"]
+    return "not verified" if not total or across is None else f"{across / total:.1%} across"
 
 
 def _rack(row: dict[str, Any]) -> str:
@@ -101,4 +110,11 @@ def _verdict(document: ClientsDocument) -> str:
     if not known:
         return f"which partitions are read across racks is not known; {to_do}"
     of = f" by {len(known)} of {count_noun(len(groups), 'group')}" if len(known) < len(groups) else ""
-    return f"{count_noun(sum(known), 'partition', ',')} read across racks{of}, by Kafka's rules and not as measured; {to_do}"
+    members = [member for group in groups for member in group["members"]]
+    verified = sum(member["measured_cross_rack_bytes"] is not None for member in members)
+    how = (
+        f"verified by counters for {verified} of {count_noun(len(members), 'member', ',')}"
+        if verified
+        else "not verified"
+    )
+    return f"{count_noun(sum(known), 'partition', ',')} read across racks{of} by Kafka's rules, {how}; {to_do}"

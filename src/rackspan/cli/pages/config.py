@@ -56,16 +56,16 @@ class CheckedSettings(TypedDict):
 
 
 def show_page(document: ShownSettings) -> RenderableType:
-    files = [(one["path"], "found" if one["found"] else "not there") for one in document["files"]]
-    settings = [(one["setting"], _shown(one["value"]), one["from"]) for one in document["settings"]]
+    files = [(file["path"], "found" if file["found"] else "not there") for file in document["files"]]
+    settings = [(setting["setting"], _shown(setting["value"]), setting["from"]) for setting in document["settings"]]
     return page(
         table(("looked for", ""), files),
         *_part(("setting", "value", "from"), settings),
         *_part(
             ("cluster", "name", "bootstrap servers", "command config"),
             [
-                (one["cluster"], one["name"], one["bootstrap-server"], one["command-config"])
-                for one in document["clusters"]
+                (cluster["cluster"], cluster["name"], cluster["bootstrap-server"], cluster["command-config"])
+                for cluster in document["clusters"]
             ],
         ),
     )
@@ -76,8 +76,13 @@ def check_page(document: CheckedSettings) -> RenderableType:
     if not document["clusters"]:
         files = ", ".join(document["files"]) or "no rackspan.toml"
         return page(Text(f"{files}: no named cluster to check; add [clusters.NAME]", style="bold yellow"))
-    rows = [(one["cluster"], one["name"], one["brokers"], one["topics"], _state(one)) for one in document["clusters"]]
-    problems = [(one["cluster"], one["problem"]) for cluster in document["clusters"] for one in cluster["problems"]]
+    rows = [
+        (cluster["cluster"], cluster["name"], cluster["brokers"], cluster["topics"], _state(cluster))
+        for cluster in document["clusters"]
+    ]
+    problems = [
+        (problem["cluster"], problem["problem"]) for cluster in document["clusters"] for problem in cluster["problems"]
+    ]
     verdict = (
         Text(count_noun(len(problems), "problem", ","), style="bold red")
         if problems

@@ -71,26 +71,26 @@ def difference_document(difference: PlanDifference) -> DifferenceDocument:
         "less_safe": None if loss is None else {"partitions": loss.partitions, "reason": loss.reason},
         "brokers": [
             {
-                "broker": one.broker,
-                "rack": one.rack,
-                "replicas": _change(one.replicas),
-                "leaders": _change(one.leaders),
-                "bytes_in": one.bytes_in,
-                "bytes_out": one.bytes_out,
+                "broker": broker.broker,
+                "rack": broker.rack,
+                "replicas": _change(broker.replicas),
+                "leaders": _change(broker.leaders),
+                "bytes_in": broker.bytes_in,
+                "bytes_out": broker.bytes_out,
             }
-            for one in difference.brokers
+            for broker in difference.brokers
         ],
         "topics": [
             {
-                "topic": one.topic,
-                "partitions": one.partitions,
-                "changed": one.changed,
-                "moves": one.moves,
-                "bytes": one.bytes,
-                "moves_of_unknown_size": one.unsized,
-                "racks": _change(one.racks),
+                "topic": topic.topic,
+                "partitions": topic.partitions,
+                "changed": topic.changed,
+                "moves": topic.moves,
+                "bytes": topic.bytes,
+                "moves_of_unknown_size": topic.unsized,
+                "racks": _change(topic.racks),
             }
-            for one in difference.topics
+            for topic in difference.topics
         ],
     }
 
@@ -98,14 +98,14 @@ def difference_document(difference: PlanDifference) -> DifferenceDocument:
 def details_document(details: Iterable[PartitionDifference]) -> list[DetailDocument]:
     return [
         {
-            "topic": one.topic,
-            "partition": one.partition,
-            "before": list(one.before),
-            "after": list(one.after),
-            "step": one.step,
-            "reason": one.reason,
+            "topic": detail.topic,
+            "partition": detail.partition,
+            "before": list(detail.before),
+            "after": list(detail.after),
+            "step": detail.step,
+            "reason": detail.reason,
         }
-        for one in details
+        for detail in details
     ]
 
 
@@ -117,14 +117,14 @@ def difference_parts(document: DifferenceDocument) -> Iterator[RenderableType]:
             ("broker", "rack", "replicas", "leaders", "bytes in", "bytes out"),
             (
                 (
-                    str(one["broker"]),
-                    one["rack"],
-                    _arrow(one["replicas"]),
-                    _arrow(one["leaders"]),
-                    human_bytes(one["bytes_in"]),
-                    human_bytes(one["bytes_out"]),
+                    str(broker["broker"]),
+                    broker["rack"],
+                    _arrow(broker["replicas"]),
+                    _arrow(broker["leaders"]),
+                    human_bytes(broker["bytes_in"]),
+                    human_bytes(broker["bytes_out"]),
                 )
-                for one in brokers[:SHOWN]
+                for broker in brokers[:SHOWN]
             ),
         )
         yield from _more(len(brokers), "brokers")
@@ -134,13 +134,13 @@ def difference_parts(document: DifferenceDocument) -> Iterator[RenderableType]:
             ("topic", "partitions", "racks", "moves", "bytes"),
             (
                 (
-                    one["topic"],
-                    f"{one['changed']} of {one['partitions']}",
-                    _arrow(one["racks"]),
-                    one["moves"],
-                    _topic_bytes(one),
+                    topic["topic"],
+                    f"{topic['changed']} of {topic['partitions']}",
+                    _arrow(topic["racks"]),
+                    topic["moves"],
+                    _topic_bytes(topic),
                 )
-                for one in topics[:SHOWN]
+                for topic in topics[:SHOWN]
             ),
         )
         yield from _more(len(topics), "topics")
@@ -151,8 +151,8 @@ def details_parts(details: Sequence[DetailDocument], reasons: dict[int, str]) ->
     """`orders-0: 1,4,7 → 1,5,9` and why, below each step. What leaves is red and what arrives green where there are colours."""
     for number, entries in groupby(details, key=lambda one: one["step"]):
         yield Text(f"step {number}: {reasons[number]}", style="bold")
-        for one in entries:
-            yield _detail(one)
+        for entry in entries:
+            yield _detail(entry)
         yield Text()
 
 

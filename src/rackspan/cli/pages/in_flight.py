@@ -47,12 +47,12 @@ def in_flight_document(
         "in_flight": len(plan),
         "partitions": [
             {
-                "topic": one.topic,
-                "partition": one.partition,
-                "moves_to": list(one.replicas),
-                "replicas": list(replicas.get(one.topic_partition, one.undo)),
+                "topic": partition.topic,
+                "partition": partition.partition,
+                "moves_to": list(partition.replicas),
+                "replicas": list(replicas.get(partition.topic_partition, partition.undo)),
             }
-            for one in plan.partitions()
+            for partition in plan.partitions()
         ],
     }
 
@@ -63,8 +63,12 @@ def in_flight_page(document: InFlightDocument) -> RenderableType:
         return page(Text("nothing is being reassigned", style="bold green"))
     after = "replicas" if document["applied"] else "replicas after a cancel"
     rows = [
-        (f"{one['topic']}-{one['partition']}", ",".join(map(str, one["moves_to"])), ",".join(map(str, one["replicas"])))
-        for one in listed[:PARTITIONS_SHOWN]
+        (
+            f"{partition['topic']}-{partition['partition']}",
+            ",".join(map(str, partition["moves_to"])),
+            ",".join(map(str, partition["replicas"])),
+        )
+        for partition in listed[:PARTITIONS_SHOWN]
     ]
     parts: list[RenderableType] = [table(("partition", "moves to", after), rows), Text()]
     if count > len(rows):
@@ -72,7 +76,7 @@ def in_flight_page(document: InFlightDocument) -> RenderableType:
         parts.append(Text(f"and {more}: -o json lists them all\n", style="dim"))
     reassignments = count_noun(count, "reassignment")
     if document["applied"]:
-        ended = sum(set(one["replicas"]) == set(one["moves_to"]) for one in listed)
+        ended = sum(set(partition["replicas"]) == set(partition["moves_to"]) for partition in listed)
         words = f"{count_noun(count - ended, 'reassignment')} cancelled" + (f", {ended} had ended" if ended else "")
         return page(*parts, Text(words, style="bold green"))
     return page(

@@ -12,13 +12,15 @@ from rackspan.text import count_noun
 def check_page(document: dict[str, Any]) -> RenderableType:
     """A line for each cluster, then each problem with what to do about it."""
     clusters = [
-        (one["cluster_id"], one["snapshots"], one["newest"], f"{one['age_seconds'] / 60:,.0f} min")
-        for one in document["clusters"]
+        (cluster["cluster_id"], cluster["snapshots"], cluster["newest"], f"{cluster['age_seconds'] / 60:,.0f} min")
+        for cluster in document["clusters"]
     ]
     lines: list[RenderableType] = []
-    for one in document["problems"]:
-        lines.append(Text(f"{one['table'] or one['cluster'] or 'warehouse'}: {one['problem']}", style="red"))
-        lines.append(Text(f"  {one['remedy']}"))
+    for problem in document["problems"]:
+        lines.append(
+            Text(f"{problem['table'] or problem['cluster'] or 'warehouse'}: {problem['problem']}", style="red")
+        )
+        lines.append(Text(f"  {problem['remedy']}"))
     verdict = (
         Text(count_noun(len(document["problems"]), "problem", ","), style="bold red")
         if document["problems"]

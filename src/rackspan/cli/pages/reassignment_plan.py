@@ -78,7 +78,7 @@ def _step_bytes(step: Mapping[str, Any], unsized: bool) -> str:
 
 
 def copied_bytes(document: Mapping[str, Any]) -> str:
-    """What is copied, as far as it is known."""
+    """The bytes and replicas to copy, as far as they are known."""
     unsized = document["moves_of_unknown_size"]
     if not unsized:
         return human_bytes(document["bytes"]) if document["bytes"] else "0 bytes"
@@ -103,9 +103,9 @@ def _balances(document: Mapping[str, Any]) -> RenderableType:
 def _notes(document: Mapping[str, Any]) -> Iterator[RenderableType]:
     for words in document["left_out"]:
         yield Text(f"not planned: {words}", style="yellow")
-    for one in document["infeasible"]:
-        word = "refused" if one["refused"] else "impossible"
-        yield Text(f"{word}: {one['reason']}; {one['remedy']}", style="bold red")
+    for entry in document["infeasible"]:
+        word = "refused" if entry["refused"] else "impossible"
+        yield Text(f"{word}: {entry['reason']}; {entry['remedy']}", style="bold red")
 
 
 def _verdict(document: Mapping[str, Any]) -> Text:

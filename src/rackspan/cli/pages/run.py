@@ -124,9 +124,9 @@ def preview_document(state: RunState, limits: RunLimits, journal: Path, differen
         "toward": state.direction,
         "journal": str(journal),
         "bytes_per_second": limits.rate(state) or None,
-        "moves": sum(one.moves for one in difference.topics),
-        "bytes": sum(one.bytes for one in difference.topics),
-        "moves_of_unknown_size": sum(one.unsized for one in difference.topics),
+        "moves": sum(topic.moves for topic in difference.topics),
+        "bytes": sum(topic.bytes for topic in difference.topics),
+        "moves_of_unknown_size": sum(topic.unsized for topic in difference.topics),
         "seconds_at_least": _seconds_at_least(limits.rate(state), difference),
         "difference": difference_document(difference),
         "steps": [
@@ -146,15 +146,15 @@ def _seconds_at_least(bytes_per_second: int | None, difference: PlanDifference) 
     """What the throttle alone makes the run take: the broker that receives most. None without a throttle."""
     if not bytes_per_second:
         return None
-    return -(-max((one.bytes_in for one in difference.brokers), default=0) // bytes_per_second)
+    return -(-max((broker.bytes_in for broker in difference.brokers), default=0) // bytes_per_second)
 
 
 def preview_page(document: PreviewDocument) -> RenderableType:
-    steps = [one for one in document["steps"] if not one["done"]]
-    rows = [(one["step"], one["partitions"], one["moves"], one["reason"]) for one in steps[:STEPS_SHOWN]]
+    steps = [step for step in document["steps"] if not step["done"]]
+    rows = [(step["step"], step["partitions"], step["moves"], step["reason"]) for step in steps[:STEPS_SHOWN]]
     parts: list[RenderableType] = [
         *difference_parts(document["difference"]),
-        *details_parts(document.get("details", []), {one["step"]: one["reason"] for one in steps}),
+        *details_parts(document.get("details", []), {step["step"]: step["reason"] for step in steps}),
     ]
     parts += [table(("step", "partitions", "moves", "because"), rows), Text()] if rows else []
     parts += less_safe_note(document["difference"])
@@ -216,23 +216,28 @@ def verdict_document(verified: Sequence[VerifiedPartition]) -> VerdictDocument:
         },
         "partitions": [
             {
-                "topic": one.reassignment.topic,
-                "partition": one.reassignment.partition,
-                "replicas": list(one.reassignment.replicas),
-                "verdict": one.state,
-                "reason": one.reason,
+                "topic": partition.reassignment.topic,
+                "partition": partition.reassignment.partition,
+                "replicas": list(partition.reassignment.replicas),
+                "verdict": partition.state,
+                "reason": partition.reason,
             }
-            for one in verified
+            for partition in verified
         ],
     }
 
 
 def verdict_page(verified: Sequence[VerifiedPartition]) -> RenderableType:
-    """What is not done, then the count."""
-    undone = [one for one in verified if one.state is not VerifiedState.DONE]
+    """The partitions that are not done, then their count."""
+    undone = [partition for partition in verified if partition.state is not VerifiedState.DONE]
     rows = [
-        (one.reassignment.name, one.state.value, ",".join(map(str, one.reassignment.replicas)), one.reason)
-        for one in undone[:PARTITIONS_SHOWN]
+        (
+            partition.reassignment.name,
+            partition.state.value,
+            ",".join(map(str, partition.reassignment.replicas)),
+            partition.reason,
+        )
+        for partition in undone[:PARTITIONS_SHOWN]
     ]
     parts: list[RenderableType] = [table(("partition", "verdict", "expected", "actual"), rows), Text()] if rows else []
     if len(undone) > PARTITIONS_SHOWN:

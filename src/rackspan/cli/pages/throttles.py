@@ -33,7 +33,7 @@ class ThrottleDocument(TypedDict):
 
 
 def throttles_document(values: Mapping[ConfigKey, str]) -> list[ThrottleDocument]:
-    return [{"of": one.holder, "name": one.name, "config": one.key, "value": values[one]} for one in values]
+    return [{"of": entry.holder, "name": entry.name, "config": entry.key, "value": values[entry]} for entry in values]
 
 
 def rate_note(state: RunState, limits: RunLimits) -> str | None:

@@ -125,12 +125,12 @@ def generate(
     output.warn([*exclusion_options.warnings(read.snapshot), *placement_options.warnings(rack_options)])
     choice = placement_options.choice(exclusion_options.excluded(read.snapshot))
     passed_over = unknown_brokers(read.snapshot, brokers)
-    output.warn(f"--broker-list: broker {one} is not alive in the cluster; skipped" for one in passed_over)
+    output.warn(f"--broker-list: broker {broker} is not alive in the cluster; skipped" for broker in passed_over)
     excluded = sorted(choice.exclusion.brokers & set(brokers))
-    output.warn(f"--broker-list: broker {one} is excluded; skipped" for one in excluded)
+    output.warn(f"--broker-list: broker {broker} is excluded; skipped" for broker in excluded)
     generated = api.generate_reassignment(read.snapshot, topics, brokers, choice, placement_options.rng())
-    current = [PartitionReassignment(one.topic, one.partition, one.current) for one in generated]
-    proposed = [PartitionReassignment(one.topic, one.partition, one.proposed) for one in generated]
+    current = [PartitionReassignment(moved.topic, moved.partition, moved.current) for moved in generated]
+    proposed = [PartitionReassignment(moved.topic, moved.partition, moved.proposed) for moved in generated]
     document: GeneratedDocument = {"current": reassignment_file(current), "proposed": reassignment_file(proposed)}
     rows = output.Rows(("topic", "partition", "replicas"), document["proposed"]["partitions"])
     output.write(document, output_format, generate_page(current, proposed), rows)
@@ -213,7 +213,8 @@ def plan(
         _save(document, out)
     if output_format is not options.Output.HUMAN:  # The page has them.
         output.warn(
-            f"{'refused' if one.refused else 'impossible'}: {one.reason}; {one.remedy}" for one in planned.infeasible
+            f"{'refused' if entry.refused else 'impossible'}: {entry.reason}; {entry.remedy}"
+            for entry in planned.infeasible
         )
     output.write(document, output_format, plan_page(document), _move_rows(document))
     raise exit_codes.finish(
@@ -285,7 +286,7 @@ def lint(
 
 def _move_rows(document: dict[str, Any]) -> output.Rows:
     """A row for each partition that changes; `undo` has the replicas before."""
-    rows = ({"step": step["step"], **one} for step in document["steps"] for one in step["partitions"])
+    rows = ({"step": step["step"], **partition} for step in document["steps"] for partition in step["partitions"])
     return output.Rows(("step", "topic", "partition", "replicas", "undo"), rows)
 
 

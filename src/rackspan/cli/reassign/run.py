@@ -231,8 +231,8 @@ def _reviewed(
             # A topic that the user may not describe is missing in a snapshot; this names the missing right.
             api.observe_reassignment(source_options.cluster_to_change(), run.plan)
         raise
-    remaining = [(step.number, one) for step in state.remaining for one in step.partitions]
-    columns, positions = left_to_change(read.snapshot, [one for _, one in remaining], run.direction)
+    remaining = [(step.number, partition) for step in state.remaining for partition in step.partitions]
+    columns, positions = left_to_change(read.snapshot, [partition for _, partition in remaining], run.direction)
     details = None
     if review.details:
         numbers = [remaining[at][0] for at in positions.tolist()]
@@ -243,7 +243,7 @@ def _reviewed(
 
 def _about_topics_of(plan: ReassignmentPlan, lines: Sequence[str]) -> Iterator[str]:
     """The lines that name a topic of the plan: a run needs no rights on others."""
-    topics = {one.topic for one in plan.partitions()}
+    topics = {partition.topic for partition in plan.partitions()}
     return (line for line in lines if topics & set(re.split(r"[^\w.-]+", line)))
 
 

@@ -34,7 +34,7 @@ _DELETE: Final = 1
 
 
 class Administration:
-    """Of one cluster."""
+    """The topics and configs of one cluster, created and altered."""
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly

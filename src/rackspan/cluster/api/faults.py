@@ -21,7 +21,7 @@ _METADATA_TIMEOUT_MS: Final = 1_000
 
 
 class Faults:
-    """Of one cluster."""
+    """The faults of one cluster, and their inverses."""
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly

@@ -11,7 +11,7 @@ _CATCH_UP_MS_MAX: Final = 1_000
 
 
 class MetadataUpdates:
-    """Of one running broker. `image` reads its metadata, `committed_offset` the offset that the controller has committed."""
+    """The metadata updates that one running broker has applied. `image` reads its metadata, `committed_offset` the offset that the controller has committed."""
 
     def __init__(self, image: Callable[[], MetadataImage], committed_offset: Callable[[], int]) -> None:
         self._image = image

@@ -22,13 +22,17 @@ class Path(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What one byte count is about: from a rack to a rack. `client` is a client id, None between brokers."""
+    """What one byte count is about: from a rack to a rack. `client` is a client id, None between brokers.
+
+    `from_follower`: a consumer was served by a broker that did not lead the partition.
+    """
 
     path: Path
     topic: str
     client: str | None
     from_rack: RackId | None
     to_rack: RackId | None
+    from_follower: bool = False
 
     @property
     def crosses_racks(self) -> bool:
@@ -47,10 +51,17 @@ class RecordTraffic:
         self._bytes[Flow(Path.PRODUCE, topic, client_id, None, self.racks.get(broker))] += size_bytes
 
     def add_fetched(
-        self, broker: BrokerId, client_id: str | None, client_rack: str | None, topic: str, size_bytes: int
+        self,
+        broker: BrokerId,
+        client_id: str | None,
+        client_rack: str | None,
+        topic: str,
+        size_bytes: int,
+        *,
+        from_follower: bool,
     ) -> None:
         to_rack = RackId(client_rack) if client_rack else None
-        self._bytes[Flow(Path.FETCH, topic, client_id, self.racks.get(broker), to_rack)] += size_bytes
+        self._bytes[Flow(Path.FETCH, topic, client_id, self.racks.get(broker), to_rack, from_follower)] += size_bytes
 
     def add_delivered(self, source: NodeId, destination: NodeId, message: Message) -> None:
         """A message between brokers: of those, only fetch responses to followers carry records."""

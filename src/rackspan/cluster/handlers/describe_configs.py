@@ -68,7 +68,7 @@ def _values(call: Call[object], resource_type: int, name: str) -> Sequence[Confi
 
 
 def _broker_values(call: Call[object], name: str) -> Sequence[ConfigValue] | ErrorCode:
-    """Of this broker or, for the empty name, the default of all brokers."""
+    """The configs of this broker or, for the empty name, the default of all brokers."""
     broker = call.broker
     if name == "":
         values = broker_values(broker.image, broker.settings, NO_LEADER)

@@ -1,4 +1,4 @@
-"""DescribeLogDirs (key 35), versions 1-4: the size of each log of this broker. Its one log directory exists in memory only."""
+"""DescribeLogDirs (key 35), versions 1-5: the size of each log of this broker. Its one log directory exists in memory only."""
 
 from collections.abc import Iterable
 from typing import Final

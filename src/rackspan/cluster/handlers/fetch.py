@@ -156,7 +156,17 @@ def _response(call: Call[FetchRequestData], fetch: ClientFetch, read: FetchRead)
 def _count_traffic(call: Call[FetchRequestData], topics: Iterable[FetchableTopicResponse]) -> None:
     broker = call.broker
     for topic in topics:
-        size_bytes = sum(len(batch) for partition in topic.partitions for batch in partition.records or ())
-        if size_bytes:
-            name = topic.topic or (broker.image.topic_names.get(topic.topic_id, "") if topic.topic_id else "")
-            broker.traffic.add_fetched(broker.id, call.header.client_id, call.request.rack_id, name, size_bytes)
+        name = topic_name(call, topic.topic, topic.topic_id) or ""
+        for partition in topic.partitions:
+            size_bytes = sum(map(len, partition.records or ()))
+            if not size_bytes:
+                continue
+            state = led_partition(call, TopicPartition(name, partition.partition_index))
+            broker.traffic.add_fetched(
+                broker.id,
+                call.header.client_id,
+                call.request.rack_id,
+                name,
+                size_bytes,
+                from_follower=state is not None and state.leader != broker.id,
+            )

@@ -115,7 +115,7 @@ class Assembly:
 
 
 def _cluster_id(rng: Random) -> str:
-    """As Kafka generates them: 16 random bytes in base64. None begins with '-', which command lines parse as an option."""
+    """A cluster id as Kafka generates them: 16 random bytes in base64. None begins with '-', which command lines parse as an option."""
     while True:
         cluster_id = urlsafe_b64encode(rng.randbytes(16)).decode().rstrip("=")
         if not cluster_id.startswith("-"):

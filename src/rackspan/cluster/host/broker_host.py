@@ -92,7 +92,7 @@ class BrokerHost:
         self.kill()
 
     def freeze(self) -> None:
-        """As SIGSTOP: connections are accepted, no request gets a response, messages wait."""
+        """Stop the broker as SIGSTOP does: connections are accepted, no request gets a response, messages wait."""
         if self._runner is not None:
             self._runner.frozen = True
         self.server.freeze()

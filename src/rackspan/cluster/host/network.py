@@ -19,7 +19,7 @@ Link: TypeAlias = tuple[NodeId, NodeId]
 
 
 class Network:
-    """Of one cluster. `on_delivered` is called with every delivered message: (source, destination, message)."""
+    """The network of one cluster. `on_delivered` is called with every delivered message: (source, destination, message)."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, on_delivered: Callable[[NodeId, NodeId, Message], None]

@@ -11,7 +11,7 @@ from rackspan.cluster.host.network import Network
 
 @dataclass(frozen=True, slots=True)
 class SharedServices:
-    """Of one cluster. `committed_offset` reads how far the controller has committed metadata."""
+    """The services that the brokers of one cluster share. `committed_offset` reads how far the controller has committed metadata."""
 
     cluster_id: str
     settings: ClusterSettings

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from rackspan.gateway.core.record_bytes import Topic
 from rackspan.model.client_networks import ClientNetworks
 from rackspan.model.ids import RackId
 
@@ -25,8 +26,8 @@ CLIENTS_MAX: Final = 10_000
 ClientName: TypeAlias = tuple[str, str]
 """Host and client id: connections to several brokers have them in common."""
 
-TopicKey: TypeAlias = tuple[bytes, int]
-"""A topic's id or name as bytes, and a partition."""
+TopicKey: TypeAlias = tuple[Topic, int]
+"""A topic and a partition."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from rackspan.errors import MalformedBytes, MalformedRequest
 from rackspan.gateway.core.apis import SHARE_ACKNOWLEDGE, SHARE_FETCH
 from rackspan.gateway.core.endpoints import Addresses
+from rackspan.gateway.core.record_bytes import Topic
 from rackspan.kafka_bytes import NO_TAGS, ByteReader, compact_string, int32, tagged_fields, unsigned_varint
 from rackspan.model.ids import NO_BROKER
 from rackspan.wire.apis import ApiKey
@@ -25,8 +26,9 @@ Walk: TypeAlias = Generator[int, memoryview, None]
 """Yields how many bytes it reads next, and is sent them; a negative number of bytes is skipped and sent nothing."""
 
 
-Redirected: TypeAlias = Callable[[bytes, int, int], None]
-"""Called with a topic (its id's bytes, its name's before version 13), a partition, and the replica to read it from (KIP-392)."""
+OnPartition: TypeAlias = Callable[[Topic, int, int, int], None]
+"""Called with a topic (its id's bytes, its name before version 13), a partition, the replica to read it from (KIP-392) or
+NO_BROKER, and the bytes of its records."""
 
 
 class EndFinder:
@@ -34,8 +36,8 @@ class EndFinder:
 
     __slots__ = ("_kept", "_needed", "_walk")
 
-    def __init__(self, api_key: int, version: int, redirected: Redirected | None = None) -> None:
-        self._walk = _fetch(version, redirected) if api_key == ApiKey.FETCH else _WALKS[api_key](version)
+    def __init__(self, api_key: int, version: int, on_partition: OnPartition | None = None) -> None:
+        self._walk = _fetch(version, on_partition) if api_key == ApiKey.FETCH else _WALKS[api_key](version)
         self._needed = next(self._walk)
         self._kept = b""
         """Bytes of a field that were not all there."""
@@ -106,41 +108,52 @@ def _skip_tags() -> Walk:
         yield from _skip(size)
 
 
-def _fetch(version: int, redirected: Redirected | None = None) -> Walk:
-    """Versions 11 to 18; from 12 on they are flexible, and from 13 on topics have ids instead of names."""
+def _fetch(version: int, on_partition: OnPartition | None = None) -> Walk:
+    """Versions 4 to 18; from 12 on they are flexible, and from 13 on topics have ids instead of names."""
     flexible = version >= _FLEXIBLE_FETCH
     yield -4  # correlation id
     if flexible:
         yield from _skip_tags()
-    yield -10  # throttle_time_ms, error_code, session_id
+    yield -10 if version >= _FETCH_SESSIONS else -4  # throttle_time_ms, error_code, session_id
     for _ in range((yield from _length(flexible))):
         topic = yield from _topic(version)
         for _ in range((yield from _length(flexible))):
             partition = int.from_bytes((yield 4))
-            yield -26  # error_code, high_watermark, last_stable_offset, log_start_offset
+            # error_code, high_watermark, last_stable_offset, log_start_offset
+            yield -26 if version >= _FETCH_LOG_START else -18
             for _ in range((yield from _length(flexible))):
                 yield -16  # producer_id, first_offset of an aborted transaction
                 if flexible:
                     yield from _skip_tags()
-            preferred = int.from_bytes((yield 4), signed=True)
-            if preferred != NO_BROKER and redirected is not None:
-                redirected(topic, partition, preferred)
-            yield from _skip((yield from _length(flexible)))  # records
+            preferred = int.from_bytes((yield 4), signed=True) if version >= FETCH_WITH_RACK else NO_BROKER
+            records_bytes = yield from _length(flexible)
+            if on_partition is not None:
+                on_partition(topic, partition, preferred, records_bytes)
+            yield from _skip(records_bytes)
             if flexible:
                 yield from _skip_tags()
         if flexible:
             yield from _skip_tags()
 
 
+FETCH_WITH_RACK: Final = 11
+"""The first version of Fetch with a rack in the request, and a preferred replica in the response."""
+
+_FETCH_LOG_START: Final = 5
+_FETCH_SESSIONS: Final = 7
 _FLEXIBLE_FETCH: Final = 12
 _FETCH_BY_TOPIC_ID: Final = 13
 
 
-def _topic(version: int) -> Generator[int, memoryview, bytes]:
+def _topic(version: int) -> Generator[int, memoryview, Topic]:
     if version >= _FETCH_BY_TOPIC_ID:
         return bytes((yield 16))
     size = int.from_bytes((yield 2)) if version < _FLEXIBLE_FETCH else (yield from _length(flexible=True))
-    return bytes((yield size))
+    name = bytes((yield size))
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        raise MalformedRequest(f"a Fetch response with a topic that is not UTF-8: {name[:40]!r}") from None
 
 
 def _length(flexible: bool) -> Generator[int, memoryview, int]:

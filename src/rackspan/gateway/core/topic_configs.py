@@ -166,8 +166,8 @@ def describe(
         config_source=_SOURCES[source],
         is_sensitive=False,
         synonyms=[
-            DescribeConfigsSynonym(name=MIN_INSYNC_RACKS, value=str(one), source=_SOURCES[origin])
-            for one, origin in chain
+            DescribeConfigsSynonym(name=MIN_INSYNC_RACKS, value=str(link), source=_SOURCES[origin])
+            for link, origin in chain
         ]
         if synonyms
         else [],

@@ -18,7 +18,6 @@ from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Ho
 from rackspan.gateway.core.acknowledgement.order import RefusedSequences, producer_batch
 from rackspan.gateway.core.endpoints import Addresses, set_endpoints
 from rackspan.gateway.core.policies import Policies
-from rackspan.gateway.core.produce import acks_of
 from rackspan.gateway.handlers.produce_request import ProduceRequest, failed
 from rackspan.gateway.handlers.refusals import Refusals
 from rackspan.gateway.handlers.rights import WriteRights
@@ -28,13 +27,17 @@ from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.guard_readers import IsrSampler, IsrSource, LogEndReader
 from rackspan.gateway.upstream.topic_names import topic_names
 from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.wire.codec import read_body, read_header
 from rackspan.wire.framing import Piece
-from rackspan.wire.messages.produce import PartitionProduceResponse
+from rackspan.wire.messages.produce import PartitionProduceResponse, ProduceRequestData
 
 
 def forward_produce(session: ClientSession, exchange: Exchange, request: memoryview) -> None:
-    """Forward a request as it came: only its acks are read, since without them no response comes."""
-    session.forward(exchange, responds=acks_of(exchange.version, request) != 0)
+    """Forward a request as it came, and count its bytes. With acks=0 no response comes. Errors: MalformedRequest."""
+    header = read_header(request)
+    body: ProduceRequestData = read_body(request, header)
+    session.count_produced(header.client_id, body.topic_data)
+    session.forward(exchange, responds=body.acks != 0)
 
 
 class ProduceHandler:
@@ -146,6 +149,7 @@ class ProduceHandler:
         if produce.is_refused:
             session.respond(exchange, produce.response() if responds else None)
             return
+        session.count_produced(produce.header.client_id, produce.left())
         guarded = produce.requirements.items()
         held = {partition: requirement for partition, requirement in guarded if partition not in produce.responses}
         parts = produce.forwarded(self.guard.forwarded(session.broker, held))

@@ -1,6 +1,6 @@
 """One Produce request on its way through the gateway: what each step finds out about it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
@@ -122,7 +122,7 @@ class ProduceRequest:
             }
         parts: list[Piece] | None = None
         if self.responses:
-            self.body.topic_data = self._left()
+            self.body.topic_data = self.left()
             header = self.header
             version, correlation_id = header.api_version, header.correlation_id
             parts = [*write_request(ApiKey.PRODUCE, version, correlation_id, header.client_id, self.body)]
@@ -133,9 +133,12 @@ class ProduceRequest:
     @property
     def is_refused(self) -> bool:
         """Whether no partition is left to forward."""
-        return bool(self.responses) and not self._left()
+        return bool(self.responses) and not self.left()
 
-    def _left(self) -> list[TopicProduceData]:
+    def left(self) -> Sequence[TopicProduceData]:
+        """The topics with the partitions that are not refused."""
+        if not self.responses:
+            return self.body.topic_data
         left = []
         for topic in self.body.topic_data:
             name = self._key(topic)

@@ -14,9 +14,11 @@ from typing import Any, Final
 from rackspan.errors import MalformedRequest
 from rackspan.gateway.core.apis import Treatment
 from rackspan.gateway.core.endpoints import Addresses
-from rackspan.gateway.core.response_end import Redirected
+from rackspan.gateway.core.record_bytes import RecordBytes, Topic
+from rackspan.gateway.core.response_end import OnPartition
 from rackspan.gateway.net.channel import BufferPool, Channel
 from rackspan.gateway.net.frames import FrameMemory
+from rackspan.model.ids import RackId
 from rackspan.wire.framing import Piece
 
 log = logging.getLogger(__name__)
@@ -33,7 +35,7 @@ class Exchange:
         "correlation_id",
         "done",
         "future",
-        "on_redirect",
+        "on_partition",
         "on_response",
         "parts",
         "treatment",
@@ -52,8 +54,8 @@ class Exchange:
         """The response to a request of the gateway's own on the client's connection."""
         self.on_response: Callable[[bytes], Sequence[Piece] | None] | None = None
         """Called with a whole response; returns what the client gets, or None if it is decided later."""
-        self.on_redirect: Redirected | None = None
-        """Called for each partition of a Fetch response that names a preferred replica."""
+        self.on_partition: OnPartition | None = None
+        """Called for each partition of a Fetch response."""
 
 
 Take = Callable[[Any, Exchange, memoryview], None]
@@ -72,6 +74,9 @@ class Shared:
     """The API keys whose requests are read whole, and what decides about them. Others are forwarded as they come."""
     max_request_bytes: int
     frames: FrameMemory
+    record_bytes: RecordBytes
+    rack_of: Callable[[str, str], RackId | None]
+    """From a client's address and client id to its rack, as [readers] has it."""
     buffers: BufferPool = field(default_factory=BufferPool)
     requests: Counter[int] = field(default_factory=Counter)
     """Requests received, by API key."""
@@ -118,6 +123,14 @@ class Pair:
         """The response to a request is ready; it is sent after those before it."""
         exchange.parts, exchange.done = parts, True
         self.send_ready()
+
+    def identify(self, exchange: Exchange, request: memoryview) -> None:
+        """Read how the client names itself. Malformed requests are left to the broker."""
+        raise NotImplementedError
+
+    def count_fetched(self, topic: Topic, partition: int, _preferred: int, size_bytes: int) -> None:
+        """The records of one partition of a Fetch response pass."""
+        raise NotImplementedError
 
     def prove(self) -> None:
         """Find out whether the broker serves this client."""

@@ -18,6 +18,9 @@ MAX_UNSENT: Final = 256
 """Pieces of responses that the client has not accepted. Further requests stay in the socket: one that is refused here gets its
 response at once, and a client that reads none would let them pile up."""
 
+_IDENTIFYING: Final = frozenset({ApiKey.API_VERSIONS, ApiKey.FETCH})
+"""Requests by which clients name their software, and their rack."""
+
 _HEADER: Final = Struct(">ihhi")
 _SIZE: Final = Struct(">i")
 _LEAST_BYTES: Final = 8
@@ -109,6 +112,8 @@ class RequestFlow(ByteFlow):
                 return size
             header = self._header
             exchange, frame_bytes = self._begin(header + bytes(data[at : at + header_bytes]))
+            if exchange.api_key in _IDENTIFYING and not header:
+                self._pair.identify(exchange, data[at + SIZE_BYTES : at + frame_bytes])
             if exchange.api_key not in self._pair.shared.takes:
                 self._pair.exchanges.append(exchange)
                 self._pair.awaited.append(exchange)
@@ -149,7 +154,10 @@ class RequestFlow(ByteFlow):
         treatment = TREATMENTS.get((api_key, version), Treatment.WHOLE if api_key == ApiKey.API_VERSIONS else None)
         if treatment is None:
             raise MalformedRequest(f"API key {api_key} version {version} is not offered here")
-        return Exchange(api_key, version, correlation_id, treatment), size + SIZE_BYTES
+        exchange = Exchange(api_key, version, correlation_id, treatment)
+        if api_key == ApiKey.FETCH:
+            exchange.on_partition = self._pair.count_fetched
+        return exchange, size + SIZE_BYTES
 
     def _check_size(self, size: int) -> None:
         most_bytes = self._pair.shared.max_request_bytes

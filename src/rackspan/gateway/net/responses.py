@@ -88,10 +88,10 @@ class ResponseFlow(ByteFlow):
         match exchange.treatment:
             case Treatment.STREAM:
                 pair.client.outgoing.append(_SIZE.pack(size))
-                if exchange.on_redirect is not None:
-                    self._observer = EndFinder(exchange.api_key, exchange.version, exchange.on_redirect)
+                if exchange.on_partition is not None:
+                    self._observer = EndFinder(exchange.api_key, exchange.version, exchange.on_partition)
             case Treatment.ENDPOINTS_LAST:
-                self._finder = EndFinder(exchange.api_key, exchange.version, exchange.on_redirect)
+                self._finder = EndFinder(exchange.api_key, exchange.version, exchange.on_partition)
                 if len(data) - used + len(kept) >= size:
                     self._whole = bytearray()
                 else:

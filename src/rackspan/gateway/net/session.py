@@ -7,21 +7,25 @@ not read whole is forwarded from the buffer in which it was received (requests.p
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from contextlib import suppress
 from struct import Struct
 from typing import Any, Final
 
 from rackspan.errors import MalformedRequest
 from rackspan.gateway.core.apis import Treatment
+from rackspan.gateway.core.record_bytes import ClientLabels, Topic
 from rackspan.gateway.net.byte_flow import Exchange, Pair, Shared
 from rackspan.gateway.net.channel import Channel
 from rackspan.gateway.net.requests import RequestFlow
 from rackspan.gateway.net.responses import ResponseFlow
 from rackspan.wire.apis import ApiKey
-from rackspan.wire.codec import read_response, write_request
+from rackspan.wire.codec import read_body, read_header, read_response, write_request
 from rackspan.wire.framing import Piece
+from rackspan.wire.messages.api_versions import ApiVersionsRequestData
 from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.messages.metadata import MetadataRequestData
+from rackspan.wire.messages.produce import TopicProduceData
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +52,9 @@ class ClientSession(Pair):
         self.broker = broker
         self.host = self.peer.rpartition(":")[0]
         """The client's address."""
+        self.labels = ClientLabels()
+        """As the client has named itself."""
+        self._is_named = self._rack_is_known = False
         self._sessions = sessions
         self._requests = RequestFlow(self)
         self._responses = ResponseFlow(self)
@@ -71,6 +78,48 @@ class ClientSession(Pair):
         self._sessions.add(self)
         self.client.resume_reading()
         self.upstream.resume_reading()
+
+    # Whose records pass, and how many bytes of them.
+
+    def identify(self, exchange: Exchange, request: memoryview) -> None:
+        if exchange.api_key == ApiKey.FETCH and (self._rack_is_known or exchange.api_key in self.shared.takes):
+            return
+        with suppress(MalformedRequest):
+            header = read_header(request)
+            self.name_client(header.client_id)
+            body = read_body(request, header)
+            if isinstance(body, ApiVersionsRequestData):
+                if body.client_software_name:
+                    name, version = body.client_software_name, body.client_software_version
+                    self.labels = self.labels._replace(software_name=name, software_version=version)
+            else:
+                self._rack_is_known = True
+                self.locate_client(body.rack_id)
+
+    def name_client(self, client_id: str | None) -> None:
+        """The client id of a request, and the rack that [readers] has for it."""
+        if not self._is_named or client_id != (self.labels.client_id or None):
+            self._is_named, name = True, client_id or ""
+            self.labels = self.labels._replace(client_id=name, rack=self.shared.rack_of(self.host, name) or "")
+
+    def locate_client(self, rack: str) -> None:
+        """The rack of a fetch; empty if it names none."""
+        if rack and rack != self.labels.rack:
+            self.labels = self.labels._replace(rack=rack)
+
+    def count_fetched(self, topic: Topic, partition: int, _preferred: int, size_bytes: int) -> None:
+        if size_bytes:
+            self.shared.record_bytes.add(self.labels, self.broker, topic, partition, size_bytes)
+
+    def count_produced(self, client_id: str | None, topics: Iterable[TopicProduceData]) -> None:
+        """The records of a Produce request are forwarded."""
+        self.name_client(client_id)
+        add = self.shared.record_bytes.add
+        for topic in topics:
+            name = topic.name if topic.topic_id is None else topic.topic_id.bytes
+            for data in topic.partition_data:
+                if data.records:
+                    add(self.labels, self.broker, name, data.index, len(data.records), produced=True)
 
     # For what decides about a whole request (Take).
 

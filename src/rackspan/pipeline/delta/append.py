@@ -27,9 +27,13 @@ if TYPE_CHECKING:
 
 VERSIONS_PER_CHECKPOINT: Final = 50
 ROW_GROUP_ROWS: Final = 100_000
-WITH_STATISTICS: Final = ("snapshot_id", "cluster_id", "run_id")
+WITH_STATISTICS: Final = ("snapshot_id", "cluster_id", "run_id", "topic", "state", "constraint", "severity")
 STATISTIC_LENGTH_MAX: Final = 32
 """Longer values would have to be cut, which other engines expect to be done in ways of their own."""
+
+
+CONSTRAINT: Final = "delta.constraints."
+"""The beginning of the property that holds a CHECK constraint (Delta protocol, "CHECK Constraints")."""
 
 
 class ConcurrentTransactionError(Exception):
@@ -93,6 +97,7 @@ def commit(
     from deltalake.exceptions import CommitFailedError, DeltaError
     from deltalake.transaction import AddAction, RemoveAction
 
+    _refuse_constraints(table)
     folder = local_folder(table.table_uri)
     now = time.time_ns() // 1_000_000
     try:
@@ -136,6 +141,16 @@ def commit(
             flush_log(folder)
 
 
+def _refuse_constraints(table: "DeltaTable") -> None:
+    """A CHECK constraint binds every writer, and is an SQL expression, which nothing here evaluates."""
+    names = sorted(key.removeprefix(CONSTRAINT) for key in table.metadata().configuration if key.startswith(CONSTRAINT))
+    if names:
+        raise InvalidWarehouse(
+            f"{table.table_uri}: somebody added CHECK constraint {', '.join(names)}, which rackspan cannot check; "
+            f"drop it (alter table ... drop constraint {names[0]}), or check a view instead"
+        )
+
+
 def new_path(day: date | None) -> str:
     """A path below the table that no file has."""
     return f"{'' if day is None else f'day={day.isoformat()}/'}part-{secrets.token_hex(16)}.parquet"
@@ -170,7 +185,7 @@ def statistics_of_file(metadata: pq.FileMetaData) -> dict[str, Any]:
             continue
         found = [group.column(place).statistics for group in groups if group.num_rows]
         if found and all(column is not None and column.has_min_max and column.null_count == 0 for column in found):
-            _add_ends(stats, name, min(one.min for one in found), max(column.max for column in found))
+            _add_ends(stats, name, min(column.min for column in found), max(column.max for column in found))
     return stats
 
 

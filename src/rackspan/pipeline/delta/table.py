@@ -60,10 +60,21 @@ def open_table(url: str, version: int | None = None) -> "DeltaTable | None":
     except (DeltaError, OSError, ValueError) as error:
         at = "" if version is None else f" at version {version}"
         raise InvalidWarehouse(f"{url}: cannot be read as a Delta table{at}: {one_line(error)}") from None
+    _refuse_reader_features(opened)
     return opened
 
 
-def create_table(url: str, schema: pa.Schema, *, by_day: bool) -> None:
+def _refuse_reader_features(table: "DeltaTable") -> None:
+    """Data files are read as they are: rows that a deletion vector hides would be read, and renamed columns not found."""
+    protocol = table.protocol()
+    if protocol.min_reader_version > 1:
+        features = ", ".join(sorted(protocol.reader_features or ())) or f"reader version {protocol.min_reader_version}"
+        raise InvalidWarehouse(
+            f"{table.table_uri}: somebody enabled {features}, which rackspan does not read; drop it with alter table ... drop feature"
+        )
+
+
+def create_table(url: str, schema: pa.Schema, description: str = "", *, by_day: bool) -> None:
     """Create the table at a URL where there is none; add columns to one that an earlier rackspan made. Errors: InvalidWarehouse."""
     deltalake = require_deltalake()
     from deltalake.exceptions import DeltaError
@@ -74,7 +85,12 @@ def create_table(url: str, schema: pa.Schema, *, by_day: bool) -> None:
         return
     try:
         deltalake.DeltaTable.create(
-            url, schema, mode="ignore", partition_by=["day"] if by_day else None, configuration=PROPERTIES
+            url,
+            schema,
+            mode="ignore",
+            partition_by=["day"] if by_day else None,
+            description=description,
+            configuration=PROPERTIES,
         )
     except (DeltaError, OSError) as error:
         # Another process may have created it meanwhile.
@@ -174,7 +190,7 @@ def read_files_at(
     ids: Sequence[str] | None = None,
     left_out: Sequence[DataFile] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """As `read_files`, of the table at a URL, without its log. On a local disk it needs pyarrow only."""
+    """Read files of the table at a URL, as `read_files` does, without its log. On a local disk it needs pyarrow only."""
     filesystem = filesystem_at(url)
     wanted = None if ids is None else pa.array(sorted(ids), pa.string())
     for file in files:
@@ -266,6 +282,7 @@ def _batches(
     groups = range(parquet.num_row_groups) if wanted is None else _groups_with(parquet, wanted.to_pylist())
     columns = [*names, "snapshot_id"] if filtered else names
     for batch in parquet.iter_batches(BATCH_ROWS, row_groups=list(groups), columns=columns, use_threads=False):
+        batch = _without_views(batch, schema)
         if wanted is not None:
             batch = batch.filter(pc.is_in(batch.column("snapshot_id").cast(pa.string()), wanted))
         for damaged in left_out:
@@ -276,6 +293,18 @@ def _batches(
             batch = batch.filter(pc.invert(inside))
         if len(batch):
             yield pa.record_batch([_column(batch, field, file) for field in schema], schema=schema)
+
+
+def _without_views(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Strings as `schema` has them: those of a file that delta-rs rewrote are views, which Arrow does not filter."""
+    kinds = {field.name: field.type for field in schema}
+    cast = pa.schema(
+        [
+            field.with_type(kinds.get(field.name, pa.string())) if "view" in str(field.type) else field
+            for field in batch.schema
+        ]
+    )
+    return batch if cast.equals(batch.schema) else batch.cast(cast)
 
 
 def _groups_with(parquet: pq.ParquetFile, wanted: Sequence[str]) -> Iterator[int]:

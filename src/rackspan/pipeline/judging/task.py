@@ -23,7 +23,7 @@ from rackspan.pipeline.schemas import DRIFT, FINDINGS, OUTAGE_IMPACT, PARTITION_
 
 @dataclass(slots=True)
 class _ClusterSums:
-    """What is summed over the parts of one snapshot. `losses` has an entry for each loss, with that of each part."""
+    """The sums over the parts of one snapshot. `losses` has an entry for each loss, with that of each part."""
 
     loads: list[BrokerLoads] = field(default_factory=list)
     losses: list[list[RackLoss]] = field(default_factory=list)

@@ -57,7 +57,7 @@ class Damage:
 
 
 def find_damage(warehouse: Warehouse, stored: Sequence[StoredSnapshot], *, whole: bool = False) -> Damage:
-    """What is missing of the rows of some snapshots. A snapshot is whole if each table has as many rows of it as its marker says.
+    """The missing rows of some snapshots. A snapshot is whole if each table has as many rows of it as its marker says.
 
     Only ids are read, with `whole` every column. Errors: InvalidWarehouse where a log cannot be read.
     """
@@ -119,10 +119,16 @@ def read_registrations(warehouse: Warehouse, stored: Sequence[StoredSnapshot]) -
     one_of_each = list({snapshot.members: snapshot for snapshot in stored}.values())
     brokers: dict[str, list[Broker]] = {snapshot.snapshot_id: [] for snapshot in one_of_each}
     for row in rows_of(
-        warehouse, LANDING["brokers"], ("snapshot_id", "id", "host", "rack", "fenced"), one_of_each
+        warehouse, LANDING["brokers"], ("snapshot_id", "id", "host", "rack", "fenced", "cordoned"), one_of_each
     ).to_pylist():
         brokers[row["snapshot_id"]].append(
-            Broker(BrokerId(row["id"]), _rack(row["rack"]), bool(row["fenced"]), host=row["host"])
+            Broker(
+                BrokerId(row["id"]),
+                _rack(row["rack"]),
+                bool(row["fenced"]),
+                host=row["host"],
+                cordoned=bool(row["cordoned"]),
+            )
         )
     markers = rows_of(warehouse, SNAPSHOTS, ("snapshot_id", "controllers", "controllers_alive"), one_of_each)
     controllers = {

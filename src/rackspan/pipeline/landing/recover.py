@@ -59,7 +59,7 @@ def repair(warehouse: Warehouse) -> Repair:
         if not any(torn.values()):
             return NOT_REPAIRED
         for table in LANDING.values():
-            create_table(warehouse.table(table.name), table.schema, by_day=True)
+            create_table(warehouse.table(table.name), table.declared, table.meaning, by_day=True)
         lines = [
             f"{warehouse.root}: table {name}: {', '.join(map(former_name, files))} in its log was torn, and is kept with the ending .torn"
             for name, files in torn.items()

@@ -65,7 +65,9 @@ def snapshot_id(snapshot: ClusterSnapshot) -> str:
 
 def members_hash(snapshot: ClusterSnapshot) -> str:
     """A hash of what audit's ClusterMembers are made of."""
-    brokers = sorted((broker.id, broker.rack, broker.fenced, broker.on_loopback) for broker in snapshot.brokers)
+    brokers = sorted(
+        (broker.id, broker.rack, broker.fenced, broker.on_loopback, broker.cordoned) for broker in snapshot.brokers
+    )
     controllers = [_controller(controller) for controller in snapshot.controllers]
     return hashlib.sha256(json.dumps([brokers, controllers]).encode()).hexdigest()[:16]
 
@@ -148,7 +150,7 @@ def _key_names(table: pa.Table) -> list[str]:
 
 
 def _controller(controller: Controller) -> tuple[object, ...]:
-    """What is hashed of a controller: `alive` only where it is known, so that ids of older snapshots stay as they are."""
+    """The fields of a controller that are hashed: `alive` only where it is known, so that ids of older snapshots stay as they are."""
     known = () if controller.alive is None else (controller.alive,)
     return (controller.id, controller.rack, controller.voter, *known)
 

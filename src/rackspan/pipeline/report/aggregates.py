@@ -24,7 +24,7 @@ StateCounter: TypeAlias = Counter[str]
 
 @dataclass(frozen=True, slots=True)
 class DurabilitySums:
-    """Of one cluster: the states of each snapshot, and those of each topic of the latest one."""
+    """The durability of one cluster: the states of each snapshot, and those of each topic of the latest one."""
 
     points: dict[int, StateCounter] = field(default_factory=lambda: defaultdict(Counter))
     topics: dict[str, StateCounter] = field(default_factory=lambda: defaultdict(Counter))
@@ -173,7 +173,7 @@ def _counted(rows: pa.Table, by: Sequence[str]) -> Iterator[tuple[Any, ...]]:
 
 
 def _firsts(rows: pa.Table, group: Sequence[str], order: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Of each group the first of its latest rows, by the columns `order`, nulls first."""
+    """The first of the latest rows of each group, by the columns `order`, nulls first."""
     best: dict[tuple[Any, ...], dict[str, Any]] = {}
     last = rows.group_by(list(group)).aggregate([("taken_at", "max")])
     limits = {tuple(row[name] for name in group): row["taken_at_max"] for row in last.to_pylist()}

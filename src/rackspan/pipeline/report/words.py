@@ -67,7 +67,7 @@ def headline(cluster: ClusterReport) -> str:
 
 
 def already_harmed(cluster: ClusterReport) -> str | None:
-    """What is harmed in the latest snapshot, with no rack lost."""
+    """The harm in the latest snapshot, with no rack lost."""
     harmed = [
         f"{count(cluster.now.total(field), 'partition')} {words}"
         for field, words in (

@@ -182,7 +182,7 @@ def _current(state: RunState) -> Sequence[PartitionReassignment]:
 
 
 def ours_in_flight(state: RunState, cluster: ObservedCluster) -> Iterator[tuple[TopicPartition, ReassignmentStatus]]:
-    """Of the whole plan: a run that changed its direction may have left some of any step."""
+    """The reassignments in flight of the whole plan: a run that changed its direction may have left some of any step."""
     for topic_partition in sorted(cluster.in_flight):
         partition = state.plan.by_partition.get(topic_partition)
         if partition is not None:
@@ -194,7 +194,7 @@ def ours_in_flight(state: RunState, cluster: ObservedCluster) -> Iterator[tuple[
 def _within(
     unstarted: list[PartitionReassignment], direction: Direction, cluster: ObservedCluster, limits: RunLimits
 ) -> list[PartitionReassignment]:
-    """As many as this run may still copy, in the order of the step."""
+    """The reassignments that this run may still copy, in the order of the step."""
     if not limits.starting:
         return []
     chosen, copies = [], 0
@@ -227,7 +227,7 @@ def _throttle(state: RunState, limits: RunLimits) -> Mapping[ConfigKey, str]:
 
 
 def _set_throttles(state: RunState, cluster: ObservedCluster, limits: RunLimits) -> Effect | None:
-    """What is still to be done to throttle the open steps; None when it is done. Brokers that are gone are left out."""
+    """The effect that is left to throttle the open steps; None when it is done. Brokers that are gone are left out."""
     number = _number(state)
     throttles = {config: value for config, value in _throttle(state, limits).items() if config in cluster.configs}
     unrecorded = {config: cluster.configs[config] for config in throttles if config not in state.own}
@@ -238,7 +238,7 @@ def _set_throttles(state: RunState, cluster: ObservedCluster, limits: RunLimits)
 
 
 def _restore_throttles(state: RunState, cluster: ObservedCluster) -> Effect | None:
-    """What is still to be done to restore the user's own throttles; None when nothing is, or their brokers are gone."""
+    """The effect that is left to restore the user's own throttles; None when nothing is, or their brokers are gone."""
     own = {config: value for config, value in state.own.items() if config in cluster.configs}
     gone = [config for config in state.own if config.holder is Holder.TOPIC and config.name not in cluster.topic_ids]
     if _differ(own, cluster):

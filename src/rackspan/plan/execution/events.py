@@ -73,7 +73,7 @@ class StepCompleted:
 
 @dataclass(frozen=True, slots=True)
 class StepDeferred:
-    """What is left of this step cannot finish for now: the steps behind it go on, and it is resumed when it can."""
+    """The rest of this step cannot finish for now: the steps behind it go on, and it is resumed when it can."""
 
     step: int
 

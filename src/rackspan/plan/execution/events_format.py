@@ -75,7 +75,7 @@ _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Event]]] = {
     "cancelled": lambda _: RunCancelled(),
     "throttling": lambda line: ThrottleRecorded(int(line["step"]), _own(line["own"])),
     "throttled-by-others": lambda line: ForeignThrottleRecorded(_own(line["own"])),
-    "unthrottled": lambda line: ThrottleRemoved(tuple(_config(one) for one in line["configs"])),
+    "unthrottled": lambda line: ThrottleRemoved(tuple(_config(config) for config in line["configs"])),
     "step-done": lambda line: StepCompleted(int(line["step"])),
     "step-deferred": lambda line: StepDeferred(int(line["step"])),
     "ended": lambda _: RunCompleted(),

@@ -55,7 +55,7 @@ def missing_brokers(
 def missing_receivers(
     partitions: Iterable[PartitionReassignment], direction: Direction, cluster: ObservedCluster
 ) -> str | None:
-    """As missing_brokers, of brokers that should receive a copy alone."""
+    """The missing brokers among those that should receive a copy."""
     return missing_brokers(
         [partition for partition in partitions if set(partition.additions(direction)) - cluster.brokers],
         direction,

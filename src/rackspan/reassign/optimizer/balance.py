@@ -100,7 +100,7 @@ def _in_parts(
 
 
 def _part(problem: ReassignmentProblem, targets: Int32s, rows: Int64s, loads: Int64s | None, turn: int) -> Int64s:
-    """As many rows as one exact flow takes: half of them that moved or are on a broker that holds too much, half any."""
+    """The rows that one exact flow takes: half of them that moved or are on a broker that holds too much, half any."""
     size = max(2, PLACEMENT_ARCS_MAX // len(problem.loads))
     present = _loads(problem, targets)
     too_full = np.append(present > (present.mean() if loads is None else loads), False)

@@ -73,7 +73,7 @@ def in_need(problem: ReassignmentProblem) -> tuple[Needs, Int64s, Int64s]:
 
 
 def _forced_out(problem: ReassignmentProblem, needed: Needs, rows: Int64s) -> Bools:
-    """Of replicas that count in no rack, the last ones beyond what may stay."""
+    """The last of the replicas that count in no rack, those beyond what may stay."""
     leaving = np.zeros(problem.replica_index.shape, dtype=np.bool_)
     uncounted = (problem.replica_index[rows] >= 0) & (problem.replica_racks[rows] < 0)
     from_the_right = np.cumsum(uncounted[:, ::-1], axis=1)[:, ::-1]

@@ -69,8 +69,8 @@ class Conflicts:
         for columns in combinations(range(self.local.shape[1]), 3):
             brokers = [self.local[:, column] for column in columns]
             free = np.logical_and.reduce([broker >= 0 for broker in brokers])
-            for one, other in combinations(brokers, 2):
-                free &= apart[one, other]
+            for broker, other in combinations(brokers, 2):
+                free &= apart[broker, other]
             triples |= free
         return np.flatnonzero(triples)
 

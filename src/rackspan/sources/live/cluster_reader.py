@@ -94,21 +94,23 @@ class _ClusterReader:
 
     async def _log_dirs(self, broker_ids: Sequence[int]) -> LogDirs:
         responses = await asyncio.gather(
-            *(requests.log_sizes(self._connection, broker_id) for broker_id in broker_ids), return_exceptions=True
+            *(requests.broker_logs(self._connection, broker_id) for broker_id in broker_ids), return_exceptions=True
         )
-        sizes: dict[int, dict[TopicPartition, int]] = {}
+        sizes: dict[int, Mapping[TopicPartition, int]] = {}
+        cordoned: set[int] = set()
         unreachable: dict[int, str] = {}
         unauthorized: set[int] = set()
         for broker_id, response in zip(broker_ids, responses, strict=True):
-            if isinstance(response, dict):
-                sizes[broker_id] = response
+            if isinstance(response, requests.BrokerLogs):
+                sizes[broker_id] = response.sizes
+                cordoned |= {broker_id} if response.cordoned else set()
             elif isinstance(response, Exception) and is_refusal(response):
                 unauthorized.add(broker_id)
             elif isinstance(response, FAILURES):
                 unreachable[broker_id] = cause(response)
             else:
                 raise response
-        return LogDirs(sizes, unreachable, frozenset(unauthorized))
+        return LogDirs(sizes, unreachable, frozenset(unauthorized), frozenset(cordoned))
 
     async def _or_note(self, otherwise: T, response: Awaitable[T], what: str) -> T:
         """The response; where it fails, `otherwise` and a note that `what` is unknown."""

@@ -11,11 +11,12 @@ from rackspan.wire.messages.metadata import MetadataResponseTopic
 
 @dataclass(frozen=True, slots=True)
 class LogDirs:
-    """Log sizes in bytes by broker; the brokers that did not respond, and why; those that refused this user."""
+    """Log sizes in bytes by broker; the brokers that did not respond, and why; those that refused this user; those all cordoned."""
 
     sizes: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)
     unreachable: Mapping[int, str] = field(default_factory=dict)
     unauthorized: frozenset[int] = frozenset()
+    cordoned: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from rackspan.client.errors import listed, needs
@@ -40,7 +41,9 @@ def assemble(responses: ClusterResponses, taken_at: datetime) -> ClusterSnapshot
         taken_at=taken_at,
         controllers=tuple(controllers(responses)),
         partial=(*responses.notes, *size_notes, *_hidden_notes(responses)),
-        brokers=responses.brokers,
+        brokers=tuple(
+            replace(broker, cordoned=broker.id in responses.log_dirs.cordoned) for broker in responses.brokers
+        ),
         topics=tuple(_topic(topic, responses.configs) for topic in responses.topics),
         partitions=_columns(responses, sizes),
     )

@@ -1,6 +1,6 @@
 """Requests and responses: brokers. Generated from kio's schemas by tools/wire_messages.py: do not edit.
 
-DescribeLogDirs (key 35), versions 1-4; DescribeCluster (key 60), versions 0-2; UnregisterBroker (key 64), version 0.
+DescribeLogDirs (key 35), versions 1-5; DescribeCluster (key 60), versions 0-2; UnregisterBroker (key 64), version 0.
 """
 
 from collections.abc import Sequence
@@ -35,6 +35,7 @@ class DescribeLogDirsResult(WireStruct):
     topics: Sequence[DescribeLogDirsTopic] = ()
     total_bytes: int = -1
     usable_bytes: int = -1
+    is_cordoned: bool = False
 
 
 class DescribeLogDirsResponseData(WireStruct):

@@ -198,7 +198,7 @@ class BrokerCore:
 
     @property
     def fenced(self) -> bool:
-        """As of the controller's last heartbeat response."""
+        """Whether the controller's last heartbeat response fenced the broker."""
         return self._shared.lifecycle.fenced
 
     @property

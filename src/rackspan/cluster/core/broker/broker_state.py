@@ -65,7 +65,7 @@ class BrokerState:
         return log
 
     def leader_config(self, topic: str) -> LeaderConfig:
-        """Of every partition of the topic led here; kept until the configs or the racks change."""
+        """The config of every partition of the topic led here; kept until the configs or the racks change."""
         config = self._configs.get(topic)
         if config is None:
             config = self._configs[topic] = self._read_config(topic)

@@ -23,7 +23,7 @@ class Counters:
 
 
 def partition_metrics(isr_racks: int, required_racks: int) -> dict[str, int]:
-    """Of one partition: the racks that its ISR spans, and the value of min.insync.racks in effect."""
+    """The metrics of one partition: the racks that its ISR spans, and the value of min.insync.racks in effect."""
     return {
         "rackspan_partition_under_min_rack_isr": int(isr_racks < required_racks),
         "rackspan_partition_at_min_rack_isr": int(isr_racks == required_racks),
@@ -32,7 +32,7 @@ def partition_metrics(isr_racks: int, required_racks: int) -> dict[str, int]:
 
 
 def broker_metrics(partitions: Iterable[dict[str, int]], counters: Counters) -> dict[str, int]:
-    """Of a broker, from the metrics of each partition that it leads."""
+    """The metrics of a broker, from those of each partition that it leads."""
     each = list(partitions)
     return {
         "rackspan_under_min_rack_isr_partitions": sum(

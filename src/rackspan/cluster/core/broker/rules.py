@@ -51,7 +51,7 @@ class BrokerRules:
         return follower.end_offset >= high_watermark and follower.end_offset >= epoch_start
 
     def is_out_of_sync(self, follower: FollowerState, end_offset: int, now: int, lag_max_ms: int) -> bool:
-        """Behind, and not caught up at any time in the last `replica.lag.time.max.ms`."""
+        """Whether the follower is behind, and not caught up at any time in the last `replica.lag.time.max.ms`."""
         return follower.end_offset < end_offset and now - follower.caught_up_at > lag_max_ms
 
     def counts(self, broker_epoch: int, registered_epoch: int) -> bool:

@@ -281,7 +281,7 @@ class BrokerProcess:
         self._send(now, state.leader, message, self.request_timeout_ms, verified)
 
     def _on_verification(self, now: int, message: VerifyTransaction) -> None:
-        """As the coordinator: whether the partition is in an ongoing transaction; with `adds`, add it if it is not."""
+        """Return, as the coordinator, whether the partition is in an ongoing transaction; with `adds`, add it if it is not."""
         identity = (message.transactional_id, message.producer_id, message.producer_epoch)
         request = AddPartitions(*identity, frozenset({message.partition}), by_writing=message.adds)
         if not message.adds:

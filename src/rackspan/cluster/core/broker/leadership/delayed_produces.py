@@ -21,7 +21,7 @@ class DelayedProduce:
 
 @dataclass(slots=True)
 class DelayedProduces:
-    """Of one partition, ordered by offset. Deadlines are checked at each clock tick."""
+    """The delayed produces of one partition, ordered by offset. Deadlines are checked at each clock tick."""
 
     _waiting: list[tuple[int, int, DelayedProduce]] = field(default_factory=list)
     _count: int = 0
