@@ -459,7 +459,7 @@ def carry_out_restart(
     every_seconds: float = 1.0,
     stopping: Callable[[], bool] = lambda: False,
 ) -> Iterator[RestartUpdate]:
-    """As `watch_restart`, and restart each batch by a command of the shell, in which {brokers} stands for ids: 1,4.
+    """Restart each batch by a command of the shell, in which {brokers} stands for ids: 1,4; the rest as `watch_restart`.
 
     After each batch its preferred leaders are elected. `stopping`: whether to end as soon as no command runs. Errors: also
     UsageError for a command without {brokers} and a plan that names no cluster, RestartStopped if the command fails.
