@@ -23,6 +23,8 @@ def test_the_tree_is_tidy() -> None:
         ("src/rackspan/a.py", "x = [one for one in ()]\n", tidy.loops_over_one),
         ("src/rackspan/a.py", '"""What is read."""\n', tidy.headless_docstrings),
         ("src/rackspan/a.py", 'def a() -> None:\n    """Of one cluster."""\n', tidy.headless_docstrings),
+        ("src/rackspan/a.py", "def a(delay: float) -> None: ...\n", tidy.without_unit),
+        ("src/rackspan/a.py", "class A:\n    size: int\n", tidy.without_unit),
         ("src/rackspan/a.py", "for number, one in enumerate(()):\n", tidy.loops_over_one),
     ],
 )

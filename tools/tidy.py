@@ -96,6 +96,18 @@ def headless_docstrings(name: str, text: str) -> Iterator[str]:
             yield f"{found!r}: begin with a noun or a verb"
 
 
+def without_unit(name: str, text: str) -> Iterator[str]:
+    """Durations of `src`, and sizes that are fields, whose names lack their unit. The fields of Kafka's messages are Kafka's."""
+    if name.startswith("src/") and "/wire/messages/" not in name:
+        durations = r"\b\w*(?:timeout|interval|duration|delay|patience|lifetime): (?:int|float)\b"
+        for found in re.findall(rf"{durations}|(?m:^    \w*size: int\b)", text):
+            if found.strip() not in COUNTS:
+                yield f"{found.strip()!r}: end the name with its unit: _ms, _seconds, _bytes"
+
+
+COUNTS: dict[str, str] = {"group_max_size: int": "members of a group, Kafka's group.max.size"}
+
+
 def unused_extras(pyproject: str, source: str) -> Iterator[str]:
     """Extras of the package that nothing in `src` imports."""
     for extra, listed in tomllib.loads(pyproject)["project"]["optional-dependencies"].items():
@@ -150,6 +162,7 @@ RULES: tuple[Rule, ...] = (
     unexplained_ignores,
     loops_over_one,
     headless_docstrings,
+    without_unit,
 )
 
 

@@ -231,14 +231,14 @@ def _groups(files: Sequence[DataFile]) -> list[list[DataFile]]:
     groups: list[list[DataFile]] = []
     sizes: list[int] = []
     for file in sorted(files, key=lambda file: (file.day or date.min, file.least or "")):
-        if file.size * 2 > TARGET_BYTES:
+        if file.size_bytes * 2 > TARGET_BYTES:
             continue
-        if groups and groups[-1][0].day == file.day and sizes[-1] + file.size <= TARGET_BYTES:
+        if groups and groups[-1][0].day == file.day and sizes[-1] + file.size_bytes <= TARGET_BYTES:
             groups[-1].append(file)
-            sizes[-1] += file.size
+            sizes[-1] += file.size_bytes
         else:
             groups.append([file])
-            sizes.append(file.size)
+            sizes.append(file.size_bytes)
     return [group for group in groups if len(group) > 1]
 
 

@@ -85,7 +85,7 @@ def _check_flags(plan: Path | None, in_flight: bool, topic: str | None, journal:
 def _cancel_in_flight(
     source_options: options.SourceOptions,
     topic: str | None,
-    patience: int,
+    patience_seconds: int,
     output_format: options.Output,
     *,
     apply: bool,
@@ -97,7 +97,7 @@ def _cancel_in_flight(
     options.refuse_if_none_match(read.snapshot, matching)
     plan, replicas = api.reassignments_in_flight(read.snapshot, matching), {}
     if cluster is not None and len(plan):
-        replicas = api.cancel_in_flight(cluster, plan, patience_seconds=patience)
+        replicas = api.cancel_in_flight(cluster, plan, patience_seconds=patience_seconds)
         foreign_throttles(cluster, RunState(plan), STILL_SET)
     document = in_flight_document(plan, replicas, applied=apply)
     rows = output.Rows(("topic", "partition", "moves_to", "replicas"), document["partitions"])

@@ -46,7 +46,7 @@ class NewFile:
 
     path: str
     day: date | None
-    size: int
+    size_bytes: int
     stats: Mapping[str, Any]
 
     @property
@@ -106,7 +106,7 @@ def commit(
                 flush_file(folder, file.path)
         actions: list[AddAction | RemoveAction] = [
             *(
-                AddAction(file.path, file.size, _values(file.day), now, data_change, json.dumps(file.stats))
+                AddAction(file.path, file.size_bytes, _values(file.day), now, data_change, json.dumps(file.stats))
                 for file in added
             ),
             *(RemoveAction(file.path, data_change, now, None, _values(file.day)) for file in removed),

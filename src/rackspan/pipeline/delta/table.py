@@ -40,8 +40,7 @@ class DataFile:
     rows: int
     least: str | None
     most: str | None
-    size: int = 0
-    """In bytes."""
+    size_bytes: int = 0
 
     def may_hold(self, least: str, most: str) -> bool:
         """Whether the file can have a row whose key is in [least, most]."""
@@ -211,8 +210,8 @@ def snapshot_counts(table: "DeltaTable", file: DataFile, *, whole: bool = False)
     damaged = f"{table.table_uri}: {file.path} is damaged:"
     try:
         with filesystem_of(table).open_input_file(file.path) as opened:
-            if file.size and opened.size() != file.size:
-                raise InvalidWarehouse(f"{damaged} it has {opened.size():,} bytes, its log says {file.size:,}")
+            if file.size_bytes and opened.size() != file.size_bytes:
+                raise InvalidWarehouse(f"{damaged} it has {opened.size():,} bytes, its log says {file.size_bytes:,}")
             parquet = pq.ParquetFile(opened, read_dictionary=["snapshot_id"])
             counts: Counter[str] = Counter()
             for batch in parquet.iter_batches(BATCH_ROWS, columns=None if whole else ["snapshot_id"]):

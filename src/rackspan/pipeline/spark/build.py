@@ -89,7 +89,13 @@ def _written(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The function of the executors: a row for each file."""
     for task in _tasks(batches):
         files = [
-            {"table": name, "path": file.path, "day": str(file.day), "size": file.size, "stats": json.dumps(file.stats)}
+            {
+                "table": name,
+                "path": file.path,
+                "day": str(file.day),
+                "size": file.size_bytes,
+                "stats": json.dumps(file.stats),
+            }
             for name, file in write_task(task)
         ]
         yield pa.RecordBatch.from_pylist(files, schema=FILE_ROWS)

@@ -84,7 +84,7 @@ def test_a_log_is_what_a_list_of_records_is(seed: int, steps: int) -> None:
 
 
 def test_a_log_with_many_snapshots_of_its_producers_is_still_what_a_list_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rebuilding, "INTERVAL", 3)
+    monkeypatch.setattr(rebuilding, "INTERVAL_BATCHES", 3)
     for seed in range(150):
         twins = Twins(seed)
         for _ in range(seed % 60):

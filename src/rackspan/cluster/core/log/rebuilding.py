@@ -2,9 +2,9 @@
 
 Constraints: after any appends, truncations and deletions the states are those of replaying the deleted part at the start
 of the log, then the rest.
-Method: a baseline at the log's start, moved over each batch that is deleted, and a snapshot every INTERVAL batches;
+Method: a baseline at the log's start, moved over each batch that is deleted, and a snapshot every INTERVAL_BATCHES batches;
 truncation restores the last snapshot not beyond it and replays the rest.
-Bound: INTERVAL batches a truncation; memory producers x batches / INTERVAL.
+Bound: INTERVAL_BATCHES batches a truncation; memory producers x batches / INTERVAL_BATCHES.
 Source: Kafka's producer snapshots (ProducerStateManager). State kept over a truncation would respond to a retry
 with an offset that does not exist any more.
 """
@@ -17,7 +17,7 @@ from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.ids import NO_OFFSET
 from rackspan.cluster.core.log.producer_state import ProducerStates
 
-INTERVAL: Final = 1_000
+INTERVAL_BATCHES: Final = 1_000
 
 
 class RebuildableStates:
@@ -35,7 +35,7 @@ class RebuildableStates:
     def append(self, batch: RecordBatch) -> None:
         self.now.append(batch)
         self._since += 1
-        if self._since >= INTERVAL:
+        if self._since >= INTERVAL_BATCHES:
             self._snapshots.append((batch.last_offset + 1, self.now.copy()))
             self._since = 0
 
