@@ -9,7 +9,7 @@ from typing import Any, Final
 from tests.compat import ivy
 from tests.processes import running
 
-KAFKA_VERSION: Final = "4.1.0"
+KAFKA_VERSION: Final = "4.3.1"
 _SOURCE: Final = Path(__file__).parent / "java" / "KafkaAssignors.java"
 
 Request = Mapping[str, Any]

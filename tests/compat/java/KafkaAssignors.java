@@ -1,4 +1,4 @@
-// Asks Kafka Streams' published assignors (4.1) what they would do: one JSON request a line in, one JSON answer a line out.
+// Asks Kafka Streams' published assignors (4.3.1) what they would do: one JSON request a line in, one JSON answer a line out.
 //
 // Request: {"mode": "active" | "standby" | "high-availability" | "sticky", "problem": {...}, "movable": "any" | "tags" | "racks"}
 // The problem has rackspan's own format. Answer: {"cpu_ms": ..., "enabled": ..., "cost": {...}, "probing_rebalance": ...,
