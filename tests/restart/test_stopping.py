@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from rackspan.audit import RackPolicy
@@ -136,6 +138,13 @@ def test_the_forecast_names_who_leads_while_a_batch_is_down() -> None:
     }
     assert batch.forecast.at_minimum == 2
     assert batch.forecast.most_bytes is None, "the snapshot has no sizes"
+
+
+def test_bytes_of_empty_partitions_stay_as_they_are() -> None:
+    snapshot = cluster(SPREAD)
+    empty = replace(snapshot, partitions=replace(snapshot.partitions, size_bytes=np.zeros(len(SPREAD), dtype=np.int64)))
+    (batch,) = plan_restart(empty, request=RestartRequest(frozenset({1}))).batches
+    assert batch.forecast.most_bytes == 1.0
 
 
 def test_racks_are_named_as_they_are_shown() -> None:
