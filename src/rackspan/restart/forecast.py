@@ -83,7 +83,7 @@ def _loads(leader: Int32s, weight: Int64s, size: int) -> tuple[Int64s, Int64s]:
 
 
 def _largest(after: Int64s, now: Int64s, up: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> float:
-    """The largest multiple; a broker that carries nothing now counts as one that carries the mean. Nothing stays as it is."""
+    """The largest multiple; a broker that carries nothing now counts as one that carries the mean. 1 if no broker carries anything."""
     if not up.any():
         return 0.0
     if not now.any():
