@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from rackspan.audit import RackPolicy
 from rackspan.errors import UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName, columns
 from rackspan.restart import RestartRequest, StopPolicy, brokers_in_racks, judge_stop, plan_restart
+from rackspan.restart.gain import ReassignmentGain
 
 
 def cluster(
@@ -82,6 +85,15 @@ def test_a_partition_that_holds_two_replicas_in_one_rack_forces_a_further_batch(
     assert len(plan.batches) == plan.lower_bound.batches == 4
     assert plan.forcing is not None
     assert plan.forcing.partitions == ("orders-8",)
+    assert plan.forcing.gain == ReassignmentGain("rackspan reassign plan --topic orders", moves=1, batches=3)
+
+
+def test_a_reassignment_that_saves_no_batch_is_not_proposed() -> None:
+    """Four replicas in three racks with three required in sync stop one by one, spread over the racks or not."""
+    for replicas in ([1, 4, 2, 3], [1, 4, 2, 5]):
+        plan = plan_restart(cluster([replicas], minimum=3))
+        assert plan.forcing is not None
+        assert plan.forcing.gain is None
 
 
 def test_a_broker_that_can_never_stop_is_named_with_a_remedy_that_works() -> None:
@@ -136,6 +148,13 @@ def test_the_forecast_names_who_leads_while_a_batch_is_down() -> None:
     }
     assert batch.forecast.at_minimum == 2
     assert batch.forecast.most_bytes is None, "the snapshot has no sizes"
+
+
+def test_bytes_of_empty_partitions_stay_as_they_are() -> None:
+    snapshot = cluster(SPREAD)
+    empty = replace(snapshot, partitions=replace(snapshot.partitions, size_bytes=np.zeros(len(SPREAD), dtype=np.int64)))
+    (batch,) = plan_restart(empty, request=RestartRequest(frozenset({1}))).batches
+    assert batch.forecast.most_bytes == 1.0
 
 
 def test_racks_are_named_as_they_are_shown() -> None:

@@ -83,9 +83,11 @@ def _loads(leader: Int32s, weight: Int64s, size: int) -> tuple[Int64s, Int64s]:
 
 
 def _largest(after: Int64s, now: Int64s, up: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> float:
-    """The largest multiple; a broker that carries nothing now counts as one that carries the mean."""
+    """The largest multiple; a broker that carries nothing now counts as one that carries the mean. 1 if no broker carries anything."""
     if not up.any():
         return 0.0
+    if not now.any():
+        return 1.0
     base = np.where(now > 0, now, max(1.0, float(now.mean())))
     return round(float(np.max(np.where(up, after / base, 0.0))), 2)
 

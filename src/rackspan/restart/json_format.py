@@ -78,6 +78,14 @@ class BlockedDocument(TypedDict):
     remedy: str
 
 
+class GainDocument(TypedDict):
+    """A reassignment after which fewer batches are enough."""
+
+    command: str
+    moves: Annotated[AtLeastOne, Meta(description="Replicas that it copies.")]
+    batches: Annotated[Count, Meta(description="Batches of the restart afterwards.")]
+
+
 class ForcingDocument(TypedDict):
     """Partitions that forbid to stop a whole rack, if there are more batches than racks."""
 
@@ -85,6 +93,7 @@ class ForcingDocument(TypedDict):
     partition_count: AtLeastOne
     topics: list[str]
     racks: AtLeastOne
+    gain: Annotated[GainDocument | None, Meta(description="null: no reassignment is known that saves a batch.")]
 
 
 class RestartPlanDocument(TypedDict):
@@ -197,9 +206,11 @@ def _blocked(blocked: BlockedBroker) -> BlockedDocument:
 def _forcing(forcing: ForcingPartitions | None) -> ForcingDocument | None:
     if forcing is None:
         return None
+    gain = forcing.gain
     return {
         "partitions": list(forcing.partitions),
         "partition_count": forcing.partition_count,
         "topics": list(forcing.topics),
         "racks": forcing.racks,
+        "gain": None if gain is None else {"command": gain.command, "moves": gain.moves, "batches": gain.batches},
     }

@@ -16,7 +16,7 @@ from rackspan.model import NO_BROKER, Bools, ClusterSnapshot, Int32s, Int64s, sh
 from rackspan.reassign.optimizer.replica_lists import compacted
 from rackspan.restart.blocked import BlockedBroker, blocked_brokers
 from rackspan.restart.forecast import Forecast, forecasts
-from rackspan.restart.gain import ForcingPartitions, forcing_partitions
+from rackspan.restart.gain import ForcingPartitions, ReassignmentGain, forcing_partitions, reassigned
 from rackspan.restart.safe import marked, unknown_controllers, unknown_minimums, voters_left
 from rackspan.restart.search import (
     Conflicts,
@@ -80,6 +80,19 @@ def plan_restart(
     request: RestartRequest = RestartRequest(),
 ) -> RestartPlan:
     """Plan the restart of the chosen brokers. Errors: UsageError for a broker that the cluster does not list."""
+    found = _plan(snapshot, policy, stop, request)
+    changed = None if found.forcing is None else reassigned(snapshot, policy, found.forcing)
+    if found.forcing is None or changed is None:
+        return found
+    command, moves, afterwards = changed
+    then = _plan(afterwards, policy, stop, request)
+    if len(then.batches) >= len(found.batches) or len(then.blocked) > len(found.blocked):
+        return found
+    gain = ReassignmentGain(command, moves, len(then.batches))
+    return replace(found, forcing=replace(found.forcing, gain=gain))
+
+
+def _plan(snapshot: ClusterSnapshot, policy: RackPolicy, stop: StopPolicy, request: RestartRequest) -> RestartPlan:
     members = ClusterMembers(snapshot.brokers, snapshot.controllers, policy)
     every = frozenset(int(broker.id) for broker in snapshot.brokers)
     chosen = every if request.brokers is None else request.brokers

@@ -153,6 +153,10 @@ def _forcing(document: RestartPlanDocument) -> Iterator[Text]:
         f"more batches than the {forcing['racks']} racks: a rack may not stop whole because of "
         f"{count_noun(forcing['partition_count'], 'partition', ',')} ({', '.join(forcing['partitions'])}{more})"
     )
+    gain = forcing["gain"]
+    if gain is not None:
+        then = count_noun(gain["batches"], "batch", plural="batches")
+        yield Text(f"{then} after {gain['command']}, which moves {count_noun(gain['moves'], 'replica', ',')}")
 
 
 def _plan_verdict(document: RestartPlanDocument) -> Text:
