@@ -156,12 +156,22 @@ def test_excluded_brokers_get_nothing_by_flag_and_by_file(cli: Cli, files: Path,
     assert 1 not in used()
 
 
-def test_cordoned_brokers_get_nothing(cli: Cli, files: Path) -> None:
-    found = json.loads((files / "moment.json").read_text())
-    found["brokers"] = [broker | {"cordoned": broker["id"] in (1, 6)} for broker in found["brokers"]]
-    (files / "moment.json").write_text(json.dumps(found))
-    document = cli(*CREATE, "--seed", "4", "-o", "json").document
-    assert not {1, 6} & {broker for row in document["assignments"].values() for broker in row}
+@pytest.mark.parametrize("words", SOURCES, ids=["create", "extend", "generate"])
+def test_a_cordoned_broker_gets_nothing_and_is_named(
+    cli: Cli, files: Path, write: Write, words: tuple[str, ...]
+) -> None:
+    document = json.loads(json.dumps(GOOD))
+    document["brokers"][0]["cordoned"] = True
+    write(document)
+    ran = cli(*words, "--seed", "4", "-o", "json")
+    rows = ran.document.get("assignments") or {
+        str(at): row["replicas"] for at, row in enumerate(ran.document["proposed"]["partitions"])
+    }
+    assert 1 not in {broker for row in rows.values() for broker in row}
+    assert "broker 1: all of its log directories are cordoned, so it is excluded; clear its config" in ran.err
+    audited = cli("audit", *SNAPSHOT)
+    assert "excluded-broker" in audited.out
+    assert "broker 1: all of its log directories are cordoned" in audited.err
 
 
 def test_a_spec_is_placed_without_excluded_brokers(cli: Cli, files: Path) -> None:

@@ -14,11 +14,9 @@ from rackspan.model import ClusterSnapshot
 from rackspan.sources.live.cluster import read_cluster
 from tests.kafka_fixtures import TOPIC_TOOL, client_properties, create_topic, eventually
 from tests.kafka_tools import Described, described, effective_min_insync_replicas, largest_log, produce, reassign
-from tests.kafka_versions import KAFKA
 
 pytestmark = pytest.mark.kafka
 
-CONFIG_TOOL = "kafka.admin.ConfigCommand"
 ACL_TOOL = "org.apache.kafka.tools.AclCommand"
 
 
@@ -303,15 +301,3 @@ def test_a_user_without_rights_gets_the_reason_in_one_line(
         snapshot(secured_kafka, properties)
     assert "\n" not in str(failure.value)
     assert "wrong" not in str(failure.value).replace("is wrong", "")
-
-
-@pytest.mark.skipif(KAFKA.startswith(("3.", "4.0", "4.1", "4.2")), reason=f"Kafka {KAFKA} cordons no log directories")
-def test_a_broker_whose_log_directories_are_cordoned_is_read_as_such(kafka: KafkaCluster) -> None:
-    cordon = ["--alter", "--entity-type", "brokers", "--entity-name", "6"]
-    assert not any(broker.cordoned for broker in snapshot(kafka).brokers)
-    console_tool(kafka, CONFIG_TOOL, *cordon, "--add-config", "cordoned.log.dirs=*")
-    eventually(
-        lambda: [broker.id for broker in snapshot(kafka).brokers if broker.cordoned] == [6], "broker 6 is cordoned"
-    )
-    console_tool(kafka, CONFIG_TOOL, *cordon, "--delete-config", "cordoned.log.dirs")
-    eventually(lambda: not any(broker.cordoned for broker in snapshot(kafka).brokers), "no broker is cordoned")

@@ -361,9 +361,17 @@ class ExclusionOptions:
         return named | self._in_file & known | {int(broker.id) for broker in snapshot.brokers if broker.cordoned}
 
     def warnings(self, snapshot: ClusterSnapshot) -> list[str]:
-        """A line for each broker that rackspan.toml excludes and the cluster lacks."""
+        """A line for each broker that rackspan.toml excludes and the cluster lacks, and for each that is cordoned."""
         gone = sorted(self._in_file - _broker_ids(snapshot))
-        return [f"{FILE}: [brokers] excluded: the cluster has no broker {broker}" for broker in gone]
+        return [
+            *(f"{FILE}: [brokers] excluded: the cluster has no broker {broker}" for broker in gone),
+            *(
+                f"broker {broker.id}: all of its log directories are cordoned, so it is excluded; "
+                "clear its config cordoned.log.dirs to place replicas on it"
+                for broker in snapshot.brokers
+                if broker.cordoned
+            ),
+        ]
 
     @property
     def _in_file(self) -> frozenset[int]:

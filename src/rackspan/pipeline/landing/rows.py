@@ -65,8 +65,10 @@ def snapshot_id(snapshot: ClusterSnapshot) -> str:
 
 def members_hash(snapshot: ClusterSnapshot) -> str:
     """A hash of what audit's ClusterMembers are made of."""
+    # Without cordoned brokers the hash is the one of releases that did not know of them.
     brokers = sorted(
-        (broker.id, broker.rack, broker.fenced, broker.on_loopback, broker.cordoned) for broker in snapshot.brokers
+        (broker.id, broker.rack, broker.fenced, broker.on_loopback, *(["cordoned"] if broker.cordoned else []))
+        for broker in snapshot.brokers
     )
     controllers = [_controller(controller) for controller in snapshot.controllers]
     return hashlib.sha256(json.dumps([brokers, controllers]).encode()).hexdigest()[:16]
@@ -176,7 +178,8 @@ def _head(snapshot: ClusterSnapshot) -> Iterable[object]:
     return (
         snapshot.cluster_id,
         snapshot.partial,
-        [astuple(broker) for broker in snapshot.brokers],
+        # Without cordoned brokers it is the one of releases that did not know of them.
+        [(*fields, *(["cordoned"] if cordoned else [])) for *fields, cordoned in map(astuple, snapshot.brokers)],
         [_controller(controller) for controller in snapshot.controllers],
         topics,
     )
