@@ -35,6 +35,8 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 def by_confluent(servers: str, topic: str, records: list[Record], rack: str | None) -> None:
     config: dict[str, Any] = {"bootstrap.servers": servers, "client.id": topic, "log_level": 0}
+    # Otherwise librdkafka may send all of them to one partition, by chance one in the rack.
+    config["sticky.partitioning.linger.ms"] = 0
     producer = Producer(config) if rack is None else InRackProducer(config, rack)
     for key, partition in records:
         producer.produce(topic, bytes(RECORD_BYTES), key, -1 if partition is None else partition)
