@@ -15,6 +15,7 @@ from rackspan.kafka_process import KafkaCluster
 from tests.compat.spark_connector import add_connector
 from tests.compat.test_kafka_source import compacted
 from tests.kafka_fixtures import await_partitions
+from tests.kafka_source.ended_query import ended
 from tests.kafka_source.filled_topics import CODECS, consumed, created, produced, transaction
 from tests.pipeline.conftest import spark
 
@@ -121,8 +122,7 @@ def test_a_stream_has_the_rows_of_sparks_connector_and_its_offsets(
         writer = frame.writeStream.option("checkpointLocation", str(tmp_path / kind / "checkpoint")).trigger(
             availableNow=True
         )
-        query = writer.format("parquet").start(str(tmp_path / kind / "rows"))
-        assert query.awaitTermination(240), query.lastProgress
+        query = ended(lambda: writer.format("parquet").start(str(tmp_path / kind / "rows")))
         assert query.lastProgress is not None
         end = json.loads(query.lastProgress["sources"][0]["endOffset"])
         return {name: {n: at for n, at in row.items() if n != "topicId"} for name, row in end.items()}

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rackspan.kafka_process import KafkaCluster
 from tests.compat.spark_connector import add_connector
 from tests.kafka_fixtures import create_topic
+from tests.kafka_source.ended_query import ended
 from tests.kafka_source.filled_topics import created, deleted, produced
 from tests.pipeline.conftest import spark
 
@@ -29,8 +30,7 @@ def test_a_topic_that_is_created_again_fails_the_stream_and_is_then_read_from_it
         reader = spark.readStream.format("rackspan-kafka").option("kafka.bootstrap.servers", kafka.bootstrap_servers)
         frame = reader.option("subscribe", topic).option("startingOffsets", "earliest").option("failOnDataLoss", fail)
         writer = frame.load().select("offset").writeStream.format("parquet").trigger(availableNow=True)
-        query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start(str(tmp_path / "rows"))
-        assert query.awaitTermination(120), query.lastProgress
+        ended(lambda: writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start(str(tmp_path / "rows")))
 
     def rows() -> list[int]:
         return sorted(row.offset for row in spark.read.parquet(str(tmp_path / "rows")).collect())

@@ -18,6 +18,7 @@ from rackspan.kafka_source.options import parse
 from rackspan.kafka_source.stream_reader import KafkaStreamReader
 from rackspan.model.ids import TopicPartition
 from tests.kafka_source.conftest import cluster
+from tests.kafka_source.ended_query import ended
 from tests.kafka_source.filled_topics import consumed, created, produced, transaction
 
 __all__ = ["cluster"]
@@ -32,9 +33,7 @@ def stream(spark: SparkSession, cluster: EmbeddedCluster, topic: str, **options:
 def run_available(frame: DataFrame, folder: Path) -> StreamingQuery:
     """One run to the end of what there is, into Parquet, whose sink keeps each batch once."""
     writer = frame.select("partition", "offset").writeStream.format("parquet").trigger(availableNow=True)
-    query = writer.option("checkpointLocation", str(folder / "checkpoint")).start(str(folder / "rows"))
-    query.awaitTermination()
-    return query
+    return ended(lambda: writer.option("checkpointLocation", str(folder / "checkpoint")).start(str(folder / "rows")))
 
 
 def written(spark: SparkSession, folder: Path) -> list[tuple[int, int]]:
