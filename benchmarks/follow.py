@@ -1,5 +1,7 @@
 """`pipeline follow` beside a collector: 20 clusters of 10,000 partitions every 30 s for ten minutes, under 1 % of them changing a round.
 
+All sizes grow from each round to the next. RACKSPAN_BENCH_CHANGED=0 is a fleet in which nothing changes.
+
 Prints how far the tables are behind the snapshots, the processor time of both sides a round, and the files that an hour would make.
 Afterwards every snapshot is judged once and every partition has one row. RACKSPAN_BENCH_MINUTES=2 is a shorter run.
 """
@@ -23,13 +25,16 @@ from rackspan.model import ClusterSnapshot
 from rackspan.model.ids import NO_BROKER
 from rackspan.pipeline import TABLES, Warehouse, create_warehouse, rows
 from rackspan.pipeline.delta.table import data_files, open_table
+from rackspan.pipeline.landing.bases import Bases
 from rackspan.pipeline.landing.store import store_all
-from rackspan.pipeline.schemas import LANDING
+from rackspan.pipeline.runs import last_run
+from rackspan.pipeline.schemas import LANDING, PARTITION_DURABILITY
+from rackspan.pipeline.table import table_files
 
 CLUSTERS = 20
 PARTITIONS = 10_000
 EVERY_SECONDS = 30
-CHANGED = 0.005
+CHANGED = float(os.environ.get("RACKSPAN_BENCH_CHANGED", "0.005"))
 PATIENCE_SECONDS = 300
 """For the last round, after the collector has ended."""
 
@@ -67,13 +72,13 @@ def collected(warehouse: Warehouse, rounds: int) -> Figures:
         replace(snapshot(PARTITIONS, misplaced=0.01, seed=seed), cluster_id=f"c{seed}") for seed in range(CLUSTERS)
     ]
     rng = np.random.default_rng(1)
-    due, took = time.monotonic(), []
+    due, took, bases = time.monotonic(), [], Bases()
     for _ in range(rounds):
         time.sleep(max(0.0, due - time.monotonic()))
         due += EVERY_SECONDS
         started = time.monotonic()
         clusters = [_later(one, rng) for one in clusters]
-        store_all(clusters, warehouse)
+        store_all(clusters, warehouse, bases)
         took.append(time.monotonic() - started)
     return Figures(tuple(took))
 
@@ -84,7 +89,8 @@ def _later(one: ClusterSnapshot, rng: np.random.Generator) -> ClusterSnapshot:
     changed = np.flatnonzero(rng.random(len(isr)) < CHANGED)
     back = isr[changed, 2] == NO_BROKER
     isr[changed, 2] = np.where(back, one.partitions.replicas[changed, 2], NO_BROKER)
-    return replace(one, taken_at=datetime.now(UTC), partitions=replace(one.partitions, isr=isr))
+    grown = one.partitions.size_bytes + rng.integers(1, 1 << 20, len(isr))
+    return replace(one, taken_at=datetime.now(UTC), partitions=replace(one.partitions, isr=isr, size_bytes=grown))
 
 
 def judged(warehouse: Warehouse) -> int:
@@ -110,11 +116,17 @@ def report(warehouse: Warehouse, rounds: int, collecting: Figures, work: float) 
     for name in (*LANDING, *TABLES):
         table = open_table(warehouse.table(name))
         assert table is not None
-        print(f"{name}: {len(data_files(table)) / hours:,.0f} files an hour")
-    durability = open_table(warehouse.table("partition_durability"))
-    assert durability is not None
-    made = sum(file.rows for file in data_files(durability))
-    print(f"{len(in_time)} of {CLUSTERS * rounds} snapshots judged, {made:,} rows of partition_durability")
+        files = data_files(table)
+        size = sum(file.size_bytes for file in files)
+        print(f"{name}: {len(files) / hours:,.0f} files, {size / hours / 2**20:,.1f} MiB an hour")
+    written = sum(file.stat().st_size for file in Path(warehouse.root, "tables").rglob("*") if file.is_file())
+    print(
+        f"all data files and logs: {written / rounds / 2**20:,.3f} MiB a round, the first round's whole snapshots among them"
+    )
+    made = sum(
+        len(batch) for batch in table_files(warehouse, PARTITION_DURABILITY, last_run(warehouse)).read(["state"])
+    )
+    print(f"{len(in_time)} of {CLUSTERS * rounds} snapshots judged, {made:,} rows of partition_durability at them")
     assert (len(in_time), made) == (CLUSTERS * rounds, CLUSTERS * PARTITIONS * rounds)
 
 

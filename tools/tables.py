@@ -35,6 +35,15 @@ def _lines() -> Iterator[str]:
         "`rackspan.pipeline.notebook.read` read those. Times are in UTC. `pipeline table` sorts rows by the grain, in which nulls "
         "come first. [How to use the pipeline](how-to/pipeline.md) has examples for Spark, DuckDB and Polars."
     )
+    yield ""
+    yield (
+        "**Tables of changes** have the column `gone`: only rows that differ from those at the snapshot before are stored. In a derived "
+        "one a row is true from `valid_from` on until the next row of the same key, and the first snapshot of a cluster on each UTC day "
+        "(in `judged` the one without `base_id`) has all rows again, so that a day can be read and dropped by itself. "
+        "`pipeline table NAME` prints the rows at each snapshot, with `taken_at` and without `gone`; `--at TIME` those at one time, "
+        "`--changes` what is stored. [How to use the pipeline](how-to/pipeline.md) has the same as SQL. A row says nothing of the time "
+        "beyond three periods of its cluster (the median time between its snapshots) without a snapshot: there the state is unknown."
+    )
     for title, meaning, tables in GROUPS:
         yield f"\n# {title}\n\n{meaning}"
         for table in tables.values():
@@ -49,6 +58,8 @@ def _described(table: Table) -> Iterator[str]:
     yield f"\n## {table.name}\n"
     version = f" Version {table.version}." if table.name in TABLES else ""
     yield f"{table.meaning}{version}\n"
+    if table.as_changes:
+        yield "A table of changes.\n"
     yield f"Grain: {', '.join(f'`{name}`' for name in table.grain)}.\n"
     yield "| column | type | null | meaning |"
     yield "|---|---|---|---|"

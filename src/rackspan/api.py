@@ -891,15 +891,22 @@ def maintain(
 
 
 def table(
-    warehouse: str | Path, name: str, limit: int | None = None, left_out: Callable[[str], None] | None = None
+    warehouse: str | Path,
+    name: str,
+    limit: int | None = None,
+    left_out: Callable[[str], None] | None = None,
+    *,
+    changes: bool = False,
+    at: datetime | None = None,
 ) -> Iterator[dict[str, object]]:
-    """The rows of a table in the order of its grain, without Spark.
+    """The rows of a table at each snapshot in the order of its grain, without Spark.
 
-    With `left_out`, snapshots of damaged files are left out, and it gets a line for each file.
+    With `changes`, what is stored: rows that differ from those of the snapshot before. With `at`, the rows as of that time; a
+    cluster without a snapshot for three of its periods before has none. With `left_out`, snapshots of damaged files are left out, and it gets a line for each file.
     """
     from rackspan import pipeline
 
-    return pipeline.rows(pipeline.open_warehouse(warehouse), name, limit, left_out)
+    return pipeline.rows(pipeline.open_warehouse(warehouse), name, limit, left_out, changes=changes, at=at)
 
 
 def report(

@@ -349,6 +349,8 @@ OWN: dict[tuple[str, str], Case] = {
     ("pipeline maintain", "--drop-damaged"): Case(("--drop-damaged",), NONE),
     ("pipeline maintain", "--vacuum-hours"): Case(("--vacuum-hours", "24"), NONE),
     ("pipeline report", "--out"): Case(("--out", "other.html"), NONE),
+    ("pipeline table", "--at"): Case(("--at", "2020-01-01T00:00:00Z"), NONE),
+    ("pipeline table", "--changes"): Case(("--changes",), NONE),
     ("pipeline table", "--limit"): Case(("--limit", "1"), NONE),
     ("pipeline table", "--output"): Case(("-o", "json"), NONE),
     ("pipeline export", "--out"): Case(("--out", "other"), NONE),
@@ -542,7 +544,9 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
     monkeypatch.setattr(api, "report", record("report", []))
     monkeypatch.setattr(api, "export_tables", record("export", []))
     monkeypatch.setattr(api, "collect_every", record("every", []))
-    monkeypatch.setattr(api, "table", record("table", lambda _warehouse, _name, limit, _left_out: iter(rows[:limit])))
+    monkeypatch.setattr(
+        api, "table", record("table", lambda _warehouse, _name, limit, _left_out, **_: iter(rows[:limit]))
+    )
     monkeypatch.setattr("rackspan.demo.run_demo", record("demo", refused))
     monkeypatch.setattr(api, "read_clients", two_groups)
     if recorded:

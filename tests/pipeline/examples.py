@@ -9,6 +9,9 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, given, settings
 
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName, columns
+from rackspan.pipeline import Warehouse
+from rackspan.pipeline.landing.markers import read_markers
+from rackspan.pipeline.landing.read import read_snapshot
 from rackspan.sources import snapshot_file
 from tests.strategies import with_known_controllers
 
@@ -47,6 +50,21 @@ def generated(count: int, cluster_ids: Sequence[str] = CLUSTER_IDS) -> list[Clus
         replace(one, cluster_id=cluster_ids[number % len(cluster_ids)], taken_at=_timestamp(number))
         for number, one in enumerate(drawn[:count])
     ]
+
+
+def as_stored(warehouse: Warehouse, snapshots: Sequence[ClusterSnapshot]) -> list[ClusterSnapshot]:
+    """The snapshots with the sizes that a warehouse has of them; all else has to be as it was given."""
+    markers = read_markers(warehouse)
+    stored = {(one.cluster_id, one.taken_at): one for one in markers.of_days(markers.count_by_day())}
+    found = []
+    for snapshot in snapshots:
+        assert snapshot.cluster_id is not None
+        assert snapshot.taken_at is not None
+        kept = read_snapshot(warehouse, stored[snapshot.cluster_id, snapshot.taken_at])
+        sizes = snapshot.partitions.size_bytes
+        assert replace(kept, partitions=replace(kept.partitions, size_bytes=sizes)).same_as(snapshot)
+        found.append(kept)
+    return found
 
 
 def zeros_in_column(file: Path, name: str) -> None:

@@ -30,7 +30,7 @@ def findings(snapshot: ClusterSnapshot, policy: RackPolicy) -> Rows:
             "partition": one.partition,
             "reason": one.reason,
             "remedy": one.remedy,
-            "schema_version": 4,
+            "schema_version": 5,
         }
         for one in audit(snapshot, policy).findings
     ]
@@ -55,7 +55,7 @@ def _impact(
     internal = {topic["name"]: topic["internal"] for topic in cluster["topics"]}
     total: Counter[str] = sum(after["topics"].values(), Counter())
     keys = {**_keys(snapshot), "lost_racks": lost}
-    nothing = {"survived": None, "quorum_holds": None, "leader_surge": None, "schema_version": 3}
+    nothing = {"survived": None, "quorum_holds": None, "leader_surge": None, "schema_version": 4}
     yield {
         **keys,
         "topic": None,
@@ -64,7 +64,7 @@ def _impact(
         "survived": not total and not brute_force.quorum_may_be_lost(cluster, policy, set(lost)),
         "quorum_holds": not quorum_lost if brute_force.voters(cluster, policy) else None,
         "leader_surge": [{"broker": broker, "leaders": n} for broker, n in sorted(after["surge"].items())],
-        "schema_version": 3,
+        "schema_version": 4,
     }
     for topic, counts in after["topics"].items():
         yield {
@@ -104,8 +104,9 @@ def _of(snapshot: ClusterSnapshot, policies: ClusterPolicies) -> RackPolicy:
 
 
 def ordered(rows: Iterable[Mapping[str, Any]], grain: tuple[str, ...]) -> list[Mapping[str, Any]]:
-    """By the grain, nulls first."""
-    return sorted(rows, key=lambda row: [(row[name] is not None, row[name]) for name in grain])
+    """By the grain, nulls first; that of changes is their time."""
+    names = ["taken_at" if name == "valid_from" else name for name in grain]
+    return sorted(rows, key=lambda row: [(row[name] is not None, row[name]) for name in names])
 
 
 def _keys(snapshot: ClusterSnapshot) -> dict[str, Any]:
@@ -157,8 +158,7 @@ def _durability(
         "min_insync_replicas": replicas_required,
         "min_insync_racks": racks_required,
         "state": state,
-        "size_bytes": row.size_bytes,
-        "schema_version": 2,
+        "schema_version": 3,
     }
 
 
@@ -172,8 +172,8 @@ def _required(topic: Topic, policy: RackPolicy) -> tuple[int, int]:
     return int(topic.config.get("min.insync.replicas", "1")), max(enforced, by_policy)
 
 
-OF_THE_RUN = ("day", "snapshot_id", "run_id")
-"""Columns of the tables that do not follow from a snapshot and a policy alone."""
+OF_THE_RUN = ("day", "snapshot_id", "run_id", "size_bytes")
+"""Columns of the tables that do not follow from a snapshot and a policy alone: a size is that of when the row was written."""
 
 
 def judged_columns(rows: Iterable[Mapping[str, Any]]) -> Rows:

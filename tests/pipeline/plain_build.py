@@ -1,8 +1,8 @@
 """A Build without Spark: the expected rows, written as Parquet files. It lets everything around Spark be tested in milliseconds."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
@@ -12,11 +12,12 @@ import pyarrow.parquet as pq
 
 from rackspan.audit import ClusterPolicies, RackPolicy
 from rackspan.pipeline import Warehouse, incremental
+from rackspan.pipeline.changes.difference import changes
 from rackspan.pipeline.delta.append import NewFile, statistics
 from rackspan.pipeline.delta.table import filesystem_of, open_table
 from rackspan.pipeline.incremental import Build, RunReport, RunWork, TableWork
 from rackspan.pipeline.landing.read import read_snapshot
-from rackspan.pipeline.schemas import Table
+from rackspan.pipeline.schemas import Table, own_columns
 from tests.pipeline import expected
 
 
@@ -53,7 +54,7 @@ def refresh(
 def write(warehouse: Warehouse, work: RunWork, one: TableWork, policies: ClusterPolicies) -> list[NewFile]:
     """One file for each day, without the column `day`, which the folder has."""
     files = []
-    rows = _typed(_rows(warehouse, work, one, policies), one.table)
+    rows = _rows(warehouse, work, one, policies)
     for day in sorted(set(rows["day"].to_pylist())):
         table = open_table(warehouse.table(one.table.name))
         assert table is not None
@@ -68,27 +69,50 @@ def write(warehouse: Warehouse, work: RunWork, one: TableWork, policies: Cluster
     return files
 
 
-def _rows(warehouse: Warehouse, work: RunWork, one: TableWork, policies: ClusterPolicies) -> list[dict[str, Any]]:
-    pairs = work.pairs(one.judged) if one.table.looks_back else []
-    read = sorted({*one.judged, *(before for before, _ in pairs)})
-    snapshots = {number: read_snapshot(warehouse, work.snapshots[number]) for number in read}
-    ids = {
-        (stored.cluster_id, stored.taken_at): stored.snapshot_id
-        for stored in (work.snapshots[number] for number in one.judged)
-    }
-    rows = []
-    for row in expected.table(one.table.name, snapshots.values(), policies):
-        taken_at = datetime.fromisoformat(row["taken_at"])
-        if (row["cluster_id"], taken_at) in ids:
-            keys = {"day": date.fromisoformat(row["taken_at"][:10]), "snapshot_id": ids[row["cluster_id"], taken_at]}
-            rows.append({**row, **keys, "run_id": work.run_id})
-    return rows
-
-
-def _typed(rows: list[dict[str, Any]], table: Table) -> pa.Table:
-    def typed(row: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            name: datetime.fromisoformat(value) if name.endswith("taken_at") else value for name, value in row.items()
+def _rows(warehouse: Warehouse, work: RunWork, one: TableWork, policies: ClusterPolicies) -> pa.Table:
+    """The expected rows of each snapshot, or where another one stands before it on its day those that differ."""
+    made = {snapshot.snapshot_id: read_snapshot(warehouse, snapshot) for snapshot in work.snapshots}
+    before = {after: made[work.snapshots[place].snapshot_id] for place, after in work.pairs(one.judged)}
+    parts = [one.table.schema.empty_table()]
+    for place in one.judged:
+        stored = work.snapshots[place]
+        snapshots = [before[place]] if place in before else []
+        rows = expected.table(one.table.name, [*snapshots, made[stored.snapshot_id]], policies)
+        whole = {at: _typed(rows, one.table, at) for at in {each.taken_at for each in snapshots} | {stored.taken_at}}
+        found = whole[stored.taken_at]
+        if one.table.as_changes:
+            base = work.bases[stored.snapshot_id]
+            if base is None:
+                found = found.append_column("gone", pa.nulls(len(found), pa.bool_()))
+            else:
+                found = changes(
+                    whole[before[place].taken_at], found, one.table.grain[2:], ["size_bytes", "schema_version"]
+                )
+        keys = {
+            "cluster_id": stored.cluster_id,
+            "taken_at": stored.taken_at,
+            "valid_from": stored.taken_at,
+            "day": stored.day,
+            "snapshot_id": stored.snapshot_id,
+            "run_id": work.run_id,
         }
+        columns = [
+            pa.repeat(pa.scalar(keys[field.name], field.type), len(found))
+            if field.name in keys
+            else found.column(field.name)
+            for field in one.table.schema
+        ]
+        parts.append(pa.table(columns, schema=one.table.schema))
+    return pa.concat_tables(parts)
 
-    return pa.Table.from_pylist([typed(row) for row in rows], table.schema)
+
+def _typed(rows: list[dict[str, Any]], table: Table, at: datetime | None) -> pa.Table:
+    """The rows of a time, without the keys of the snapshot."""
+    own = [*own_columns(table), *(column for column in table.columns if column.name == "schema_version")]
+    schema = pa.schema([(column.name, column.type) for column in own])
+    of_time = [row for row in rows if datetime.fromisoformat(row["taken_at"]) == at]
+    typed = [
+        {name: datetime.fromisoformat(value) if name == "previous_taken_at" else value for name, value in row.items()}
+        for row in of_time
+    ]
+    return pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in typed], schema)

@@ -271,13 +271,12 @@ def test_readers_leave_out_whole_snapshots_and_say_which(root: Path) -> None:
 def test_a_snapshot_whose_rows_are_in_two_files_is_left_out_with_the_damaged_one(root: Path) -> None:
     warehouse, table = open_warehouse(root), TABLES["partition_durability"]
     file, opened = newest_file(root, table.name), existing_table(warehouse, table.name)
-    split = (
-        pa.Table.from_batches(table_files(warehouse, table, opened).read(table.schema)).sort_by("taken_at").slice(11)
-    )
+    stored = table_files(warehouse, table, last_run(warehouse)).stored(table.schema)
+    split = pa.Table.from_batches(stored).sort_by("valid_from").slice(11)
     append(opened, split, {})
     half(file)
     lines: list[str] = []
-    left = pa.Table.from_batches(table_files(warehouse, table, opened, lines.append).read(table.schema))
+    left = list(rows(warehouse, table.name, left_out=lines.append))
     assert (len(left), len(lines)) == (8, 1)
 
 

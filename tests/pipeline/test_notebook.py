@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,9 @@ from rackspan.audit import RackPolicy
 from rackspan.errors import UsageError
 from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import Warehouse, notebook, table
+from rackspan.pipeline.changes import views
 from rackspan.pipeline.landing.store import store_all
+from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES, table_named
 from tests.pipeline import expected, plain_build
 from tests.pipeline.examples import NOON, generated, small
@@ -62,15 +64,91 @@ def rows_of(read: pa.Table) -> list[str]:
 
 def test_duckdb_and_polars_read_the_rows_of_every_table_from_its_path(warehouse: Warehouse) -> None:
     for name in EVERY:
-        opened = table.table_in_force(warehouse, table_named(name))
-        wanted = rows_of(
-            pa.concat_tables(table.sorted_batches(warehouse, table.table_files(warehouse, table_named(name), opened)))
-        )
-        assert wanted, name
+        files = table.table_files(warehouse, table_named(name), last_run(warehouse))
+        stored = rows_of(pa.Table.from_batches(files.stored(files.table.schema), files.table.schema))
+        assert stored, name
         with duckdb.connect() as connection:
             connection.register("stored", DeltaTable(warehouse.table(name)).to_pyarrow_dataset())
-            assert rows_of(connection.sql("select * from stored").to_arrow_table()) == wanted, name
-        assert rows_of(pl.read_delta(warehouse.table(name)).to_arrow()) == wanted, name
+            assert rows_of(connection.sql("select * from stored").to_arrow_table()) == stored, name
+        assert rows_of(pl.read_delta(warehouse.table(name)).to_arrow()) == stored, name
+
+
+AS_CHANGES = [name for name, of in TABLES.items() if of.as_changes]
+
+
+def shown(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Rows in no order, whatever they come from; times to the microsecond."""
+    return sorted(json.dumps([plain(row[name]) for name in sorted(row)]) for row in rows)
+
+
+def of_table(warehouse: Warehouse, name: str, at: datetime | None = None) -> list[str]:
+    """What `pipeline table` prints."""
+    files = table.table_files(warehouse, table_named(name), last_run(warehouse))
+    parts = table.sorted_batches(warehouse, files) if at is None else table.as_of(warehouse, files, at)
+    return shown(row for part in parts for row in part.to_pylist())
+
+
+@pytest.fixture
+def connection(warehouse: Warehouse) -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as opened:
+        opened.sql("set timezone = 'UTC'")
+        for name in (*AS_CHANGES, "judged"):
+            opened.register(name, DeltaTable(warehouse.table(name)).to_pyarrow_dataset())
+        yield opened
+
+
+TIMES = (
+    NOON - timedelta(days=9),
+    NOON,
+    NOON + timedelta(minutes=30),
+    NOON + timedelta(hours=13),
+    NOON + timedelta(days=9),
+)
+
+
+@pytest.mark.parametrize("name", AS_CHANGES)
+def test_duckdb_shows_the_rows_at_each_snapshot_and_as_of_a_timestamp(
+    warehouse: Warehouse, connection: duckdb.DuckDBPyConnection, name: str
+) -> None:
+    def run(query: str) -> list[str]:
+        return shown(connection.sql(query).to_arrow_table().to_pylist())
+
+    of = table_named(name)
+    assert run(views.at_each_snapshot(of, views.DUCKDB, name)) == of_table(warehouse, name)
+    found = {at: run(views.as_of(of, views.DUCKDB, name, at)) for at in TIMES}
+    assert found == {at: of_table(warehouse, name, at) for at in TIMES}
+    assert len({len(rows) for rows in found.values()}) > 1
+
+
+def test_seconds_in_each_state_are_those_between_snapshots_and_a_gap_is_unknown(tmp_path: Path) -> None:
+    """Minutes 0, 1, 2, then 22: of the last gap three minutes are known."""
+    made = pipeline.create_warehouse(tmp_path / "w")
+    for minute, leader in ((0, 1), (1, -1), (2, 1), (22, 1)):
+        store_all([small(taken_at=NOON + timedelta(minutes=minute), leader=leader)], made)
+    plain_build.refresh(made)
+    with duckdb.connect() as opened:
+        for name in ("partition_durability", "judged"):
+            opened.register(name, DeltaTable(made.table(name)).to_pyarrow_dataset())
+        rows = opened.sql(views.durability_time(views.DUCKDB)).fetchall()
+    assert sorted(row[2:] for row in rows if row[2] == 0) == [
+        (0, "offline", 60.0),
+        (0, "ok", 60.0 + 180.0),
+        (0, "unknown", 17 * 60.0),
+    ]
+    assert sum(row[4] for row in rows if row[2] == 1) == 22 * 60.0
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", AS_CHANGES)
+def test_spark_shows_the_rows_at_each_snapshot_and_as_of_a_timestamp(
+    spark: SparkSession, warehouse: Warehouse, name: str
+) -> None:
+    def rows(**options: Any) -> list[str]:
+        return shown(notebook.read(spark, warehouse, name, **options).toArrow().to_pylist())
+
+    assert rows() == of_table(warehouse, name)
+    assert rows(at=TIMES[1]) == of_table(warehouse, name, TIMES[1])
+    assert notebook.read(spark, warehouse, name, changes=True).columns[:2] == ["cluster_id", "valid_from"]
 
 
 def examples() -> list[str]:
@@ -84,8 +162,22 @@ def test_the_example_for_other_engines_runs_as_it_stands(
     monkeypatch.chdir(Path(warehouse.root).parent)
     names: dict[str, Any] = {}
     exec(example, names)  # noqa: S102
-    assert names["findings"].count_rows() == len(expected.table("findings", snapshots_to_store(), RackPolicy()))
+    assert names["findings"].count_rows() == len(list(pipeline.rows(warehouse, "findings", changes=True)))
     assert "constraint" in capsys.readouterr().out
+
+
+def test_the_examples_for_changes_run_as_they_stand(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(Path(warehouse.root).parent)
+    (queries,) = [one for one in examples() if "durability_time" in one]
+    exec(queries, {"timestamp": NOON})  # noqa: S102
+    (of_polars,) = [one for one in examples() if "scan_delta" in one]
+    names: dict[str, Any] = {"day": NOON.date()}
+    exec(of_polars, names)  # noqa: S102
+    found = names["newest"].filter(~pl.col("gone").fill_null(False)).collect()
+    assert found.height == len(list(pipeline.rows(warehouse, "partition_durability", at=NOON + timedelta(hours=1)))) > 0
+    assert "orders" in capsys.readouterr().out
 
 
 @pytest.fixture
@@ -103,11 +195,12 @@ def test_the_example_for_a_notebook_runs_as_it_stands_and_every_table_is_a_dataf
     (example,) = [one for one in examples() if "notebook" in one]
     monkeypatch.chdir(Path(warehouse.root).parent)
     ids = [row["snapshot_id"] for row in pipeline.rows(warehouse, "snapshots")]
-    names: dict[str, Any] = {"spark": spark, "ids": ids, "policy": OTHER}
+    names: dict[str, Any] = {"spark": spark, "ids": ids, "policy": OTHER, "timestamp": NOON}
     exec(example.replace('"rackspan")', f'"{catalog}")'), names)  # noqa: S102
     for name in EVERY:
-        count = len(list(pipeline.rows(warehouse, name)))
-        assert notebook.read(spark, warehouse, name).count() == count
+        shown = len(list(pipeline.rows(warehouse, name)))
+        count = len(list(pipeline.rows(warehouse, name, changes=True)))
+        assert notebook.read(spark, warehouse, name).count() == (count if name in LANDING else shown)
         assert spark.read.format("delta").load(warehouse.spark_path(name)).count() == count
         assert spark.table(f"`{catalog}`.{name}").count() == count
 
@@ -121,7 +214,7 @@ def test_a_table_of_some_snapshots_is_judged_under_another_policy_and_not_writte
     for name, one in TABLES.items():
         judged = notebook.judge(spark, warehouse, name, ids, OTHER)
         wanted = expected.table(name, snapshots_to_store()[-2:], OTHER)
-        assert judged.columns == one.schema.names
+        assert judged.columns == one.at_each_snapshot.schema.names
         assert judged.count() == len(wanted) > 0
     assert {name: DeltaTable(warehouse.table(name)).version() for name in EVERY} == before
     with pytest.raises(UsageError, match=r"table 'runs': not one that is derived; choose one of partition_durability"):

@@ -18,7 +18,7 @@ def test_the_document_is_what_the_schemas_say() -> None:
 @pytest.mark.parametrize("table", schemas.TABLES.values(), ids=lambda table: table.name)
 def test_every_table_is_keyed_by_cluster_and_time_and_ends_with_its_version(table: schemas.Table) -> None:
     names = table.schema.names
-    assert names[:2] == list(table.grain[:2]) == ["cluster_id", "taken_at"]
+    assert names[:2] == list(table.grain[:2]) == ["cluster_id", "valid_from" if table.as_changes else "taken_at"]
     assert names[-1] == "schema_version"
     assert set(table.grain) <= set(names)
     assert len(set(names)) == len(names)
@@ -26,7 +26,7 @@ def test_every_table_is_keyed_by_cluster_and_time_and_ends_with_its_version(tabl
 
 def test_spark_is_given_the_same_types() -> None:
     ddl = schemas.ddl(schemas.PARTITION_DURABILITY.columns)
-    assert "`taken_at` TIMESTAMP" in ddl
+    assert "`valid_from` TIMESTAMP" in ddl
     assert "`replica_racks` ARRAY<STRING>" in ddl
     assert "`size_bytes` BIGINT" in ddl
 

@@ -5,7 +5,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -252,12 +252,33 @@ def table(
     name: Annotated[str, typer.Argument(metavar="NAME", help=f"{', '.join(TABLES)}.")],
     warehouse: options.Warehouse,
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=0, help="The most rows to print.")] = None,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="TIME", help="The rows as of a time in ISO 8601, such as 2026-11-22T14:00:00Z."),
+    ] = None,
+    changes: Annotated[
+        bool, typer.Option("--changes", help="What is stored: rows that differ from those of the snapshot before.")
+    ] = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Print a table's rows, in the order of its grain. Needs no Spark."""
+    """Print a table's rows at each snapshot, in the order of its grain. Needs no Spark."""
+    if at is not None and changes:
+        raise UsageError("--at shows rows as of a time, --changes what is stored; give one of them")
     left_out = _LeftOut()
-    _write_rows(api.table(warehouse, name, limit, left_out), output_format)
+    timestamp = None if at is None else _timestamp(at)
+    _write_rows(api.table(warehouse, name, limit, left_out, changes=changes, at=timestamp), output_format)
     raise exit_codes.finish(impossible=left_out.files > 0)
+
+
+def _timestamp(text: str) -> datetime:
+    """A time with its offset. Errors: UsageError."""
+    try:
+        timestamp = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"--at {text}: not a time in ISO 8601; write it as 2026-11-22T14:00:00Z") from None
+    if timestamp.tzinfo is None:
+        raise UsageError(f"--at {text}: the offset is missing; end it with Z for UTC")
+    return timestamp
 
 
 def _write_rows(rows: "Iterator[dict[str, Any]]", output_format: options.Output) -> None:

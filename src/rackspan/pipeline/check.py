@@ -17,7 +17,7 @@ from rackspan.pipeline.delta.local_disk import former_name, pending_files, torn_
 from rackspan.pipeline.delta.table import data_files, open_table, read_files, snapshot_counts
 from rackspan.pipeline.landing.markers import StoredSnapshot, read_markers
 from rackspan.pipeline.landing.read import find_damage
-from rackspan.pipeline.runs import Run, newest_row
+from rackspan.pipeline.runs import Run, judged_bases, newest_row
 from rackspan.pipeline.schemas import HISTORY, JUDGED, LANDING, RUNS, SNAPSHOTS, TABLES
 from rackspan.pipeline.warehouse import Warehouse
 
@@ -233,6 +233,14 @@ class _Check:
         if last is None or JUDGED.name not in self.opened or JUDGED.name in self._damaged:
             return
         judged = self._counts(JUDGED.name)
+        days = {file.day for file in data_files(self.opened[JUDGED.name]) if file.day is not None}
+        bases = judged_bases(self.opened[JUDGED.name], sorted(days))
+        loose = [snapshot_id for snapshot_id, base_id in bases.items() if base_id is not None and base_id not in bases]
+        if loose:
+            line = (
+                f"{len(loose)} snapshots have rows that differ from those of a snapshot that has none ({_some(loose)})"
+            )
+            yield WarehouseProblem("missing-rows", line, self._rebuild_all, JUDGED.name)
         doubled = [snapshot_id for snapshot_id, count in judged.items() if count > 1]
         if doubled:
             line = f"{len(doubled)} snapshots are there twice ({_some(doubled)})"
@@ -251,7 +259,7 @@ class _Check:
             wrong = [
                 snapshot.snapshot_id
                 for snapshot in stored
-                if snapshot.snapshot_id in judged
+                if bases.get(snapshot.snapshot_id, "not judged") is None
                 and (
                     counts[snapshot.snapshot_id] != wanted(snapshot)
                     if wanted(snapshot) is not None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rackspan.errors import InvalidSnapshot, InvalidWarehouse, RackspanError, UsageError
 from rackspan.model.snapshot import ReadSnapshot
+from rackspan.pipeline.landing.bases import Bases
 from rackspan.pipeline.landing.store import SnapshotLocation, store_all
 from rackspan.pipeline.warehouse import NOT_REPAIRED, Warehouse
 from rackspan.sources.source import Source
@@ -74,12 +75,14 @@ def from_folder(folder: Path) -> Iterator[Source]:
     return (Source(str(path), lambda path=path: snapshot_file.read(path)) for path in snapshots)  # type: ignore[misc]  # mypy types no lambda with a default.
 
 
-def collect(sources: Iterable[Source], warehouse: Warehouse) -> Iterator[Collected]:
+def collect(sources: Iterable[Source], warehouse: Warehouse, bases: Bases | None = None) -> Iterator[Collected]:
     """Read every source once and store its snapshot. A source that fails does not stop the others.
 
+    A snapshot that follows one of `bases`, or an earlier one of this call, is stored as what differs from it.
     What was repaired when the warehouse was opened comes first, as warnings, and as an error if a part of a snapshot is lost.
     """
     yield from _repaired(warehouse)
+    bases = Bases() if bases is None else bases
     warehouse = replace(warehouse, repair=NOT_REPAIRED)
     batch: list[tuple[str, ReadSnapshot | RackspanError]] = []
     partitions = 0
@@ -91,9 +94,9 @@ def collect(sources: Iterable[Source], warehouse: Warehouse) -> Iterator[Collect
         except RackspanError as error:
             batch.append((source.name, error))
         if len(batch) == SNAPSHOTS_MAX or partitions >= PARTITIONS_MAX:
-            yield from _stored(batch, warehouse)
+            yield from _stored(batch, warehouse, bases)
             batch, partitions = [], 0
-    yield from _stored(batch, warehouse)
+    yield from _stored(batch, warehouse, bases)
 
 
 def collect_every(
@@ -108,9 +111,9 @@ def collect_every(
 
     A round that takes longer than the interval is followed by the next one at once; missed rounds are not repeated.
     """
-    due = now()
+    due, bases = now(), Bases()
     while True:
-        yield from collect(sources, warehouse)
+        yield from collect(sources, warehouse, bases)
         warehouse = replace(warehouse, repair=NOT_REPAIRED)
         due = max(due + seconds, now())
         sleep(max(0.0, due - now()))
@@ -123,9 +126,11 @@ def _repaired(warehouse: Warehouse) -> Iterator[Collected]:
         yield Collected(warehouse.root, warnings=repair.lines, error=lost)
 
 
-def _stored(batch: list[tuple[str, ReadSnapshot | RackspanError]], warehouse: Warehouse) -> Iterator[Collected]:
+def _stored(
+    batch: list[tuple[str, ReadSnapshot | RackspanError]], warehouse: Warehouse, bases: Bases
+) -> Iterator[Collected]:
     snapshots = [read.snapshot for _, read in batch if isinstance(read, ReadSnapshot)]
-    outcomes = iter(store_all(snapshots, warehouse) if snapshots else [])
+    outcomes = iter(store_all(snapshots, warehouse, bases) if snapshots else [])
     for name, read in batch:
         if isinstance(read, RackspanError):
             yield Collected(name, error=read)

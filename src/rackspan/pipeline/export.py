@@ -14,8 +14,8 @@ from rackspan.disk import staged, to_disk, writing_output
 from rackspan.errors import UsageError
 from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES, table_named
-from rackspan.pipeline.table import sorted_batches, table_files, version_in_force
-from rackspan.pipeline.warehouse import Warehouse, existing_table
+from rackspan.pipeline.table import sorted_batches, table_files
+from rackspan.pipeline.warehouse import Warehouse
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +38,21 @@ def export(
     tables = [table_named(name) for name in names or (*TABLES, *LANDING, *HISTORY)]
     run = last_run(warehouse)
     # All versions at first: a run that ends meanwhile must not give the later tables newer rows.
-    opened = [
-        (table, existing_table(warehouse, table.name, version_in_force(warehouse, table, run))) for table in tables
-    ]
+    opened = [table_files(warehouse, table, run, left_out) for table in tables]
     there = [file for table in tables if (file := out / f"{table.name}.parquet").exists()]
     if there:
         raise UsageError(f"{there[0]}: exists already; name a new folder with --out")
     with writing_output(out):
         out.mkdir(parents=True, exist_ok=True)
-    for table, version in opened:
-        file = out / f"{table.name}.parquet"
+    for files in opened:
+        file = out / f"{files.table.name}.parquet"
         staging, rows = staged(file), 0
         try:
-            with writing_output(file), pq.ParquetWriter(staging, table.schema, compression="zstd") as writer:
-                for batch in sorted_batches(warehouse, table_files(warehouse, table, version, left_out)):
+            with (
+                writing_output(file),
+                pq.ParquetWriter(staging, files.table.at_each_snapshot.schema, compression="zstd") as writer,
+            ):
+                for batch in sorted_batches(warehouse, files):
                     writer.write_table(batch)
                     rows += len(batch)
             with writing_output(file):

@@ -65,6 +65,38 @@ class RunWork:
     rebuilt: frozenset[str] = frozenset()
     """Tables all of whose rows are made again, because they were damaged or on request."""
 
+    unreadable: frozenset[str] = frozenset()
+    """Judged snapshots, by id, that cannot be read now: none is compared with one before them."""
+
+    whole: bool = False
+    """Whether every snapshot gets all of its rows, instead of those that differ from the snapshot before."""
+
+    @property
+    def bases(self) -> Mapping[str, str | None]:
+        """For each snapshot the one that its rows differ from, by id: the one before it on the same day, if it can be read.
+
+        So rows are true until the next of their key, back to the last snapshot that has no base.
+        """
+        bases: dict[str, str | None] = {snapshot.snapshot_id: None for snapshot in self.snapshots}
+        for before, after in () if self.whole else pairwise(self.snapshots):
+            # Of whatever cluster, which an id does not have: all rows are right too.
+            between = any(before.snapshot_id < identity < after.snapshot_id for identity in self.unreadable)
+            if (before.cluster_id, before.day) == (after.cluster_id, after.day) and not between:
+                bases[after.snapshot_id] = before.snapshot_id
+        return bases
+
+    @property
+    def differing(self) -> frozenset[int]:
+        """The judged snapshots that can have rows: not those that are stored as equal to the snapshot before them."""
+        judged = {place for table in self.tables.values() for place in table.judged}
+        bases = self.bases
+        return frozenset(
+            place
+            for place in judged
+            if (base_id := bases[self.snapshots[place].snapshot_id]) is None
+            or not (self.snapshots[place].unchanged and self.snapshots[place].base_id == base_id)
+        )
+
     @property
     def partitions(self) -> int:
         """The partitions of all snapshots together."""
@@ -183,7 +215,7 @@ def refresh(
             reason=outdated.reason(plan.again) if plan.again else None,
             quarantined=plan.quarantined,
         )
-        judged_version = history.add_judged(warehouse, past.judged, plan.new, run)
+        judged_version = history.add_judged(warehouse, past.judged, plan.new, plan.rebased, work.bases, run)
         run = replace(run, versions={**versions, JUDGED.name: judged_version})
         history.commit_run(warehouse, past.runs, run)
     return replace(
@@ -227,6 +259,8 @@ class _Plan:
     left: int
     damage: Damage
     markers: Markers
+    rebased: Sequence[StoredSnapshot] = ()
+    """Judged before, and now stored as what differs from another snapshot."""
     files: Mapping[str, Sequence[NewFile]] = field(default_factory=dict)
     """What the build wrote, by table."""
 
@@ -258,7 +292,7 @@ def _built(
             damaged = frozenset({*damage.files, *found.files})
             plan = replace(plan, work=replace(plan.work, damaged=damaged))
             try:
-                return replace(plan, files=build(plan.work, policies)) if plan.work.tables else plan
+                return replace(plan, files=build(plan.work, policies)) if plan.work.differing else plan
             except InvalidWarehouse:
                 # What the ids of a file do not show.
                 found = find_damage(warehouse, plan.work.snapshots, whole=True)
@@ -286,8 +320,10 @@ def _planned(
     outdated = replace(outdated, returned=frozenset(snapshot.snapshot_id for snapshot in returned))
     again = [*again, *returned]
     run_id = history.new_run_id(1 if last is None else last.number + 1)
-    work = _work(warehouse, markers, past.judged, run_id, last, outdated, new, again)
-    return _Plan(work, new, again, sum(markers.count_by_day().values()), len(waits) - len(new), damage, markers)
+    unreadable = frozenset(ids_with_rows(past.judged, sorted(damage.snapshots)))
+    work, rebased = _work(warehouse, markers, past.judged, run_id, last, outdated, new, again, unreadable)
+    stored = sum(markers.count_by_day().values())
+    return _Plan(work, new, again, stored, len(waits) - len(new), damage, markers, rebased)
 
 
 def _without_rows(markers: Markers, judged: "DeltaTable", only: Collection[str] | None) -> list[StoredSnapshot]:
@@ -378,7 +414,9 @@ def _work(
     outdated: _Outdated,
     new: Sequence[StoredSnapshot],
     again: Sequence[StoredSnapshot],
-) -> RunWork:
+    unreadable: frozenset[str],
+) -> tuple[RunWork, list[StoredSnapshot]]:
+    """The work of a run, and the snapshots that it stores as what differs from another one than before."""
     near = neighbours(markers, [*new, *again])
     known = ids_with_rows(judged, [snapshot.snapshot_id for snapshot in near.following])
     # Those that now follow another snapshot than before, because one came late.
@@ -396,13 +434,19 @@ def _work(
     def places(stored: Sequence[StoredSnapshot]) -> tuple[int, ...]:
         return tuple(sorted(place[snapshot.snapshot_id] for snapshot in stored))
 
-    judged_by_day = {day: history.judged_ids(judged, [day]) for day in sorted({snapshot.day for snapshot in again})}
+    judged_by_day = {
+        day: history.judged_bases(judged, [day]) for day in sorted({snapshot.day for snapshot in (*again, *following)})
+    }
+    bases = RunWork(run_id, snapshots, {}, unreadable=unreadable).bases
+    rebased = [
+        snapshot
+        for snapshot in (*again, *following)
+        if judged_by_day[snapshot.day].get(snapshot.snapshot_id) != bases[snapshot.snapshot_id]
+    ]
     tables = {}
     for name, table in TABLES.items():
         outdated_rows = outdated.of_table(name, again)
-        replaced = {
-            snapshot.snapshot_id: snapshot for snapshot in (*outdated_rows, *(following if table.looks_back else ()))
-        }
+        replaced = {snapshot.snapshot_id: snapshot for snapshot in (*outdated_rows, *following, *rebased)}
         if not new and not replaced:
             continue
         named = 0 if last is None else last.versions.get(name, 0)
@@ -413,10 +457,10 @@ def _work(
             places(new),
             places(list(replaced.values())),
             # Days all of whose rows are made again.
-            frozenset(day for day, ids in judged_by_day.items() if ids <= replaced.keys()),
+            frozenset(day for day, ids in judged_by_day.items() if ids.keys() <= replaced.keys()),
             restored,
         )
-    return RunWork(run_id, snapshots, tables, rebuilt=outdated.rebuilt)
+    return RunWork(run_id, snapshots, tables, rebuilt=outdated.rebuilt, unreadable=unreadable), rebased
 
 
 def _standing(warehouse: Warehouse, table: Table, named: int) -> tuple[int, int | None]:

@@ -110,10 +110,22 @@ def _dropped(warehouse: Warehouse, began: datetime, now: Callable[[], datetime])
     markers = read_markers(warehouse)
     stored = {snapshot.snapshot_id for snapshot in markers.of_days(markers.count_by_day())}
     days = {file.day for file in data_files(judged) if file.day is not None}
-    gone = {day: ids for day in days if (ids := history.judged_ids(judged, [day]) - stored)}
+    gone = {day: ids for day in days if (ids := _resting_on(history.judged_bases(judged, [day]), stored))}
     if gone:
         _derived(warehouse, last, None, began, now, gone)
     return lines
+
+
+def _resting_on(bases: Mapping[str, str | None], stored: Collection[str]) -> set[str]:
+    """The judged snapshots of a day that are not stored any more, and those whose rows differ from one of them.
+
+    The next run judges the latter again.
+    """
+    gone: set[str] = set()
+    for snapshot_id in sorted(bases):
+        if snapshot_id not in stored or bases[snapshot_id] in gone:
+            gone.add(snapshot_id)
+    return gone
 
 
 def _versions(warehouse: Warehouse) -> Mapping[str, int]:

@@ -20,8 +20,9 @@ import pyarrow as pa
 from rackspan import __version__
 from rackspan.audit.policy import ClusterPolicies, RackPolicy, Survive
 from rackspan.errors import InvalidWarehouse, WarehouseBusy
-from rackspan.pipeline.delta.append import ConcurrentTransactionError, append
+from rackspan.pipeline.delta.append import ConcurrentTransactionError, append, commit, new_files
 from rackspan.pipeline.delta.local_disk import flush_log, repair_log
+from rackspan.pipeline.delta.replace import without_snapshots
 from rackspan.pipeline.delta.table import (
     add_columns,
     create_table,
@@ -158,7 +159,13 @@ def _is_lost(warehouse: Warehouse, name: str, last: Run | None, rebuilt: bool) -
         raise InvalidWarehouse(f"{error}; {how_to_rebuild(warehouse, name)}") from None
     if opened is None:
         return last is not None and name in last.versions
-    return int(opened.version()) < named
+    return int(opened.version()) < named or _has_another_layout(opened, {**TABLES, JUDGED.name: JUDGED}[name])
+
+
+def _has_another_layout(opened: "DeltaTable", table: Table) -> bool:
+    """Whether a release made the table whose rows cannot have a column that every row has now."""
+    there = {field.name for field in opened.schema().fields}
+    return any(not column.nullable and column.name not in there for column in table.columns)
 
 
 def how_to_rebuild(warehouse: Warehouse, name: str) -> str:
@@ -247,18 +254,32 @@ def judged_counts(judged: "DeltaTable") -> Mapping[date, int]:
 
 def judged_ids(judged: "DeltaTable", days: Sequence[date]) -> set[str]:
     """The ids of the snapshots of some days that the tables have."""
+    return set(judged_bases(judged, days))
+
+
+def judged_bases(judged: "DeltaTable", days: Sequence[date]) -> dict[str, str | None]:
+    """For each snapshot of some days that the tables have the one that its rows differ from, by id."""
     wanted = set(days)
     files = [file for file in data_files(judged) if file.day in wanted]
-    schema = pa.schema([JUDGED.schema.field("snapshot_id")])
+    schema = pa.schema([JUDGED.schema.field(name) for name in ("snapshot_id", "base_id")])
     return {
-        snapshot_id
-        for batch in read_files(judged, files, schema)
-        for snapshot_id in batch.column("snapshot_id").to_pylist()
+        row["snapshot_id"]: row["base_id"] for batch in read_files(judged, files, schema) for row in batch.to_pylist()
     }
 
 
-def add_judged(warehouse: Warehouse, judged: "DeltaTable", stored: Sequence[StoredSnapshot], run: Run) -> int:
-    """Record that the tables have these snapshots. Returns the version of `judged` that says so."""
+def add_judged(
+    warehouse: Warehouse,
+    judged: "DeltaTable",
+    new: Sequence[StoredSnapshot],
+    rebased: Sequence[StoredSnapshot],
+    bases: Mapping[str, str | None],
+    run: Run,
+) -> int:
+    """Record that the tables have these snapshots, and what the rows of each differ from. Returns the version of `judged` that says so.
+
+    `rebased` are there already, with another base.
+    """
+    stored = [*new, *rebased]
     if stored:
         rows = [
             {
@@ -266,13 +287,18 @@ def add_judged(warehouse: Warehouse, judged: "DeltaTable", stored: Sequence[Stor
                 "taken_at": snapshot.taken_at,
                 "day": snapshot.day,
                 "snapshot_id": snapshot.snapshot_id,
+                "base_id": bases[snapshot.snapshot_id],
                 "run_id": run.run_id,
             }
             for snapshot in stored
         ]
         number = {TRANSACTION: run.number}
+        removed, kept = without_snapshots(
+            judged, {snapshot.snapshot_id for snapshot in rebased}, (), {snapshot.day for snapshot in rebased}
+        )
         try:
-            append(judged, pa.Table.from_pylist(rows, JUDGED.schema), number, run_id=run.run_id)
+            added = [*new_files(judged, pa.Table.from_pylist(rows, JUDGED.schema)), *kept]
+            commit(judged, added, number, removed=removed, run_id=run.run_id)
         except ConcurrentTransactionError:
             raise concurrent(warehouse) from None
     return int(judged.version())

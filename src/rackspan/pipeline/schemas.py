@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from rackspan.errors import UsageError
+from rackspan.pipeline.changes.difference import GONE
 
 TIMESTAMP: Final = pa.timestamp("us", "UTC")
 RACK_NAMES: Final = pa.list_(pa.string())
@@ -37,13 +38,23 @@ class Table:
     grain: tuple[str, ...]
     columns: tuple[TableColumn, ...]
     version: int = 1
-    looks_back: bool = False
-    """Whether a snapshot's rows depend on the snapshot before it as well."""
+    as_changes: bool = False
+    """Whether only rows that differ from those of the snapshot before are stored, with the column GONE. The first snapshot of a
+    cluster on each UTC day has all of its rows, so that a day can be read and dropped by itself."""
 
     @property
     def schema(self) -> pa.Schema:
         """The schema of rows as they are read and written. Every column is nullable here, as Spark writes them."""
         return pa.schema([(column.name, column.type) for column in self.columns])
+
+    @property
+    def at_each_snapshot(self) -> "Table":
+        """The table as readers see it: every row at each snapshot, by its time."""
+        if not self.as_changes:
+            return self
+        columns = tuple(TAKEN_AT if column is VALID_FROM else column for column in self.columns if column.name != GONE)
+        grain = tuple(TAKEN_AT.name if name == VALID_FROM.name else name for name in self.grain)
+        return replace(self, columns=columns, grain=grain, as_changes=False)
 
     @property
     def declared(self) -> pa.Schema:
@@ -58,7 +69,12 @@ class Table:
 
 CLUSTER_ID: Final = TableColumn("cluster_id", pa.string(), "The cluster, as Kafka names itself.")
 TAKEN_AT: Final = TableColumn("taken_at", TIMESTAMP, "When the snapshot was taken, in UTC.")
-DAY: Final = TableColumn("day", pa.date32(), "The day of `taken_at` in UTC; the table is partitioned by it.")
+VALID_FROM: Final = TableColumn(
+    "valid_from",
+    TIMESTAMP,
+    "Since when the row is true: when the first snapshot that has it was taken, in UTC. It stays true until the next row of its key.",
+)
+DAY: Final = TableColumn("day", pa.date32(), "The day of that time in UTC; the table is partitioned by it.")
 SNAPSHOT_ID: Final = TableColumn(
     "snapshot_id",
     pa.string(),
@@ -72,17 +88,46 @@ KEYS: Final = (CLUSTER_ID, TAKEN_AT, DAY, SNAPSHOT_ID)
 WRITTEN: Final = (RUN_ID, SCHEMA_VERSION)
 
 
-def _table(name: str, meaning: str, grain: tuple[str, ...], columns: Iterable[TableColumn], version: int = 2) -> Table:
+def _table(name: str, meaning: str, grain: tuple[str, ...], columns: Iterable[TableColumn], version: int) -> Table:
     """A derived table: first the keys of the snapshot, last the run and the version that wrote the row."""
     return Table(name, meaning, ("cluster_id", "taken_at", *grain), (*KEYS, *columns, *WRITTEN), version=version)
+
+
+def _changes(name: str, meaning: str, grain: tuple[str, ...], columns: Iterable[TableColumn], version: int) -> Table:
+    """A derived table of which only changes are stored."""
+    keys = (CLUSTER_ID, VALID_FROM, DAY, SNAPSHOT_ID)
+    return Table(
+        name, meaning, ("cluster_id", "valid_from", *grain), (*keys, *columns, _ENDED, *WRITTEN), version, True
+    )
 
 
 def _landing(name: str, meaning: str, grain: tuple[str, ...], columns: Iterable[TableColumn]) -> Table:
     return Table(name, meaning, ("cluster_id", "taken_at", *grain), (*KEYS, *columns))
 
 
+def _content(name: str, meaning: str, grain: tuple[str, ...], columns: Iterable[TableColumn]) -> Table:
+    """A table of what snapshots hold: all rows of a whole one, and of the others those that differ from the snapshot they build on."""
+    stored = "All rows of a snapshot that is stored whole; of another one those that differ from the snapshot `base_id` of `snapshots`."
+    return replace(_landing(name, f"{meaning} {stored}", grain, (*columns, _MARK)), as_changes=True)
+
+
+_ENDED: Final = TableColumn(
+    GONE,
+    pa.bool_(),
+    "Whether the row is true no longer, so that only its key has a meaning; null in the first snapshot of a day, which has all rows.",
+    True,
+)
+
 BROKER_IDS: Final = pa.list_(pa.int32())
+ROWS_BY_TABLE: Final = pa.map_(pa.string(), pa.int64())
 RACK: Final = TableColumn("rack", pa.string(), "Its `broker.rack`; null for none.", True)
+
+_MARK: Final = TableColumn(
+    GONE,
+    pa.bool_(),
+    "Whether the row is there no longer, so that only its key has a meaning; null in a snapshot that is stored whole.",
+    True,
+)
 
 SNAPSHOTS: Final = _landing(
     "snapshots",
@@ -111,10 +156,31 @@ SNAPSHOTS: Final = _landing(
             pa.string(),
             "A hash of brokers, racks, fencing and controllers: equal for equal cluster members.",
         ),
+        TableColumn(
+            "base_id",
+            pa.string(),
+            "The snapshot that it builds on, an earlier one of the same cluster and day; null where it is stored whole.",
+            True,
+        ),
+        TableColumn(
+            "root_id", pa.string(), "The whole snapshot that its bases end at; null where it is whole itself.", True
+        ),
+        TableColumn(
+            "unchanged",
+            pa.bool_(),
+            "Whether nothing but sizes differs from the snapshot that it builds on; null where it is stored whole.",
+            True,
+        ),
+        TableColumn(
+            "stored_rows",
+            ROWS_BY_TABLE,
+            "How many rows it has in each of the three tables below; null in rows of before this column, which are whole.",
+            True,
+        ),
     ),
 )
 
-BROKERS: Final = _landing(
+BROKERS: Final = _content(
     "brokers",
     "The brokers of each snapshot.",
     ("id",),
@@ -133,7 +199,7 @@ BROKERS: Final = _landing(
     ),
 )
 
-TOPICS: Final = _landing(
+TOPICS: Final = _content(
     "topics",
     "The topics of each snapshot.",
     ("name",),
@@ -145,7 +211,7 @@ TOPICS: Final = _landing(
     ),
 )
 
-PARTITIONS: Final = _landing(
+PARTITIONS: Final = _content(
     "partitions",
     "The partitions of each snapshot.",
     ("topic", "partition"),
@@ -157,15 +223,23 @@ PARTITIONS: Final = _landing(
         TableColumn("isr", BROKER_IDS, "The replicas in sync."),
         TableColumn("adding_replicas", BROKER_IDS, "Replicas that a reassignment adds."),
         TableColumn("removing_replicas", BROKER_IDS, "Replicas that a reassignment removes."),
-        TableColumn("size_bytes", pa.int64(), "Size of the largest replica's log; null where unknown.", True),
+        TableColumn(
+            "size_bytes",
+            pa.int64(),
+            "Size of the largest replica's log when the row was stored; null where unknown. Another size alone is no change.",
+            True,
+        ),
     ),
 )
+
+CONTENT: Final = (BROKERS, TOPICS, PARTITIONS)
+"""The tables of what snapshots hold, in which only changes of most are stored."""
 
 LANDING: Final[Mapping[str, Table]] = {table.name: table for table in (BROKERS, TOPICS, PARTITIONS, SNAPSHOTS)}
 """In the order in which a snapshot is written: the marker last."""
 
 
-PARTITION_DURABILITY: Final = _table(
+PARTITION_DURABILITY: Final = _changes(
     "partition_durability",
     "How durable each partition was: the racks of its replicas and of its ISR, the minimums it has to meet, and its state.",
     ("topic", "partition"),
@@ -207,12 +281,16 @@ PARTITION_DURABILITY: Final = _table(
             "known to be in different racks, though the cluster has more than one), `ok`.",
         ),
         TableColumn(
-            "size_bytes", pa.int64(), "Size of the largest replica's log; null where no broker reported it.", True
+            "size_bytes",
+            pa.int64(),
+            "Size of the largest replica's log when the row was written; null where no broker reported it. Another size alone is no change.",
+            True,
         ),
     ),
+    version=3,
 )
 
-FINDINGS: Final = _table(
+FINDINGS: Final = _changes(
     "findings",
     "What `rackspan audit` finds in each snapshot, row for row.",
     ("constraint", "topic", "partition", "reason"),
@@ -224,10 +302,10 @@ FINDINGS: Final = _table(
         TableColumn("reason", pa.string(), "Why, with the racks and brokers named."),
         TableColumn("remedy", pa.string(), "What repairs it: a rackspan command or a step that the operator takes."),
     ),
-    version=4,
+    version=5,
 )
 
-OUTAGE_IMPACT: Final = _table(
+OUTAGE_IMPACT: Final = _changes(
     "outage_impact",
     "What losing each rack would do, as `rackspan outage` computes it: for each snapshot and each loss a row for the "
     "whole cluster, whether or not it is harmed, and a row for each topic that is. The losses are each rack by itself and "
@@ -274,47 +352,42 @@ OUTAGE_IMPACT: Final = _table(
             True,
         ),
     ),
-    version=3,
+    version=4,
 )
 
-DRIFT: Final = replace(
-    _table(
-        "drift",
-        "The changes between each snapshot and the one before it of the same cluster: what changed, when the change was "
-        "first observed, where safety was lost or gained, and which change caused that. The first snapshot of a cluster has "
-        "no rows. What a snapshot could not read (`partial`) is unknown: a topic that it does not show is not reported as deleted, nor "
-        "as created by the next one.",
-        ("change", "topic", "partition", "broker"),
-        (
-            TableColumn(
-                "previous_taken_at",
-                TIMESTAMP,
-                "When the snapshot before was taken; the change happened between the two.",
-            ),
-            TableColumn("change", pa.string(), "What happened, one of the words below."),
-            TableColumn("topic", pa.string(), "The topic; null for changes of brokers and voters.", True),
-            TableColumn(
-                "partition", pa.int32(), "The partition; null where a topic as a whole is meant, or none.", True
-            ),
-            TableColumn(
-                "broker", pa.int32(), "The broker, or the voting controller; null for topics and partitions.", True
-            ),
-            TableColumn("before", pa.string(), "The value before, as described below; null for none.", True),
-            TableColumn("after", pa.string(), "The value after, in the same way.", True),
-            TableColumn(
-                "cause",
-                pa.string(),
-                "Only where safety was lost or gained: the `change` in the same snapshot that would have done it alone, of "
-                "the same partition, its topic, or the broker `cause_broker`; `several` where none would.",
-                True,
-            ),
-            TableColumn(
-                "cause_broker", pa.int32(), "The broker that the cause is about; null where it is about none.", True
-            ),
+DRIFT: Final = _table(
+    "drift",
+    "The changes between each snapshot and the one before it of the same cluster: what changed, when the change was "
+    "first observed, where safety was lost or gained, and which change caused that. The first snapshot of a cluster has "
+    "no rows. What a snapshot could not read (`partial`) is unknown: a topic that it does not show is not reported as deleted, nor "
+    "as created by the next one.",
+    ("change", "topic", "partition", "broker"),
+    (
+        TableColumn(
+            "previous_taken_at",
+            TIMESTAMP,
+            "When the snapshot before was taken; the change happened between the two.",
+        ),
+        TableColumn("change", pa.string(), "What happened, one of the words below."),
+        TableColumn("topic", pa.string(), "The topic; null for changes of brokers and voters.", True),
+        TableColumn("partition", pa.int32(), "The partition; null where a topic as a whole is meant, or none.", True),
+        TableColumn(
+            "broker", pa.int32(), "The broker, or the voting controller; null for topics and partitions.", True
+        ),
+        TableColumn("before", pa.string(), "The value before, as described below; null for none.", True),
+        TableColumn("after", pa.string(), "The value after, in the same way.", True),
+        TableColumn(
+            "cause",
+            pa.string(),
+            "Only where safety was lost or gained: the `change` in the same snapshot that would have done it alone, of "
+            "the same partition, its topic, or the broker `cause_broker`; `several` where none would.",
+            True,
+        ),
+        TableColumn(
+            "cause_broker", pa.int32(), "The broker that the cause is about; null where it is about none.", True
         ),
     ),
     version=3,
-    looks_back=True,
 )
 
 TABLES: Final[Mapping[str, Table]] = {
@@ -326,7 +399,16 @@ JUDGED: Final = Table(
     "judged",
     "Which snapshots the derived tables have rows of, whether or not a snapshot gave any.",
     ("cluster_id", "taken_at"),
-    (*KEYS, RUN_ID),
+    (
+        *KEYS,
+        TableColumn(
+            "base_id",
+            pa.string(),
+            "The snapshot that its rows differ from: the one before it on the same day; null where all of its rows are stored.",
+            True,
+        ),
+        RUN_ID,
+    ),
 )
 
 RUNS: Final = Table(
@@ -378,7 +460,7 @@ def table_named(name: str) -> Table:
 
 def own_columns(table: Table) -> tuple[TableColumn, ...]:
     """The columns of a derived table without the snapshot's keys and what every run adds."""
-    return table.columns[len(KEYS) : -len(WRITTEN)]
+    return tuple(column for column in table.columns[len(KEYS) : -len(WRITTEN)] if column is not _ENDED)
 
 
 def ddl(columns: Iterable[TableColumn]) -> str:

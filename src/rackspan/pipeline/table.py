@@ -1,18 +1,27 @@
 """Reads the rows of a table without Spark, at the version that the newest run names."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, date, datetime
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rackspan.errors import InvalidWarehouse
+from rackspan.errors import InvalidWarehouse, UsageError
+from rackspan.pipeline.changes.at_each_snapshot import (
+    VisibleSnapshot,
+    by_cluster,
+    last_known,
+    snapshot_rows,
+    stored_columns,
+    without_damaged,
+)
+from rackspan.pipeline.changes.difference import chain
 from rackspan.pipeline.delta.table import DataFile, data_files, read_files, snapshot_counts
 from rackspan.pipeline.runs import Run, how_to_rebuild, last_run
-from rackspan.pipeline.schemas import JUDGED, LANDING, RUNS, SNAPSHOTS, Table, table_named
+from rackspan.pipeline.schemas import CONTENT, JUDGED, LANDING, RUNS, SNAPSHOTS, TABLES, Table, table_named
 from rackspan.pipeline.warehouse import Warehouse, existing_table, naming_check
 from rackspan.text import utc_text
 
@@ -20,33 +29,102 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 BATCH_ROWS: Final = 10_000
+JOINED_ROWS: Final = 65_536
 AT_ONCE: Final = 1_000_000
 """Rows that are sorted in memory. A larger table is read a cluster and day at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableFiles:
-    """A version of a table: the files to read, and damaged ones, whose snapshots are left out."""
+    """A version of a table: the files to read, damaged ones, and the snapshots that have rows at each of them."""
 
     table: Table
     opened: "DeltaTable"
     files: Sequence[DataFile]
     left_out: Sequence[DataFile] = ()
+    visible: Sequence[VisibleSnapshot] = ()
+    """Of a table of changes: the snapshots without those of damaged files."""
 
-    def read(self, schema: pa.Schema, files: Sequence[DataFile] | None = None) -> Iterator[pa.RecordBatch]:
-        """The columns of `schema`, of some of the files if they are given. Errors: InvalidWarehouse, naming the file."""
+    @property
+    def rows(self) -> int:
+        """The rows that are stored."""
+        return sum(file.rows for file in self.files)
+
+    def stored(self, schema: pa.Schema, files: Sequence[DataFile] | None = None) -> Iterator[pa.RecordBatch]:
+        """The columns of `schema` as they are stored. Errors: InvalidWarehouse, naming the file."""
         return read_files(self.opened, self.files if files is None else files, schema, left_out=self.left_out)
+
+    def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Some columns of the rows at each snapshot, in any order. Errors: InvalidWarehouse, naming the file."""
+        if not self.table.as_changes:
+            yield from self.stored(pa.schema([self.table.schema.field(name) for name in columns]))
+            return
+        for rows in _joined(self.at_each_snapshot(columns)):
+            yield from rows.to_batches()
+
+    def at_each_snapshot(self, columns: Sequence[str], only: Collection[str] | None = None) -> Iterator[pa.Table]:
+        """Some columns of the rows at each snapshot, or only at those with some ids, in order of cluster and time."""
+        schema = stored_columns(self.table, columns)
+        if self.rows <= AT_ONCE:
+            stored = pa.Table.from_batches(self._of(schema, self.files, only), schema)
+            every = [snapshot for of_cluster in by_cluster(self.visible).values() for snapshot in of_cluster]
+            yield from snapshot_rows(self.table, columns, stored, every, only)
+            return
+        for of_cluster in by_cluster(self.visible).values():
+            for day, of_day in groupby(of_cluster, key=lambda snapshot: snapshot.day):
+                snapshots = list(of_day)
+                if only is not None and not any(snapshot.snapshot_id in only for snapshot in snapshots):
+                    continue
+                files = [file for file in self.files if file.day == day]
+                ids = sorted(snapshot.snapshot_id for snapshot in snapshots)
+                stored = pa.Table.from_batches(read_files(self.opened, files, schema, ids), schema)
+                yield from snapshot_rows(self.table, columns, stored, snapshots, only)
+
+    def _of(
+        self, schema: pa.Schema, files: Sequence[DataFile], only: Collection[str] | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Stored rows: all, or those that the snapshots with some ids are made of."""
+        if only is None:
+            return read_files(self.opened, files, schema)
+        bases = {snapshot.snapshot_id: snapshot.base_id for snapshot in self.visible}
+        ids = sorted({identity for snapshot_id in only for identity in chain(snapshot_id, bases)})
+        near = [file for file in files if ids and file.may_hold(ids[0], ids[-1])]
+        return read_files(self.opened, near, schema, ids)
 
 
 def table_files(
-    warehouse: Warehouse, table: Table, opened: "DeltaTable", left_out: Callable[[str], None] | None = None
+    warehouse: Warehouse, table: Table, run: Run | None, left_out: Callable[[str], None] | None = None
 ) -> TableFiles:
-    """The files of a version of a table. With `left_out`, it gets a line for each damaged file, which is not read then."""
-    files = data_files(opened)
-    if left_out is None or table is RUNS:
-        return TableFiles(table, opened, files)
+    """A table as a run left it. With `left_out`, it gets a line for each damaged file, which is not read then.
+
+    Errors: InvalidWarehouse where no run has made the table yet.
+    """
+    opened = existing_table(warehouse, table.name, version_in_force(warehouse, table, run))
+    whole, damaged = list(data_files(opened)), list[DataFile]()
+    if left_out is not None and table is not RUNS:
+        whole, damaged = _without_damaged(warehouse, table, opened, left_out)
+    visible = without_damaged(visible_snapshots(warehouse, table, run), damaged) if table.as_changes else ()
+    return TableFiles(table, opened, whole, damaged, visible)
+
+
+def visible_snapshots(warehouse: Warehouse, table: Table, run: Run | None) -> list[VisibleSnapshot]:
+    """The snapshots that have rows in a table of changes: stored ones in a landing table, judged ones in a derived table."""
+    of = SNAPSHOTS if table.name in LANDING else JUDGED
+    opened = existing_table(warehouse, of.name, version_in_force(warehouse, of, run))
+    names = [field.name for field in fields(VisibleSnapshot)]
+    schema = pa.schema([of.schema.field(name) for name in names])
+    return [
+        VisibleSnapshot(**{**row, "taken_at": row["taken_at"].astimezone(UTC)})
+        for batch in read_files(opened, data_files(opened), schema)
+        for row in batch.to_pylist()
+    ]
+
+
+def _without_damaged(
+    warehouse: Warehouse, table: Table, opened: "DeltaTable", left_out: Callable[[str], None]
+) -> tuple[list[DataFile], list[DataFile]]:
     whole, damaged = [], []
-    for file in files:
+    for file in data_files(opened):
         try:
             snapshot_counts(opened, file)
             whole.append(file)
@@ -55,7 +133,7 @@ def table_files(
             left_out(
                 f"{error}; snapshots {file.least} to {file.most} are left out; {how_to_repair(warehouse, table.name)}"
             )
-    return TableFiles(table, opened, whole, damaged)
+    return whole, damaged
 
 
 def how_to_repair(warehouse: Warehouse, name: str) -> str:
@@ -66,28 +144,51 @@ def how_to_repair(warehouse: Warehouse, name: str) -> str:
 
 
 def rows(
-    warehouse: Warehouse, name: str, limit: int | None = None, left_out: Callable[[str], None] | None = None
+    warehouse: Warehouse,
+    name: str,
+    limit: int | None = None,
+    left_out: Callable[[str], None] | None = None,
+    *,
+    changes: bool = False,
+    at: datetime | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The rows of a table as JSON values, sorted by the grain, at most `limit`.
+    """The rows of a table at each snapshot as JSON values, sorted by the grain, at most `limit`.
 
-    With `left_out`, snapshots of damaged files are left out, and it gets a line for each file.
-    Errors: UsageError for an unknown table, InvalidWarehouse where no run has made it yet.
+    With `changes`, the rows as they are stored; with `at`, those at the last snapshot of each cluster until then, unless it is too
+    long ago to say anything of that time. With `left_out`, snapshots of damaged files are left out, and it gets a line for each
+    file. Errors: UsageError for an unknown table, or one without times; InvalidWarehouse where no run has made it yet.
     """
     table = table_named(name)
-    opened = table_in_force(warehouse, table)
+    files = table_files(warehouse, table, last_run(warehouse), left_out)
+    if at is not None:
+        parts = as_of(warehouse, files, at)
+    elif changes:
+        parts = sorted_batches(warehouse, replace(files, table=replace(table, as_changes=False)))
+    else:
+        parts = sorted_batches(warehouse, files)
     maps = [field.name for field in table.schema if pa.types.is_map(field.type)]
-    batches = (
-        batch
-        for part in sorted_batches(warehouse, table_files(warehouse, table, opened, left_out))
-        for batch in part.to_batches(max_chunksize=BATCH_ROWS)
-    )
+    batches = (batch for part in parts for batch in part.to_batches(max_chunksize=BATCH_ROWS))
     return islice((_as_json(row, maps) for batch in batches for row in batch.to_pylist()), limit)
 
 
-def table_in_force(warehouse: Warehouse, table: Table) -> "DeltaTable":
-    """A table at the version that readers read. Errors: InvalidWarehouse where no run has made it yet."""
-    run = None if table.name in LANDING else last_run(warehouse)
-    return existing_table(warehouse, table.name, version_in_force(warehouse, table, run))
+def as_of(warehouse: Warehouse, files: TableFiles, at: datetime) -> Iterator[pa.Table]:
+    """The rows of a table of changes at a time: of each cluster those at its last snapshot until then.
+
+    A cluster of which nothing is known at that time has no rows. Errors: UsageError for a table that has no rows at each snapshot.
+    """
+    if not files.table.as_changes:
+        named = ", ".join(table.name for table in (*TABLES.values(), *CONTENT) if table.as_changes)
+        raise UsageError(f"table {files.table.name}: has no rows as of a time; those that have are {named}")
+    only = {
+        last.snapshot_id
+        for of_cluster in by_cluster(files.visible).values()
+        for last in [last_known(of_cluster, at)]
+        if last is not None
+    }
+    with naming_check(warehouse):
+        view = files.table.at_each_snapshot
+        for rows in files.at_each_snapshot(view.schema.names, only):
+            yield in_order(rows, view.grain)
 
 
 def version_in_force(warehouse: Warehouse, table: Table, run: Run | None) -> int | None:
@@ -119,9 +220,14 @@ def in_order(rows: pa.Table, grain: Sequence[str]) -> pa.Table:
 
 
 def sorted_batches(warehouse: Warehouse, files: TableFiles) -> Iterator[pa.Table]:
-    """The rows of a table in order of its grain, in parts that fit into memory. Errors: InvalidWarehouse."""
+    """The rows of a table at each snapshot in order of its grain, in parts that fit into memory. Errors: InvalidWarehouse."""
+    table = files.table
     with naming_check(warehouse):
-        if sum(file.rows for file in files.files) <= AT_ONCE:
+        if table.as_changes:
+            view = table.at_each_snapshot
+            yield from _joined(in_order(rows, view.grain) for rows in files.at_each_snapshot(view.schema.names))
+            return
+        if files.rows <= AT_ONCE:
             yield _part(warehouse, files, files.files)
             return
         by_day = {day: list(ones) for day, ones in groupby(sorted(files.files, key=_day), key=_day)}
@@ -130,15 +236,27 @@ def sorted_batches(warehouse: Warehouse, files: TableFiles) -> Iterator[pa.Table
                 yield _part(warehouse, files, ones, cluster_id)
 
 
+def _joined(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in tables of JOINED_ROWS and more: those of many small snapshots in one."""
+    waiting: list[pa.Table] = []
+    for rows in tables:
+        waiting.append(rows)
+        if sum(map(len, waiting)) >= JOINED_ROWS:
+            yield pa.concat_tables(waiting).combine_chunks()
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting).combine_chunks()
+
+
 def _part(
     warehouse: Warehouse, whole: TableFiles, files: Sequence[DataFile], cluster_id: str | None = None
 ) -> pa.Table:
-    """The rows of some files in order, those of one cluster alone if it is given."""
+    """The stored rows of some files in order, only those of one cluster if it is given."""
     table = whole.table
-    read = pa.Table.from_batches(whole.read(table.schema, files), table.schema)
+    read = pa.Table.from_batches(whole.stored(table.schema, files), table.schema)
     if cluster_id is not None:
         read = read.filter(pc.equal(read["cluster_id"], cluster_id))
-    if table.name in LANDING and table is not SNAPSHOTS:
+    if table.name in LANDING and table.name != SNAPSHOTS.name:
         # Rows without a marker belong to a collect that was killed, or that is at work.
         read = read.filter(pc.is_in(read["snapshot_id"], _stored_ids(warehouse, {file.day for file in files})))
     return in_order(read, table.grain)
@@ -153,7 +271,8 @@ def _stored_ids(warehouse: Warehouse, days: set[date | None]) -> pa.Array:
 
 def _clusters(warehouse: Warehouse, table: Table) -> list[str]:
     of = SNAPSHOTS if table.name in LANDING else JUDGED
-    opened = table_in_force(warehouse, of)
+    run = None if of is SNAPSHOTS else last_run(warehouse)
+    opened = existing_table(warehouse, of.name, version_in_force(warehouse, of, run))
     batches = read_files(opened, data_files(opened), pa.schema([of.schema.field("cluster_id")]))
     return sorted({cluster_id for batch in batches for cluster_id in pc.unique(batch.column("cluster_id")).to_pylist()})
 

@@ -33,7 +33,7 @@ from rackspan.pipeline.schemas import TABLES
 from rackspan.pipeline.warehouse import Warehouse, existing_table
 from tests.depth import at_depth
 from tests.pipeline import expected
-from tests.pipeline.examples import NOON, generated, recorded, small
+from tests.pipeline.examples import NOON, as_stored, generated, recorded, small
 from tests.pipeline.plain_build import refresh
 
 POLICIES: Final[Mapping[str, RackPolicy]] = {
@@ -127,7 +127,7 @@ def judging_build(warehouse: Warehouse) -> Build:
 
     def build(work: RunWork, policies: ClusterPolicies) -> dict[str, list[NewFile]]:
         files: dict[str, list[NewFile]] = {name: [] for name in work.tables}
-        for task in tasks.judge_tasks(warehouse, work, policies):
+        for task in tasks.judge_tasks(replace(warehouse, damaged=work.damaged), work, policies):
             for name, file in write.write_task(pickle.loads(pickle.dumps(task))):  # noqa: S301
                 files[name].append(file)
         return files
@@ -136,6 +136,7 @@ def judging_build(warehouse: Warehouse) -> Build:
 
 
 def check_rows(warehouse: Warehouse, snapshots: list[ClusterSnapshot], policy: RackPolicy) -> None:
+    snapshots = as_stored(warehouse, snapshots)
     for name, table in TABLES.items():
         wanted = expected.ordered(expected.table(name, snapshots, policy), table.grain)
         found = expected.judged_columns(pipeline.rows(warehouse, name))

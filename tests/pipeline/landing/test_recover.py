@@ -22,7 +22,7 @@ from rackspan.pipeline.delta.append import append
 from rackspan.pipeline.landing import recover
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.read import read_snapshot
-from rackspan.pipeline.landing.rows import landing_rows, snapshot_id
+from rackspan.pipeline.landing.rows import NewSnapshot, landing_rows, snapshot_id
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.schemas import LANDING
 from rackspan.pipeline.warehouse import NOT_REPAIRED, existing_table
@@ -113,7 +113,7 @@ def test_a_marker_whose_file_is_gone_too_is_made_again_and_its_controllers_are_u
 
 def test_rows_of_a_collect_that_was_killed_do_not_become_a_snapshot_of_a_time_that_has_one(root: Path) -> None:
     killed = replace(SNAPSHOTS[3], topics=(Topic(TopicName("orders")),))
-    parts = landing_rows({snapshot_id(killed): killed})
+    parts = landing_rows([NewSnapshot(killed)])
     for name in ("brokers", "topics", "partitions"):
         append(existing_table(open_warehouse(root), name), parts[name], {snapshot_id(killed): 1})
     newest(root, "snapshots").write_bytes(b"")
@@ -122,7 +122,7 @@ def test_rows_of_a_collect_that_was_killed_do_not_become_a_snapshot_of_a_time_th
 
 def test_brokers_alone_that_a_killed_collect_left_do_not_become_a_snapshot_without_topics(root: Path) -> None:
     killed = small(taken_at=NOON + timedelta(days=3))
-    rows = landing_rows({snapshot_id(killed): killed})["brokers"]
+    rows = landing_rows([NewSnapshot(killed)])["brokers"]
     append(existing_table(open_warehouse(root), "brokers"), rows, {snapshot_id(killed): 1})
     newest(root, "snapshots").write_bytes(b"")
     assert all(mine.same_as(theirs) for mine, theirs in zip(kept(create_warehouse(root)), SNAPSHOTS, strict=True))

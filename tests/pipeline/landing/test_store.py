@@ -17,11 +17,11 @@ from rackspan.pipeline.delta.append import ConcurrentTransactionError, append
 from rackspan.pipeline.landing import store as landing
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.read import read_registrations, read_snapshot
-from rackspan.pipeline.landing.rows import landing_rows, members_hash, snapshot_id
+from rackspan.pipeline.landing.rows import NewSnapshot, landing_rows, members_hash, snapshot_id
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.schemas import LANDING
 from rackspan.pipeline.warehouse import existing_table
-from tests.pipeline.examples import NOON, generated, recorded, small
+from tests.pipeline.examples import NOON, as_stored, generated, recorded, small
 
 
 @pytest.fixture
@@ -42,9 +42,7 @@ def in_order(snapshots: list[ClusterSnapshot]) -> list[ClusterSnapshot]:
 def test_a_stored_snapshot_is_the_one_given(warehouse: Warehouse) -> None:
     snapshots = [*generated(30), *recorded()]
     assert all(isinstance(one, landing.SnapshotLocation) and one.new for one in store_all(snapshots, warehouse))
-    found = kept(warehouse)
-    assert len(found) == len(snapshots)
-    assert all(mine.same_as(theirs) for mine, theirs in zip(found, in_order(snapshots), strict=True))
+    assert len(kept(warehouse)) == len(as_stored(warehouse, snapshots)) == len(snapshots)
 
 
 def with_controllers(*alive: bool | None) -> ClusterSnapshot:
@@ -82,7 +80,7 @@ def test_a_warehouse_without_the_column_is_read_and_gets_it_with_the_next_snapsh
     with monkeypatch.context() as patch:
         patch.setitem(LANDING, "snapshots", old)
         warehouse = create_warehouse(tmp_path / "old")
-    for name, found in landing_rows({snapshot_id(first): first}).items():
+    for name, found in landing_rows([NewSnapshot(first)]).items():
         append(
             existing_table(warehouse, name),
             found.drop_columns(["controllers_alive"] if name == "snapshots" else []),
@@ -151,7 +149,7 @@ def test_a_collect_that_dies_between_two_tables_is_invisible_and_its_retry_store
     for name in list(LANDING)[:tables]:
         append(
             DeltaTable(warehouse.table(name)),
-            landing_rows({snapshot_id(snapshot): snapshot})[name],
+            landing_rows([NewSnapshot(snapshot)])[name],
             {snapshot_id(snapshot): 1},
         )
     assert kept(warehouse) == []
@@ -163,7 +161,7 @@ def test_a_collect_that_dies_between_two_tables_is_invisible_and_its_retry_store
 
 def test_of_two_writers_of_one_transaction_the_second_commits_nothing(warehouse: Warehouse) -> None:
     first, second = (DeltaTable(warehouse.table("brokers")) for _ in range(2))
-    part = landing_rows({"x": small()})["brokers"]
+    part = landing_rows([NewSnapshot(small())])["brokers"]
     append(first, part, {"x": 1})
     with pytest.raises(ConcurrentTransactionError):
         append(second, part, {"x": 1})

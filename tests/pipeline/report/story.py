@@ -3,6 +3,7 @@
 The states follow docs of the table `partition_durability`; findings and losses are the judge's.
 """
 
+import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -347,7 +348,8 @@ def _counts(rows: Iterable[Mapping[str, object]]) -> StateCounts:
 def _history(snapshots: Sequence[ClusterSnapshot]) -> History:
     points = [HistoryPoint(_at(one), _counts(durability_rows(one))) for one in snapshots]
     waits = [(after.taken_at - before.taken_at).total_seconds() for before, after in pairwise(points)]
-    seconds = [*waits, 0.0]
+    longest = 3 * statistics.median(waits) if waits else 0.0
+    seconds = [*(min(wait, longest) for wait in waits), 0.0]
     timed = list(zip(points, seconds, strict=True))
     return History(
         snapshots=len(points),
@@ -356,7 +358,8 @@ def _history(snapshots: Sequence[ClusterSnapshot]) -> History:
         points=tuple(points),
         states=tuple(_state_time(timed, state) for state in AT_RISK if any(one.counts.of(state) for one in points)),
         seconds_at_risk=sum(lasted for one, lasted in timed if one.counts.at_risk),
-        longest_gap_seconds=max(seconds),
+        longest_gap_seconds=max(waits, default=0.0),
+        seconds_unknown=sum(max(0.0, wait - longest) for wait in waits),
     )
 
 

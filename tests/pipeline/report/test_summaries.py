@@ -69,7 +69,7 @@ def summarized(histories: Sequence[list[ClusterSnapshot]], **bounds: int) -> Rep
 
 
 def _batches(rows: list[dict[str, Any]], table: Table) -> ReadColumns:
-    whole = pa.Table.from_pylist(rows, table.schema)
+    whole = pa.Table.from_pylist(rows, table.at_each_snapshot.schema)
     return lambda columns: iter(whole.select(columns).to_batches(max_chunksize=BATCH_ROWS))
 
 
@@ -89,6 +89,7 @@ def _rounded(history: History) -> History:
         states=tuple(replace(one, seconds=round(one.seconds, 6)) for one in history.states),
         seconds_at_risk=round(history.seconds_at_risk, 6),
         longest_gap_seconds=round(history.longest_gap_seconds, 6),
+        seconds_unknown=round(history.seconds_unknown, 6),
     )
 
 

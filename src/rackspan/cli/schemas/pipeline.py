@@ -1,6 +1,7 @@
 """The documents of rackspan pipeline check and pipeline table. The rows of a table follow from its columns."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from types import GenericAlias
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -22,7 +23,10 @@ def pipeline_documents(words: str) -> Sequence[Any]:
 
     if words == "pipeline check":
         return [CheckDocument]
-    return [GenericAlias(list, _row(table)) for table in (*TABLES.values(), *LANDING.values(), *HISTORY.values())]
+    tables = (*TABLES.values(), *LANDING.values(), *HISTORY.values())
+    # With --changes those of changes are printed as they are stored.
+    stored = (replace(table, name=f"{table.name}_changes") for table in tables if table.as_changes)
+    return [GenericAlias(list, _row(table)) for table in (*(table.at_each_snapshot for table in tables), *stored)]
 
 
 def _row(table: "Table") -> type[msgspec.Struct]:

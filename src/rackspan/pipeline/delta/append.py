@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 VERSIONS_PER_CHECKPOINT: Final = 50
 ROW_GROUP_ROWS: Final = 100_000
 WITH_STATISTICS: Final = ("snapshot_id", "cluster_id", "run_id", "topic", "state", "constraint", "severity")
+TIMES: Final = ("taken_at", "valid_from")
 STATISTIC_LENGTH_MAX: Final = 32
 """Longer values would have to be cut, which other engines expect to be done in ways of their own."""
 
@@ -60,6 +61,11 @@ def append(table: "DeltaTable", rows: pa.Table, transactions: Mapping[str, int],
     `transactions` maps application ids to versions. The table object is at the new version afterwards. Errors:
     ConcurrentTransactionError; InvalidWarehouse where nothing can be written.
     """
+    commit(table, new_files(table, rows), transactions, run_id=run_id)
+
+
+def new_files(table: "DeltaTable", rows: pa.Table) -> list[NewFile]:
+    """Write rows as data files that no version of the table names yet, one for each day. Errors: InvalidWarehouse."""
     filesystem = filesystem_of(table)
     parts = (
         [(day, rows.filter(pc.equal(rows["day"], day)).drop_columns("day")) for day in _days(rows)]
@@ -77,7 +83,7 @@ def append(table: "DeltaTable", rows: pa.Table, transactions: Mapping[str, int],
             added.append(NewFile(path, day, filesystem.get_file_info(path).size, statistics(part)))
     except OSError as error:
         raise _not_written(table, error) from None
-    commit(table, added, transactions, run_id=run_id)
+    return added
 
 
 def commit(
@@ -167,7 +173,7 @@ def _not_written(table: "DeltaTable", error: Exception) -> InvalidWarehouse:
 def statistics(part: pa.Table) -> dict[str, Any]:
     """The statistics of a data file by which readers skip it (Delta protocol, "Per-file Statistics")."""
     stats: dict[str, Any] = {"numRecords": len(part), "minValues": {}, "maxValues": {}, "nullCount": {}}
-    for name in (*WITH_STATISTICS, "taken_at"):
+    for name in (*WITH_STATISTICS, *TIMES):
         if name not in part.column_names or part[name].null_count or not len(part):
             continue
         ends = pc.min_max(part[name]).as_py()
@@ -181,7 +187,7 @@ def statistics_of_file(metadata: pq.FileMetaData) -> dict[str, Any]:
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     for place in range(metadata.num_columns if groups else 0):
         name = metadata.schema.column(place).path
-        if name not in (*WITH_STATISTICS, "taken_at"):
+        if name not in (*WITH_STATISTICS, *TIMES):
             continue
         found = [group.column(place).statistics for group in groups if group.num_rows]
         if found and all(column is not None and column.has_min_max and column.null_count == 0 for column in found):

@@ -1,5 +1,6 @@
 """Reads the landing rows of a task's snapshots as batches of partitions, as the functions of `rackspan.audit` take them."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from rackspan.audit.drift.unread import unread
 from rackspan.errors import InvalidWarehouse
 from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Topic, TopicName
 from rackspan.model.partitions import UNKNOWN_SIZE, Bools, PartitionColumns
+from rackspan.pipeline.changes.difference import GONE, Contents
 from rackspan.pipeline.delta.table import read_files_at
 from rackspan.pipeline.judging.tasks import JudgeTask, TaskSnapshot
 from rackspan.pipeline.schemas import PARTITIONS, TOPICS
@@ -29,10 +31,10 @@ WORDS: Final = pa.dictionary(pa.int32(), pa.string())
 LISTS: Final = ("replicas", "isr", "adding_replicas", "removing_replicas")
 PARTITION_ROWS: Final = pa.schema(
     [("snapshot_id", WORDS), ("topic", WORDS)]
-    + [PARTITIONS.schema.field(name) for name in ("partition", "leader", *LISTS, "size_bytes")]
+    + [PARTITIONS.schema.field(name) for name in ("partition", "leader", *LISTS, "size_bytes", GONE)]
 )
 TOPIC_ROWS: Final = pa.schema(
-    [("snapshot_id", WORDS), *(TOPICS.schema.field(name) for name in ("name", "topic_id", "internal", "config"))]
+    [("snapshot_id", WORDS), *(TOPICS.schema.field(name) for name in ("name", "topic_id", "internal", "config", GONE))]
 )
 
 
@@ -84,10 +86,16 @@ def topic_ranges(task: JudgeTask) -> list[TopicRange]:
     if task.partitions <= PART_PARTITIONS:
         return [EVERY_TOPIC]
     counts: dict[str, int] = {}
-    schema = pa.schema([PARTITION_ROWS.field(name) for name in ("snapshot_id", "topic")])
+    # What is built on a whole snapshot has about as many rows of a topic.
+    built = Counter(snapshot.stored.root_id or snapshot.stored.snapshot_id for snapshot in task.snapshots)
+    schema = pa.schema([PARTITION_ROWS.field(name) for name in ("snapshot_id", "topic", GONE)])
     for batch in _batches(task, PARTITIONS.name, schema):
-        for count in pc.value_counts(batch.column("topic").cast(pa.string())).to_pylist():
-            counts[count["values"]] = counts.get(count["values"], 0) + count["counts"]
+        of_whole = pa.Table.from_batches([batch.filter(batch.column(GONE).is_null())]).group_by(
+            ["snapshot_id", "topic"]
+        )
+        for count in of_whole.aggregate([([], "count_all")]).to_pylist():
+            rows = count["count_all"] * built[count["snapshot_id"]]
+            counts[count["topic"]] = counts.get(count["topic"], 0) + rows
     ends, held = [""], 0
     for name in sorted(counts):
         if held and held + counts[name] > PART_PARTITIONS:
@@ -99,19 +107,20 @@ def topic_ranges(task: JudgeTask) -> list[TopicRange]:
 
 def snapshot_parts(task: JudgeTask, topics: TopicRange) -> dict[str, SnapshotPart]:
     """The part of each of a task's snapshots that has these topics, by id. Errors: InvalidWarehouse."""
-    partitions = _by_snapshot(_rows(task, PARTITIONS.name, PARTITION_ROWS, "topic", topics))
-    of_topics = _by_snapshot(_rows(task, TOPICS.name, TOPIC_ROWS, "name", topics))
-    none = PARTITION_ROWS.empty_table(), TOPIC_ROWS.empty_table()
+    bases = {stored.snapshot_id: stored.base_id for stored in task.chain}
+    partitions = Contents(("topic", "partition"), _rows(task, PARTITIONS.name, PARTITION_ROWS, "topic", topics), bases)
+    of_topics = Contents(("name",), _rows(task, TOPICS.name, TOPIC_ROWS, "name", topics), bases)
     known: dict[str, _Topics] = {}
     return {
-        identity: _part(task, snapshot, partitions.get(identity, none[0]), of_topics.get(identity, none[1]), known)
+        snapshot.stored.snapshot_id: _part(
+            task, snapshot, partitions.of(snapshot.stored.snapshot_id), of_topics.of(snapshot.stored.snapshot_id), known
+        )
         for snapshot in task.snapshots
-        for identity in [snapshot.stored.snapshot_id]
     }
 
 
 def _batches(task: JudgeTask, table: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    ids = [snapshot.stored.snapshot_id for snapshot in task.snapshots]
+    ids = [stored.snapshot_id for stored in task.chain]
     return read_files_at(named_warehouse(task.root).table(table), task.files[table], schema, ids)
 
 
@@ -122,29 +131,12 @@ def _rows(task: JudgeTask, table: str, schema: pa.Schema, key: str, topics: Topi
     return pa.Table.from_batches(batches, schema).unify_dictionaries().combine_chunks()
 
 
-def _by_snapshot(rows: pa.Table) -> dict[str, pa.Table]:
-    """The rows of each snapshot by id, in the order in which they were read."""
-    if not len(rows):
-        return {}
-    ids = _only_chunk(rows, "snapshot_id")
-    codes = ids.indices.to_numpy()
-    if bool((codes[1:] < codes[:-1]).any()):
-        order = np.argsort(codes, kind="stable")
-        rows, codes = rows.take(pa.array(order)).combine_chunks(), codes[order]
-    firsts = np.flatnonzero(np.diff(codes, prepend=-1))
-    names = ids.dictionary.to_pylist()
-    return {
-        names[codes[first]]: rows.slice(first, end - first)
-        for first, end in zip(firsts.tolist(), [*firsts[1:].tolist(), len(rows)], strict=True)
-    }
-
-
 def _part(
     task: JudgeTask, snapshot: TaskSnapshot, partitions: pa.Table, topics: pa.Table, known: dict[str, _Topics]
 ) -> SnapshotPart:
     identity, policy = snapshot.stored.cluster_id, snapshot.members.policy
-    if identity not in known or not known[identity].rows.equals(topics.drop_columns("snapshot_id")):
-        known[identity] = _topics(topics.drop_columns("snapshot_id"), policy)
+    if identity not in known or not known[identity].rows.equals(topics):
+        known[identity] = _topics(topics, policy)
     of_topics = known[identity]
     words = _only_chunk(partitions, "topic")
     codes = pc.index_in(words.dictionary, of_topics.names).fill_null(-1).to_numpy(zero_copy_only=False)

@@ -6,8 +6,9 @@ partition or a topic is complete in its range, what concerns a cluster is summed
 and the findings and harm of a snapshot. Source: our own. Tests: tests/pipeline/judging/test_task.py.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -15,10 +16,12 @@ from rackspan.audit.drift.compare import DriftSide, changed_members, changed_top
 from rackspan.audit.judge import topic_findings, whole_cluster_findings
 from rackspan.audit.loads import BrokerLoads, loads, summed_loads
 from rackspan.audit.outage import RackLoss, joined_loss, judge_losses, losses_each_rack
+from rackspan.pipeline.changes.difference import changes
 from rackspan.pipeline.judging.read import SnapshotPart, snapshot_parts, topic_ranges
 from rackspan.pipeline.judging.rows import drift_rows, durability_rows, finding_rows, harm_rows, loss_rows
 from rackspan.pipeline.judging.tasks import JudgeTask, TaskSnapshot
-from rackspan.pipeline.schemas import DRIFT, FINDINGS, OUTAGE_IMPACT, PARTITION_DURABILITY
+from rackspan.pipeline.landing.bases import VOLATILE
+from rackspan.pipeline.schemas import DRIFT, FINDINGS, OUTAGE_IMPACT, PARTITION_DURABILITY, TABLES
 
 
 @dataclass(slots=True)
@@ -30,45 +33,69 @@ class _ClusterSums:
     sides: tuple[DriftSide, DriftSide] | None = None
 
 
+RowsByTable: TypeAlias = Mapping[str, pa.Table]
+
+
 def judged_rows(task: JudgeTask) -> Iterator[tuple[str, TaskSnapshot, pa.Table]]:
-    """The rows of each table, some at a time, each with its snapshot. Errors: InvalidWarehouse."""
-    sums = {snapshot.stored.snapshot_id: _ClusterSums() for snapshot in task.judged}
+    """The rows of each table, some at a time, each with its snapshot: all of the first of a day, and of the others those that
+    differ from the snapshot before, with the column GONE. Errors: InvalidWarehouse.
+    """
+    sums = {snapshot.stored.snapshot_id: _ClusterSums() for snapshot in task.snapshots}
     ranges = topic_ranges(task)
-    for number, topics in enumerate(ranges, start=1):
+    for topics in ranges:
         parts = snapshot_parts(task, topics)
+
+        def of_part(snapshot: TaskSnapshot) -> RowsByTable:
+            return _rows_of_part(snapshot, parts[snapshot.stored.snapshot_id], sums[snapshot.stored.snapshot_id])  # noqa: B023 - used up before the next part
+
+        yield from _changed(task, of_part)
         for snapshot in task.judged:
-            of_cluster = sums[snapshot.stored.snapshot_id]
-            for name, rows in _rows_of_part(snapshot, parts, of_cluster):
-                yield name, snapshot, rows
-            if number == len(ranges):
-                for name, rows in _rows_of_cluster(snapshot, of_cluster):
-                    yield name, snapshot, rows
+            if DRIFT.name in snapshot.tables and snapshot.before is not None:
+                sides = parts[snapshot.before.snapshot_id].side, parts[snapshot.stored.snapshot_id].side
+                sums[snapshot.stored.snapshot_id].sides = sides
+                yield DRIFT.name, snapshot, drift_rows(list(changed_topics(*sides)), snapshot.before.taken_at)
+    yield from _changed(task, lambda snapshot: _rows_of_cluster(snapshot, sums[snapshot.stored.snapshot_id]))
+    for snapshot in task.judged:
+        members = sums[snapshot.stored.snapshot_id].sides
+        if members is not None and snapshot.before is not None:
+            yield DRIFT.name, snapshot, drift_rows(list(changed_members(*members)), snapshot.before.taken_at)
 
 
-def _rows_of_part(
-    snapshot: TaskSnapshot, parts: dict[str, SnapshotPart], sums: _ClusterSums
-) -> Iterator[tuple[str, pa.Table]]:
-    part = parts[snapshot.stored.snapshot_id]
-    if PARTITION_DURABILITY.name in snapshot.tables:
-        yield PARTITION_DURABILITY.name, durability_rows(part)
-    if FINDINGS.name in snapshot.tables:
-        yield FINDINGS.name, finding_rows(list(topic_findings(part.batch)))
+def _changed(
+    task: JudgeTask, rows_of: Callable[[TaskSnapshot], RowsByTable]
+) -> Iterator[tuple[str, TaskSnapshot, pa.Table]]:
+    """The rows of each snapshot that are stored. Snapshots stand in order of cluster and time."""
+    before: RowsByTable = {}
+    for snapshot in task.snapshots:
+        after = rows_of(snapshot)
+        for name in after.keys() & snapshot.tables:
+            if snapshot.whole:
+                yield name, snapshot, after[name]
+            else:
+                grain = TABLES[name].grain[2:]
+                yield name, snapshot, changes(before[name], after[name], grain, VOLATILE)
+        before = after
+
+
+def _rows_of_part(snapshot: TaskSnapshot, part: SnapshotPart, sums: _ClusterSums) -> RowsByTable:
+    wanted, rows = snapshot.tables | snapshot.compared, {}
+    if PARTITION_DURABILITY.name in wanted:
+        rows[PARTITION_DURABILITY.name] = durability_rows(part)
+    if FINDINGS.name in wanted:
+        rows[FINDINGS.name] = finding_rows(list(topic_findings(part.batch)))
         sums.loads.append(loads(part.batch))
-    if OUTAGE_IMPACT.name in snapshot.tables:
+    if OUTAGE_IMPACT.name in wanted:
         losses = judge_losses(part.batch, part.internal, losses_each_rack(snapshot.members))
-        yield OUTAGE_IMPACT.name, harm_rows(losses)
+        rows[OUTAGE_IMPACT.name] = harm_rows(losses)
         sums.losses.append(losses)
-    if snapshot.before is not None:
-        before = parts[snapshot.before.snapshot_id]
-        sums.sides = before.side, part.side
-        yield DRIFT.name, drift_rows(list(changed_topics(*sums.sides)), snapshot.before.taken_at)
+    return rows
 
 
-def _rows_of_cluster(snapshot: TaskSnapshot, sums: _ClusterSums) -> Iterator[tuple[str, pa.Table]]:
+def _rows_of_cluster(snapshot: TaskSnapshot, sums: _ClusterSums) -> RowsByTable:
+    rows = {}
     if sums.loads:
         found = whole_cluster_findings(snapshot.members, summed_loads(sums.loads))
-        yield FINDINGS.name, finding_rows(list(found))
+        rows[FINDINGS.name] = finding_rows(list(found))
     if sums.losses:
-        yield OUTAGE_IMPACT.name, loss_rows([joined_loss(parts) for parts in zip(*sums.losses, strict=True)])
-    if snapshot.before is not None and sums.sides is not None:
-        yield DRIFT.name, drift_rows(list(changed_members(*sums.sides)), snapshot.before.taken_at)
+        rows[OUTAGE_IMPACT.name] = loss_rows([joined_loss(parts) for parts in zip(*sums.losses, strict=True)])
+    return rows

@@ -10,8 +10,10 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rackspan.pipeline.changes.difference import GONE
 from rackspan.pipeline.delta.append import ROW_GROUP_ROWS, NewFile, statistics_of_file
 from rackspan.pipeline.delta.table import filesystem_at
 from rackspan.pipeline.judging.task import judged_rows
@@ -22,6 +24,15 @@ from rackspan.pipeline.warehouse import named_warehouse
 
 PLACE: Final = "place"
 """The column with the place of a row's snapshot in the task, in place of the snapshot's keys."""
+
+
+KEYS_OF: Final = {
+    "cluster_id": "cluster_id",
+    "taken_at": "taken_at",
+    "valid_from": "taken_at",
+    "snapshot_id": "snapshot_id",
+}
+"""For each column that says which snapshot a row is of, the attribute of StoredSnapshot that it has."""
 
 
 def write_task(task: JudgeTask) -> list[tuple[str, NewFile]]:
@@ -44,20 +55,22 @@ def keyed_rows(task: JudgeTask) -> Iterator[tuple[str, pa.Table]]:
     for name, snapshot, rows in judged_rows(task):
         if len(rows):
             place = np.full(len(rows), places[snapshot.stored.snapshot_id], dtype=np.int32)
+            if GONE not in rows.column_names and TABLES[name].as_changes:
+                rows = rows.append_column(GONE, pa.nulls(len(rows), pa.bool_()))
             yield name, rows.append_column(PLACE, pa.array(place))
 
 
 def table_rows(task: JudgeTask, table: Table, rows: pa.Table) -> pa.Table:
     """The rows with every column of the table but `day`, in order of the grain."""
-    if table is not PARTITION_DURABILITY:
-        # Those of partition_durability are in order as they were read.
+    if table is not PARTITION_DURABILITY or pc.any(rows.column(GONE)).as_py():
+        # Those of partition_durability are in order as they were read, but for those that are gone.
         rows = in_order(rows, (PLACE, *table.grain[2:]))
     places = rows.column(PLACE).combine_chunks()
     stored = [snapshot.stored for snapshot in task.snapshots]
 
     def column(field: pa.Field) -> Any:
-        if field.name in ("cluster_id", "taken_at", "snapshot_id"):
-            values = pa.array([getattr(snapshot, field.name) for snapshot in stored], field.type)
+        if field.name in KEYS_OF:
+            values = pa.array([getattr(snapshot, KEYS_OF[field.name]) for snapshot in stored], field.type)
             return pa.DictionaryArray.from_arrays(places, values).cast(field.type)
         if field.name == "run_id":
             return pa.repeat(pa.scalar(task.run_id, field.type), len(rows))

@@ -12,7 +12,7 @@ from rackspan.pipeline.delta.table import data_files, is_damaged
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.read import find_damage
 from rackspan.pipeline.landing.recover import bring_back
-from rackspan.pipeline.schemas import BROKERS, LANDING, PARTITIONS, SNAPSHOTS, TOPICS
+from rackspan.pipeline.schemas import CONTENT, LANDING, SNAPSHOTS
 from rackspan.pipeline.warehouse import Warehouse, existing_table
 
 
@@ -30,7 +30,7 @@ def drop_damaged(warehouse: Warehouse) -> list[str]:
     stored = markers.of_days(markers.count_by_day())
     broken = find_damage(warehouse, stored).snapshots
     lost = {snapshot.snapshot_id: snapshot for snapshot in stored if snapshot.snapshot_id in broken}
-    for table in (SNAPSHOTS, BROKERS, TOPICS, PARTITIONS) if lost else ():
+    for table in (SNAPSHOTS, *CONTENT) if lost else ():
         opened = existing_table(warehouse, table.name)
         removed, kept = without_snapshots(opened, lost.keys(), (), {snapshot.day for snapshot in lost.values()})
         if removed:

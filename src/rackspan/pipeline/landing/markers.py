@@ -6,7 +6,7 @@ hold a wanted snapshot are opened.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,6 +45,16 @@ class StoredSnapshot:
     longest_list: int
     members: str
     partial: tuple[str, ...] = ()
+    base_id: str | None = None
+    root_id: str | None = None
+    unchanged: bool = False
+    stored_rows: Mapping[str, int] = field(default_factory=dict)
+    """How many rows it has in each landing table. Empty for one of a release that counted none, which is whole."""
+
+    def rows_in(self, table: str) -> int | None:
+        """How many rows a landing table has of it; None where its marker does not say."""
+        counted = {"topics": self.topics, "partitions": self.partitions, **self.stored_rows}
+        return counted.get(table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +95,25 @@ class Markers:
         least, most = min(wanted), max(wanted)
         files = [file for file in self.files if file.may_hold(least, most)]
         return [snapshot for snapshot in self._read(files) if snapshot.snapshot_id in wanted]
+
+    def with_bases(self, stored: Iterable[StoredSnapshot]) -> dict[str, StoredSnapshot]:
+        """Some snapshots and all that they build on, by id, in order of time. A base that is not stored is missing."""
+        found = {snapshot.snapshot_id: snapshot for snapshot in stored}
+        building = [snapshot for snapshot in found.values() if snapshot.root_id is not None]
+        if not building:
+            return found
+        least = min(snapshot.root_id or "" for snapshot in building)
+        most = max(snapshot.snapshot_id for snapshot in building)
+        near = {
+            snapshot.snapshot_id: snapshot
+            for snapshot in self._read([file for file in self.files if file.may_hold(least, most)])
+        }
+        for snapshot in building:
+            base = near.get(snapshot.base_id or "")
+            while base is not None and base.snapshot_id not in found:
+                found[base.snapshot_id] = base
+                base = near.get(base.base_id or "")
+        return dict(sorted(found.items()))
 
     def before(self, firsts: Mapping[str, datetime]) -> dict[str, StoredSnapshot]:
         """The last snapshot of each cluster before a time, where there is one."""
@@ -129,6 +158,10 @@ class Markers:
                 row["longest_list"],
                 row["members"],
                 tuple(row["partial"] or ()),
+                row["base_id"],
+                row["root_id"],
+                bool(row["unchanged"]),
+                dict(row["stored_rows"] or ()),
             )
             for row in rows
         )

@@ -10,10 +10,12 @@ import pyarrow as pa
 
 from rackspan.errors import InvalidSnapshot, InvalidWarehouse
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId
+from rackspan.pipeline.changes.difference import GONE, Contents
 from rackspan.pipeline.delta.table import DataFile, data_files, read_files, snapshot_counts
-from rackspan.pipeline.landing.markers import StoredSnapshot
+from rackspan.pipeline.landing.bases import GRAINS
+from rackspan.pipeline.landing.markers import StoredSnapshot, read_markers
 from rackspan.pipeline.landing.rows import to_snapshot, with_alive
-from rackspan.pipeline.schemas import BROKERS, LANDING, PARTITIONS, SNAPSHOTS, TOPICS, Table
+from rackspan.pipeline.schemas import BROKERS, CONTENT, SNAPSHOTS, Table
 from rackspan.pipeline.warehouse import Warehouse, existing_table
 
 if TYPE_CHECKING:
@@ -25,7 +27,12 @@ Registration = tuple[tuple[Broker, ...], tuple[Controller, ...]]
 
 def read_snapshot(warehouse: Warehouse, stored: StoredSnapshot) -> ClusterSnapshot:
     """A stored snapshot. Errors: InvalidWarehouse, naming the snapshot."""
-    tables = {name: rows_of(warehouse, table, table.schema.names, [stored]) for name, table in LANDING.items()}
+    chain = read_markers(warehouse).with_bases([stored]) if stored.base_id else {stored.snapshot_id: stored}
+    tables = {
+        table.name: content_rows(warehouse, table, table.schema.names, [stored], chain)[stored.snapshot_id]
+        for table in CONTENT
+    }
+    tables[SNAPSHOTS.name] = rows_of(warehouse, SNAPSHOTS, SNAPSHOTS.schema.names, [stored])
     try:
         return to_snapshot(tables)
     except InvalidSnapshot as error:
@@ -40,6 +47,22 @@ def rows_of(warehouse: Warehouse, table: Table, columns: Sequence[str], stored: 
     opened, stored = existing_table(warehouse, table.name), list(stored)
     ids = sorted(snapshot.snapshot_id for snapshot in stored)
     return pa.Table.from_batches(read_files(opened, files_of(warehouse, table, stored), schema, ids), schema)
+
+
+def content_rows(
+    warehouse: Warehouse,
+    table: Table,
+    columns: Sequence[str],
+    stored: Iterable[StoredSnapshot],
+    chain: Mapping[str, StoredSnapshot],
+) -> dict[str, pa.Table]:
+    """The whole rows of each of some snapshots in brokers, topics or partitions, by id, without snapshot_id and GONE.
+
+    `chain` are these snapshots and their bases. Errors: InvalidWarehouse where a base is not stored.
+    """
+    read = rows_of(warehouse, table, list(dict.fromkeys([*columns, GONE])), chain.values())
+    contents = Contents(GRAINS[table.name], read, {identity: snapshot.base_id for identity, snapshot in chain.items()})
+    return {snapshot.snapshot_id: contents.of(snapshot.snapshot_id) for snapshot in stored}
 
 
 def files_of(warehouse: Warehouse, table: Table, stored: Sequence[StoredSnapshot]) -> list[DataFile]:
@@ -57,24 +80,27 @@ class Damage:
 
 
 def find_damage(warehouse: Warehouse, stored: Sequence[StoredSnapshot], *, whole: bool = False) -> Damage:
-    """The missing rows of some snapshots. A snapshot is whole if each table has as many rows of it as its marker says.
+    """The missing rows of some snapshots. A snapshot is complete if each table has as many rows of it as its marker says, and all
+    that it builds on is complete.
 
     Only ids are read, with `whole` every column. Errors: InvalidWarehouse where a log cannot be read.
     """
     files: dict[str, str] = {}
     snapshots: dict[str, str] = {}
-    for table in (BROKERS, TOPICS, PARTITIONS):
+    building = any(snapshot.base_id for snapshot in stored)
+    chain = read_markers(warehouse, skip_damaged=True).with_bases(stored) if building else _by_id(stored)
+    for table in CONTENT:
         opened = existing_table(warehouse, table.name)
         counts: Counter[str] = Counter()
         damaged: list[DataFile] = []
-        for file in files_near(data_files(opened), stored):
+        for file in files_near(data_files(opened), chain.values()):
             try:
                 counts += snapshot_counts(opened, file, whole=whole)
             except InvalidWarehouse as error:
                 files[f"{table.name}/{file.path}"] = str(error)
                 damaged.append(file)
-        for snapshot in stored:
-            present, wanted = counts[snapshot.snapshot_id], _rows_wanted(snapshot, table)
+        for snapshot in chain.values():
+            present, wanted = counts[snapshot.snapshot_id], snapshot.rows_in(table.name)
             if present == wanted or (present and wanted is None):
                 continue
             inside = [
@@ -84,12 +110,18 @@ def find_damage(warehouse: Warehouse, stored: Sequence[StoredSnapshot], *, whole
                 files[f"{table.name}/{inside[0].path}"] if inside else f"table {table.name} has {present} rows of it"
             )
             snapshots.setdefault(snapshot.snapshot_id, reason)
-    return Damage(files, snapshots)
+    for snapshot in sorted(chain.values(), key=lambda snapshot: snapshot.snapshot_id):
+        # Bases come first: ids are in order of time.
+        if snapshot.base_id is not None and snapshot.base_id not in chain:
+            snapshots.setdefault(snapshot.snapshot_id, f"it builds on {snapshot.base_id}, which is not stored")
+        elif snapshot.base_id in snapshots:
+            snapshots.setdefault(snapshot.snapshot_id, snapshots[snapshot.base_id])
+    given = {snapshot.snapshot_id for snapshot in stored}
+    return Damage(files, {identity: reason for identity, reason in snapshots.items() if identity in given})
 
 
-def _rows_wanted(stored: StoredSnapshot, table: Table) -> int | None:
-    """How many rows a table has of a snapshot; None for brokers, which its marker does not count."""
-    return {TOPICS.name: stored.topics, PARTITIONS.name: stored.partitions}.get(table.name)
+def _by_id(stored: Iterable[StoredSnapshot]) -> dict[str, StoredSnapshot]:
+    return {snapshot.snapshot_id: snapshot for snapshot in stored}
 
 
 def ids_with_rows(opened: "DeltaTable", ids: Sequence[str]) -> set[str]:
@@ -116,12 +148,14 @@ def files_near(files: Iterable[DataFile], stored: Iterable[StoredSnapshot]) -> l
 
 def read_registrations(warehouse: Warehouse, stored: Sequence[StoredSnapshot]) -> Mapping[str, Registration]:
     """The cluster members of each distinct `members` hash: one snapshot is read for each, however many have it."""
-    one_of_each = list({snapshot.members: snapshot for snapshot in stored}.values())
-    brokers: dict[str, list[Broker]] = {snapshot.snapshot_id: [] for snapshot in one_of_each}
-    for row in rows_of(
-        warehouse, LANDING["brokers"], ("snapshot_id", "id", "host", "rack", "fenced", "cordoned"), one_of_each
-    ).to_pylist():
-        brokers[row["snapshot_id"]].append(
+    # A whole one, if there is one: its rows are all that has to be read.
+    in_order = sorted(stored, key=lambda snapshot: snapshot.base_id is None)
+    one_of_each = list({snapshot.members: snapshot for snapshot in in_order}.values())
+    building = any(snapshot.base_id for snapshot in one_of_each)
+    chain = read_markers(warehouse, skip_damaged=True).with_bases(one_of_each) if building else _by_id(one_of_each)
+    columns = ("snapshot_id", "id", "host", "rack", "fenced", "cordoned")
+    brokers = {
+        identity: [
             Broker(
                 BrokerId(row["id"]),
                 _rack(row["rack"]),
@@ -129,7 +163,10 @@ def read_registrations(warehouse: Warehouse, stored: Sequence[StoredSnapshot]) -
                 host=row["host"],
                 cordoned=bool(row["cordoned"]),
             )
-        )
+            for row in rows.to_pylist()
+        ]
+        for identity, rows in content_rows(warehouse, BROKERS, columns, one_of_each, chain).items()
+    }
     markers = rows_of(warehouse, SNAPSHOTS, ("snapshot_id", "controllers", "controllers_alive"), one_of_each)
     controllers = {
         row["snapshot_id"]: tuple(

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rackspan.errors import InvalidSnapshot, InvalidWarehouse
+from rackspan.pipeline.changes.difference import GONE
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, append
 from rackspan.pipeline.delta.local_disk import (
     end_repair,
@@ -30,7 +31,7 @@ from rackspan.pipeline.delta.local_disk import (
 )
 from rackspan.pipeline.delta.table import DataFile, create_table, data_files, is_damaged, read_files
 from rackspan.pipeline.landing.rows import marker_row, marker_transaction, to_snapshot
-from rackspan.pipeline.schemas import BROKERS, LANDING, PARTITIONS, SNAPSHOTS, TOPICS, Table
+from rackspan.pipeline.schemas import BROKERS, CONTENT, LANDING, PARTITIONS, SNAPSHOTS, TOPICS, Table
 from rackspan.pipeline.warehouse import NOT_REPAIRED, Repair, Warehouse, existing_table
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _bring_back(warehouse: Warehouse, tables: Collection[str], torn: bool) -> tu
     found, lost = [], []
     orphaned = _orphaned_markers(warehouse) if SNAPSHOTS.name in tables else {}
     markers = {row["snapshot_id"]: row for row in _rows(warehouse, SNAPSHOTS)} | (orphaned if torn else {})
-    for table in (BROKERS, TOPICS, PARTITIONS):
+    for table in CONTENT:
         if table.name in tables:
             back, missing = _bring_back_rows(warehouse, table, markers)
             if back:
@@ -121,7 +122,7 @@ def _bring_back_rows(
     """Append the rows of stored snapshots that a table lacks, where a data file has all of them. Returns ids: found, and missing."""
     opened = existing_table(warehouse, table.name)
     present = _counts(warehouse, table)
-    counts = {marker: markers[marker].get(table.name) for marker in markers if marker not in present}
+    counts = {marker: _rows_in(row, table) for marker, row in markers.items() if marker not in present}
     hidden = _unreadable(opened)
     missing = {
         snapshot_id: count
@@ -144,21 +145,25 @@ def _bring_back_markers(warehouse: Warehouse, orphaned: Mapping[str, Mapping[str
     opened = existing_table(warehouse, SNAPSHOTS.name)
     stored = [(row["cluster_id"], row["taken_at"]) for row in _rows(warehouse, SNAPSHOTS, KEYS)]
     keys, rows, ids = set(stored), [], ([], [])  # type: ignore[var-annotated]  # Typed where they are appended to.
-    counts = {table.name: _counts(warehouse, table) for table in (TOPICS, PARTITIONS)}
-    unmarked = {row["snapshot_id"]: (row["cluster_id"], row["taken_at"]) for row in _rows(warehouse, BROKERS, KEYS)}
+    known = {row["snapshot_id"] for row in _rows(warehouse, SNAPSHOTS, KEYS)}
+    counts = {table.name: _counts(warehouse, table) for table in CONTENT}
+    # Of one that is not whole no marker can be made: its rows do not say what they differ from.
+    whole = (row for row in _rows(warehouse, BROKERS, (*KEYS, GONE)) if row[GONE] is None)
+    unmarked = {row["snapshot_id"]: (row["cluster_id"], row["taken_at"]) for row in (*whole, *orphaned.values())}
     hidden = _unreadable(opened)
     # Those with a marker of their own first: of two of one time, a killed collect left the other.
     for identity in sorted(unmarked, key=lambda snapshot_id: (snapshot_id not in orphaned, snapshot_id)):
         if unmarked[identity] in keys or _may_be_in(hidden, identity):
             continue
         marker = orphaned.get(identity)
-        if marker is not None and all(counts[name][identity] == marker[name] for name in ("topics", "partitions")):
+        if marker is not None and _is_complete(marker, counts) and marker["base_id"] in (None, *known):
             rows.append(pa.Table.from_pylist([marker], SNAPSHOTS.schema))
         elif marker is None and (made := _made_again(warehouse, identity, counts[PARTITIONS.name][identity])):
             rows.append(made)
         else:
             continue
         keys.add(unmarked[identity])
+        known.add(identity)
         ids[marker is None].append(identity)
     if rows:
         transactions = [marker_transaction(*unmarked[snapshot_id]) for snapshot_id in (*ids[0], *ids[1])]
@@ -173,7 +178,7 @@ def _made_again(warehouse: Warehouse, identity: str, partitions: int) -> pa.Tabl
         return None
     tables = {
         table.name: pa.Table.from_batches(_batches(warehouse, table, table.schema.names, [identity]), table.schema)
-        for table in (BROKERS, TOPICS, PARTITIONS)
+        for table in CONTENT
     }
     first = tables[BROKERS.name].slice(0, 1).select(["cluster_id", "taken_at", "day", "snapshot_id"]).to_pylist()[0]
     head = {**first, "controllers": [], "partial": list(UNKNOWN)}
@@ -181,7 +186,22 @@ def _made_again(warehouse: Warehouse, identity: str, partitions: int) -> pa.Tabl
         snapshot = to_snapshot({**tables, SNAPSHOTS.name: pa.Table.from_pylist([head], SNAPSHOTS.schema)})
     except InvalidSnapshot:
         return None
-    return marker_row(identity, snapshot)
+    return marker_row(identity, snapshot, tables)
+
+
+def _rows_in(marker: Mapping[str, Any], table: Table) -> int | None:
+    """How many rows a table has of a snapshot, by its row in `snapshots`; None where that does not say."""
+    counted = {
+        TOPICS.name: marker["topics"],
+        PARTITIONS.name: marker["partitions"],
+        **dict(marker["stored_rows"] or ()),
+    }
+    return counted.get(table.name)
+
+
+def _is_complete(marker: Mapping[str, Any], counts: Mapping[str, Counter[str]]) -> bool:
+    wanted = {table.name: _rows_in(marker, table) for table in CONTENT}
+    return all(count in (None, counts[name][marker["snapshot_id"]]) for name, count in wanted.items())
 
 
 def _orphaned_markers(warehouse: Warehouse) -> dict[str, dict[str, Any]]:

@@ -3,8 +3,9 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, Final
 
 import pyarrow as pa
@@ -12,6 +13,8 @@ import pyarrow as pa
 from rackspan.errors import InvalidSnapshot
 from rackspan.model import Controller
 from rackspan.model.snapshot import VERSION, ClusterSnapshot
+from rackspan.pipeline.changes.difference import GONE
+from rackspan.pipeline.landing.bases import Base, SnapshotTables
 from rackspan.pipeline.schemas import LANDING, Table
 from rackspan.sources.snapshot_folder import CLUSTER_SCHEMA, from_tables, to_tables
 
@@ -47,13 +50,15 @@ def time_text(taken_at: datetime) -> str:
     return f"{day}T{clock}{at.microsecond:06}"
 
 
-def snapshot_id(snapshot: ClusterSnapshot) -> str:
+def snapshot_id(snapshot: ClusterSnapshot, base_id: str | None = None) -> str:
     """The time, then a hash of the content: 32 characters, the most that statistics of data files hold of a text.
 
-    Ids sort by time, so a reader of some snapshots skips the files of others.
+    Ids sort by time, so a reader of some snapshots skips the files of others. The snapshot that it builds on is hashed too: rows
+    that a killed collector left are those of one that is stored in the same way, or have another id.
     """
     _, taken_at = snapshot_key(snapshot)
     digest = hashlib.sha256(repr(_head(snapshot)).encode(errors="surrogatepass"))
+    digest.update((base_id or "").encode())
     rows = snapshot.partitions
     for column in (rows.topic, rows.partition, rows.leader, rows.size_bytes):
         digest.update(column.tobytes())
@@ -74,20 +79,58 @@ def members_hash(snapshot: ClusterSnapshot) -> str:
     return hashlib.sha256(json.dumps([brokers, controllers]).encode()).hexdigest()[:16]
 
 
-def landing_rows(snapshots: Mapping[str, ClusterSnapshot]) -> dict[str, pa.Table]:
-    """The rows of snapshots, by id, for each landing table."""
+@dataclass(frozen=True)
+class NewSnapshot:
+    """A snapshot that is to be stored: whole, or as what differs from `base`."""
+
+    snapshot: ClusterSnapshot
+    base: Base | None = None
+
+    @cached_property
+    def tables(self) -> SnapshotTables:
+        """Its rows in the tables of content."""
+        return content(self.snapshot)
+
+    @cached_property
+    def identity(self) -> str:
+        """Its id."""
+        return snapshot_id(self.snapshot, None if self.base is None else self.base.snapshot_id)
+
+    def as_base(self) -> Base:
+        """The snapshot as one that the next may build on."""
+        cluster_id, taken_at = snapshot_key(self.snapshot)
+        return Base(
+            cluster_id,
+            self.identity,
+            self.base.root_id if self.base else self.identity,
+            self.base.root_taken_at if self.base else taken_at,
+            taken_at,
+            self.snapshot.partial,
+            members_hash(self.snapshot),
+            self.tables,
+        )
+
+
+def landing_rows(snapshots: Iterable[NewSnapshot]) -> dict[str, pa.Table]:
+    """The rows of snapshots for each landing table."""
     parts: dict[str, list[pa.Table]] = {name: [] for name in LANDING}
-    for identity, snapshot in snapshots.items():
-        tables = to_tables(snapshot)
-        tables["snapshots"] = _marker(snapshot)
-        for name, table in LANDING.items():
-            parts[name].append(_keyed(tables[name], table, snapshot, identity))
+    for new in snapshots:
+        stored = new.tables if new.base is None else new.base.differences(new.tables)
+        for name, rows in stored.items():
+            parts[name].append(_keyed(rows, LANDING[name], new.snapshot, new.identity))
+        parts["snapshots"].append(marker_row(new.identity, new.snapshot, stored, new.base))
     return {name: pa.concat_tables(ones) for name, ones in parts.items()}
 
 
-def marker_row(identity: str, snapshot: ClusterSnapshot) -> pa.Table:
-    """The row of a snapshot in `snapshots`."""
-    return _keyed(_marker(snapshot), LANDING["snapshots"], snapshot, identity)
+def content(snapshot: ClusterSnapshot) -> SnapshotTables:
+    """The rows of a whole snapshot by table, without its keys."""
+    tables = to_tables(snapshot)
+    return {name: tables[name] for name in ("brokers", "topics", "partitions")}
+
+
+def marker_row(identity: str, snapshot: ClusterSnapshot, stored: SnapshotTables, base: Base | None = None) -> pa.Table:
+    """The row in `snapshots` of a snapshot with these rows in the other tables."""
+    return _keyed(_marker(snapshot, stored, base), LANDING["snapshots"], snapshot, identity)
 
 
 def marker_transaction(cluster_id: str, taken_at: datetime) -> str:
@@ -106,12 +149,12 @@ def to_snapshot(tables: Mapping[str, pa.Table]) -> ClusterSnapshot:
     return from_tables(
         {
             "cluster": head,
-            **{name: table.drop_columns(_key_names(table)) for name, table in tables.items() if name != "snapshots"},
+            **{name: without_keys(table) for name, table in tables.items() if name != "snapshots"},
         }
     )
 
 
-def _marker(snapshot: ClusterSnapshot) -> pa.Table:
+def _marker(snapshot: ClusterSnapshot, stored: SnapshotTables, base: Base | None) -> pa.Table:
     rows = snapshot.partitions
     longest = max(int((lists >= 0).sum(axis=1).max(initial=0)) for lists in (rows.replicas, rows.isr))
     columns = {
@@ -127,6 +170,10 @@ def _marker(snapshot: ClusterSnapshot) -> pa.Table:
         "partitions": [len(rows)],
         "longest_list": [longest],
         "members": [members_hash(snapshot)],
+        "base_id": [base and base.snapshot_id],
+        "root_id": [base and base.root_id],
+        "unchanged": [base and not any(map(len, stored.values())) and base.members == members_hash(snapshot)],
+        "stored_rows": [[(name, len(rows)) for name, rows in stored.items()]],
     }
     schema = LANDING["snapshots"].schema
     return pa.table({name: pa.array(values, schema.field(name).type) for name, values in columns.items()})
@@ -141,14 +188,20 @@ def _keyed(rows: pa.Table, table: Table, snapshot: ClusterSnapshot, identity: st
         "snapshot_id": pa.scalar(identity, pa.string()),
     }
     columns = [
-        pa.repeat(keys[field.name], len(rows)) if field.name in keys else rows.column(field.name).cast(field.type)
+        pa.repeat(keys[field.name], len(rows))
+        if field.name in keys
+        else rows.column(field.name).cast(field.type)
+        if field.name in rows.column_names
+        else pa.nulls(len(rows), field.type)
         for field in table.schema
     ]
     return pa.table(columns, schema=table.schema)
 
 
-def _key_names(table: pa.Table) -> list[str]:
-    return [name for name in ("cluster_id", "taken_at", "day", "snapshot_id") if name in table.column_names]
+def without_keys(rows: pa.Table) -> pa.Table:
+    """The rows without the columns that say which snapshot they are of."""
+    keys = [name for name in ("cluster_id", "taken_at", "day", "snapshot_id", GONE) if name in rows.column_names]
+    return rows.drop_columns(keys)
 
 
 def _controller(controller: Controller) -> tuple[object, ...]:

@@ -1,7 +1,7 @@
 """Stores snapshots in the landing tables: one append to each table for any number of snapshots, the marker table last.
 
 Constraints: a snapshot is stored completely or not at all, and once, however many collectors store it at the same time and
-whenever one is killed. Method: rows carry the snapshot's id; a transaction for each id makes the append of a retry a conflict;
+whenever one is killed. Goal: only what differs is written (bases.py). Method: rows carry the snapshot's id; a transaction for each id makes the append of a retry a conflict;
 the row in `snapshots` is committed last, under a transaction for cluster and time. Delta has no transaction over several
 tables, so a kill between two of them leaves rows without a marker, which no reader of ours sees: a retry of the same content
 adopts them, and the rest is harmless, since readers go by the ids of `snapshots`. Bound: four commits. Source: Delta protocol, "Transaction Identifiers". Tests:
@@ -9,7 +9,7 @@ tests/pipeline/landing/test_store.py, tests/pipeline/test_killed.py.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -19,9 +19,10 @@ import pyarrow.compute as pc
 from rackspan.errors import InvalidSnapshot, InvalidWarehouse
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, append
+from rackspan.pipeline.landing.bases import Bases
 from rackspan.pipeline.landing.markers import Markers, StoredSnapshot, read_markers
 from rackspan.pipeline.landing.read import ids_with_rows, read_snapshot
-from rackspan.pipeline.landing.rows import landing_rows, marker_transaction, snapshot_id, snapshot_key
+from rackspan.pipeline.landing.rows import NewSnapshot, landing_rows, marker_transaction, snapshot_id, snapshot_key
 from rackspan.pipeline.schemas import SNAPSHOTS
 from rackspan.pipeline.warehouse import Warehouse, existing_table
 
@@ -39,7 +40,7 @@ class SnapshotLocation:
 
 
 def store(snapshot: ClusterSnapshot, warehouse: Warehouse) -> SnapshotLocation:
-    """Store one snapshot. Storing an equal one again changes nothing.
+    """Store one snapshot, whole. Storing an equal one again changes nothing.
 
     Errors: InvalidSnapshot where cluster id or time are missing, or where a different one with the same time exists;
     InvalidWarehouse where the tables cannot be written.
@@ -50,15 +51,24 @@ def store(snapshot: ClusterSnapshot, warehouse: Warehouse) -> SnapshotLocation:
     return stored
 
 
-def store_all(snapshots: Sequence[ClusterSnapshot], warehouse: Warehouse) -> list[SnapshotLocation | InvalidSnapshot]:
-    """Store snapshots with one append to each table. A refused snapshot does not stop the others. Errors: as `store`."""
+def store_all(
+    snapshots: Sequence[ClusterSnapshot], warehouse: Warehouse, bases: Bases | None = None
+) -> list[SnapshotLocation | InvalidSnapshot]:
+    """Store snapshots with one append to each table. A refused snapshot does not stop the others. Errors: as `store`.
+
+    Of a snapshot that can build on one of `bases`, which are brought up to date, only what differs is stored.
+    """
+    bases = Bases() if bases is None else bases
     for _ in range(ATTEMPTS):
         markers = read_markers(warehouse)
-        outcomes, new = _judged(snapshots, markers, warehouse)
+        kept = {snapshot.snapshot_id for snapshot in markers.named(base.snapshot_id for base in bases.newest.values())}
+        newest = Bases({cluster: base for cluster, base in bases.newest.items() if base.snapshot_id in kept})
+        outcomes, new = _judged(snapshots, markers, warehouse, newest)
         try:
             _append_all(new, markers, warehouse)
         except ConcurrentTransactionError:
             continue
+        bases.newest = newest.newest
         return outcomes
     raise InvalidWarehouse(
         f"{warehouse.root}: other collectors store the same snapshots all the time; stop one of them"
@@ -66,57 +76,72 @@ def store_all(snapshots: Sequence[ClusterSnapshot], warehouse: Warehouse) -> lis
 
 
 def _judged(
-    snapshots: Sequence[ClusterSnapshot], markers: Markers, warehouse: Warehouse
-) -> tuple[list[SnapshotLocation | InvalidSnapshot], dict[str, ClusterSnapshot]]:
-    """The outcome for each snapshot, and those that are not stored yet, by id."""
+    snapshots: Sequence[ClusterSnapshot], markers: Markers, warehouse: Warehouse, bases: Bases
+) -> tuple[list[SnapshotLocation | InvalidSnapshot], dict[str, NewSnapshot]]:
+    """The outcome for each snapshot, and those that are not stored yet, by id. They become the bases of the next ones."""
     keys = [_key_or_error(snapshot) for snapshot in snapshots]
     times = [key[1] for key in keys if not isinstance(key, InvalidSnapshot)]
     there = {(snapshot.cluster_id, snapshot.taken_at): snapshot for snapshot in markers.at(times)} if times else {}
-    new: dict[str, ClusterSnapshot] = {}
+    new: dict[str, NewSnapshot] = {}
     identities: dict[object, str] = {}
     outcomes: list[SnapshotLocation | InvalidSnapshot] = []
     for snapshot, key in zip(snapshots, keys, strict=True):
         if isinstance(key, InvalidSnapshot):
             outcomes.append(key)
             continue
-        identity = snapshot_id(snapshot)
         kept = identities.get(key)
         if key in there:
-            outcomes.append(_already_there(snapshot, identity, there[key], warehouse))
+            outcomes.append(_already_there(snapshot, there[key], warehouse))
         elif kept is None:
-            identities[key], new[identity] = identity, snapshot
+            added = NewSnapshot(snapshot, bases.base_of(snapshot))
+            identity = identities[key] = added.identity
+            new[identity] = added
+            bases.add(added.as_base())
             outcomes.append(SnapshotLocation(warehouse.root, identity, new=True))
-        elif new[kept].same_as(snapshot):
+        elif new[kept].snapshot.same_as(snapshot):
             outcomes.append(SnapshotLocation(warehouse.root, kept, new=False))
         else:
             outcomes.append(_differs(warehouse, kept))
     return outcomes, new
 
 
-def _append_all(new: Mapping[str, ClusterSnapshot], markers: Markers, warehouse: Warehouse) -> None:
+def _append_all(new: Mapping[str, NewSnapshot], markers: Markers, warehouse: Warehouse) -> None:
     if not new:
         return
-    for name, rows in landing_rows(new).items():
+    for name, rows in landing_rows(new.values()).items():
         if name == SNAPSHOTS.name:
             # From the version in which they were missing: a commit since then that has one of them is a conflict.
-            append(markers.table, rows, {marker_transaction(*snapshot_key(snapshot)): 1 for snapshot in new.values()})
+            keys = (snapshot_key(added.snapshot) for added in new.values())
+            append(markers.table, rows, {marker_transaction(*key): 1 for key in keys})
+            continue
+        if not len(rows):
             continue
         table = existing_table(warehouse, name)
-        # What a killed collector has committed already is adopted, if it is still there: the same id means the same content.
-        known = [identity for identity in new if table.transaction_version(identity) is not None]
-        adopted = ids_with_rows(table, known)
-        missing = [identity for identity in new if identity not in adopted]
+        # What a killed collector has committed already is adopted: the same id means the same rows.
+        adopted = ids_with_rows(table, list(new))
+        missing = [identity for identity in pc.unique(rows["snapshot_id"]).to_pylist() if identity not in adopted]
         if missing:
             rows = rows.filter(pc.is_in(rows["snapshot_id"], pa.array(missing, pa.string())))
             append(table, rows, dict.fromkeys(missing, 1))
 
 
 def _already_there(
-    snapshot: ClusterSnapshot, identity: str, stored: StoredSnapshot, warehouse: Warehouse
+    snapshot: ClusterSnapshot, stored: StoredSnapshot, warehouse: Warehouse
 ) -> SnapshotLocation | InvalidSnapshot:
-    if identity != stored.snapshot_id and not read_snapshot(warehouse, stored).same_as(snapshot):
+    identity = snapshot_id(snapshot, stored.base_id)
+    if identity != stored.snapshot_id and not _same(read_snapshot(warehouse, stored), snapshot, stored):
         return _differs(warehouse, stored.snapshot_id)
     return SnapshotLocation(warehouse.root, stored.snapshot_id, new=False)
+
+
+def _same(kept: ClusterSnapshot, snapshot: ClusterSnapshot, stored: StoredSnapshot) -> bool:
+    """Whether a stored snapshot is this one, whose sizes need not be equal where they were not stored."""
+    if stored.base_id is None:
+        return kept.same_as(snapshot)
+    sizes = snapshot.partitions.size_bytes
+    if len(kept.partitions) != len(sizes):
+        return False
+    return replace(kept, partitions=replace(kept.partitions, size_bytes=sizes)).same_as(snapshot)
 
 
 def _differs(warehouse: Warehouse, identity: str) -> InvalidSnapshot:

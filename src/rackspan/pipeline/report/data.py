@@ -101,7 +101,9 @@ class StateTime:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Durability over time. A state lasts until the next snapshot; the last one has no duration.
+    """Durability over time. A state lasts until the next snapshot, or for three of the cluster's periods: beyond them nothing is known.
+
+    The last one has no duration.
 
     `points` has all snapshots, or the worst of each of POINTS_MAX stretches and the last. `states` names only those that
     occurred. `seconds_at_risk` counts the time when any partition was not ok.
@@ -114,6 +116,7 @@ class History:
     states: tuple[StateTime, ...]
     seconds_at_risk: float
     longest_gap_seconds: float
+    seconds_unknown: float = 0.0
 
     @property
     def seconds(self) -> float:

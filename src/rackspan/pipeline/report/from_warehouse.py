@@ -1,10 +1,7 @@
 """Makes ReportData from a warehouse: the tables in force, and the latest snapshot of each cluster in them, summarized."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-
-import pyarrow as pa
 
 from rackspan.audit.policy import ClusterPolicies
 from rackspan.errors import InvalidWarehouse
@@ -14,9 +11,9 @@ from rackspan.pipeline.landing.read import Damage, find_damage, read_snapshot
 from rackspan.pipeline.report.data import ReportData
 from rackspan.pipeline.report.summaries import Tables, summarize
 from rackspan.pipeline.runs import Run, last_run
-from rackspan.pipeline.schemas import DRIFT, FINDINGS, JUDGED, OUTAGE_IMPACT, PARTITION_DURABILITY, SNAPSHOTS, Table
-from rackspan.pipeline.table import TableFiles, how_to_repair, table_files, version_in_force
-from rackspan.pipeline.warehouse import Warehouse, existing_table, naming_check
+from rackspan.pipeline.schemas import DRIFT, FINDINGS, JUDGED, OUTAGE_IMPACT, PARTITION_DURABILITY, SNAPSHOTS
+from rackspan.pipeline.table import how_to_repair, table_files
+from rackspan.pipeline.warehouse import Warehouse, naming_check
 
 
 def report_data(
@@ -40,24 +37,11 @@ def report_data(
     with naming_check(warehouse):
         tables = Tables(
             *(
-                partial(table_batches, files_in_force(warehouse, run, table, left_out))
+                table_files(warehouse, table, run, left_out).read
                 for table in (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT, DRIFT)
             )
         )
         return run, summarize(tables, latest_snapshots(warehouse, run, left_out), policies).named(names)
-
-
-def files_in_force(
-    warehouse: Warehouse, run: Run, table: Table, left_out: Callable[[str], None] | None = None
-) -> TableFiles:
-    """The files of a table as a run left it. Errors: InvalidWarehouse."""
-    version = version_in_force(warehouse, table, run)
-    return table_files(warehouse, table, existing_table(warehouse, table.name, version), left_out)
-
-
-def table_batches(files: TableFiles, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Columns of a table. Errors: InvalidWarehouse."""
-    return files.read(pa.schema([files.table.schema.field(name) for name in columns]))
 
 
 def latest_snapshots(
@@ -65,7 +49,7 @@ def latest_snapshots(
 ) -> Mapping[str, ClusterSnapshot]:
     """The latest snapshot of each cluster that the run's tables have and that is stored still."""
     latest: dict[str, str] = {}
-    for batch in table_batches(files_in_force(warehouse, run, JUDGED, left_out), ("cluster_id", "snapshot_id")):
+    for batch in table_files(warehouse, JUDGED, run, left_out).read(("cluster_id", "snapshot_id")):
         for cluster, identity in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             latest[cluster] = max(identity, latest.get(cluster, ""))
     markers = read_markers(warehouse, skip_damaged=left_out is not None)

@@ -14,6 +14,7 @@ from rackspan import __version__
 from rackspan.audit import ClusterPolicies, RackPolicy, Severity, outage, snapshot_batch
 from rackspan.errors import InvalidSnapshot
 from rackspan.model import ClusterSnapshot, RackId
+from rackspan.pipeline.changes.at_each_snapshot import known_after
 from rackspan.pipeline.report import aggregates
 from rackspan.pipeline.report.aggregates import FOUND, DriftSum, FindingSum, ReadColumns, StateCounter
 from rackspan.pipeline.report.broker_rows import broker_rows
@@ -134,7 +135,8 @@ def collect(tables: Tables, at: Mapping[str, int], topics_most: int, points_most
 def _history(points: Mapping[int, StateCounter], most: int) -> History:
     """The history in numbers, and at most `most` of its points."""
     counted = [(at, _counts(points[at])) for at in sorted(points)]
-    seconds = _lasting([at for at, _ in counted])
+    times = [at for at, _ in counted]
+    seconds = _lasting(times)
     return History(
         snapshots=len(counted),
         first_taken_at=_timestamp(counted[0][0]),
@@ -146,13 +148,19 @@ def _history(points: Mapping[int, StateCounter], most: int) -> History:
         seconds_at_risk=sum(
             lasts for (_, counts), lasts in zip(counted, seconds, strict=True) if any(map(counts.of, AT_RISK))
         ),
-        longest_gap_seconds=max(seconds),
+        longest_gap_seconds=max(_apart(times), default=0.0),
+        seconds_unknown=max(0.0, sum(_apart(times)) - sum(seconds)),
     )
 
 
 def _lasting(times: Sequence[int]) -> list[float]:
-    """The seconds until the next time, 0 for the last."""
-    return [*((after - before) / MICROS for before, after in pairwise(times)), 0.0]
+    """The seconds until the next time, 0 for the last; after a gap only those for which a snapshot says anything."""
+    longest = known_after([at / MICROS for at in times])
+    return [*(min(seconds, longest) for seconds in _apart(times)), 0.0]
+
+
+def _apart(times: Sequence[int]) -> list[float]:
+    return [(after - before) / MICROS for before, after in pairwise(times)]
 
 
 def _drawn(counted: Sequence[tuple[int, StateCounts]], most: int) -> list[tuple[int, StateCounts]]:

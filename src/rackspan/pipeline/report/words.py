@@ -135,9 +135,10 @@ def risk(history: History) -> str:
     if history.snapshots == 1:
         return "One snapshot so far: this is a moment, not yet a history. Collect again to see how it changes."
     over = f"{count(history.snapshots, 'snapshot')} over {span(history.seconds)}"
+    unknown = f" Of {span(history.seconds_unknown)} nothing is known." if history.seconds_unknown else ""
     if not history.states:
-        return f"Every partition was ok in all {over}."
-    return f"{over}: for {span(history.seconds_at_risk)} of it at least one partition was not ok."
+        return f"Every partition was ok in all {over}.{unknown}"
+    return f"{over}: for {span(history.seconds_at_risk)} of it at least one partition was not ok.{unknown}"
 
 
 def losses_over_time(losses: Sequence[LossHistory], history: History) -> str:

@@ -53,9 +53,9 @@ def build(
 def judged_frame(
     spark: SparkSession, warehouse: Warehouse, work: RunWork, policies: ClusterPolicies, table: Table
 ) -> DataFrame:
-    """The rows that a run would write to one table. Grain: the table's."""
+    """The rows of one table at each snapshot of a run that is to write them whole. Grain: the table's."""
     tasks = judge_tasks(warehouse, work, policies)
-    name = table.name
+    name, view = table.name, table.at_each_snapshot.schema.names
 
     def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for task in _tasks(batches):
@@ -63,9 +63,12 @@ def judged_frame(
                 if of_table == name:
                     day = pa.repeat(pa.scalar(task.judged[0].stored.day, pa.date32()), len(found))
                     keyed = table_rows(task, TABLES[name], found).append_column("day", day)
-                    yield from keyed.select(TABLES[name].schema.names).combine_chunks().to_batches()
+                    names = [
+                        "valid_from" if column == "taken_at" and TABLES[name].as_changes else column for column in view
+                    ]
+                    yield from keyed.select(names).rename_columns(view).combine_chunks().to_batches()
 
-    return task_frame(spark, tasks).mapInArrow(rows, ddl(table.columns))
+    return task_frame(spark, tasks).mapInArrow(rows, ddl(table.at_each_snapshot.columns))
 
 
 def task_frame(spark: SparkSession, tasks: Sequence[JudgeTask]) -> DataFrame:

@@ -1,0 +1,186 @@
+"""Rows at each snapshot, made of the changes that are stored, equal those of every snapshot judged whole: random histories."""
+
+import random
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rackspan import pipeline
+from rackspan.audit import RackPolicy
+from rackspan.errors import UsageError
+from rackspan.model import ClusterSnapshot
+from rackspan.pipeline import table
+from rackspan.pipeline.changes import at_each_snapshot
+from rackspan.pipeline.changes.at_each_snapshot import GAP_PERIODS
+from rackspan.pipeline.landing.bases import Bases
+from rackspan.pipeline.landing.store import store_all
+from rackspan.pipeline.schemas import TABLES
+from rackspan.pipeline.warehouse import Warehouse
+from tests.depth import at_depth
+from tests.pipeline import expected
+from tests.pipeline.examples import NOON, as_stored, small
+from tests.pipeline.judging.test_task import judging_build
+from tests.pipeline.landing.test_bases import random_history
+from tests.pipeline.plain_build import refresh
+
+POLICIES = (RackPolicy(), RackPolicy(min_insync_racks=2))
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    return pipeline.create_warehouse(tmp_path / "warehouse")
+
+
+def check(warehouse: Warehouse, snapshots: list[ClusterSnapshot], policy: RackPolicy) -> None:
+    for name, of in TABLES.items():
+        wanted = expected.ordered(expected.table(name, snapshots, policy), of.grain)
+        assert expected.judged_columns(pipeline.rows(warehouse, name)) == wanted, name
+
+
+def store_and_run_in_some_order(rng: random.Random, warehouse: Warehouse, history: list[ClusterSnapshot]) -> RackPolicy:
+    """Snapshots come late, together, by two collectors; runs come between them, now and then by another policy."""
+    bases = [Bases(), Bases()]
+    left, policy = list(history), POLICIES[0]
+    while left:
+        place = 0 if rng.random() < 0.7 else rng.randrange(len(left))
+        together = [left.pop(place) for _ in range(min(rng.randrange(1, 4), len(left) - place))]
+        store_all(together, warehouse, rng.choice(bases))
+        if rng.random() < 0.2:
+            bases[rng.randrange(2)] = Bases()
+        if rng.random() < 0.2:
+            policy = rng.choice(POLICIES)
+        if rng.random() < 0.6 or not left:
+            refresh(warehouse, policy, judging_build(warehouse))
+    return policy
+
+
+@pytest.mark.parametrize("seed", range(at_depth(check=8, test=40, soak=2_000)))
+def test_the_rows_at_each_snapshot_are_those_of_judging_it_whole(warehouse: Warehouse, seed: int) -> None:
+    rng = random.Random(seed)
+    history = random_history(rng)
+    policy = store_and_run_in_some_order(rng, warehouse, history)
+    snapshots = as_stored(warehouse, history)
+    check(warehouse, snapshots, policy)
+    # In parts of a cluster and day.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table, "AT_ONCE", 1)
+        check(warehouse, snapshots, policy)
+    timestamp = rng.choice(history).taken_at
+    assert timestamp is not None
+    (last,) = [snapshot for snapshot in snapshots if snapshot.taken_at == timestamp]
+    found = expected.judged_columns(pipeline.rows(warehouse, "partition_durability", at=timestamp))
+    assert found == expected.ordered(expected.partition_durability(last, policy), TABLES["partition_durability"].grain)
+
+
+def rows_of(warehouse: Warehouse, name: str, **options: Any) -> list[tuple[Any, ...]]:
+    columns = ("valid_from", "partition", "gone") if options.get("changes") else ("taken_at", "partition", "leader")
+    return [tuple(row[name] for name in columns) for row in pipeline.rows(warehouse, name, **options)]
+
+
+def at(minutes: float, leader: int = 1) -> ClusterSnapshot:
+    return small(taken_at=NOON + timedelta(minutes=minutes), leader=leader)
+
+
+def test_only_what_changed_is_stored_and_a_day_begins_with_every_row(warehouse: Warehouse) -> None:
+    bases = Bases()
+    for minute, leader in ((0, 1), (1, 1), (2, 2), (12 * 60, 2), (12 * 60 + 1, 2)):
+        store_all([at(minute, leader)], warehouse, bases)
+        refresh(warehouse, RackPolicy(), judging_build(warehouse))
+    noon, later, midnight = "2026-11-20T12:00:00Z", "2026-11-20T12:02:00Z", "2026-11-21T00:00:00Z"
+    assert rows_of(warehouse, "partition_durability", changes=True) == [
+        (noon, 0, None),
+        (noon, 1, None),
+        (later, 0, False),
+        (midnight, 0, None),
+        (midnight, 1, None),
+    ]
+    assert len(rows_of(warehouse, "partition_durability")) == 10
+    # A snapshot that is stored as equal to the one before it needs no job at all.
+    calls: list[object] = []
+
+    def counted(*words: object) -> Any:
+        calls.append(words)
+        return judging_build(warehouse)(*words)  # type: ignore[arg-type]
+
+    store_all([at(12 * 60 + 2, 2)], warehouse, bases)
+    report = refresh(warehouse, RackPolicy(), counted)
+    assert (report.snapshots, calls) == (1, [])
+    assert len(rows_of(warehouse, "partition_durability")) == 12
+
+
+def times_shown(warehouse: Warehouse, minutes: float) -> list[str]:
+    when = NOON + timedelta(minutes=minutes)
+    return sorted({row[0] for row in rows_of(warehouse, "partition_durability", at=when)})
+
+
+def test_a_gap_is_not_safety(warehouse: Warehouse) -> None:
+    """Snapshots a minute apart: rows are true for three minutes after the last one, and not a time longer."""
+    store_all([at(minute) for minute in range(4)], warehouse)
+    refresh(warehouse, RackPolicy(), judging_build(warehouse))
+    assert times_shown(warehouse, -0.1) == []
+    assert times_shown(warehouse, 1.5) == ["2026-11-20T12:01:00Z"]
+    assert times_shown(warehouse, 3 + GAP_PERIODS) == ["2026-11-20T12:03:00Z"]
+    assert times_shown(warehouse, 3.01 + GAP_PERIODS) == []
+
+
+def test_a_single_snapshot_is_known_for_some_hours(warehouse: Warehouse) -> None:
+    store_all([at(0)], warehouse)
+    refresh(warehouse, RackPolicy(), judging_build(warehouse))
+    seconds = GAP_PERIODS * at_each_snapshot.ONLY_SNAPSHOT_SECONDS
+    assert times_shown(warehouse, seconds / 60) == ["2026-11-20T12:00:00Z"]
+    assert times_shown(warehouse, seconds / 60 + 0.1) == []
+
+
+def test_a_table_that_is_no_table_of_changes_has_no_rows_as_of_a_timestamp(warehouse: Warehouse) -> None:
+    store_all([at(0)], warehouse)
+    refresh(warehouse, RackPolicy(), judging_build(warehouse))
+    with pytest.raises(UsageError, match=r"table drift: has no rows as of a time; those that have are partition_durab"):
+        list(pipeline.rows(warehouse, "drift", at=NOON))
+
+
+def test_landing_tables_show_every_row_at_each_snapshot_too(warehouse: Warehouse) -> None:
+    store_all([at(0), at(1), at(2, leader=2)], warehouse, Bases())
+    partitions = [(row["taken_at"], row["partition"], row["leader"]) for row in pipeline.rows(warehouse, "partitions")]
+    assert partitions == [
+        (f"2026-11-20T12:0{minute}:00Z", partition, leader)
+        for minute in range(3)
+        for partition, leader in ((0, 2 if minute == 2 else 1), (1, 2))
+    ]
+    assert len(list(pipeline.rows(warehouse, "partitions", changes=True))) == 3
+
+
+def test_a_snapshot_after_one_that_cannot_be_read_is_stored_whole(warehouse: Warehouse) -> None:
+    """It cannot be compared with the one before it, whose rows readers still see."""
+    snapshots = [at(0), at(1, leader=2), at(2, leader=2)]
+    for snapshot in snapshots[:2]:
+        store_all([snapshot], warehouse)
+    refresh(warehouse, RackPolicy(), judging_build(warehouse))
+    folder = warehouse.table_folder("partitions")
+    assert folder is not None
+    newest = max(folder.glob("day=*/*.parquet"), key=lambda file: file.stat().st_mtime_ns)
+    content = newest.read_bytes()
+    newest.unlink()
+    store_all([snapshots[2]], warehouse)
+    refresh(warehouse, RackPolicy(), judging_build(warehouse))
+    states = [(row[0], row[1], row[2]) for row in rows_of(warehouse, "partition_durability")]
+    assert states == [
+        (f"2026-11-20T12:0{minute}:00Z", partition, leader)
+        for minute in range(3)
+        for partition, leader in ((0, 1 if minute == 0 else 2), (1, 2))
+    ]
+    assert {row["base_id"] for row in pipeline.rows(warehouse, "judged") if row["taken_at"] > "2026-11-20T12:01"} > {
+        None
+    }
+    newest.write_bytes(content)
+    refresh(warehouse, RackPolicy(), judging_build(warehouse))
+    check(warehouse, snapshots, RackPolicy())
+    assert [row["base_id"] for row in pipeline.rows(warehouse, "judged")].count(None) == 1
+
+
+def test_times_are_compared_as_times_shown(warehouse: Warehouse) -> None:
+    store_all([at(0)], warehouse)
+    refresh(warehouse, RackPolicy(), judging_build(warehouse))
+    elsewhere = datetime.fromisoformat("2026-11-20T13:00:00+01:00")
+    assert len(list(pipeline.rows(warehouse, "partition_durability", at=elsewhere))) == 2
