@@ -535,7 +535,8 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
         return called
 
     ran = RunReport(None)
-    rows = [dict.fromkeys(("cluster_id", "taken_at", "day", "snapshot_id", "run_id"), name) for name in ("one", "two")]
+    columns = ("cluster_id", "taken_at", "day", "snapshot_id", "base_id", "run_id")
+    rows = [dict.fromkeys(columns, name) for name in ("one", "two")]
     monkeypatch.setattr(api, "run_pipeline", record("run", ran))
     monkeypatch.setattr(api, "rebuild_pipeline", record("rebuild", ran))
     monkeypatch.setattr(api, "check_warehouse", record("check", CheckReport(())))
