@@ -130,7 +130,9 @@ def rebuild(
 @app.command()
 def check(
     warehouse: options.Warehouse,
-    whole: Annotated[bool, typer.Option("--whole", help="Read every data file completely.")] = False,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Read every data file completely, and judge every snapshot again.")
+    ] = False,
     max_age: Annotated[
         float | None,
         typer.Option(

@@ -2,7 +2,8 @@
 
 Begin with check(). Constraints: whatever makes a reader or a run fail, or show less than was stored, is a problem; each has a remedy
 after which the check is clean. Method: logs first, without which nothing is known about a table; then files against their
-log; then rows against markers. Bound: the ids of every table; with `whole`, all columns. Tests: tests/pipeline/test_check.py.
+log; then rows against markers; with `whole`, rows against a judgement of every snapshot (judging/again.py). Bound: the ids of
+every table; with `whole`, all columns of one cluster and day. Tests: tests/pipeline/test_check.py.
 """
 
 from collections import Counter
@@ -15,6 +16,7 @@ from rackspan.documents import Count
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline.delta.local_disk import former_name, pending_files, torn_files
 from rackspan.pipeline.delta.table import data_files, open_table, read_files, snapshot_counts
+from rackspan.pipeline.judging.again import other_rows
 from rackspan.pipeline.landing.markers import StoredSnapshot, read_markers
 from rackspan.pipeline.landing.read import find_damage
 from rackspan.pipeline.runs import Run, judged_bases, newest_row
@@ -28,7 +30,15 @@ NAMED_MAX: Final = 3
 
 
 ProblemKind: TypeAlias = Literal[
-    "torn-log", "unreadable-log", "missing-version", "damaged-file", "quarantined", "doubled", "missing-rows", "late"
+    "torn-log",
+    "unreadable-log",
+    "missing-version",
+    "damaged-file",
+    "quarantined",
+    "doubled",
+    "missing-rows",
+    "other-rows",
+    "late",
 ]
 
 
@@ -72,7 +82,10 @@ class CheckDocument(TypedDict):
 
 
 def check(warehouse: Warehouse, *, now: datetime, whole: bool = False, max_age: timedelta | None = None) -> CheckReport:
-    """Judge a warehouse; with `whole`, every data file is read completely. Errors: InvalidWarehouse where it is none."""
+    """Judge a warehouse. Errors: InvalidWarehouse where it is none.
+
+    With `whole`, every data file is read completely, and every snapshot is judged again.
+    """
     checked = _Check(warehouse, whole)
     problems = [*checked.logs()]
     if SNAPSHOTS.name not in checked.opened:
@@ -86,7 +99,9 @@ def check(warehouse: Warehouse, *, now: datetime, whole: bool = False, max_age: 
     problems += checked.files()
     stored, of_snapshots = checked.snapshots(last)
     problems += of_snapshots
-    problems += checked.derived(last, stored)
+    problems += (found := list(checked.derived(last, stored)))
+    if whole and not found:
+        problems += checked.judged_again(last, stored)
     clusters = tuple(_freshness(stored, now))
     problems += _late(warehouse, clusters, max_age)
     # Damaged derived tables first: --drop-damaged removes rows from them too.
@@ -269,6 +284,21 @@ class _Check:
             if wrong:
                 line = f"{len(wrong)} judged snapshots have other rows than they should ({_some(wrong)})"
                 yield WarehouseProblem("missing-rows", line, self.remedy(name), name)
+
+    def judged_again(self, last: Run | None, stored: Sequence[StoredSnapshot]) -> Iterator[WarehouseProblem]:
+        """A problem for each derived table whose rows are not those of judging each snapshot whole."""
+        needed = {*TABLES, *HISTORY}
+        if last is None or not needed <= self.opened.keys() or needed & self._damaged:
+            return
+        days = {file.day for file in data_files(self.opened[JUDGED.name]) if file.day is not None}
+        judged = judged_bases(self.opened[JUDGED.name], sorted(days))
+        readable = [snapshot for snapshot in stored if snapshot.snapshot_id in judged]
+        wrong: dict[str, list[str]] = {}
+        for name, snapshot_id in other_rows(self._warehouse, last, readable):
+            wrong.setdefault(name, []).append(snapshot_id)
+        for name, ids in wrong.items():
+            line = f"at {len(ids)} snapshots it has other rows than judging them gives ({_some(ids)})"
+            yield WarehouseProblem("other-rows", line, self.remedy(name), name)
 
     def _counts(self, name: str) -> Counter[str]:
         opened = self.opened[name]

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from rackspan import __version__
-from rackspan.audit.policy import ClusterPolicies, RackPolicy, Survive
+from rackspan.audit.policy import ClusterPolicies, FleetPolicy, RackPolicy, Survive
 from rackspan.errors import InvalidWarehouse, WarehouseBusy
+from rackspan.model import RackId, UnrackedPolicy
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, append, commit, new_files
 from rackspan.pipeline.delta.local_disk import flush_log, repair_log
 from rackspan.pipeline.delta.replace import without_snapshots
@@ -410,6 +411,26 @@ def policy_document(policy: RackPolicy) -> dict[str, Any]:
         ),
         **({"require_controllers": True} if policy.require_controllers else {}),
     }
+
+
+def policies_of(document: Mapping[str, Any]) -> ClusterPolicies:
+    """The policies that a document of `policies_document` states."""
+    own = {cluster_id: _policy_of(policy) for cluster_id, policy in document.get(CLUSTERS, {}).items()}
+    general = _policy_of({name: value for name, value in document.items() if name != CLUSTERS})
+    return FleetPolicy(general, own) if own else general
+
+
+def _policy_of(document: Mapping[str, Any]) -> RackPolicy:
+    return RackPolicy(
+        UnrackedPolicy(document["unracked"]),
+        document["min_insync_racks"],
+        document["topic_min_insync_racks"],
+        {int(controller): RackId(rack) for controller, rack in document["controller_racks"].items()},
+        frozenset(document.get("excluded_brokers", ())),
+        Survive(document.get("survive", Survive.RACK)),
+        {topic: Survive(survive) for topic, survive in document.get("topic_survive", {}).items()},
+        document.get("require_controllers", False),
+    )
 
 
 def policy_warnings(run: Run, policies: ClusterPolicies, cluster_ids: Collection[str]) -> list[str]:

@@ -12,7 +12,9 @@ from typing import Final
 import pyarrow as pa
 
 from rackspan.errors import UsageError
-from rackspan.pipeline.changes.difference import GONE
+
+GONE: Final = "gone"
+"""The column of changes: true for a row that is there no longer, of which only the key has a meaning."""
 
 TIMESTAMP: Final = pa.timestamp("us", "UTC")
 RACK_NAMES: Final = pa.list_(pa.string())

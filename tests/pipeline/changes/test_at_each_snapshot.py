@@ -1,19 +1,24 @@
 """Rows at each snapshot, made of the changes that are stored, equal those of every snapshot judged whole: random histories."""
 
 import random
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from rackspan import pipeline
-from rackspan.audit import RackPolicy
+from rackspan.audit import FleetPolicy, RackPolicy
 from rackspan.errors import UsageError
 from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import table
 from rackspan.pipeline.changes import at_each_snapshot
 from rackspan.pipeline.changes.at_each_snapshot import GAP_PERIODS
+from rackspan.pipeline.changes.difference import changes
+from rackspan.pipeline.check import check as check_warehouse
+from rackspan.pipeline.judging import task
 from rackspan.pipeline.landing.bases import Bases
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.schemas import TABLES
@@ -184,3 +189,44 @@ def test_times_are_compared_as_times_shown(warehouse: Warehouse) -> None:
     refresh(warehouse, RackPolicy(), judging_build(warehouse))
     elsewhere = datetime.fromisoformat("2026-11-20T13:00:00+01:00")
     assert len(list(pipeline.rows(warehouse, "partition_durability", at=elsewhere))) == 2
+
+
+def other_rows(warehouse: Warehouse) -> list[str]:
+    found = check_warehouse(warehouse, now=NOON, whole=True).problems
+    return [
+        f"{problem.table}: {problem.problem.partition(' (')[0]}" for problem in found if problem.kind == "other-rows"
+    ]
+
+
+MISTAKES = {
+    "a change that is not stored": lambda rows: rows.slice(1),
+    "a row with the values before": lambda rows: rows.set_column(
+        rows.column_names.index("leader"), "leader", pa.array([1] * len(rows), pa.int32())
+    ),
+    "a row that is gone and should be there": lambda rows: rows.set_column(
+        rows.column_names.index("gone"), "gone", pa.array([True] * len(rows))
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
+def test_a_check_of_the_whole_warehouse_finds_rows_that_judging_does_not_give(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, mistake: Callable[[pa.Table], pa.Table]
+) -> None:
+    policies = FleetPolicy(RackPolicy(min_insync_racks=2), {"one": RackPolicy(excluded_brokers=frozenset({3}))})
+    store_all([at(0), at(1)], warehouse, bases := Bases())
+    refresh(warehouse, policies, judging_build(warehouse))
+    assert other_rows(warehouse) == []
+    plain = changes
+
+    def wrong(before: pa.Table, after: pa.Table, *words: Any) -> pa.Table:
+        found = plain(before, after, *words)
+        return mistake(found) if "leader" in found.column_names else found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(task, "changes", wrong)
+        store_all([at(2, leader=2)], warehouse, bases)
+        refresh(warehouse, policies, judging_build(warehouse))
+    assert other_rows(warehouse) == ["partition_durability: at 1 snapshots it has other rows than judging them gives"]
+    refresh(warehouse, policies, judging_build(warehouse), rebuild={"partition_durability"})
+    assert other_rows(warehouse) == []

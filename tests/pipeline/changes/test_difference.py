@@ -6,7 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rackspan.pipeline.changes.difference import GONE, changes, latest
+from rackspan.pipeline.changes.difference import changes, latest
+from rackspan.pipeline.schemas import GONE
 from tests.depth import at_depth
 
 SCHEMA = pa.schema(

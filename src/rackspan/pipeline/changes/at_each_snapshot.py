@@ -14,9 +14,9 @@ from typing import Final
 
 import pyarrow as pa
 
-from rackspan.pipeline.changes.difference import GONE, Contents
+from rackspan.pipeline.changes.difference import Contents
 from rackspan.pipeline.delta.table import DataFile
-from rackspan.pipeline.schemas import Table
+from rackspan.pipeline.schemas import GONE, Table
 
 GAP_PERIODS: Final = 3
 """A row is true no longer than so many periods of its cluster without a stored snapshot: beyond that nothing is known."""

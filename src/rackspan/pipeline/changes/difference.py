@@ -13,9 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rackspan.errors import InvalidWarehouse
-
-GONE: Final = "gone"
-"""The column of changes: true for a row that is there no longer, of which only the key has a meaning."""
+from rackspan.pipeline.schemas import GONE
 
 Bools: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 Codes: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]

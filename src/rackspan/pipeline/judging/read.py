@@ -17,10 +17,10 @@ from rackspan.audit.drift.unread import unread
 from rackspan.errors import InvalidWarehouse
 from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Topic, TopicName
 from rackspan.model.partitions import UNKNOWN_SIZE, Bools, PartitionColumns
-from rackspan.pipeline.changes.difference import GONE, Contents
+from rackspan.pipeline.changes.difference import Contents
 from rackspan.pipeline.delta.table import read_files_at
 from rackspan.pipeline.judging.tasks import JudgeTask, TaskSnapshot
-from rackspan.pipeline.schemas import PARTITIONS, TOPICS
+from rackspan.pipeline.schemas import GONE, PARTITIONS, TOPICS
 from rackspan.pipeline.warehouse import named_warehouse
 from rackspan.sources.snapshot_folder import list_column
 

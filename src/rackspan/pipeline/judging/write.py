@@ -13,12 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rackspan.pipeline.changes.difference import GONE
 from rackspan.pipeline.delta.append import ROW_GROUP_ROWS, NewFile, statistics_of_file
 from rackspan.pipeline.delta.table import filesystem_at
 from rackspan.pipeline.judging.task import judged_rows
 from rackspan.pipeline.judging.tasks import JudgeTask
-from rackspan.pipeline.schemas import PARTITION_DURABILITY, TABLES, Table
+from rackspan.pipeline.schemas import GONE, PARTITION_DURABILITY, TABLES, Table
 from rackspan.pipeline.table import in_order
 from rackspan.pipeline.warehouse import named_warehouse
 

@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from rackspan.errors import InvalidSnapshot, InvalidWarehouse
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId
-from rackspan.pipeline.changes.difference import GONE, Contents
+from rackspan.pipeline.changes.difference import Contents
 from rackspan.pipeline.delta.table import DataFile, data_files, read_files, snapshot_counts
 from rackspan.pipeline.landing.bases import GRAINS
 from rackspan.pipeline.landing.markers import StoredSnapshot, read_markers
 from rackspan.pipeline.landing.rows import to_snapshot, with_alive
-from rackspan.pipeline.schemas import BROKERS, CONTENT, SNAPSHOTS, Table
+from rackspan.pipeline.schemas import BROKERS, CONTENT, GONE, SNAPSHOTS, Table
 from rackspan.pipeline.warehouse import Warehouse, existing_table
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rackspan.errors import InvalidSnapshot, InvalidWarehouse
-from rackspan.pipeline.changes.difference import GONE
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, append
 from rackspan.pipeline.delta.local_disk import (
     end_repair,
@@ -31,7 +30,7 @@ from rackspan.pipeline.delta.local_disk import (
 )
 from rackspan.pipeline.delta.table import DataFile, create_table, data_files, is_damaged, read_files
 from rackspan.pipeline.landing.rows import marker_row, marker_transaction, to_snapshot
-from rackspan.pipeline.schemas import BROKERS, CONTENT, LANDING, PARTITIONS, SNAPSHOTS, TOPICS, Table
+from rackspan.pipeline.schemas import BROKERS, CONTENT, GONE, LANDING, PARTITIONS, SNAPSHOTS, TOPICS, Table
 from rackspan.pipeline.warehouse import NOT_REPAIRED, Repair, Warehouse, existing_table
 
 if TYPE_CHECKING:

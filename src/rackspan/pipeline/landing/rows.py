@@ -13,9 +13,8 @@ import pyarrow as pa
 from rackspan.errors import InvalidSnapshot
 from rackspan.model import Controller
 from rackspan.model.snapshot import VERSION, ClusterSnapshot
-from rackspan.pipeline.changes.difference import GONE
 from rackspan.pipeline.landing.bases import Base, SnapshotTables
-from rackspan.pipeline.schemas import LANDING, Table
+from rackspan.pipeline.schemas import GONE, LANDING, Table
 from rackspan.sources.snapshot_folder import CLUSTER_SCHEMA, from_tables, to_tables
 
 HASH_LENGTH: Final = 10
