@@ -20,6 +20,7 @@ from rackspan.pipeline import Warehouse, create_warehouse, open_warehouse, repai
 from rackspan.pipeline.delta import append as append_module
 from rackspan.pipeline.delta.append import append
 from rackspan.pipeline.landing import recover
+from rackspan.pipeline.landing.bases import Bases
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.read import read_snapshot
 from rackspan.pipeline.landing.rows import NewSnapshot, landing_rows, snapshot_id
@@ -199,3 +200,50 @@ def test_no_reader_takes_a_torn_entry_for_one_without_rows(root: Path, cut: str)
         open_warehouse(root)
     assert repaired_warehouse(root).repair.lines
     assert len(list(rows(open_warehouse(root), "partitions"))) == 8
+
+
+MINUTES = [
+    small(taken_at=NOON + timedelta(minutes=minute), leader=leader)
+    for minute, leader in ((0, 1), (1, 2), (2, 2), (3, 3))
+]
+"""Of which a collector stores the first whole, and of the third nothing but its marker."""
+MINUTES[3] = replace(
+    MINUTES[3],
+    brokers=tuple(replace(broker, fenced=True) for broker in MINUTES[3].brokers),
+    topics=(replace(MINUTES[3].topics[0], internal=True),),
+)
+
+
+@pytest.fixture
+def changes_root(tmp_path: Path) -> Path:
+    made, bases = create_warehouse(tmp_path / "warehouse"), Bases()
+    for snapshot in MINUTES:
+        store_all([snapshot], made, bases)
+    return Path(made.root)
+
+
+@pytest.mark.parametrize("table", LANDING)
+def test_snapshots_that_are_stored_as_changes_are_back_too(changes_root: Path, table: str) -> None:
+    newest(changes_root, table).write_bytes(b"")
+    warehouse = create_warehouse(changes_root)
+    assert all(mine.same_as(theirs) for mine, theirs in zip(kept(warehouse), MINUTES, strict=True))
+    assert warehouse.repair.lost == ()
+
+
+def test_no_whole_snapshot_is_made_of_the_changes_of_one_whose_marker_is_lost(changes_root: Path) -> None:
+    """Its rows do not say what they differ from, and taken for all rows they would be a cluster of one partition."""
+    entry = newest(changes_root, "snapshots")
+    for name in re.findall(r'"path":"([^"]*)"', entry.read_text()):
+        (changes_root / "tables" / "snapshots" / name).write_bytes(b"")
+    entry.write_bytes(b"")
+    warehouse = create_warehouse(changes_root)
+    assert all(mine.same_as(theirs) for mine, theirs in zip(kept(warehouse), MINUTES[:3], strict=True))
+
+
+def test_a_dropped_day_does_not_come_back_from_markers_without_rows(changes_root: Path) -> None:
+    """Files that no version names may be those of a day that was dropped."""
+    for name in LANDING:
+        existing_table(open_warehouse(changes_root), name).delete()
+    store_all([replace(MINUTES[0], taken_at=NOON + timedelta(days=1))], open_warehouse(changes_root))
+    newest(changes_root, "snapshots").write_bytes(b"")
+    assert len(kept(create_warehouse(changes_root))) == 1
