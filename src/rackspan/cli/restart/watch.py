@@ -18,6 +18,7 @@ from rackspan.cli.signals import stopped_by_signals
 from rackspan.errors import UsageError
 from rackspan.restart.execution import AwaitBrokers, RestartFinished, command_for
 from rackspan.restart.execution.json_format import RestartEventDocument, restart_event_document
+from rackspan.sources.source import Source
 from rackspan.text import count_noun, noun_and_ids, utc_text
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ def watch(
     batches = read_file(plan, api.read_restart_plan, "plan of rackspan restart plan -o json")
     path, policy = journal or journal_beside(plan), policy_options.policy()
     # The log directories show topics that this user may not see: they are read before a batch may stop.
-    source, light = (rack_options.of(cluster_options.source(sizes=sizes)) for sizes in (True, False))
+    source, light = (
+        rack_options.of(guarded(cluster_options, cluster_options.source(sizes=sizes))) for sizes in (True, False)
+    )
     report = _Report(output_format)
     if command is not None and not apply:
         read = source.read()
@@ -83,6 +86,11 @@ def watch(
     elif not isinstance(last.effect, RestartFinished):
         output.note("ended; run the same command again to resume")
     raise exit_codes.finish(to_act_on=last is not None and not isinstance(last.effect, RestartFinished))
+
+
+def guarded(cluster_options: options.ClusterOptions, source: Source) -> Source:
+    """The same source; with the values of min.insync.racks of the gateways if it is a running cluster."""
+    return source if cluster_options.address is None else api.with_gateway_values(source, cluster_options.cluster())
 
 
 def _show(report: "_Report", step: "RestartUpdate", command: str) -> bool:
