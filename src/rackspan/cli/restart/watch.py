@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -152,13 +152,19 @@ class _Report:
         return True
 
 
+_BAR_COLUMNS: Final = 12
+
+
 @contextmanager
 def _bar() -> Iterator[Callable[[RestartEventDocument], None]]:
     """A bar of the batches that are done, and what is waited for."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Column
 
-    columns = (BarColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=output.stderr_console(), transient=True) as progress:
+    # On a narrow terminal the words take more lines: cut, they would lack what is waited for.
+    words = TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, overflow="fold"))
+    columns = (BarColumn(bar_width=_BAR_COLUMNS), words, TimeElapsedColumn())
+    with Progress(*columns, console=output.stderr_console(), transient=True, expand=True) as progress:
         task = progress.add_task("reading the cluster")
 
         def draw(event: RestartEventDocument) -> None:
