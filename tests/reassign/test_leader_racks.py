@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import product
 from random import Random
 
+import numpy as np
 import pytest
 
 from rackspan import api
@@ -146,6 +147,21 @@ def test_leaders_that_are_elsewhere_count_as_uneven() -> None:
     found = {finding.constraint: finding.reason for finding in audit(snapshot, IN_RACK_A).findings}
     assert found.keys() == {"leader-racks", "leader-balance", "rack-leader-balance"}
     assert found["leader-racks"] == "40 preferred leaders not in rack a: partitions 0,1,2,3,4,5,6,7,8,9 and 30 more"
+
+
+def test_only_the_chosen_topics_change_and_the_others_count_where_they_are() -> None:
+    """The partitions of payments could be led by broker 1 of rack a, and stay with broker 2."""
+    snapshot = three_racks([[1, 4, 2], [1, 4, 3], [2, 1, 3], [2, 1, 3]])
+    both = replace(
+        snapshot,
+        topics=(*snapshot.topics, Topic(TopicName("payments"))),
+        partitions=replace(snapshot.partitions, topic=np.array([0, 0, 1, 1], dtype=np.int32)),
+    )
+    required = {"orders": (RackId("a"),), "payments": (RackId("a"),)}
+    planned = plan(both, RackPolicy(topic_leader_racks=required), replace(LEADERS, topics="orders"))
+    after = snapshot_after(both, planned).partitions
+    assert [row.replicas[0] for row in after if row.topic == 1] == [2, 2]
+    assert sorted(row.replicas[0] for row in after if row.topic == 0) == [1, 4]
 
 
 def test_the_plan_copies_nothing_and_can_be_undone() -> None:
