@@ -29,7 +29,7 @@ from rackspan import audit as _audit
 from rackspan.audit import RackPolicy
 from rackspan.errors import ClusterUnreachable, UsageError, required_module
 from rackspan.lazy_exports import lazy_getattr
-from rackspan.model import MIN_INSYNC_REPLICAS
+from rackspan.model import GATEWAY_CONFIG_TOPIC, MIN_INSYNC_REPLICAS
 from rackspan.model import json_format as _json_format
 from rackspan.model.snapshot import ReadSnapshot
 from rackspan.sources import snapshot_file as _snapshot_file
@@ -213,6 +213,7 @@ __all__ = [
     "wait_until_safe",
     "watch",
     "watch_restart",
+    "with_gateway_values",
 ]
 
 _NO_CONFIGS: Mapping[str, str] = MappingProxyType({})
@@ -285,6 +286,21 @@ def located(source: Source, rack_locator_class: str, rack_locator_properties: st
     def read() -> ReadSnapshot:
         original = source.read()
         return ReadSnapshot(_rack_locator.located(original.snapshot, locator), original.warnings)
+
+    return Source(source.name, read)
+
+
+def with_gateway_values(source: Source, cluster: Cluster) -> Source:
+    """The same source, with the values of min.insync.racks that gateways before this cluster keep in it, if there are any."""
+    connection = _settings(cluster)
+
+    def read() -> ReadSnapshot:
+        original = source.read()
+        if GATEWAY_CONFIG_TOPIC not in {topic.name for topic in original.snapshot.topics}:
+            return original
+        from rackspan.gateway.upstream.effective_values import with_gateway_values
+
+        return ReadSnapshot(with_gateway_values(original.snapshot, connection), original.warnings)
 
     return Source(source.name, read)
 

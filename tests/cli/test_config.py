@@ -29,6 +29,7 @@ command-config = "fleet"
 min-insync-racks = 2
 [topics."clicks"]
 min.insync.racks = 1
+leader.racks = ["eu-1a", "eu-1b"]
 [clusters.dev]
 bootstrap-server = "{cluster.bootstrap_servers}"
 name = "Development"
@@ -59,6 +60,7 @@ def test_show_says_where_each_value_comes_from(
         "min-insync-racks": (2, "rackspan.toml"),
         "timeout": (7000, user),
         "unracked": ("own", "RACKSPAN_UNRACKED"),
+        'topics."clicks" leader.racks': (["eu-1a", "eu-1b"], "rackspan.toml"),
         'topics."clicks" min.insync.racks': (1, "rackspan.toml"),
     }
     assert settings(cli("config", "show", "-o", "json")) == shared

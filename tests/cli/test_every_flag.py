@@ -219,6 +219,7 @@ OWN: dict[tuple[str, str], Case] = {
     ("reassign plan", "--replication-factor"): Case(("--replication-factor", "2")),
     ("reassign plan", "--balance"): Case(("--balance",)),
     ("reassign plan", "--keep-leaders"): Case(("--keep-leaders",)),
+    ("reassign plan", "--leaders"): Case(("--leaders",)),
     ("reassign plan", "--moves-per-step"): Case(("--moves-per-step", "1")),
     ("reassign plan", "--moves-per-broker"): Case(("--moves-per-broker", "1")),
     ("reassign plan", "--bytes-per-step"): Case(("--bytes-per-step", "3kB")),
@@ -425,6 +426,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]
         (folder / "bad.properties").write_text("colour=red\n")
         (folder / "rackspan.toml").write_text(
             f'[clusters.here]\nbootstrap-server = "{live}"\n[clusters.far]\nbootstrap-server = "127.0.0.1:1"\ntimeout = 200\n'
+            '[topics."orders"]\nleader.racks = ["r2"]\n'
         )
         (folder / "gateway.toml").write_text(f'bootstrap.servers = "{live}"\n')
         (folder / "folder").mkdir()
@@ -626,6 +628,7 @@ REFUSED = (
     ("audit", (*SNAP, "--rack-locator-properties", "a=b")),
     ("outage", (*SNAP, "--lose", "r1", "--pairs")),
     ("restart safe", ("--snapshot", "-", "--wait", "1")),
+    ("reassign plan", (*SNAP, "--leaders", "--balance")),
     ("place create", (*SNAP, "--apply")),
     ("pipeline collect", (*SNAP, "--timeout", "5")),
     ("pipeline collect", (*SNAP, "--metrics-listen", "127.0.0.1:0")),

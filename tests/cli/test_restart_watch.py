@@ -1,6 +1,7 @@
 """rackspan restart watch and safe --wait, as processes beside an embedded cluster whose brokers are stopped and started."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.restart.execution import RestartState
 from tests.cli.conftest import Ran
 from tests.cli.restarted_brokers import command_that_calls
+from tests.cli.test_terminal import in_terminal
 from tests.processes import running
 
 pytestmark = pytest.mark.slow
@@ -235,3 +237,19 @@ def test_a_cluster_whose_bootstrap_server_stops_is_read_by_another_broker(cluste
     cluster.stop(1)
     stopped = source.read().snapshot.broker(1)
     assert stopped is None or stopped.fenced
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_on_a_terminal_the_bar_and_all_that_is_waited_for_are_drawn(
+    cluster: EmbeddedCluster, plan: Path, tmp_path: Path, columns: int
+) -> None:
+    """Brokers 1 and 4 are down, and stay down until the patience ends."""
+    cluster.stop(1)
+    cluster.stop(4)
+    arguments = words(cluster, plan, "--patience", "2")[len(RACKSPAN) :]
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", in_terminal(arguments, columns, tmp_path))
+    *drawn, last = [line for line in re.split(r"[\r\n]+", shown) if line.strip()]
+    assert any("━" in line and "batch 1 of 3 (brokers 1,4): brokers 1,4" in line for line in drawn)
+    assert " ".join(re.sub(r"[━╸╺]+|\d:\d\d:\d\d", "", " ".join(drawn)).split()).count("have not come back") > 0
+    assert [line for line in drawn if len(line.rstrip()) > columns or "…" in line] == []
+    assert last.startswith("rackspan: batch 1 of 3 (brokers 1,4): brokers 1,4 have not come back, for 2 s; start")

@@ -13,8 +13,8 @@ from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, Config
 from confluent_kafka.admin._resource import ResourceType
 
 from rackspan.errors import KafkaProcessFailed
-from rackspan.gateway.config import DEFAULT_CONFIG_TOPIC
 from rackspan.kafka_process import KafkaCluster, console_tool
+from rackspan.model import GATEWAY_CONFIG_TOPIC
 from tests.gateway.process import GatewayProcess, broker_ports, gateway_process
 from tests.kafka_fixtures import create_topic, eventually, started
 from tests.kafka_tools import ELECTION_TOOL
@@ -96,12 +96,12 @@ def test_one_rack_alone_serves_again_by_the_override(cluster: KafkaCluster, tmp_
         # Rack B falls behind, then A is lost for good: neither topic has a leader.
         direct = admin_of(cluster.bootstrap_servers)
         cluster.kill_broker(3)
-        for topic in (TOPIC, DEFAULT_CONFIG_TOPIC):
+        for topic in (TOPIC, GATEWAY_CONFIG_TOPIC):
             eventually(partial(is_isr, direct, topic, [1, 2]), "rack B is out", 40)
         cluster.kill_nodes((1, 2))
         cluster.start_nodes((3,))
         # 1. At the brokers: leaders, and min.insync.replicas of what is left.
-        for topic in (TOPIC, DEFAULT_CONFIG_TOPIC):
+        for topic in (TOPIC, GATEWAY_CONFIG_TOPIC):
             eventually(partial(is_led_by_3, cluster, direct, topic), "broker 3 leads", 60)
             alter(direct, topic, "min.insync.replicas", "1")
         # Two racks are still required.

@@ -1,5 +1,6 @@
 """plan_restart against the fewest batches by trying every set of brokers."""
 
+from collections import Counter
 from dataclasses import replace
 from random import Random
 
@@ -51,6 +52,7 @@ def gap_to_fewest(seed: int, brokers_most: int) -> int | None:
 
 def check_gaps(seeds: range, brokers_most: int) -> None:
     gaps = [gap for seed in seeds if (gap := gap_to_fewest(seed, brokers_most)) is not None]
+    print(f"{len(gaps)} plans with batches of {len(seeds)} clusters; batches above the fewest: {dict(Counter(gaps))}")
     assert len(gaps) > len(seeds) / 3
     assert max(gaps) <= 1
     assert gaps.count(0) >= 0.95 * len(gaps)

@@ -103,7 +103,7 @@ def partition(
 
 
 def policy(world: World, *_: str, **settings: str) -> Iterator[str]:
-    """policy min_insync_racks=2 unracked=own excluded=4,5 survive=broker may_stop=clicks: the topics to survive nothing"""
+    """policy min_insync_racks=2 unracked=own excluded=4,5 survive=broker may_stop=clicks leader_racks=orders:a+b: `may_stop`: the topics to survive nothing"""
     for name, text in settings.items():
         world.policy = replace(world.policy, **_POLICY[name](text))
     yield from ()
@@ -115,8 +115,17 @@ _POLICY: dict[str, Callable[[str], dict[str, Any]]] = {
     "excluded": lambda text: {"excluded_brokers": frozenset(_ids(text))},
     "survive": lambda text: {"survive": Survive(text)},
     "require_controllers": lambda text: {"require_controllers": text == "true"},
+    "leader_racks": lambda text: {
+        "topic_leader_racks": {topic: tuple(racks.split("+")) for topic, racks in _pairs(text)}
+    },
     "may_stop": lambda text: {"topic_survive": dict.fromkeys(text.split(","), Survive.NONE)},
 }
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    for pair in text.split(","):
+        name, _, value = pair.partition(":")
+        yield name, value
 
 
 def begin_live(world: World, *_: str, **options: str) -> Iterator[str]:
@@ -168,7 +177,7 @@ def run_plan(
     world: World, *flags: str, drain: str = "", replace: str = "", factor: str | None = None, topic: str | None = None
 ) -> Iterator[str]:
     """plan, plan drain=3,4, plan replace=3, plan factor=3, plan topic=orders, plan balance, plan keep_leaders,
-    plan allow_fewer_racks, plan replace_missing"""
+    plan allow_fewer_racks, plan replace_missing, plan leaders"""
     request = ReassignmentRequest(
         drain=frozenset(_ids(drain)),
         replace=frozenset(_ids(replace)),
@@ -178,6 +187,7 @@ def run_plan(
         reorder_leaders="keep_leaders" not in flags,
         replace_missing="replace_missing" in flags,
         allow_fewer_racks="allow_fewer_racks" in flags,
+        leaders="leaders" in flags,
     )
     yield from moves.planned(world.snapshot(), world.policy, request)
 

@@ -8,6 +8,7 @@ never reads a cluster, a snapshot is its argument.
 from rackspan.audit.batch import ClusterMembers, PartitionBatch, effective_min_isr, requirements, snapshot_batch
 from rackspan.audit.findings import Finding, Severity, in_order
 from rackspan.audit.judge import Audit, assumptions, audit, outage
+from rackspan.audit.leader_racks import leader_choices
 from rackspan.audit.outage import RackLoss, TopicHarm, losses_each_rack
 from rackspan.audit.policy import ClusterPolicies, FleetPolicy, RackPolicy
 
@@ -26,6 +27,7 @@ __all__ = [
     "audit",
     "effective_min_isr",
     "in_order",
+    "leader_choices",
     "losses_each_rack",
     "outage",
     "requirements",

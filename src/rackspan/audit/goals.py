@@ -40,9 +40,10 @@ class Goal:
 def _leaders_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
     open_ = ~members.excluded
     even = -(-int(loads.preferred[open_].sum()) // max(1, int(open_.sum())))
+    # What leader.racks requires is not uneven: `reassign plan` leaves it where it is.
     return _above(
         members,
-        loads.preferred,
+        np.where(loads.preferred > loads.preferred_required, loads.preferred, 0),
         even,
         "is preferred leader of",
         lambda most: count_noun(most, "partition"),
@@ -66,13 +67,15 @@ def _rack_leaders_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | N
     rack_map = members.rack_map
     racked = (rack_map.rack_codes >= 0) & ~members.excluded
     sizes = np.bincount(rack_map.rack_codes[racked], minlength=len(rack_map.racks))
-    led = np.bincount(rack_map.rack_codes[racked], loads.preferred[racked], len(rack_map.racks)).astype(np.int64)
+    codes, count = rack_map.rack_codes[racked], len(rack_map.racks)
+    led = np.bincount(codes, loads.preferred[racked], count).astype(np.int64)
+    required = np.bincount(codes, loads.preferred_required[racked], count).astype(np.int64)
     # In proportion: each broker of the rack leads as many as an even cluster gives its busiest.
     share = sizes * -(-int(led.sum()) // max(1, int(sizes.sum())))
-    over = led > share * TOLERANCE + 1
+    over = (led > share * TOLERANCE + 1) & (led > required)
     if not over.any():
         return None
-    worst = int(np.argmax(led - share))
+    worst = int(np.argmax(np.where(over, led - share, -1)))
     leads = count_noun(int(led[worst]), "partition")
     return f"rack {shown(rack_map.racks[worst])} is preferred leader of {leads}, its share is {share[worst]}"
 

@@ -8,7 +8,12 @@ from typing import Final
 import numpy as np
 
 from rackspan.audit.batch import ClusterMembers, PartitionBatch, snapshot_batch
-from rackspan.audit.constraints import cluster_findings, mixed_replication_factors, partition_findings
+from rackspan.audit.constraints import (
+    cluster_findings,
+    leader_rack_findings,
+    mixed_replication_factors,
+    partition_findings,
+)
 from rackspan.audit.constraints.survival import too_few_racks
 from rackspan.audit.findings import REPAIR_ORDER, Finding, Severity, in_order
 from rackspan.audit.goals import excluded_broker_findings, goal_findings
@@ -89,6 +94,7 @@ def topic_findings(batch: PartitionBatch) -> Iterator[Finding]:
     """The findings about partitions and topics. The batch holds each of its topics completely."""
     yield from partition_findings(batch)
     yield from mixed_replication_factors(batch)
+    yield from leader_rack_findings(batch)
 
 
 def whole_cluster_findings(

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from rackspan.audit.batch import PartitionBatch
+from rackspan.audit.leader_racks import leader_choices
 from rackspan.audit.policy import SURVIVE_CODES
 from rackspan.model import Bools, Int32s, Int64s, RackMap, any_in_row, even_shares
 
@@ -19,13 +20,14 @@ class BrokerLoads:
     """One entry a broker, in the order of `RackMap.broker_ids`; `by_replication_factor[n]` partitions have n replicas, and
     `by_survive[code]` have to survive the loss of that code in SURVIVE_CODES.
 
-    `preferred`: partitions whose first replica is here. `preferred_led`: those of them led from here, or being
+    `preferred`: partitions whose first replica is here. `preferred_required`: those of them that `leader.racks` requires here. `preferred_led`: those of them led from here, or being
     reassigned. `bytes`: sizes of
     the replicas held, where known. `largest_partition_bytes` is the one figure that takes the maximum, not the sum.
     """
 
     leaders: Int64s
     preferred: Int64s
+    preferred_required: Int64s
     preferred_led: Int64s
     replicas: Int64s
     bytes: Int64s
@@ -42,9 +44,12 @@ def loads(batch: PartitionBatch) -> BrokerLoads:
     size_bytes = np.clip(batch.rows.size_bytes, 0, BELIEVED_BYTES_MAX)
     # While a partition is being reassigned its preferred replica may be one that is still copied: no election is due.
     led = (preferred == batch.leader_index) | batch.reassigning
+    rows, choices = leader_choices(batch)
+    required = rows[choices[:, :1].any(axis=1)]
     return BrokerLoads(
         leaders=_per_broker(batch.leader_index, brokers),
         preferred=_per_broker(preferred, brokers),
+        preferred_required=_per_broker(preferred[required], brokers),
         preferred_led=_per_broker(np.where(led, preferred, -1), brokers),
         replicas=_per_broker(replicas, brokers),
         bytes=_bytes_per_broker(replicas, size_bytes, brokers),

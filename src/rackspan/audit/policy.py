@@ -8,6 +8,9 @@ from typing import Final, TypeAlias
 from rackspan.errors import UsageError
 from rackspan.model import Broker, RackId, UnrackedPolicy
 
+LEADER_RACKS: Final = "leader.racks"
+"""The racks in which the preferred leaders of a topic should be, the first before the second. Not a config of Kafka."""
+
 
 class Survive(StrEnum):
     """The loss that a topic, or the controller quorum, has to survive (`survive`)."""
@@ -36,6 +39,9 @@ class RackPolicy:
     `survive` is the loss that every topic has to survive, internal ones included, unless `topic_survive` names another for
     it: online, and open to acks=all. The controller quorum has to survive whatever any topic has to: without it no leader
     is elected. `require_controllers`: a cluster whose controllers are not known survives no loss; managed Kafka shows none.
+
+    `topic_leader_racks`: where preferred leaders of a topic should be. Each should be in the first of these racks that has
+    a replica of its partition; where none has, in any rack.
     """
 
     unracked: UnrackedPolicy = UnrackedPolicy.SHARED
@@ -45,6 +51,7 @@ class RackPolicy:
     excluded_brokers: frozenset[int] = frozenset()
     survive: Survive = Survive.RACK
     topic_survive: Mapping[str, Survive] = field(default_factory=dict)
+    topic_leader_racks: Mapping[str, tuple[RackId, ...]] = field(default_factory=dict)
     require_controllers: bool = False
 
     def __post_init__(self) -> None:
@@ -52,6 +59,11 @@ class RackPolicy:
             if value < 1:
                 whose = f"topic {topic!r}: " if topic else ""
                 raise UsageError(f"{whose}min.insync.racks is {value}, expected at least 1")
+        for topic, racks in self.topic_leader_racks.items():
+            if not racks or len(set(racks)) < len(racks):
+                raise UsageError(
+                    f"topic {topic!r}: {LEADER_RACKS} is {list(racks)}; name at least one rack, and each once, the best first"
+                )
 
     def of_cluster(self, _cluster_id: str) -> "RackPolicy":
         """This policy: it is the same for every cluster. FleetPolicy has one for each."""

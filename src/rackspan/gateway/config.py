@@ -15,12 +15,11 @@ from rackspan.errors import UsageError
 from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode
 from rackspan.gateway.core.policies import FilePolicies, TopicPolicy
 from rackspan.gateway.core.reader_racks import ReaderRacks
-from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS
+from rackspan.model import GATEWAY_CONFIG_TOPIC, INT32_MAX, MIN_INSYNC_RACKS
 from rackspan.model.client_networks import ClientNetworks
 from rackspan.model.ids import RackId
 from rackspan.toml_keys import dotted_keys
 
-DEFAULT_CONFIG_TOPIC: Final = "__rackspan_configs"
 PORT_MAX: Final = 65_535
 SEE: Final = "see docs/how-to/gateway.md"
 
@@ -104,7 +103,7 @@ class GatewayConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     log_format: Literal["text", "json"] = "text"
     shutdown_seconds: Annotated[int, Meta(ge=0, le=INT32_MAX)] = field(default=30, name="shutdown.timeout.seconds")
     mode: AcknowledgementMode = field(default=AcknowledgementMode.VERIFIED, name="acknowledgements.mode")
-    config_topic: Text | None = field(default=DEFAULT_CONFIG_TOPIC, name="acknowledgements.config.topic")
+    config_topic: Text | None = field(default=GATEWAY_CONFIG_TOPIC, name="acknowledgements.config.topic")
     create_config_topic: bool = field(default=True, name="acknowledgements.config.topic.create")
     min_insync_racks: PositiveInt = field(default=1, name=f"acknowledgements.{MIN_INSYNC_RACKS}")
     override: PositiveInt | None = field(default=None, name=f"acknowledgements.override.{MIN_INSYNC_RACKS}")

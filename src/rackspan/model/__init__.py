@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         rack_map,
     )
     from rackspan.model.snapshot import ClusterSnapshot, ReadSnapshot
-    from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, TOPIC_NAME_RULE, Topic
+    from rackspan.model.topic import GATEWAY_CONFIG_TOPIC, MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, TOPIC_NAME_RULE, Topic
 else:
     __getattr__ = lazy_getattr(
         __name__,
@@ -91,11 +91,12 @@ else:
                 "rack_map",
             ),
             "snapshot": ("ClusterSnapshot", "ReadSnapshot"),
-            "topic": ("MIN_INSYNC_RACKS", "MIN_INSYNC_REPLICAS", "TOPIC_NAME_RULE", "Topic"),
+            "topic": ("GATEWAY_CONFIG_TOPIC", "MIN_INSYNC_RACKS", "MIN_INSYNC_REPLICAS", "TOPIC_NAME_RULE", "Topic"),
         },
     )
 
 __all__ = [
+    "GATEWAY_CONFIG_TOPIC",
     "INT32_MAX",
     "INT64_MAX",
     "MIN_INSYNC_RACKS",

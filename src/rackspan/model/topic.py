@@ -12,6 +12,9 @@ from rackspan.model.ids import TopicName
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
 MIN_INSYNC_RACKS: Final = "min.insync.racks"
 
+GATEWAY_CONFIG_TOPIC: Final = "__rackspan_configs"
+"""The compacted topic in which gateways keep min.insync.racks, unless their file names another."""
+
 TOPIC_NAME_RULE: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 """Kafka's own rule for topic names (Topic.validate)."""
 

@@ -409,6 +409,11 @@ def policy_document(policy: RackPolicy) -> dict[str, Any]:
             if policy.topic_survive
             else {}
         ),
+        **(
+            {"topic_leader_racks": {topic: list(racks) for topic, racks in policy.topic_leader_racks.items()}}
+            if policy.topic_leader_racks
+            else {}
+        ),
         **({"require_controllers": True} if policy.require_controllers else {}),
     }
 

@@ -1,11 +1,14 @@
 """Plans a reassignment: repair, then balance if requested, then leaders, with the cost and the bound of it."""
 
+import re
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rackspan.audit import leader_choices, snapshot_batch
 from rackspan.audit.loads import BELIEVED_BYTES_MAX, replica_bound
-from rackspan.audit.policy import RackPolicy
+from rackspan.audit.policy import LEADER_RACKS, RackPolicy
+from rackspan.errors import UsageError
 from rackspan.model import NO_BROKER, ClusterSnapshot, Int32s, Int64s
 from rackspan.reassign.conflicts import (
     blocked_racks,
@@ -18,7 +21,7 @@ from rackspan.reassign.conflicts import (
     without_rows,
 )
 from rackspan.reassign.optimizer.balance import BalancedTargets, balance_replicas
-from rackspan.reassign.optimizer.leaders import even_leaders
+from rackspan.reassign.optimizer.leaders import even_leaders, leaders_among
 from rackspan.reassign.optimizer.placement_flow import even_repair
 from rackspan.reassign.optimizer.removals import keep_in_sync
 from rackspan.reassign.optimizer.repair import in_need, repair
@@ -47,6 +50,8 @@ def plan(
     `PlanCost.infeasible`; the rest is planned.
     """
     problem = reassignment_problem(snapshot, policy, request)
+    if request.leaders:
+        return _plan_of(snapshot, problem, _leaders_in_racks(snapshot, policy, problem, request), ())
     untouchable, conflicts = _untouchable(snapshot, policy, problem, request)
     problem = replace(problem, chosen=without_rows(problem.chosen, untouchable))
     targets = _targets(snapshot, policy, problem, request)
@@ -110,7 +115,8 @@ def _targets(
         targets, _ = keep_in_sync(problem, even_repair(problem, index, done), done)
         index = in_order_of(problem.replica_index, targets)
     if request.reorder_leaders:
-        index = _with_even_leaders(problem, index, infeasible)
+        required, _ = leader_choices(snapshot_batch(snapshot, policy))
+        index = _with_even_leaders(problem, index, np.concatenate([infeasible, required]))
     return _Targets(
         index,
         np.concatenate([infeasible, offline]),
@@ -191,9 +197,26 @@ def _untouchable(
     return np.concatenate([np.zeros(0, dtype=np.int64), *rows]), tuple(conflict for _, conflict in found)
 
 
-def _with_even_leaders(problem: ReassignmentProblem, targets: Int32s, infeasible_rows: Int64s) -> Int32s:
-    rows, leader = even_leaders(targets, without_rows(problem.chosen, infeasible_rows), problem.can_receive)
+def _with_even_leaders(problem: ReassignmentProblem, targets: Int32s, kept_rows: Int64s) -> Int32s:
+    rows, leader = even_leaders(targets, without_rows(problem.chosen, kept_rows), problem.can_receive)
     return led_by(targets, rows, leader)
+
+
+def _leaders_in_racks(
+    snapshot: ClusterSnapshot, policy: RackPolicy, problem: ReassignmentProblem, request: ReassignmentRequest
+) -> _Targets:
+    """Every partition where it is, with its preferred leader in the rack that `leader.racks` requires."""
+    rows, choices = leader_choices(snapshot_batch(snapshot, policy))
+    mine = problem.chosen[rows]
+    required = {topic.name for topic in snapshot.topics} & policy.topic_leader_racks.keys()
+    if not any(re.fullmatch(request.topics or ".*", topic) for topic in required):
+        raise UsageError(
+            f"--leaders: no {'such ' if request.topics else ''}topic of the cluster has {LEADER_RACKS}; "
+            f'add {LEADER_RACKS} = ["RACK"] to its [topics."NAME"] in rackspan.toml'
+        )
+    changed, leader = leaders_among(problem.replica_index, rows[mine], choices[mine], problem.can_receive)
+    kept = np.setdiff1d(np.arange(len(problem.rows)), changed)
+    return _Targets(led_by(problem.replica_index, changed, leader), kept, kept[:0], _Bound(0), ())
 
 
 def _plan_of(

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ class ReassignmentRequest:
     copies nothing. `replace_missing`: brokers that hold replicas and are not listed are gone for good; without it their
     partitions are left as they are, since before Kafka 4 a broker that restarts is not listed either.
     `allow_fewer_racks`: partitions may end less safe than they are; without it they are left as they are.
+    `leaders`: nothing but preferred leaders of topics with `leader.racks`, brought into these racks by reordering.
     """
 
     drain: frozenset[int] = frozenset()
@@ -31,6 +32,7 @@ class ReassignmentRequest:
     reorder_leaders: bool = True
     replace_missing: bool = False
     allow_fewer_racks: bool = False
+    leaders: bool = False
 
     def __post_init__(self) -> None:
         factor = self.replication_factor
@@ -38,6 +40,8 @@ class ReassignmentRequest:
             raise UsageError(f"replication factor {factor}: a partition has 1 replica or more; name 1 to {INT32_MAX}")
         if self.topics is not None:
             _compiled(self.topics)
+        if self.leaders and replace(self, topics=None, leaders=False) != ReassignmentRequest():
+            raise UsageError("--leaders: copies nothing and plans nothing else; give it with --topic at most")
 
     @property
     def leaving(self) -> frozenset[int]:

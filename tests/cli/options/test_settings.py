@@ -211,6 +211,26 @@ def test_what_the_file_names_and_the_cluster_has_not_is_reported(
     )
 
 
+def test_racks_for_leaders_that_the_cluster_lacks_are_reported(
+    cli: Cli, files: Callable[..., None], write: Write
+) -> None:
+    write(good())
+    files('[topics."orders"]\nleader.racks = ["r1", "r9"]\n')
+    assert cli("audit", "--snapshot", "moment.json").err == (
+        'warning: rackspan.toml: [topics."orders"] leader.racks: r9 has no effect: no such rack; there are r1, r2, r3\n'
+    )
+
+
+@pytest.mark.parametrize("value", ["[]", '"r1"', '["r1", "r1"]', "[1]"])
+def test_racks_for_leaders_are_a_list_of_names(cli: Cli, files: Callable[..., None], write: Write, value: str) -> None:
+    write(good())
+    files(f'[topics."orders"]\nleader.racks = {value}\n')
+    ran = cli("audit", "--snapshot", "moment.json")
+    assert ran.code == 1
+    assert "leader.racks" in ran.err
+    assert ran.err.count("\n") == 1
+
+
 def test_the_name_of_a_cluster_is_on_its_pages(
     cli: Cli, files: Callable[..., None], clusters: tuple[EmbeddedCluster, EmbeddedCluster]
 ) -> None:

@@ -46,6 +46,7 @@ POLICIES: Final[Mapping[str, ClusterPolicies]] = {
             3,
             survive=Survive.BROKER,
             topic_survive={"orders": Survive.NONE, "a.b": Survive.RACK},
+            topic_leader_racks={"orders": (RackId("b"), RackId("a"))},
         ),
         {
             "007": RackPolicy(

@@ -10,12 +10,13 @@ from rackspan.audit.constraints.partitions import (
     PARTITION_CONSTRAINTS,
     partition_findings,
 )
-from rackspan.audit.constraints.topics import mixed_replication_factors
+from rackspan.audit.constraints.topics import leader_rack_findings, mixed_replication_factors
 
 __all__ = [
     "PARTITION_CONSTRAINTS",
     "PartitionConstraint",
     "cluster_findings",
+    "leader_rack_findings",
     "mixed_replication_factors",
     "partition_findings",
 ]

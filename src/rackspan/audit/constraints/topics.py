@@ -1,14 +1,15 @@
-"""Constraints on whole topics: one replication factor for all partitions."""
+"""Constraints on whole topics: one replication factor for all partitions, and preferred leaders in the racks that `leader.racks` requires."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from rackspan.audit.batch import PartitionBatch
+from rackspan.audit.constraints.wording import partitions_named
 from rackspan.audit.findings import Finding, Severity
+from rackspan.audit.leader_racks import leader_choices
+from rackspan.model import shown
 from rackspan.text import count_noun
-
-PARTITIONS_NAMED = 10
 
 
 def mixed_replication_factors(batch: PartitionBatch) -> Iterator[Finding]:
@@ -33,18 +34,29 @@ def mixed_replication_factors(batch: PartitionBatch) -> Iterator[Finding]:
             partition=None,
             reason="; ".join(
                 f"replication factor {factor}: "
-                + (count_noun(len(held), "partition", ",") if factor == usual else _named(held))
+                + (count_noun(len(held), "partition", ",") if factor == usual else partitions_named(held))
                 for factor, held in sorted(by_factor.items(), key=lambda item: (item[0] != usual, item[0]))
             ),
             remedy=f"{wait}rackspan reassign plan --topic {batch.topics[code]} --replication-factor {usual}",
         )
 
 
-def _named(partitions: list[int]) -> str:
-    more = len(partitions) - PARTITIONS_NAMED
-    shown = ",".join(map(str, sorted(partitions)[:PARTITIONS_NAMED]))
-    return (
-        f"partition {shown}"
-        if len(partitions) == 1
-        else f"partitions {shown}" + (f" and {more:,} more" if more > 0 else "")
-    )
+def leader_rack_findings(batch: PartitionBatch) -> Iterator[Finding]:
+    """Topics with preferred leaders in other racks than required ones. The batch holds each of its topics completely."""
+    rows, choices = leader_choices(batch)
+    elsewhere = rows[~choices[:, :1].any(axis=1)]
+    for code in np.unique(batch.rows.topic[elsewhere]).tolist():
+        topic = batch.topics[code]
+        partitions = batch.rows.partition[elsewhere[batch.rows.topic[elsewhere] == code]].tolist()
+        racks = [shown(rack) for rack in batch.members.policy.topic_leader_racks[topic]]
+        required = (
+            f"rack {racks[0]}" if len(racks) == 1 else f"the first of racks {', '.join(racks)} that has a replica"
+        )
+        yield Finding(
+            constraint="leader-racks",
+            severity=Severity.WARNING,
+            topic=topic,
+            partition=None,
+            reason=f"{count_noun(len(partitions), 'preferred leader')} not in {required}: {partitions_named(partitions)}",
+            remedy=f"rackspan reassign plan --leaders --topic {topic}",
+        )

@@ -1,10 +1,13 @@
 """Parts of reasons and remedies: brokers by rack, lists of ids."""
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from rackspan.audit.batch import PartitionBatch
 from rackspan.model import shown, unpadded
 from rackspan.text import noun_and_ids
+
+PARTITIONS_NAMED: Final = 10
 
 
 def by_rack(batch: PartitionBatch, row: int) -> str:
@@ -47,3 +50,14 @@ def out_of_sync(batch: PartitionBatch, row: int) -> list[int]:
     """The replicas that are not in the ISR."""
     in_sync = unpadded(batch.rows.isr[row])
     return [broker for broker in unpadded(batch.rows.replicas[row]) if broker not in in_sync]
+
+
+def partitions_named(partitions: list[int]) -> str:
+    """`partitions 0,2,5`, the first of them where there are many."""
+    more = len(partitions) - PARTITIONS_NAMED
+    named = ",".join(map(str, sorted(partitions)[:PARTITIONS_NAMED]))
+    return (
+        f"partition {named}"
+        if len(partitions) == 1
+        else f"partitions {named}" + (f" and {more:,} more" if more > 0 else "")
+    )

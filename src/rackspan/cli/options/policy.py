@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
 from rackspan.audit import FleetPolicy, RackPolicy
-from rackspan.audit.policy import Survive
+from rackspan.audit.policy import LEADER_RACKS, Survive
 from rackspan.cli.options.given import Given, Level
 from rackspan.cli.options.settings import Settings, nearest
 from rackspan.cli.options.settings_file import REQUIRE_CONTROLLERS, SURVIVE, Section
 from rackspan.cli.options.shared import MinInsyncRacks, RequireControllers, Survives, Unracked
-from rackspan.model import MIN_INSYNC_RACKS, ClusterSnapshot, UnrackedPolicy
+from rackspan.model import MIN_INSYNC_RACKS, ClusterSnapshot, UnrackedPolicy, shown
 
 _FIELDS: Final = {"topics": "topics", "controllers": "controllers", "brokers": "excluded_brokers"}
 """The field of a Section that holds each table of [clusters.NAME]."""
@@ -24,7 +24,7 @@ _POLICY_OPTIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
 """The options of [clusters.NAME] that are part of its policy, and the types of their values."""
 
 _OPTION_OF: Final = {MIN_INSYNC_RACKS: "min-insync-racks", SURVIVE: SURVIVE}
-"""The option for every topic that a key of [topics."NAME"] is for one."""
+"""The option for every topic that a key of [topics."NAME"] is for one. Other keys have none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +45,7 @@ class PolicyOptions:
             excluded_brokers=excluded_brokers,
             survive=self.to_survive,
             topic_survive={topic: Survive(value) for topic, value in self._of_topics(SURVIVE).items()},
+            topic_leader_racks={topic: tuple(racks) for topic, racks in self._of_topics(LEADER_RACKS).items()},
             require_controllers=self.requires_controllers,
         )
 
@@ -130,11 +131,11 @@ class PolicyOptions:
             yield f"{where}: cluster-id: expected {expected}, actual {snapshot.cluster_id}: it is another cluster"
 
     def _topics(self, key: str) -> Mapping[str, tuple[Section, Any]]:
-        return self.given.settings.topic_values(key, _OPTION_OF[key])
+        return self.given.settings.topic_values(key, _OPTION_OF.get(key, ""))
 
     def _of_topics(self, key: str) -> dict[str, Any]:
         """A key of [topics] by topic, none where a flag or variable counts for every topic."""
-        by_file = self.given.level(_OPTION_OF[key].replace("-", "_")) <= Level.FILE
+        by_file = self.given.level(_OPTION_OF.get(key, "").replace("-", "_")) <= Level.FILE
         return {topic: value for topic, (_, value) in self._topics(key).items()} if by_file else {}
 
     def _overruled(self) -> Iterator[str]:
@@ -155,6 +156,13 @@ class PolicyOptions:
         for section, topic in self.given.settings.topics():
             if topic not in names:
                 yield f'{section.where}: [topics."{topic}"] has no effect: no such topic{nearest(topic, names)}'
+        racks = {broker.rack for broker in snapshot.brokers if broker.rack is not None}
+        for topic, (section, required) in self._topics(LEADER_RACKS).items():
+            for rack in [rack for rack in required if topic in names and rack not in racks]:
+                yield (
+                    f'{section.where}: [topics."{topic}"] {LEADER_RACKS}: {shown(rack)} has no effect: '
+                    f"no such rack; there are {', '.join(map(shown, sorted(racks))) or 'none'}"
+                )
         controllers = {int(controller.id) for controller in snapshot.controllers}
         for controller in self.given.settings.controller_racks if controllers else ():
             if controller not in controllers:

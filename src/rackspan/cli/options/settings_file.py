@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field, to_builtins
 
-from rackspan.audit.policy import Survive
+from rackspan.audit.policy import LEADER_RACKS, Survive
 from rackspan.documents import convert_toml
 from rackspan.errors import UsageError
 from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS, RackId, UnrackedPolicy
@@ -30,6 +30,7 @@ class TopicSettings(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
     min_insync_racks: WholeNumber | None = field(default=None, name=MIN_INSYNC_RACKS)
     survive: Survive | None = None
+    leader_racks: Annotated[list[Text], Meta(min_length=1)] | None = field(default=None, name=LEADER_RACKS)
 
 
 class BrokerSettings(Struct, forbid_unknown_fields=True):

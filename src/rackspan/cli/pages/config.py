@@ -17,7 +17,7 @@ class SettingsFileFound(TypedDict):
     found: bool
 
 
-SettingShown = TypedDict("SettingShown", {"setting": str, "value": str | int | list[int], "from": str})
+SettingShown = TypedDict("SettingShown", {"setting": str, "value": str | int | list[int | str], "from": str})
 
 ClusterShown = TypedDict(
     "ClusterShown",

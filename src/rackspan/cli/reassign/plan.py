@@ -156,6 +156,13 @@ def plan(
     keep_leaders: Annotated[
         bool, typer.Option("--keep-leaders", help="Do not reorder replicas to balance preferred leaders.")
     ] = False,
+    leaders: Annotated[
+        bool,
+        typer.Option(
+            "--leaders",
+            help="Only reorder replicas, so that preferred leaders are in the racks of leader.racks in rackspan.toml, level in each.",
+        ),
+    ] = False,
     moves_per_step: Annotated[
         int, typer.Option("--moves-per-step", metavar="N", help="Replicas copied at the same time.")
     ] = 1_000,
@@ -184,6 +191,7 @@ def plan(
         topics=topic,
         balance=balance,
         reorder_leaders=not keep_leaders,
+        leaders=leaders,
         replace_missing=replace_missing_brokers,
         allow_fewer_racks=allow_fewer_racks,
     )

@@ -11,7 +11,7 @@ from rackspan import api
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.restart.pages import LISTS, restart_plan_page, stop_page
-from rackspan.cli.restart.watch import watch
+from rackspan.cli.restart.watch import guarded, watch
 from rackspan.errors import UsageError
 from rackspan.model import ClusterSnapshot
 from rackspan.restart import BlockOn, RestartRequest, StopJudgement, StopPolicy
@@ -85,7 +85,7 @@ def safe(
         raise UsageError("--wait: for a cluster or a file; standard input does not change")
     stop = _stop_policy(margin, accept, block_on)
     # With the log directories, which show topics on disk that this user may not see: such a topic may suffer.
-    source, policy = rack_options.of(source_options.source()), policy_options.policy()
+    source, policy = rack_options.of(guarded(source_options, source_options.source())), policy_options.policy()
 
     def judge(snapshot: ClusterSnapshot) -> StopJudgement:
         chosen = (
@@ -123,7 +123,7 @@ def plan(
     """Plan a rolling restart in the fewest batches, each safe with every other broker up and in sync."""
     stop = _stop_policy(margin, accept, block_on)
     chosen = None if brokers is None else options.ids("--brokers", brokers)
-    read = rack_options.of(source_options.source()).read()
+    read = rack_options.of(guarded(source_options, source_options.source())).read()
     output.warn([*read.warnings, *policy_options.warnings(read.snapshot)])
     request = RestartRequest(chosen, by_rack=by is BatchGroup.RACK, max_batch=max_batch)
     planned = api.plan_restart(read.snapshot, policy_options.policy(), stop, request)

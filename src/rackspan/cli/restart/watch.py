@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -18,6 +18,7 @@ from rackspan.cli.signals import stopped_by_signals
 from rackspan.errors import UsageError
 from rackspan.restart.execution import AwaitBrokers, RestartFinished, command_for
 from rackspan.restart.execution.json_format import RestartEventDocument, restart_event_document
+from rackspan.sources.source import Source
 from rackspan.text import count_noun, noun_and_ids, utc_text
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ def watch(
     batches = read_file(plan, api.read_restart_plan, "plan of rackspan restart plan -o json")
     path, policy = journal or journal_beside(plan), policy_options.policy()
     # The log directories show topics that this user may not see: they are read before a batch may stop.
-    source, light = (rack_options.of(cluster_options.source(sizes=sizes)) for sizes in (True, False))
+    source, light = (
+        rack_options.of(guarded(cluster_options, cluster_options.source(sizes=sizes))) for sizes in (True, False)
+    )
     report = _Report(output_format)
     if command is not None and not apply:
         read = source.read()
@@ -83,6 +86,11 @@ def watch(
     elif not isinstance(last.effect, RestartFinished):
         output.note("ended; run the same command again to resume")
     raise exit_codes.finish(to_act_on=last is not None and not isinstance(last.effect, RestartFinished))
+
+
+def guarded(cluster_options: options.ClusterOptions, source: Source) -> Source:
+    """The same source; with the values of min.insync.racks of the gateways if it is a running cluster."""
+    return source if cluster_options.address is None else api.with_gateway_values(source, cluster_options.cluster())
 
 
 def _show(report: "_Report", step: "RestartUpdate", command: str) -> bool:
@@ -144,13 +152,19 @@ class _Report:
         return True
 
 
+_BAR_COLUMNS: Final = 12
+
+
 @contextmanager
 def _bar() -> Iterator[Callable[[RestartEventDocument], None]]:
     """A bar of the batches that are done, and what is waited for."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Column
 
-    columns = (BarColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=output.stderr_console(), transient=True) as progress:
+    # On a narrow terminal the words take more lines: cut, they would lack what is waited for.
+    words = TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, overflow="fold"))
+    columns = (BarColumn(bar_width=_BAR_COLUMNS), words, TimeElapsedColumn())
+    with Progress(*columns, console=output.stderr_console(), transient=True, expand=True) as progress:
         task = progress.add_task("reading the cluster")
 
         def draw(event: RestartEventDocument) -> None:

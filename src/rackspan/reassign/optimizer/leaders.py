@@ -66,6 +66,34 @@ def even_leaders(targets: Int32s, may_change: Bools, may_lead: Bools) -> tuple[I
     return rows[changed], state.leader[changed]
 
 
+def leaders_among(targets: Int32s, rows: Int64s, choices: Bools, may_lead: Bools) -> tuple[Int64s, Int64s]:
+    """Rows whose preferred leader should change, and the broker index that should be first.
+
+    `targets` and `may_lead` as in `even_leaders`; `rows` (N,) may change, `choices` (N, width) marks the replicas in
+    `targets[rows]` of which one should be first, at least one in each row.
+
+    Constraint: in each of `rows` a marked replica is first. Goals, method and bound: those of `even_leaders`, for which
+    a replica that is not marked does not exist. Where the marked replicas of each row are in one rack, leaders are as
+    level as can be in each rack.
+    """
+    if not len(rows):
+        return rows, rows
+    nth = np.arange(len(rows))
+    marked, first = targets[rows], choices.argmax(axis=1)
+    leader = marked[nth, first]
+    marked[~choices] = -1
+    marked[nth, first] = -1
+    marked[nth, 0] = leader
+    narrowed = targets.copy()
+    narrowed[rows] = marked
+    may_change = np.zeros(len(targets), dtype=np.bool_)
+    may_change[rows] = True
+    shifted, to = even_leaders(narrowed, may_change, may_lead)
+    narrowed[shifted, 0] = to
+    changed = np.flatnonzero(narrowed[:, 0] != targets[:, 0])
+    return changed, narrowed[changed, 0].astype(np.int64)
+
+
 def _is_balanced(loads: Int64s, may_lead: Bools) -> bool:
     able = loads[may_lead]
     return not len(able) or int(loads.max()) - int(able.min()) <= 1
