@@ -1,9 +1,10 @@
 """Everything a run does around Spark, with a build that needs none (plain_build.py)."""
 
+import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
@@ -15,8 +16,9 @@ import pytest
 from deltalake import DeltaTable
 
 from rackspan.audit import ClusterPolicies, FleetPolicy, RackPolicy
+from rackspan.audit.policy import Survive
 from rackspan.errors import InvalidWarehouse
-from rackspan.model import ClusterSnapshot
+from rackspan.model import ClusterSnapshot, RackId, UnrackedPolicy
 from rackspan.pipeline import Warehouse, create_warehouse, incremental, rows, runs, store
 from rackspan.pipeline.delta.append import NewFile, commit
 from rackspan.pipeline.delta.table import create_table
@@ -434,3 +436,29 @@ def test_a_table_that_is_gone_or_torn_is_named_in_one_line(warehouse: Warehouse)
     shutil.rmtree(folder)
     with pytest.raises(InvalidWarehouse, match=r"its table findings is gone; put it back, or remove"):
         list(rows(warehouse, "findings"))
+
+
+def test_the_policies_of_a_run_are_read_from_its_row_again() -> None:
+    own = RackPolicy(
+        UnrackedPolicy.OWN,
+        2,
+        {"orders": 3},
+        {101: RackId("a")},
+        frozenset({4, 5}),
+        Survive.BROKER,
+        {"audit": Survive.NONE},
+        {"orders": (RackId("b"), RackId("a"))},
+        True,
+    )
+    assert len(fields(RackPolicy)) == 9, "give the new one a value that is not its default"
+    for policies in (
+        RackPolicy(),
+        own,
+        FleetPolicy(RackPolicy(), {"one": own}),
+        FleetPolicy(own, {"one": RackPolicy()}),
+    ):
+        document = runs.policies_document(policies)
+        read = runs.policies_of(json.loads(json.dumps(document)))
+        assert {cluster: read.of_cluster(cluster) for cluster in ("one", "two")} == {
+            cluster: policies.of_cluster(cluster) for cluster in ("one", "two")
+        }

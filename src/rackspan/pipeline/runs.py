@@ -427,14 +427,17 @@ def policies_of(document: Mapping[str, Any]) -> ClusterPolicies:
 
 def _policy_of(document: Mapping[str, Any]) -> RackPolicy:
     return RackPolicy(
-        UnrackedPolicy(document["unracked"]),
-        document["min_insync_racks"],
-        document["topic_min_insync_racks"],
-        {int(controller): RackId(rack) for controller, rack in document["controller_racks"].items()},
-        frozenset(document.get("excluded_brokers", ())),
-        Survive(document.get("survive", Survive.RACK)),
-        {topic: Survive(survive) for topic, survive in document.get("topic_survive", {}).items()},
-        document.get("require_controllers", False),
+        unracked=UnrackedPolicy(document["unracked"]),
+        min_insync_racks=document["min_insync_racks"],
+        topic_min_insync_racks=document["topic_min_insync_racks"],
+        controller_racks={int(controller): RackId(rack) for controller, rack in document["controller_racks"].items()},
+        excluded_brokers=frozenset(document.get("excluded_brokers", ())),
+        survive=Survive(document.get("survive", Survive.RACK)),
+        topic_survive={topic: Survive(survive) for topic, survive in document.get("topic_survive", {}).items()},
+        topic_leader_racks={
+            topic: tuple(map(RackId, racks)) for topic, racks in document.get("topic_leader_racks", {}).items()
+        },
+        require_controllers=document.get("require_controllers", False),
     )
 
 

@@ -2,9 +2,10 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -21,8 +22,9 @@ from rackspan.pipeline.check import check as check_warehouse
 from rackspan.pipeline.judging import task
 from rackspan.pipeline.landing.bases import Bases
 from rackspan.pipeline.landing.store import store_all
-from rackspan.pipeline.schemas import TABLES
-from rackspan.pipeline.warehouse import Warehouse
+from rackspan.pipeline.maintain import maintain
+from rackspan.pipeline.schemas import TABLES, Table
+from rackspan.pipeline.warehouse import Warehouse, existing_table
 from tests.depth import at_depth
 from tests.pipeline import expected
 from tests.pipeline.examples import NOON, as_stored, small
@@ -230,3 +232,60 @@ def test_a_check_of_the_whole_warehouse_finds_rows_that_judging_does_not_give(
     assert other_rows(warehouse) == ["partition_durability: at 1 snapshots it has other rows than judging them gives"]
     refresh(warehouse, policies, judging_build(warehouse), rebuild={"partition_durability"})
     assert other_rows(warehouse) == []
+
+
+def test_a_snapshot_that_equals_its_base_is_judged_where_another_one_stands_between(warehouse: Warehouse) -> None:
+    """Of two collectors: what the one stored as unchanged differs from what the other one stored before it."""
+    mine, theirs = Bases(), Bases()
+    snapshots = [at(0), at(0.5, leader=2), at(1)]
+    for snapshot, bases in zip(snapshots, (mine, theirs, mine), strict=True):
+        store_all([snapshot], warehouse, bases)
+    refresh(warehouse, RackPolicy(), judging_build(warehouse))
+    check(warehouse, snapshots, RackPolicy())
+
+
+def test_rows_that_differ_from_dropped_ones_are_made_again(warehouse: Warehouse) -> None:
+    snapshots = [at(0), at(1, leader=2), at(2, leader=2), at(3, leader=2)]
+    for snapshot in snapshots:
+        store_all([snapshot], warehouse)
+    refresh(warehouse, RackPolicy(), judging_build(warehouse))
+    folder = warehouse.table_folder("partitions")
+    assert folder is not None
+    by_time = sorted(folder.glob("day=*/*.parquet"), key=lambda file: file.stat().st_mtime_ns)
+    by_time[1].unlink()
+    maintain(warehouse, now=lambda: NOON, give_up=lambda _line: None)
+    left = [snapshots[0], *snapshots[2:]]
+    assert [row["taken_at"] for row in pipeline.rows(warehouse, "judged")] == ["2026-11-20T12:00:00Z"]
+    refresh(warehouse, RackPolicy(), judging_build(warehouse))
+    check(warehouse, left, RackPolicy())
+
+
+def test_what_differs_from_rows_in_a_damaged_file_is_left_out_too(warehouse: Warehouse) -> None:
+    bases = Bases()
+    for minute, leader in ((0, 1), (1, 2), (2, 2), (3, 3)):
+        store_all([at(minute, leader)], warehouse, bases)
+        refresh(warehouse, RackPolicy(), judging_build(warehouse))
+    folder = warehouse.table_folder("partition_durability")
+    assert folder is not None
+    by_time = sorted(folder.rglob("*.parquet"), key=lambda file: file.stat().st_mtime_ns)
+    by_time[1].write_bytes(b"")
+    lines: list[str] = []
+    assert {row[0] for row in rows_of(warehouse, "partition_durability", left_out=lines.append)} == {
+        "2026-11-20T12:00:00Z"
+    }
+    assert len(lines) == 1
+
+
+def test_a_table_of_a_release_that_stored_every_row_is_made_again(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows have no `valid_from`."""
+    store_all([at(0), at(1)], warehouse)
+    now = TABLES["findings"]
+    with monkeypatch.context() as patch:
+        patch.setitem(cast("dict[str, Table]", TABLES), "findings", replace(now.at_each_snapshot, version=4))
+        refresh(warehouse, build=lambda *_: {})
+    report = refresh(warehouse, RackPolicy(), judging_build(warehouse))
+    assert "table findings: lost, so its rows are made again" in report.repair.lines
+    assert "valid_from" in existing_table(warehouse, "findings").schema().to_arrow().names
+    assert "taken_at" not in existing_table(warehouse, "findings").schema().to_arrow().names
