@@ -116,12 +116,11 @@ def cluster_members(
 def _with_tables(work: RunWork, members: Sequence[ClusterMembers]) -> dict[str, TaskSnapshot]:
     """Every snapshot of a run by id, each with the tables that get its rows."""
     tables: list[set[str]] = [set() for _ in work.snapshots]
+    differing, bases = work.differing, work.bases
     for name, table in work.tables.items():
-        for place in table.judged:
-            if place in work.differing:
-                tables[place].add(name)
-    before = {after: work.snapshots[place] for place, after in work.pairs(work.differing)}
-    bases = work.bases
+        for place in differing.intersection(table.judged):
+            tables[place].add(name)
+    before = {after: work.snapshots[place] for place, after in work.pairs(differing)}
     return {
         stored.snapshot_id: TaskSnapshot(
             stored, members[place], frozenset(tables[place]), before.get(place), bases[stored.snapshot_id] is None
