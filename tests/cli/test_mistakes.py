@@ -85,7 +85,7 @@ def test_a_mistake_gets_one_line(
         ),
         (
             '[topics."orders"]\nmin.insync.replicas = 2\n',
-            'rackspan.toml: [topics."orders"]: there is no key "min.insync.replicas"; there are min.insync.racks, survive',
+            'rackspan.toml: [topics."orders"]: there is no key "min.insync.replicas"; there are min.insync.racks, survive, leader.racks',
         ),
         (
             "[topics.\"orders\"]\nsurvive = 'two'\n",
