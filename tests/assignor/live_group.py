@@ -87,10 +87,15 @@ class LiveGroup:
             return None
         return cost_of(self._as_it_is(), reads)
 
-    def settles_at_best(self, what: str, seconds: float = 90) -> Reads:
+    def settles_at_best(self, what: str, seconds: float = 180) -> Reads:
         """Wait until it is as good as the second solver says it can be."""
         balance, crossing, _ = best_by_constraints(self._as_it_is())
-        eventually(lambda: (self.cost() or ())[:2] == (balance, crossing), f"{what}: {balance}, {crossing}", seconds)
+        try:
+            eventually(
+                lambda: (self.cost() or ())[:2] == (balance, crossing), f"{what}: {balance}, {crossing}", seconds
+            )
+        except AssertionError as error:
+            raise AssertionError(f"{error}; it is {self.cost()}, the members read {self.reads()}") from None
         return self.reads() or {}
 
     def warnings(self, about: str) -> list[str]:
