@@ -162,7 +162,8 @@ def spark_engine(spark: Any, warehouse: Warehouse, names: Sequence[str]) -> Call
     markers = read_markers(warehouse)
     stored = tuple(markers.of_days(markers.count_by_day()))
     tables = {name: TableWork(TABLES[name], 0, tuple(range(len(stored)))) for name in names}
-    work = RunWork(peers.RUN_ID, stored, tables)
+    # All rows, as the peers make them; a run stores those that differ.
+    work = RunWork(peers.RUN_ID, stored, tables, whole=True)
 
     def make(out: Path) -> None:
         build(spark, warehouse, work, POLICY)

@@ -28,6 +28,7 @@ from rackspan.model import (
 from rackspan.pipeline.delta.append import NewFile
 from rackspan.pipeline.incremental import Build, RunWork
 from rackspan.pipeline.judging import read, tasks, write
+from rackspan.pipeline.landing.bases import Bases
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.schemas import TABLES
 from rackspan.pipeline.warehouse import Warehouse, existing_table
@@ -158,7 +159,7 @@ def test_every_table_equals_the_audit_of_every_snapshot(
     monkeypatch.setattr(read, "PART_PARTITIONS", part_partitions)
     snapshots = everything()
     warehouse = pipeline.create_warehouse(tmp_path / "warehouse {a,b} [1] *")
-    store_all(snapshots, warehouse)
+    store_all(snapshots, warehouse, Bases())
     refresh(warehouse, POLICIES[policy], judging_build(warehouse))
     check_rows(warehouse, snapshots, POLICIES[policy])
 

@@ -56,27 +56,33 @@ def store_all(
 ) -> list[SnapshotLocation | InvalidSnapshot]:
     """Store snapshots with one append to each table. A refused snapshot does not stop the others. Errors: as `store`.
 
-    Of a snapshot that can build on one of `bases`, which are brought up to date, only what differs is stored.
+    Of a snapshot that can build on one of `bases`, which are brought up to date, only what differs is stored; without `bases` each
+    is stored whole.
     """
-    bases = Bases() if bases is None else bases
     for _ in range(ATTEMPTS):
         markers = read_markers(warehouse)
-        kept = {snapshot.snapshot_id for snapshot in markers.named(base.snapshot_id for base in bases.newest.values())}
-        newest = Bases({cluster: base for cluster, base in bases.newest.items() if base.snapshot_id in kept})
+        newest = None if bases is None else _still_stored(bases, markers)
         outcomes, new = _judged(snapshots, markers, warehouse, newest)
         try:
             _append_all(new, markers, warehouse)
         except ConcurrentTransactionError:
             continue
-        bases.newest = newest.newest
+        if bases is not None and newest is not None:
+            bases.newest = newest.newest
         return outcomes
     raise InvalidWarehouse(
         f"{warehouse.root}: other collectors store the same snapshots all the time; stop one of them"
     )
 
 
+def _still_stored(bases: Bases, markers: Markers) -> Bases:
+    """The bases that nobody has dropped meanwhile."""
+    stored = {snapshot.snapshot_id for snapshot in markers.named(base.snapshot_id for base in bases.newest.values())}
+    return Bases({cluster: base for cluster, base in bases.newest.items() if base.snapshot_id in stored})
+
+
 def _judged(
-    snapshots: Sequence[ClusterSnapshot], markers: Markers, warehouse: Warehouse, bases: Bases
+    snapshots: Sequence[ClusterSnapshot], markers: Markers, warehouse: Warehouse, bases: Bases | None
 ) -> tuple[list[SnapshotLocation | InvalidSnapshot], dict[str, NewSnapshot]]:
     """The outcome for each snapshot, and those that are not stored yet, by id. They become the bases of the next ones."""
     keys = [_key_or_error(snapshot) for snapshot in snapshots]
@@ -93,10 +99,11 @@ def _judged(
         if key in there:
             outcomes.append(_already_there(snapshot, there[key], warehouse))
         elif kept is None:
-            added = NewSnapshot(snapshot, bases.base_of(snapshot))
+            added = NewSnapshot(snapshot, None if bases is None else bases.base_of(snapshot))
             identity = identities[key] = added.identity
             new[identity] = added
-            bases.add(added.as_base())
+            if bases is not None:
+                bases.add(added.as_base())
             outcomes.append(SnapshotLocation(warehouse.root, identity, new=True))
         elif new[kept].snapshot.same_as(snapshot):
             outcomes.append(SnapshotLocation(warehouse.root, kept, new=False))
