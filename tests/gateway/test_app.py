@@ -1,9 +1,12 @@
 """Clients through the gateway: they meet the gateway's addresses alone, and everything they do works as without it."""
 
 import asyncio
+import re
 import socket
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import aiokafka
@@ -15,7 +18,9 @@ from kafka import KafkaConsumer, KafkaProducer
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import MalformedRequest, UsageError
+from rackspan.gateway.check import check_cluster
 from rackspan.gateway.config import parse_config
+from tests.certificates import authority
 from tests.gateway.running import RunningGateway, document, running
 from tests.kafka_fixtures import eventually
 
@@ -209,6 +214,98 @@ def test_a_reload_takes_over_policies_and_refuses_what_needs_a_restart(gateway: 
         gateway.run(reload(parse_config(document(servers, acknowledgements={"mode": "pre"}))))
     gateway.run(reload(parse_config(document(servers))))
     assert gateway.gateway.policies.requirement("reloaded", 1) is None
+
+
+@pytest.mark.parametrize(
+    ("tables", "refused"),
+    [
+        ({"listen": {"request": {"memory": {"bytes": 2_000_000}}}}, "listen.request.memory.bytes"),
+        ({"listen": {"advertised": {"host": "elsewhere"}}}, "the listener of broker 1"),
+        ({"brokers": {"2": {"advertised.port": 9}}}, "the listener of broker 2"),
+        ({"acknowledgements": {"config": {"topic": {"create": False}}}}, "acknowledgements.config.topic.create"),
+        ({"racks": {"rack": {"locator": {"properties": "a=b"}}}}, "racks.rack.locator.properties"),
+        ({"log": {"format": "json"}}, "log.format"),
+        ({"acknowledgements": {"mode": "pre"}}, "acknowledgements.mode"),
+    ],
+)
+def test_a_reload_refuses_what_it_would_ignore_and_names_it(
+    gateway: RunningGateway, tables: dict[str, Any], refused: str
+) -> None:
+    servers = gateway.gateway.config.bootstrap_servers
+    config = parse_config(document(servers, **tables, topics={"ignored": {"min": {"insync": {"racks": 2}}}}))
+
+    async def reload() -> None:
+        gateway.gateway.reload(config)
+
+    with pytest.raises(UsageError, match=f"{re.escape(refused)} cannot change while the gateway runs; restart it"):
+        gateway.run(reload())
+    assert gateway.gateway.policies.requirement("ignored", 1) is None
+
+
+def test_a_reload_refuses_tls_where_there_was_none(gateway: RunningGateway, tmp_path: Path) -> None:
+    identity = authority(tmp_path, "gateways").identity("gateway")
+    files = {"certificate": str(identity.certificate), "key": str(identity.key)}
+    config = parse_config(document(gateway.gateway.config.bootstrap_servers, listen={"tls": files}))
+
+    async def reload() -> None:
+        gateway.gateway.reload(config)
+
+    with pytest.raises(UsageError, match=r"listen\.tls cannot begin or end while the gateway runs"):
+        gateway.run(reload())
+
+
+def test_a_reload_closes_the_connections_of_a_principal_that_it_has_no_more(gateway: RunningGateway) -> None:
+    producer = Producer({"bootstrap.servers": gateway.bootstrap_servers, "log_level": 0})
+    producer.produce(new_topic(gateway.bootstrap_servers), b"x")
+    assert producer.flush(10) == 0
+    sessions = gateway.gateway.clients.sessions
+    first, *others = sessions
+
+    async def reload() -> None:
+        gateway.gateway.reload(gateway.gateway.config)
+
+    gateway.run(reload())
+    assert first in sessions
+    first.principal = "alice"
+    gateway.run(reload())
+    eventually(lambda: first not in sessions, "the connection is closed", 10)
+    assert set(others) <= sessions
+
+
+def test_a_reload_refuses_another_login_in_the_same_file(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    login = tmp_path / "command.properties"
+    login.write_text("client.id = before\n")
+    tables = {"command": {"config": str(login)}}
+    with running(cluster.bootstrap_servers, **tables) as gateway:
+        config = parse_config(document(cluster.bootstrap_servers, **tables))
+
+        async def reload() -> None:
+            gateway.gateway.reload(config)
+
+        gateway.run(reload())
+        login.write_text("client.id = after\n")
+        with pytest.raises(
+            UsageError, match=r"command\.properties has changed, and the gateway's own connections keep"
+        ):
+            gateway.run(reload())
+
+
+def test_files_of_secrets_that_every_user_may_read_are_warned_of(
+    cluster: EmbeddedCluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    login = tmp_path / "command.properties"
+    login.write_text("client.id = gateway\n")
+    tables = {"command": {"config": str(login)}}
+    config = parse_config(document(cluster.bootstrap_servers, **tables))
+    for mode, warned in ((0o644, True), (0o600, False), (0o640, False)):
+        login.chmod(mode)
+        caplog.clear()
+        results = asyncio.run(check_cluster(config))
+        assert any(result.check == "secrets" and str(login) in result.reason for result in results) is warned
+        with running(cluster.bootstrap_servers, **tables) as gateway:
+            assert any(f"chmod 600 {login}" in line for line in caplog.messages) is warned
+            # Everybody may read this page.
+            assert not any(str(login) in warning for warning in gateway.gateway.warnings())
 
 
 def test_brokers_that_only_responses_name_get_few_listeners_and_not_for_long(gateway: RunningGateway) -> None:

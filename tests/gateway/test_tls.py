@@ -10,8 +10,9 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from rackspan.gateway.config import parse_config
 from tests.certificates import Identity
-from tests.gateway.running import RunningGateway, running
+from tests.gateway.running import RunningGateway, document, running
 from tests.kafka_fixtures import USERS, eventually
 from tests.secured_fixtures import Secured, scram_login
 
@@ -131,6 +132,34 @@ def test_a_client_that_is_not_mapped_is_turned_away(
     assert refuses(trusting(secured, mutual))
     assert refuses(shown(secured, mutual, secured.stranger.identity("alice")))
     eventually(lambda: mutual.gateway.clients.refused["handshake"] >= before + 3, "each is counted", 5)
+
+
+def test_connections_of_a_principal_that_was_removed_are_closed(secured: Secured, admin_identity: Identity) -> None:
+    alice = {"certificate": str(secured.alice.certificate), "key": str(secured.alice.key)}
+    servers = secured.cluster.bootstrap_servers_of("MUTUAL")
+    tables = {
+        "listen": tls(secured, client={"authorities": str(secured.authority.certificate)}),
+        "command": properties(secured.folder, secured.known_by(admin_identity.store)),
+    }
+
+    def reload(gateway: RunningGateway, **principals: Any) -> None:
+        config = parse_config(document(servers, **tables, principals=principals))
+
+        async def reloaded() -> None:
+            gateway.gateway.reload(config)
+
+        gateway.run(reloaded())
+
+    with running(servers, **tables, principals={"alice": alice, "bob": alice}) as gateway:
+        admin = AdminClient(shown(secured, gateway, secured.alice))
+        assert admin.list_topics(timeout=10).brokers
+        held = {session for session in gateway.gateway.clients.sessions if session.principal == "alice"}
+        assert held
+        reload(gateway, alice=alice)
+        assert held <= gateway.gateway.clients.sessions
+        reload(gateway, bob=alice)
+        eventually(lambda: not held & gateway.gateway.clients.sessions, "alice's connections are closed", 10)
+        assert refuses(shown(secured, gateway, secured.alice))
 
 
 def test_the_gateways_own_certificate_is_never_used_for_a_client(secured: Secured, admin_identity: Identity) -> None:

@@ -1,5 +1,6 @@
 """The metrics of min.insync.racks: their names in the KIP and in Prometheus, their scopes and help texts."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -77,6 +78,28 @@ METRICS: Final = (
         "RackCheckFailureRate",
     ),
 )
+
+
+def partition_values(isr_racks: int, required_racks: int) -> dict[str, int]:
+    """The metrics of one partition: the racks that its ISR spans, and the value of min.insync.racks in effect."""
+    return {
+        "rackspan_partition_under_min_rack_isr": int(isr_racks < required_racks),
+        "rackspan_partition_at_min_rack_isr": int(isr_racks == required_racks),
+        "rackspan_partition_isr_racks": isr_racks,
+    }
+
+
+def leader_values(partitions: Collection[Mapping[str, int]]) -> dict[str, int]:
+    """The counts of one broker, from the metrics of each partition that it leads."""
+    return {
+        "rackspan_under_min_rack_isr_partitions": sum(
+            values["rackspan_partition_under_min_rack_isr"] for values in partitions
+        ),
+        "rackspan_at_min_rack_isr_partitions": sum(
+            values["rackspan_partition_at_min_rack_isr"] for values in partitions
+        ),
+    }
+
 
 METADATA_METRICS: Final = tuple(metric for metric in METRICS if metric.proposed != "RackCheckFailureRate")
 """The metrics that a watch can serve from metadata. Only a broker can count the requests that it refused."""

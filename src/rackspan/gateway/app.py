@@ -14,12 +14,14 @@ from rackspan.gateway.config import GatewayConfig
 from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode
 from rackspan.gateway.core.endpoints import Addresses
 from rackspan.gateway.core.record_bytes import RecordBytes
+from rackspan.gateway.core.value_warnings import rackless_warning
 from rackspan.gateway.guarding import Guarding, open_guarding
 from rackspan.gateway.handlers.admin import AdminHandler
 from rackspan.gateway.handlers.fetch import FetchHandler
 from rackspan.gateway.handlers.produce import forward_produce
 from rackspan.gateway.net.byte_flow import Shared, Take
 from rackspan.gateway.net.frames import FrameMemory
+from rackspan.gateway.secret_files import exposed
 from rackspan.gateway.upstream.record_topics import follow_record_topics, settle
 from rackspan.wire.apis import ApiKey
 
@@ -33,17 +35,22 @@ LOGGED_FLOWS_MAX: Final = 50
 
 _RESTART: Final = (
     "bootstrap_servers",
+    "command_config",
+    "controllers_command_config",
     "listen_host",
     "first_port",
     "http",
     "mode",
     "controllers",
     "config_topic",
+    "create_config_topic",
+    "request_memory_bytes",
     "placer",
     "rack_locator",
+    "rack_locator_properties",
     "log_format",
 )
-"""Settings that a reload does not change: other processes and clients depend on them."""
+"""Settings that a reload does not change: other processes and clients depend on them, or they are read at start only."""
 
 
 class Gateway:
@@ -97,11 +104,13 @@ class Gateway:
         return self.listeners.bootstrap_servers
 
     def warnings(self) -> list[str]:
-        """Sentences about values of min.insync.racks that an operator should correct; clients are served all the same."""
-        return self.backend.warnings(None if self.guarding is None else self.guarding.config_topic)
+        """Sentences about racks and values that an operator should correct; clients are served all the same."""
+        rackless = rackless_warning(self.cluster.all_brokers()) if self.config.reads_racks else None
+        of_values = self.backend.warnings(None if self.guarding is None else self.guarding.config_topic)
+        return of_values if rackless is None else [rackless, *of_values]
 
     def _log_warnings(self) -> None:
-        for warning in self.warnings():
+        for warning in (*self.warnings(), *exposed(self.config.secret_files)):
             log.warning("%s", warning)
 
     async def drain(self, seconds: float) -> int:
@@ -124,9 +133,12 @@ class Gateway:
         """Take over a config that was read again. Connections stay open. Errors: UsageError for what needs a restart."""
         if config.readers.is_on != self.config.readers.is_on:
             raise UsageError("[readers] cannot begin or end while the gateway runs; restart it")
+        if (config.tls is None) is not (self.config.tls is None):
+            raise UsageError("listen.tls cannot begin or end while the gateway runs; restart it")
         for name in _RESTART:
             if getattr(config, name) != getattr(self.config, name):
-                raise UsageError(f"{name.replace('_', '.')} cannot change while the gateway runs; restart it")
+                raise UsageError(f"{config.key_of(name)} cannot change while the gateway runs; restart it")
+        self.listeners.refuse_moved(config)
         self.backend.reload(config)
         self.config = self.listeners.config = self.clients.config = config
         self.clients.shared.max_request_bytes = config.max_request_bytes
@@ -137,9 +149,11 @@ class Gateway:
         if self.guarding is not None:
             self.guarding.reload(config)
         if self.admin is not None:
-            self.admin.topics.placer_configs = config.placer_configs
+            self.admin.topics.placer = self.backend.placer
+            self.admin.topics.extended_error_codes = config.extended_error_codes
         if self.fetch is not None:
             self.fetch.racks = config.readers
+        self.clients.close_removed()
         self.clients.warn_of_open_files()
         self.listeners.follow_brokers()
         self._log_warnings()
@@ -182,14 +196,15 @@ async def _assembled(backend: Backend, *, shared: bool) -> Gateway:
     config_topic = None if guarding is None else guarding.config_topic
     takes: dict[int, Take] = {ApiKey.PRODUCE: forward_produce if guarding is None else guarding.produce.take}
     admin = None
-    if guarding is not None or config.placer is not None:
+    if backend.placer is not None:
+        backend.placer.open()
+    if guarding is not None or backend.placer is not None:
         admin = AdminHandler(
             backend.cluster,
             addresses,
             backend.policies,
             config_topic,
-            config.placer,
-            config.placer_configs,
+            backend.placer,
             extended_error_codes=config.extended_error_codes,
         )
         takes |= dict.fromkeys(admin.api_keys, admin.take)

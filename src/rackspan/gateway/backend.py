@@ -1,5 +1,6 @@
 """The cluster behind a gateway: its brokers, the values of min.insync.racks, and the logins by which it is reached."""
 
+from pathlib import Path
 from random import Random
 from typing import Final
 
@@ -14,6 +15,8 @@ from rackspan.gateway.core.value_warnings import values_warnings
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.gateway.upstream.quorum import MetadataQuorum
+from rackspan.placement.cluster_placer import ClusterPlacer
+from rackspan.placement.registry import PLACER_CLASS_CONFIG, configured_placer
 from rackspan.sources.rack_locator import RackLocator
 
 _CLIENT_ID: Final = {"client_id": "rackspan-gateway"}
@@ -26,15 +29,35 @@ class Backend:
     def __init__(self, config: GatewayConfig) -> None:
         """Errors: UsageError for files that cannot be used."""
         self.config = config
-        properties = {} if config.command_config is None else read_properties(config.command_config)
+        self._properties = {
+            file: read_properties(file)
+            for file in (config.command_config, config.controllers_command_config)
+            if file is not None
+        }
+        properties = self._properties_of(config.command_config)
         self.login = login_of(_CLIENT_ID | (kafka_python_settings(properties) if properties else {}))
         self.tls = ClientTls(config, properties)
         self.cluster = UpstreamCluster(config.bootstrap_servers, self.login, Random(), _locator(config))
         self.policies = Policies(config.policies)
+        self.placer = _placer(config)
+
+    def _properties_of(self, file: Path | None) -> dict[str, str]:
+        return {} if file is None else self._properties[file]
 
     def reload(self, config: GatewayConfig) -> None:
-        """Take over a config that was read again. Errors: UsageError, and nothing has changed."""
-        self.tls.load(config.tls, {} if config.command_config is None else read_properties(config.command_config))
+        """Take over a config that was read again, with the same files. Errors: UsageError, and nothing has changed."""
+        for file, properties in self._properties.items():
+            if read_properties(file) != properties:
+                raise UsageError(
+                    f"{file} has changed, and the gateway's own connections keep what they read; restart it"
+                )
+        placer = self.placer
+        if config.placer_configs != self.config.placer_configs and (placer := _placer(config)) is not None:
+            placer.open()
+        self.tls.load(config.tls, self._properties_of(config.command_config))
+        if self.placer is not None and placer is not self.placer:
+            self.placer.close()
+        self.placer = placer
         self.config = config
         self.policies.replace_file(config.policies)
 
@@ -48,7 +71,7 @@ class Backend:
         controllers, path = self.config.controllers, self.config.controllers_command_config
         if controllers is None:
             raise UsageError("controllers.bootstrap.servers is missing; write the controllers' own addresses there")
-        settings = {} if path is None else kafka_python_settings(read_properties(path))
+        settings = {} if path is None else kafka_python_settings(self._properties_of(path))
         found = addresses("controllers.bootstrap.servers", controllers)
         return MetadataQuorum(found, login_of(_CLIENT_ID | settings), self.cluster.cluster_id)
 
@@ -59,6 +82,17 @@ class Backend:
 
     def close(self) -> None:
         self.cluster.close()
+        if self.placer is not None:
+            self.placer.close()
+
+
+def _placer(config: GatewayConfig) -> ClusterPlacer | None:
+    """The placer of new topics and partitions, which is not created yet. None: Kafka places."""
+    if config.placer is None:
+        return None
+    rng = Random()
+    configs = {**config.placer_configs, PLACER_CLASS_CONFIG: config.placer}
+    return ClusterPlacer(configs, lambda configs: configured_placer(configs, rng))
 
 
 def _locator(config: GatewayConfig) -> RackLocator | None:

@@ -16,8 +16,10 @@ from rackspan.gateway.backend import Backend
 from rackspan.gateway.config import GatewayConfig
 from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode
 from rackspan.gateway.core.apis import OFFERED
+from rackspan.gateway.core.value_warnings import rackless_warning
 from rackspan.gateway.net.channel import connected
 from rackspan.gateway.net.open_files import raise_limit, too_few
+from rackspan.gateway.secret_files import exposed
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import MIN_INSYNC_RACKS
@@ -69,10 +71,11 @@ async def check_cluster(config: GatewayConfig) -> list[Result]:
                 f"{count_noun(len(backend.cluster.by_id), 'broker')} of cluster {backend.cluster.cluster_id}",
             )
         ]
+        results += [Result("secrets", CheckLevel.WARNING, warning) for warning in exposed(config.secret_files)]
         results += [_open_files(config, backend), *_listeners(config, backend)]
         async for result in _brokers(backend):
             results.append(result)
-        results += _racks(config, backend)
+        results += [*_racks(config, backend), *_placer(backend)]
         results += [result async for result in _broker_configs(config, backend)]
         results += [result async for result in _values(config, backend)]
         results += [result async for result in _replicas_logs(config, backend)]
@@ -143,17 +146,13 @@ def _is_shared(key: ApiKey, offered: tuple[int, int] | None) -> bool:
 
 
 def _racks(config: GatewayConfig, backend: Backend) -> Iterator[Result]:
-    if config.mode is AcknowledgementMode.OFF:
+    if not config.reads_racks:
         return
     brokers = backend.cluster.brokers()
-    rackless = [str(broker.id) for broker in brokers if broker.rack is None]
+    rackless = rackless_warning(brokers)
     racks = {broker.rack for broker in brokers if broker.rack is not None}
-    if rackless:
-        yield Result(
-            "racks",
-            CheckLevel.WARNING,
-            f"brokers {', '.join(rackless)} have no rack and count as one unnamed rack; set broker.rack",
-        )
+    if rackless is not None:
+        yield Result("racks", CheckLevel.WARNING, rackless)
     elif len(racks) < 2:
         yield Result(
             "racks",
@@ -162,6 +161,17 @@ def _racks(config: GatewayConfig, backend: Backend) -> Iterator[Result]:
         )
     else:
         yield Result("racks", CheckLevel.OK, f"{len(racks)} racks: {', '.join(sorted(racks))}")
+
+
+def _placer(backend: Backend) -> Iterator[Result]:
+    if backend.placer is None:
+        return
+    try:
+        backend.placer.open()
+    except RackspanError as error:
+        yield Result("placer", CheckLevel.FAILURE, str(error))
+    else:
+        yield Result("placer", CheckLevel.OK, backend.placer.name)
 
 
 _UNCLEAN: Final = "unclean.leader.election.enable"

@@ -126,9 +126,27 @@ class GatewayConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     readers_clients: dict[str, Text] = field(default_factory=dict)
     counters_topics_max: PositiveInt = 100
     counters_clients_max: PositiveInt = 100
+    metrics_partitions: bool = False
     topics: dict[str, TopicTable] = field(default_factory=dict)
     brokers: dict[str, BrokerListenerTable] = field(default_factory=dict)
     principals: dict[str, PrincipalTable] = field(default_factory=dict)
+
+    @classmethod
+    def key_of(cls, name: str) -> str:
+        """The key of a field in the file."""
+        return dict(zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True))[name]
+
+    @property
+    def secret_files(self) -> list[Path]:
+        """The files with passwords or private keys."""
+        keys = [shown.key for shown in self.principals.values()]
+        named = (self.command_config, self.controllers_command_config, self.tls_key, *keys)
+        return list(dict.fromkeys(file for file in named if file is not None))
+
+    @property
+    def reads_racks(self) -> bool:
+        """Whether anything depends on the brokers' racks."""
+        return self.mode is not AcknowledgementMode.OFF or self.placer is not None
 
     @property
     def policies(self) -> FilePolicies:

@@ -16,6 +16,7 @@ from rackspan.gateway.handlers.refusals import PERIOD_SECONDS
 from rackspan.gateway.upstream.committed_metadata import CommittedMetadata
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.gateway.upstream.guard_readers import BrokerMetadata, IsrSource
+from rackspan.gateway.upstream.guarded_isr import GuardedIsr
 from rackspan.gateway.upstream.quorum import MetadataQuorum
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.model import MIN_INSYNC_REPLICAS
@@ -29,7 +30,10 @@ REPLICAS_SECONDS: Final = 5.0
 
 
 class Guarding:
-    """Everything that decides about Produce requests. `config_topic` is None if the config has none, `quorum` if not in mode strict."""
+    """Everything that decides about Produce requests, and the metrics of ISRs.
+
+    `config_topic` is None if the config has none, `quorum` if not in mode strict, `isr` if no metrics are served.
+    """
 
     def __init__(
         self,
@@ -49,6 +53,7 @@ class Guarding:
         )
         settings = guard_settings(config)
         self.guard = AcknowledgementGuard(settings)
+        self.isr = None if config.http is None else GuardedIsr(backend.cluster, backend.policies)
         handler = ProduceHandler if settings.refuses_before else AdvisingHandler
         self.produce = handler(
             self.guard,
@@ -71,6 +76,8 @@ class Guarding:
         """The work that runs until the gateway ends."""
         if self.config_topic is not None:
             yield self.config_topic.follow()
+        if self.isr is not None:
+            yield self.isr.follow()
         yield self._follow_replicas()
         yield self._end_log_periods()
 

@@ -5,20 +5,23 @@ text format.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.core import Metric as Family
 
-from rackspan.acks.metrics import METRICS
+from rackspan.acks.metrics import METADATA_METRICS, METRICS, leader_values
 from rackspan.errors import UsageError
 from rackspan.gateway.app import Gateway
 from rackspan.gateway.clients.connections import Clients
+from rackspan.gateway.core.guarded_isr import Partitions
 from rackspan.gateway.core.record_bytes import RecordFlow
 from rackspan.gateway.guarding import Guarding
 from rackspan.gateway.handlers.refusals import Refusals
 from rackspan.gateway.upstream.config_topic import ConfigTopic
+from rackspan.model import NO_BROKER, BrokerId
+from rackspan.prometheus_metrics.families import BrokerMetrics, broker_families
 from rackspan.prometheus_metrics.server import MetricsEndpoint
 from rackspan.text import count_noun
 from rackspan.wire.apis import ApiKey
@@ -123,6 +126,8 @@ def _config_topic(topic: ConfigTopic) -> Iterator[Family]:
 def _acknowledgements(gateway: Gateway, guarding: Guarding) -> Iterator[Family]:
     produce, guard = guarding.produce, guarding.guard
     yield from _refusals(gateway, produce.refusals)
+    if guarding.isr is not None and guarding.isr.by_leader is not None:
+        yield from _isr(gateway, guarding.isr.by_leader)
     yield _gauge("rackspan_gateway_held_responses", "acknowledgements that wait for verification", guard.held)
     yield _counter(
         "rackspan_gateway_verified_responses_total", "acknowledgements that were held and verified", produce.verified
@@ -152,6 +157,21 @@ def _acknowledgements(gateway: Gateway, guarding: Guarding) -> Iterator[Family]:
         )
     yield _counter("rackspan_gateway_samples_total", "samples of the ISR", sampler.samples)
     yield _counter("rackspan_gateway_sample_failures_total", "samples that failed", sampler.failures)
+
+
+def _isr(gateway: Gateway, by_leader: Mapping[BrokerId, Partitions]) -> Iterator[Family]:
+    """The metrics of min.insync.racks that the proposal has for brokers, of partitions that require more than one rack."""
+    racks = {broker.id: broker.rack for broker in gateway.cluster.all_brokers()}
+    brokers = [
+        BrokerMetrics(
+            None if broker == NO_BROKER else broker,
+            racks.get(broker),
+            leader_values([values for _, _, values in by_leader.get(broker, ())]),
+            by_leader.get(broker, ()),
+        )
+        for broker in sorted({*racks, *by_leader})
+    ]
+    return broker_families(METADATA_METRICS, brokers, partitions=gateway.config.metrics_partitions)
 
 
 def _refusals(gateway: Gateway, refusals: Refusals) -> Iterator[Family]:

@@ -6,14 +6,24 @@ and may have very many partitions.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.core import Metric as Family
 
-from rackspan.acks.metrics import METADATA_METRICS, WATCH_METRICS, Metric, MetricKind, MetricScope
-from rackspan.acks.watch import ClusterIsr, PartitionIsr, Watch
+from rackspan.acks.metrics import (
+    METADATA_METRICS,
+    WATCH_METRICS,
+    Metric,
+    MetricKind,
+    MetricScope,
+    partition_values,
+)
 from rackspan.model.ids import NO_BROKER, BrokerId, RackId
+
+if TYPE_CHECKING:
+    # It needs NumPy, which a gateway with metrics need not import.
+    from rackspan.acks.watch import ClusterIsr, Watch
 
 _LABELS: Final[Mapping[MetricScope, tuple[str, ...]]] = {
     MetricScope.CLUSTER: (),
@@ -70,7 +80,7 @@ def _family(metric: Metric, brokers: Iterable[BrokerMetrics]) -> Family:
     return family
 
 
-def watch_families(watch: Watch, *, partitions: bool) -> Iterator[Family]:
+def watch_families(watch: "Watch", *, partitions: bool) -> Iterator[Family]:
     """The families of a watch: its own always, the cluster's while readings succeed."""
     values = _watch_values(watch)
     yield from (cluster_family(metric, values[metric.name]) for metric in WATCH_METRICS if metric.name in values)
@@ -78,7 +88,7 @@ def watch_families(watch: Watch, *, partitions: bool) -> Iterator[Family]:
         yield from broker_families(METADATA_METRICS, _broker_metrics(watch.latest, partitions), partitions=partitions)
 
 
-def _watch_values(watch: Watch) -> dict[str, float]:
+def _watch_values(watch: "Watch") -> dict[str, float]:
     always = {
         "rackspan_watch_up": float(watch.latest is not None),
         "rackspan_watch_readings_total": watch.readings,
@@ -93,11 +103,11 @@ def _watch_values(watch: Watch) -> dict[str, float]:
     }
 
 
-def _broker_metrics(reading: ClusterIsr, partitions: bool) -> list[BrokerMetrics]:
+def _broker_metrics(reading: "ClusterIsr", partitions: bool) -> list[BrokerMetrics]:
     led: dict[int, list[tuple[str, int, Mapping[str, int]]]] = {}
     for partition in reading.partitions() if partitions else ():
         led.setdefault(partition.leader, []).append(
-            (partition.topic, partition.partition, _partition_values(partition))
+            (partition.topic, partition.partition, partition_values(partition.isr_racks, partition.required))
         )
     brokers = [
         BrokerMetrics(
@@ -109,11 +119,3 @@ def _broker_metrics(reading: ClusterIsr, partitions: bool) -> list[BrokerMetrics
         for leader in reading.leaders
     ]
     return [*brokers, BrokerMetrics(None, None, {}, led.get(NO_BROKER, ()))]
-
-
-def _partition_values(one: PartitionIsr) -> dict[str, int]:
-    return {
-        "rackspan_partition_under_min_rack_isr": int(one.isr_racks < one.required),
-        "rackspan_partition_at_min_rack_isr": int(one.isr_racks == one.required),
-        "rackspan_partition_isr_racks": one.isr_racks,
-    }

@@ -28,6 +28,7 @@ def test_a_principal_that_was_taken_out_is_not_known_any_more(identity: Identity
     loaded = ClientTls(config_of(identity, "alice", "bob"), COMMAND)
     loaded.load(config_of(identity, "bob").tls, COMMAND)
     assert set(loaded._principals) == {"bob"}
+    assert [loaded.is_removed(principal) for principal in ("alice", "bob", None)] == [True, False, False]
 
 
 def test_contexts_are_kept_if_one_certificate_cannot_be_used(identity: Identity, tmp_path: Path) -> None:

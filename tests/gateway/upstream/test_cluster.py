@@ -10,9 +10,12 @@ import pytest
 from rackspan.client.connection import BrokerConnection
 from rackspan.client.known_brokers import KnownBroker
 from rackspan.client.login import Login
+from rackspan.cluster import EmbeddedCluster
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.model import Broker, BrokerId, RackId
+from rackspan.sources.rack_locator import ClusterView
 from tests.client.fake_broker import FakeBroker
+from tests.kafka_fixtures import eventually
 
 
 async def _given_up(cluster: UpstreamCluster) -> None:
@@ -71,3 +74,46 @@ def test_a_broker_that_the_locator_was_not_called_for_is_left_out() -> None:
         return cluster.located((number, "own") for number in (1, 2, 3))
 
     assert [(broker.id, broker.rack) for broker in asyncio.run(located())] == [(1, "r1"), (2, None)]
+
+
+def test_before_kafka_4_a_broker_that_was_up_and_holds_replicas_is_taken_for_fenced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Broker 2 is down and holds replicas, broker 3 is down and holds none: it may be gone for good."""
+
+    class Older:
+        def offered(self, _key: int) -> tuple[int, int]:
+            return 0, 1
+
+    async def any_connection() -> Older:
+        return Older()
+
+    async def registered() -> tuple[Broker, ...]:
+        cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1))
+        cluster._registered_racks = {1: "a", 2: "b", 3: "c"}
+        cluster.by_id[1] = KnownBroker(1, "127.0.0.1", 1)
+        monkeypatch.setattr(cluster, "any_connection", any_connection)
+        return await cluster.registered({1, 2})
+
+    found = [(broker.id, broker.rack, broker.fenced) for broker in asyncio.run(registered())]
+    assert found == [(1, "a", False), (2, "b", True)]
+
+
+def test_a_fenced_broker_has_the_rack_that_the_locator_finds() -> None:
+    class Hosts:
+        def rack_info(self, view: ClusterView) -> dict[BrokerId, RackId]:
+            return {broker.id: RackId(f"located-{broker.id}") for broker in view.brokers}
+
+    async def registered(bootstrap_servers: str) -> tuple[Broker, ...]:
+        upstream = UpstreamCluster(bootstrap_servers, Login(), Random(1), Hosts())
+        await upstream.refresh()
+        try:
+            return await upstream.registered(())
+        finally:
+            upstream.close()
+
+    with EmbeddedCluster(racks=2, brokers=2, seed=3) as cluster:
+        cluster.stop(2)
+        eventually(lambda: any(broker.fenced for broker in cluster.snapshot().brokers), "broker 2 is fenced", 30)
+        found = asyncio.run(registered(cluster.bootstrap_servers))
+    assert [(broker.rack, broker.fenced) for broker in found] == [("located-1", False), ("located-2", True)]

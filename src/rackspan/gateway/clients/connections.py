@@ -69,7 +69,7 @@ class Clients:
         secured = client
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                secured, context = await self._tls.secured(client)
+                secured, context, principal = await self._tls.secured(client)
             async with asyncio.timeout(IDLE_SECONDS):
                 if not await sends(asyncio.get_running_loop(), secured):
                     secured.close()
@@ -86,7 +86,9 @@ class Clients:
             raise
         finally:
             self._opening -= 1
-        self.session(secured, upstream, broker).start()
+        session = self.session(secured, upstream, broker)
+        session.principal = principal
+        session.start()
 
     async def _connected(self, broker: int, context: ssl.SSLContext | None) -> socket.socket:
         known = self._cluster.by_id.get(broker)
@@ -97,6 +99,12 @@ class Clients:
     def session(self, client: socket.socket, upstream: socket.socket, broker: int) -> ClientSession:
         """A session that is not started, over two connected sockets."""
         return ClientSession(self.shared, self.sessions, asyncio.get_running_loop(), client, upstream, broker)
+
+    def close_removed(self) -> None:
+        """Close connections of principals that the config has no more."""
+        for session in [session for session in self.sessions if self._tls.is_removed(session.principal)]:
+            log.warning("closing the connection of %s: principal %s was removed", session.peer, session.principal)
+            session.close()
 
     async def close_slow(self) -> None:
         """Close connections whose request arrives too slowly: its memory is bounded by others, its time is bounded here."""

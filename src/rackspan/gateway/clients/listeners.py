@@ -125,6 +125,12 @@ class Listeners:
             # Some response named it; the cluster's metadata never did.
             self.by_broker.pop(broker).close()
 
+    def refuse_moved(self, config: GatewayConfig) -> None:
+        """Errors: UsageError for a config that moves a listener, or advertises it elsewhere: clients are there already."""
+        for broker, listener in self.by_broker.items():
+            if config.listener(broker) != listener.config:
+                raise UsageError(f"the listener of broker {broker} cannot change while the gateway runs; restart it")
+
     def _listener(self, broker: int) -> Listener:
         listener = self.by_broker.get(broker)
         if listener is None:

@@ -39,20 +39,27 @@ class ClientTls:
             principals[name] = context
         self._listeners, self._principals = listeners, principals
 
-    async def secured(self, client: socket.socket) -> tuple[socket.socket, ssl.SSLContext | None]:
-        """The client's socket with TLS, if the listeners have it, and the TLS of its connection to the broker. Errors: OSError."""
+    def is_removed(self, principal: str | None) -> bool:
+        """Whether clients of this principal were accepted and would not be now."""
+        return principal is not None and principal not in self._principals
+
+    async def secured(self, client: socket.socket) -> tuple[socket.socket, ssl.SSLContext | None, str | None]:
+        """The client's socket with TLS, if the listeners have it, the TLS of its connection to the broker, and its principal.
+
+        The principal is None without [principals]. Errors: OSError.
+        """
         if self._listeners is None:
-            return client, self.upstream
+            return client, self.upstream, None
         secured = self._listeners.wrap_socket(client, server_side=True, do_handshake_on_connect=False)
         await handshake(asyncio.get_running_loop(), secured)
         if not self._principals:
-            return secured, self.upstream
+            return secured, self.upstream, None
         name = _common_name(secured.getpeercert() or {})
         principal = None if name is None else self._principals.get(name)
         if principal is None:
             secured.close()
             raise ssl.SSLError(f"no [principals] entry for the certificate of {name!r}")
-        return secured, principal
+        return secured, principal, name
 
 
 def server_context(tls: TlsConfig) -> ssl.SSLContext:

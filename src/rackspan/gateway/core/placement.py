@@ -1,18 +1,14 @@
 """Replicas of new partitions from the configured placer (KIP-660), as manual assignments that Kafka takes as they are."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from random import Random
-from typing import Final
+from collections.abc import Iterable, Sequence
 
-from rackspan.errors import RackspanError, ReplicaPlacementException
+from rackspan.errors import RackspanError
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import Broker, BrokerId
-from rackspan.placement import placer_named, usable
+from rackspan.placement import usable
+from rackspan.placement.cluster_placer import NEW_PARTITIONS_MAX, ClusterPlacer, PlacementRefusal, refusal_of
 from rackspan.placement.replica_counts import counts_of
-
-NEW_PARTITIONS_MAX: Final = 10_000
-"""Limit of one request, that of Kafka's controller (MAX_PARTITIONS_PER_BATCH). Their replicas are more bytes than their number."""
 
 
 class PlacedCounts:
@@ -35,40 +31,37 @@ class PlacedCounts:
             self.replicas.update(map(BrokerId, row))
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """The replicas of each new partition, or why there are none."""
-
-    replicas: tuple[tuple[int, ...], ...] = ()
-    error: str | None = None
-
-
 def place(
-    placer: str,
-    configs: Mapping[str, str],
+    placer: ClusterPlacer,
     brokers: Sequence[Broker],
     counts: PlacedCounts,
     start_partition: int,
     partitions: int,
     replication_factor: int,
-    rng: Random,
-) -> Placed:
-    """Place new partitions, and add them to `counts`."""
+    *,
+    automatic: bool = False,
+) -> tuple[tuple[int, ...], ...] | PlacementRefusal:
+    """The replicas of each new partition, which are added to `counts`.
+
+    `brokers` are those that are registered. `automatic`: the topic is created because a client named it.
+    """
     if counts.partitions + partitions > NEW_PARTITIONS_MAX:
-        return Placed(error=f"{partitions:,} partitions: one request may add {NEW_PARTITIONS_MAX:,} at most")
-    if not 1 <= replication_factor <= len(brokers):
-        return Placed(error=f"replication factor {replication_factor}: the cluster has {len(brokers)} usable brokers")
-    load = counts_of(sorted(broker.id for broker in brokers), counts.leaders, counts.replicas)
+        return PlacementRefusal(
+            ErrorCode.POLICY_VIOLATION,
+            f"{partitions:,} partitions: one request may add {NEW_PARTITIONS_MAX:,} at most",
+        )
+    ids = sorted(broker.id for broker in brokers)
     try:
-        made = placer_named(placer, {**load.configs, **configs}, rng)
-        try:
-            assignment = made.place(start_partition, partitions, replication_factor, usable(brokers))
-        finally:
-            made.close()
-    except ReplicaPlacementException as error:
-        return Placed(error=str(error))
+        assignment = placer.place(
+            start_partition,
+            partitions,
+            replication_factor,
+            usable(brokers),
+            lambda: counts_of(ids, counts.leaders, counts.replicas).configs,
+            automatic=automatic,
+        )
     except RackspanError as error:
-        return Placed(error=f"{placer}: {error}")
+        return refusal_of(error, replication_factor)
     placed = tuple(tuple(int(broker) for broker in partition.replicas) for partition in assignment)
     counts.add(placed)
-    return Placed(placed)
+    return placed

@@ -279,6 +279,12 @@ class Policies:
         return {place: self._overridden((value, ValueSource.FILE))[0] for place, value in found.items() if value > 1}
 
     @property
+    def guards_by_default(self) -> bool:
+        """Whether topics without a value of their own may require more than one rack."""
+        defaults = [entry.value for (scope, _), entry in self.entries.items() if scope is Scope.BROKER]
+        return max(self._config.min_insync_racks, *defaults, 1) > 1
+
+    @property
     def largest(self) -> int:
         """The largest value in force anywhere."""
         return max(self.values.values(), default=1)

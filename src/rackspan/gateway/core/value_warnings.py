@@ -1,4 +1,4 @@
-"""Warnings about values of min.insync.racks that are in force: by the rule by which a value is judged when it is set."""
+"""Warnings about brokers without racks, and about values of min.insync.racks in force, by the rule by which they are judged when set."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +23,16 @@ class ConfigTopicState:
 def values_warnings(policies: Policies, brokers: Sequence[Broker], topic: ConfigTopicState | None) -> list[str]:
     """One sentence for each; empty if nothing is amiss."""
     return [*_override(policies), *_values(policies, brokers, topic), *_records(policies, topic)]
+
+
+def rackless_warning(brokers: Sequence[Broker]) -> str | None:
+    """One sentence about brokers without a rack; None if each has one."""
+    rackless = [str(broker.id) for broker in brokers if broker.rack is None]
+    if not rackless:
+        return None
+    verb = "has" if len(rackless) == 1 else "have"
+    subject = "broker" if len(rackless) == 1 else "brokers"
+    return f"{subject} {', '.join(rackless)} {verb} no rack; brokers without one count as one unnamed rack; set broker.rack"
 
 
 def _override(policies: Policies) -> Iterator[str]:

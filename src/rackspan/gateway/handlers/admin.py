@@ -4,7 +4,7 @@ Each is forwarded with what Kafka understands, on the client's connection and wi
 done after the cluster has accepted it.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from rackspan.gateway.net.byte_flow import Exchange
 from rackspan.gateway.net.session import ClientSession
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_topic import ConfigTopic
+from rackspan.placement.cluster_placer import ClusterPlacer
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import RequestHeader, read_body, read_header, write_response
 from rackspan.wire.framing import Piece
@@ -37,8 +38,7 @@ class AdminHandler:
         addresses: Addresses,
         policies: Policies,
         store: ConfigTopic | None,
-        placer: str | None,
-        placer_configs: Mapping[str, str],
+        placer: ClusterPlacer | None,
         *,
         extended_error_codes: bool,
     ) -> None:
@@ -50,7 +50,6 @@ class AdminHandler:
             configs,
             None if store is None else store.topic,
             placer,
-            placer_configs,
             extended_error_codes=extended_error_codes,
         )
         self._handles: dict[int, Handle] = {}

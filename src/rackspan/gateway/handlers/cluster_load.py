@@ -1,19 +1,19 @@
 """The placer's view of the cluster: replicas of all partitions, and the defaults of new topics."""
 
-from collections.abc import Mapping
-from random import Random
 from typing import TYPE_CHECKING
 
 from rackspan.errors import ClusterRequestFailed
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.model import Broker
+from rackspan.placement.cluster_placer import ClusterPlacer, PlacementRefusal
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.configs import DescribeConfigsRequestData, DescribeConfigsResource
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataResponseData
 
 if TYPE_CHECKING:
-    from rackspan.gateway.core.placement import Placed, PlacedCounts
+    from rackspan.gateway.core.placement import PlacedCounts
 
 
 class ClusterLoad:
@@ -23,6 +23,7 @@ class ClusterLoad:
         self._cluster = cluster
         self._rows: dict[str, list[tuple[int, ...]]] | None = None
         self._counts: PlacedCounts | None = None
+        self._brokers: tuple[Broker, ...] = ()
         self._defaults: dict[str, int] | None = None
 
     async def defaults(self) -> dict[str, int]:
@@ -67,12 +68,14 @@ class ClusterLoad:
         return self._rows
 
     async def place(
-        self, placer: str, configs: Mapping[str, str], start: int, partitions: int, factor: int, rng: Random
-    ) -> "Placed":
+        self, placer: ClusterPlacer, start: int, partitions: int, factor: int, *, automatic: bool = False
+    ) -> tuple[tuple[int, ...], ...] | PlacementRefusal:
+        """The replicas of new partitions. Errors: OSError, TimeoutError, RackspanError."""
         # Imported here: placers need NumPy, and few gateways place.
         from rackspan.gateway.core.placement import PlacedCounts, place
 
         if self._counts is None:
             await self._cluster.refresh()
             self._counts = PlacedCounts(row for rows in (await self._all()).values() for row in rows)
-        return place(placer, configs, self._cluster.brokers(), self._counts, start, partitions, factor, rng)
+            self._brokers = await self._cluster.registered(self._counts.replicas)
+        return place(placer, self._brokers, self._counts, start, partitions, factor, automatic=automatic)

@@ -5,8 +5,6 @@ A Metadata request that creates topics automatically is one of them.
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from random import Random
 from typing import Final
 from uuid import UUID
 
@@ -21,6 +19,7 @@ from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
+from rackspan.placement.cluster_placer import ClusterPlacer, PlacementRefusal
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import RequestHeader
 from rackspan.wire.messages.base import WireStruct
@@ -60,8 +59,7 @@ class TopicRequests:
         policies: Policies,
         configs: ConfigRequests | None,
         config_topic: str | None,
-        placer: str | None,
-        placer_configs: Mapping[str, str],
+        placer: ClusterPlacer | None,
         *,
         extended_error_codes: bool,
     ) -> None:
@@ -71,10 +69,7 @@ class TopicRequests:
         self._configs = configs
         self._config_topic = config_topic
         self.placer = placer
-        self.placer_configs = placer_configs
-        failed = ErrorCode.REPLICA_PLACEMENT_FAILED
-        self._placement_failed = failed if extended_error_codes else failed.for_every_client
-        self._rng = Random()
+        self.extended_error_codes = extended_error_codes
         self.placements = 0
         self.placement_failures = 0
 
@@ -96,9 +91,9 @@ class TopicRequests:
                         continue
                     changes[topic.name] = change
                     topic.configs = rest
-            error = await self._assign(topic, load)
-            if error is not None:
-                refused.append(_not_created(topic.name, self._placement_failed, error))
+            refusal = await self._assign(topic, load)
+            if refusal is not None:
+                refused.append(_not_created(topic.name, self._code(refusal), refusal.message))
                 continue
             topics.append(topic)
         response = CreateTopicsResponseData()
@@ -140,35 +135,34 @@ class TopicRequests:
             created = CreatableTopicConfigs(name=MIN_INSYNC_RACKS, value=str(change.value), config_source=1)
             result.configs = [*result.configs, created]
 
-    async def _assign(self, topic: CreatableTopic, load: ClusterLoad) -> str | None:
-        """Fill in the assignment of a new topic that has none. Returns the reason if that fails."""
-        try:
-            return await self._assign_replicas(topic, load)
-        except FAILURES as error:
-            self.placement_failures += 1
-            return f"the cluster could not be read to place {topic.name}: {error}"
+    def _code(self, refusal: PlacementRefusal) -> ErrorCode:
+        return refusal.code if self.extended_error_codes else refusal.code.for_every_client
 
-    async def _assign_replicas(self, topic: CreatableTopic, load: ClusterLoad) -> str | None:
+    async def _assign(
+        self, topic: CreatableTopic, load: ClusterLoad, *, automatic: bool = False
+    ) -> PlacementRefusal | None:
+        """Fill in the assignment of a new topic that has none. Returns the reason if that fails."""
         if self.placer is None or topic.assignments:
             return None
         partitions, factor = topic.num_partitions, topic.replication_factor
-        if partitions == -1 or factor == -1:
-            defaults = await load.defaults()
-            partitions = defaults["num.partitions"] if partitions == -1 else partitions
-            factor = defaults["default.replication.factor"] if factor == -1 else factor
-        if partitions < 1 or factor < 1:
-            # Kafka refuses it, in Kafka's words.
-            return None
-        configs = {**self.placer_configs, **{config.name: config.value or "" for config in topic.configs}}
-        placed = await load.place(self.placer, configs, 0, partitions, factor, self._rng)
-        if placed.error is not None:
+        try:
+            if partitions == -1 or factor == -1:
+                defaults = await load.defaults()
+                partitions = defaults["num.partitions"] if partitions == -1 else partitions
+                factor = defaults["default.replication.factor"] if factor == -1 else factor
+            if partitions < 1 or factor < 1:
+                # Kafka refuses it, in Kafka's words.
+                return None
+            placed = await load.place(self.placer, 0, partitions, factor, automatic=automatic)
+        except FAILURES as error:
+            placed = _unreadable(f"place {topic.name}", error)
+        if isinstance(placed, PlacementRefusal):
             self.placement_failures += 1
-            return placed.error
+            return placed
         self.placements += 1
         topic.num_partitions = topic.replication_factor = -1
         topic.assignments = [
-            CreatableReplicaAssignment(partition_index=index, broker_ids=row)
-            for index, row in enumerate(placed.replicas)
+            CreatableReplicaAssignment(partition_index=index, broker_ids=row) for index, row in enumerate(placed)
         ]
         return None
 
@@ -191,9 +185,10 @@ class TopicRequests:
             if reason is None:
                 forwarded.append(topic)
                 continue
-            self.placement_failures += 1
             refused.append(
-                CreatePartitionsTopicResult(name=topic.name, error_code=self._placement_failed, error_message=reason)
+                CreatePartitionsTopicResult(
+                    name=topic.name, error_code=self._code(reason), error_message=reason.message
+                )
             )
         response = CreatePartitionsResponseData()
         if forwarded:
@@ -202,7 +197,7 @@ class TopicRequests:
         response.results = [*response.results, *refused]
         return response
 
-    async def _assign_more(self, topic: CreatePartitionsTopic, load: ClusterLoad) -> str | None:
+    async def _assign_more(self, topic: CreatePartitionsTopic, load: ClusterLoad) -> PlacementRefusal | None:
         """Fill in the assignment of new partitions that have none. Returns the reason if that fails."""
         if self.placer is None or topic.assignments is not None:
             return None
@@ -211,15 +206,15 @@ class TopicRequests:
             if not rows or topic.count <= len(rows):
                 # Kafka refuses it, in Kafka's words.
                 return None
-            placed = await load.place(
-                self.placer, self.placer_configs, len(rows), topic.count - len(rows), len(rows[0]), self._rng
-            )
+            placed = await load.place(self.placer, len(rows), topic.count - len(rows), len(rows[0]))
         except FAILURES as error:
-            return f"the cluster could not be read to place new partitions of {topic.name}: {error}"
-        if placed.error is None:
-            self.placements += 1
-            topic.assignments = [CreatePartitionsAssignment(broker_ids=row) for row in placed.replicas]
-        return placed.error
+            placed = _unreadable(f"place new partitions of {topic.name}", error)
+        if isinstance(placed, PlacementRefusal):
+            self.placement_failures += 1
+            return placed
+        self.placements += 1
+        topic.assignments = [CreatePartitionsAssignment(broker_ids=row) for row in placed]
+        return None
 
     async def metadata(self, session: ClientSession, header: RequestHeader, body: MetadataRequestData) -> WireStruct:
         """Automatic creation: the topics that are missing are created as by CreateTopics, with the client's rights."""
@@ -258,11 +253,11 @@ class TopicRequests:
         topics = []
         for name in missing:
             topic = CreatableTopic(name=name, num_partitions=-1, replication_factor=-1)
-            reason = await self._assign(topic, load)
-            if reason is None:
+            refusal = await self._assign(topic, load, automatic=True)
+            if refusal is None:
                 topics.append(topic)
             else:
-                log.warning("topic %s is not created automatically: %s", name, reason)
+                log.warning("topic %s is not created automatically: %s", name, refusal.message)
         if topics:
             request = CreateTopicsRequestData(topics=topics, timeout=10_000)
             await session.call(ApiKey.CREATE_TOPICS, _CREATE_VERSION, header.client_id, request)
@@ -273,6 +268,11 @@ class TopicRequests:
             broker.host, broker.port = self._addresses.advertised(broker.node_id, broker.host, broker.port)
             broker.rack = self._addresses.rack(broker.node_id, broker.rack)
         return metadata
+
+
+def _unreadable(purpose: str, error: Exception) -> PlacementRefusal:
+    message = f"the cluster could not be read to {purpose}: {error}"
+    return PlacementRefusal(ErrorCode.REPLICA_PLACEMENT_FAILED, message)
 
 
 def _not_created(name: str, code: int, message: str) -> CreatableTopicResult:

@@ -52,6 +52,8 @@ class ClientSession(Pair):
         self.broker = broker
         self.host = self.peer.rpartition(":")[0]
         """The client's address."""
+        self.principal: str | None = None
+        """The principal of its certificate, of those that the gateway maps."""
         self.labels = ClientLabels()
         """As the client has named itself."""
         self._is_named = self._rack_is_known = False

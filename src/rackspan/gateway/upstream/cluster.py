@@ -2,16 +2,20 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from random import Random
 from typing import Final
 
+from rackspan.client.errors import raise_for
 from rackspan.client.known_brokers import KnownBroker, KnownBrokers
 from rackspan.client.login import Login
 from rackspan.errors import MalformedRequest, RackspanError
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.sources.rack_locator import ClusterView, RackLocator, rack_info
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.brokers import DescribeClusterRequestData, DescribeClusterResponseData
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +24,9 @@ _LEAST_SECONDS: Final = 0.5
 """Between two refreshes, if responses to clients name an address that is not known yet."""
 
 _MOST_UNCONFIRMED: Final = 100
+
+FENCED_SINCE: Final = 2
+"""The version of DescribeCluster from which it reports fenced brokers (KIP-1073, Kafka 4.0)."""
 
 
 class UpstreamCluster(KnownBrokers):
@@ -91,6 +98,29 @@ class UpstreamCluster(KnownBrokers):
             self._broker(broker_id) for broker_id in sorted(self._registered_racks) if self._is_known(broker_id)
         )
 
+    async def registered(self, holders: Container[int]) -> tuple[Broker, ...]:
+        """Every registered broker with the rack that counts, fenced ones as fenced. Errors: OSError, TimeoutError, RackspanError.
+
+        A Kafka before 4.0 does not report those that are fenced: there they are the brokers that were up while this process
+        ran, are not now, and are among `holders`, which hold replicas.
+        """
+        connection = await self.any_connection()
+        offered = connection.offered(ApiKey.DESCRIBE_CLUSTER)
+        if offered is None or offered[1] < FENCED_SINCE:
+            every = (broker for broker in self.all_brokers() if broker.id in self.by_id or broker.id in holders)
+            return tuple(replace(broker, fenced=broker.id not in self.by_id) for broker in every)
+        response: DescribeClusterResponseData = await connection.call(
+            ApiKey.DESCRIBE_CLUSTER, DescribeClusterRequestData(include_fenced_brokers=True)
+        )
+        raise_for(response)
+        if self._locator is not None:
+            described = ((broker.broker_id, broker.rack, broker.host, broker.port) for broker in response.brokers)
+            await self._locate(self._locator, described)
+        return tuple(
+            Broker(BrokerId(broker.broker_id), _rack(self.rack(broker.broker_id, broker.rack)), fenced=broker.is_fenced)
+            for broker in sorted(response.brokers, key=lambda broker: broker.broker_id)
+        )
+
     def _is_known(self, broker_id: int) -> bool:
         return broker_id in self._registered_racks and self.is_located(broker_id)
 
@@ -107,13 +137,16 @@ class UpstreamCluster(KnownBrokers):
         self._registered_racks.update((known.broker_id, known.rack) for known in self.by_id.values())
         self.refreshed_at = asyncio.get_running_loop().time()
         if self._locator is not None:
-            await self._locate(self._locator)
+            known = ((known.broker_id, known.rack, known.host, known.port) for known in self.by_id.values())
+            await self._locate(self._locator, known)
         self.on_refresh()
 
-    async def _locate(self, locator: RackLocator) -> None:
+    async def _locate(self, locator: RackLocator, known: Iterable[tuple[int, str | None, str, int]]) -> None:
+        """Find the racks of brokers, given with id, registered rack, host and port."""
         brokers = tuple(
-            Broker(BrokerId(known.broker_id), _rack(known.rack), host=known.host, port=known.port)
-            for known in self.by_id.values()
+            # A fenced broker may have registered no listener of this name: Kafka then sends host "" and port -1.
+            Broker(BrokerId(broker_id), _rack(rack), host=host or None, port=port if port >= 0 else None)
+            for broker_id, rack, host, port in known
         )
         # A locator may start a command or read a file.
         found = await asyncio.to_thread(rack_info, locator, ClusterView(brokers, self.cluster_id))

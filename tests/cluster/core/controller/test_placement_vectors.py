@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from rackspan.cluster.core.controller import ControllerCore
-from rackspan.cluster.core.controller.admin.new_assignments import refuse_impossible
 from rackspan.cluster.core.ids import CLIENT, NO_EPOCH
 from rackspan.cluster.core.messages import (
     AdminRequest,
@@ -27,6 +26,7 @@ from rackspan.errors import InvalidReplicationFactor
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId
 from rackspan.placement import CheckedPlacer, TopicAssignment, UsableBroker
+from rackspan.placement.cluster_placer import refuse_factor
 from rackspan.placement.kafka.rack_alternated import assign_replicas
 from rackspan.placement.kafka.striped import StripedReplicaPlacer
 from tests.placement.test_vectors import as_expected, first_partition, rng_of
@@ -146,7 +146,7 @@ def test_the_factor_is_checked_before_any_placer_and_in_kafkas_words(name: str) 
     job = CASES[name]["job"]
     brokers = [UsableBroker(BrokerId(one["id"]), None, one["fenced"]) for one in job["brokers"]]
     with pytest.raises(InvalidReplicationFactor) as refusal:
-        refuse_impossible(brokers, job["rf"])
+        refuse_factor(brokers, job["rf"])
     assert str(refusal.value) == CASES[name]["expect"]["error"]
 
 

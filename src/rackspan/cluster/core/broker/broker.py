@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
+from rackspan.acks.metrics import partition_values
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import reading
 from rackspan.cluster.core.broker.broker_state import BrokerState
@@ -10,7 +11,7 @@ from rackspan.cluster.core.broker.follower import Follower, ReplicaFetchers
 from rackspan.cluster.core.broker.leadership.leader import Leader
 from rackspan.cluster.core.broker.leadership.leaderships import Leaderships
 from rackspan.cluster.core.broker.lifecycle import BrokerIdentity, Lifecycle, Phase
-from rackspan.cluster.core.broker.metrics import Counters, broker_metrics, partition_metrics
+from rackspan.cluster.core.broker.metrics import Counters, broker_metrics
 from rackspan.cluster.core.broker.reading import Isolation, OffsetResponse, ReadResponse
 from rackspan.cluster.core.broker.record_validation import KeylessRecords, validated_batch
 from rackspan.cluster.core.broker.roles import Roles
@@ -299,7 +300,7 @@ class BrokerCore:
     def partition_metrics(self) -> dict[TopicPartition, dict[str, int]]:
         """The metrics of each partition it leads."""
         return {
-            partition: partition_metrics(leader.isr_racks, leader.required.min_insync_racks)
+            partition: partition_values(leader.isr_racks, leader.required.min_insync_racks)
             for partition, leader in self.leaders.items()
         }
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from rackspan.acks.metrics import leader_values
 from rackspan.model.ids import RackId
 
 TrafficKey = tuple[str, RackId | None, RackId | None]
@@ -22,22 +23,6 @@ class Counters:
     replicated_bytes: Counter[TrafficKey] = field(default_factory=Counter)
 
 
-def partition_metrics(isr_racks: int, required_racks: int) -> dict[str, int]:
-    """The metrics of one partition: the racks that its ISR spans, and the value of min.insync.racks in effect."""
-    return {
-        "rackspan_partition_under_min_rack_isr": int(isr_racks < required_racks),
-        "rackspan_partition_at_min_rack_isr": int(isr_racks == required_racks),
-        "rackspan_partition_isr_racks": isr_racks,
-    }
-
-
 def broker_metrics(partitions: Iterable[dict[str, int]], counters: Counters) -> dict[str, int]:
     """The metrics of a broker, from those of each partition that it leads."""
-    each = list(partitions)
-    return {
-        "rackspan_under_min_rack_isr_partitions": sum(
-            values["rackspan_partition_under_min_rack_isr"] for values in each
-        ),
-        "rackspan_at_min_rack_isr_partitions": sum(values["rackspan_partition_at_min_rack_isr"] for values in each),
-        "rackspan_rack_check_failures_total": counters.rack_check_failures,
-    }
+    return {**leader_values(list(partitions)), "rackspan_rack_check_failures_total": counters.rack_check_failures}

@@ -8,11 +8,11 @@ from typing import TypeAlias
 from rackspan.cluster.core.controller.metadata_log import MetadataLog
 from rackspan.cluster.core.controller.partition_change import Conditions, PartitionChange
 from rackspan.cluster.core.controller.placement.broker_load import BrokerLoad
-from rackspan.cluster.core.controller.placement.configured_placers import ConfiguredPlacers
 from rackspan.cluster.core.controller.rules import ControllerRules
 from rackspan.cluster.core.metadata import MetadataImage, PartitionSet, PartitionState, Record
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model import Broker, BrokerId, RackId, TopicPartition
+from rackspan.placement.cluster_placer import ClusterPlacer
 
 Locate: TypeAlias = Callable[[Sequence[Broker]], Mapping[BrokerId, RackId]]
 """Rack by broker, called at every creation (KIP-36, draft: RackLocator.getRackInfo)."""
@@ -41,7 +41,7 @@ class ControllerContext:
     rng: Random
     rules: ControllerRules
     log: MetadataLog
-    placers: ConfiguredPlacers
+    placer: ClusterPlacer
     locate: Locate | None = None
     broker_load: BrokerLoad = field(default_factory=BrokerLoad)
     sessions: dict[BrokerId, Session] = field(default_factory=dict)

@@ -16,7 +16,6 @@ from rackspan.cluster.core.controller.alter_partition import alter_partition
 from rackspan.cluster.core.controller.context import ControllerContext, Locate
 from rackspan.cluster.core.controller.elections import elect, restore_preferred_leaders
 from rackspan.cluster.core.controller.metadata_log import MetadataLog
-from rackspan.cluster.core.controller.placement.configured_placers import ConfiguredPlacers
 from rackspan.cluster.core.controller.registrations import fence, fence_expired, heartbeat, register, unregister
 from rackspan.cluster.core.controller.rules import ControllerRules
 from rackspan.cluster.core.ids import NodeId
@@ -43,6 +42,7 @@ from rackspan.cluster.core.messages import (
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model.ids import BrokerId
+from rackspan.placement.cluster_placer import ClusterPlacer
 from rackspan.placement.registry import configured_placer
 
 if TYPE_CHECKING:
@@ -65,16 +65,16 @@ class ControllerCore:
         locate: Locate | None = None,
     ) -> None:
         log = MetadataLog(settings.metadata_max_wait_ms, settings.metadata_records_kept)
-        placers = ConfiguredPlacers(settings.extra_configs, lambda configs: placer_of(configs, rng))
-        self._context = ControllerContext(settings, rng, rules or ControllerRules(), log, placers, locate)
+        placer = ClusterPlacer(settings.extra_configs, lambda configs: placer_of(configs, rng))
+        self._context = ControllerContext(settings, rng, rules or ControllerRules(), log, placer, locate)
 
     def open(self) -> None:
         """Create and configure the placer. Errors: UsageError, ReplicaPlacementException; the cluster must not start then."""
-        self._context.placers.open()
+        self._context.placer.open()
 
     def close(self) -> None:
         """Close the placer: no topic is created after this."""
-        self._context.placers.close()
+        self._context.placer.close()
 
     @property
     def image(self) -> MetadataImage:

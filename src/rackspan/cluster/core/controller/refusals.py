@@ -3,14 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rackspan.errors import (
-    InvalidPartitions,
-    InvalidReplicationFactor,
-    RackLocatorFailed,
-    ReplicaPlacementException,
-    UsageError,
-)
+from rackspan.errors import InvalidReplicationFactor, RackLocatorFailed, ReplicaPlacementException, UsageError
 from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.placement.cluster_placer import refusal_of
 
 
 class Refused(Exception):
@@ -24,9 +19,7 @@ class Refused(Exception):
 
 def not_replicated(replication_factor: int, why: str) -> Refused:
     """The refusal of a replication factor, with the same message for every placer."""
-    return Refused(
-        ErrorCode.INVALID_REPLICATION_FACTOR, f"Unable to replicate the partition {replication_factor} time(s): {why}"
-    )
+    return Refused(*refusal_of(InvalidReplicationFactor(why), replication_factor))
 
 
 @contextmanager
@@ -34,9 +27,5 @@ def placement_refusals(replication_factor: int) -> Iterator[None]:
     """Turn a placer's error into Kafka's error for it, else into the proposal's (KIP-660, Public Interfaces 4)."""
     try:
         yield
-    except InvalidReplicationFactor as error:
-        raise not_replicated(replication_factor, str(error)) from error
-    except InvalidPartitions as error:
-        raise Refused(ErrorCode.INVALID_PARTITIONS, str(error)) from error
     except (ReplicaPlacementException, RackLocatorFailed, UsageError) as error:
-        raise Refused(ErrorCode.REPLICA_PLACEMENT_FAILED, str(error)) from error
+        raise Refused(*refusal_of(error, replication_factor)) from error

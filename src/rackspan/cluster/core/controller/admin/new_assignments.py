@@ -1,8 +1,7 @@
 """Replicas of new partitions, from the cluster's placer (KIP-660): for created topics, added partitions, auto-creation."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.controller.refusals import Refused
@@ -10,14 +9,11 @@ from rackspan.cluster.core.metadata import PartitionState
 from rackspan.errors import InvalidReplicationFactor
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId
-from rackspan.placement.rack_modes import RackAwareMode, aware
-from rackspan.placement.usable_brokers import UsableBroker, usable
+from rackspan.placement.cluster_placer import NEW_PARTITIONS_MAX
+from rackspan.placement.usable_brokers import usable
 
 if TYPE_CHECKING:
     from rackspan.placement.replica_counts import ReplicaCounts
-
-MAX_NEW_PARTITIONS: Final = 10_000
-"""Kafka's MAX_PARTITIONS_PER_BATCH: one request must not keep the controller from everything else."""
 
 
 def placed(
@@ -28,37 +24,16 @@ def placed(
     Errors: Refused for more partitions than one request may create; ReplicaPlacementException; UsageError for a placer that
     does not exist; RackLocatorFailed.
     """
-    if partitions > MAX_NEW_PARTITIONS:
+    if partitions > NEW_PARTITIONS_MAX:
         raise Refused(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     registered = context.image.brokers.values()
     if any(not broker.fenced for broker in registered) and not any(broker.active for broker in registered):
         raise InvalidReplicationFactor("All brokers are currently fenced or in controlled shutdown.")
     brokers = usable(context.brokers_for_placement())
-    refuse_impossible(brokers, replication_factor)
-    if automatic and not aware(brokers, RackAwareMode.SAFE):
-        # KIP-36: with partial racks as if there were none, under every placer. A broker upgrade then goes on.
-        brokers = tuple(replace(broker, rack=None) for broker in brokers)
-    placer = context.placers.placer(lambda: _load(context).configs)
-    placements = placer.place(start_partition, partitions, replication_factor, brokers)
+    placements = context.placer.place(
+        start_partition, partitions, replication_factor, brokers, lambda: _load(context).configs, automatic=automatic
+    )
     return tuple(row.replicas for row in placements)
-
-
-def refuse_impossible(brokers: Sequence[UsableBroker], replication_factor: int) -> None:
-    """Refuse what no placer can do, before any is called (KIP-660, Proposed Changes).
-
-    Errors: InvalidReplicationFactor, in the words of Kafka's striped placer, where Kafka still has these checks.
-    """
-    if replication_factor <= 0:
-        raise InvalidReplicationFactor(
-            f"Invalid replication factor {replication_factor}: the replication factor must be positive."
-        )
-    if all(broker.fenced for broker in brokers):
-        raise InvalidReplicationFactor("All brokers are currently fenced.")
-    if replication_factor > len(brokers):
-        raise InvalidReplicationFactor(
-            f"The target replication factor of {replication_factor} cannot be reached because only {len(brokers)} "
-            "broker(s) are registered."
-        )
 
 
 def _load(context: ControllerContext) -> "ReplicaCounts":

@@ -1,4 +1,4 @@
 """Replica placement in the controller: which brokers get the replicas of new partitions.
 
-Begin with new_assignments.py. The algorithms themselves are in rackspan.placement.
+The cluster's placer is placement/cluster_placer.py, and the algorithms are beside it.
 """

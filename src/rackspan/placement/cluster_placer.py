@@ -1,0 +1,114 @@
+"""The placer of a cluster (KIP-660): created and configured once, used for every topic, closed at the end.
+
+The embedded controller and the gateway place by it. `balanced` is configured before every placement, since it uses the brokers'
+load. The proposal permits that ("via an external mean").
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rackspan.errors import InvalidPartitions, InvalidReplicationFactor, RackspanError
+from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.placement.rack_modes import RackAwareMode, aware
+from rackspan.placement.registry import BROKER_DEFAULT, PLACER_CLASS_CONFIG
+from rackspan.placement.usable_brokers import UsableBroker
+
+if TYPE_CHECKING:
+    from rackspan.placement.placer import CheckedPlacer, TopicAssignment
+
+LOAD_AWARE: Final = frozenset({"balanced"})
+
+NEW_PARTITIONS_MAX: Final = 10_000
+"""Kafka's MAX_PARTITIONS_PER_BATCH: one request must not keep the controller from everything else."""
+
+
+class ClusterPlacer:
+    """`make` returns a placer that is configured with the given configs."""
+
+    def __init__(self, configs: Mapping[str, str], make: "Callable[[Mapping[str, str]], CheckedPlacer]") -> None:
+        self.configs = configs
+        self._make = make
+        self._placer: CheckedPlacer | None = None
+
+    @property
+    def name(self) -> str:
+        """The value of `replica.placer.class.name`."""
+        return self.configs.get(PLACER_CLASS_CONFIG, BROKER_DEFAULT)
+
+    def open(self) -> None:
+        """Create the placer now and not with the first topic. Errors: UsageError, ReplicaPlacementException.
+
+        The default placer cannot fail, so that it is created with the first topic: importing it takes time.
+        """
+        if self.name != BROKER_DEFAULT:
+            self._created()
+
+    def place(
+        self,
+        start_partition: int,
+        partitions: int,
+        replication_factor: int,
+        brokers: Sequence[UsableBroker],
+        load: Callable[[], Mapping[str, str]],
+        *,
+        automatic: bool,
+    ) -> "TopicAssignment":
+        """Place partitions of one topic on the registered `brokers`; `load` returns their load as configs.
+
+        Errors: ReplicaPlacementException; UsageError for a placer that does not exist.
+        """
+        refuse_factor(brokers, replication_factor)
+        if automatic and not aware(brokers, RackAwareMode.SAFE):
+            # KIP-36: with partial racks as if there were none, under every placer. A broker upgrade then goes on.
+            brokers = tuple(replace(broker, rack=None) for broker in brokers)
+        placer = self._created()
+        if self.name in LOAD_AWARE:
+            placer.configure({**load(), **self.configs})
+        return placer.place(start_partition, partitions, replication_factor, brokers)
+
+    def close(self) -> None:
+        """Close the placer: no topic is created after this."""
+        placer, self._placer = self._placer, None
+        if placer is not None:
+            placer.close()
+
+    def _created(self) -> "CheckedPlacer":
+        if self._placer is None:
+            self._placer = self._make(self.configs)
+        return self._placer
+
+
+def refuse_factor(brokers: Sequence[UsableBroker], replication_factor: int) -> None:
+    """Refuse a factor that no placer can reach, before any is called (KIP-660, Proposed Changes).
+
+    Errors: InvalidReplicationFactor, in the words of Kafka's striped placer, where Kafka still has these checks.
+    """
+    if replication_factor <= 0:
+        raise InvalidReplicationFactor(
+            f"Invalid replication factor {replication_factor}: the replication factor must be positive."
+        )
+    if all(broker.fenced for broker in brokers):
+        raise InvalidReplicationFactor("All brokers are currently fenced.")
+    if replication_factor > len(brokers):
+        raise InvalidReplicationFactor(
+            f"The target replication factor of {replication_factor} cannot be reached because only {len(brokers)} "
+            "broker(s) are registered."
+        )
+
+
+class PlacementRefusal(NamedTuple):
+    """Why a topic got no replicas, for a client."""
+
+    code: ErrorCode
+    message: str
+
+
+def refusal_of(error: RackspanError, replication_factor: int) -> PlacementRefusal:
+    """Kafka's code for the error if it has one, else the proposal's (KIP-660, Public Interfaces 4)."""
+    if isinstance(error, InvalidReplicationFactor):
+        message = f"Unable to replicate the partition {replication_factor} time(s): {error}"
+        return PlacementRefusal(ErrorCode.INVALID_REPLICATION_FACTOR, message)
+    if isinstance(error, InvalidPartitions):
+        return PlacementRefusal(ErrorCode.INVALID_PARTITIONS, str(error))
+    return PlacementRefusal(ErrorCode.REPLICA_PLACEMENT_FAILED, str(error))

@@ -1,0 +1,112 @@
+"""Metrics of under-min and at-min racks at the gateway: the proposal's, of partitions that require more than one rack."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client.core import Metric as Family
+
+from rackspan.cluster import EmbeddedCluster
+from rackspan.gateway import metrics
+from tests.gateway.running import RunningGateway, running
+from tests.kafka_fixtures import eventually
+
+UNDER, AT = "rackspan_under_min_rack_isr_partitions", "rackspan_at_min_rack_isr_partitions"
+OF_PARTITIONS = [
+    "rackspan_partition_under_min_rack_isr",
+    "rackspan_partition_at_min_rack_isr",
+    "rackspan_partition_isr_racks",
+]
+
+
+@pytest.fixture
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(racks=3, brokers=3, seed=3) as cluster:
+        cluster.create_topic("orders", replicas=[[1, 2, 3], [2, 3, 1]])
+        cluster.create_topic("pairs", replicas=[[1, 2]])
+        yield cluster
+
+
+async def read(gateway: RunningGateway) -> dict[str, Family]:
+    """Every metric by name, after another read of the ISRs."""
+    guarding = gateway.gateway.guarding
+    assert guarding is not None
+    assert guarding.isr is not None
+    with contextlib.suppress(ConnectionError):  # It may have been of a broker that has just stopped; then as of before.
+        await guarding.isr.read()
+    return {family.name: family for family in metrics.families(gateway.gateway)}
+
+
+async def served(gateway: RunningGateway) -> set[str]:
+    """The names of the metrics now."""
+    return {family.name for family in metrics.families(gateway.gateway)}
+
+
+def series(gateway: RunningGateway, name: str) -> dict[tuple[str, ...], float]:
+    family = gateway.run(read(gateway))[name.removesuffix("_total")]
+    return {tuple(sample.labels.values()): sample.value for sample in family.samples}
+
+
+def test_each_broker_has_the_partitions_that_it_leads_under_and_at_the_minimum(cluster: EmbeddedCluster) -> None:
+    topics = {"orders": {"min": {"insync": {"racks": 3}}}}
+    with running(cluster.bootstrap_servers, listen={"http": "127.0.0.1:0"}, topics=topics) as gateway:
+        gateway.wait_for_isr()
+        assert series(gateway, AT) == {("1", "r1"): 1, ("2", "r2"): 1, ("3", "r3"): 0}
+        assert set(series(gateway, UNDER).values()) == {0}
+        cluster.stop(3)
+        eventually(
+            lambda: series(gateway, UNDER) == {("1", "r1"): 1, ("2", "r2"): 1, ("3", "r3"): 0}, "rack r3 is out", 30
+        )
+        assert not set(OF_PARTITIONS) & set(gateway.run(read(gateway)))
+
+
+def test_each_partition_has_its_racks_if_the_config_requires_it(cluster: EmbeddedCluster) -> None:
+    topics = {"orders": {"min": {"insync": {"racks": 2}}}}
+    tables = {"listen": {"http": "127.0.0.1:0"}, "topics": topics, "metrics": {"partitions": True}}
+    with running(cluster.bootstrap_servers, **tables) as gateway:
+        gateway.wait_for_isr()
+        orders = [("1", "r1", "orders", "0"), ("2", "r2", "orders", "1")]
+        for name, value in zip(OF_PARTITIONS, (0, 0, 3), strict=True):
+            assert series(gateway, name) == dict.fromkeys(orders, value)
+
+
+def test_a_default_above_one_counts_every_topic(cluster: EmbeddedCluster) -> None:
+    tables = {"listen": {"http": "127.0.0.1:0"}, "acknowledgements": {"min": {"insync": {"racks": 2}}}}
+    with running(cluster.bootstrap_servers, **tables) as gateway:
+        gateway.wait_for_isr()
+        # pairs-0 spans two racks, and the config topic and orders three.
+        assert series(gateway, AT)["1", "r1"] == 1
+
+
+def test_values_of_a_read_that_failed_are_not_served(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    topics = {"orders": {"min": {"insync": {"racks": 2}}}}
+    with running(cluster.bootstrap_servers, listen={"http": "127.0.0.1:0"}, topics=topics) as gateway:
+        guarding = gateway.gateway.guarding
+        assert guarding is not None
+        assert guarding.isr is not None
+        gateway.run(read(gateway))
+
+        async def fails() -> None:
+            raise OSError("no broker responds")
+
+        async def followed() -> None:
+            assert guarding.isr is not None
+            monkeypatch.setattr(guarding.isr, "read", fails)
+            following = asyncio.ensure_future(guarding.isr.follow())
+            await asyncio.sleep(0.01)
+            following.cancel()
+
+        gateway.run(followed())
+
+        assert UNDER not in gateway.run(served(gateway))
+
+
+def test_they_are_read_while_metrics_are_served(cluster: EmbeddedCluster) -> None:
+    topics = {"orders": {"min": {"insync": {"racks": 2}}}}
+    with running(cluster.bootstrap_servers, topics=topics) as without:
+        guarding = without.gateway.guarding
+        assert guarding is not None
+        assert guarding.isr is None
+    with running(cluster.bootstrap_servers, listen={"http": "127.0.0.1:0"}, topics=topics) as gateway:
+        eventually(lambda: UNDER in gateway.run(served(gateway)), "the ISRs are read", 10)

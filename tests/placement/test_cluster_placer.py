@@ -1,0 +1,86 @@
+"""The placer of a cluster: partial racks of topics that are created automatically, load, and its errors for clients."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import pytest
+
+from rackspan.errors import InvalidPartitions, InvalidReplicationFactor, PartialRacks, RackspanError
+from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.model import BrokerId, RackId
+from rackspan.placement.cluster_placer import ClusterPlacer, refusal_of
+from rackspan.placement.placer import CheckedPlacer, TopicAssignment
+from rackspan.placement.registry import PLACER_CLASS_CONFIG
+from rackspan.placement.usable_brokers import UsableBroker
+
+
+class First:
+    """A placer of the first brokers that it is offered."""
+
+    def __init__(self) -> None:
+        self.configured: list[Mapping[str, str]] = []
+        self.racks: list[str | None] = []
+
+    def configure(self, configs: Mapping[str, str]) -> None:
+        self.configured.append(configs)
+
+    def place(
+        self, _start_partition: int, num_partitions: int, num_replicas: int, brokers: Sequence[UsableBroker]
+    ) -> TopicAssignment:
+        self.racks = [broker.rack for broker in brokers]
+        return TopicAssignment.of([[broker.id for broker in brokers[:num_replicas]]] * num_partitions)
+
+    def close(self) -> None:
+        """It holds nothing."""
+
+
+def made(first: First, name: str) -> ClusterPlacer:
+    return ClusterPlacer({PLACER_CLASS_CONFIG: name}, lambda _: CheckedPlacer(name, first))
+
+
+def brokers(*racks: str | None) -> list[UsableBroker]:
+    return [
+        UsableBroker(BrokerId(number), None if rack is None else RackId(rack), False)
+        for number, rack in enumerate(racks)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("racks", "automatic", "offered"),
+    [
+        (("a", "b", None), True, [None, None, None]),
+        (("a", "b", None), False, ["a", "b", None]),
+        (("a", "b", "c"), True, ["a", "b", "c"]),
+    ],
+)
+def test_only_automatic_creation_with_partial_racks_is_placed_without_racks(
+    racks: tuple[str | None, ...], automatic: bool, offered: list[str | None]
+) -> None:
+    first = First()
+    made(first, "first").place(0, 1, 2, brokers(*racks), dict, automatic=automatic)
+    assert first.racks == offered
+
+
+def test_the_load_is_passed_before_every_placement_to_the_placer_that_reads_it() -> None:
+    for name, configured in (("balanced", [{"load": "1"}, {"load": "2"}]), ("first", [])):
+        first = First()
+        placer = made(first, name)
+        for load in ("1", "2"):
+            placer.place(0, 1, 1, brokers("a"), partial(dict, load=load), automatic=False)
+        assert [{"load": configs["load"]} for configs in first.configured] == configured
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (
+            InvalidReplicationFactor("too few"),
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Unable to replicate the partition 3 time(s): too few",
+        ),
+        (InvalidPartitions("none"), ErrorCode.INVALID_PARTITIONS, "none"),
+        (PartialRacks("some"), ErrorCode.REPLICA_PLACEMENT_FAILED, "some"),
+    ],
+)
+def test_a_refusal_has_kafkas_code_if_kafka_has_one(error: RackspanError, code: ErrorCode, message: str) -> None:
+    assert refusal_of(error, 3) == (code, message)
