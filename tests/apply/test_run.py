@@ -9,10 +9,11 @@ import pytest
 
 from rackspan.apply import Journal, Pace, RunUpdate, cancel, run
 from rackspan.errors import InvalidJournal, ReassignmentStopped, UsageError
+from rackspan.model.topic import LEADER_REPLICAS
 from rackspan.plan import RunLimits
 from rackspan.plan.execution.effects import Finished, Paused, Record, SetConfigs, StartMoves
 from rackspan.plan.execution.events import ForeignThrottleRecorded
-from rackspan.plan.execution.throttle import LEADER_REPLICAS, ConfigKey, Holder
+from rackspan.plan.execution.throttle import ConfigKey, Holder
 from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, Step, reassignment_columns
 from tests.plan.fake_cluster import FakeCluster
 

@@ -139,6 +139,33 @@ def mixed_topics(cluster: Document) -> set[str]:
     return {name for name, of_topic in factors.items() if len(of_topic) > 1}
 
 
+def topic_warnings(cluster: Document, policy: RackPolicy) -> Iterator[tuple[str, str]]:
+    """Topic and constraint of every warning about a whole topic that has partitions."""
+    for name in mixed_topics(cluster):
+        yield name, "mixed-replication-factors"
+    racks = rack_of(cluster, policy)
+    for topic in cluster["topics"]:
+        if topic["partitions"] and "min.insync.replicas" not in topic["config"]:
+            yield topic["name"], "min-insync-replicas-unknown"
+        elif topic["partitions"] and two_would_do(cluster, topic, racks, policy):
+            yield topic["name"], "min-insync-replicas-one"
+
+
+def two_would_do(cluster: Document, topic: Document, racks: dict[int, str], policy: RackPolicy) -> bool:
+    """Whether min.insync.replicas is 1 where 2 refuses nothing now, and nothing after the loss that has to be survived."""
+    survive = policy.topic_survive.get(topic["name"], policy.survive).value
+    if min_replicas(topic) != 1 or min_racks(topic, policy) != 1 or survive == "none":
+        return False
+    if survive == "rack" and len(set(racks.values())) < 2:
+        return False
+    raised = {**topic, "config": {**topic["config"], "min.insync.replicas": "2"}}
+    return all(
+        min(len(staying(partition)), len(partition["isr"])) >= 2
+        and lost_by(cluster, raised, partition, racks, policy, present=True) is None
+        for partition in topic["partitions"]
+    )
+
+
 PRESENT = ("offline", "under-min-isr", "under-min-racks", "unknown-broker")
 PLACED = ("rack-spread", "min-insync-replicas-forces-racks", "min-insync-replicas-satisfiable")
 

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from rackspan.audit import RackPolicy, Severity, audit
-from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
+from rackspan.model import MIN_INSYNC_REPLICAS, Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 
 
 def cluster(
@@ -10,7 +10,7 @@ def cluster(
     """Six brokers, two in each of three racks, one topic."""
     return ClusterSnapshot(
         brokers=tuple(Broker(BrokerId(b), RackId(f"r{b % 3}")) for b in range(6)),
-        topics=(Topic(TopicName("orders")),),
+        topics=(Topic(TopicName("orders"), config={MIN_INSYNC_REPLICAS: "2"}),),
         partitions=columns(
             topic=[0] * len(replicas),
             partition=range(len(replicas)),
@@ -94,7 +94,7 @@ def test_a_rack_too_small_for_its_share_is_no_reason_to_warn() -> None:
     held = [[(0, 2, 4), (2, 4, 1), (4, 1, 3), (1, 3, 4), (3, 0, 4)][p % 5] for p in range(50)]
     snapshot = ClusterSnapshot(
         brokers=brokers,
-        topics=(Topic(TopicName("t")),),
+        topics=(Topic(TopicName("t"), config={MIN_INSYNC_REPLICAS: "2"}),),
         partitions=columns(topic=[0] * 50, partition=range(50), leader=[h[0] for h in held], replicas=held, isr=held),
     )
     assert warnings(snapshot) == {}

@@ -14,7 +14,7 @@ SNAPSHOT = ClusterSnapshot(
     brokers=tuple(Broker(BrokerId(one), RackId(rack)) for one, rack in ((1, "a"), (2, "b"), (3, "c"))),
     controllers=(Controller(BrokerId(1)), Controller(BrokerId(2)), Controller(BrokerId(101))),
     topics=(
-        Topic(TopicName("__consumer_offsets"), internal=True),
+        Topic(TopicName("__consumer_offsets"), internal=True, config={"min.insync.replicas": "1"}),
         Topic(TopicName("orders"), config={"min.insync.replicas": "2"}),
     ),
     partitions=columns(

@@ -39,8 +39,8 @@ def findings_agree(snapshot: ClusterSnapshot, policy: RackPolicy) -> None:
     ]
     wanted = {key: brute_force.severity(cluster, policy, key) for key in brute_force.partition_keys(cluster, policy)}
     assert sorted(of_partitions) == sorted(wanted.items())
-    of_topics = {one.topic: one.constraint for one in found if one.partition is None and one.topic is not None}
-    assert of_topics == dict.fromkeys(brute_force.mixed_topics(cluster), "mixed-replication-factors")
+    of_topics = sorted((one.topic, one.constraint) for one in found if one.partition is None and one.topic is not None)
+    assert of_topics == sorted(brute_force.topic_warnings(cluster, policy))
     of_cluster = sorted((one.constraint, one.severity) for one in found if one.partition is None and one.topic is None)
     assert of_cluster == sorted(brute_force.cluster_findings(cluster, policy))
     assert judged.clean == ("violation" not in {severity for _, severity in [*wanted.items(), *of_cluster]})
@@ -117,6 +117,8 @@ def test_every_finding_says_why_and_what_next_in_one_line(snapshot: ClusterSnaps
             "unracked-broker",
             "rack-names-alike",
             "mixed-replication-factors",
+            "min-insync-replicas-one",
+            "min-insync-replicas-unknown",
             "controller-quorum-spread",
             "dead-controller",
             "fenced-broker",

@@ -1,7 +1,7 @@
 """Clusters that stand in need of repair: the instances on which plans are measured, and tiny random ones."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -42,7 +42,9 @@ def resized(partitions: int, ratio: float) -> tuple[ClusterSnapshot, tuple[int, 
     return cluster(spread(partitions, brokers, racks, 3, 1), listed), tuple(range(after, brokers))
 
 
-def cluster(replicas: Sequence[Sequence[int]], racks: dict[int, str], fenced: Sequence[int] = ()) -> ClusterSnapshot:
+def cluster(
+    replicas: Sequence[Sequence[int]], racks: Mapping[int, str | None], fenced: Sequence[int] = ()
+) -> ClusterSnapshot:
     """A snapshot of topics of 50 partitions, in sync and led wherever a broker is alive."""
     count = len(replicas)
     matrix = padded_lists(replicas)
@@ -50,7 +52,7 @@ def cluster(replicas: Sequence[Sequence[int]], racks: dict[int, str], fenced: Se
     alive = np.isin(matrix, list(racks))
     first_alive = np.take_along_axis(matrix, alive.argmax(axis=1)[:, None], axis=1)[:, 0]
     return ClusterSnapshot(
-        brokers=tuple(Broker(BrokerId(b), RackId(r), b in fenced) for b, r in racks.items()),
+        brokers=tuple(Broker(BrokerId(b), None if r is None else RackId(r), b in fenced) for b, r in racks.items()),
         topics=tuple(Topic(TopicName(f"topic-{code:06d}")) for code in range(-(-count // TOPIC_PARTITIONS))),
         partitions=PartitionColumns(
             topic=(np.arange(count) // TOPIC_PARTITIONS).astype(np.int32),

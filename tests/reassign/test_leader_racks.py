@@ -117,7 +117,7 @@ def three_racks(replicas: list[list[int]]) -> ClusterSnapshot:
     """Brokers 1 to 6, to the racks a, b and c in turn; the topic orders."""
     return ClusterSnapshot(
         brokers=tuple(Broker(BrokerId(b), RackId("abc"[(b - 1) % 3])) for b in range(1, 7)),
-        topics=(Topic(TopicName("orders")),),
+        topics=(Topic(TopicName("orders"), config={"min.insync.replicas": "2"}),),
         partitions=columns(
             topic=[0] * len(replicas),
             partition=range(len(replicas)),

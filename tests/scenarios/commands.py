@@ -9,7 +9,17 @@ from rackspan.acks.wording import loss_words, reason, remedies
 from rackspan.audit import RackPolicy, audit, outage
 from rackspan.audit.outage import RackLoss
 from rackspan.audit.policy import Survive
-from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName, UnrackedPolicy
+from rackspan.model import (
+    MIN_INSYNC_REPLICAS,
+    Broker,
+    BrokerId,
+    ClusterSnapshot,
+    Controller,
+    RackId,
+    Topic,
+    TopicName,
+    UnrackedPolicy,
+)
 from rackspan.model.ids import shown
 from rackspan.model.partitions import Partition
 from rackspan.placement.exclusion import Exclusion
@@ -68,8 +78,9 @@ def controllers(world: World, *voters: str) -> Iterator[str]:
 
 
 def topic(world: World, name: str, *flags: str, **config: str) -> Iterator[str]:
-    """topic orders min_insync_replicas=2, then its partitions"""
-    dotted = {key.replace("_", "."): value for key, value in config.items()}
+    """topic orders min_insync_replicas=2, then its partitions; without it Kafka's default, with the flag `unread` no config is known"""
+    kafkas = {} if "unread" in flags else {MIN_INSYNC_REPLICAS: "1"}
+    dotted = kafkas | {key.replace("_", "."): value for key, value in config.items()}
     world.topics.append(Topic(TopicName(name), internal="internal" in flags, config=dotted))
     yield from ()
 

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -39,6 +39,7 @@ from rackspan.model import (
     lengths,
     rack_map,
 )
+from rackspan.model.topic import FOLLOWER_REPLICAS, LEADER_REPLICAS, UNCLEAN_LEADER_ELECTION
 
 
 @dataclass(frozen=True)
@@ -167,22 +168,25 @@ class ClusterMembers:
 
 @dataclass(frozen=True)
 class Requirements:
-    """The minimums required in sync, one entry a topic code (or, after `of`, one entry a partition).
+    """The minimums required in sync, and configs that weaken them, one entry a topic code (or, after `of`, one entry a partition).
 
     `enforced`: the brokers themselves enforce `min_insync_racks`; otherwise only the policy requires it. `survive`: the
-    loss to survive, its index in SURVIVE_CODES.
+    loss to survive, its index in SURVIVE_CODES. `known`: the snapshot has min.insync.replicas of the topic; else it is
+    judged as 1. `unclean_election`, `leader_throttles` and `follower_throttles`: configs that are set on the topic.
     """
 
     min_insync_replicas: Int64s
     min_insync_racks: Int64s
     enforced: Bools
     survive: Int64s
+    known: Bools
+    unclean_election: Bools
+    leader_throttles: Bools
+    follower_throttles: Bools
 
     def of(self, index: Int32s | Int64s | Bools) -> "Requirements":
         """The entries at `index`: topic codes of shape (P,) give one entry a partition."""
-        return Requirements(
-            self.min_insync_replicas[index], self.min_insync_racks[index], self.enforced[index], self.survive[index]
-        )
+        return Requirements(**{column.name: getattr(self, column.name)[index] for column in fields(self)})
 
 
 @dataclass(frozen=True)
@@ -397,6 +401,10 @@ def requirements(topics: Sequence[Topic], policy: RackPolicy) -> Requirements:
         min_insync_racks=np.array(racks, dtype=np.int64),
         enforced=np.array(native, dtype=np.bool_),
         survive=np.array([SURVIVE_CODES.index(policy.survive_of(t.name)) for t in topics], dtype=np.int64),
+        known=np.array([MIN_INSYNC_REPLICAS in t.config for t in topics], dtype=np.bool_),
+        unclean_election=np.array([t.config.get(UNCLEAN_LEADER_ELECTION) == "true" for t in topics], dtype=np.bool_),
+        leader_throttles=np.array([bool(t.config.get(LEADER_REPLICAS)) for t in topics], dtype=np.bool_),
+        follower_throttles=np.array([bool(t.config.get(FOLLOWER_REPLICAS)) for t in topics], dtype=np.bool_),
     )
 
 

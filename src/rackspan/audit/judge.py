@@ -10,6 +10,7 @@ import numpy as np
 from rackspan.audit.batch import ClusterMembers, PartitionBatch, snapshot_batch
 from rackspan.audit.constraints import (
     cluster_findings,
+    config_findings,
     leader_rack_findings,
     mixed_replication_factors,
     partition_findings,
@@ -95,6 +96,7 @@ def topic_findings(batch: PartitionBatch) -> Iterator[Finding]:
     yield from partition_findings(batch)
     yield from mixed_replication_factors(batch)
     yield from leader_rack_findings(batch)
+    yield from config_findings(batch)
 
 
 def whole_cluster_findings(

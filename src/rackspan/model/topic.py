@@ -1,4 +1,4 @@
-"""A topic without its partitions, and its two configs that set the minimum ISR."""
+"""A topic without its partitions, and its configs that audits read."""
 
 import re
 from collections.abc import Mapping
@@ -11,6 +11,9 @@ from rackspan.model.ids import TopicName
 
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
 MIN_INSYNC_RACKS: Final = "min.insync.racks"
+UNCLEAN_LEADER_ELECTION: Final = "unclean.leader.election.enable"
+LEADER_REPLICAS: Final = "leader.replication.throttled.replicas"
+FOLLOWER_REPLICAS: Final = "follower.replication.throttled.replicas"
 
 GATEWAY_CONFIG_TOPIC: Final = "__rackspan_configs"
 """The compacted topic in which gateways keep min.insync.racks, unless their file names another."""

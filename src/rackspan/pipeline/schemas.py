@@ -304,7 +304,7 @@ FINDINGS: Final = _changes(
         TableColumn("reason", pa.string(), "Why, with the racks and brokers named."),
         TableColumn("remedy", pa.string(), "What repairs it: a rackspan command or a step that the operator takes."),
     ),
-    version=5,
+    version=6,
 )
 
 OUTAGE_IMPACT: Final = _changes(

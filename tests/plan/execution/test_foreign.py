@@ -5,14 +5,13 @@ from dataclasses import replace
 import pytest
 
 from rackspan.model.ids import TopicPartition
+from rackspan.model.topic import FOLLOWER_REPLICAS, LEADER_REPLICAS
 from rackspan.plan.execution.events import RunState
 from rackspan.plan.execution.foreign import foreign_changes, foreign_throttles, plan_in_flight, throttle_configs
 from rackspan.plan.execution.observed import InFlight, ObservedCluster
 from rackspan.plan.execution.throttle import (
     FOLLOWER_RATE,
-    FOLLOWER_REPLICAS,
     LEADER_RATE,
-    LEADER_REPLICAS,
     ConfigKey,
     Holder,
 )

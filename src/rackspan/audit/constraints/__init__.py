@@ -5,6 +5,7 @@ nothing here proposes a placement.
 """
 
 from rackspan.audit.constraints.cluster import cluster_findings
+from rackspan.audit.constraints.configs import config_findings
 from rackspan.audit.constraints.constraint import PartitionConstraint
 from rackspan.audit.constraints.partitions import (
     PARTITION_CONSTRAINTS,
@@ -16,6 +17,7 @@ __all__ = [
     "PARTITION_CONSTRAINTS",
     "PartitionConstraint",
     "cluster_findings",
+    "config_findings",
     "leader_rack_findings",
     "mixed_replication_factors",
     "partition_findings",

@@ -7,7 +7,7 @@ from rackspan.audit.batch import ClusterMembers
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.policy import Survive
 from rackspan.audit.quorum import QuorumAfter, quorum_without
-from rackspan.model import UNNAMED_RACK, UnrackedPolicy, shown
+from rackspan.model import UNNAMED_RACK, Broker, UnrackedPolicy, shown
 from rackspan.text import count_noun, noun_and_ids
 
 ACCEPT_QUORUM: Final = 'or require less: survive = "{weaker}" in rackspan.toml'
@@ -32,6 +32,16 @@ def unracked_brokers(members: ClusterMembers) -> Iterator[Finding]:
             partition=None,
             reason=f"broker {broker.id} has no rack: {COUNTED_AS[policy]}",
             remedy=f"set broker.rack on broker {broker.id} and restart it",
+        )
+
+
+def partial_racks(brokers: Sequence[Broker], policy: UnrackedPolicy) -> Iterator[str]:
+    """A warning for commands that place replicas by racks that only some brokers have (KIP-36)."""
+    rackless = [broker.id for broker in brokers if broker.rack is None]
+    if rackless and len(rackless) < len(brokers):
+        yield (
+            f"no rack is set on {noun_and_ids('broker', rackless)}, and others have one: they count by --unracked {policy}; "
+            "set broker.rack and restart them first"
         )
 
 

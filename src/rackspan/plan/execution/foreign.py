@@ -4,14 +4,13 @@ from collections.abc import Iterable
 
 from rackspan.model.config_list import parse_config_list
 from rackspan.model.ids import TopicPartition
+from rackspan.model.topic import FOLLOWER_REPLICAS, LEADER_REPLICAS
 from rackspan.plan.execution.events import RunState
 from rackspan.plan.execution.observed import ObservedCluster
 from rackspan.plan.execution.throttle import (
     EVERY_REPLICA,
     FOLLOWER_RATE,
-    FOLLOWER_REPLICAS,
     LEADER_RATE,
-    LEADER_REPLICAS,
     ConfigKey,
     Holder,
     merged_list,

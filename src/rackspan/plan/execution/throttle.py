@@ -10,10 +10,9 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from rackspan.model.config_list import parse_config_list
+from rackspan.model.topic import FOLLOWER_REPLICAS, LEADER_REPLICAS
 from rackspan.reassign import Direction, PartitionReassignment, Step
 
-LEADER_REPLICAS: Final = "leader.replication.throttled.replicas"
-FOLLOWER_REPLICAS: Final = "follower.replication.throttled.replicas"
 LEADER_RATE: Final = "leader.replication.throttled.rate"
 FOLLOWER_RATE: Final = "follower.replication.throttled.rate"
 """Bytes a second, for all throttled replicas of a broker together."""

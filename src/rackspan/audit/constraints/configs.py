@@ -1,0 +1,99 @@
+"""Warnings about configs of topics: those by which acks=all guarantees little, throttles that were left behind, and unknown ones."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from rackspan.audit.batch import PartitionBatch, Requirements
+from rackspan.audit.constraints.remedies import set_min_insync_replicas
+from rackspan.audit.findings import Finding, Severity
+from rackspan.audit.policy import SURVIVE_CODES, Survive
+from rackspan.model import MIN_INSYNC_REPLICAS, Bools
+from rackspan.model.topic import FOLLOWER_REPLICAS, LEADER_REPLICAS, UNCLEAN_LEADER_ELECTION
+
+ACCEPTS_LOSS: Final = SURVIVE_CODES.index(Survive.NONE)
+
+CONFIGS: Final = "kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type topics --entity-name"
+
+
+def config_findings(batch: PartitionBatch) -> Iterator[Finding]:
+    """The findings of every topic of the batch, which holds each of them completely."""
+    weak, moving = _weak_topics(batch), bool(batch.reassigning.any())
+    codes, first = np.unique(batch.rows.topic, return_index=True)
+    for code, row in zip(codes.tolist(), first.tolist(), strict=True):
+        if not batch.required.known[row]:
+            yield _unknown(batch.topics[code])
+        if weak[code]:
+            yield _one_in_sync(batch, row)
+        if batch.required.unclean_election[row] and batch.required.survive[row] != ACCEPTS_LOSS:
+            yield _unclean_election(batch.topics[code])
+        # While anything is being reassigned they may be of that, or of a plan's next step.
+        if not moving and (throttles := _throttles(batch.required, row)):
+            yield _left_behind(batch.topics[code], throttles)
+
+
+def _unknown(topic: str) -> Finding:
+    return Finding(
+        "min-insync-replicas-unknown",
+        Severity.WARNING,
+        topic,
+        None,
+        f"{MIN_INSYNC_REPLICAS} is not in the snapshot, and is judged as 1",
+        f"grant DESCRIBE_CONFIGS on topic {topic}, and take the snapshot again",
+    )
+
+
+def _one_in_sync(batch: PartitionBatch, row: int) -> Finding:
+    return Finding(
+        "min-insync-replicas-one",
+        Severity.WARNING,
+        batch.topic(row),
+        None,
+        f"{MIN_INSYNC_REPLICAS} is 1: the leader may acknowledge acks=all by itself, and the record is lost with it; with 2 the "
+        f"loss of a {SURVIVE_CODES[int(batch.required.survive[row])]} stops no writes",
+        set_min_insync_replicas(batch, row, 2),
+    )
+
+
+def _unclean_election(topic: str) -> Finding:
+    return Finding(
+        "unclean-leader-election",
+        Severity.WARNING,
+        topic,
+        None,
+        f"{UNCLEAN_LEADER_ELECTION} is true: a replica that is not in sync may become leader, and acknowledged records are lost",
+        f"{CONFIGS} {topic} --add-config {UNCLEAN_LEADER_ELECTION}=false",
+    )
+
+
+def _throttles(required: Requirements, row: int) -> list[str]:
+    of_topic = ((LEADER_REPLICAS, required.leader_throttles), (FOLLOWER_REPLICAS, required.follower_throttles))
+    return [key for key, is_set in of_topic if is_set[row]]
+
+
+def _left_behind(topic: str, throttles: list[str]) -> Finding:
+    return Finding(
+        "throttle-left-behind",
+        Severity.WARNING,
+        topic,
+        None,
+        f"{' and '.join(throttles)} {'is' if len(throttles) == 1 else 'are'} set, and nothing is being reassigned: followers may fall behind",
+        f"{CONFIGS} {topic} --delete-config {','.join(throttles)}",
+    )
+
+
+def _weak_topics(batch: PartitionBatch) -> Bools:
+    """Topics of which one of several replicas may acknowledge acks=all alone, while two would stop it at no loss. Shape (topics,)."""
+    required = batch.required
+    chosen = required.known & (required.min_insync_replicas == 1) & (required.min_insync_racks == 1)
+    chosen &= required.survive != ACCEPTS_LOSS
+    raised = replace(
+        batch, required=replace(required, min_insync_replicas=np.where(chosen, 2, required.min_insync_replicas))
+    )
+    stopped = raised.worst_loss_placed.harmed | (batch.isr_size < 2)
+    weak = np.zeros(len(batch.topics), dtype=np.bool_)
+    weak[batch.rows.topic[chosen]] = True
+    weak[batch.rows.topic[stopped | (batch.replication_factor < 2)]] = False
+    return weak
