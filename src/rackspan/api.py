@@ -37,14 +37,17 @@ from rackspan.sources.source import Cluster, Source
 
 # A command should not wait for what it does not use: below is imported at its first use.
 if TYPE_CHECKING:
+    from rackspan import advice as _advice
     from rackspan import clients as _clients
     from rackspan import plan as _plan
     from rackspan import reassign as _reassign
     from rackspan import restart as _restart
     from rackspan import streams as _streams
+    from rackspan import traffic as _traffic
     from rackspan.acks import HardenAdvice, Watch
     from rackspan.acks import harden as _harden
     from rackspan.acks import watch as _acks_watch
+    from rackspan.advice import Advice
     from rackspan.apply import RestartUpdate, RunUpdate
     from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, assumptions
     from rackspan.client import config as _client_config
@@ -91,10 +94,12 @@ if TYPE_CHECKING:
     from rackspan.sources import rack_locator as _rack_locator
     from rackspan.sources import rack_locators as _rack_locators
     from rackspan.sources.live.clients import ReadClients
+    from rackspan.sources.live.traffic import TrafficReading
     from rackspan.streams import CapturedGroup, Setting, StreamsGroup
     from rackspan.streams.assignment import AssignmentDocument
     from rackspan.streams.lab.replay import LabDocument
     from rackspan.streams.live.group_audit import StreamsAuditDocument
+    from rackspan.traffic import PriceFile, TrafficFlow
 else:
 
     class _LazyModule:
@@ -106,6 +111,7 @@ else:
         def __getattr__(self, attribute: str) -> object:
             return getattr(import_module(self._name), attribute)
 
+    _advice = _LazyModule("rackspan.advice")
     _clients = _LazyModule("rackspan.clients")
     _plan = _LazyModule("rackspan.plan")
     _reassign = _LazyModule("rackspan.reassign")
@@ -119,6 +125,7 @@ else:
     _new_partitions = _LazyModule("rackspan.placement.new_partitions")
     _proposal_format = _LazyModule("rackspan.placement.proposal_format")
     _spec = _LazyModule("rackspan.placement.spec")
+    _traffic = _LazyModule("rackspan.traffic")
     _watching = _LazyModule("rackspan.sources.polling")
     _rack_locator = _LazyModule("rackspan.sources.rack_locator")
     _rack_locators = _LazyModule("rackspan.sources.rack_locators")
@@ -146,6 +153,7 @@ __all__ = [
     "Source",
     "StepLimits",
     "StopPolicy",
+    "advise",
     "assign_tasks",
     "assumptions",
     "audit",
@@ -177,6 +185,7 @@ __all__ = [
     "located",
     "maintain",
     "measure_reads",
+    "measure_traffic",
     "observe_reassignment",
     "outage",
     "partition_differences",
@@ -192,6 +201,7 @@ __all__ = [
     "read_clients",
     "read_placement_plan",
     "read_plan",
+    "read_prices",
     "read_restart_plan",
     "read_streams_group",
     "reassignments_in_flight",
@@ -209,6 +219,7 @@ __all__ = [
     "stopped_once_hardened",
     "streams_lab",
     "table",
+    "traffic",
     "verify_reassignment",
     "wait_until_safe",
     "watch",
@@ -372,6 +383,67 @@ def clients(
     pairs = zip(reads, measured, strict=True)
     causes = [cause for group, measure in pairs for cause in _clients.find_causes(group, snapshot, measure)]
     return reads, measured, causes
+
+
+def measure_traffic(cluster: Cluster, seconds: float, counters: Sequence[str] = ()) -> TrafficReading:
+    """The logs of a running cluster twice, so many seconds apart, and its groups.
+
+    `counters`: the metrics of gateways that clients go through. Errors: UsageError, SourceError.
+    """
+    from rackspan.sources.live import traffic as live_traffic
+
+    return live_traffic.read_traffic(_settings(cluster), seconds, counters=counters)
+
+
+def read_prices(content: bytes) -> PriceFile:
+    """The prices of bytes between racks. Errors: UsageError, naming the key; NotJson."""
+    return _traffic.price_file(content)
+
+
+def traffic(
+    reading: TrafficReading, snapshot: ClusterSnapshot | None = None, networks: ClientNetworks | None = None
+) -> tuple[list[TrafficFlow], list[GroupReads]]:
+    """The bytes of each path between racks, and what each group with members reads.
+
+    `snapshot`: the one of the second reading, with racks from a locator.
+    """
+    racked = reading.after.snapshot if snapshot is None else snapshot
+    volumes = _traffic.volumes_between(reading.before, reading.after)
+    groups = [group for group in reading.clients.groups if group.members]
+    reads = [_clients.group_reads(group, racked, reading.clients.selectors, networks) for group in groups]
+    progress = _traffic.group_progress(reading.before, reading.after, volumes)
+    measured = [_traffic.measured_flows(group, reading.clients.groups, reading.counted) for group in reads]
+    flows = (
+        _traffic.produced_flows(_traffic.produce_flows(racked, volumes), reading.counted),
+        _traffic.replication_flows(racked, volumes),
+        _traffic.consume_flows(racked, volumes, [left for _, left in measured], progress),
+        *(found for found, _ in measured),
+    )
+    return [flow for of_path in flows for flow in of_path], reads
+
+
+def advise(
+    snapshot: ClusterSnapshot,
+    policy: RackPolicy = RackPolicy(),
+    reading: TrafficReading | None = None,
+    networks: ClientNetworks | None = None,
+    prices: PriceFile | None = None,
+    least_bytes_a_month: int | None = None,
+) -> list[Advice]:
+    """What to do first, ranked: what an audit finds, and of the traffic that was measured what need not cross racks.
+
+    `snapshot`: the one of the second reading, with racks from a locator. Savings below `least_bytes_a_month` are left out.
+    """
+    found = [*_advice.risks(audit(snapshot, policy).findings)]
+    if reading is not None:
+        _, reads = traffic(reading, snapshot, networks)
+        causes = [cause for group in reads for cause in _clients.find_causes(group, snapshot)]
+        volumes = _traffic.volumes_between(reading.before, reading.after)
+        progress = _traffic.group_progress(reading.before, reading.after, volumes)
+        measured = _advice.MeasuredTraffic(snapshot, volumes, reads, progress, reading.seconds)
+        least = _advice.LEAST_BYTES_A_MONTH if least_bytes_a_month is None else least_bytes_a_month
+        found += _advice.savings(measured, causes, policy, prices, least)
+    return _advice.ranked(found)
 
 
 # ── restart brokers

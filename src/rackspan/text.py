@@ -1,6 +1,6 @@
 """Numbers, nouns, sizes and times in messages and documents."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -15,6 +15,15 @@ def count_noun(number: int, noun: str, layout: str = "", *, plural: str | None =
 def noun_and_ids(noun: str, ids: Sequence[int]) -> str:
     """`broker 1`, or `brokers 1,4`."""
     return f"{noun} {ids[0]}" if len(ids) == 1 else f"{noun}s {','.join(map(str, ids))}"
+
+
+def nearest(name: str, names: Collection[str]) -> str:
+    """`; did you mean 'orders'?` where one of the names is alike, else nothing."""
+    # Imported here: few commands end with a mistake.
+    from difflib import get_close_matches
+
+    alike = get_close_matches(name, list(names), 1)
+    return f"; did you mean {alike[0]!r}?" if alike else ""
 
 
 def human_bytes(size: int) -> str:

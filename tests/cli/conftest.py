@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rackspan.cli import main
+from rackspan.cli.output import documents
 
 GOOD: dict[str, Any] = {
     "version": 1,
@@ -52,6 +53,9 @@ def cli(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("NO_COLOR", "1")
+    # Tests compare whole lines.
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr(documents, "PIPED_WIDTH", 1_000_000)
 
     def run(*words: str | Path) -> Ran:
         code = main([str(word) for word in words])

@@ -8,9 +8,10 @@ import re
 import shutil
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -22,10 +23,13 @@ from rackspan.acks import Watch
 from rackspan.cli import cluster as cluster_command
 from rackspan.cli import command_tree
 from rackspan.cli.commands import leaf_commands
+from rackspan.clients import ReplicaSelectors
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
 from rackspan.pipeline import RunReport
 from rackspan.pipeline.check import CheckReport
+from rackspan.sources.live.clients import ReadClients
+from rackspan.sources.live.traffic import TrafficReading
 from rackspan.sources.source import Source
 from tests.cli.conftest import GOOD, Ran
 from tests.cli.replaced_groups import replace_group, two_groups
@@ -314,6 +318,18 @@ OWN: dict[tuple[str, str], Case] = {
     ("clients", "--rack-locator-class"): Case((*FORCED, BY_ID), LIVE),
     ("clients", "--rack-locator-properties"): Case(("--rack-locator-properties", OTHERS), (*LIVE, *FORCED, BY_ID)),
     ("clients", "--output"): Case(("-o", "json"), LIVE),
+    ("advise", "--seconds"): Case(("--seconds", "2"), (*LIVE, "--least", "1B")),
+    ("advise", "--prices"): Case(("--prices", "prices.json"), SNAP),
+    ("advise", "--network"): Case(("--network", "10.0.1.0/24=r2"), (*LIVE, "--least", "1B", "-o", "json")),
+    ("advise", "--least"): Case(("--least", "1B"), LIVE),
+    ("traffic", "--seconds"): Case(("--seconds", "2"), LIVE),
+    ("traffic", "--counters"): Case(("--counters", "http://127.0.0.1:1/metrics"), LIVE),
+    ("traffic", "--prices"): Case(("--prices", "prices.json"), LIVE),
+    ("traffic", "--network"): Case(("--network", "10.0.1.0/24=r2"), (*LIVE, "-o", "json")),
+    ("traffic", "--cluster"): Case(("--cluster", "here"), NONE),
+    ("traffic", "--rack-locator-class"): Case((*FORCED, BY_ID), LIVE),
+    ("traffic", "--rack-locator-properties"): Case(("--rack-locator-properties", OTHERS), (*LIVE, *FORCED, BY_ID)),
+    ("traffic", "--output"): Case(("-o", "json"), LIVE),
     ("streams audit", "--group"): Case(("--group", "other"), LIVE),
     ("streams audit", "--cluster"): Case(("--cluster", "here"), NONE),
     ("streams audit", "--bootstrap-server"): Case(LIVE, NONE),
@@ -402,6 +418,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]
         live = cluster.bootstrap_servers
         documents = {
             "uneven.json": UNEVEN,
+            "prices.json": {"currency": "USD", "prices": []},
             "racked.json": racked,
             "restart.json": RESTART,
             "managed.json": {**racked, "controllers": []},
@@ -552,6 +569,7 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
     )
     monkeypatch.setattr("rackspan.demo.run_demo", record("demo", refused))
     monkeypatch.setattr(api, "read_clients", two_groups)
+    monkeypatch.setattr(api, "measure_traffic", five_records)
     if recorded:
         monkeypatch.setattr(api, "carry_out", record("apply", refused))
         monkeypatch.setattr(api, "cancel_reassignment", record("cancel", refused))
@@ -572,6 +590,26 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
     monkeypatch.setattr(cluster_command, "_real", record("real", refused))
 
 
+def five_records(cluster: api.Cluster, seconds: float, counters: Sequence[str] = ()) -> TrafficReading:
+    """Traffic of five records of 100 bytes in each partition, and of two groups."""
+    found = MEASURE_TRAFFIC(cluster, 0, counters)
+    after = replace(found.after, read_at=LATER)
+    before = replace(
+        after,
+        read_at=LATER - timedelta(seconds=seconds),
+        end_offset=after.end_offset - 5,
+        replica_bytes=after.replica_bytes - 500,
+    )
+    leaders = {int(broker.id): ReplicaSelectors.LEADER for broker in after.snapshot.brokers}
+    groups = tuple(
+        replace(group, members=tuple(replace(member, rack=None) for member in group.members))
+        for group in two_groups(cluster, None).groups
+    )
+    return TrafficReading(before, after, ReadClients(groups, leaders))
+
+
+MEASURE_TRAFFIC = api.measure_traffic
+LATER = datetime(2026, 11, 24, tzinfo=UTC)
 WATCH = api.watch
 WAIT_UNTIL_SAFE = api.wait_until_safe
 

@@ -16,7 +16,6 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from rackspan import api
-from rackspan.cli.output import documents
 from rackspan.cluster import EmbeddedCluster
 from rackspan.kafka_process import KafkaCluster
 from tests.how_to.page import DOCS, WIDTH, Command, File, Page, Shell, pattern, read, rewritten
@@ -36,7 +35,6 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, documents_validate
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".config"))
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", str(WIDTH))
-    monkeypatch.setattr(documents, "UNWRAPPED", WIDTH)
     # What `export` sets is gone after the page.
     monkeypatch.setattr(os, "environ", os.environ.copy())
     return tmp_path

@@ -1,10 +1,21 @@
+import json
+
 import numpy as np
 import pytest
 
 from rackspan.clients import ReplicaSelectors, group_reads
 from rackspan.errors import UsageError
-from rackspan.traffic import PriceFile, TrafficFlow, bill, consume_flows, price_file, produce_flows, replication_flows
+from rackspan.traffic import (
+    PriceFile,
+    TrafficFlow,
+    bill,
+    consume_flows,
+    price_file,
+    produce_flows,
+    replication_flows,
+)
 from tests.clients.worlds import World
+from tests.traffic.volumes import volumes_of
 
 PARTITIONS = 3
 BYTES_IN_30_DAYS = 300 * 2**20 * 30 * 86_400
@@ -18,7 +29,7 @@ def price(paths: list[str], sides: list[str], amount: float | None, unit: str = 
 
 
 def prices(*entries: dict[str, object]) -> PriceFile:
-    return price_file({"currency": "USD", "prices": list(entries)}, "prices.json")
+    return price_file(json.dumps({"currency": "USD", "prices": entries}))
 
 
 AWS = prices(price([*CLIENTS, *BROKERS], BOTH, 0.01))
@@ -41,9 +52,9 @@ def flows(*, follower_fetching: bool) -> list[TrafficFlow]:
     bytes_in = np.full(PARTITIONS, BYTES_IN_30_DAYS // PARTITIONS, np.int64)
     reads = group_reads(world.group(), snapshot, world.selectors)
     return [
-        *produce_flows(snapshot, bytes_in),
-        *replication_flows(snapshot, bytes_in),
-        *consume_flows(snapshot, bytes_in, [reads, reads]),
+        *produce_flows(snapshot, volumes_of(snapshot, bytes_in)),
+        *replication_flows(snapshot, volumes_of(snapshot, bytes_in)),
+        *consume_flows(snapshot, volumes_of(snapshot, bytes_in), [reads, reads]),
     ]
 
 
@@ -72,9 +83,13 @@ def test_a_price_that_is_not_known_is_listed_apart_and_is_not_zero(entries: list
 
 def test_bytes_and_racks_that_are_not_known_are_listed_apart() -> None:
     world = World({1: "r1", 2: "r2", 3: None}, {("t", 0): (1, [1, 2, 3], [1, 2, 3])}, {})
-    unknown_rack = bill(replication_flows(world.snapshot(), np.array([2**30], np.int64)), AWS)
+    unknown_rack = bill(
+        replication_flows(world.snapshot(), volumes_of(world.snapshot(), np.array([2**30], np.int64))), AWS
+    )
     assert [(row.size_bytes, row.reason) for row in unknown_rack.unpriced] == [(2**30, "a rack is not known")]
-    unknown_bytes = bill(replication_flows(world.snapshot(), np.array([-1], np.int64)), AWS)
+    unknown_bytes = bill(
+        replication_flows(world.snapshot(), volumes_of(world.snapshot(), np.array([-1], np.int64))), AWS
+    )
     assert {(row.size_bytes, row.reason) for row in unknown_bytes.unpriced} == {
         (None, "a rack is not known"),
         (None, "the bytes are not known"),
@@ -91,7 +106,7 @@ def test_a_gb_is_smaller_than_a_gib() -> None:
     [
         (
             [price(["produce"], BOTH, 0.01), price(["produce"], ["source"], 0)],
-            "prices.json: produce has two prices of its source; remove one from the file",
+            "produce has two prices of its source; remove one from the price file",
         ),
         ([price(["producing"], BOTH, 0.01)], "producing"),
         ([price(["produce"], BOTH, -1)], "-1"),

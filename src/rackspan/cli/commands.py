@@ -42,8 +42,20 @@ COMMANDS: Final[Mapping[str, CommandEntry]] = {
     "clients": CommandEntry(
         _SEE,
         "Show which rack the members of each group are in, what they read across racks, why, and what would help.",
+        "traffic.clients",
         "clients",
-        "clients",
+    ),
+    "traffic": CommandEntry(
+        _SEE,
+        "Show which bytes cross racks, by path, topic and group, and what they cost a month.",
+        "traffic.flows",
+        "traffic",
+    ),
+    "advise": CommandEntry(
+        _SEE,
+        "Rank what to do first: risks, then bytes that need not cross racks, each with its command.",
+        "traffic.advise",
+        "advise",
     ),
     "snapshot": CommandEntry(
         _SEE, "Save a snapshot of a cluster, to be audited later or elsewhere.", "audit", "snapshot"

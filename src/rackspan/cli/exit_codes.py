@@ -60,6 +60,8 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
         "clients": ExitMeaning(
             "no member reads across racks for a cause that can be removed", "one does", "a group could not be read"
         ),
+        "traffic": ExitMeaning("every flow is printed", impossible="something that decides bytes could not be read"),
+        "advise": ExitMeaning("there is nothing to do", "there is", "something that decides could not be read"),
         "outage": ExitMeaning(
             "every loss shown is survived as the policy requires",
             "a loss takes a partition offline or under a minimum, or may stop the controllers",

@@ -13,8 +13,9 @@ from rackspan.client.cluster import ClusterConnection
 from rackspan.client.connection import UnsupportedVersion
 from rackspan.client.errors import ErrorResponse, error_response, raise_for
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
-from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
 from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Broker, BrokerId, RackId, TopicPartition
+from rackspan.model.topic import FOLLOWER_REPLICAS, LEADER_REPLICAS, UNCLEAN_LEADER_ELECTION
 from rackspan.plan.execution.observed import InFlight
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.brokers import (
@@ -39,6 +40,12 @@ from rackspan.wire.messages.describe_quorum import (
     DescribeQuorumResponsePartitionData,
     DescribeQuorumResponseReplicaState,
 )
+from rackspan.wire.messages.log_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequestData,
+    ListOffsetsResponseData,
+    ListOffsetsTopic,
+)
 from rackspan.wire.messages.metadata import (
     MetadataRequestData,
     MetadataRequestTopic,
@@ -56,6 +63,8 @@ V = TypeVar("V")
 CONFIG_KEYS: Final = (MIN_INSYNC_REPLICAS, MIN_INSYNC_RACKS)
 """A Kafka without one of these keys leaves it out of its response."""
 
+_WEAKENING: Final = (UNCLEAN_LEADER_ELECTION, LEADER_REPLICAS, FOLLOWER_REPLICAS)
+
 FORWARDED_SECONDS: Final = 5.0
 """For requests that a broker forwards to the controller. It responds in milliseconds; without a quorum it never does."""
 
@@ -71,6 +80,12 @@ config is, and fetches again.
 
 CAUGHT_UP_MAX_AGE_MS: Final = 9_000
 """The longest that it goes without all of the log: broker.session.timeout.ms, by which Kafka fences a broker that lags so."""
+
+OFFSETS_SECONDS: Final = 30.0
+"""For one broker's offsets. A timestamp may have to be looked up in segments on disk."""
+
+_CONSUMER: Final = -1
+"""The replica id of a client that is no broker."""
 
 _SET_ON_TOPIC: Final = 1
 _SET_ON_BROKER: Final = 2
@@ -126,10 +141,10 @@ async def registered_brokers(connection: ClusterConnection) -> tuple[Broker, ...
 
 async def topic_configs(connection: ClusterConnection, topics: Sequence[str]) -> DescribedConfigs[str]:
     """DescribeConfigs (key 32) for many topics at once: values in effect, the broker's defaults included."""
-    results = await describe_configs(connection, ConfigResourceType.TOPIC, dict.fromkeys(topics, CONFIG_KEYS))
-    return _described(
-        results, lambda result: {config.name: config.value for config in result.configs if config.value is not None}
+    results = await describe_configs(
+        connection, ConfigResourceType.TOPIC, dict.fromkeys(topics, (*CONFIG_KEYS, *_WEAKENING))
     )
+    return _described(results, _audited_values)
 
 
 async def own_topic_configs(
@@ -276,6 +291,49 @@ async def broker_logs(
     return BrokerLogs(sizes, bool(working) and all(log_dir.is_cordoned for log_dir in working))
 
 
+@dataclass(frozen=True, slots=True)
+class ListedOffsets:
+    """Offsets by partition, -1 if none is as requested, and the partitions that the broker has none for, with the error."""
+
+    offsets: Mapping[TopicPartition, int]
+    refused: Mapping[TopicPartition, ErrorCode]
+
+
+async def listed_offsets(
+    connection: ClusterConnection,
+    leader: int,
+    timestamps: Mapping[TopicPartition, int],
+    *,
+    isolation: int = 0,
+    seconds: float = OFFSETS_SECONDS,
+) -> ListedOffsets:
+    """ListOffsets (key 2) of the broker that leads these partitions: the first offset at or after each timestamp (ms).
+
+    The earliest and the latest have negative timestamps of their own.
+    """
+    topics = [
+        ListOffsetsTopic(
+            name=name,
+            partitions=[
+                ListOffsetsPartition(partition_index=number, timestamp=timestamps[TopicPartition(name, number)])
+                for number in numbers
+            ],
+        )
+        for name, numbers in by_topic(timestamps).items()
+    ]
+    request = ListOffsetsRequestData(
+        replica_id=_CONSUMER, isolation_level=isolation, topics=topics, timeout=int(seconds * _MS)
+    )
+    response: ListOffsetsResponseData = await connection.call(ApiKey.LIST_OFFSETS, request, seconds, broker=leader)
+    rows = [
+        (TopicPartition(topic.name, row.partition_index), row) for topic in response.topics for row in topic.partitions
+    ]
+    return ListedOffsets(
+        {partition: row.offset for partition, row in rows if row.error_code == ErrorCode.NONE},
+        {partition: error_code(row.error_code) for partition, row in rows if row.error_code != ErrorCode.NONE},
+    )
+
+
 def by_topic(partitions: Collection[TopicPartition]) -> dict[str, list[int]]:
     """The numbers of partitions by their topic, as requests list them."""
     numbers: dict[str, list[int]] = {}
@@ -315,6 +373,15 @@ def _described(
         {result.resource_name: values(result) for result in accepted},
         {result.resource_name: error_response(result) for result in refused},
     )
+
+
+def _audited_values(described: DescribeConfigsResult) -> dict[str, str]:
+    """Effective values; those of `_WEAKENING` where they weaken the topic, so that no other topic grows by them."""
+    return {
+        config.name: config.value
+        for config in described.configs
+        if config.value is not None and (config.name not in _WEAKENING or config.value not in ("", "false"))
+    }
 
 
 def _own_values(described: DescribeConfigsResult, keys: Sequence[str], source: int) -> dict[str, str | None]:

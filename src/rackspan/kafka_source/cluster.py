@@ -9,12 +9,13 @@ import time
 from base64 import urlsafe_b64decode
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeVar, cast
 from uuid import UUID
 
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
 from rackspan.client.errors import CONNECTION_FAILURES, ErrorResponse, is_refusal
-from rackspan.client.requests import broker_logs, by_topic, metadata, topic_id_text
+from rackspan.client.requests import broker_logs, listed_offsets, metadata, topic_id_text
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable
 from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
 from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, ClientOptions
@@ -22,27 +23,18 @@ from rackspan.kafka_source.records.columns import FetchedAbort
 from rackspan.model.ids import NO_BROKER, TopicPartition
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.fetch import FetchPartition, FetchRequestData, FetchResponseData, FetchTopic
-from rackspan.wire.messages.log_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequestData,
-    ListOffsetsResponseData,
-    ListOffsetsTopic,
-)
 from rackspan.wire.messages.metadata import MetadataResponseData, MetadataResponsePartition
 
 T = TypeVar("T")
 
 _PAUSE_SECONDS: Final = 0.1
 _REQUEST_SECONDS: Final = 30.0
-_MS: Final = 1000
 _CONNECT_SECONDS: Final = 15.0
 
 _NO_RIGHT: Final = (
     "the cluster refuses to describe log sizes, which maxBytesPerTrigger needs; allow Describe on the cluster, "
     "or use maxOffsetsPerTrigger"
 )
-
-_CONSUMER: Final = -1
 
 _LAST_FETCH_BY_NAME: Final = 12
 """The version of Fetch; later ones have topic ids (KIP-516, Kafka 3.1)."""
@@ -205,29 +197,13 @@ class SourceCluster:
     def _offsets_from(
         self, leader: int, wanted: Mapping[TopicPartition, int], found: dict[TopicPartition, int], isolation: int
     ) -> dict[TopicPartition, str]:
-        request = _list_offsets(wanted, isolation)
         connection = self._open()
-
-        async def listed() -> ListOffsetsResponseData:
-            response: ListOffsetsResponseData = await connection.call(
-                ApiKey.LIST_OFFSETS, request, _REQUEST_SECONDS, broker=leader
-            )
-            return response
-
-        response = connection.run(listed)
-        problems = {}
-        for topic in response.topics:
-            for row in topic.partitions:
-                partition = TopicPartition(topic.name, row.partition_index)
-                if row.error_code == ErrorCode.NONE:
-                    found[partition] = row.offset
-                elif not error_code(row.error_code).is_retriable:
-                    raise ClusterRequestFailed(
-                        f"the offsets of {partition} cannot be read: {error_name(row.error_code)}"
-                    )
-                else:
-                    problems[partition] = error_name(row.error_code)
-        return problems
+        listed = connection.run(partial(listed_offsets, isolation=isolation), connection, leader, wanted)
+        found.update(listed.offsets)
+        for partition, error in listed.refused.items():
+            if not error.is_retriable:
+                raise ClusterRequestFailed(f"the offsets of {partition} cannot be read: {error_name(error)}")
+        return {partition: error_name(error) for partition, error in listed.refused.items()}
 
     # -- records
 
@@ -284,22 +260,6 @@ class SourceCluster:
             self._connection = ClusterConnection(settings).__enter__()
         self._connection.renew_deadline()
         return self._connection
-
-
-def _list_offsets(wanted: Mapping[TopicPartition, int], isolation: int) -> ListOffsetsRequestData:
-    topics = [
-        ListOffsetsTopic(
-            name=name,
-            partitions=[
-                ListOffsetsPartition(partition_index=number, timestamp=wanted[TopicPartition(name, number)])
-                for number in numbers
-            ],
-        )
-        for name, numbers in by_topic(wanted).items()
-    ]
-    return ListOffsetsRequestData(
-        replica_id=_CONSUMER, isolation_level=isolation, topics=topics, timeout=int(_REQUEST_SECONDS * _MS)
-    )
 
 
 def error_name(code: int) -> str:

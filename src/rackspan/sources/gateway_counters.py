@@ -1,9 +1,9 @@
-"""Bytes that clients read, from the metrics of gateways."""
+"""Bytes that clients wrote and read, from the metrics of gateways."""
 
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 from urllib.error import URLError
 
@@ -11,29 +11,47 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from rackspan.clients.measured import ReadBytes
 from rackspan.errors import SourceError, UsageError
+from rackspan.traffic import CountedBytes, CountedFlow, TrafficPath
+from rackspan.traffic.measured import read_bytes
 
 RECORD_BYTES: Final = "rackspan_gateway_record_bytes_total"
 """The gateway's metric; gateway/metrics.py has its labels."""
 
-_PRODUCED: Final = "produce"
+_PATHS: Final = {
+    "produce": TrafficPath.PRODUCE,
+    "consume_leader": TrafficPath.CONSUME,
+    "consume_follower": TrafficPath.FOLLOWER_FETCH,
+    # The partition's leader was not known.
+    "consume": TrafficPath.CONSUME,
+}
+"""By the gateway's names."""
+
 _SECONDS: Final = 10.0
 
 
 def measure(urls: Sequence[str], seconds: float) -> ReadBytes:
     """The bytes read in so many seconds, counted by all of these gateways. Errors: UsageError, SourceError."""
-    before = [_counters(url) for url in urls]
+    counted = counting(urls)
     time.sleep(seconds)
-    read: dict[tuple[str, str], Counter[tuple[str, str]]] = {}
-    for url, earlier in zip(urls, before, strict=True):
-        for (client_id, topic, from_rack, to_rack), size_bytes in _counters(url).items():
-            # A gateway that was restarted meanwhile counts from zero.
-            passed = size_bytes - earlier[client_id, topic, from_rack, to_rack]
-            read.setdefault((client_id, topic), Counter())[from_rack, to_rack] += passed if passed >= 0 else size_bytes
-    return read
+    return read_bytes(counted())
 
 
-def _counters(url: str) -> "Counter[tuple[str, str, str, str]]":
-    """By client id, topic, from rack and to rack."""
+def counting(urls: Sequence[str]) -> Callable[[], CountedBytes]:
+    """Reads the counters; the returned function reads them again for what passed since. Errors, of both: UsageError, SourceError."""
+    before = [_counters(url) for url in urls]
+
+    def counted() -> CountedBytes:
+        passed = Counter[CountedFlow]()
+        for url, earlier in zip(urls, before, strict=True):
+            for flow, size_bytes in _counters(url).items():
+                # A gateway that was restarted meanwhile counts from zero.
+                passed[flow] += size_bytes - earlier[flow] if size_bytes >= earlier[flow] else size_bytes
+        return passed
+
+    return counted
+
+
+def _counters(url: str) -> Counter[CountedFlow]:
     if not url.startswith(("http://", "https://")):
         raise UsageError(f"--counters {url}: expected a gateway's metrics, such as http://gateway:19091/metrics")
     try:
@@ -44,11 +62,12 @@ def _counters(url: str) -> "Counter[tuple[str, str, str, str]]":
         raise SourceError(f"--counters {url}: cannot be read: {error}; see listen.http of the gateway's file") from None
     if not any(f"{family.name}_total" == RECORD_BYTES for family in families):
         raise SourceError(f"--counters {url}: has no {RECORD_BYTES}; give the /metrics of a rackspan gateway")
-    counted: Counter[tuple[str, str, str, str]] = Counter()
+    counted = Counter[CountedFlow]()
     for family in families:
         for sample in family.samples:
             labels = sample.labels
-            if sample.name == RECORD_BYTES and labels["path"] != _PRODUCED:
-                key = labels["client_id"], labels["topic"], labels["from_rack"], labels["to_rack"]
-                counted[key] += int(sample.value)
+            if sample.name == RECORD_BYTES:
+                racks = labels["from_rack"], labels["to_rack"]
+                path = _PATHS[labels["path"]]
+                counted[CountedFlow(path, labels["topic"], labels["client_id"], *racks)] += int(sample.value)
     return counted

@@ -1,26 +1,38 @@
 """Bytes that cross racks by path, topic and group, and their price.
 
-Begin with flows.py (the rows), then prices.py (the price file) and bill.py. Pure: a snapshot, bytes in and reads are arguments.
+Begin with logs.py (two readings of logs to bytes), flows.py (the rows), measured.py (what gateways counted), then prices.py (the price file) and bill.py. Pure: a snapshot, bytes in and reads are arguments.
 It never reports an estimate without its assumption, nor an unknown figure as zero.
 """
 
 from rackspan.traffic.bill import Bill, BillRow, bill
 from rackspan.traffic.flows import Basis, TrafficFlow, TrafficPath, consume_flows, produce_flows, replication_flows
+from rackspan.traffic.logs import ClusterLogs, Volumes, volumes_between
+from rackspan.traffic.measured import CountedBytes, CountedFlow, measured_flows, produced_flows
 from rackspan.traffic.prices import Price, PriceFile, Side, Unit, price_file
+from rackspan.traffic.progress import GroupProgress, group_progress
 
 __all__ = [
     "Basis",
     "Bill",
     "BillRow",
+    "ClusterLogs",
+    "CountedBytes",
+    "CountedFlow",
+    "GroupProgress",
     "Price",
     "PriceFile",
     "Side",
     "TrafficFlow",
     "TrafficPath",
     "Unit",
+    "Volumes",
     "bill",
     "consume_flows",
+    "group_progress",
+    "measured_flows",
     "price_file",
     "produce_flows",
+    "produced_flows",
     "replication_flows",
+    "volumes_between",
 ]

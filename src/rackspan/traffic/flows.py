@@ -1,12 +1,12 @@
 """Bytes from rack to rack by path, topic and group.
 
-`bytes_in` has the bytes that producers wrote to each partition of the snapshot, in the order of its rows, or UNKNOWN_SIZE.
+Volumes are in the order of the snapshot's rows: bytes that producers wrote to each partition, and that each replica copied.
 A broker without `broker.rack` is in no known rack: whether its bytes cross racks is unknown.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -14,11 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from rackspan.clients import GroupReads
+from rackspan.clients.likely_rack import likely_rack
 from rackspan.clients.reads import MemberReads, Read
 from rackspan.model import ClusterSnapshot
 from rackspan.model.ids import NO_BROKER, RackId, TopicPartition
 from rackspan.model.partitions import UNKNOWN_SIZE, Int32s, Int64s
 from rackspan.model.racks import NO_RACK, RackMap, UnrackedPolicy, rack_map
+from rackspan.traffic.logs import Volumes
+from rackspan.traffic.progress import NOTHING_COMMITTED, GroupProgress
 
 
 class TrafficPath(StrEnum):
@@ -71,74 +74,110 @@ class TrafficFlow:
 
 
 PRODUCED_ANYWHERE: Final = "producers are spread uniformly over the racks of brokers"
+WRITTEN_BY_LEADER: Final = "internal topics are written by the brokers that lead them"
 COPIED_ONCE: Final = "each replica copied all that its leader received"
-ADDED_REPLICA: Final = "the bytes that a replica under reassignment copied within the interval are not known"
+RECORDS_AS_OTHERS: Final = "records are as large as those of the topic's other partitions"
+"""Added to the others if bytes follow from the number of records."""
+
+OWN_LOG: Final = "the replica's log grew by as much"
 READ_ONCE: Final = "the group read each record once"
+READ_COMMITTED: Final = "the group read what it committed"
 READ_ANYWHERE: Final = (
     "the group read each record once, from members that are spread uniformly over the racks of brokers"
 )
+READ_MISSPELT: Final = "the group read each record once; a client.rack that no broker has means the rack most like it"
 READ_SHARED: Final = "the group read each record once, and members that share a partition read equal parts of it"
 
 
-def produce_flows(snapshot: ClusterSnapshot, bytes_in: Int64s) -> tuple[TrafficFlow, ...]:
-    """Bytes from producers to leaders: estimated, since Kafka reports no producer's rack."""
+def produce_flows(snapshot: ClusterSnapshot, volumes: Volumes) -> tuple[TrafficFlow, ...]:
+    """Bytes from producers to leaders: estimated, since Kafka reports no producer's rack.
+
+    Partitions of internal topics are written by the broker that leads them: the coordinator of groups or transactions.
+    """
     racks = rack_map(snapshot.brokers, UnrackedPolicy.IGNORE)
     rows = snapshot.partitions
     flows = _Flows()
     no_rack = np.full(len(rows), NO_RACK, np.int32)
-    for topic, _, destination, size in _summed(rows.topic, no_rack, racks.codes(rows.leader), bytes_in):
-        for source, part in _spread(size, racks.racks):
-            link = Link(
-                TrafficPath.PRODUCE,
-                str(snapshot.topics[topic].name),
-                None,
-                source,
-                _rack(racks, destination),
-                Basis.ESTIMATED,
-                PRODUCED_ANYWHERE,
-            )
-            flows.add(link, part)
+    leaders = racks.codes(rows.leader)
+    for chosen, assumption in (
+        (~volumes.guessed, PRODUCED_ANYWHERE),
+        (volumes.guessed, _by_records(PRODUCED_ANYWHERE)),
+    ):
+        columns = rows.topic[chosen], no_rack[chosen], leaders[chosen], volumes.bytes_in[chosen]
+        for topic, _, destination, size in _summed(*columns):
+            name, internal = str(snapshot.topics[topic].name), snapshot.topics[topic].internal
+            leader = _rack(racks, destination)
+            if internal:
+                flows.add(Link(TrafficPath.PRODUCE, name, None, leader, leader, Basis.DERIVED, WRITTEN_BY_LEADER), size)
+                continue
+            for source, part in _spread(size, racks.racks):
+                flows.add(Link(TrafficPath.PRODUCE, name, None, source, leader, Basis.ESTIMATED, assumption), part)
     return flows.sorted()
 
 
-def replication_flows(snapshot: ClusterSnapshot, bytes_in: Int64s) -> tuple[TrafficFlow, ...]:
-    """Bytes from leaders to followers. Replicas that a reassignment adds are in rows of their own, without bytes."""
+def replication_flows(snapshot: ClusterSnapshot, volumes: Volumes) -> tuple[TrafficFlow, ...]:
+    """Bytes from leaders to followers. Those of replicas that a reassignment adds are in rows of their own."""
     racks = rack_map(snapshot.brokers, UnrackedPolicy.IGNORE)
     rows = snapshot.partitions
     leaders = racks.codes(rows.leader)
     flows = _Flows()
-    for replicas in rows.replicas.T:
-        added = (rows.adding_replicas == replicas[:, None]).any(axis=1)
+    of_replicas = rows.replicas.T, volumes.copied.T, volumes.from_own_log.T, volumes.added.T
+    for replicas, sizes, own, added in zip(*of_replicas, strict=True):
         follows = (replicas != NO_BROKER) & (replicas != rows.leader)
-        for path, chosen, assumption in (
-            (TrafficPath.REPLICATE, follows & ~added, COPIED_ONCE),
-            (TrafficPath.REASSIGN, follows & added, ADDED_REPLICA),
-        ):
-            sizes = bytes_in if path is TrafficPath.REPLICATE else np.full_like(bytes_in, UNKNOWN_SIZE)
-            columns = rows.topic[chosen], leaders[chosen], racks.codes(replicas[chosen]), sizes[chosen]
-            for topic, source, destination, size in _summed(*columns):
-                name = str(snapshot.topics[topic].name)
-                ends = _rack(racks, source), _rack(racks, destination)
-                flows.add(Link(path, name, None, *ends, Basis.DERIVED, assumption), size)
+        for path, of_path in ((TrafficPath.REPLICATE, ~added), (TrafficPath.REASSIGN, added)):
+            for basis, assumption, of_basis in (
+                (Basis.DERIVED, OWN_LOG, own),
+                (Basis.DERIVED, COPIED_ONCE, ~own & ~volumes.guessed),
+                (Basis.ESTIMATED, _by_records(COPIED_ONCE), ~own & volumes.guessed),
+            ):
+                chosen = follows & of_path & of_basis
+                columns = rows.topic[chosen], leaders[chosen], racks.codes(replicas[chosen]), sizes[chosen]
+                for topic, source, destination, size in _summed(*columns):
+                    name = str(snapshot.topics[topic].name)
+                    ends = _rack(racks, source), _rack(racks, destination)
+                    flows.add(Link(path, name, None, *ends, basis, assumption), size)
     return flows.sorted()
 
 
-def consume_flows(snapshot: ClusterSnapshot, bytes_in: Int64s, groups: Sequence[GroupReads]) -> tuple[TrafficFlow, ...]:
-    """Bytes from replicas to the members of groups that keep up with producers."""
+def consume_flows(
+    snapshot: ClusterSnapshot,
+    volumes: Volumes,
+    groups: Sequence[GroupReads],
+    progress: GroupProgress = NOTHING_COMMITTED,
+) -> tuple[TrafficFlow, ...]:
+    """Bytes from replicas to the members of groups: those between committed offsets, else all that the partitions received."""
     racks = rack_map(snapshot.brokers, UnrackedPolicy.IGNORE).racks
-    sizes = _by_partition(snapshot, bytes_in)
+    sizes = _by_partition(snapshot, volumes)
     flows = _Flows()
     for reads in groups:
         readers = Counter(read.partition for member in reads.members for read in member.reads)
         nth = Counter[TopicPartition]()
+        committed = progress.get(reads.group.group_id, {})
         for member in reads.members:
             for read in member.reads:
                 shared = readers[read.partition]
-                part = _part(sizes[read.partition], nth[read.partition], shared)
+                size, guessed = sizes[read.partition]
+                if read.partition in committed:
+                    size = committed[read.partition]
+                part = _part(size, nth[read.partition], shared)
                 nth[read.partition] += 1
-                for destination, share in [(member.rack, part)] if member.rack else _spread(part, racks):
-                    flows.add(_read_link(reads.group.group_id, member, read, destination, shared > 1), share)
+                for destination, share in _spread(part, places_of(member, racks)):
+                    link = _read_link(reads.group.group_id, member, read, destination, shared > 1)
+                    if read.partition in committed:
+                        link = replace(link, assumption=link.assumption.replace(READ_ONCE, READ_COMMITTED))
+                    if guessed:
+                        link = replace(link, basis=Basis.ESTIMATED, assumption=_by_records(link.assumption))
+                    flows.add(link, share)
     return flows.sorted()
+
+
+def places_of(member: MemberReads, racks: Sequence[RackId]) -> Sequence[RackId]:
+    """The rack that a member is in, or those that it may be in. A client.rack of no broker means the likely one, if there is one."""
+    if member.rack is None:
+        return racks
+    if member.located is not None or member.rack in racks:
+        return (member.rack,)
+    return (likely_rack(member.rack, racks) or member.rack,)
 
 
 def _read_link(group: str, member: MemberReads, read: Read, destination: RackId | None, shared: bool) -> Link:
@@ -146,6 +185,8 @@ def _read_link(group: str, member: MemberReads, read: Read, destination: RackId 
     path = TrafficPath.FOLLOWER_FETCH if follower else TrafficPath.CONSUME
     if member.rack is None:
         basis, assumption = Basis.ESTIMATED, READ_ANYWHERE
+    elif destination != member.rack:
+        basis, assumption = Basis.ESTIMATED, READ_MISSPELT
     elif shared:
         basis, assumption = Basis.ESTIMATED, READ_SHARED
     else:
@@ -214,11 +255,16 @@ def _rack(racks: RackMap, code: int) -> RackId | None:
     return None if code == NO_RACK else racks.racks[code]
 
 
-def _by_partition(snapshot: ClusterSnapshot, bytes_in: Int64s) -> dict[TopicPartition, int | None]:
+def _by_records(assumption: str) -> str:
+    return f"{assumption}; {RECORDS_AS_OTHERS}"
+
+
+def _by_partition(snapshot: ClusterSnapshot, volumes: Volumes) -> dict[TopicPartition, tuple[int | None, bool]]:
+    """Bytes in, None if not known, and whether they are guessed."""
     rows = snapshot.partitions
     names = [str(topic.name) for topic in snapshot.topics]
-    columns = rows.topic.tolist(), rows.partition.tolist(), bytes_in.tolist()
+    columns = rows.topic.tolist(), rows.partition.tolist(), volumes.bytes_in.tolist(), volumes.guessed.tolist()
     return {
-        TopicPartition(names[topic], partition): None if size == UNKNOWN_SIZE else size
-        for topic, partition, size in zip(*columns, strict=True)
+        TopicPartition(names[topic], partition): (None if size == UNKNOWN_SIZE else size, guessed)
+        for topic, partition, size, guessed in zip(*columns, strict=True)
     }

@@ -11,6 +11,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
+from rackspan import json_text
 from rackspan.documents import Amount, InvalidDocument, convert
 from rackspan.errors import UsageError
 from rackspan.traffic.flows import TrafficPath
@@ -70,16 +71,16 @@ class PriceFile:
         return total
 
 
-def price_file(document: object, name: str) -> PriceFile:
-    """The value of a parsed price file. Errors: UsageError, naming the file and the key."""
+def price_file(content: str | bytes) -> PriceFile:
+    """The value of a price file. Errors: UsageError, naming the key; NotJson."""
     try:
-        declared = convert(document, PriceDocument, name)
+        declared = convert(json_text.parse(content), PriceDocument, "price file")
     except InvalidDocument as error:
         raise UsageError(str(error)) from None
     prices: dict[tuple[TrafficPath, Side], Price] = {}
     for price in declared.prices:
         for key in ((path, side) for path in price.paths for side in price.sides):
             if key in prices:
-                raise UsageError(f"{name}: {key[0]} has two prices of its {key[1]}; remove one from the file")
+                raise UsageError(f"{key[0]} has two prices of its {key[1]}; remove one from the price file")
             prices[key] = price
     return PriceFile(declared.currency, prices)

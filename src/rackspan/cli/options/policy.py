@@ -7,10 +7,11 @@ from typing import Any, Final, Self
 from rackspan.audit import FleetPolicy, RackPolicy
 from rackspan.audit.policy import LEADER_RACKS, Survive
 from rackspan.cli.options.given import Given, Level
-from rackspan.cli.options.settings import Settings, nearest
+from rackspan.cli.options.settings import Settings
 from rackspan.cli.options.settings_file import REQUIRE_CONTROLLERS, SURVIVE, Section
 from rackspan.cli.options.shared import MinInsyncRacks, RequireControllers, Survives, Unracked
 from rackspan.model import MIN_INSYNC_RACKS, ClusterSnapshot, UnrackedPolicy, shown
+from rackspan.text import nearest
 
 _FIELDS: Final = {"topics": "topics", "controllers": "controllers", "brokers": "excluded_brokers"}
 """The field of a Section that holds each table of [clusters.NAME]."""

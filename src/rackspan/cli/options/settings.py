@@ -4,7 +4,6 @@ A value is taken from the first that has it: flag, RACKSPAN_… variable, [clust
 user's rackspan.toml, the cluster itself. Flags and variables are click's; this module has the rest.
 """
 
-import difflib
 import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from typing import Any, Final
 from rackspan.cli.options.settings_file import Section, SettingsFile, read_settings_file
 from rackspan.errors import UsageError
 from rackspan.model import RackId
+from rackspan.text import nearest
 
 FILE: Final = "rackspan.toml"
 
@@ -115,12 +115,6 @@ def places() -> tuple[Path, Path]:
     """Where settings are looked for: this folder, then the user's configuration."""
     user = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "rackspan" / FILE
     return Path(FILE), user
-
-
-def nearest(name: str, names: Collection[str]) -> str:
-    """`; did you mean 'orders'?` where one of the names is alike, else nothing."""
-    alike = difflib.get_close_matches(name, list(names), 1)
-    return f"; did you mean {alike[0]!r}?" if alike else ""
 
 
 def _no_such_cluster(name: str, names: Collection[str]) -> str:

@@ -18,7 +18,8 @@ from rackspan.cli.options.input_files import STANDARD_STREAM, standard_input
 from rackspan.cli.options.settings import FILE, Settings
 from rackspan.errors import UsageError
 from rackspan.model import INT32_MAX, INT64_MAX, ClusterSnapshot, UnrackedPolicy
-from rackspan.text import count_noun
+from rackspan.model.client_networks import ClientNetworks
+from rackspan.text import count_noun, nearest
 
 if TYPE_CHECKING:
     # Most commands have these options' module, and place nothing.
@@ -179,6 +180,29 @@ Apply: TypeAlias = Annotated[
 ]
 TopicPattern: TypeAlias = Annotated[
     str | None, typer.Option("--topic", metavar="REGEX", help="Only topics whose whole name matches.")
+]
+
+Networks: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--network",
+        metavar="CIDR=RACK",
+        help="Clients with these addresses are in that rack, whatever they declare; once for each range.",
+    ),
+]
+
+Counters: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--counters",
+        metavar="URL",
+        help="Metrics of a gateway that clients go through, to judge by the bytes that pass; once for each gateway and worker.",
+    ),
+]
+
+Prices: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--prices", metavar="FILE", help="Prices by path and side, for a bill of a month at this rate."),
 ]
 
 Placer: TypeAlias = Annotated[
@@ -458,6 +482,17 @@ def pairs(flag: str, items: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
+def networks(items: Sequence[str] | None) -> ClientNetworks:
+    """--network CIDR=RACK, once for each range. Errors: UsageError."""
+    ranges: dict[str, str] = {}
+    for item in items or ():
+        addresses, equals, rack = item.partition("=")
+        if not (equals and addresses and rack):
+            raise UsageError(f"--network {item}: expected CIDR=RACK, such as 10.0.1.0/24=eu-1a")
+        ranges[addresses] = rack
+    return ClientNetworks(ranges)
+
+
 def topic_filter(topic: str | None) -> re.Pattern[str] | None:
     """The regular expression of --topic. Errors: UsageError."""
     try:
@@ -469,6 +504,8 @@ def topic_filter(topic: str | None) -> re.Pattern[str] | None:
 def refuse_if_none_match(snapshot: ClusterSnapshot, matching: re.Pattern[str] | None) -> None:
     """Errors: UsageError where no topic matches."""
     if matching is not None and not any(matching.fullmatch(topic.name) for topic in snapshot.topics):
+        alike = nearest(matching.pattern, [topic.name for topic in snapshot.topics])
         raise UsageError(
-            f"--topic {matching.pattern!r}: matches none of {count_noun(len(snapshot.topics), 'topic')} by its whole name; write one such as orders-.*"
+            f"--topic {matching.pattern!r}: matches none of {count_noun(len(snapshot.topics), 'topic')} by its whole name"
+            f"{alike or '; write one such as orders-.*'}"
         )

@@ -7,6 +7,7 @@ import msgspec
 import typer
 
 from rackspan.acks.json_format import HardenDocument, ServedWatchDocument
+from rackspan.advice.json_format import AdvisedDocument
 from rackspan.audit.json_format import AuditDocument, OutageDocument
 from rackspan.cli import output
 from rackspan.cli.cluster import StartedCluster
@@ -26,12 +27,15 @@ from rackspan.restart.json_format import RestartPlanDocument, StopDocument
 from rackspan.streams.assignment import AssignmentDocument
 from rackspan.streams.lab.replay import LabDocument
 from rackspan.streams.live.group_audit import StreamsAuditDocument
+from rackspan.traffic.json_format import TrafficDocument
 
 DECLARED: Final[Mapping[str, Sequence[Any]]] = {
     "snapshot": [SnapshotDocument],
     "audit": [AuditDocument],
     "outage": [OutageDocument],
     "clients": [ClientsDocument],
+    "traffic": [TrafficDocument],
+    "advise": [AdvisedDocument],
     "place plan": [PlacementDocument],
     "place create": [NewTopicDocument],
     "place extend": [ProposalDocument],

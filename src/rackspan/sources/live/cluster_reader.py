@@ -29,7 +29,12 @@ _DESCRIBE_CLUSTER: Final = "Describe on Cluster"
 def read_responses(settings: ConnectionSettings, *, sizes: bool = True) -> ClusterResponses:
     """The responses of one cluster, with or without log sizes, which take a request a broker. Errors: SourceError, UsageError."""
     with ClusterConnection(settings) as connection:
-        return connection.run(_ClusterReader(connection, sizes).read_all)
+        return responses_of(connection, sizes=sizes)
+
+
+def responses_of(connection: ClusterConnection, *, sizes: bool) -> ClusterResponses:
+    """The same over a connection that others use too. Errors: SourceError, UsageError."""
+    return connection.run(_ClusterReader(connection, sizes).read_all)
 
 
 class _ClusterReader:

@@ -1,17 +1,15 @@
 """rackspan clients."""
 
 import re
-from collections.abc import Sequence
 from typing import Annotated, Final
 
 import typer
 
 from rackspan import api
 from rackspan.cli import exit_codes, options, output
-from rackspan.cli.pages.clients import MEMBER_COLUMNS, clients_page, member_rows
+from rackspan.cli.traffic.clients_page import MEMBER_COLUMNS, clients_page, member_rows
 from rackspan.clients import clients_document
 from rackspan.errors import UsageError
-from rackspan.model.client_networks import ClientNetworks
 
 COUNTERS_SECONDS: Final = 15.0
 """Gateways count bytes within five seconds of passing."""
@@ -24,22 +22,8 @@ def clients(
     group: Annotated[
         str | None, typer.Option("--group", metavar="REGEX", help="Only groups whose whole id matches.")
     ] = None,
-    network: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--network",
-            metavar="CIDR=RACK",
-            help="Clients with these addresses are in that rack, whatever they declare; once for each range.",
-        ),
-    ] = None,
-    counters: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--counters",
-            metavar="URL",
-            help="Metrics of a gateway that clients read through, to judge by the bytes that pass; once for each gateway and worker.",
-        ),
-    ] = None,
+    network: options.Networks = None,
+    counters: options.Counters = None,
     counters_seconds: Annotated[
         float | None,
         typer.Option("--counters-seconds", min=1, help="How long the counters are watched; 15 by default."),
@@ -53,7 +37,7 @@ def clients(
     """
     if counters_seconds is not None and not counters:
         raise UsageError("--counters-seconds: nothing is watched without --counters; give a gateway's metrics")
-    chosen, networks = _pattern(group), ClientNetworks(_ranges(network or []))
+    chosen, networks = _pattern(group), options.networks(network)
     cluster = running.cluster()
     read = rack_options.of(running.source()).read()
     output.warn_of(read)
@@ -76,13 +60,3 @@ def _pattern(group: str | None) -> re.Pattern[str] | None:
         return None if group is None else re.compile(group)
     except re.error as error:
         raise UsageError(f"--group {group!r}: not a regular expression: {error}; write one such as orders-.*") from None
-
-
-def _ranges(items: Sequence[str]) -> dict[str, str]:
-    ranges: dict[str, str] = {}
-    for item in items:
-        addresses, equals, rack = item.partition("=")
-        if not (equals and addresses and rack):
-            raise UsageError(f"--network {item}: expected CIDR=RACK, such as 10.0.1.0/24=eu-1a")
-        ranges[addresses] = rack
-    return ranges

@@ -1,0 +1,58 @@
+"""One piece of advice, and the rule by which many are ranked."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Concern(StrEnum):
+    """The reason for a piece of advice, the most urgent first."""
+
+    RISK = "risk"
+    """A constraint is broken."""
+    WARNING = "warning"
+    """A goal is missed, or something could not be judged."""
+    MONEY = "money"
+    """Fewer bytes would cross racks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to do, why, what it costs and how to undo it. Figures of a month are at the rate that was measured.
+
+    `place` is the place within its concern, by the rule of risks.py or savings.py. `topic` and `group` are None if it is about
+    more than one. `money_a_month` is None without a price of every path concerned.
+    """
+
+    concern: Concern
+    kind: str
+    reason: str
+    command: str
+    cost: str
+    undo: str
+    topic: str | None = None
+    group: str | None = None
+    bytes_a_month: int | None = None
+    money_a_month: float | None = None
+    place: int = 0
+
+
+def ranked(advice: Iterable[Advice]) -> list[Advice]:
+    """By concern; risks and warnings in their order of repair; savings by money, then by bytes.
+
+    Savings without a price come after those with one: what they save is not known in money.
+    """
+    order = list(Concern)
+    return sorted(
+        advice,
+        key=lambda each: (
+            order.index(each.concern),
+            each.place,
+            each.money_a_month is None,
+            -(each.money_a_month or 0),
+            -(each.bytes_a_month or 0),
+            each.kind,
+            each.topic or "",
+            each.group or "",
+        ),
+    )

@@ -1,0 +1,78 @@
+"""Advice as a JSON document, from which the page is drawn too."""
+
+from collections.abc import Sequence
+from typing import Annotated, TypedDict
+
+from msgspec import Meta
+
+from rackspan.advice.advice import Advice, Concern
+from rackspan.audit.json_format import HeadDocument, head_document
+from rackspan.documents import AtLeastOne, Count
+from rackspan.model import ClusterSnapshot
+
+
+class RankedAdviceDocument(TypedDict):
+    rank: AtLeastOne
+    concern: Concern
+    kind: Annotated[str, Meta(description="A constraint of docs/constraints.md, or a saving of docs/how-to/advise.md.")]
+    topic: Annotated[str | None, Meta(description="null: about more than one, or none.")]
+    group: Annotated[str | None, Meta(description="Of savings; null: about more than one.")]
+    reason: str
+    seconds_at_risk: Annotated[float | None, Meta(description="null: not known from one reading.")]
+    bytes_a_month: Annotated[int | None, Meta(description="Bytes less across racks in 30 days; null of risks.")]
+    money_a_month: Annotated[float | None, Meta(description="Less in 30 days; null without a price.")]
+    currency: str | None
+    command: Annotated[str, Meta(description="A command if it begins with rackspan or kafka-; else what to do.")]
+    cost: Annotated[str, Meta(description="What doing it takes; empty: nothing is known.")]
+    undo: str
+
+
+class AdviceSummary(HeadDocument):
+    seconds: Annotated[float | None, Meta(description="How long traffic was measured; null: not, as in a snapshot.")]
+    by_concern: Annotated[dict[str, Count], Meta(description="Pieces of advice by concern.")]
+    unread: Annotated[list[str], Meta(description="What could not be read, and why.")]
+
+
+class AdvisedDocument(TypedDict):
+    """What to do first. Risks come before money; the two are never added up."""
+
+    summary: AdviceSummary
+    advice: list[RankedAdviceDocument]
+
+
+def advice_document(
+    snapshot: ClusterSnapshot,
+    advice: Sequence[Advice],
+    *,
+    seconds: float | None = None,
+    currency: str | None = None,
+    unread: Sequence[str] = (),
+    name: str | None = None,
+) -> AdvisedDocument:
+    """`advice` as it is ranked. `unread` has one line for each part that could not be read."""
+    return {
+        "summary": {
+            **head_document(snapshot, name),
+            "seconds": None if seconds is None else round(seconds, 3),
+            "by_concern": {concern: sum(each.concern is concern for each in advice) for concern in Concern},
+            "unread": list(unread),
+        },
+        "advice": [
+            {
+                "rank": rank,
+                "concern": each.concern,
+                "kind": each.kind,
+                "topic": each.topic,
+                "group": each.group,
+                "reason": each.reason,
+                "seconds_at_risk": None,
+                "bytes_a_month": each.bytes_a_month,
+                "money_a_month": None if each.money_a_month is None else round(each.money_a_month, 2),
+                "currency": None if each.money_a_month is None else currency,
+                "command": each.command,
+                "cost": each.cost,
+                "undo": each.undo,
+            }
+            for rank, each in enumerate(advice, 1)
+        ],
+    }

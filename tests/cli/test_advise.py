@@ -1,0 +1,60 @@
+"""rackspan advise on snapshots; tests/sources/test_advice_carried_out.py carries out what it says of traffic."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import GOOD, Ran
+
+
+@pytest.fixture
+def stacked(tmp_path: Path) -> Path:
+    """Two of three replicas in one rack, on brokers 1 and 4."""
+    document: dict[str, Any] = json.loads(json.dumps(GOOD))
+    document["topics"][0]["partitions"][0] |= {"replicas": [1, 4, 2], "isr": [1, 4, 2], "leader": 1}
+    file = tmp_path / "stacked.json"
+    file.write_text(json.dumps(document))
+    return file
+
+
+def test_risks_of_a_snapshot_come_with_their_command(cli: Callable[..., Ran], stacked: Path) -> None:
+    ran = cli("advise", "--snapshot", str(stacked), "-o", "json")
+    audited = cli("audit", "--snapshot", str(stacked), "-o", "json").document
+    assert ran.code == 2
+    advice = ran.document["advice"]
+    assert [each["rank"] for each in advice] == [*range(1, len(advice) + 1)]
+    assert {(each["kind"], each["command"]) for each in advice} == {
+        (finding["constraint"], finding["remedy"]) for finding in audited["findings"]
+    }
+    assert {each["concern"] for each in advice} == {"risk"}
+    assert {each["seconds_at_risk"] for each in advice} == {each["bytes_a_month"] for each in advice} == {None}
+    assert ran.document["summary"]["seconds"] is None
+
+
+def test_the_page_has_the_command_alone_on_its_line_and_says_that_traffic_was_not_measured(
+    cli: Callable[..., Ran], stacked: Path
+) -> None:
+    ran = cli("advise", "--snapshot", str(stacked))
+    assert "    rackspan reassign plan" in ran.out
+    assert ran.out.splitlines()[-1].endswith("; traffic was not measured")
+
+
+def test_nothing_to_do_ends_with_0(cli: Callable[..., Ran], tmp_path: Path) -> None:
+    file = tmp_path / "good.json"
+    file.write_text(json.dumps(GOOD))
+    ran = cli("advise", "--snapshot", str(file))
+    assert (ran.code, ran.out.splitlines()[-1]) == (0, "nothing to do; traffic was not measured")
+
+
+@pytest.mark.parametrize(
+    "words", [("--seconds", "5"), ("--prices", "x.json"), ("--network", "10.0.0.0/8=r1"), ("--least", "1GB")]
+)
+def test_what_is_about_traffic_is_refused_of_a_snapshot(
+    cli: Callable[..., Ran], stacked: Path, words: tuple[str, str]
+) -> None:
+    ran = cli("advise", "--snapshot", str(stacked), *words)
+    assert (ran.code, ran.out) == (1, "")
+    assert f"{words[0]}: a snapshot has no traffic; name a running cluster with --bootstrap-server" in ran.err
