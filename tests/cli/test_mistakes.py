@@ -25,6 +25,26 @@ SNAPSHOT = ("--snapshot", "moment.json")
             "absent.json: no such file or folder; take a snapshot with rackspan snapshot --out absent.json",
         ),
         (("audit", "--bogus"), "No such option: --bogus; see rackspan audit --help"),
+        (
+            ("audit", *SNAPSHOT, "--snapshott", "x"),
+            "No such option: --snapshott (Possible options: --snapshot); see rackspan audit --help",
+        ),
+        (
+            ("audit", *SNAPSHOT, "--topic", "order"),
+            "--topic 'order': matches none of 1 topic by its whole name; did you mean 'orders'?",
+        ),
+        (
+            ("audit", *SNAPSHOT, "--topic", "zzz"),
+            "--topic 'zzz': matches none of 1 topic by its whole name; write one such as orders-.*",
+        ),
+        (
+            ("reassign", "plan", *SNAPSHOT, "--topic", "order"),
+            "--topic 'order': no topic has such a name; did you mean 'orders'?",
+        ),
+        (
+            ("place", "extend", *SNAPSHOT, "--topic", "order", "--partitions", "9"),
+            "topic 'order' does not exist as expected; did you mean 'orders'?; create it with rackspan place create",
+        ),
         (("lint",), "No such command 'lint'; did you mean rackspan reassign lint?; see rackspan --help"),
         (("undo",), "No such command 'undo'; did you mean rackspan reassign undo?; see rackspan --help"),
         (

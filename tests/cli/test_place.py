@@ -219,7 +219,7 @@ def test_brokers_that_are_not_there_are_passed_over_aloud(cli: Cli, files: Path)
 
 PARTIAL_RACKS = (
     "Not all brokers have rack information. Add --disable-rack-aware in command line to make replica assignment "
-    "without rack information."
+    "without rack information. No rack: broker 6"
 )
 NO_CHANGE = (
     "--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT or --cluster NAME"

@@ -1,6 +1,7 @@
 """Pages on terminals of 60, 80 and 160 columns, and piped: nothing is cut, no word, flag or command is broken."""
 
 import fcntl
+import io
 import json
 import os
 import pty
@@ -12,17 +13,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from rich.text import Text
 
 from rackspan.cli import command_tree
 from rackspan.cli.commands import leaf_commands
 from rackspan.cli.output import documents
+from rackspan.cli.output.tables import table
 from tests.cli.conftest import GOOD, Ran
 from tests.processes import running
 
 Cli = Callable[..., Ran]
 
 WIDTHS = (60, 80, 160)
+PIPED_WIDTH = documents.PIPED_WIDTH
 
 TOPIC = "payments.settlement.europe-west.completed-transactions.v12"
 """As long as names get in practice."""
@@ -63,7 +67,7 @@ def page(
     (tmp_path / "plan.json").write_text(json.dumps(PLAN))
 
     def shown(name: str, width: int | None) -> list[str]:
-        monkeypatch.setattr(documents, "UNWRAPPED", width or 1_000_000)
+        monkeypatch.setattr(documents, "PIPED_WIDTH", width or 1_000_000)
         ran = cli(*PAGES[name])
         assert ran.code in (0, 1, 2)
         assert ran.out, ran.err
@@ -109,9 +113,30 @@ def test_a_command_stands_on_one_line_at_every_width(page: Callable[..., list[st
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_piped_output_is_never_wrapped(page: Callable[..., list[str]], name: str, cli: Cli) -> None:
-    """A page at a width that no line needs has the same lines as piped."""
-    assert page(name, None) == page(name, 2_000)
+def test_piped_output_is_fitted_to_columns_or_to_a_hundred(
+    page: Callable[..., list[str]], name: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for columns, width in (("", PIPED_WIDTH), ("none", PIPED_WIDTH), ("0", PIPED_WIDTH), ("70", 70)):
+        monkeypatch.setattr(documents, "PIPED_WIDTH", PIPED_WIDTH)
+        monkeypatch.setenv("COLUMNS", columns)
+        piped = cli(*PAGES[name]).out.splitlines()
+        monkeypatch.delenv("COLUMNS")
+        assert piped == page(name, width)
+    assert PIPED_WIDTH == 100
+
+
+def test_a_long_table_of_figures_stays_a_table_at_60_columns() -> None:
+    head = ("broker", "rack", "replicas", "leaders", "bytes in", "bytes out")
+    rows = [
+        (str(broker), "use1-az1-rack-07", "1250 → 1251", "420 → 417", "1023.9 MiB", "17.2 GiB") for broker in range(8)
+    ]
+    console = Console(width=60, file=io.StringIO())
+    console.print(table(head, rows))
+    assert isinstance(console.file, io.StringIO)
+    lines = [line.split() for line in console.file.getvalue().splitlines()]
+    assert lines[0] == ["broker", "rack", "replicas", "leaders", "bytes", "in"]
+    assert lines[1] == ["0", "use1-az1-rack-07", "1250", "→", "1251", "420", "→", "417", "1023.9", "MiB"]
+    assert lines[9:12] == [[], ["broker", "bytes", "out"], ["0", "17.2", "GiB"]]
 
 
 @pytest.mark.parametrize("columns", [60, 80, 160])

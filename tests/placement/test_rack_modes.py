@@ -28,4 +28,5 @@ def test_an_enforced_mixture_is_refused_in_the_words_of_kafkas_tools() -> None:
     assert (
         str(refusal.value)
         == "Not all brokers have rack information. Add --disable-rack-aware in command line to make replica assignment without rack information."
+        " No rack: brokers 2,3"
     )

@@ -100,7 +100,7 @@ def test_configs_reach_the_placer() -> None:
         ({"replication_factor": 7}, "Replication factor: 7 larger than available brokers: 6."),
         (
             {"brokers": brokers("a", None), "replication_factor": 2},
-            "Not all brokers have rack information. Add --disable-rack-aware in command line to make replica assignment without rack information.",
+            "Not all brokers have rack information. Add --disable-rack-aware in command line to make replica assignment without rack information. No rack: broker 1",
         ),
         (
             {"placer": "striped", "replication_factor": 0},

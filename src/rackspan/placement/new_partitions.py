@@ -23,7 +23,7 @@ from rackspan.placement.registry import Installed, installed_placers, placer_nam
 from rackspan.placement.replica_counts import ReplicaCounts, replica_counts
 from rackspan.placement.spec_format import DEFAULT_PLACER, PARTITIONS_MAX
 from rackspan.placement.usable_brokers import UsableBroker, usable
-from rackspan.text import count_noun
+from rackspan.text import count_noun, nearest
 
 _CONFIGS: Final[Mapping[str, tuple[str, ...]]] = {
     "balanced": BALANCED_CONFIGS,
@@ -185,7 +185,8 @@ def _refuse_too_many(partitions: int) -> None:
 def _rows(snapshot: ClusterSnapshot, topic: str) -> PartitionColumns:
     rows = _rows_of(snapshot, topic)
     if len(rows) == 0:
-        raise UsageError(f"topic '{topic}' does not exist as expected; create it with rackspan place create")
+        alike = nearest(topic, [other.name for other in snapshot.topics])
+        raise UsageError(f"topic '{topic}' does not exist as expected{alike}; create it with rackspan place create")
     return rows
 
 

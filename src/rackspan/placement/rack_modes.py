@@ -6,6 +6,7 @@ from typing import Final
 
 from rackspan.errors import PartialRacks
 from rackspan.placement.usable_brokers import UsableBroker
+from rackspan.text import noun_and_ids
 
 RACK_AWARE_CONFIG: Final = "replica.placer.rack.aware"
 """The config of the mode, for placers that have one."""
@@ -25,13 +26,14 @@ class RackAwareMode(StrEnum):
 def aware(brokers: Sequence[UsableBroker], mode: RackAwareMode) -> bool:
     """Whether to place `brokers` by rack. Only these brokers count, not all of the cluster.
 
-    Errors: PartialRacks for a mixture under `enforced`, in the words of Kafka's tools.
+    Errors: PartialRacks for a mixture under `enforced`, in the words of Kafka's tools, with the brokers.
     """
-    racked = sum(broker.rack is not None for broker in brokers)
-    if mode is RackAwareMode.DISABLED or racked == 0:
+    rackless = [broker.id for broker in brokers if broker.rack is None]
+    if mode is RackAwareMode.DISABLED or len(rackless) == len(brokers):
         return False
-    if racked < len(brokers) and mode is RackAwareMode.ENFORCED:
+    if rackless and mode is RackAwareMode.ENFORCED:
         raise PartialRacks(
-            "Not all brokers have rack information. Add --disable-rack-aware in command line to make replica assignment without rack information."
+            "Not all brokers have rack information. Add --disable-rack-aware in command line to make replica assignment without "
+            f"rack information. No rack: {noun_and_ids('broker', rackless)}"
         )
-    return racked == len(brokers)
+    return not rackless

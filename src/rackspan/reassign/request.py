@@ -8,6 +8,7 @@ import numpy as np
 
 from rackspan.errors import UsageError
 from rackspan.model import INT32_MAX, Bools, Topic
+from rackspan.text import nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ def chosen_topics(topics: Sequence[Topic], pattern: str | None) -> Bools:
     matcher = _compiled(pattern)
     chosen = np.array([matcher.fullmatch(topic.name) is not None for topic in topics], dtype=np.bool_)
     if not chosen.any():
-        raise UsageError(f"--topic {pattern!r}: no topic has such a name; list them with rackspan audit")
+        alike = nearest(pattern, [topic.name for topic in topics])
+        raise UsageError(f"--topic {pattern!r}: no topic has such a name{alike or '; list them with rackspan audit'}")
     return chosen
 
 

@@ -131,3 +131,28 @@ def test_a_refusal_stands_on_the_page_once(tmp_path: Path) -> None:
     result = CliRunner().invoke(plan.app, ["plan", "--drain", "0", "--snapshot", str(file)])
     assert (result.exit_code, result.output.count("refused: ")) == (1, 1)
     assert result.stdout.splitlines()[-1] == "nothing is planned"
+
+
+@pytest.mark.parametrize("verb", ["plan", "lint"])
+@pytest.mark.parametrize(
+    ("racks", "warned"),
+    [
+        ({1: "a", 2: "b", 3: None, 4: None}, "no rack is set on brokers 3,4, and others have one"),
+        ({1: "a", 2: "b", 3: "c", 4: "c"}, None),
+        ({1: None, 2: None, 3: None, 4: None}, None),
+    ],
+)
+def test_partial_racks_are_warned_of_with_the_brokers(
+    tmp_path: Path, verb: str, racks: dict[int, str | None], warned: str | None
+) -> None:
+    """KIP-36 has the tools alert the user that a broker is not configured as the others are."""
+    snapshot, file = tmp_path / "snapshot.json", tmp_path / "plan.json"
+    snapshot_file.write(cluster([[1, 2], [2, 1]], racks), snapshot)
+    file.write_text('{"version": 1, "partitions": [{"topic": "topic-000000", "partition": 0, "replicas": [2, 1]}]}')
+    words = ["--reassignment-json-file", str(file)] if verb == "lint" else []
+    result = CliRunner().invoke(plan.app, [verb, *words, "--snapshot", str(snapshot)])
+    warnings = [line for line in " ".join(result.stderr.split()).split("warning: ") if "no rack is set" in line]
+    if warned is None:
+        assert warnings == []
+    else:
+        assert warnings == [f"{warned}: they count by --unracked shared; set broker.rack and restart them first"]

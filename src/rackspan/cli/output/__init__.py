@@ -1,7 +1,7 @@
 """What commands print: documents.py writes to standard output, messages.py to standard error, tables.py draws.
 
-A page is made for the width of the terminal: a table that does not fit becomes blocks of `name  value` lines. Piped output
-is never wrapped.
+A page is made for the width of the terminal, piped for COLUMNS or 100 columns: a long table that does not fit becomes several, one
+with sentences blocks of `name  value` lines.
 """
 
 from typing import TYPE_CHECKING

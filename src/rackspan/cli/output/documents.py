@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,8 @@ from rackspan.cli.options import Output
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-UNWRAPPED: Final = 1_000_000
-"""The width of piped output: no line is wrapped."""
+PIPED_WIDTH: Final = 100
+"""Of output that goes to no terminal, unless COLUMNS has another: files are read by people, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +87,12 @@ def flush() -> None:
 
 
 def _console() -> "Console":
+    """Standard output. Colours and width are the terminal's; piped, the same tables without colour."""
     from rich.console import Console
 
-    """Standard output. Colours and width are the terminal's; piped, the same tables without colour."""
-    return Console(width=None if sys.stdout.isatty() else UNWRAPPED, highlight=False, emoji=False)
+    columns = os.environ.get("COLUMNS", "")
+    piped = int(columns) if columns.isdecimal() and int(columns) else PIPED_WIDTH
+    return Console(width=None if sys.stdout.isatty() else piped, highlight=False, emoji=False)
 
 
 def _write_csv(table: Rows) -> None:

@@ -1,4 +1,4 @@
-"""Tables that fit the terminal, or become blocks of `name  value` lines: no word, flag or command is ever broken."""
+"""Tables that fit the terminal, or become several, or blocks of `name  value` lines: no word, flag or command is ever broken."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
@@ -20,8 +20,8 @@ _BETWEEN: Final = 2
 class FittedTable:
     """A table without lines: numbers to the right, words to the left.
 
-    Rendered as it is where it fits; with its headers and sentences wrapped where those keep SENTENCE_MIN columns; else as
-    blocks.
+    Rendered as it is where it fits; with its headers and sentences wrapped where those keep SENTENCE_MIN columns; else, if it has more
+    rows than columns and no sentences, as several tables with the first column in each; else as blocks.
     """
 
     def __init__(self, columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None) -> None:
@@ -39,6 +39,8 @@ class FittedTable:
             yield self._drawn([None] * len(needed))
         elif _total(needed) <= options.max_width:
             yield self._drawn(self._shared_out(needed, options.max_width - _total(needed)))
+        elif len(self._rows) > len(self._columns) and (parts := self._parts(needed, options.max_width)):
+            yield from self._divided(parts)
         else:
             yield from self._blocks(options.max_width)
 
@@ -75,6 +77,30 @@ class FittedTable:
         for row in self._rows:
             drawn.add_row(*row)
         return drawn
+
+    def _parts(self, widths: Sequence[int], width: int) -> list[list[int]]:
+        """The columns after the first, in groups that fit beside it; empty where sentences are among them, or one fits nowhere."""
+        parts: list[list[int]] = []
+        for index, name in enumerate(self._columns[1:], 1):
+            if name in SENTENCES or _total([widths[0], widths[index]]) > width:
+                return []
+            if parts and _total([widths[0], *(widths[other] for other in parts[-1]), widths[index]]) <= width:
+                parts[-1].append(index)
+            else:
+                parts.append([index])
+        return parts
+
+    def _divided(self, parts: Sequence[Sequence[int]]) -> Iterator[RenderableType]:
+        """A table for each group of columns, with the first column in each."""
+        for number, part in enumerate(parts):
+            if number:
+                yield Text()
+            kept = [0, *part]
+            fitted = FittedTable(
+                [self._columns[at] for at in kept], [[row[at] for at in kept] for row in self._rows], None
+            )
+            fitted._numeric = [self._numeric[at] for at in kept]
+            yield fitted
 
     def _blocks(self, width: int) -> Iterator[Text]:
         """A block for each row: a line for each cell that is not empty, sentences wrapped below each other."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, TypeAlias, TypedDict
 import typer
 
 from rackspan import api
+from rackspan.audit.constraints.cluster import partial_racks
 from rackspan.audit.findings import Severity
 from rackspan.audit.json_format import FINDING_COLUMNS, FindingDocument, finding_document
 from rackspan.cli import exit_codes, options, output
@@ -206,6 +207,7 @@ def plan(
     output.warn(policy_options.warnings(read.snapshot))
     output.warn(exclusion_options.warnings(read.snapshot))
     policy = policy_options.policy(exclusion_options.excluded(read.snapshot))
+    output.warn(partial_racks(read.snapshot.brokers, policy.unracked))
     planned = api.plan_reassignment(read.snapshot, policy, request, limits)
     columns = planned.columns()
     document: dict[str, Any] = {
@@ -271,6 +273,7 @@ def lint(
     output.warn(policy_options.warnings(read.snapshot))
     output.warn(exclusion_options.warnings(read.snapshot))
     policy = policy_options.policy(exclusion_options.excluded(read.snapshot))
+    output.warn(partial_racks(read.snapshot.brokers, policy.unracked))
     found = api.lint_reassignment(read.snapshot, policy, document, request)
     columns = api.known_reassignments(read.snapshot, document)
     violations = sum(finding.severity is Severity.VIOLATION for finding in found)
