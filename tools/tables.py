@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from rackspan.audit.drift import CHANGES
-from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES, Table, spark_type
+from rackspan.pipeline.schemas import HISTORY, HOURLY, LANDING, OF_READINGS, TABLES, Table, spark_type
 
 GROUPS: Final = (
     (
@@ -13,7 +13,18 @@ GROUPS: Final = (
         "Spark computes these and writes their files, and a run commits them; each row names the run that wrote it.",
         TABLES,
     ),
+    (
+        "Derived tables of hours",
+        "Made in the same way, an hour of a cluster at a time: whenever a reading or a snapshot that concerns an hour is stored, however late, "
+        "all rows of that hour are made again. `hour_id` is what they are replaced by.",
+        HOURLY,
+    ),
     ("Landing tables", "`pipeline collect` writes these with delta-rs; no Spark.", LANDING),
+    (
+        "Landing tables of readings",
+        "`pipeline collect --traffic-every` writes these with the snapshot of the same time, before its row in `snapshots`.",
+        OF_READINGS,
+    ),
     ("History", "The record of the runs, written with delta-rs when Spark is done.", HISTORY),
 )
 
@@ -26,7 +37,7 @@ def document() -> str:
 def _lines() -> Iterator[str]:
     yield "# Tables"
     yield ""
-    yield "Drawn from `src/rackspan/pipeline/schemas.py`; a test holds the two equal."
+    yield "Drawn from `src/rackspan/pipeline/schemas/`; a test holds the two equal."
     yield ""
     yield (
         "A table is a Delta Lake table at `URL/tables/NAME`, without any table feature, partitioned by the column `day`: every "
@@ -56,7 +67,7 @@ def _lines() -> Iterator[str]:
 
 def _described(table: Table) -> Iterator[str]:
     yield f"\n## {table.name}\n"
-    version = f" Version {table.version}." if table.name in TABLES else ""
+    version = f" Version {table.version}." if table.name in {**TABLES, **HOURLY} else ""
     yield f"{table.meaning}{version}\n"
     if table.as_changes:
         yield "A table of changes.\n"

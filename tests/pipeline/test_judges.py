@@ -49,6 +49,6 @@ def digest(name: str) -> str:
 def test_a_changed_verdict_comes_with_another_version_of_its_table(name: str) -> None:
     version = TABLES[name].version
     assert DIGESTS.get((name, version)) == digest(name), (
-        f"the rows of {name} have changed: raise its version in schemas.py, so that runs make its old rows again, and put "
+        f"the rows of {name} have changed: raise its version in schemas/, so that runs make its old rows again, and put "
         f"({name!r}, VERSION): {digest(name)!r} here"
     )

@@ -24,6 +24,16 @@ def test_every_table_is_keyed_by_cluster_and_time_and_ends_with_its_version(tabl
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.parametrize("table", schemas.HOURLY.values(), ids=lambda table: table.name)
+def test_every_table_of_hours_is_keyed_by_cluster_and_hour(table: schemas.Table) -> None:
+    names = table.schema.names
+    assert names[:4] == ["cluster_id", "hour", "day", "hour_id"]
+    assert list(table.grain[:2]) == ["cluster_id", "hour"]
+    assert names[-1] == "schema_version"
+    assert set(table.grain) <= set(names)
+    assert len(set(names)) == len(names)
+
+
 def test_spark_is_given_the_same_types() -> None:
     ddl = schemas.ddl(schemas.PARTITION_DURABILITY.columns)
     assert "`valid_from` TIMESTAMP" in ddl

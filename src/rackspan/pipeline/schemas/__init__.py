@@ -1,137 +1,66 @@
 """The tables of a warehouse as data: columns, types, grain, and the meaning of each column.
 
 Spark's DDL, docs/tables.md (`python tools/tables.py > docs/tables.md`) and the JSON Schema of `pipeline table` are generated from here. A change of columns or
-meaning raises the table's `version`, and the next run makes all of its rows again. LANDING has the snapshots as collected, TABLES
-what Spark derives from them, HISTORY the record of the runs.
+meaning raises the table's `version`, and the next run makes all of its rows again. LANDING has the snapshots as collected (readings.py: the
+values that change all the time), TABLES what Spark derives from them (hours.py: by hour), HISTORY the record of the runs.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from typing import Final
 
 import pyarrow as pa
 
 from rackspan.errors import UsageError
-
-GONE: Final = "gone"
-"""The column of changes: true for a row that is there no longer, of which only the key has a meaning."""
-
-TIMESTAMP: Final = pa.timestamp("us", "UTC")
-RACK_NAMES: Final = pa.list_(pa.string())
-LEADER_SURGE: Final = pa.list_(pa.struct([("broker", pa.int32()), ("leaders", pa.int64())]))
-
-
-@dataclass(frozen=True, slots=True)
-class TableColumn:
-    """One column. `meaning` is a sentence; where `nullable`, it states the meaning of null."""
-
-    name: str
-    type: pa.DataType
-    meaning: str
-    nullable: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """One table. `grain` names the columns of which no two rows have the same values; rows are sorted by them."""
-
-    name: str
-    meaning: str
-    grain: tuple[str, ...]
-    columns: tuple[TableColumn, ...]
-    version: int = 1
-    as_changes: bool = False
-    """Whether only rows that differ from those of the snapshot before are stored, with the column GONE. The first snapshot of a
-    cluster on each UTC day has all of its rows, so that a day can be read and dropped by itself."""
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The schema of rows as they are read and written. Every column is nullable here, as Spark writes them."""
-        return pa.schema([(column.name, column.type) for column in self.columns])
-
-    @property
-    def at_each_snapshot(self) -> "Table":
-        """The table as readers see it: every row at each snapshot, by its time."""
-        if not self.as_changes:
-            return self
-        columns = tuple(TAKEN_AT if column is VALID_FROM else column for column in self.columns if column.name != GONE)
-        grain = tuple(TAKEN_AT.name if name == VALID_FROM.name else name for name in self.grain)
-        return replace(self, columns=columns, grain=grain, as_changes=False)
-
-    @property
-    def declared(self) -> pa.Schema:
-        """The schema as catalogs show it: each column with its meaning as comment, and NOT NULL unless null has a meaning."""
-        return pa.schema(
-            [
-                pa.field(column.name, column.type, column.nullable, {"comment": column.meaning})
-                for column in self.columns
-            ]
-        )
-
-
-CLUSTER_ID: Final = TableColumn("cluster_id", pa.string(), "The cluster, as Kafka names itself.")
-TAKEN_AT: Final = TableColumn("taken_at", TIMESTAMP, "When the snapshot was taken, in UTC.")
-VALID_FROM: Final = TableColumn(
-    "valid_from",
+from rackspan.pipeline.schemas.columns import (
+    BROKER_IDS,
+    GONE,
+    KEYS,
+    LEADER_SURGE,
+    RACK,
+    RACK_NAMES,
+    ROWS_BY_TABLE,
+    RUN_ID,
     TIMESTAMP,
-    "Since when the row is true: when the first snapshot that has it was taken, in UTC. It stays true until the next row of its key.",
+    Table,
+    TableColumn,
+    changes_table,
+    content_table,
+    ddl,
+    landing_table,
+    own_columns,
+    snapshot_table,
+    spark_type,
 )
-DAY: Final = TableColumn("day", pa.date32(), "The day of that time in UTC; the table is partitioned by it.")
-SNAPSHOT_ID: Final = TableColumn(
-    "snapshot_id",
-    pa.string(),
-    "The snapshot: its time, and a hash of its content. Rows belong to a snapshot that is stored completely exactly if `snapshots` has its id.",
-)
-RUN_ID: Final = TableColumn("run_id", pa.string(), "The run that wrote the row, as in the table `runs`.")
-SCHEMA_VERSION: Final = TableColumn(
-    "schema_version", pa.int32(), "The version of this table that the row was written by."
-)
-KEYS: Final = (CLUSTER_ID, TAKEN_AT, DAY, SNAPSHOT_ID)
-WRITTEN: Final = (RUN_ID, SCHEMA_VERSION)
+from rackspan.pipeline.schemas.hours import HOURLY
+from rackspan.pipeline.schemas.readings import OF_READINGS
 
+__all__ = [
+    "BROKERS",
+    "CONTENT",
+    "DRIFT",
+    "FINDINGS",
+    "GONE",
+    "HISTORY",
+    "HOURLY",
+    "JUDGED",
+    "LANDING",
+    "OF_READINGS",
+    "OUTAGE_IMPACT",
+    "PARTITIONS",
+    "PARTITION_DURABILITY",
+    "RACK_NAMES",
+    "RUNS",
+    "SNAPSHOTS",
+    "TABLES",
+    "TOPICS",
+    "Table",
+    "ddl",
+    "own_columns",
+    "spark_type",
+    "table_named",
+]
 
-def _table(name: str, meaning: str, grain: tuple[str, ...], columns: Iterable[TableColumn], version: int) -> Table:
-    """A derived table: first the keys of the snapshot, last the run and the version that wrote the row."""
-    return Table(name, meaning, ("cluster_id", "taken_at", *grain), (*KEYS, *columns, *WRITTEN), version=version)
-
-
-def _changes(name: str, meaning: str, grain: tuple[str, ...], columns: Iterable[TableColumn], version: int) -> Table:
-    """A derived table of which only changes are stored."""
-    keys = (CLUSTER_ID, VALID_FROM, DAY, SNAPSHOT_ID)
-    return Table(
-        name, meaning, ("cluster_id", "valid_from", *grain), (*keys, *columns, _ENDED, *WRITTEN), version, True
-    )
-
-
-def _landing(name: str, meaning: str, grain: tuple[str, ...], columns: Iterable[TableColumn]) -> Table:
-    return Table(name, meaning, ("cluster_id", "taken_at", *grain), (*KEYS, *columns))
-
-
-def _content(name: str, meaning: str, grain: tuple[str, ...], columns: Iterable[TableColumn]) -> Table:
-    """A table of what snapshots hold: all rows of a whole one, and of the others those that differ from the snapshot they build on."""
-    stored = "All rows of a snapshot that is stored whole; of another one those that differ from the snapshot `base_id` of `snapshots`."
-    return replace(_landing(name, f"{meaning} {stored}", grain, (*columns, _MARK)), as_changes=True)
-
-
-_ENDED: Final = TableColumn(
-    GONE,
-    pa.bool_(),
-    "Whether the row is true no longer, so that only its key has a meaning; null in the first snapshot of a day, which has all rows.",
-    True,
-)
-
-BROKER_IDS: Final = pa.list_(pa.int32())
-ROWS_BY_TABLE: Final = pa.map_(pa.string(), pa.int64())
-RACK: Final = TableColumn("rack", pa.string(), "Its `broker.rack`; null for none.", True)
-
-_MARK: Final = TableColumn(
-    GONE,
-    pa.bool_(),
-    "Whether the row is there no longer, so that only its key has a meaning; null in a snapshot that is stored whole.",
-    True,
-)
-
-SNAPSHOTS: Final = _landing(
+SNAPSHOTS: Final = landing_table(
     "snapshots",
     "The snapshots that are stored completely. A snapshot's row is committed last, after its rows in the three tables below.",
     (),
@@ -182,7 +111,7 @@ SNAPSHOTS: Final = _landing(
     ),
 )
 
-BROKERS: Final = _content(
+BROKERS: Final = content_table(
     "brokers",
     "The brokers of each snapshot.",
     ("id",),
@@ -201,7 +130,7 @@ BROKERS: Final = _content(
     ),
 )
 
-TOPICS: Final = _content(
+TOPICS: Final = content_table(
     "topics",
     "The topics of each snapshot.",
     ("name",),
@@ -213,7 +142,7 @@ TOPICS: Final = _content(
     ),
 )
 
-PARTITIONS: Final = _content(
+PARTITIONS: Final = content_table(
     "partitions",
     "The partitions of each snapshot.",
     ("topic", "partition"),
@@ -241,7 +170,7 @@ LANDING: Final[Mapping[str, Table]] = {table.name: table for table in (BROKERS, 
 """In the order in which a snapshot is written: the marker last."""
 
 
-PARTITION_DURABILITY: Final = _changes(
+PARTITION_DURABILITY: Final = changes_table(
     "partition_durability",
     "How durable each partition was: the racks of its replicas and of its ISR, the minimums it has to meet, and its state.",
     ("topic", "partition"),
@@ -292,7 +221,7 @@ PARTITION_DURABILITY: Final = _changes(
     version=3,
 )
 
-FINDINGS: Final = _changes(
+FINDINGS: Final = changes_table(
     "findings",
     "What `rackspan audit` finds in each snapshot, row for row.",
     ("constraint", "topic", "partition", "reason"),
@@ -307,7 +236,7 @@ FINDINGS: Final = _changes(
     version=6,
 )
 
-OUTAGE_IMPACT: Final = _changes(
+OUTAGE_IMPACT: Final = changes_table(
     "outage_impact",
     "What losing each rack would do, as `rackspan outage` computes it: for each snapshot and each loss a row for the "
     "whole cluster, whether or not it is harmed, and a row for each topic that is. The losses are each rack by itself and "
@@ -357,7 +286,7 @@ OUTAGE_IMPACT: Final = _changes(
     version=4,
 )
 
-DRIFT: Final = _table(
+DRIFT: Final = snapshot_table(
     "drift",
     "The changes between each snapshot and the one before it of the same cluster: what changed, when the change was "
     "first observed, where safety was lost or gained, and which change caused that. The first snapshot of a cluster has "
@@ -454,37 +383,7 @@ HISTORY: Final[Mapping[str, Table]] = {table.name: table for table in (JUDGED, R
 
 def table_named(name: str) -> Table:
     """The table of that name. Errors: UsageError with the names of all tables."""
-    every = {**TABLES, **LANDING, **HISTORY}
+    every = {**TABLES, **HOURLY, **LANDING, **OF_READINGS, **HISTORY}
     if name not in every:
         raise UsageError(f"table {name!r}: there is none of that name; choose one of {', '.join(every)}")
     return every[name]
-
-
-def own_columns(table: Table) -> tuple[TableColumn, ...]:
-    """The columns of a derived table without the snapshot's keys and what every run adds."""
-    return tuple(column for column in table.columns[len(KEYS) : -len(WRITTEN)] if column is not _ENDED)
-
-
-def ddl(columns: Iterable[TableColumn]) -> str:
-    return ", ".join(f"`{column.name}` {spark_type(column.type)}" for column in columns)
-
-
-_SPARK_TYPES: Final = {
-    pa.string(): "STRING",
-    pa.bool_(): "BOOLEAN",
-    pa.int32(): "INT",
-    pa.int64(): "BIGINT",
-    pa.date32(): "DATE",
-    TIMESTAMP: "TIMESTAMP",
-}
-
-
-def spark_type(kind: pa.DataType) -> str:
-    """The name of an Arrow type in Spark's DDL."""
-    if pa.types.is_list(kind):
-        return f"ARRAY<{spark_type(kind.value_type)}>"
-    if pa.types.is_map(kind):
-        return f"MAP<{spark_type(kind.key_type)}, {spark_type(kind.item_type)}>"
-    if pa.types.is_struct(kind):
-        return f"STRUCT<{', '.join(f'{field.name}: {spark_type(field.type)}' for field in kind)}>"
-    return _SPARK_TYPES[kind]
