@@ -57,7 +57,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"config": {"strategy": "cheapest"}},
-        "rack.aware.assignment.strategy is 'cheapest'; choose none, min_traffic or balance_subtopology",
+        "rack.aware.assignment.strategy is 'cheapest'; choose none, min_traffic (min_cost in KIP-925) or "
+        "balance_subtopology (balanced_min_cost)",
     ),
 ]
 
@@ -150,7 +151,8 @@ def test_the_lab_warns_of_what_a_problem_configures_in_vain(cli: Cli, problem: P
         ),
         (
             ("lab", "--problem", "problem.json", "--strategy", "MIN_TRAFFIC"),
-            "rack.aware.assignment.strategy is 'MIN_TRAFFIC'; choose none, min_traffic or balance_subtopology",
+            "rack.aware.assignment.strategy is 'MIN_TRAFFIC'; choose none, min_traffic (min_cost in KIP-925) or "
+            "balance_subtopology (balanced_min_cost)",
         ),
         (
             ("lab", "--problem", "problem.json", "--assignor", "range"),

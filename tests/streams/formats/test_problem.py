@@ -125,7 +125,8 @@ WRONG: list[tuple[Change, str]] = [
     ),
     (
         put("config", "strategy", "cheapest"),
-        "rack.aware.assignment.strategy is 'cheapest'; choose none, min_traffic or balance_subtopology",
+        "rack.aware.assignment.strategy is 'cheapest'; choose none, min_traffic (min_cost in KIP-925) or balance_subtopology "
+        "(balanced_min_cost)",
     ),
     (
         put("config", "traffic_cost", -1),
@@ -249,6 +250,12 @@ CONFIGS: list[tuple[str, object, AssignmentConfigs]] = [
 def test_a_config_by_kafkas_name_sets_that_config_alone(key: str, value: object, configs: AssignmentConfigs) -> None:
     read = from_document({**GOOD, "config": {key: value}})
     assert (read.configs, read.warnings) == (configs, ())
+
+
+@pytest.mark.parametrize(("text", "tags"), [("zone", ("zone",)), ("zone, cluster", ("zone", "cluster")), ("", ())])
+def test_tags_may_be_written_as_in_kafkas_properties(text: str, tags: tuple[str, ...]) -> None:
+    read = from_document({**GOOD, "config": {"rack.aware.assignment.tags": text}})
+    assert read.configs.rack_aware_assignment_tags == tags
 
 
 def test_every_config_that_is_read_by_kafkas_name_is_asserted() -> None:

@@ -18,8 +18,10 @@ from rackspan.streams.problem import (
         ("NONE", Strategy.NONE),
         ("min_traffic", Strategy.MIN_TRAFFIC),
         ("min_cost", Strategy.MIN_TRAFFIC),
+        ("MIN_COST", Strategy.MIN_TRAFFIC),
         ("balance_subtopology", Strategy.BALANCE_SUBTOPOLOGY),
         ("balanced_min_cost", Strategy.BALANCE_SUBTOPOLOGY),
+        ("BALANCED_MIN_COST", Strategy.BALANCE_SUBTOPOLOGY),
     ],
 )
 def test_kafkas_names_and_the_proposals_are_the_same_strategies(name: str, strategy: Strategy) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct, structs
 
+from rackspan.model.config_list import parse_config_list
 from rackspan.streams.formats.documents import convert, refuse
 from rackspan.streams.problem import AssignmentConfigs, strategy_named
 
@@ -22,7 +23,8 @@ class ConfigsDocument(Struct):
     max_warmup_replicas: int | None = None
     acceptable_recovery_lag: int | None = None
     probing_rebalance_interval_ms: int | None = None
-    rack_aware_assignment_tags: tuple[str, ...] | None = None
+    rack_aware_assignment_tags: tuple[str, ...] | str | None = None
+    """A string is a list as Kafka's properties have it: separated by commas."""
 
 
 KAFKA_KEYS: Final[Mapping[str, str]] = MappingProxyType(
@@ -51,6 +53,9 @@ def read_configs(document: Mapping[str, object]) -> tuple[AssignmentConfigs, lis
     configs: dict[str, Any] = {key: value for key, value in read.items() if value is not None}
     if "strategy" in configs:
         configs["strategy"] = strategy_named(configs["strategy"])
+    tags = configs.get("rack_aware_assignment_tags")
+    if isinstance(tags, str):
+        configs["rack_aware_assignment_tags"] = parse_config_list(tags)
     unknown = [f"config: unknown key {key!r} ignored" for key in sorted(given.keys() - read)]
     return AssignmentConfigs(**configs), unknown
 

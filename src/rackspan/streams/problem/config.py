@@ -21,10 +21,12 @@ class Strategy(StrEnum):
 STRATEGY_NAMES: Final[Mapping[str, Strategy]] = MappingProxyType(
     {
         **{strategy.value: strategy for strategy in Strategy},
-        # The names in KIP-925 itself.
+        # The names in KIP-925 itself, which has them in capitals too.
         "NONE": Strategy.NONE,
         "min_cost": Strategy.MIN_TRAFFIC,
+        "MIN_COST": Strategy.MIN_TRAFFIC,
         "balanced_min_cost": Strategy.BALANCE_SUBTOPOLOGY,
+        "BALANCED_MIN_COST": Strategy.BALANCE_SUBTOPOLOGY,
     }
 )
 
@@ -92,7 +94,10 @@ class AssignmentConfigs:
 def strategy_named(name: str) -> Strategy:
     """A strategy by its name in Kafka or in KIP-925. Errors: UsageError."""
     if name not in STRATEGY_NAMES:
-        raise UsageError(f"rack.aware.assignment.strategy is {name!r}; choose none, min_traffic or balance_subtopology")
+        raise UsageError(
+            f"rack.aware.assignment.strategy is {name!r}; choose none, min_traffic (min_cost in KIP-925) or "
+            "balance_subtopology (balanced_min_cost)"
+        )
     return STRATEGY_NAMES[name]
 
 
