@@ -100,6 +100,18 @@ def test_metadata_version_0_never_has_a_rack() -> None:
         assert set(racks_in_metadata(cluster, 1).values()) == {"r1", "r2", "r3"}
 
 
+@pytest.mark.parametrize("version", [0, 1])
+def test_metadata_names_every_broker_with_its_id_host_and_port(version: int) -> None:
+    """Brokers without a rack among them."""
+    with EmbeddedCluster(racks=3, brokers=3, config={"inter.broker.protocol.version": OLD}) as cluster:
+        cluster.change_protocol_version(2, NEW)
+        brokers = send(cluster.address(2), "Metadata", version, {"topics": []})["brokers"]
+        addresses = {broker["node_id"]: f"{broker['host']}:{broker['port']}" for broker in brokers}
+        assert addresses == {broker: cluster.address(broker) for broker in (1, 2, 3)}
+        racks = [broker.get("rack") for broker in sorted(brokers, key=lambda broker: broker["node_id"])]
+        assert racks == ([None, None, None] if version == 0 else [None, "r2", None])
+
+
 def test_an_invalid_protocol_version_is_refused() -> None:
     with pytest.raises(UsageError, match="no version of Kafka"):
         EmbeddedCluster(3, 3, config={"inter.broker.protocol.version": "soon"})

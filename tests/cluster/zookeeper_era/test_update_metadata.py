@@ -19,10 +19,10 @@ from rackspan.errors import MalformedRequest
 HOST1 = UpdateMetadataEndPoint(9092, "host1")
 SECURE = UpdateMetadataEndPoint(9093, "host1", 1)
 
-BROKER_0 = "000000070005 686f73743100002384"
-"""id 7, host "host1", port 9092."""
-BROKER_1 = "000000070000000200002384 0005 686f737431 000000002385 0005 686f737431 0001"
-"""id 7, two end points: port first, then host, then protocol."""
+BROKER_0 = "000100070005 686f73743100002384"
+"""id 65543, host "host1", port 9092."""
+BROKER_1 = "000100070000000200002384 0005 686f737431 000000002385 0005 686f737431 0001"
+"""id 65543, two end points: port first, then host, then protocol."""
 RACK = "0003 646331"
 NO_RACK = "ffff"
 
@@ -46,10 +46,12 @@ def golden(text: str) -> bytes:
     ],
 )
 def test_a_broker_on_the_wire(version: int, rack: str | None, wanted: str) -> None:
-    broker = UpdateMetadataBroker(7, (HOST1, SECURE), rack)
+    broker = UpdateMetadataBroker(65543, (HOST1, SECURE), rack)
     assert write_broker(broker, version) == golden(wanted)
     read = read_broker(golden(wanted), version)
-    assert read == UpdateMetadataBroker(7, (HOST1, SECURE)[: None if version else 1], rack if version == 2 else None)
+    assert read == UpdateMetadataBroker(
+        65543, (HOST1, SECURE)[: None if version else 1], rack if version == 2 else None
+    )
 
 
 def request(*brokers: UpdateMetadataBroker) -> UpdateMetadataRequest:
@@ -60,7 +62,7 @@ def request(*brokers: UpdateMetadataBroker) -> UpdateMetadataRequest:
 @pytest.mark.parametrize(("version", "broker"), [(0, BROKER_0), (1, BROKER_1), (2, BROKER_1 + RACK)])
 def test_the_whole_request(version: int, broker: str) -> None:
     wanted = golden(HEADER.format(version=version) + STATES + "00000001" + broker)
-    assert write_update_metadata(request(UpdateMetadataBroker(7, (HOST1, SECURE), "dc1")), version) == wanted
+    assert write_update_metadata(request(UpdateMetadataBroker(65543, (HOST1, SECURE), "dc1")), version) == wanted
     read = read_update_metadata(wanted)
     assert read.partitions == request().partitions
     assert (read.correlation_id, read.client_id, read.controller_id, read.controller_epoch) == (9, "c1", 5, 3)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
 from confluent_kafka.admin._resource import ResourceType
@@ -282,8 +282,12 @@ def test_a_placer_that_fails_refuses_its_topic_alone_with_its_reason(
     good, bad = f"good-{uuid4().hex[:8]}", f"refused-{uuid4().hex[:8]}"
     results = placing.create_topics([NewTopic(good, 1, 1), NewTopic(bad, 7, 1)])
     results[good].result(20)
-    with pytest.raises(KafkaException, match="seven is refused"):
+    with pytest.raises(KafkaException, match="seven is refused") as refused:
         results[bad].result(20)
+    assert refused.value.args[0].code() == KafkaError.UNKNOWN
+    with pytest.raises(KafkaException, match="seven is refused") as refused:
+        placing.create_partitions([NewPartitions(good, 8)])[good].result(20)
+    assert refused.value.args[0].code() == KafkaError.UNKNOWN
     assert bad not in placing.list_topics(timeout=10).topics
 
 

@@ -32,6 +32,17 @@ def test_a_sub_topology_is_spread_even_where_that_costs_traffic() -> None:
     assert (min_traffic(tasks).cost, balance_subtopology(tasks).cost) == (40, 60)
 
 
+def test_a_client_that_holds_little_gets_little_of_a_sub_topology() -> None:
+    """Clients hold two and six of eight tasks: one and three of each sub-topology, though two of the first would be cheaper."""
+    tasks = owned(
+        owner=[0, 1, 1, 1, 0, 1, 1, 1],
+        traffic=[[0, 10]] * 4 + [[10, 10]] * 4,
+        client_rack=[0, 1],
+        subtopology=[0] * 4 + [1] * 4,
+    )
+    assert (min_traffic(tasks).cost, balance_subtopology(tasks).cost) == (60, 70)
+
+
 def limits(tasks: OwnedTasks) -> tuple[Int64s, Int64s]:
     values, family = np.unique(tasks.subtopology, return_inverse=True)
     return family, subtopology_limits(tasks.held, len(tasks), np.bincount(family, minlength=len(values)))

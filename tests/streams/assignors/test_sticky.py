@@ -24,23 +24,26 @@ def test_every_task_is_active_once_and_on_a_client_in_one_role(document: dict[st
     assert all(not set(client["active"]) & set(client["standby"]) for client in held)
 
 
-def test_staying_outweighs_a_partition_across_racks_by_default() -> None:
-    """The default costs of 1 and 10 leave stateful tasks alone below ten partitions a task."""
+@pytest.mark.parametrize(("partitions", "stateful_cost", "across"), [(9, 18, 18), (11, 20, 0)])
+def test_staying_outweighs_ten_partitions_across_racks_by_default(
+    partitions: int, stateful_cost: int, across: int
+) -> None:
+    """The default costs are 1 and 10: two tasks change places only if each has more than ten partitions across racks."""
     ids = [f"00000000-0000-0000-0000-{at:012d}" for at in (1, 2)]
+    of_task = [[f"in{at}:{number}" for number in range(partitions)] for at in (0, 1)]
     document: dict[str, Any] = {
         "config": {"strategy": "min_traffic"},
         "clients": [
             {"process_id": ids[0], "rack": "r1", "threads": 1, "prev_active": ["0_0"]},
             {"process_id": ids[1], "rack": "r2", "threads": 1, "prev_active": ["0_1"]},
         ],
-        "tasks": [{"id": f"0_{at}", "stateful": True, "source": [f"in:{at}"]} for at in (0, 1)],
-        "partitions": {"in:0": ["r2"], "in:1": ["r1"]},
+        "tasks": [{"id": f"0_{at}", "stateful": True, "source": of_task[at]} for at in (0, 1)],
+        "partitions": {name: [rack] for at, rack in enumerate(("r2", "r1")) for name in of_task[at]},
     }
-    stays = assign(document, "sticky")
-    assert (stays["cost"]["stateful"], stays["cross_rack"]["active"]) == (2, 2)
-    document["config"] |= {"traffic_cost": 11, "non_overlap_cost": 10}
-    moves = assign(document, "sticky")
-    assert (moves["cost"]["stateful"], moves["cross_rack"]["active"]) == (20, 0)
+    assigned = assign(document, "sticky")
+    assert (assigned["cost"]["stateful"], assigned["cross_rack"]["active"]) == (stateful_cost, across)
+    document["config"] |= {"traffic_cost": 0, "non_overlap_cost": 1}
+    assert assign(document, "sticky")["cross_rack"]["active"] == 2 * partitions
 
 
 @pytest.mark.parametrize("holder", [0, 1])
