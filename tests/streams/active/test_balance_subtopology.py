@@ -33,11 +33,11 @@ def test_a_sub_topology_is_spread_even_where_that_costs_traffic() -> None:
 
 
 def test_a_client_that_holds_little_gets_little_of_a_sub_topology() -> None:
-    """Clients hold two and six of eight tasks: one and three of each sub-topology, though two of the first would be cheaper."""
+    """Clients hold 2, 3 and 3 of eight tasks: the first gets one of a sub-topology of four, though two would be cheaper."""
     tasks = owned(
-        owner=[0, 1, 1, 1, 0, 1, 1, 1],
+        owner=[0, 1, 1, 2, 0, 1, 2, 2],
         traffic=[[0, 10]] * 4 + [[10, 10]] * 4,
-        client_rack=[0, 1],
+        client_rack=[0, 1, 1],
         subtopology=[0] * 4 + [1] * 4,
     )
     assert (min_traffic(tasks).cost, balance_subtopology(tasks).cost) == (60, 70)
