@@ -42,7 +42,7 @@ def recorded(cluster: EmbeddedCluster) -> Iterator[Frames]:
     """What arrives at the brokers from now on."""
     frames: Frames = {broker: [] for broker in BROKERS}
     for broker in BROKERS:
-        server = cluster._faults.host(broker).server
+        server = cluster._host(broker).server
         server.serve = partial(_record, server.serve, frames[broker])  # type: ignore[method-assign]
     yield frames
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from rackspan.cluster.context import BuildRequest
-from rackspan.cluster.core.messages import (
+from rackspan.cluster.core.admin_messages import (
     AdminResponse,
     AlterClientQuotas,
     AlterConfigs,

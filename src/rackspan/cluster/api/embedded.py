@@ -13,9 +13,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from rackspan.cluster.api.administration import Administration
+from rackspan.cluster.api.blocking import T
 from rackspan.cluster.api.broker_configs import apply_broker_configs, check_racks
-from rackspan.cluster.api.fault_methods import FaultMethods, T, rack_id
-from rackspan.cluster.api.faults import Faults
+from rackspan.cluster.api.faults import Faults, rack_id
 from rackspan.cluster.api.inspection_methods import InspectionMethods
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
 from rackspan.cluster.core.settings import ClusterSettings
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 START_SECONDS: Final = 10.0
 
 
-class EmbeddedCluster(FaultMethods, InspectionMethods):
+class EmbeddedCluster(Faults, InspectionMethods):
     """A Kafka cluster in memory, for development and tests.
 
     `racks` is their number (named r1, r2 …) or their names, None for brokers without a rack. Brokers have the ids 1, 2 …
@@ -115,7 +115,6 @@ class EmbeddedCluster(FaultMethods, InspectionMethods):
 
     async def _put_together(self) -> None:
         self._assembly = Assembly(self._rack_of, self._settings, self._rng)
-        self._faults = Faults(self._assembly)
         self._administration = Administration(self._assembly)
         await self._assembly.start(START_SECONDS)
 
@@ -148,11 +147,11 @@ class EmbeddedCluster(FaultMethods, InspectionMethods):
 
     def address(self, broker: int) -> str:
         """HOST:PORT of one broker, running or not."""
-        host, port = self._faults.host(broker).server.address
+        host, port = self._host(broker).server.address
         return f"{host}:{port}"
 
     def rack(self, broker: int) -> RackId | None:
-        return self._faults.host(broker).rack
+        return self._host(broker).rack
 
     # The controller's metadata.
 
@@ -198,7 +197,7 @@ class EmbeddedCluster(FaultMethods, InspectionMethods):
 
     def reset(self) -> None:
         """Undo all faults; delete all topics, groups, transactions, dynamic configs and traffic counts."""
-        self._run(self._faults.undo())
+        self.undo_faults()
         self._run(self._administration.delete_everything())
 
 

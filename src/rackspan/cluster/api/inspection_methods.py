@@ -1,12 +1,10 @@
 """InspectionMethods: what an embedded cluster reports about itself: a snapshot, metrics, traffic, status."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
+from rackspan.cluster.api.blocking import ThreadedCluster, blocking
 from rackspan.cluster.api.status import ClusterStatus, cluster_status
 from rackspan.cluster.context import Flow
-from rackspan.cluster.host.assembly import Assembly
 from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId
 
@@ -15,41 +13,25 @@ if TYPE_CHECKING:
     from rackspan.prometheus_metrics.families import BrokerMetrics
     from rackspan.prometheus_metrics.server import MetricsServer
 
-T = TypeVar("T")
 
-
-class InspectionMethods(ABC):
+class InspectionMethods(ThreadedCluster):
     """For callers in other threads: every method returns what it has read in the cluster's thread."""
 
     _metrics_server: "MetricsServer | None"
 
-    @abstractmethod
-    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run it in the cluster's thread and wait for what it returns."""
-
-    @property
-    @abstractmethod
-    def _running(self) -> Assembly:
-        """The running cluster. Errors: UsageError if it is not running."""
-
-    def snapshot(self) -> "ClusterSnapshot":
+    @blocking
+    async def snapshot(self) -> "ClusterSnapshot":
         """A snapshot as `rackspan audit` reads it."""
         from rackspan.cluster.api.snapshot import snapshot
 
-        async def read() -> "ClusterSnapshot":
-            cluster = self._running
-            disks = {broker: host.disk.logs for broker, host in cluster.hosts.items()}
-            return snapshot(cluster.image, cluster.settings, disks, cluster.cluster_id, cluster.clock.now())
+        cluster = self._running
+        disks = {broker: host.disk.logs for broker, host in cluster.hosts.items()}
+        return snapshot(cluster.image, cluster.settings, disks, cluster.cluster_id, cluster.clock.now())
 
-        return self._run(read())
-
-    def metrics(self) -> dict[BrokerId, dict[str, int]]:
+    @blocking
+    async def metrics(self) -> dict[BrokerId, dict[str, int]]:
         """The metrics of min.insync.racks of each running broker, by the names they are served under."""
-
-        async def read() -> dict[BrokerId, dict[str, int]]:
-            return {broker: host.runner.core.metrics() for broker, host in self._running.hosts.items() if host.running}
-
-        return self._run(read())
+        return {broker: host.runner.core.metrics() for broker, host in self._running.hosts.items() if host.running}
 
     def serve_metrics(self, listen: str = "127.0.0.1:0", *, partitions: bool = False) -> str:
         """Serve the metrics to Prometheus over HTTP on loopback until `close`. Returns its HOST:PORT; port 0 is a free one.
@@ -62,10 +44,11 @@ class InspectionMethods(ABC):
         from rackspan.cluster.api.metrics import serve_metrics
 
         self._metrics_server = serve_metrics(
-            listen, lambda: self._run(self._broker_metrics(partitions=partitions)), partitions=partitions
+            listen, lambda: self._broker_metrics(partitions=partitions), partitions=partitions
         )
         return self._metrics_server.address
 
+    @blocking
     async def _broker_metrics(self, *, partitions: bool) -> "list[BrokerMetrics]":
         from rackspan.cluster.api.metrics import broker_metrics
 
@@ -80,10 +63,7 @@ class InspectionMethods(ABC):
         """Bytes of records since the start, by path, topic, client and racks."""
         return self._running.traffic.flows()
 
-    def status(self) -> ClusterStatus:
+    @blocking
+    async def status(self) -> ClusterStatus:
         """The state of brokers, links and partitions, for the report of a failure."""
-
-        async def read() -> ClusterStatus:
-            return cluster_status(self._running)
-
-        return self._run(read())
+        return cluster_status(self._running)
