@@ -9,18 +9,15 @@ from heapq import heappop, heappush
 from random import Random
 from typing import Any, Final, Protocol
 
+from rackspan.cluster.core.admin_messages import AdminRequest, AdminResponse, CreateTopics, NewTopic
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import BrokerCore, BrokerIdentity, BrokerRules
 from rackspan.cluster.core.controller import ControllerCore, ControllerRules
 from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.ids import CLIENT, CONTROLLER, CorrelationId, NodeId
 from rackspan.cluster.core.messages import (
-    AdminRequest,
-    AdminResponse,
-    CreateTopics,
     Effect,
     Message,
-    NewTopic,
     Produce,
     ProduceResponse,
     Respond,

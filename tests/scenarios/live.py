@@ -10,17 +10,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from rackspan.cluster.core.batch import RecordBatch
-from rackspan.cluster.core.ids import NodeId
-from rackspan.cluster.core.messages import (
+from rackspan.cluster.core.admin_messages import (
     AlterConfigs,
     AlterPartitionReassignments,
     AlterResource,
     ConfigOp,
-    ProduceResponse,
     ReassignablePartition,
-    Send,
 )
+from rackspan.cluster.core.batch import RecordBatch
+from rackspan.cluster.core.ids import NodeId
+from rackspan.cluster.core.messages import ProduceResponse, Send
 from rackspan.cluster.core.metadata import NO_LEADER
 from rackspan.cluster.core.settings import ClusterSettings, Elr
 from rackspan.kafka_bytes.config_resources import ConfigResourceType

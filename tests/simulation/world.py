@@ -10,16 +10,14 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
+from rackspan.cluster.core.admin_messages import AdminRequest, CreateTopics, NewTopic
 from rackspan.cluster.core.broker import BrokerCore, BrokerIdentity, BrokerRules
 from rackspan.cluster.core.controller import ControllerCore, ControllerRules
 from rackspan.cluster.core.groups import GroupCoordinator
 from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId
 from rackspan.cluster.core.messages import (
-    AdminRequest,
-    CreateTopics,
     Effect,
     LeadershipChanged,
-    NewTopic,
     Respond,
     Send,
     SendRequest,

@@ -8,7 +8,7 @@ from confluent_kafka.cimpl import NewTopic, TopicPartition
 
 from rackspan.cluster import ClusterSettings, EmbeddedCluster
 from rackspan.cluster.api.broker_configs import apply_broker_configs
-from rackspan.cluster.host.coordinator_settings import group_settings, transaction_settings
+from rackspan.cluster.host.broker_runner import group_settings, transaction_settings
 from rackspan.errors import UsageError
 
 

@@ -13,8 +13,8 @@ from rackspan.cluster.core.metadata import (
     TopicCreated,
     TopicDeleted,
     TopicImage,
+    apply_records,
 )
-from rackspan.cluster.core.metadata.image import apply_records
 from rackspan.model.ids import BrokerId, TopicPartition
 
 ONE = BrokerId(1)

@@ -2,8 +2,9 @@
 
 import pytest
 
+from rackspan.cluster.core.admin_messages import DeleteTopics
 from rackspan.cluster.core.batch import RecordBatch
-from rackspan.cluster.core.messages import DeleteTopics, Effect, FetchPosition, ReplicaFetch, Send
+from rackspan.cluster.core.messages import Effect, FetchPosition, ReplicaFetch, Send
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition

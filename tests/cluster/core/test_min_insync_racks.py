@@ -6,11 +6,7 @@ import pytest
 
 from rackspan.acks import min_insync_racks
 from rackspan.acks.metrics import METRICS, MetricScope
-from rackspan.cluster.core.batch import RecordBatch
-from rackspan.cluster.core.broker import BrokerRules
-from rackspan.cluster.core.broker.lifecycle import Phase
-from rackspan.cluster.core.ids import CLIENT
-from rackspan.cluster.core.messages import (
+from rackspan.cluster.core.admin_messages import (
     AdminResponse,
     AlterConfigResponse,
     AlterConfigs,
@@ -19,11 +15,12 @@ from rackspan.cluster.core.messages import (
     CreateTopics,
     DeleteTopics,
     NewTopic,
-    Produce,
-    ProduceResponse,
-    Respond,
-    StartRefused,
 )
+from rackspan.cluster.core.batch import RecordBatch
+from rackspan.cluster.core.broker import BrokerRules
+from rackspan.cluster.core.broker.lifecycle import Phase
+from rackspan.cluster.core.ids import CLIENT
+from rackspan.cluster.core.messages import Produce, ProduceResponse, Respond, StartRefused
 from rackspan.cluster.core.settings import ClusterSettings, Elr
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId

@@ -1,6 +1,6 @@
 import time
 
-from rackspan.cluster.host.clock import Clock
+from rackspan.cluster.host.shared_services import Clock
 
 
 def test_time_runs_on_except_while_the_process_is_suspended() -> None:

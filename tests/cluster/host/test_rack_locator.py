@@ -1,5 +1,5 @@
 from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.cluster.host.rack_locator import configured_locator
+from rackspan.cluster.host.assembly import configured_locator
 from rackspan.model import Broker, BrokerId
 
 

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from rackspan.client.connection import BrokerConnection
 from rackspan.client.login import login_from
 from rackspan.cluster import EmbeddedCluster
-from rackspan.cluster.context.record_traffic import Path
+from rackspan.cluster.context import Path
 from rackspan.gateway.check import CheckLevel, check_cluster
 from rackspan.gateway.config import parse_config
 from rackspan.wire.apis import ApiKey

@@ -14,7 +14,7 @@ from kafka import TopicPartition as KafkaPythonPartition
 from prometheus_client.core import Metric
 
 from rackspan.cluster import EmbeddedCluster
-from rackspan.cluster.context import record_traffic
+from rackspan.cluster.context import Path as TrafficPath
 from rackspan.gateway.core.record_bytes import BytesPath, ClientLabels, RecordBytes
 from rackspan.gateway.metrics import families
 from rackspan.gateway.upstream.cluster import UpstreamCluster
@@ -50,8 +50,8 @@ def by_brokers(cluster: EmbeddedCluster, topics: Sequence[str]) -> Counter[Count
     paths = {False: BytesPath.CONSUME_LEADER, True: BytesPath.CONSUME_FOLLOWER}
     counted: Counter[Counted] = Counter()
     for flow, size in cluster.traffic().items():
-        if flow.topic in topics and flow.path is not record_traffic.Path.REPLICATE:
-            path = BytesPath.PRODUCE if flow.path is record_traffic.Path.PRODUCE else paths[flow.from_follower]
+        if flow.topic in topics and flow.path is not TrafficPath.REPLICATE:
+            path = BytesPath.PRODUCE if flow.path is TrafficPath.PRODUCE else paths[flow.from_follower]
             counted[path, flow.topic, flow.client or "", flow.from_rack or "", flow.to_rack or ""] += size
     return counted
 

@@ -14,16 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
+from rackspan.cluster.core.admin_messages import AlterConfigs, AlterResource, ConfigOp
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.ids import CLIENT
-from rackspan.cluster.core.messages import (
-    AlterConfigs,
-    AlterResource,
-    ConfigOp,
-    Produce,
-    ProduceResponse,
-    Respond,
-)
+from rackspan.cluster.core.messages import Produce, ProduceResponse, Respond
 from rackspan.cluster.core.metadata import ConfigResource
 from rackspan.cluster.handlers.common import keyless_records
 from rackspan.kafka_bytes.config_resources import ConfigResourceType

@@ -5,16 +5,16 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
-from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId
-from rackspan.cluster.core.messages import (
+from rackspan.cluster.core.admin_messages import (
     AlterConfigs,
     AlterPartitionReassignments,
     AlterResource,
     ConfigOp,
     ElectLeaders,
     ReassignablePartition,
-    ShutDown,
 )
+from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId
+from rackspan.cluster.core.messages import ShutDown
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.model.ids import BrokerId
 from tests.simulation.environment.machine import Machine

@@ -23,21 +23,12 @@ from types import FunctionType, MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
+from rackspan.cluster.core.admin_messages import CreateTopics, NewTopic
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import BrokerCore, BrokerIdentity, BrokerRules
 from rackspan.cluster.core.controller import ControllerCore, ControllerRules
 from rackspan.cluster.core.ids import CLIENT, CONTROLLER, CorrelationId, NodeId
-from rackspan.cluster.core.messages import (
-    CreateTopics,
-    Effect,
-    LeadershipChanged,
-    Message,
-    NewTopic,
-    Produce,
-    ProduceResponse,
-    Respond,
-    Send,
-)
+from rackspan.cluster.core.messages import Effect, LeadershipChanged, Message, Produce, ProduceResponse, Respond, Send
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.kafka_bytes.record_batch import HEADER_BYTES
 from rackspan.model.ids import BrokerId, RackId, TopicPartition

@@ -1,7 +1,7 @@
 """AlterClientQuotas (key 49), versions 0-1: sets and removes quotas of users, client ids and IP addresses (KIP-546)."""
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.messages import AdminResponse, AlterClientQuotas, QuotaAlteration
+from rackspan.cluster.core.admin_messages import AdminResponse, AlterClientQuotas, QuotaAlteration
 from rackspan.cluster.core.metadata import QuotaEntity
 from rackspan.cluster.handlers.common import ADMIN_TIMEOUT_MS, timeout_responses
 from rackspan.wire.messages.quotas import (

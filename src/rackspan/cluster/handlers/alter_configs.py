@@ -3,7 +3,7 @@
 from typing import Final
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.messages import AlterResource, ConfigOp
+from rackspan.cluster.core.admin_messages import AlterResource, ConfigOp
 from rackspan.cluster.handlers.common import alter_resources
 from rackspan.wire.messages.configs import (
     AlterConfigsRequestData,

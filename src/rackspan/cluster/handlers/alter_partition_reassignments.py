@@ -1,7 +1,7 @@
 """AlterPartitionReassignments (key 45), versions 0-1: new replicas for partitions, or null to cancel a reassignment (KIP-455)."""
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.messages import AdminResponse, AlterPartitionReassignments, ReassignablePartition
+from rackspan.cluster.core.admin_messages import AdminResponse, AlterPartitionReassignments, ReassignablePartition
 from rackspan.cluster.handlers.common import by_topic, partition_of, timeout_responses
 from rackspan.model.ids import BrokerId, TopicPartition
 from rackspan.wire.messages.reassignments import (

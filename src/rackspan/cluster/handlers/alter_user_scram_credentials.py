@@ -1,7 +1,7 @@
 """AlterUserScramCredentials (key 51), version 0: adds, replaces and removes the SCRAM credentials of users (KIP-554)."""
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.messages import AdminResponse, AlterScramCredentials, ScramDeletion, ScramUpsertion
+from rackspan.cluster.core.admin_messages import AdminResponse, AlterScramCredentials, ScramDeletion, ScramUpsertion
 from rackspan.cluster.handlers.common import ADMIN_TIMEOUT_MS, timeout_responses
 from rackspan.wire.messages.scram_credentials import (
     AlterUserScramCredentialsRequestData,

@@ -1,7 +1,7 @@
 """CreatePartitions (key 37), versions 0-3: raises a topic's partition count. The placer or the request assigns the new partitions."""
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.messages import AdminResponse, CreatePartitions, MorePartitions
+from rackspan.cluster.core.admin_messages import AdminResponse, CreatePartitions, MorePartitions
 from rackspan.cluster.handlers.common import timeout_responses
 from rackspan.model.ids import BrokerId
 from rackspan.wire.messages.topics import (

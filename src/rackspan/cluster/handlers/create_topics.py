@@ -6,8 +6,8 @@ The response has the created topic's configs from v5 on and its id in v7.
 from collections.abc import Iterable
 
 from rackspan.cluster.context import Call
+from rackspan.cluster.core.admin_messages import CreateTopicResponse, CreateTopics, NewTopic
 from rackspan.cluster.core.configs import ConfigValue, topic_values
-from rackspan.cluster.core.messages import CreateTopicResponse, CreateTopics, NewTopic
 from rackspan.cluster.handlers.common import timeout_responses
 from rackspan.model.ids import BrokerId
 from rackspan.wire.messages.topics import (

@@ -4,7 +4,7 @@ from typing import Final
 from uuid import UUID
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.messages import AdminResponse, DeleteTopics
+from rackspan.cluster.core.admin_messages import AdminResponse, DeleteTopics
 from rackspan.cluster.handlers.common import timeout_responses
 from rackspan.wire.messages.topics import (
     DeletableTopicResult,

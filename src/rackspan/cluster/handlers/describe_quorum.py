@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from rackspan.cluster.context import CONTROLLER_ID, Call
-from rackspan.cluster.core.messages import DescribeQuorum, DescribeQuorumResponse, Observer
+from rackspan.cluster.core.admin_messages import DescribeQuorum, DescribeQuorumResponse, Observer
 from rackspan.cluster.handlers.common import ADMIN_TIMEOUT_MS
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.messages.describe_quorum import (

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.messages import AdminResponse, ElectLeaders
+from rackspan.cluster.core.admin_messages import AdminResponse, ElectLeaders
 from rackspan.cluster.handlers.common import by_topic, partition_of, timeout_responses
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition

@@ -1,7 +1,7 @@
 """IncrementalAlterConfigs (key 44), versions 0-1: sets, deletes, appends to and subtracts from single keys (KIP-339)."""
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.messages import AlterResource, ConfigOp
+from rackspan.cluster.core.admin_messages import AlterResource, ConfigOp
 from rackspan.cluster.handlers.common import alter_resources
 from rackspan.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterConfigsResource,

@@ -9,8 +9,8 @@ from typing import Any, Final, TypeAlias, cast
 from uuid import UUID
 
 from rackspan.cluster.context import Call, EncodedResponse, Response
+from rackspan.cluster.core.admin_messages import NewTopic
 from rackspan.cluster.core.coordination import INTERNAL_TOPICS
-from rackspan.cluster.core.messages import NewTopic
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState, TopicImage
 from rackspan.cluster.handlers.common import (
     CLUSTER_OPERATIONS,

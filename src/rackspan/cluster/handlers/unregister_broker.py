@@ -1,7 +1,7 @@
 """UnregisterBroker (key 64), version 0: removes the registration of a broker that will not return."""
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.messages import AdminResponse, UnregisterBroker
+from rackspan.cluster.core.admin_messages import AdminResponse, UnregisterBroker
 from rackspan.cluster.handlers.common import ADMIN_TIMEOUT_MS, timeout_responses
 from rackspan.model.ids import BrokerId
 from rackspan.wire.messages.brokers import UnregisterBrokerRequestData, UnregisterBrokerResponseData

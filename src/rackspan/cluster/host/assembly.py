@@ -5,22 +5,21 @@ Everything here runs in the cluster's own event loop. api/embedded.py is for cal
 
 import asyncio
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Final
 
 from rackspan.cluster.context import PendingResponses, RecordTraffic
 from rackspan.cluster.core.controller import ControllerCore
+from rackspan.cluster.core.controller.context import Locate
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host.broker_host import BrokerHost
-from rackspan.cluster.host.clock import Clock
 from rackspan.cluster.host.controller_host import ControllerHost
 from rackspan.cluster.host.network import Network
-from rackspan.cluster.host.rack_locator import configured_locator
-from rackspan.cluster.host.shared_services import SharedServices
+from rackspan.cluster.host.shared_services import Clock, SharedServices
 from rackspan.errors import UsageError
-from rackspan.model.ids import BrokerId, RackId
+from rackspan.model import Broker, BrokerId, RackId
 
 _POLL_SECONDS: Final = 0.002
 
@@ -120,3 +119,26 @@ def _cluster_id(rng: Random) -> str:
         cluster_id = urlsafe_b64encode(rng.randbytes(16)).decode().rstrip("=")
         if not cluster_id.startswith("-"):
             return cluster_id
+
+
+LOCATOR_CLASS: Final = "rack.locator.class"
+LOCATOR_PROPERTIES: Final = "rack.locator.properties"
+
+
+def configured_locator(settings: ClusterSettings, cluster_id: str) -> Locate | None:
+    """`rack.locator.class` (KIP-36, draft), called for every new topic; None where none is configured. Errors: UsageError, RackLocatorFailed.
+
+    Its racks count for placement only: responses to clients have the racks that the brokers registered.
+    """
+    name = settings.extra_configs.get(LOCATOR_CLASS)
+    if name is None:
+        return None
+    from rackspan.sources.rack_locator import ClusterView, parse_properties, rack_info
+    from rackspan.sources.rack_locators import make
+
+    locator = make(name, parse_properties(settings.extra_configs.get(LOCATOR_PROPERTIES, "")))
+
+    def locate(brokers: Sequence[Broker]) -> Mapping[BrokerId, RackId]:
+        return rack_info(locator, ClusterView(tuple(brokers), cluster_id))
+
+    return locate

@@ -21,18 +21,19 @@ from rackspan.cluster.context import (
     Requests,
 )
 from rackspan.cluster.core import messages
+from rackspan.cluster.core.admin_messages import AllocateProducerIds
 from rackspan.cluster.core.broker import BrokerCore, BrokerIdentity
 from rackspan.cluster.core.configs import ConfigSource, ConfigValue
+from rackspan.cluster.core.coordination import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from rackspan.cluster.core.disk import Disk
-from rackspan.cluster.core.groups import GroupCoordinator
+from rackspan.cluster.core.groups import GroupCoordinator, GroupSettings
 from rackspan.cluster.core.ids import CLIENT, CorrelationId, NodeId
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import Effect, Message
 from rackspan.cluster.core.metadata import BrokerImage, MetadataImage
 from rackspan.cluster.core.process import BrokerProcess
-from rackspan.cluster.core.transactions import TransactionCoordinator
-from rackspan.cluster.handlers.common import record_body
-from rackspan.cluster.host.coordinator_settings import group_settings, transaction_settings
+from rackspan.cluster.core.transactions import TransactionCoordinator, TransactionSettings
+from rackspan.cluster.handlers.common import partition_count, record_body
 from rackspan.cluster.host.shared_services import SharedServices
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
@@ -82,7 +83,7 @@ class BrokerRunner:
         )
         self.producer_ids = ProducerIds(
             lambda: self.requests.controller_response(
-                lambda correlation_id: messages.AllocateProducerIds(correlation_id, identity.id),
+                lambda correlation_id: AllocateProducerIds(correlation_id, identity.id),
                 _PRODUCER_IDS_TIMEOUT_MS,
                 None,
             )
@@ -197,3 +198,29 @@ class BrokerRunner:
     def _update_metadata(self) -> None:
         self.metadata_cache.drop_responses()
         self.metadata_updates.notify()
+
+
+_GROUP_CONFIGS: Final = (
+    "group_initial_rebalance_delay_ms",
+    "group_min_session_timeout_ms",
+    "group_max_session_timeout_ms",
+    "group_max_size",
+    "offset_metadata_max_bytes",
+)
+
+
+def group_settings(configs: Mapping[str, str]) -> GroupSettings:
+    """For the group coordinator; GroupSettings has the defaults."""
+    configured = {
+        name: int(configs[name.replace("_", ".")]) for name in _GROUP_CONFIGS if name.replace("_", ".") in configs
+    }
+    return GroupSettings(**configured, offsets_topic_num_partitions=partition_count(OFFSETS_TOPIC, configs))
+
+
+def transaction_settings(configs: Mapping[str, str]) -> TransactionSettings:
+    """For the transaction coordinator; TransactionSettings has the defaults."""
+    partitions = partition_count(TRANSACTIONS_TOPIC, configs)
+    timeout_ms_max = configs.get("transaction.max.timeout.ms")
+    if timeout_ms_max is None:
+        return TransactionSettings(transaction_state_log_num_partitions=partitions)
+    return TransactionSettings(int(timeout_ms_max), partitions)

@@ -9,8 +9,8 @@ from rackspan.cluster.core.controller import ControllerCore
 from rackspan.cluster.core.ids import CONTROLLER, NodeId
 from rackspan.cluster.core.messages import Effect, Message
 from rackspan.cluster.core.metadata import MetadataImage
-from rackspan.cluster.host.clock import Clock
 from rackspan.cluster.host.network import Network
+from rackspan.cluster.host.shared_services import Clock
 from rackspan.model.ids import BrokerId
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from rackspan.cluster.core.configs.definitions import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigDefinition
+from rackspan.cluster.core.configs import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigDefinition
 
 DEFINITIONS = {**TOPIC_CONFIGS, **GROUP_CONFIGS}
 

@@ -1,7 +1,6 @@
 """The configs that a broker reports without any being set: where the embedded cluster's defaults differ from Kafka's."""
 
-from rackspan.cluster.core.configs import broker_values
-from rackspan.cluster.core.configs.effective import ConfigSource, static_configs
+from rackspan.cluster.core.configs import ConfigSource, broker_values, static_configs
 from rackspan.cluster.core.metadata import EMPTY_IMAGE, BrokerRegistered, apply_records
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model.ids import BrokerId, RackId

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
+from rackspan.cluster.core.admin_messages import AdminRequest
 from rackspan.cluster.core.controller import ControllerCore
 from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.ids import CLIENT
-from rackspan.cluster.core.messages import AdminRequest, Effect, Respond, Send, Warned
+from rackspan.cluster.core.messages import Effect, Respond, Send, Warned
 from rackspan.cluster.core.metadata import PartitionSet, PartitionState
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model.ids import TopicPartition

@@ -4,8 +4,7 @@ from collections import Counter
 
 import pytest
 
-from rackspan.cluster.core.configs import ConfigSource, broker_values, topic_value
-from rackspan.cluster.core.messages import (
+from rackspan.cluster.core.admin_messages import (
     AdminResponse,
     AllocateProducerIds,
     AlterConfigs,
@@ -23,6 +22,7 @@ from rackspan.cluster.core.messages import (
     ReassignablePartition,
     UnregisterBroker,
 )
+from rackspan.cluster.core.configs import ConfigSource, broker_values, topic_value
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition

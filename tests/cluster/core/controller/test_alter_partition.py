@@ -5,17 +5,15 @@ from uuid import UUID
 
 import pytest
 
+from rackspan.cluster.core.admin_messages import AlterConfigs, AlterResource, ConfigOp
 from rackspan.cluster.core.controller import ControllerRules
 from rackspan.cluster.core.ids import NO_EPOCH
 from rackspan.cluster.core.messages import (
-    AlterConfigs,
     AlterPartition,
     AlterPartitionResponse,
-    AlterResource,
     BrokerHeartbeat,
     BrokerHeartbeatResponse,
     BrokerRegistration,
-    ConfigOp,
     IsrChange,
     IsrChangeResponse,
     Send,

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from rackspan.cluster.core.admin_messages import AdminResponse, ElectLeaders
 from rackspan.cluster.core.controller import ControllerCore
-from rackspan.cluster.core.messages import AdminResponse, ElectLeaders
 from rackspan.cluster.core.metadata import NO_LEADER
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.kafka_bytes.error_codes import ErrorCode

@@ -8,19 +8,17 @@ from typing import Any
 
 import pytest
 
-from rackspan.cluster.core.controller import ControllerCore
-from rackspan.cluster.core.ids import CLIENT, NO_EPOCH
-from rackspan.cluster.core.messages import (
+from rackspan.cluster.core.admin_messages import (
     AdminRequest,
     AdminResponse,
-    BrokerHeartbeat,
-    BrokerRegistration,
     CreatePartitions,
     CreateTopics,
     MorePartitions,
     NewTopic,
-    Respond,
 )
+from rackspan.cluster.core.controller import ControllerCore
+from rackspan.cluster.core.ids import CLIENT, NO_EPOCH
+from rackspan.cluster.core.messages import BrokerHeartbeat, BrokerRegistration, Respond
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.errors import InvalidReplicationFactor
 from rackspan.kafka_bytes.error_codes import ErrorCode

@@ -4,15 +4,14 @@ from typing import Any
 
 import pytest
 
+from rackspan.cluster.core.admin_messages import AdminResponse, UnregisterBroker
 from rackspan.cluster.core.controller import ControllerCore
 from rackspan.cluster.core.ids import CLIENT, NO_EPOCH
 from rackspan.cluster.core.messages import (
-    AdminResponse,
     BrokerHeartbeat,
     BrokerHeartbeatResponse,
     BrokerRegistration,
     BrokerRegistrationResponse,
-    UnregisterBroker,
 )
 from rackspan.cluster.core.metadata import BrokerImage
 from rackspan.cluster.core.settings import ClusterSettings

@@ -1,6 +1,6 @@
 """Partitions of coordinators' topics, by values that Java gives."""
 
-from rackspan.cluster.core.coordination.partitions import (
+from rackspan.cluster.core.coordination import (
     INTERNAL_TOPICS,
     OFFSETS_TOPIC,
     TRANSACTIONS_TOPIC,

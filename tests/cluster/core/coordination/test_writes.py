@@ -1,7 +1,7 @@
 """The appends of a coordinator: each is decided once, in time or when its partition moves."""
 
 from rackspan.cluster.core.batch import RecordBatch
-from rackspan.cluster.core.coordination.writes import Append, Writes
+from rackspan.cluster.core.coordination import Append, Writes
 from rackspan.cluster.core.ids import NO_OFFSET
 from rackspan.kafka_bytes.error_codes import ErrorCode
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from rackspan.cluster.core.admin_messages import DeleteTopics
 from rackspan.cluster.core.batch import Marker
 from rackspan.cluster.core.groups.requests import (
     CommittedOffset,
@@ -11,7 +12,7 @@ from rackspan.cluster.core.groups.requests import (
     OffsetFetch,
     TxnOffsetCommit,
 )
-from rackspan.cluster.core.messages import DeleteTopics, ProduceResponse, SendRequest, TransactionSupport
+from rackspan.cluster.core.messages import ProduceResponse, SendRequest, TransactionSupport
 from rackspan.cluster.core.transactions.requests import AddPartitions, AddPartitionsResponse, InitProducerIdResponse
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition

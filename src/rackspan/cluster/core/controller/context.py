@@ -1,18 +1,54 @@
 """The controller's state, which every kind of request reads and changes."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TypeAlias
 
+from rackspan.acks.config import ConfigVerdict, SetAt, judge_broker_config
+from rackspan.cluster.core.configs import broker_value
 from rackspan.cluster.core.controller.metadata_log import MetadataLog
 from rackspan.cluster.core.controller.partition_change import Conditions, PartitionChange
-from rackspan.cluster.core.controller.placement.broker_load import BrokerLoad
 from rackspan.cluster.core.controller.rules import ControllerRules
-from rackspan.cluster.core.metadata import MetadataImage, PartitionSet, PartitionState, Record
+from rackspan.cluster.core.metadata import MetadataImage, PartitionSet, PartitionState, Record, TopicImage
 from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.model import Broker, BrokerId, RackId, TopicPartition
+from rackspan.model import MIN_INSYNC_RACKS, Broker, BrokerId, RackId, TopicPartition
 from rackspan.placement.cluster_placer import ClusterPlacer
+
+
+class BrokerLoad:
+    """Preferred leaders and replicas per broker as of the last `update`. Partitions under reassignment count for their targets.
+
+    An image shares unchanged topics with the image before it, so that a topic has changed if it is another object.
+    Bound: one comparison a topic, and the partitions of topics that changed.
+    """
+
+    __slots__ = ("_topics", "leaders", "replicas")
+
+    def __init__(self) -> None:
+        self.leaders: Counter[BrokerId] = Counter()
+        self.replicas: Counter[BrokerId] = Counter()
+        self._topics: Mapping[str, TopicImage] = {}
+
+    def update(self, topics: Mapping[str, TopicImage]) -> None:
+        """Count the topics of a newer image. `topics` must not be changed afterwards."""
+        before, self._topics = self._topics, topics
+        for name, topic in topics.items():
+            known = before.get(name)
+            if known is not topic:
+                self._count(topic, 1)
+                self._count(known, -1)
+        for deleted in before.keys() - topics.keys():
+            self._count(before[deleted], -1)
+
+    def _count(self, topic: TopicImage | None, times: int) -> None:
+        for state in () if topic is None else topic.partitions:
+            staying = [broker for broker in state.replicas if broker not in state.removing]
+            self.leaders[staying[0]] += times
+            for broker in staying:
+                self.replicas[broker] += times
+
 
 Locate: TypeAlias = Callable[[Sequence[Broker]], Mapping[BrokerId, RackId]]
 """Rack by broker, called at every creation (KIP-36, draft: RackLocator.getRackInfo)."""
@@ -94,3 +130,16 @@ class ControllerContext:
         for topic in self.image.topics.values():
             for index, state in enumerate(topic.partitions):
                 yield TopicPartition(topic.name, index), state
+
+
+def judge_min_insync_racks(
+    context: ControllerContext, image: MetadataImage, at: SetAt, broker: BrokerId, rack: RackId | None
+) -> ConfigVerdict:
+    """The verdict on the value that `image` gives to the broker, which need not be registered yet.
+
+    A value above 1 requires a rack of every broker that it applies to (min.insync.racks, Validation). The one in effect counts:
+    the broker's own dynamic value over the cluster-wide one over the static one.
+    """
+    value = broker_value(image, context.settings, MIN_INSYNC_RACKS, broker).value or "1"
+    others = [other for other in image.model_brokers() if other.id != broker]
+    return judge_broker_config(value, at, rack, [*others, Broker(broker, rack)])

@@ -4,11 +4,25 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from rackspan.cluster.core.admin_messages import (
+    AllocateProducerIds,
+    AlterClientQuotas,
+    AlterConfigs,
+    AlterPartitionReassignments,
+    AlterScramCredentials,
+    CreatePartitions,
+    CreateTopics,
+    DeleteTopics,
+    DescribeQuorum,
+    DescribeQuorumResponse,
+    ElectLeaders,
+    Observer,
+    ProducerIdBlock,
+    UnregisterBroker,
+)
 from rackspan.cluster.core.controller.admin.alter_configs import alter_configs
 from rackspan.cluster.core.controller.admin.client_quotas import alter_client_quotas
 from rackspan.cluster.core.controller.admin.create_partitions import create_partitions
-from rackspan.cluster.core.controller.admin.describe_quorum import describe_quorum
-from rackspan.cluster.core.controller.admin.producer_ids import allocate_producer_ids
 from rackspan.cluster.core.controller.admin.reassignments import alter_reassignments
 from rackspan.cluster.core.controller.admin.scram_credentials import alter_scram_credentials
 from rackspan.cluster.core.controller.admin.topics import create_topics, delete_topics
@@ -20,26 +34,16 @@ from rackspan.cluster.core.controller.registrations import fence, fence_expired,
 from rackspan.cluster.core.controller.rules import ControllerRules
 from rackspan.cluster.core.ids import NodeId
 from rackspan.cluster.core.messages import (
-    AllocateProducerIds,
-    AlterClientQuotas,
-    AlterConfigs,
     AlterPartition,
-    AlterPartitionReassignments,
-    AlterScramCredentials,
     BrokerHeartbeat,
     BrokerRegistration,
-    CreatePartitions,
-    CreateTopics,
-    DeleteTopics,
-    DescribeQuorum,
     Effect,
-    ElectLeaders,
     FetchMetadata,
     Message,
-    UnregisterBroker,
+    Respond,
     Warned,
 )
-from rackspan.cluster.core.metadata import MetadataImage
+from rackspan.cluster.core.metadata import MetadataImage, ProducerIdsAllocated
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model.ids import BrokerId
 from rackspan.placement.cluster_placer import ClusterPlacer
@@ -51,6 +55,9 @@ if TYPE_CHECKING:
 PlacerOf: TypeAlias = "Callable[[Mapping[str, str], Random], CheckedPlacer]"
 FromBroker: TypeAlias = Callable[[ControllerContext, int, NodeId, Any], list[Effect]]
 FromClient: TypeAlias = Callable[[ControllerContext, int, Any], list[Effect]]
+
+
+PRODUCER_ID_BLOCK: Final = 1_000
 
 
 class ControllerCore:
@@ -113,6 +120,22 @@ def _fetch_metadata(context: ControllerContext, now: int, source: NodeId, messag
     return context.log.fetch(now, source, message)
 
 
+def _allocate_producer_ids(context: ControllerContext, _now: int, message: AllocateProducerIds) -> list[Effect]:
+    """A block of producer ids, never given twice (KIP-730)."""
+    first = context.image.next_producer_id
+    context.write(ProducerIdsAllocated(first + PRODUCER_ID_BLOCK))
+    return [Respond(message.correlation_id, ProducerIdBlock(first, PRODUCER_ID_BLOCK))]
+
+
+def _describe_quorum(context: ControllerContext, now: int, message: DescribeQuorum) -> list[Effect]:
+    """The length of the metadata log, and how far each broker has read it (KIP-595)."""
+    observers = (
+        Observer(broker, session.metadata_offset, session.last_heartbeat_ms)
+        for broker, session in sorted(context.sessions.items())
+    )
+    return [Respond(message.correlation_id, DescribeQuorumResponse(context.image.offset, now, tuple(observers)))]
+
+
 _FROM_BROKERS: Final[Mapping[type[Message], FromBroker]] = {
     BrokerRegistration: register,
     BrokerHeartbeat: heartbeat,
@@ -128,7 +151,7 @@ _FROM_CLIENTS: Final[Mapping[type[Message], FromClient]] = {
     AlterClientQuotas: alter_client_quotas,
     ElectLeaders: elect,
     AlterPartitionReassignments: alter_reassignments,
-    AllocateProducerIds: allocate_producer_ids,
+    AllocateProducerIds: _allocate_producer_ids,
     UnregisterBroker: unregister,
-    DescribeQuorum: describe_quorum,
+    DescribeQuorum: _describe_quorum,
 }

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable
 
+from rackspan.cluster.core.admin_messages import AdminResponse, ElectLeaders
 from rackspan.cluster.core.configs import topic_value
 from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.controller.partition_change import Election, PartitionChange
-from rackspan.cluster.core.messages import AdminResponse, Effect, ElectLeaders, Respond
+from rackspan.cluster.core.messages import Effect, Respond
 from rackspan.cluster.core.metadata import NO_LEADER, PartitionSet, PartitionState
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition

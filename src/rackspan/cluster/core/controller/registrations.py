@@ -5,12 +5,11 @@ when its session runs out, and when it has shut down.
 """
 
 from rackspan.acks.config import SetAt
-from rackspan.cluster.core.controller.context import ControllerContext, Session
+from rackspan.cluster.core.admin_messages import AdminResponse, UnregisterBroker
+from rackspan.cluster.core.controller.context import ControllerContext, Session, judge_min_insync_racks
 from rackspan.cluster.core.controller.elections import elect_where_leaderless, leave_isr
-from rackspan.cluster.core.controller.rack_requirement import judge_min_insync_racks
 from rackspan.cluster.core.ids import NO_EPOCH, NodeId
 from rackspan.cluster.core.messages import (
-    AdminResponse,
     BrokerHeartbeat,
     BrokerHeartbeatResponse,
     BrokerRegistration,
@@ -18,7 +17,6 @@ from rackspan.cluster.core.messages import (
     Effect,
     Respond,
     Send,
-    UnregisterBroker,
 )
 from rackspan.cluster.core.metadata import BrokerChanged, BrokerImage, BrokerRegistered, BrokerUnregistered
 from rackspan.kafka_bytes.error_codes import ErrorCode

@@ -2,12 +2,11 @@
 
 import pytest
 
-from rackspan.cluster.core.configs import group_values
-from rackspan.cluster.core.configs.effective import ConfigSource
+from rackspan.cluster.core.admin_messages import AlterConfigResponse, AlterConfigs, AlterResource, ConfigOp
+from rackspan.cluster.core.configs import ConfigSource, group_values
 from rackspan.cluster.core.controller import ControllerCore
 from rackspan.cluster.core.controller.admin.alter_configs import NOT_THROTTLED, THROTTLES
 from rackspan.cluster.core.ids import CLIENT
-from rackspan.cluster.core.messages import AlterConfigResponse, AlterConfigs, AlterResource, ConfigOp
 from rackspan.cluster.core.metadata import ConfigResource
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode

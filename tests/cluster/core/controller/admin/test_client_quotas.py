@@ -2,8 +2,9 @@
 
 import pytest
 
+from rackspan.cluster.core.admin_messages import AdminResponse, AlterClientQuotas, QuotaAlteration
 from rackspan.cluster.core.controller.admin.client_quotas import NOT_ENFORCED
-from rackspan.cluster.core.messages import AdminResponse, AlterClientQuotas, QuotaAlteration, Warned
+from rackspan.cluster.core.messages import Warned
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from tests.cluster.world import World
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from rackspan.cluster.core.messages import AdminResponse, CreatePartitions, MorePartitions
+from rackspan.cluster.core.admin_messages import AdminResponse, CreatePartitions, MorePartitions
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from tests.cluster.core.brokers import ids

@@ -1,6 +1,6 @@
 """DescribeQuorum: the length of the metadata log, and each registered broker's place in it."""
 
-from rackspan.cluster.core.messages import DescribeQuorum, DescribeQuorumResponse, Observer, UnregisterBroker
+from rackspan.cluster.core.admin_messages import DescribeQuorum, DescribeQuorumResponse, Observer, UnregisterBroker
 from rackspan.model.ids import BrokerId
 from tests.cluster.core.controller.requests import controller_with, responses
 from tests.cluster.core.controller.test_placement_vectors import register

@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
+from rackspan.cluster.core.admin_messages import CreateTopics, NewTopic
 from rackspan.cluster.core.controller import ControllerCore
 from rackspan.cluster.core.ids import CLIENT
-from rackspan.cluster.core.messages import CreateTopics, NewTopic
 from rackspan.cluster.core.settings import ClusterSettings
 from tests.cluster.core.controller.test_placement_vectors import register, rows
 

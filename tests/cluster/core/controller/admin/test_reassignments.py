@@ -2,9 +2,9 @@
 
 import pytest
 
+from rackspan.cluster.core.admin_messages import AdminResponse, AlterPartitionReassignments, ReassignablePartition
 from rackspan.cluster.core.controller.admin.reassignments import _started, original_replicas
 from rackspan.cluster.core.controller.partition_change import PartitionChange
-from rackspan.cluster.core.messages import AdminResponse, AlterPartitionReassignments, ReassignablePartition
 from rackspan.cluster.core.metadata import PartitionState
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition

@@ -2,8 +2,8 @@
 
 import pytest
 
+from rackspan.cluster.core.admin_messages import AdminResponse, AlterScramCredentials, ScramDeletion, ScramUpsertion
 from rackspan.cluster.core.controller.admin.scram_credentials import MAX_ITERATIONS, MIN_ITERATIONS
-from rackspan.cluster.core.messages import AdminResponse, AlterScramCredentials, ScramDeletion, ScramUpsertion
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from tests.cluster.world import World
 

@@ -6,16 +6,16 @@ from uuid import UUID
 
 import pytest
 
-from rackspan.cluster.core.controller import ControllerCore
-from rackspan.cluster.core.ids import CLIENT
-from rackspan.cluster.core.messages import (
+from rackspan.cluster.core.admin_messages import (
     AdminResponse,
-    BrokerHeartbeat,
     CreateTopicResponse,
     CreateTopics,
     DeleteTopics,
     NewTopic,
 )
+from rackspan.cluster.core.controller import ControllerCore
+from rackspan.cluster.core.ids import CLIENT
+from rackspan.cluster.core.messages import BrokerHeartbeat
 from rackspan.cluster.core.metadata import ConfigResource
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.errors import InvalidPartitions

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from rackspan.cluster.core.controller.placement.broker_load import BrokerLoad
+from rackspan.cluster.core.controller.context import BrokerLoad
 from rackspan.cluster.core.metadata import PartitionState, TopicImage
 from rackspan.model.ids import BrokerId
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from rackspan.acks.config import ConfigVerdict, SetAt, judge_topic_config
+from rackspan.cluster.core.admin_messages import AlterConfigResponse, AlterConfigs, AlterResource, ConfigOp
 from rackspan.cluster.core.configs import (
     BROKER_CONFIGS,
     DEFAULT_BROKER,
@@ -17,13 +18,11 @@ from rackspan.cluster.core.configs import (
     ConfigType,
     broker_resource,
 )
-from rackspan.cluster.core.controller.context import ControllerContext
+from rackspan.cluster.core.controller.context import ControllerContext, judge_min_insync_racks
 from rackspan.cluster.core.controller.partition_change import PartitionChange
-from rackspan.cluster.core.controller.rack_requirement import judge_min_insync_racks
 from rackspan.cluster.core.controller.refusals import Refused
-from rackspan.cluster.core.messages import AlterConfigResponse, AlterConfigs, AlterResource, ConfigOp, Effect, Respond
-from rackspan.cluster.core.metadata import ConfigResource, ConfigSet, apply_records
-from rackspan.cluster.core.metadata.image import THRESHOLD_KEYS
+from rackspan.cluster.core.messages import Effect, Respond
+from rackspan.cluster.core.metadata import THRESHOLD_KEYS, ConfigResource, ConfigSet, apply_records
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.topic import MIN_INSYNC_RACKS

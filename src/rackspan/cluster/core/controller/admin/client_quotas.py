@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 from typing import Final
 
+from rackspan.cluster.core.admin_messages import AdminResponse, AlterClientQuotas, QuotaAlteration
 from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.controller.refusals import Refused
-from rackspan.cluster.core.messages import AdminResponse, AlterClientQuotas, Effect, QuotaAlteration, Respond
+from rackspan.cluster.core.messages import Effect, Respond
 from rackspan.cluster.core.metadata import ClientQuotaSet, QuotaEntity
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import INT32_MAX, INT64_MAX

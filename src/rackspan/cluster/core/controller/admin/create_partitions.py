@@ -1,9 +1,10 @@
 """CreatePartitions: raises a topic's number of partitions."""
 
+from rackspan.cluster.core.admin_messages import AdminResponse, CreatePartitions, MorePartitions
 from rackspan.cluster.core.controller.admin.new_assignments import assignment_complaint, first_state, placed
 from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.controller.refusals import Refused, placement_refusals
-from rackspan.cluster.core.messages import AdminResponse, CreatePartitions, Effect, MorePartitions, Respond
+from rackspan.cluster.core.messages import Effect, Respond
 from rackspan.cluster.core.metadata import PartitionSet, TopicImage
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition

@@ -4,17 +4,12 @@ A reassignment lists old and new replicas together; when all that stay are in sy
 Source: Kafka's ReplicationControlManager, PartitionReassignmentReplicas and PartitionReassignmentRevert.
 """
 
+from rackspan.cluster.core.admin_messages import AdminResponse, AlterPartitionReassignments, ReassignablePartition
 from rackspan.cluster.core.controller.admin.new_assignments import assignment_complaint
 from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.controller.partition_change import PartitionChange
 from rackspan.cluster.core.controller.refusals import Refused
-from rackspan.cluster.core.messages import (
-    AdminResponse,
-    AlterPartitionReassignments,
-    Effect,
-    ReassignablePartition,
-    Respond,
-)
+from rackspan.cluster.core.messages import Effect, Respond
 from rackspan.cluster.core.metadata import PartitionState
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition

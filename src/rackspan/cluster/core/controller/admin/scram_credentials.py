@@ -5,16 +5,10 @@ The credentials are listed by DescribeUserScramCredentials. No listener of this 
 
 from typing import Final
 
+from rackspan.cluster.core.admin_messages import AdminResponse, AlterScramCredentials, ScramDeletion, ScramUpsertion
 from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.controller.refusals import Refused
-from rackspan.cluster.core.messages import (
-    AdminResponse,
-    AlterScramCredentials,
-    Effect,
-    Respond,
-    ScramDeletion,
-    ScramUpsertion,
-)
+from rackspan.cluster.core.messages import Effect, Respond
 from rackspan.cluster.core.metadata import MetadataImage, ScramCredentialSet
 from rackspan.kafka_bytes.error_codes import ErrorCode
 

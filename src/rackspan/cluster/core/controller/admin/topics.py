@@ -4,19 +4,18 @@ from collections import Counter
 from uuid import UUID
 
 from rackspan.acks.config import judge_topic_config
-from rackspan.cluster.core.configs import TOPIC_CONFIGS, topic_resource
-from rackspan.cluster.core.controller.admin.new_assignments import assignment_complaint, first_state, placed
-from rackspan.cluster.core.controller.context import ControllerContext
-from rackspan.cluster.core.controller.refusals import Refused, not_replicated, placement_refusals
-from rackspan.cluster.core.messages import (
+from rackspan.cluster.core.admin_messages import (
     AdminResponse,
     CreateTopicResponse,
     CreateTopics,
     DeleteTopics,
-    Effect,
     NewTopic,
-    Respond,
 )
+from rackspan.cluster.core.configs import TOPIC_CONFIGS, topic_resource
+from rackspan.cluster.core.controller.admin.new_assignments import assignment_complaint, first_state, placed
+from rackspan.cluster.core.controller.context import ControllerContext
+from rackspan.cluster.core.controller.refusals import Refused, not_replicated, placement_refusals
+from rackspan.cluster.core.messages import Effect, Respond
 from rackspan.cluster.core.metadata import ConfigSet, PartitionSet, PartitionState, Record, TopicCreated, TopicDeleted
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import MIN_INSYNC_RACKS, TOPIC_NAME_RULE, BrokerId, TopicPartition

@@ -1,34 +1,163 @@
-"""The metadata image: the state of the cluster after the controller's records up to an offset.
+"""The cluster's metadata: the controller's records, and the image that results from applying them.
 
-An image never changes: `apply_records` copies what the records touch and shares the rest, so that the cost is what they
-touch plus one shallow copy of the table of topics.
+Controller and brokers apply the same records. An image never changes: `apply_records` copies what the records touch and
+shares the rest, so that the cost is what they touch plus one shallow copy of the table of topics.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from rackspan.acks import RackBits, rack_bits
 from rackspan.cluster.core.ids import TopicId
-from rackspan.cluster.core.metadata.partition import PartitionState
-from rackspan.cluster.core.metadata.records import (
-    BrokerChanged,
-    BrokerRegistered,
-    BrokerUnregistered,
-    ClientQuotaSet,
-    ConfigResource,
-    ConfigSet,
-    PartitionSet,
-    ProducerIdsAllocated,
-    QuotaEntity,
-    Record,
-    ScramCredentialSet,
-    TopicCreated,
-    TopicDeleted,
-)
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Broker, BrokerId, RackId, TopicPartition
+
+NO_LEADER: Final = BrokerId(-1)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """One partition as the controller committed it.
+
+    `leader_epoch` rises with every election, `partition_epoch` with every change. Members of `elr` (KIP-966) may lead
+    cleanly though they are not in the ISR. `adding` and `removing` are those of a reassignment under way, and are in `replicas`. `left_isr` holds
+    (broker, partition epoch in which it was last a member of the ISR) of every replica outside it: a manual
+    recovery takes the survivor with the greatest.
+    """
+
+    replicas: tuple[BrokerId, ...]
+    isr: tuple[BrokerId, ...]
+    leader: BrokerId
+    leader_epoch: int = 0
+    partition_epoch: int = 0
+    elr: tuple[BrokerId, ...] = ()
+    adding: tuple[BrokerId, ...] = ()
+    removing: tuple[BrokerId, ...] = ()
+    left_isr: tuple[tuple[BrokerId, int], ...] = ()
+
+    @property
+    def preferred_leader(self) -> BrokerId:
+        return self.replicas[0]
+
+    @property
+    def reassigning(self) -> bool:
+        return bool(self.adding or self.removing)
+
+
+QuotaEntity: TypeAlias = frozenset[tuple[str, str | None]]
+"""Name by type of entity (user, client-id, ip); the name None is the default of its type (KIP-546)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigResource:
+    """A topic by name, a broker by id, with the empty name the default of all brokers, or a consumer group by id."""
+
+    type: ConfigResourceType
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRegistered:
+    """A broker registered. It is fenced until it has caught up with the metadata. `incarnation` distinguishes its processes."""
+
+    broker: BrokerId
+    broker_epoch: int
+    incarnation: int
+    rack: RackId | None
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerChanged:
+    """The new values of both flags."""
+
+    broker: BrokerId
+    broker_epoch: int
+    fenced: bool
+    in_controlled_shutdown: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerUnregistered:
+    broker: BrokerId
+    broker_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicCreated:
+    topic: str
+    topic_id: TopicId
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDeleted:
+    """A topic was deleted, with its partitions and configs."""
+
+    topic: str
+    topic_id: TopicId
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSet:
+    """A partition is new or has changed."""
+
+    partition: TopicPartition
+    state: PartitionState
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigSet:
+    """The new value of one key; None removes it."""
+
+    resource: ConfigResource
+    key: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScramCredentialSet:
+    """A user's SCRAM credential; `mechanism` is Kafka's number, `iterations` None removes it.
+
+    Nobody logs in to this cluster, so that no salt and no key is kept.
+    """
+
+    user: str
+    mechanism: int
+    iterations: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientQuotaSet:
+    """The new value of one quota of an entity; None removes it."""
+
+    entity: QuotaEntity
+    key: str
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerIdsAllocated:
+    """Producer ids below `next_producer_id` have been allocated."""
+
+    next_producer_id: int
+
+
+Record: TypeAlias = (
+    BrokerRegistered
+    | BrokerChanged
+    | BrokerUnregistered
+    | TopicCreated
+    | TopicDeleted
+    | PartitionSet
+    | ConfigSet
+    | ScramCredentialSet
+    | ClientQuotaSet
+    | ProducerIdsAllocated
+)
+
 
 THRESHOLD_KEYS: Final = frozenset({MIN_INSYNC_REPLICAS, MIN_INSYNC_RACKS})
 
