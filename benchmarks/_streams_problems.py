@@ -7,7 +7,8 @@ from typing import Any
 from rackspan.streams.assignors.high_availability import assign_stateful
 from rackspan.streams.client_state import LeastLoaded, empty_states, owners
 from rackspan.streams.formats import from_document
-from rackspan.streams.problem import KAFKA, Problem, RackAwareness
+from rackspan.streams.problem import KAFKA, Problem
+from rackspan.streams.rack_awareness import RackAwareness
 
 Document = dict[str, Any]
 

@@ -13,7 +13,7 @@ import pytest
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host.assembly import Assembly
 from rackspan.cluster.host.broker_host import BrokerHost
-from rackspan.cluster.net.connection import Connection
+from rackspan.cluster.net import Connection
 from rackspan.model.ids import BrokerId, RackId
 from rackspan.wire.apis import VERSIONS
 from rackspan.wire.messages.base import WireStruct

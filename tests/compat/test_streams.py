@@ -8,8 +8,7 @@ import pytest
 
 from rackspan.streams import KAFKA, Options, assign, options_named
 from rackspan.streams.client_state import ClientState
-from rackspan.streams.formats import from_document
-from rackspan.streams.formats.configs import KAFKA_KEYS
+from rackspan.streams.formats import KAFKA_KEYS, from_document
 from rackspan.streams.problem import HIGH_AVAILABILITY_COSTS
 from rackspan.streams.standby import optimize_standby, placer_for
 from tests.compat import ivy

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from rackspan.streams.user_data.assignment_info import decode_assignment
-from rackspan.streams.user_data.subscription_info import decode_subscription
+from rackspan.streams.user_data import decode_assignment, decode_subscription
 from tests.compat import ivy
 from tests.compat.streams_oracle import KAFKA_VERSION
 from tests.streams.user_data_bytes import USER_DATA, assignment_values, recorded_values, subscription_values

@@ -1,4 +1,4 @@
-from rackspan.consumers.distribution import round_robin
+from rackspan.consumers.assign import round_robin
 from rackspan.model.ids import TopicPartition
 
 PARTITIONS = [TopicPartition("t", one) for one in range(5)]

@@ -1,6 +1,5 @@
 from rackspan.consumers import ConsumerGroup, GroupMember
-from rackspan.consumers.group import MemberId
-from rackspan.consumers.ownership import owners
+from rackspan.consumers.group import MemberId, owners
 from rackspan.model.ids import TopicPartition
 
 ORDERS = TopicPartition("orders", 0)

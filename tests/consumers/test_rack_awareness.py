@@ -1,6 +1,6 @@
 from rackspan.consumers import ConsumerGroup, GroupMember
 from rackspan.consumers.group import MemberId
-from rackspan.consumers.rack_awareness import members_without_local_replicas, reason_off, unknown_topics, without_racks
+from rackspan.consumers.rebalance import members_without_local_replicas, reason_off, unknown_topics, without_racks
 from rackspan.model import RackId
 from rackspan.model.ids import TopicPartition
 

@@ -4,7 +4,7 @@ from itertools import product
 from hypothesis import assume, given
 
 from rackspan.consumers import ConsumerGroup
-from rackspan.consumers.audience import group_audiences, partitions_by_audience
+from rackspan.consumers.kinds import group_audiences, partitions_by_audience
 from rackspan.consumers.shares import balanced_shares
 from tests.consumers.groups import groups
 

@@ -1,7 +1,7 @@
 import numpy as np
 
 from rackspan.flow import solve
-from rackspan.flow.network_builder import NetworkBuilder
+from rackspan.flow.network import NetworkBuilder
 
 
 def test_nodes_are_numbered_on_and_each_slice_finds_its_own_arcs() -> None:

@@ -13,8 +13,8 @@ from rackspan import streams
 from rackspan.errors import InvalidProblem, UsageError
 from rackspan.streams import Beyond, Options, options_named
 from tests.streams.formats.test_problem import GOOD, A, B, Change, drop, put
-from tests.streams.problem.test_rack_awareness import changed
 from tests.streams.problems import Document, problem, with_standbys
+from tests.streams.test_rack_awareness import changed
 
 assign: Callable[..., Any] = streams.assign
 """With any type: the tests index values that are null for other problems."""

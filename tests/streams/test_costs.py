@@ -6,7 +6,7 @@ from rackspan.streams import from_document
 from rackspan.streams.costs import cross_rack, crossings, equal_cost, owned_tasks
 from rackspan.streams.problem import Costs
 from tests.streams.formats.test_problem import GOOD, put
-from tests.streams.problem.test_rack_awareness import changed
+from tests.streams.test_rack_awareness import changed
 
 
 def test_a_task_costs_its_source_partitions_without_a_replica_in_the_rack() -> None:

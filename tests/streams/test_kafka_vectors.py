@@ -29,7 +29,8 @@ from rackspan.streams.active import optimize_states
 from rackspan.streams.client_state import ClientState
 from rackspan.streams.costs import cross_rack, owned_tasks
 from rackspan.streams.formats import from_document
-from rackspan.streams.problem import Costs, Problem, judge_rack_awareness
+from rackspan.streams.problem import Costs, Problem
+from rackspan.streams.rack_awareness import judge_rack_awareness
 from rackspan.streams.standby.exchange import StandbyCosts, exchange_standby_tasks
 from rackspan.streams.standby.placement import ByLoad, ByTags, placer_for
 from tests.streams.vectors import TAG_CASES, VECTORS, counts, document, named, of_kind, problem, states, tag_case_id

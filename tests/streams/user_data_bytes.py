@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rackspan.streams.user_data.assignment_info import AssignmentInfo
-from rackspan.streams.user_data.subscription_info import SubscriptionInfo
+from rackspan.streams.user_data import AssignmentInfo, SubscriptionInfo
 
 _FILE = Path(__file__).parent.parent / "vectors" / "streams_user_data.json"
 USER_DATA: list[dict[str, Any]] = json.loads(_FILE.read_text())["user_data"]

@@ -6,7 +6,7 @@ from time import time_ns
 
 from rackspan.consumers import ConsumerGroup, GroupMember, RebalanceDecision, decide_rebalance
 from rackspan.consumers.member_data import LastAssignment, member_data, read_assignment
-from rackspan.consumers.rack_awareness import members_without_local_replicas, unknown_topics
+from rackspan.consumers.rebalance import members_without_local_replicas, unknown_topics
 from rackspan.errors import required_module
 from rackspan.model.ids import RackId, TopicPartition
 from rackspan.text import count_noun

@@ -173,7 +173,7 @@ Wake: TypeAlias = Callable[[], None]
 
 
 class DelayedFetches:
-    """The waiting fetches of one broker by partition. A fetch is woken by a change only, so waiting costs nothing."""
+    """The waiting fetches of one broker by partition (Kafka's DelayedFetch purgatory). A fetch is woken by a change only, so waiting costs nothing."""
 
     def __init__(self) -> None:
         self._waiting: dict[TopicPartition, set[Wake]] = {}
@@ -244,7 +244,10 @@ CacheKey: TypeAlias = tuple[int, tuple[object, ...] | None]
 
 
 class MetadataCache:
-    """The cache of one running broker."""
+    """The encoded Metadata responses of one running broker: whole ones until the metadata changes, a topic's until it changes.
+
+    A client's repeated request for a thousand topics then costs nothing, and the first one after a change of one topic little.
+    """
 
     def __init__(self) -> None:
         self._responses: dict[CacheKey, bytes] = {}
@@ -293,6 +296,8 @@ class Path(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Flow:
     """What one byte count is about: from a rack to a rack. `client` is a client id, None between brokers.
+
+    A client's rack is the one it names in a fetch (client.rack). Producers name none, and count under None.
 
     `from_follower`: a consumer was served by a broker that did not lead the partition.
     """

@@ -2,7 +2,7 @@
 
 KIP-881 requests it, KIP-925 shows how to price it; this package solves it. Begin with group.py (the values), then assign.py:
 balance first, then the fewest partitions read across racks, then the fewest moves, each proven. rebalance.py is one call for
-one rebalance: ownership.py finds who owned and who still reads a partition, rack_awareness.py when racks do not count.
+one rebalance: whether racks count, and what is withheld from its new reader.
 member_data.py is the user data that members exchange. Pure: no client, no clock, no random generator. The plug-ins for
 Kafka clients are in the package assignor.
 """

@@ -1,18 +1,67 @@
 """The partition assignment of a group: balanced, then rack-local, then sticky, each proven."""
 
-from collections.abc import Mapping
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from rackspan.consumers.assignment_flow import AssignmentFlow, cheapest_assignment
-from rackspan.consumers.audience import group_audiences, partitions_by_audience
-from rackspan.consumers.distribution import distribute_partitions
-from rackspan.consumers.group import ConsumerGroup, MemberId
-from rackspan.consumers.kinds import group_kinds
-from rackspan.consumers.ownership import owners
+from rackspan.consumers.group import ConsumerGroup, MemberId, owners
+from rackspan.consumers.kinds import (
+    Cohort,
+    GroupKinds,
+    PartitionKind,
+    group_audiences,
+    group_kinds,
+    partitions_by_audience,
+)
 from rackspan.consumers.shares import Shares, balanced_shares
 from rackspan.errors import UnprovenResult
 from rackspan.model.ids import TopicPartition
 from rackspan.text import count_noun
+
+Receiver = TypeVar("Receiver")
+
+
+def distribute_partitions(group: GroupKinds, flow: AssignmentFlow) -> dict[int, list[TopicPartition]]:
+    """Partitions by member number. A member keeps the first of those it owned; the others are distributed round-robin."""
+    assigned: dict[int, list[TopicPartition]] = defaultdict(list)
+    for (kind, member), owned in group.owned.items():
+        assigned[member] += owned[: flow.kept.get((kind, member), 0)]
+    for cohort, partitions in _by_cohort(group, flow).items():
+        counts = {member: flow.received[member] for member, of_member in enumerate(group.cohort) if of_member == cohort}
+        for member, received in round_robin(sorted(partitions), counts).items():
+            assigned[member] += received
+    return assigned
+
+
+def round_robin(
+    partitions: Iterable[TopicPartition], counts: Mapping[Receiver, int]
+) -> dict[Receiver, list[TopicPartition]]:
+    """One partition to each receiver in turn, until each has its count. The counts sum to the number of partitions."""
+    waiting = deque(receiver for receiver, count in counts.items() if count)
+    received: dict[Receiver, list[TopicPartition]] = {receiver: [] for receiver in counts}
+    for partition in partitions:
+        receiver = waiting.popleft()
+        received[receiver].append(partition)
+        if len(received[receiver]) < counts[receiver]:
+            waiting.append(receiver)
+    return received
+
+
+def _by_cohort(group: GroupKinds, flow: AssignmentFlow) -> dict[Cohort, list[TopicPartition]]:
+    """The partitions that the flow sends to each cohort: those without an owner, and those their owner does not keep."""
+    pools: dict[PartitionKind, list[TopicPartition]] = {kind: list(group.unowned.get(kind, ())) for kind in group.kinds}
+    for (kind, member), owned in group.owned.items():
+        pools[kind] += owned[flow.kept.get((kind, member), 0) :]
+    counts: dict[PartitionKind, dict[Cohort, int]] = defaultdict(dict)
+    for (kind, cohort), count in flow.sent.items():
+        counts[kind][cohort] = count
+    by_cohort: dict[Cohort, list[TopicPartition]] = defaultdict(list)
+    for kind, pool in pools.items():
+        for cohort, received in round_robin(sorted(pool), counts[kind]).items():
+            by_cohort[cohort] += received
+    return by_cohort
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rackspan.consumers.audience import Audience
+from rackspan.consumers.kinds import Audience
 from rackspan.flow import Certificate, FlowNetwork, arcs, connect, solve
 
 Int64s = npt.NDArray[np.int64]

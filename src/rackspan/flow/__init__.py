@@ -6,8 +6,7 @@ solution and raises an error if it cannot prove it). No flow leaves this package
 
 from rackspan.flow.certificate import Certificate, certify
 from rackspan.flow.min_cost_flow import CertifiedFlow, solve
-from rackspan.flow.network import MAX_SCALED_COST, Arcs, FlowNetwork, arcs, connect, network, split
-from rackspan.flow.network_builder import NetworkBuilder
+from rackspan.flow.network import MAX_SCALED_COST, Arcs, FlowNetwork, NetworkBuilder, arcs, connect, network, split
 
 __all__ = [
     "MAX_SCALED_COST",

@@ -1,6 +1,6 @@
 """Restarts: which brokers may stop, and all of them in the fewest safe batches.
 
-Begin with stopping.py (the rule), safe.py (one set of brokers, judged) and planner.py (batches); search/
+Begin with stopping.py (the rule), safe.py (one set of brokers, judged) and planner.py (batches); search.py
 finds the batches. Pure: a snapshot is an argument.
 """
 

@@ -1,9 +1,9 @@
 """Rack-aware task assignment for Kafka Streams (KIP-925): which client runs which task, at provably least cost.
 
-Begin with assignment.py (a problem document in, an assignment document out) and problem/ (the values). Then, in the order
+Begin with assignment.py (a problem document in, an assignment document out) and problem.py (the values). Then, in the order
 of an assignment: costs.py prices tasks; active/ has the strategies min_traffic and balance_subtopology; standby/ places
-standby tasks; assignors/ has Kafka's assignors around them. formats/ reads problems from JSON. For running groups:
-user_data/ decodes what members send, live/ turns it into a problem and an audit, lab/ replays a group over many rebalances.
+standby tasks; assignors/ has Kafka's assignors around them. formats.py reads problems from JSON. For running groups:
+user_data.py decodes what members send, live/ turns it into a problem and an audit, lab/ replays a group over many rebalances.
 
 Pure: reads no file and no clock, and uses no random generator. Equal input gives equal assignments on every machine; among
 assignments of equal cost the one that moves the fewest tasks.

@@ -13,13 +13,8 @@ from rackspan.streams.active import Optimum
 from rackspan.streams.assignors import assignor_named
 from rackspan.streams.costs import cross_rack, crossings, equal_cost, owned_tasks
 from rackspan.streams.formats import from_document
-from rackspan.streams.problem import (
-    KAFKA,
-    STATELESS_COSTS,
-    Beyond,
-    Options,
-    PartitionLists,
-    Problem,
+from rackspan.streams.problem import KAFKA, STATELESS_COSTS, Beyond, Options, PartitionLists, Problem
+from rackspan.streams.rack_awareness import (
     RackAwareness,
     changelogs_known,
     judge_rack_awareness,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rackspan.cluster.net.connection import MAX_IN_FLIGHT, Connection
+from rackspan.cluster.net import MAX_IN_FLIGHT, Connection
 from rackspan.errors import MalformedRequest
 from rackspan.wire.framing import Request
 from tests.cluster.raw import framed

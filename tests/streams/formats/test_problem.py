@@ -8,7 +8,7 @@ import pytest
 
 from rackspan.errors import InvalidProblem, RackspanError
 from rackspan.streams import AssignmentConfigs, from_document
-from rackspan.streams.formats.configs import KAFKA_KEYS
+from rackspan.streams.formats import KAFKA_KEYS
 from rackspan.streams.problem import Strategy
 
 A, B = "00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000b"

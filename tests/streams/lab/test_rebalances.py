@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.streams import assign, from_document, options_named
-from rackspan.streams.lab.rebalances import after, settle
+from rackspan.streams.lab.replay import after, settle
 from tests.depth import examples
 from tests.streams.assignors.test_high_availability import next_generation
 from tests.streams.problems import problem

@@ -1,7 +1,7 @@
 import pytest
 
 from rackspan.errors import UsageError
-from rackspan.streams.live.changelogs import find_changelogs
+from rackspan.streams.live.capture import find_changelogs
 from rackspan.streams.live.streams_group import StreamsGroup, streams_group
 from tests.streams.groups import described, member
 

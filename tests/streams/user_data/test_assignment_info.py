@@ -5,7 +5,7 @@ import pytest
 from rackspan.errors import InvalidGroup
 from rackspan.model.ids import TopicPartition
 from rackspan.streams.problem import TaskId
-from rackspan.streams.user_data.assignment_info import AssignmentInfo, active_partitions, decode_assignment
+from rackspan.streams.user_data import AssignmentInfo, active_partitions, decode_assignment
 from tests.streams.user_data.test_subscription_info import mutated, refusal
 from tests.streams.user_data_bytes import USER_DATA, assignment_values, recorded_values
 

@@ -4,7 +4,7 @@ from random import Random
 import pytest
 
 from rackspan.errors import InvalidGroup
-from rackspan.streams.user_data.subscription_info import LATEST_VERSION, decode_subscription
+from rackspan.streams.user_data import LATEST_VERSION, decode_subscription
 from tests.streams.user_data_bytes import USER_DATA, recorded_values, subscription_values
 
 BYTES = [bytes.fromhex(recorded["subscription"]["bytes"]) for recorded in USER_DATA]

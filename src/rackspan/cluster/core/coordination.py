@@ -38,7 +38,12 @@ class PendingLoad:
 
 
 class PendingLoads:
-    """The loads that wait for their log, by partition."""
+    """The loads that wait for their log, by partition: until all that the log held at the election is committed.
+
+    A new leader's log may hold the last records of its predecessor that no other replica has. A coordinator that acted on them
+    would give clients what a successor elected without them does not have: an offset, or a generation that is then used a second
+    time. Kafka reads offsets up to the last committed record for the same reason.
+    """
 
     __slots__ = ("_waiting",)
 

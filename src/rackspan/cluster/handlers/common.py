@@ -99,6 +99,9 @@ NO_AUTHORIZER: Final = (ErrorCode.SECURITY_DISABLED, "No Authorizer is configure
 
 
 class _AclOperation(IntEnum):
+    """Kafka's AclOperation (KIP-430). A resource has all that Kafka has for it (AclEntry.supportedOperations): no authorizer is
+    configured."""
+
     READ = 3
     WRITE = 4
     CREATE = 5

@@ -1,7 +1,7 @@
 """ListGroups (key 16), versions 0-5: the groups this broker coordinates. By state from v4 on, by type from v5 on."""
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.groups.queries import GROUP_TYPE
+from rackspan.cluster.core.groups.coordinator import GROUP_TYPE
 from rackspan.wire.messages.groups import (
     ListGroupsRequestData,
     ListGroupsResponseData,

@@ -7,7 +7,7 @@ RE2; here they are Python's, which for common patterns mean the same.
 import re
 
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.transactions.queries import STATE_NAMES
+from rackspan.cluster.core.transactions.coordinator import STATE_NAMES
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.messages.transaction_states import (
     ListTransactionsRequestData,

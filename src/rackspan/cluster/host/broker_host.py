@@ -12,7 +12,7 @@ from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.ids import CLIENT, NO_EPOCH, NodeId
 from rackspan.cluster.host.broker_runner import BrokerRunner
 from rackspan.cluster.host.shared_services import SharedServices
-from rackspan.cluster.net.server import BrokerServer
+from rackspan.cluster.net import BrokerServer
 from rackspan.model.ids import BrokerId, RackId
 
 

@@ -11,7 +11,8 @@ from rackspan.errors import UsageError
 from rackspan.streams.assignors.high_availability import high_availability
 from rackspan.streams.assignors.optimize import optimize
 from rackspan.streams.assignors.sticky import sticky
-from rackspan.streams.problem import Options, Problem, RackAwareness
+from rackspan.streams.problem import Options, Problem
+from rackspan.streams.rack_awareness import RackAwareness
 from rackspan.streams.task_assignment import AssignorOutput
 
 Assignor = Callable[[Problem, RackAwareness, Options], AssignorOutput]

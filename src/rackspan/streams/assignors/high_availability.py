@@ -7,15 +7,8 @@ from rackspan.streams.assignors.lags import task_lags
 from rackspan.streams.assignors.movements import Movements
 from rackspan.streams.assignors.thread_balance import active, balance_over_threads, standby
 from rackspan.streams.client_state import ClientState, LeastLoaded, empty_states
-from rackspan.streams.problem import (
-    HIGH_AVAILABILITY_COSTS,
-    KAFKA,
-    STATELESS_COSTS,
-    Beyond,
-    Options,
-    Problem,
-    RackAwareness,
-)
+from rackspan.streams.problem import HIGH_AVAILABILITY_COSTS, KAFKA, STATELESS_COSTS, Beyond, Options, Problem
+from rackspan.streams.rack_awareness import RackAwareness
 from rackspan.streams.standby import MissingStandbys, StandbyPlacer, optimize_standby, placer_for
 from rackspan.streams.task_assignment import AssignorOutput, frozen
 

@@ -3,16 +3,8 @@
 from rackspan.errors import InvalidProblem
 from rackspan.streams.active import optimize_active
 from rackspan.streams.client_state import ClientState
-from rackspan.streams.problem import (
-    HIGH_AVAILABILITY_COSTS,
-    KAFKA,
-    STATELESS_COSTS,
-    Beyond,
-    Int32s,
-    Options,
-    Problem,
-    RackAwareness,
-)
+from rackspan.streams.problem import HIGH_AVAILABILITY_COSTS, KAFKA, STATELESS_COSTS, Beyond, Int32s, Options, Problem
+from rackspan.streams.rack_awareness import RackAwareness
 from rackspan.streams.standby import optimize_standby, placer_for
 from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment, active_by_client, frozen
 

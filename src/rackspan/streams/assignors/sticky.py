@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from rackspan.streams.active import Optimum, optimize_states
 from rackspan.streams.client_state import ClientState, empty_states
 from rackspan.streams.java_order import hash_order, process_hash, task_hash
-from rackspan.streams.problem import KAFKA, STATELESS_COSTS, STICKY_COSTS, Options, Problem, RackAwareness
+from rackspan.streams.problem import KAFKA, STATELESS_COSTS, STICKY_COSTS, Options, Problem
+from rackspan.streams.rack_awareness import RackAwareness
 from rackspan.streams.standby import optimize_standby
 from rackspan.streams.task_assignment import AssignorOutput, frozen
 

@@ -1,6 +1,6 @@
 """Running Kafka Streams groups: read from their members' bytes, captured as a problem, and audited.
 
-Begin with streams_group.py (members and tasks), then capture.py (the group as a problem document, with changelogs.py) and
+Begin with streams_group.py (members and tasks), then capture.py (the group as a problem document) and
 group_audit.py (what it reads across racks, now and under each strategy). Talks to no cluster: `sources` requests the bytes.
 """
 

@@ -13,13 +13,9 @@ from rackspan.streams.costs import cross_rack
 from rackspan.streams.formats import from_document
 from rackspan.streams.live.capture import CapturedGroup
 from rackspan.streams.live.streams_group import StreamsGroup
-from rackspan.streams.problem import (
-    ALL_CAUGHT_UP,
-    Int64s,
-    PartitionLists,
-    Problem,
+from rackspan.streams.problem import ALL_CAUGHT_UP, Int64s, PartitionLists, Problem, Strategy
+from rackspan.streams.rack_awareness import (
     RackAwareness,
-    Strategy,
     changelogs_known,
     client_rack_reason,
     judge_rack_awareness,

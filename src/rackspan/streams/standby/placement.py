@@ -6,7 +6,8 @@ from typing import Protocol
 
 from rackspan.streams.client_state import ClientState, LeastLoaded
 from rackspan.streams.java_order import hash_order, task_hash
-from rackspan.streams.problem import RACK_TAG, Problem, TaskId
+from rackspan.streams.problem import Problem, TaskId
+from rackspan.streams.rack_awareness import RACK_TAG
 
 TagsOf = Callable[[ClientState], Mapping[str, str]]
 MissingStandbys = dict[int, int]

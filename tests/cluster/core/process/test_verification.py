@@ -3,7 +3,7 @@
 import pytest
 
 from rackspan.cluster.core.messages import TransactionSupport
-from rackspan.cluster.core.process.verification import offset_commit_error, produce_error, transaction_support
+from rackspan.cluster.core.process import offset_commit_error, produce_error, transaction_support
 from rackspan.kafka_bytes.error_codes import ErrorCode
 
 VERIFIES, ABORTS, ADDS = TransactionSupport.VERIFIES, TransactionSupport.ABORTS, TransactionSupport.ADDS

@@ -6,12 +6,11 @@ from typing import Any, Final, TypeAlias
 from rackspan.acks.metrics import partition_values
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import reading
-from rackspan.cluster.core.broker.broker_state import BrokerState
+from rackspan.cluster.core.broker.broker_state import BrokerState, Counters, broker_metrics
 from rackspan.cluster.core.broker.follower import Follower, ReplicaFetchers
 from rackspan.cluster.core.broker.leadership.leader import Leader
 from rackspan.cluster.core.broker.leadership.leaderships import Leaderships
 from rackspan.cluster.core.broker.lifecycle import BrokerIdentity, Lifecycle, Phase
-from rackspan.cluster.core.broker.metrics import Counters, broker_metrics
 from rackspan.cluster.core.broker.reading import Isolation, OffsetResponse, ReadResponse
 from rackspan.cluster.core.broker.record_validation import KeylessRecords, validated_batch
 from rackspan.cluster.core.broker.roles import Roles

@@ -1,10 +1,12 @@
 """The state that all parts of one broker share, and what they read from its metadata."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from rackspan.acks import RackBits, Thresholds
+from rackspan.acks.metrics import leader_values
 from rackspan.cluster.core.broker.lifecycle import Lifecycle
-from rackspan.cluster.core.broker.metrics import Counters
 from rackspan.cluster.core.broker.record_validation import RECORD_CONFIG_KEYS, RecordConfig
 from rackspan.cluster.core.broker.rules import BrokerRules
 from rackspan.cluster.core.configs import thresholds_of, topic_value
@@ -16,6 +18,26 @@ from rackspan.cluster.core.metadata import EMPTY_IMAGE, MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model.config_list import parse_config_list
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
+
+TrafficKey = tuple[str, RackId | None, RackId | None]
+"""Topic, the leader's rack, the follower's rack."""
+
+
+@dataclass(slots=True)
+class Counters:
+    """Since the broker started. `replicated_bytes` counts what followers fetched, within a rack too."""
+
+    rack_check_failures: int = 0
+    """Produces refused for want of racks, those that timed out waiting for racks included (RackCheckFailureRate)."""
+    isr_shrinks: int = 0
+    isr_expands: int = 0
+    truncations: int = 0
+    replicated_bytes: Counter[TrafficKey] = field(default_factory=Counter)
+
+
+def broker_metrics(partitions: Iterable[dict[str, int]], counters: Counters) -> dict[str, int]:
+    """The metrics of a broker, from those of each partition that it leads."""
+    return {**leader_values(list(partitions)), "rackspan_rack_check_failures_total": counters.rack_check_failures}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ records.py is the format of `__consumer_offsets`, from which the next leader of 
 It never assigns a partition (the group's leader does) and never expires an offset.
 """
 
+from rackspan.cluster.core.groups.context import GroupSettings
 from rackspan.cluster.core.groups.coordinator import GroupCoordinator
 from rackspan.cluster.core.groups.group import GroupState
-from rackspan.cluster.core.groups.settings import GroupSettings
 
 __all__ = ["GroupCoordinator", "GroupSettings", "GroupState"]

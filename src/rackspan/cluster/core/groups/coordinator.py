@@ -7,17 +7,20 @@ COORDINATOR_LOAD_IN_PROGRESS.
 
 from collections.abc import Iterable
 from random import Random
+from typing import Final
 
 from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.coordination import CoordinatorEffect, Writes, partition_for
-from rackspan.cluster.core.groups import loading, queries
-from rackspan.cluster.core.groups.context import GroupContext
+from rackspan.cluster.core.groups import loading
+from rackspan.cluster.core.groups.context import GroupContext, GroupSettings
 from rackspan.cluster.core.groups.errors import error_response
 from rackspan.cluster.core.groups.group import Group, GroupState
+from rackspan.cluster.core.groups.member import Member
 from rackspan.cluster.core.groups.membership import heartbeats, joins, rebalance, syncs
 from rackspan.cluster.core.groups.offsets import commits
 from rackspan.cluster.core.groups.requests import (
     DeleteGroup,
+    DescribedMember,
     DescribeGroupResponse,
     GroupRequest,
     Heartbeat,
@@ -33,9 +36,41 @@ from rackspan.cluster.core.groups.requests import (
     SyncGroupResponse,
     TxnOffsetCommit,
 )
-from rackspan.cluster.core.groups.settings import GroupSettings
 from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET, CorrelationId
 from rackspan.kafka_bytes.error_codes import ErrorCode
+
+GROUP_TYPE: Final = "classic"
+
+
+def describe(group_id: str, group: Group | None) -> DescribeGroupResponse:
+    """A group's description. Subscriptions and assignments are included only while it is Stable."""
+    if group is None or group.is_in(GroupState.DEAD):
+        return DescribeGroupResponse(ErrorCode.NONE, group_id)
+    stable = group.is_in(GroupState.STABLE)
+    return DescribeGroupResponse(
+        *(ErrorCode.NONE, group_id, group.state.value, group.protocol_type or ""),
+        protocol=(group.protocol or "") if stable else "",
+        members=tuple(_member(member, group.protocol if stable else None) for member in group.members.values()),
+    )
+
+
+def _member(member: Member, protocol: str | None) -> DescribedMember:
+    return DescribedMember(
+        *(member.member_id, member.group_instance_id, member.client_id, member.client_host),
+        member.metadata(protocol),
+        b"" if protocol is None else member.assignment,
+    )
+
+
+def list_groups(groups: Iterable[Group], states: Iterable[str], types: Iterable[str]) -> list[ListedGroup]:
+    """Groups that pass the filters, which ignore case (KIP-518, KIP-848). An empty filter passes all."""
+    states_lower = {state.lower() for state in states}
+    types_lower = {kind.lower() for kind in types}
+    if types_lower and GROUP_TYPE not in types_lower:
+        return []
+    passing = [group for group in groups if not states_lower or group.state.value.lower() in states_lower]
+    listed = [ListedGroup(group.group_id, group.protocol_type or "", group.state.value) for group in passing]
+    return sorted(listed, key=lambda group: group.group_id)
 
 
 class GroupCoordinator:
@@ -138,11 +173,11 @@ class GroupCoordinator:
         groups = self._partitions.get(self.partition_of(group_id))
         if groups is None:
             return DescribeGroupResponse(ErrorCode.NOT_COORDINATOR, group_id, state="")
-        return queries.describe(group_id, groups.get(group_id))
+        return describe(group_id, groups.get(group_id))
 
     def list_groups(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[ListedGroup]:
         """Groups this broker coordinates, in the order of their ids; of these states and types, where any are given."""
-        return queries.list_groups(self._groups(), states, types)
+        return list_groups(self._groups(), states, types)
 
     # Finding the group.
 

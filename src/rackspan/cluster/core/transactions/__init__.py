@@ -4,8 +4,7 @@ Begin with transaction.py (the states), then coordinator.py (entry points); reco
 `__transaction_state`. The batches of a transaction, and whether consumers may read them, are in the partition log.
 """
 
-from rackspan.cluster.core.transactions.coordinator import TransactionCoordinator, WriteMarker
+from rackspan.cluster.core.transactions.coordinator import TransactionCoordinator, TransactionSettings, WriteMarker
 from rackspan.cluster.core.transactions.records import TransactionState
-from rackspan.cluster.core.transactions.settings import TransactionSettings
 
 __all__ = ["TransactionCoordinator", "TransactionSettings", "TransactionState", "WriteMarker"]

@@ -6,7 +6,7 @@ later coordinator completes it, so that the response need not wait for the marke
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.coordination import (
@@ -21,7 +21,6 @@ from rackspan.cluster.core.coordination import (
 from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET, CorrelationId
 from rackspan.cluster.core.messages import Respond
 from rackspan.cluster.core.transactions import records
-from rackspan.cluster.core.transactions.queries import described, listed
 from rackspan.cluster.core.transactions.records import TransactionLogValue, TransactionState
 from rackspan.cluster.core.transactions.requests import (
     NO_PRODUCER,
@@ -37,10 +36,50 @@ from rackspan.cluster.core.transactions.requests import (
     TransactionRequest,
     refusal,
 )
-from rackspan.cluster.core.transactions.settings import TransactionSettings
 from rackspan.cluster.core.transactions.transaction import EPOCH_BUMPING_CLIENT, Transaction, new_value
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionSettings:
+    """Times in ms. Kafka's defaults, but for ten partitions of `__transaction_state` (50)."""
+
+    transaction_max_timeout_ms: int = 900_000
+    transaction_state_log_num_partitions: int = 10
+    marker_retry_ms: int = 100
+    """The pause before a marker is sent again; Kafka's retry backoff."""
+
+
+STATE_NAMES: Final = {state: state.name.title().replace("_", "") for state in TransactionState}
+
+
+def described(transaction: Transaction) -> DescribeTransactionResponse:
+    value = transaction.value
+    return DescribeTransactionResponse(
+        *(ErrorCode.NONE, transaction.transactional_id, STATE_NAMES[value.state], value.timeout_ms),
+        *(value.started_ms, value.producer_id, value.producer_epoch),
+        topics=dict(value.partitions),
+    )
+
+
+def listed(
+    transactions: Iterable[Transaction], now: int, states: frozenset[str], producers: frozenset[int], duration_ms: int
+) -> list[ListedTransaction]:
+    passing = [
+        each
+        for each in transactions
+        if (not states or STATE_NAMES[each.value.state] in states)
+        and (not producers or each.value.producer_id in producers)
+        and (duration_ms < 0 or _runs_for(each, now) > duration_ms)
+    ]
+    named = [ListedTransaction(t.transactional_id, t.value.producer_id, STATE_NAMES[t.value.state]) for t in passing]
+    return sorted(named, key=lambda each: each.transactional_id)
+
+
+def _runs_for(transaction: Transaction, now: int) -> int:
+    started = transaction.value.started_ms
+    return now - started if started >= 0 else -1
 
 
 @dataclass(frozen=True, slots=True)

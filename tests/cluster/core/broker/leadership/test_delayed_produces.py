@@ -1,4 +1,4 @@
-from rackspan.cluster.core.broker.leadership.delayed_produces import DelayedProduce, DelayedProduces
+from rackspan.cluster.core.broker.leadership.leader import DelayedProduce, DelayedProduces
 from rackspan.cluster.core.ids import CorrelationId
 
 

@@ -5,22 +5,72 @@ original; the high watermark never goes back within a leadership; produces that 
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 from rackspan.acks import ProduceVerdict, Thresholds
 from rackspan.acks.min_insync_racks import Threshold, is_checked, missed_threshold
 from rackspan.acks.produce_errors import BY_RACKS, ERROR_CODES, error_message
 from rackspan.cluster.core.batch import Marker, RecordBatch
-from rackspan.cluster.core.broker.broker_state import LeaderConfig
-from rackspan.cluster.core.broker.leadership.delayed_produces import DelayedProduce, DelayedProduces
-from rackspan.cluster.core.broker.metrics import Counters
+from rackspan.cluster.core.broker.broker_state import Counters, LeaderConfig
 from rackspan.cluster.core.broker.replica_state import FollowerState, Isr
 from rackspan.cluster.core.broker.rules import BrokerRules
-from rackspan.cluster.core.ids import NO_OFFSET
+from rackspan.cluster.core.ids import NO_OFFSET, CorrelationId
 from rackspan.cluster.core.log import Duplicate, PartitionLog
 from rackspan.cluster.core.messages import Produce, ProduceResponse, Respond, TransactionEnded
 from rackspan.cluster.core.metadata import PartitionState
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class DelayedProduce:
+    """One produce, acknowledged once the high watermark reaches `required_offset`; `deadline` in ms."""
+
+    correlation_id: CorrelationId
+    required_offset: int
+    base_offset: int
+    deadline: int
+    marker: tuple[int, Marker] | None = None
+    """The producer id and the marker, where the produce ends a transaction."""
+
+
+@dataclass(slots=True)
+class DelayedProduces:
+    """The delayed produces of one partition, ordered by offset. Deadlines are checked at each clock tick."""
+
+    _waiting: list[tuple[int, int, DelayedProduce]] = field(default_factory=list)
+    _count: int = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def has_reached(self, high_watermark: int) -> bool:
+        """Whether a produce requires no more than this."""
+        return bool(self._waiting) and self._waiting[0][0] <= high_watermark
+
+    def add(self, produce: DelayedProduce) -> None:
+        self._count += 1
+        heappush(self._waiting, (produce.required_offset, self._count, produce))
+
+    def pop_reached(self, high_watermark: int) -> list[DelayedProduce]:
+        """Remove and return the produces that require no more than this."""
+        reached: list[DelayedProduce] = []
+        while self._waiting and self._waiting[0][0] <= high_watermark:
+            reached.append(heappop(self._waiting)[2])
+        return reached
+
+    def pop_expired(self, now: int) -> list[DelayedProduce]:
+        """Remove and return the produces whose deadline has passed."""
+        due = [entry[2] for entry in self._waiting if entry[2].deadline <= now]
+        if due:
+            self._waiting = sorted(entry for entry in self._waiting if entry[2].deadline > now)
+        return due
+
+    def pop_all(self) -> list[DelayedProduce]:
+        """Remove and return every produce."""
+        produces, self._waiting = [entry[2] for entry in self._waiting], []
+        return produces
 
 
 class Leader:

@@ -6,9 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from rackspan.streams.problem.config import AssignmentConfigs, Strategy
-from rackspan.streams.problem.ids import topic_of
-from rackspan.streams.problem.problem import Bools, Client, PartitionLists, Problem
+from rackspan.streams.problem import AssignmentConfigs, Bools, Client, PartitionLists, Problem, Strategy, topic_of
 
 RACK_TAG = "rack"
 """The tag for the rack where no tags are configured; KIP-925 compares it with client.rack."""

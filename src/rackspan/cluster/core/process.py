@@ -1,22 +1,21 @@
-"""One process of one broker: its replicas, its group coordinator, its transaction coordinator, and what passes between them.
+"""A broker's whole process without its sockets: the replicas, both coordinators, and the requests between brokers.
 
-    on_message  from brokers, the controller and clients      on_request   of clients, to a coordinator
-    on_response to a `SendRequest`                            on_tick      of the clock
-
-Each returns effects. A coordinator's record is a produce with acks=all like any other, so that min.insync.replicas and
-min.insync.racks hold for groups and transactions too.
+BrokerProcess routes transaction markers, verifies transactional writes (KIP-890), and hands committed
+markers and deleted topics to the group coordinator. It never draws a correlation id and never waits: requests to other
+brokers are effects, and their responses and timeouts are events.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import BrokerCore
-from rackspan.cluster.core.coordination import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Append
+from rackspan.cluster.core.coordination import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Append, PendingLoads
 from rackspan.cluster.core.groups import GroupCoordinator
 from rackspan.cluster.core.groups.requests import GroupRequest, OffsetCommitResponse, TxnOffsetCommit
-from rackspan.cluster.core.ids import CLIENT, CorrelationId, NodeId, TopicId
+from rackspan.cluster.core.ids import CLIENT, NO_OFFSET, CorrelationId, NodeId, TopicId
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import (
     Effect,
@@ -32,8 +31,6 @@ from rackspan.cluster.core.messages import (
     VerifyTransaction,
 )
 from rackspan.cluster.core.metadata import NO_LEADER
-from rackspan.cluster.core.process.coordinator_runner import CoordinatorRunner
-from rackspan.cluster.core.process.verification import ERROR_MESSAGES, offset_commit_error, produce_error
 from rackspan.cluster.core.transactions import TransactionCoordinator, WriteMarker
 from rackspan.cluster.core.transactions.requests import (
     AddPartitions,
@@ -43,6 +40,116 @@ from rackspan.cluster.core.transactions.requests import (
 )
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
+
+_RETRIABLE: Final = frozenset(
+    {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
+)
+
+ERROR_MESSAGES: Final[Mapping[ErrorCode, str]] = {
+    ErrorCode.INVALID_TXN_STATE: "Partition was not added to the transaction",
+    ErrorCode.NOT_ENOUGH_REPLICAS: "Unable to verify the partition has been added to the transaction",
+}
+
+
+def transaction_support(version: int, *, abortable_since: int, adds_since: int) -> TransactionSupport:
+    """The support of a request version, given the versions since which its API has the newer kinds."""
+    if version >= adds_since:
+        return TransactionSupport.ADDS
+    return TransactionSupport.ABORTS if version >= abortable_since else TransactionSupport.VERIFIES
+
+
+def produce_error(error: ErrorCode, support: TransactionSupport) -> ErrorCode:
+    """The transaction coordinator's error as producers of the version support it, for a write that the leader verified (KIP-890).
+
+    Without verification a late batch begins a transaction that is never ended, and read_committed consumers wait behind it for
+    ever. With an older request version the producer has added the partition itself; with a newer one the leader's request does.
+
+    A passing error becomes NOT_ENOUGH_REPLICAS, which every client retries without new metadata. Source: ReplicaManager.
+    """
+    if error in _RETRIABLE or (error is ErrorCode.CONCURRENT_TRANSACTIONS and support is not TransactionSupport.ADDS):
+        return ErrorCode.NOT_ENOUGH_REPLICAS
+    if error is ErrorCode.TRANSACTION_ABORTABLE and support is TransactionSupport.VERIFIES:
+        return ErrorCode.INVALID_TXN_STATE
+    return ErrorCode.INVALID_PRODUCER_EPOCH if error is ErrorCode.PRODUCER_FENCED else error
+
+
+def offset_commit_error(error: ErrorCode, support: TransactionSupport) -> ErrorCode:
+    """The same for TxnOffsetCommit, whose clients retry COORDINATOR_LOAD_IN_PROGRESS."""
+    mapped = produce_error(error, support)
+    return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if mapped is ErrorCode.NOT_ENOUGH_REPLICAS else mapped
+
+
+class Coordinator(Protocol):
+    """What both coordinators have; `on_request` differs in its requests."""
+
+    def on_elected(
+        self, now: int, partition: int, leader_epoch: int, batches: Iterable[RecordBatch]
+    ) -> Iterable[Any]: ...
+
+    def on_resigned(self, now: int, partition: int) -> Iterable[Any]: ...
+
+    def on_appended(self, now: int, write: int, error: ErrorCode, base_offset: int = NO_OFFSET) -> Iterable[Any]: ...
+
+    def on_tick(self, now: int) -> Iterable[Any]: ...
+
+
+class CoordinatorRunner:
+    """One coordinator, whose records are in `topic`. `handle` is called with each of its effects, in their order.
+
+    `log_of` is the broker's log of a partition of the topic.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        coordinator: Coordinator,
+        log_of: Callable[[TopicPartition], PartitionLog],
+        handle: Callable[[int, Any], None],
+    ) -> None:
+        self._topic = topic
+        self._coordinator = coordinator
+        self._log_of = log_of
+        self._handle = handle
+        self._pending_loads = PendingLoads()
+        self._effects: deque[Any] = deque()
+        self._busy = False
+
+    def on_leadership(self, now: int, change: LeadershipChanged) -> None:
+        """Load the partition when its log allows, or unload it. Changes of other topics are ignored."""
+        if change.partition.topic != self._topic:
+            return
+        number = change.partition.partition
+        if change.leads:
+            self._pending_loads.add(number, change.leader_epoch, self._log(number))
+            self._load(now)
+        else:
+            self._pending_loads.remove(number)
+            self.carry_out(now, self._coordinator.on_resigned(now, number))
+
+    def _load(self, now: int) -> None:
+        for number, leader_epoch in self._pending_loads.pop_ready(self._log):
+            self.carry_out(now, self._coordinator.on_elected(now, number, leader_epoch, self._log(number).batches))
+
+    def _log(self, number: int) -> PartitionLog:
+        return self._log_of(TopicPartition(self._topic, number))
+
+    def on_tick(self, now: int) -> None:
+        """Load what may be loaded by now, then pass the tick on."""
+        self._load(now)
+        self.carry_out(now, self._coordinator.on_tick(now))
+
+    def carry_out(self, now: int, effects: Iterable[Any]) -> None:
+        """Handle effects in their order, also those that one of them leads to: appends must not overtake each other."""
+        self._effects.extend(effects)
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            while self._effects:
+                self._handle(now, self._effects.popleft())
+        finally:
+            self._busy = False
+
 
 Then: TypeAlias = Callable[[int, Any], None]
 """Called with the time (ms) and a response; None is no response within the timeout."""
@@ -55,7 +162,14 @@ class _PendingRequest:
 
 
 class BrokerProcess:
-    """A restart makes a new object. `broker`, `groups` and `transactions` may be queried, their events go through this."""
+    """One process of one broker. A restart makes a new object. `broker`, `groups` and `transactions` may be queried.
+
+        on_message  from brokers, the controller and clients      on_request   of clients, to a coordinator
+        on_response to a `SendRequest`                            on_tick      of the clock
+
+    Each returns effects. A coordinator's record is a produce with acks=all like any other, so that min.insync.replicas and
+    min.insync.racks hold for groups and transactions too.
+    """
 
     append_timeout_ms: ClassVar[int] = 5_000
     """Kafka's offsets.commit.timeout.ms."""

@@ -1,17 +1,56 @@
-"""One client's connection: responses leave in the order of the requests.
+"""Sockets and bytes: a broker's port, one client's connection, and the dispatch of a request to its handler.
 
-Kafka guarantees that order per connection, and clients rely on it. Requests are handled as they arrive, so that a produce
-never waits for the acknowledgement of the one before it. A response waits for those before it.
+Responses leave in the order of the requests; malformed bytes close their own connection.
 """
 
 import asyncio
 import logging
+import socket
 from collections import deque
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from typing import Final, Protocol, TypeAlias, cast
 
+from rackspan.cluster.context import BrokerContext, Call, EncodedResponse, Response
+from rackspan.cluster.handlers import HANDLERS
+from rackspan.cluster.handlers.api_versions import unsupported_version
 from rackspan.errors import MalformedRequest
+from rackspan.wire.apis import VERSIONS, ApiKey
+from rackspan.wire.codec import RequestHeader, peek_header, read_body, read_header, response_header, write_response
 from rackspan.wire.framing import MAX_REQUEST_BYTES, FrameBuffer, Piece, Request, first_pieces, pieces
+
+
+def dispatch(
+    broker: BrokerContext, request: Request, client_host: str
+) -> list[bytes] | Awaitable[list[bytes] | None] | None:
+    """The response to one request, now or later. Errors: MalformedRequest, also for an API or version without a handler.
+
+    Kafka closes the connection there too. ApiVersions alone gets a response in every version.
+    """
+    api_key, version, correlation_id = peek_header(request)
+    handler = HANDLERS.get(api_key)
+    if handler is None or version not in VERSIONS[ApiKey(api_key)]:
+        if api_key == ApiKey.API_VERSIONS:
+            # The client reads version 0, whatever it sent.
+            return write_response(RequestHeader(api_key, 0, correlation_id, None, 0), unsupported_version())
+        raise MalformedRequest(f"API key {api_key} version {version} is not offered here")
+    header = read_header(request)
+    response = handler(Call(header, read_body(request, header), broker, client_host))
+    if isinstance(response, (asyncio.Future, Coroutine)):
+        return _write_later(header, response)
+    return _write(header, response)
+
+
+async def _write_later(header: RequestHeader, response: Awaitable[Response]) -> list[bytes] | None:
+    return _write(header, await response)
+
+
+def _write(header: RequestHeader, response: Response) -> list[bytes] | None:
+    if response is None:
+        return None
+    if isinstance(response, EncodedResponse):
+        return [response_header(header), *response.parts]
+    return write_response(header, response)
+
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +82,11 @@ class _Slot:
 
 
 class Connection(asyncio.BufferedProtocol):
-    """The asyncio protocol of one socket. `server` handles its requests."""
+    """The asyncio protocol of one socket. `server` handles its requests; their responses leave in the order of the requests.
+
+    Kafka guarantees that order per connection, and clients rely on it. Requests are handled as they arrive, so that a produce
+    never waits for the acknowledgement of the one before it. A response waits for those before it.
+    """
 
     def __init__(self, server: ConnectionServer, max_request_bytes: int = MAX_REQUEST_BYTES) -> None:
         self._server = server
@@ -152,3 +195,68 @@ class Connection(asyncio.BufferedProtocol):
                 self._outgoing.extend(pieces(parts))
         while self._outgoing and self._can_write and not self._transport.is_closing():
             self._transport.write(first_pieces(self._outgoing))
+
+
+LOOPBACK: Final = "127.0.0.1"
+_BACKLOG: Final = 512
+
+
+class BrokerServer:
+    """A broker's port on loopback and its connections. Requests are dispatched to the broker that the server was opened with.
+
+    The port is the broker's from the cluster's start to its end. While the broker is stopped the port stays bound but not
+    listening, so that clients are refused and no other process can take it.
+    """
+
+    def __init__(self) -> None:
+        self._broker: BrokerContext  # Set by open(): connections exist only after it.
+        self.connections: set[Connection] = set()
+        self.frozen = False
+        self._socket = _bound_socket(0)
+        self._server: asyncio.Server | None = None
+        self.address: tuple[str, int] = self._socket.getsockname()
+
+    async def open(self, broker: BrokerContext) -> None:
+        self._broker = broker
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: Connection(self), sock=self._socket, backlog=_BACKLOG)
+
+    def close(self) -> None:
+        """Close every connection and refuse new ones."""
+        self.frozen = False
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+            self._socket = _bound_socket(self.address[1])
+        for connection in tuple(self.connections):
+            connection.abort()
+
+    def release(self) -> None:
+        """Give the port back to the machine."""
+        if self._server is not None:
+            self._server.close()
+        self._socket.close()
+
+    def freeze(self) -> None:
+        """Accept connections, but read no request and write no response."""
+        self.frozen = True
+        self._balance()
+
+    def thaw(self) -> None:
+        self.frozen = False
+        self._balance()
+
+    def _balance(self) -> None:
+        for connection in tuple(self.connections):
+            connection.balance()
+
+    def serve(self, request: Request, client_host: str) -> "Parts | Awaitable[Parts]":
+        """The response to one request, now or later. Errors: MalformedRequest."""
+        return dispatch(self._broker, request, client_host)
+
+
+def _bound_socket(port: int) -> socket.socket:
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.bind((LOOPBACK, port))
+    return bound

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rackspan.streams import from_document
-from rackspan.streams.problem import judge_rack_awareness, tag_warnings
+from rackspan.streams.rack_awareness import judge_rack_awareness, tag_warnings
 from tests.streams.formats.test_problem import GOOD, A, B, Change, drop, put
 
 
