@@ -61,10 +61,10 @@ sim: env
 soak: test
 	RACKSPAN_SOAK=1 $(BIN)/pytest -m "soak or not package"
 	RACKSPAN_KAFKA=4.1.0 $(BIN)/pytest -m "kafka and not soak"
-	$(BIN)/python -m tools.mutation --sample 200
+	$(BIN)/python -m tools.mutation
 	$(BIN)/python -m tools.mutation.kips
 
-# Small faults planted in the pure packages and cluster/core: which ones their tests report.
+# Small faults planted in every package, or in one: which ones the package's tests report.
 # make mutants PACKAGE=flow COUNT=50 SEED=7; python -m tools.mutation --help for the rest.
 mutants: env
 	$(BIN)/python -m tools.mutation $(PACKAGE) --seed $(SEED) $(if $(COUNT),--sample $(COUNT))

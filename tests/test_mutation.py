@@ -1,5 +1,6 @@
 """The mutation tester: which faults it makes of a module, and whether it distinguishes a reported one from an unreported one."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,51 @@ def test_faults_are_made_of_constants_conditions_results_and_refusals_and_not_of
     ]
 
 
+OUTBOX = '''"""An outbox."""
+
+log = getLogger(__name__)
+
+
+async def send(self, letters: list[str], timeout_ms: int = 30) -> None:
+    try:
+        async with self.lock:
+            self.sent[letters[0]] = timeout_ms / 1000
+            self.writer.write(sorted(letters))
+            await self.writer.flush()
+    except OSError:
+        log.warning("not sent")
+        self.lost = True
+    finally:
+        self.writer.close()
+'''
+
+
+def test_faults_of_meaning_are_what_is_forgotten_confused_or_in_the_wrong_order(tmp_path: Path) -> None:
+    from tools.mutation.mutants import ModuleFaults
+
+    (tmp_path / "outbox.py").write_text(OUTBOX, encoding="utf-8")
+    mutants = [mutant for mutant in ModuleFaults("outbox.py", tmp_path) if mutant is not None and mutant.removes]
+    write, flush = "self.writer.write(sorted(letters))", "await self.writer.flush()"
+    item = "self.sent[letters[0]] = timeout_ms / 1000"
+    assert {(mutant.before, mutant.after) for mutant in mutants} == {
+        (write, "pass"),
+        (flush, "pass"),
+        ("self.writer.close()", "pass"),
+        ('log.warning("not sent")', "pass"),
+        (item, "pass"),
+        (item, "self.sent[letters[0]] = timeout_ms"),
+        ("self.lost = True", "pass"),
+        ("async with self.lock:", "if True:"),
+        ("except OSError:", "except ():"),
+        ('log.warning("not sent") self.lost = True', "pass"),
+        (write, "self.writer.write(list(letters))"),
+        (f"{item} {write}", f"{write} {item}"),
+        (f"{write} {flush}", f"{flush} {write}"),
+        ("async def send(self, letters: list[str], timeout_ms: int = 30) -> None:",
+         "async def send(self, letters: list[str], timeout_ms: int = 30000) -> None:"),
+    }  # fmt: skip
+
+
 VERDICTS = """
 from tools.mutation import runs
 from tools.mutation.mutants import ModuleFaults
@@ -66,7 +112,7 @@ changes = {(mutant.before, mutant.after): mutant for mutant in mutants}
 unchecked = changes["if cost != lower_bound:", "if False:"]
 unstable = changes['order = np.argsort(head, kind="stable")', "order = np.argsort(head, kind=None)"]
 for mutant, covering in ((unchecked, tests.covering(unchecked)), (unstable, tests.covering(unstable)), (unstable, [])):
-    print(runs.judge(mutant, covering, 1).name)
+    print(runs.judge(mutant, covering, tests.seconds).outcome.name)
 """
 
 
@@ -75,6 +121,20 @@ def test_a_mutant_that_a_test_reports_is_distinguished_from_one_that_none_report
     """On a real module: the tests of flow report a certificate without its check, and not another kind of sort."""
     ran = subprocess.run([sys.executable, "-c", VERDICTS], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["KILLED", "SURVIVED", "NOT_COVERED"]
+
+
+def test_a_fault_reaches_the_python_processes_that_a_test_starts(tmp_path: Path) -> None:
+    from tools.mutation.child import sitecustomize as child
+
+    fault = tmp_path / "fault"
+    fault.write_text(f"{ROOT / 'src/rackspan/errors.py'}\nplanted = 7\n", encoding="utf-8")
+    program = (
+        "import importlib.util as u; print(u.find_spec('rackspan.errors').loader.get_code('rackspan.errors').co_names)"
+    )
+    environment = os.environ | {child.FAULT: str(fault), "PYTHONPATH": str(Path(child.__file__).parent)}
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert ran.stdout == "('planted',)\n"
+    assert (tmp_path / "fault.loaded").exists()
 
 
 NOTHING_RUN = """

@@ -1,10 +1,11 @@
 """Whether the tests that docs/kips.md cites would report that a row's rule is gone.
 
-    python -m tools.mutation.kips [ROW ...] [--tries N] [--java]
+    python -m tools.mutation.kips [ROW ...] [--tries N] [--seed S] [--sample N] [--java]
 
 Each row whose status is done names modules and tests. The faults of these modules are ranked by the words that they, the
 function around them and its docstring have in common with the row; the tests of the row are run against the first of
 them. A row is reported when a test fails for one of the first `--tries`; it is listed with what survived otherwise.
+With --seed the faults are drawn from the first 20, other ones for every seed, and with --sample as many rows.
 A row whose tests all need Java, Kafka, Spark or a browser is listed as not run, unless --java runs them.
 """
 
@@ -19,13 +20,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
+from random import Random
 from typing import Final
 
 from tools.kips_page import PAGE, Row, read_page, status_of
 from tools.mutation import runs
 from tools.mutation.__main__ import REPORTS
+from tools.mutation.coverage_map import TestMap
 from tools.mutation.mutants import ROOT, Fault, ModuleFaults, Mutant
-from tools.mutation.runs import Outcome, TestMap
+from tools.mutation.runs import Outcome
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{2,}|\d+")
 _COMMON: Final = frozenset(
@@ -63,6 +66,9 @@ _PER_LINE: Final = 2
 
 _LINES_MAX: Final = 6
 """A fault in more lines than these, such as a whole table, has something in common with every row."""
+
+DRAWN_MAX: Final = 20
+"""The first mutants that a row's tests execute, of which a seed draws. Those behind them have little to do with the row."""
 
 RANKED_MAX: Final = 200
 """Mutants that are looked at for those that the row's tests execute."""
@@ -161,8 +167,8 @@ def tests_of(row: Row, recorded: TestMap) -> set[str]:
     return quoted or tests
 
 
-def judge(row: Row, weight: Mapping[str, float], recorded: TestMap, tries: int) -> Verdict:
-    """Try the row's first mutants until one is reported, and at most `tries`."""
+def judge(row: Row, weight: Mapping[str, float], recorded: TestMap, tries: int, seed: int | None = None) -> Verdict:
+    """Try the row's first mutants until one is reported, and at most `tries`; the first in the order of the seed."""
     tests = tests_of(row, recorded)
     if not modules_of(row):
         return Verdict(row, len(tests), (), "names no module of src")
@@ -178,18 +184,27 @@ def judge(row: Row, weight: Mapping[str, float], recorded: TestMap, tries: int) 
         if any(test.partition("::")[0] in files for test in recorded.covering(mutant))
     ]
     executed = [(mutant, chosen) for mutant, chosen in own if chosen] or shared
+    if seed is not None:
+        executed = executed[:DRAWN_MAX]
+        Random(f"{seed} {row.id}").shuffle(executed)
     tried: list[tuple[str, bool]] = []
     for mutant, chosen in executed[:tries]:
-        reported = _outcome(mutant, tuple(chosen), sum(recorded.seconds[test] for test in chosen)) is Outcome.KILLED
+        reported = _outcome(mutant, tuple(chosen), recorded) is Outcome.KILLED
         tried.append((f"{mutant}\n  {len(chosen)} tests", reported))
         if reported:
             break
     return Verdict(row, len(tests), tried, "" if tried else "its tests execute nothing of its modules")
 
 
-@cache
-def _outcome(mutant: Mutant, tests: tuple[str, ...], seconds: float) -> Outcome:
-    return runs.judge(mutant, tests, seconds)
+_OUTCOMES: Final = dict[tuple[Mutant, tuple[str, ...]], Outcome]()
+
+
+def _outcome(mutant: Mutant, tests: tuple[str, ...], recorded: TestMap) -> Outcome:
+    """As `runs.judge`, once for rows with the same tests."""
+    key = mutant, tests
+    if key not in _OUTCOMES:
+        _OUTCOMES[key] = runs.judge(mutant, tests, recorded.seconds).outcome
+    return _OUTCOMES[key]
 
 
 def main(words: Sequence[str]) -> int:
@@ -200,15 +215,19 @@ def main(words: Sequence[str]) -> int:
     )
     parser.add_argument("--tries", type=int, default=6, help="mutants of a row (6)")
     parser.add_argument("--java", action="store_true", help="also the tests that need Java and Kafka; hours")
+    parser.add_argument("--seed", type=int, default=None, help="draws the faults; without it the first are tried")
+    parser.add_argument("--sample", type=int, default=None, metavar="N", help="rows, drawn by the seed; all by default")
     arguments = parser.parse_args(words)
     done = [row for row in read_page(PAGE.read_text(encoding="utf-8")) if status_of(row) == "done"]
     rows = [row for row in done if not arguments.rows or row.id.startswith(tuple(arguments.rows))]
+    if arguments.sample is not None:
+        rows = Random(f"{arguments.seed}").sample(rows, min(arguments.sample, len(rows)))
     files = sorted({name for row in rows for name in row.named if "::" in name})
     recorded = runs.record(files, "not package" if arguments.java else SLOW_TOO, "src/rackspan", may_fail=True)
     weight = weights(done)
     verdicts = []
     for row in rows:
-        verdict = judge(row, weight, recorded, arguments.tries)
+        verdict = judge(row, weight, recorded, arguments.tries, arguments.seed)
         verdicts.append(verdict)
         _print(verdict)
     _save(verdicts)

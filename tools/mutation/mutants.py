@@ -1,7 +1,7 @@
 """Mutants of a module: its text with one small fault each."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -11,10 +11,9 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 from mutmut.mutation.mutators import mutation_operators, operator_arg_removal, operator_string
 
-ROOT: Final = Path(__file__).resolve().parent.parent.parent
+from tools.mutation.meanings import REMOVALS, Operator, forget_update, quantity, swapped
 
-Operator = tuple[Any, Callable[[Any], Iterable[cst.CSTNode]]]
-"""A class of nodes, and the nodes that may stand in the place of one."""
+ROOT: Final = Path(__file__).resolve().parent.parent.parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,28 +95,6 @@ def _one_line(lines: Sequence[str]) -> str:
     return " ".join(line.strip() for line in lines)
 
 
-def drop_statement(_node: cst.Expr | cst.Raise) -> Iterator[cst.CSTNode]:
-    """A call made for its effect, or a refusal, does not happen."""
-    yield cst.Pass()
-
-
-def force_condition(node: cst.If | cst.CompIf) -> Iterator[cst.CSTNode]:
-    """The condition always holds; it never holds."""
-    for name in ("True", "False"):
-        yield node.with_changes(test=cst.Name(name), whitespace_before_test=cst.SimpleWhitespace(" "))
-
-
-def never_repeat(node: cst.While) -> Iterator[cst.CSTNode]:
-    """The loop's body does not run."""
-    yield node.with_changes(test=cst.Name("False"), whitespace_after_while=cst.SimpleWhitespace(" "))
-
-
-def return_none(node: cst.Return) -> Iterator[cst.CSTNode]:
-    """The function returns None."""
-    if node.value is not None and not (isinstance(node.value, cst.Name) and node.value.value == "None"):
-        yield node.with_changes(value=cst.Name("None"), whitespace_after_return=cst.SimpleWhitespace(" "))
-
-
 def other_text(node: cst.BaseString) -> Iterator[cst.CSTNode]:
     """mutmut's first change of a string; the two others change its case alone."""
     yield from list(operator_string(node))[:1]
@@ -139,16 +116,6 @@ def _is_inert(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value in INERT_KEYWORDS
 
 
-REMOVALS: Final[Sequence[Operator]] = (
-    (cst.Expr, drop_statement),
-    (cst.Raise, drop_statement),
-    (cst.If, force_condition),
-    (cst.CompIf, force_condition),
-    (cst.While, never_repeat),
-    (cst.Return, return_none),
-)
-"""Operators that take a rule away. mutmut has none of them."""
-
 OPERATORS: Final[Sequence[Operator]] = (
     *((kind, change) for kind, change in mutation_operators if change not in (operator_string, operator_arg_removal)),
     (cst.BaseString, other_text),
@@ -161,8 +128,8 @@ _OPAQUE: Final = (
 )
 """What says nothing at run time, or changes only how a value is represented."""
 
-INERT_KEYWORDS: Final = frozenset({"strict", "dtype"})
-"""Arguments that change nothing in correct code: a check of lengths that are equal, a type that the values have."""
+INERT_KEYWORDS: Final = frozenset({"strict", "dtype", "help", "metavar", "epilog"})
+"""Arguments that change nothing in correct code: a check of lengths that are equal, a type that the values have; and prose."""
 
 _DECLARATIONS: Final = frozenset({"__slots__", "__all__", "__match_args__"})
 _TYPE_NAME: Final = re.compile(r"_?(?:[A-Z][a-z0-9]+)+")
@@ -178,15 +145,22 @@ class _Collector(cst.CSTVisitor):  # type: ignore[misc, unused-ignore] # where l
         super().__init__()
         self.faults: list[Fault] = []
         self._names: list[str] = []
+        self._quantities: set[cst.CSTNode] = set()
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         if isinstance(node, cst.FunctionDef | cst.ClassDef):
             self._names.append(node.name.value)
         if _is_opaque(node):
             return False
-        self._collect(node, OPERATORS, removes=False)
+        if (number := quantity(node)) is not None:  # A time or size of one more or less is no fault.
+            self._quantities.add(number)
+        if node not in self._quantities:
+            self._collect(node, OPERATORS, removes=False)
         self._collect(node, REMOVALS, removes=True)
-        return not isinstance(node, cst.Raise)  # The words of an error are prose.
+        if isinstance(node, cst.IndentedBlock) and not self._is_constructor():
+            for first, second, block in swapped(node):
+                self._add(node, block, self._lines(first)[0], self._lines(second)[1], removes=True)
+        return not (isinstance(node, cst.Raise) or _is_log(node))  # The words of an error or of a log line are prose.
 
     def on_leave(self, original_node: cst.CSTNode) -> None:
         if isinstance(original_node, cst.FunctionDef | cst.ClassDef):
@@ -194,21 +168,47 @@ class _Collector(cst.CSTVisitor):  # type: ignore[misc, unused-ignore] # where l
 
     def _collect(self, node: cst.CSTNode, operators: Sequence[Operator], *, removes: bool) -> None:
         for kind, change in operators:
-            if isinstance(node, kind):
-                place = self.get_metadata(PositionProvider, node)
-                start, end = place.start.line, place.end.line
-                if isinstance(node, cst.If | cst.While):  # A condition is executed on its statement's first line.
-                    end = start
-                name = ".".join(self._names)
-                self.faults += [Fault(node, new, start, end, name, removes) for new in change(node)]
+            if isinstance(node, kind) and not (change is forget_update and self._is_constructor()):
+                start, end = self._lines(node)
+                if isinstance(node, cst.If | cst.While | cst.With | cst.ExceptHandler):
+                    end = start  # A condition is executed on its statement's first line.
+                for new in change(node):
+                    self._add(node, new, start, end, removes=removes)
+
+    def _add(self, node: cst.CSTNode, new: cst.CSTNode, start: int, end: int, *, removes: bool) -> None:
+        self.faults.append(Fault(node, new, start, end, ".".join(self._names), removes))
+
+    def _lines(self, node: cst.CSTNode) -> tuple[int, int]:
+        place = self.get_metadata(PositionProvider, node)
+        return place.start.line, place.end.line
+
+    def _is_constructor(self) -> bool:
+        """Whether an attribute that is not set is missing everywhere, which says nothing about the tests."""
+        return self._names[-1:] in (["__init__"], ["__post_init__"])
 
 
 def _is_opaque(node: cst.CSTNode) -> bool:
     """Whether nothing inside the node is a rule: types, docstrings, declarations, imports for a type checker."""
     if isinstance(node, cst.If) and isinstance(node.test, cst.Name):
         return str(node.test.value) == "TYPE_CHECKING"
-    judgements = (_is_docstring, _is_declaration, _is_protocol, _is_inert)
+    judgements = (_is_docstring, _is_declaration, _is_protocol, _is_inert, _is_trace)
     return isinstance(node, _OPAQUE) or any(judgement(node) for judgement in judgements)
+
+
+def _is_log(node: cst.CSTNode, *levels: str) -> bool:
+    """Whether the node is a call such as `log.warning(...)`, of the levels."""
+    return (
+        isinstance(node, cst.Call)
+        and isinstance(node.func, cst.Attribute)
+        and isinstance(node.func.value, cst.Name)
+        and str(node.func.value.value) == "log"
+        and (not levels or node.func.attr.value in levels)
+    )
+
+
+def _is_trace(node: cst.CSTNode) -> bool:
+    """Whether the statement only logs what happens in good health."""
+    return isinstance(node, cst.Expr) and _is_log(node.value, "debug", "info")
 
 
 def _is_docstring(node: cst.CSTNode) -> bool:

@@ -2,9 +2,11 @@
 
 The parent imports what the tests import from other projects, and nothing of rackspan. A child then imports rackspan
 afresh, one module of it from the mutant's text, and runs the tests that execute the mutant's lines until one fails.
+The Python processes that a test starts have the same fault and are recorded too (child/sitecustomize.py).
 Nothing is written into the work tree.
 """
 
+import faulthandler
 import importlib
 import os
 import pickle
@@ -17,14 +19,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import pytest
 from hypothesis import Phase, settings
 
+from tools.mutation.child import sitecustomize as child
+from tools.mutation.coverage_map import FIXTURE, TestMap
 from tools.mutation.mutants import ROOT, Mutant
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # Threads do not survive a fork.
@@ -34,7 +36,8 @@ MEMORY_MAX_BYTES: Final = 8 << 30
 
 TIME_FACTOR: Final = 10
 CPU_LEAST_SECONDS: Final = 20
-ELAPSED_LEAST_SECONDS: Final = 45
+ELAPSED_LEAST_SECONDS: Final = 60
+TEST_LEAST_SECONDS: Final = 15
 """A mutant whose tests take ten times as long, and at least so long, counts as killed: it loops, or waits for ever."""
 
 
@@ -47,42 +50,11 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class TestMap:
-    """Which test executes which line: `lines[path][line]` are test ids; `seconds` is the duration of each test."""
+class Judgement:
+    """What became of a mutant, and the test that failed or did not end, if there is one."""
 
-    __test__ = False
-
-    lines: Mapping[str, Mapping[int, Sequence[str]]]
-    seconds: Mapping[str, float]
-    foreign_modules: Sequence[str]
-
-    def covering(self, mutant: Mutant) -> list[str]:
-        """The tests that execute a line of the mutant, the quickest first.
-
-        A line executed on import alone, such as a table, belongs to every test of the module and of the test files that
-        name it.
-        """
-        by_line = self.lines.get(mutant.path, {})
-        tests = {test for line in range(mutant.first_line, mutant.last_line + 1) for test in by_line.get(line, ())}
-        # Python keeps one line number of a table of constants.
-        if "" in tests or not (tests or mutant.function):
-            naming = _naming(mutant.path)
-            tests = {test for tests in by_line.values() for test in tests}
-            tests |= {test for test in self.seconds if naming(test.partition("::")[0])}
-        if tests == {""}:
-            tests = set(self.seconds)
-        return sorted(tests - {""}, key=lambda test: (self.seconds.get(test, 0.0), test))
-
-
-def _naming(path: str) -> Callable[[str], bool]:
-    """Whether a file of tests names the module at `path`."""
-    module = path.removeprefix("src/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-
-    @cache
-    def names(file: str) -> bool:
-        return module in (ROOT / file).read_text(encoding="utf-8")
-
-    return names
+    outcome: Outcome
+    killer: str = ""
 
 
 def record(folders: Sequence[str], marks: str, source: str, *, may_fail: bool = False) -> TestMap:
@@ -93,32 +65,60 @@ def record(folders: Sequence[str], marks: str, source: str, *, may_fail: bool = 
     """
     with tempfile.TemporaryDirectory() as scratch:
         result = Path(scratch, "map")
-        status = _in_child(lambda: _record(folders, marks, source, result), cpu_seconds=None, elapsed_seconds=3600)
+        status = _in_child(lambda: _record(folders, marks, source, result), cpu_seconds=None, elapsed_seconds=7200)
         # Of pytest: 1 some tests failed, 5 none was selected. With any other number nothing was run.
         if status not in ((0, 1, 5) if may_fail else (0,)) or not result.exists():
             raise RuntimeError(
                 f"the tests of {', '.join(folders)} fail without a mutant (status {status}); repair them"
             )
         loaded: TestMap = pickle.loads(result.read_bytes())  # noqa: S301 - written by our own child
-    for name in loaded.foreign_modules:
-        with suppress(Exception):
-            importlib.import_module(name)
+    import_foreign(loaded)
     return loaded
 
 
-def judge(mutant: Mutant, tests: Sequence[str], seconds: float) -> Outcome:
-    """Run the tests, in order, against the mutant; `seconds` is their duration without it."""
+def import_foreign(recorded: TestMap) -> None:
+    """Import what the tests import from other projects, so that no child has to."""
+    for name in recorded.foreign_modules:
+        with suppress(Exception):
+            importlib.import_module(name)
+
+
+def judge(mutant: Mutant, tests: Sequence[str], seconds: Mapping[str, float]) -> Judgement:
+    """Run the tests, in order, against the mutant; `seconds` is how long each takes without it."""
     if not tests:
-        return Outcome.NOT_COVERED
-    cpu = CPU_LEAST_SECONDS + int(TIME_FACTOR * seconds)
-    elapsed = ELAPSED_LEAST_SECONDS + TIME_FACTOR * seconds
-    status = _in_child(lambda: _run_mutant(mutant, tests), cpu, elapsed)
-    if status == _NOT_LOADED:
-        raise RuntimeError(f"the tests did not import the mutant of {mutant.path}; report this")
-    return Outcome.SURVIVED if status == 0 else Outcome.KILLED
+        return Judgement(Outcome.NOT_COVERED)
+    with tempfile.TemporaryDirectory(prefix="mutant-") as scratch:
+        fault = Path(scratch, "fault")
+        fault.write_text(f"{ROOT / mutant.path}\n{mutant.module_text}", encoding="utf-8")
+        status, last = _try(tests, seconds, fault)
+        if status == 0 and not Path(f"{fault}.loaded").exists():
+            raise RuntimeError(f"the tests did not import the mutant of {mutant.path}; report this")
+    return Judgement(Outcome.SURVIVED) if status == 0 else Judgement(Outcome.KILLED, last)
 
 
-_NOT_LOADED: Final = 90
+def failing(tests: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
+    """Those of the tests that fail without a fault: they fail now and then, or under load."""
+    failed, remaining = list[str](), list(tests)
+    while remaining:
+        status, last = _try(remaining, seconds, None)
+        if status == 0 or last not in remaining:
+            return failed
+        failed.append(last)
+        remaining = remaining[remaining.index(last) + 1 :]
+    return failed
+
+
+def _try(tests: Sequence[str], seconds: Mapping[str, float], fault: Path | None) -> tuple[int, str]:
+    """The status of pytest for the tests, with the fault, and the last of them that was begun."""
+    together = sum(seconds.get(test, 0.0) for test in tests)
+    with tempfile.TemporaryDirectory(prefix="mutant-") as scratch:
+        begun = Path(scratch, "begun")
+        status = _in_child(
+            lambda: _run(tests, seconds, fault, begun),
+            CPU_LEAST_SECONDS + int(TIME_FACTOR * together),
+            ELAPSED_LEAST_SECONDS + TIME_FACTOR * together,
+        )
+        return status, begun.read_text(encoding="utf-8") if begun.exists() else ""
 
 
 def _in_child(work: Callable[[], int], cpu_seconds: int | None, elapsed_seconds: float) -> int:
@@ -131,6 +131,8 @@ def _in_child(work: Callable[[], int], cpu_seconds: int | None, elapsed_seconds:
     while True:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
+            with suppress(ProcessLookupError):  # What its tests started and did not end.
+                os.killpg(pid, signal.SIGKILL)
             return os.waitstatus_to_exitcode(status)
         if time.monotonic() > deadline:
             with suppress(ProcessLookupError):
@@ -171,37 +173,37 @@ class _Shallow:
 
 
 class _Chosen(_Shallow):
-    """Runs the chosen tests in their order, then the others of the same modules, where fixtures may be shared."""
+    """Runs the chosen tests in their order. One that takes far longer than without the fault ends the process."""
 
-    def __init__(self, tests: Sequence[str]) -> None:
+    def __init__(self, tests: Sequence[str], seconds: Mapping[str, float], begun: Path) -> None:
         self._rank = {test: rank for rank, test in enumerate(tests)}
+        self._seconds = seconds
+        self._begun = begun
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = sorted(
             (item for item in items if item.nodeid in self._rank), key=lambda item: self._rank[item.nodeid]
         )
 
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._begun.write_text(nodeid, encoding="utf-8")
+        limit = TEST_LEAST_SECONDS + TIME_FACTOR * self._seconds.get(nodeid, 0.0)
+        faulthandler.dump_traceback_later(limit, exit=True, file=2)
 
-def _run_mutant(mutant: Mutant, tests: Sequence[str]) -> int:
-    loaded = _plant(mutant)
+
+def _run(tests: Sequence[str], seconds: Mapping[str, float], fault: Path | None, begun: Path) -> int:
+    if fault is not None:
+        os.environ[child.FAULT] = str(fault)
+        _lead_children()
+        child.plant(str(fault))
     files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
-    status = _pytest(["-x", *files], _Chosen(tests))
-    return status if loaded or status else _NOT_LOADED
+    return _pytest(["-x", "-o", "timeout=0", *files], _Chosen(tests, seconds, begun))
 
 
-def _plant(mutant: Mutant) -> list[str]:
-    """Import the mutant's text wherever its module is imported; the list receives the names it was imported by."""
-    path, loaded = str(ROOT / mutant.path), list[str]()
-    get_code = SourceFileLoader.get_code
-
-    def mutated_code(self: SourceFileLoader, fullname: str) -> Any:
-        if self.path != path:
-            return get_code(self, fullname)
-        loaded.append(fullname)
-        return compile(mutant.module_text, path, "exec", dont_inherit=True)
-
-    setattr(SourceFileLoader, "get_code", mutated_code)  # noqa: B010 - for this process alone, which is a fork
-    return loaded
+def _lead_children() -> None:
+    """Let the Python processes that a test starts import child/sitecustomize.py."""
+    paths = [str(Path(child.__file__).parent), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
 
 
 class _Recorder(_Shallow):
@@ -210,15 +212,27 @@ class _Recorder(_Shallow):
         self.seconds: dict[str, float] = {}
         self.failed: set[str] = set()
 
+    def _switch(self, context: str) -> None:
+        self._coverage.switch_context(context)
+        os.environ[child.CONTEXT] = context
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        self._coverage.switch_context(item.nodeid)
         began = time.monotonic()
+        self._switch(f"{FIXTURE}{item.nodeid}")
         try:
             return (yield)
         finally:
             self.seconds[item.nodeid] = time.monotonic() - began
-            self._coverage.switch_context("")
+            self._switch("")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        self._switch(item.nodeid)
+        try:
+            return (yield)
+        finally:
+            self._switch(f"{FIXTURE}{item.nodeid}")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.outcome != "passed":
@@ -226,17 +240,29 @@ class _Recorder(_Shallow):
 
 
 def _record(folders: Collection[str], marks: str, source: str, result: Path) -> int:
-    from coverage import Coverage
+    from coverage import Coverage, CoverageData
 
+    data_of_children = result.with_name("children")
+    data_of_children.mkdir()
+    os.environ |= {child.LINES: str(data_of_children), child.SOURCE: str(ROOT / source), child.CONTEXT: ""}
+    _lead_children()
     coverage = Coverage(data_file=None, source=[str(ROOT / source)], config_file=False, messages=False)
     coverage.start()
     recorder = _Recorder(coverage)
     status = _pytest(["-m", marks, *folders], recorder)
     coverage.stop()
-    data = coverage.get_data()
-    lines = {str(Path(file).relative_to(ROOT)): data.contexts_by_lineno(file) for file in data.measured_files()}
+    lines: dict[str, dict[int, set[str]]] = {}
+    of_children = [CoverageData(str(file)) for file in data_of_children.iterdir()]
+    for data in of_children:
+        with suppress(Exception):  # Of a process that was killed while it wrote.
+            data.read()
+    for data in (coverage.get_data(), *of_children):
+        for file in data.measured_files():
+            of_file = lines.setdefault(str(Path(file).relative_to(ROOT)), {})
+            for line, contexts in data.contexts_by_lineno(file).items():
+                of_file.setdefault(line, set()).update(contexts)
     seconds = {test: spent for test, spent in recorder.seconds.items() if test not in recorder.failed}
     own = ("rackspan", "tests", "tools", "conftest", "__main__", "_pytest", "coverage")
     foreign = [name for name in sys.modules if not name.startswith(own)]
-    result.write_bytes(pickle.dumps(TestMap(lines, seconds, foreign)))
+    result.write_bytes(pickle.dumps(TestMap(lines, seconds, foreign, sorted(recorder.failed))))
     return status

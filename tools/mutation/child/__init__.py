@@ -1,0 +1,1 @@
+"""What the Python processes that a test starts are given on their path."""

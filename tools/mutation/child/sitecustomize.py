@@ -1,0 +1,59 @@
+"""Plants the fault, or records executed lines, in the Python processes that a test starts.
+
+The folder of this file is on their PYTHONPATH; the variables below say what to do, and without them nothing happens.
+"""
+
+import atexit
+import os
+import sys
+
+FAULT = "MUTATION_FAULT"
+"""The file of a fault: the path of the module, and below it the module's text."""
+
+LINES = "MUTATION_LINES"
+"""The folder for the data of coverage.py."""
+
+SOURCE = "MUTATION_SOURCE"
+"""The folder whose lines are recorded."""
+
+CONTEXT = "MUTATION_CONTEXT"
+"""The test that starts the process."""
+
+
+def plant(fault: str) -> None:
+    """Import the fault's text in place of its module; the file `fault`.loaded appears when that happens."""
+    from importlib.machinery import SourceFileLoader
+
+    with open(fault, encoding="utf-8") as file:
+        path, _, text = file.read().partition("\n")
+    get_code = SourceFileLoader.get_code
+
+    def mutated_code(self: SourceFileLoader, fullname: str) -> object:
+        if self.path != path:
+            return get_code(self, fullname)
+        with open(f"{fault}.loaded", "w", encoding="utf-8"):
+            return compile(text, path, "exec", dont_inherit=True)
+
+    setattr(SourceFileLoader, "get_code", mutated_code)  # noqa: B010 - in this process only
+
+
+def record_lines(folder: str, source: str, context: str) -> None:
+    """Record the lines below `source` until the process ends, and save them in `folder`."""
+    from coverage import Coverage
+
+    coverage = Coverage(os.path.join(folder, "lines"), True, config_file=False, source=[source], context=context)
+    coverage.set_option("run:disable_warnings", ["no-data-collected", "module-not-measured", "module-not-imported"])
+    coverage.start()
+
+    def save() -> None:
+        coverage.stop()
+        coverage.save()
+
+    atexit.register(save)
+
+
+if __name__ == "sitecustomize":  # The interpreter has imported it.
+    if FAULT in os.environ:
+        plant(os.environ[FAULT])
+    if LINES in os.environ and "coverage" not in sys.modules:
+        record_lines(os.environ[LINES], os.environ[SOURCE], os.environ.get(CONTEXT, ""))
