@@ -106,7 +106,7 @@ VERDICTS = """
 from tools.mutation import runs
 from tools.mutation.mutants import ModuleFaults
 
-tests = runs.record(["tests/flow/test_certificate.py"], "not slow", "src/rackspan/flow")
+tests = runs.record(["tests/flow/test_certificate.py"], "not slow", ["src/rackspan/flow"])
 mutants = [mutant for mutant in ModuleFaults("src/rackspan/flow/certificate.py") if mutant is not None]
 changes = {(mutant.before, mutant.after): mutant for mutant in mutants}
 unchecked = changes["if cost != lower_bound:", "if False:"]
@@ -140,8 +140,8 @@ def test_a_fault_reaches_the_python_processes_that_a_test_starts(tmp_path: Path)
 NOTHING_RUN = """
 from tools.mutation import runs
 
-print(len(runs.record(["tests/test_text.py"], "java", "src/rackspan/flow", may_fail=True).seconds))
-runs.record(["tests/no_such_file.py"], "not slow", "src/rackspan/flow", may_fail=True)
+print(len(runs.record(["tests/test_text.py"], "java", ["src/rackspan/flow"], may_fail=True).seconds))
+runs.record(["tests/no_such_file.py"], "not slow", ["src/rackspan/flow"], may_fail=True)
 """
 
 

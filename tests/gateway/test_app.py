@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import aiokafka
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from kafka import KafkaConsumer, KafkaProducer
@@ -20,6 +20,7 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import MalformedRequest, UsageError
 from rackspan.gateway.check import check_cluster
 from rackspan.gateway.config import parse_config
+from rackspan.gateway.metrics import READY_SECONDS, not_ready
 from tests.certificates import authority
 from tests.gateway.running import RunningGateway, document, running
 from tests.kafka_fixtures import eventually
@@ -214,6 +215,47 @@ def test_a_reload_takes_over_policies_and_refuses_what_needs_a_restart(gateway: 
         gateway.run(reload(parse_config(document(servers, acknowledgements={"mode": "pre"}))))
     gateway.run(reload(parse_config(document(servers))))
     assert gateway.gateway.policies.requirement("reloaded", 1) is None
+
+
+def test_a_reload_takes_over_whether_weak_acks_are_denied(gateway: RunningGateway) -> None:
+    servers, topic = gateway.gateway.config.bootstrap_servers, new_topic(gateway.bootstrap_servers)
+    guarded = {topic: {"min": {"insync": {"racks": 2}}}}
+
+    async def reload(**tables: Any) -> None:
+        gateway.gateway.reload(parse_config(document(servers, **tables)))
+
+    gateway.run(reload(topics=guarded))
+    assert produced(gateway.bootstrap_servers, topic, [b"x"], acks="1") == []
+    gateway.run(reload(topics=guarded, acknowledgements={"deny": {"weak": {"acks": True}}}))
+    (error,) = produced(gateway.bootstrap_servers, topic, [b"x"], acks="1")
+    assert isinstance(error, KafkaError)
+    assert error.code() == KafkaError.POLICY_VIOLATION
+    gateway.run(reload())
+
+
+def test_a_gateway_that_has_read_nothing_for_long_is_not_ready(gateway: RunningGateway) -> None:
+    guarding, cluster = gateway.gateway.guarding, gateway.gateway.cluster
+    assert guarding is not None
+    config_topic = guarding.config_topic
+    assert config_topic is not None
+
+    async def reasons() -> list[str | None]:
+        """Nothing is read meanwhile: the loop is not left."""
+        now = asyncio.get_running_loop().time()
+        before = not_ready(gateway.gateway)
+        read_at, config_topic.read_at = config_topic.read_at, now - READY_SECONDS - 1
+        unread = not_ready(gateway.gateway)
+        config_topic.read_at = read_at
+        refreshed_at, cluster.refreshed_at = cluster.refreshed_at, now - READY_SECONDS - 1
+        unrefreshed = not_ready(gateway.gateway)
+        cluster.refreshed_at = refreshed_at
+        return [before, unread, unrefreshed]
+
+    assert gateway.run(reasons()) == [
+        None,
+        f"the config topic {config_topic.topic} cannot be read",
+        "the cluster does not respond",
+    ]
 
 
 @pytest.mark.parametrize(

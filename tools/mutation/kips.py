@@ -223,7 +223,7 @@ def main(words: Sequence[str]) -> int:
     if arguments.sample is not None:
         rows = Random(f"{arguments.seed}").sample(rows, min(arguments.sample, len(rows)))
     files = sorted({name for row in rows for name in row.named if "::" in name})
-    recorded = runs.record(files, "not package" if arguments.java else SLOW_TOO, "src/rackspan", may_fail=True)
+    recorded = runs.record(files, "not package" if arguments.java else SLOW_TOO, ["src/rackspan"], may_fail=True)
     weight = weights(done)
     verdicts = []
     for row in rows:

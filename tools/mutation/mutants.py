@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
-from mutmut.mutation.mutators import mutation_operators, operator_arg_removal, operator_string
+from mutmut.mutation.mutators import mutation_operators, operator_arg_removal, operator_assignment, operator_string
 
 from tools.mutation.meanings import REMOVALS, Operator, forget_update, quantity, swapped
 
@@ -101,11 +101,25 @@ def other_text(node: cst.BaseString) -> Iterator[cst.CSTNode]:
 
 
 def other_arguments(node: cst.Call) -> Iterator[cst.CSTNode]:
-    """mutmut's changes of the arguments but those of INERT_KEYWORDS."""
+    """mutmut's changes of the arguments but those of INERT_KEYWORDS, and None for False: both are false."""
     for changed in operator_arg_removal(node):
         assert isinstance(changed, cst.Call)
-        if _inert(changed) == _inert(node):
+        pairs = zip(node.args, changed.args, strict=False)
+        of_false = len(changed.args) == len(node.args) and any(
+            _is_false(old.value) for old, new in pairs if old is not new
+        )
+        if _inert(changed) == _inert(node) and not of_false:
             yield changed
+
+
+def other_value(node: cst.Assign | cst.AnnAssign) -> Iterator[cst.CSTNode]:
+    """mutmut's None in place of a value, but in place of False."""
+    if not _is_false(node.value):
+        yield from operator_assignment(node)
+
+
+def _is_false(node: cst.CSTNode | None) -> bool:
+    return isinstance(node, cst.Name) and str(node.value) == "False"
 
 
 def _inert(node: cst.Call) -> list[cst.BaseExpression]:
@@ -116,8 +130,11 @@ def _is_inert(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value in INERT_KEYWORDS
 
 
+_REPLACED: Final = (operator_string, operator_arg_removal, operator_assignment)
+
 OPERATORS: Final[Sequence[Operator]] = (
-    *((kind, change) for kind, change in mutation_operators if change not in (operator_string, operator_arg_removal)),
+    *((kind, change) for kind, change in mutation_operators if change not in _REPLACED),
+    *((kind, other_value) for kind in (cst.Assign, cst.AnnAssign)),
     (cst.BaseString, other_text),
     (cst.Call, other_arguments),
 )
@@ -191,7 +208,7 @@ def _is_opaque(node: cst.CSTNode) -> bool:
     """Whether nothing inside the node is a rule: types, docstrings, declarations, imports for a type checker."""
     if isinstance(node, cst.If) and isinstance(node.test, cst.Name):
         return str(node.test.value) == "TYPE_CHECKING"
-    judgements = (_is_docstring, _is_declaration, _is_protocol, _is_inert, _is_trace)
+    judgements = (_is_docstring, _is_declaration, _is_protocol, _is_inert, _is_trace, _is_abstract)
     return isinstance(node, _OPAQUE) or any(judgement(node) for judgement in judgements)
 
 
@@ -203,6 +220,13 @@ def _is_log(node: cst.CSTNode, *levels: str) -> bool:
         and isinstance(node.func.value, cst.Name)
         and str(node.func.value.value) == "log"
         and (not levels or node.func.attr.value in levels)
+    )
+
+
+def _is_abstract(node: cst.CSTNode) -> bool:
+    """Whether the statement stands for a method that subclasses have."""
+    return (
+        isinstance(node, cst.Raise) and isinstance(node.exc, cst.Name) and str(node.exc.value) == "NotImplementedError"
     )
 
 

@@ -56,7 +56,9 @@ RECORDED: Final = ROOT / ".mutation"
 
 def modules_of(package: str, root: Path = ROOT) -> list[str]:
     """The package's modules as paths below `root`, in order."""
-    return sorted(str(path.relative_to(root)) for path in (root / "src" / "rackspan" / package).rglob("*.py"))
+    folder = root / "src" / "rackspan" / package
+    alone = folder.with_suffix(".py")
+    return sorted(str(path.relative_to(root)) for path in ([alone] if alone.exists() else folder.rglob("*.py")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +75,26 @@ def recording(package: str, marks: str = FAST, *, again: bool = False) -> TestMa
     Only those files of tests are run again that have changed, or whose tests execute a module that has changed; all of
     them with `again`, which is for a changed helper of tests.
     """
-    file = RECORDED / f"{package.replace('/', '-')}-{'fast' if marks == FAST else 'slow'}.pickle"
+    file = _file(package, marks)
     known = Recording(TestMap({}, {}, ()), {})
     if file.exists() and not again:
         known = pickle.loads(file.read_bytes())  # noqa: S301 - written below
     folders = PACKAGES[package]
+    together = [other for other in PACKAGES if PACKAGES[other] == folders]
+    modules = [module for other in together for module in modules_of(other)]
     test_files = sorted(
         path.relative_to(ROOT).as_posix() for folder in folders for path in (ROOT / folder).rglob("test_*.py")
     )
-    today = {path: _digest(path) for path in (*test_files, *modules_of(package))}
+    today = {path: _digest(path) for path in (*test_files, *modules)}
     changed = {path for path in today if known.digests.get(path) != today[path]}
     stale = sorted(changed.intersection(test_files) | _test_files(known.tests, changed))
     stale = [path for path in stale if path in today]
     tests = _without(known.tests, {*stale, *(set(known.digests) - set(today))}, changed)
     if stale:
+        # Of a module that is no folder, coverage.py takes the folder that it is in.
+        sources = sorted({str(Path(module).parent) for module in modules})
         # All of a folder at once takes a tenth of the collecting of its files one by one.
-        run = runs.record(stale if known.digests else folders, marks, f"src/rackspan/{package}", may_fail=True)
+        run = runs.record(stale if known.digests else folders, marks, sources, may_fail=True)
         for test in run.failed:
             print(f"{test}: left out, it does not pass without a fault or is skipped", flush=True)
         tests = _merged(tests, run)
@@ -101,7 +107,12 @@ def recording(package: str, marks: str = FAST, *, again: bool = False) -> TestMa
 
 def has_recording(package: str) -> bool:
     """Whether the package's tests with Java have been recorded."""
-    return (RECORDED / f"{package.replace('/', '-')}-slow.pickle").exists()
+    return _file(package, SLOW).exists()
+
+
+def _file(package: str, marks: str) -> Path:
+    """Packages that are judged by the same tests are recorded together."""
+    return RECORDED / f"{'+'.join(PACKAGES[package]).replace('/', '-')}-{'fast' if marks == FAST else 'slow'}.pickle"
 
 
 def _digest(path: str) -> str:

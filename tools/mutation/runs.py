@@ -57,15 +57,15 @@ class Judgement:
     killer: str = ""
 
 
-def record(folders: Sequence[str], marks: str, source: str, *, may_fail: bool = False) -> TestMap:
-    """Run the tests of the folders once, and record what they execute below `source`.
+def record(folders: Sequence[str], marks: str, sources: Sequence[str], *, may_fail: bool = False) -> TestMap:
+    """Run the tests of the folders once, and record what they execute below the `sources`.
 
     Raises RuntimeError when one does not pass: nothing can be learnt from mutants then. With `may_fail` the tests that
     fail are left out instead.
     """
     with tempfile.TemporaryDirectory() as scratch:
         result = Path(scratch, "map")
-        status = _in_child(lambda: _record(folders, marks, source, result), cpu_seconds=None, elapsed_seconds=7200)
+        status = _in_child(lambda: _record(folders, marks, sources, result), cpu_seconds=None, elapsed_seconds=7200)
         # Of pytest: 1 some tests failed, 5 none was selected. With any other number nothing was run.
         if status not in ((0, 1, 5) if may_fail else (0,)) or not result.exists():
             raise RuntimeError(
@@ -239,14 +239,15 @@ class _Recorder(_Shallow):
             self.failed.add(report.nodeid)
 
 
-def _record(folders: Collection[str], marks: str, source: str, result: Path) -> int:
+def _record(folders: Collection[str], marks: str, sources: Sequence[str], result: Path) -> int:
     from coverage import Coverage, CoverageData
 
     data_of_children = result.with_name("children")
     data_of_children.mkdir()
-    os.environ |= {child.LINES: str(data_of_children), child.SOURCE: str(ROOT / source), child.CONTEXT: ""}
+    below = [str(ROOT / source) for source in sources]
+    os.environ |= {child.LINES: str(data_of_children), child.SOURCES: os.pathsep.join(below), child.CONTEXT: ""}
     _lead_children()
-    coverage = Coverage(data_file=None, source=[str(ROOT / source)], config_file=False, messages=False)
+    coverage = Coverage(data_file=None, source=below, config_file=False, messages=False)
     coverage.start()
     recorder = _Recorder(coverage)
     status = _pytest(["-m", marks, *folders], recorder)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rackspan.errors import UsageError
-from rackspan.gateway.clients.tls import ClientTls
+from rackspan.gateway.clients.tls import ClientTls, server_context
 from rackspan.gateway.config import GatewayConfig, PrincipalTable
 from tests.certificates import Identity, authority
 
@@ -41,3 +41,10 @@ def test_contexts_are_kept_if_one_certificate_cannot_be_used(identity: Identity,
     with pytest.raises(UsageError, match="bob"):
         loaded.load(replace(tls, principals={**tls.principals, "bob": (missing, missing)}), COMMAND)
     assert (loaded._listeners, loaded._principals) == before
+
+
+def test_a_certificate_that_cannot_be_used_is_named(identity: Identity, tmp_path: Path) -> None:
+    tls = config_of(identity).tls
+    assert tls is not None
+    with pytest.raises(UsageError, match=r"listen\.tls: .*missing\.pem.* cannot be used: No such file"):
+        server_context(replace(tls, certificate=tmp_path / "missing.pem"))

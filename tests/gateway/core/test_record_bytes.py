@@ -61,6 +61,7 @@ def test_topics_and_clients_beyond_the_bounds_share_a_label() -> None:
     assert counted.flows.total() == 400
     assert len({flow.topic for flow in counted.flows}) == 3
     assert len({flow.client_id for flow in counted.flows}) == 4
+    assert sum(size for flow, size in counted.flows.items() if flow.client_id == "client-0") == 20
     rest = next(flow for flow in counted.flows if flow.topic == flow.client_id == OTHER)
     assert (rest.client_software_name, rest.client_software_version) == (OTHER, OTHER)
 

@@ -9,11 +9,13 @@ from rackspan.gateway.core.topic_configs import (
     ConfigChange,
     RefusedChange,
     change_of,
+    describe,
     refused_above,
 )
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import Broker, BrokerId, RackId
+from rackspan.wire.messages.configs import DescribeConfigsResult
 
 BROKERS = [Broker(BrokerId(1), RackId("a")), Broker(BrokerId(2), RackId("b")), Broker(BrokerId(3), None)]
 
@@ -53,6 +55,19 @@ def test_a_brokers_value_is_judged_by_the_value_that_then_applies(
     else:
         assert isinstance(change, RefusedChange)
         assert (change.code, "has no broker.rack" in change.message) == (ErrorCode.INVALID_CONFIG, True)
+
+
+@pytest.mark.parametrize(
+    ("static", "kept", "chain"),
+    [(2, {}, ["2", "1"]), (1, {}, ["1"]), (2, {"broker": 3}, ["3", "2", "1"]), (1, {"broker": 3}, ["3", "1"])],
+)
+def test_values_are_described_in_the_order_in_which_they_apply(
+    static: int, kept: dict[str, int], chain: list[str]
+) -> None:
+    result = DescribeConfigsResult(resource_type=ConfigResourceType.TOPIC, resource_name="t")
+    describe(result, None, policies(static, **kept), synonyms=True, documentation=False)
+    (described,) = result.configs
+    assert [described.value, *(synonym.value for synonym in described.synonyms)] == [chain[0], *chain]
 
 
 def test_a_topics_value_is_accepted_with_a_warning_about_brokers_without_a_rack() -> None:

@@ -121,6 +121,35 @@ def test_the_older_alter_api_replaces_every_value(admin: AdminClient, gateway: R
     assert described(admin, topic) == ("3", ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
 
 
+def test_what_is_only_validated_keeps_the_value(admin: AdminClient, gateway: RunningGateway) -> None:
+    """AlterConfigs without the key would remove it."""
+    topic = created(admin, min_insync_racks="2")
+    address = "{}:{}".format(*gateway.address(1))
+    for api, config in (
+        ("AlterConfigs", {"name": "retention.ms", "value": "5000"}),
+        ("AlterConfigs", {"name": KEY, "value": "3"}),
+        ("IncrementalAlterConfigs", {"name": KEY, "config_operation": 0, "value": "3"}),
+        ("IncrementalAlterConfigs", {"name": KEY, "config_operation": 1, "value": None}),
+    ):
+        resource = {"resource_type": 2, "resource_name": topic, "configs": [config]}
+        (response,) = send(address, api, 1, {"resources": [resource], "validate_only": True})["responses"]
+        assert response["error_code"] == 0, response
+        assert described(admin, topic)[0] == "2"
+
+
+def test_the_value_is_described_to_those_who_request_it(admin: AdminClient, gateway: RunningGateway) -> None:
+    topic = created(admin, min_insync_racks="2")
+    address = "{}:{}".format(*gateway.address(1))
+
+    def names(*keys: str) -> set[str]:
+        resource = {"resource_type": 2, "resource_name": topic, "configuration_keys": [*keys]}
+        (result,) = send(address, "DescribeConfigs", 2, {"resources": [resource]})["results"]
+        return {config["name"] for config in result["configs"]}
+
+    assert names(KEY) == {KEY}
+    assert names("retention.ms") == {"retention.ms"}
+
+
 def test_a_value_of_a_topic_that_does_not_exist_is_refused(admin: AdminClient) -> None:
     with pytest.raises(KafkaException, match="UNKNOWN_TOPIC"):
         alter(admin, "no-such-topic", "2")
@@ -261,6 +290,24 @@ def test_new_topics_and_partitions_are_placed_by_the_placer(placing: AdminClient
     assert [cluster.replicas(topic, one) for one in range(2)] == [(3, 2), (3, 2)]
     placing.create_partitions([NewPartitions(topic, 3)])[topic].result(20)
     assert cluster.replicas(topic, 2) == (3, 2)
+
+
+def test_topics_with_the_brokers_default_counts_are_placed_too() -> None:
+    placer = {"class": {"name": "tests.gateway.handlers.last_broker:LastBroker"}}
+    config = {"num.partitions": "2", "default.replication.factor": "2"}
+    with (
+        EmbeddedCluster(racks=3, brokers=3, seed=3, config=config) as cluster,
+        running(cluster.bootstrap_servers, placement={"replica": {"placer": placer}}) as gateway,
+    ):
+        admin = AdminClient({"bootstrap.servers": gateway.bootstrap_servers, "log_level": 0})
+        for name, partitions, factor, replicas in (
+            ("partitions", -1, 3, [(3, 2, 1)] * 2),
+            ("factor", 1, -1, [(3, 2)]),
+            ("both", -1, -1, [(3, 2)] * 2),
+        ):
+            admin.create_topics([NewTopic(name, partitions, factor)])[name].result(20)
+            assert len(admin.list_topics(name, timeout=10).topics[name].partitions) == len(replicas)
+            assert [cluster.replicas(name, number) for number in range(len(replicas))] == replicas
 
 
 def test_automatic_creation_is_placed_too(placing: AdminClient, cluster: EmbeddedCluster) -> None:

@@ -330,6 +330,28 @@ def test_a_size_that_no_response_has_closes_the_connection(gateway: RunningGatew
         assert is_closed(client)
 
 
+def test_a_response_too_small_for_its_correlation_id_closes_the_connection(gateway: RunningGateway) -> None:
+    """The id is the right one, and received with the size."""
+    with scripted(gateway) as (client, broker, _):
+        client.sendall(framed(LIST_GROUPS))
+        received(broker)
+        broker.sendall(pack(">ii", 3, 5))
+        assert is_closed(client)
+
+
+def test_clients_that_come_at_once_do_not_pass_the_limit(cluster: EmbeddedCluster) -> None:
+    """Those count that have sent nothing yet, and have no session."""
+    with running(cluster.bootstrap_servers, listen={"max": {"connections": 2}}) as gateway:
+        links = [connection(gateway) for _ in range(5)]
+        try:
+            clients = gateway.gateway.clients
+            eventually(lambda: clients.refused["limit"] == 3, "three are turned away", 10)
+            assert clients.accepted == 5
+        finally:
+            for link in links:
+                link.close()
+
+
 def test_a_huge_response_that_would_be_read_whole_closes_the_connection(gateway: RunningGateway) -> None:
     with scripted(gateway) as (client, broker, _):
         client.sendall(framed(FIND_COORDINATOR))

@@ -13,8 +13,8 @@ FAULT = "MUTATION_FAULT"
 LINES = "MUTATION_LINES"
 """The folder for the data of coverage.py."""
 
-SOURCE = "MUTATION_SOURCE"
-"""The folder whose lines are recorded."""
+SOURCES = "MUTATION_SOURCES"
+"""The folders whose lines are recorded."""
 
 CONTEXT = "MUTATION_CONTEXT"
 """The test that starts the process."""
@@ -37,11 +37,11 @@ def plant(fault: str) -> None:
     setattr(SourceFileLoader, "get_code", mutated_code)  # noqa: B010 - in this process only
 
 
-def record_lines(folder: str, source: str, context: str) -> None:
-    """Record the lines below `source` until the process ends, and save them in `folder`."""
+def record_lines(folder: str, sources: list[str], context: str) -> None:
+    """Record the lines below the `sources` until the process ends, and save them in `folder`."""
     from coverage import Coverage
 
-    coverage = Coverage(os.path.join(folder, "lines"), True, config_file=False, source=[source], context=context)
+    coverage = Coverage(os.path.join(folder, "lines"), True, config_file=False, source=sources, context=context)
     coverage.set_option("run:disable_warnings", ["no-data-collected", "module-not-measured", "module-not-imported"])
     coverage.start()
 
@@ -56,4 +56,4 @@ if __name__ == "sitecustomize":  # The interpreter has imported it.
     if FAULT in os.environ:
         plant(os.environ[FAULT])
     if LINES in os.environ and "coverage" not in sys.modules:
-        record_lines(os.environ[LINES], os.environ[SOURCE], os.environ.get(CONTEXT, ""))
+        record_lines(os.environ[LINES], os.environ[SOURCES].split(os.pathsep), os.environ.get(CONTEXT, ""))
