@@ -157,7 +157,7 @@ def removed(out: Path) -> Iterator[Path]:
 
 def spark_engine(spark: Any, warehouse: Warehouse, names: Sequence[str]) -> Callable[[Path], None]:
     """The job of `pipeline run` for some tables, without their commits."""
-    from rackspan.pipeline.spark.build import build
+    from rackspan.pipeline.spark.build import SparkBuild
 
     markers = read_markers(warehouse)
     stored = tuple(markers.of_days(markers.count_by_day()))
@@ -166,7 +166,7 @@ def spark_engine(spark: Any, warehouse: Warehouse, names: Sequence[str]) -> Call
     work = RunWork(peers.RUN_ID, stored, tables, whole=True)
 
     def make(out: Path) -> None:
-        build(spark, warehouse, work, POLICY)
+        SparkBuild(lambda: spark, warehouse).judged(work, POLICY)
         for name in names:
             (out / name).parent.mkdir(exist_ok=True)
             shutil.move(f"{warehouse.table(name)}/{work.run_id}", out / name)

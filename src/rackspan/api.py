@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     from rackspan.streams.assignment import AssignmentDocument
     from rackspan.streams.lab.replay import LabDocument
     from rackspan.streams.live.group_audit import StreamsAuditDocument
-    from rackspan.traffic import PriceFile, TrafficFlow
+    from rackspan.traffic import ClusterReading, PriceFile, TrafficFlow
 else:
 
     class _LazyModule:
@@ -247,7 +247,13 @@ def live_cluster(
     from rackspan.sources.live.cluster import repeated_reader
 
     read = repeated_reader(connection, sizes=sizes)
-    return Source(name or bootstrap_servers, lambda: ReadSnapshot(read(), ()))
+
+    def read_traffic(period_seconds: float, counters: Sequence[str]) -> ClusterReading:
+        from rackspan.sources.live.traffic import read_everything
+
+        return read_everything(connection, period_seconds, counters)
+
+    return Source(name or bootstrap_servers, lambda: ReadSnapshot(read(), ()), read_traffic)
 
 
 def check_command_config(file: Path) -> None:
@@ -298,7 +304,15 @@ def located(source: Source, rack_locator_class: str, rack_locator_properties: st
         original = source.read()
         return ReadSnapshot(_rack_locator.located(original.snapshot, locator), original.warnings)
 
-    return Source(source.name, read)
+    original_traffic = source.read_traffic
+    if original_traffic is None:
+        return Source(source.name, read)
+
+    def read_traffic(period_seconds: float, counters: Sequence[str]) -> ClusterReading:
+        reading = original_traffic(period_seconds, counters)
+        return reading.of_snapshot(_rack_locator.located(reading.snapshot, locator))
+
+    return Source(source.name, read, read_traffic)
 
 
 def with_gateway_values(source: Source, cluster: Cluster) -> Source:
@@ -408,18 +422,12 @@ def traffic(
     `snapshot`: the one of the second reading, with racks from a locator.
     """
     racked = reading.after.snapshot if snapshot is None else snapshot
+    clients = reading.clients
     volumes = _traffic.volumes_between(reading.before, reading.after)
-    groups = [group for group in reading.clients.groups if group.members]
-    reads = [_clients.group_reads(group, racked, reading.clients.selectors, networks) for group in groups]
+    reads = _traffic.reads_of(racked, clients.groups, clients.selectors, networks)
     progress = _traffic.group_progress(reading.before, reading.after, volumes)
-    measured = [_traffic.measured_flows(group, reading.clients.groups, reading.counted) for group in reads]
-    flows = (
-        _traffic.produced_flows(_traffic.produce_flows(racked, volumes), reading.counted),
-        _traffic.replication_flows(racked, volumes),
-        _traffic.consume_flows(racked, volumes, [left for _, left in measured], progress),
-        *(found for found, _ in measured),
-    )
-    return [flow for of_path in flows for flow in of_path], reads
+    flows = _traffic.flows_of(racked, volumes, reads, progress, clients.groups, reading.counted)
+    return list(flows), list(reads)
 
 
 def advise(
@@ -869,19 +877,35 @@ def streams_lab(problems: Mapping[str, object], settings: Sequence[Setting], bey
 # ── collect snapshots and report
 
 
-def collect(sources: list[Source], warehouse: str | Path) -> Iterator[Collected]:
-    """Store one snapshot of each source in the warehouse. A source that fails does not stop the others."""
+def collect(
+    sources: list[Source],
+    warehouse: str | Path,
+    traffic_seconds: float | None = None,
+    counters: Sequence[str] = (),
+) -> Iterator[Collected]:
+    """Store one snapshot of each source in the warehouse. A source that fails does not stop the others.
+
+    With `traffic_seconds`, a reading of each running cluster too, as taken so often; `counters`: the metrics of gateways before it.
+    """
     from rackspan import pipeline
 
-    return pipeline.collect(sources, pipeline.create_warehouse(warehouse))
+    traffic = None if traffic_seconds is None else pipeline.TrafficReadings(traffic_seconds, counters)
+    return pipeline.collect(sources, pipeline.create_warehouse(warehouse), traffic=traffic)
 
 
-def collect_every(sources: list[Source], warehouse: str | Path, seconds: float) -> Iterator[Collected]:
-    """The same, repeated every `seconds`, until the caller stops iterating."""
+def collect_every(
+    sources: list[Source],
+    warehouse: str | Path,
+    seconds: float,
+    traffic_seconds: float | None = None,
+    counters: Sequence[str] = (),
+) -> Iterator[Collected]:
+    """The same, repeated every `seconds`, with readings every `traffic_seconds`, until the caller stops iterating."""
     from rackspan import pipeline
 
     kept = pipeline.create_warehouse(warehouse)
-    return pipeline.collect_every(sources, kept, seconds, now=time.monotonic, sleep=time.sleep)
+    traffic = None if traffic_seconds is None else pipeline.TrafficReadings(traffic_seconds, counters)
+    return pipeline.collect_every(sources, kept, seconds, now=time.monotonic, sleep=time.sleep, traffic=traffic)
 
 
 def export_tables(
@@ -906,12 +930,13 @@ def run_pipeline(
     policies: ClusterPolicies = RackPolicy(),
     master: str | None = None,
     remote: str | None = None,
+    prices: PriceFile | None = None,
 ) -> RunReport:
     """Bring every table up to date with what was collected, on Spark; `remote` is a Spark Connect server."""
     _spark()
     from rackspan import pipeline
 
-    return pipeline.run(pipeline.repaired_warehouse(warehouse), policies, master, remote=remote)
+    return pipeline.run(pipeline.repaired_warehouse(warehouse), policies, master, remote=remote, prices=prices)
 
 
 def rebuild_pipeline(
@@ -920,13 +945,15 @@ def rebuild_pipeline(
     policies: ClusterPolicies = RackPolicy(),
     master: str | None = None,
     remote: str | None = None,
+    prices: PriceFile | None = None,
 ) -> RunReport:
     """Make all rows of a derived table again, or of every one, from the snapshots; else as `run_pipeline`."""
     _spark()
     from rackspan import pipeline
 
     opened = pipeline.repaired_warehouse(warehouse)
-    return pipeline.run(opened, policies, master, remote=remote, rebuild=pipeline.EVERY if table is None else table)
+    rebuilt = pipeline.EVERY if table is None else table
+    return pipeline.run(opened, policies, master, remote=remote, rebuild=rebuilt, prices=prices)
 
 
 def check_warehouse(warehouse: str | Path, *, whole: bool = False, max_age: timedelta | None = None) -> CheckReport:
@@ -946,6 +973,7 @@ def follow_pipeline(
     master: str | None = None,
     every: float = 10.0,
     available_now: bool = False,
+    prices: PriceFile | None = None,
 ) -> None:
     """Judge snapshots as they are stored, on Spark, until `stop` is set; with `available_now`, those that are stored now."""
     _spark()
@@ -953,7 +981,7 @@ def follow_pipeline(
     from rackspan.pipeline.follow import follow
 
     opened = pipeline.repaired_warehouse(warehouse)
-    follow(opened, policies, on_batch, stop, master=master, every=every, available_now=available_now)
+    follow(opened, policies, on_batch, stop, master=master, every=every, available_now=available_now, prices=prices)
 
 
 def maintain(

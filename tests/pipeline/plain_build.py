@@ -1,10 +1,10 @@
 """A Build without Spark: the expected rows, written as Parquet files. It lets everything around Spark be tested in milliseconds."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,13 +15,35 @@ from rackspan.pipeline import Warehouse, incremental
 from rackspan.pipeline.changes.difference import changes
 from rackspan.pipeline.delta.append import NewFile, statistics
 from rackspan.pipeline.delta.table import filesystem_of, open_table
-from rackspan.pipeline.incremental import Build, RunReport, RunWork, TableWork
+from rackspan.pipeline.hours.task import write_task
+from rackspan.pipeline.hours.work import HoursWork, hour_tasks
+from rackspan.pipeline.incremental import Files, RunReport, RunWork, TableWork
 from rackspan.pipeline.landing.read import read_snapshot
 from rackspan.pipeline.schemas import Table, own_columns
+from rackspan.traffic import PriceFile
 from tests.pipeline import expected
 
+Judged: TypeAlias = Callable[[RunWork, ClusterPolicies], Files]
 
-def build_for(warehouse: Warehouse) -> Build:
+
+class PlainBuild:
+    """Rows of snapshots by a function of the test, rows of hours by their tasks, in this process."""
+
+    def __init__(self, judged: Judged, warehouse: Warehouse) -> None:
+        self._judged, self._warehouse = judged, warehouse
+
+    def judged(self, work: RunWork, policies: ClusterPolicies) -> Files:
+        return self._judged(work, policies)
+
+    def hours(self, work: HoursWork, policies: ClusterPolicies) -> Files:
+        files: dict[str, list[NewFile]] = {}
+        for task in hour_tasks(self._warehouse, work, policies):
+            for name, file in write_task(task):
+                files.setdefault(name, []).append(file)
+        return files
+
+
+def build_for(warehouse: Warehouse) -> Judged:
     def build(work: RunWork, policies: ClusterPolicies) -> dict[str, list[NewFile]]:
         readable = replace(warehouse, damaged=work.damaged)
         return {name: write(readable, work, table, policies) for name, table in work.tables.items()}
@@ -32,14 +54,15 @@ def build_for(warehouse: Warehouse) -> Build:
 def refresh(
     warehouse: Warehouse,
     policies: ClusterPolicies = RackPolicy(),
-    build: Build | None = None,
+    build: Judged | None = None,
     *,
     rebuild: Collection[str] = (),
     only: Collection[str] | None = None,
+    prices: PriceFile | None = None,
 ) -> RunReport:
     """`pipeline run` without Spark, or `pipeline rebuild`."""
     ticks = count()
-    made = build or build_for(warehouse)
+    made = PlainBuild(build or build_for(warehouse), warehouse)
     return incremental.refresh(
         warehouse,
         policies,
@@ -48,6 +71,7 @@ def refresh(
         seconds=lambda: next(ticks),
         rebuild=rebuild,
         only=only,
+        prices=prices,
     )
 
 

@@ -61,7 +61,7 @@ def test_a_folder_gives_its_json_files_and_parquet_folders_by_name(warehouse: Wa
     assert all(one.stored and one.stored.new for one in came)
 
 
-def test_a_folder_without_snapshots_is_a_mistake(tmp_path: Path) -> None:
+def test_a_folder_without_rows_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"holds no snapshots"):
         from_folder(tmp_path)
     with pytest.raises(UsageError, match=r"no such folder"):

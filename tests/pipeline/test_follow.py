@@ -44,7 +44,7 @@ class Markers:
 
 
 def batches(warehouse: Warehouse, ended: list[FollowedBatch], stop: threading.Event | None = None) -> module._Batches:
-    build = plain_build.build_for(warehouse)
+    build = plain_build.PlainBuild(plain_build.build_for(warehouse), warehouse)
     return module._Batches(warehouse, RackPolicy(), build, ended.append, stop or threading.Event())
 
 
@@ -167,12 +167,12 @@ def test_a_small_batch_runs_one_job_of_at_most_three_stages(spark: SparkSession,
 
         def build_in_group(work: RunWork, policies: ClusterPolicies) -> Any:
             spark.sparkContext.setJobGroup(str(tmp_path), "one batch")
-            files = build(work, policies)
+            files = build.judged(work, policies)
             jobs = [tracker.getJobInfo(number) for number in tracker.getJobIdsForGroup(str(tmp_path))]
             stages.append(len({stage for info in jobs if info is not None for stage in info.stageIds}))
             return files
 
-        return build_in_group
+        return plain_build.PlainBuild(build_in_group, warehouse)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_spark_build", counted)
@@ -237,13 +237,13 @@ def test_a_stop_lets_the_batch_at_work_end_and_an_error_ends_the_stream(
     def slow_build(_spark: object, warehouse: Warehouse) -> Any:
         plain = plain_build.build_for(warehouse)
 
-        def build(work: RunWork, policy: RackPolicy) -> Any:
+        def build(work: RunWork, policy: ClusterPolicies) -> Any:
             at_work.append(len(work.snapshots))
             stop.set()
             time.sleep(0.5)
             return plain(work, policy)
 
-        return build
+        return plain_build.PlainBuild(build, warehouse)
 
     monkeypatch.setattr(module, "_spark_build", slow_build)
     ended: list[FollowedBatch] = []
@@ -251,11 +251,11 @@ def test_a_stop_lets_the_batch_at_work_end_and_an_error_ends_the_stream(
     assert (at_work, [one.report.snapshots for one in ended]) == ([2], [2])
     check(warehouse, SNAPSHOTS[:2])
 
-    def failing(_spark: object, _warehouse: Warehouse) -> Any:
-        def build(_work: RunWork, _policy: RackPolicy) -> None:
+    def failing(_spark: object, warehouse: Warehouse) -> Any:
+        def build(_work: RunWork, _policy: ClusterPolicies) -> Any:
             raise UsageError("brokers without a rack: 4")
 
-        return build
+        return plain_build.PlainBuild(build, warehouse)
 
     monkeypatch.setattr(module, "_spark_build", failing)
     store_all(SNAPSHOTS[2:4], warehouse)

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from rackspan import api
+from rackspan.api import Source
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.pages.pipeline import check_page
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from rackspan.pipeline import Collected, RunReport
     from rackspan.pipeline.follow import FollowedBatch
     from rackspan.prometheus_metrics.server import Collect
+    from rackspan.traffic import PriceFile
 
 app = CommandGroup(
     name="pipeline",
@@ -39,14 +41,37 @@ Remote = Annotated[
     typer.Option("--remote", envvar="RACKSPAN_REMOTE", metavar="URL", help="A Spark Connect server, sc://HOST:PORT."),
 ]
 
+Prices = Annotated[
+    Path | None,
+    typer.Option(
+        "--prices",
+        metavar="FILE",
+        help="Prices by path and side, for the table bill; every hour of it is made by them.",
+    ),
+]
+
 TABLES: Final = (
     "partition_durability",
     "findings",
     "outage_impact",
     "drift",
+    "traffic",
+    "bill",
+    "groups",
+    "group_lag",
+    "consumer_groups",
+    "client_findings",
+    "durability_time",
+    "refusals",
     "brokers",
     "topics",
     "partitions",
+    "readings",
+    "logs",
+    "group_descriptions",
+    "group_members",
+    "committed_offsets",
+    "gateway_counters",
     "snapshots",
     "judged",
     "runs",
@@ -64,6 +89,16 @@ def collect(
         float | None,
         typer.Option("--every", metavar="SECONDS", min=0.1, help="Repeat every so many seconds, until Ctrl-C."),
     ] = None,
+    traffic_every: Annotated[
+        float | None,
+        typer.Option(
+            "--traffic-every",
+            metavar="SECONDS",
+            min=1,
+            help="Store offsets, sizes of logs, groups and counters of running clusters too, every so many seconds.",
+        ),
+    ] = None,
+    counters: options.Counters = None,
     metrics_listen: Annotated[
         str | None,
         typer.Option(
@@ -77,8 +112,10 @@ def collect(
     if metrics_listen is not None and every is None:
         raise UsageError("--metrics-listen serves metrics of many rounds; add --every SECONDS")
     sources = fleet_options.sources()
+    _refuse_traffic(sources, every, traffic_every, counters)
+    urls = counters or ()
     if every is None:
-        raise exit_codes.finish(impossible=_report_collected(api.collect(sources, warehouse)) > 0)
+        raise exit_codes.finish(impossible=_report_collected(api.collect(sources, warehouse, traffic_every, urls)) > 0)
     # Imported only here: other commands should not wait for it.
     from rackspan.pipeline.collect import CollectTotals, metric_families
 
@@ -89,7 +126,31 @@ def collect(
         return collected
 
     with _served(metrics_listen, lambda: metric_families(totals)):
-        _report_collected(map(counted, api.collect_every(sources, warehouse, every)))
+        _report_collected(map(counted, api.collect_every(sources, warehouse, every, traffic_every, urls)))
+
+
+def _refuse_traffic(
+    sources: Sequence[Source], every: float | None, traffic_every: float | None, counters: Sequence[str] | None
+) -> None:
+    """Errors: UsageError where options for readings have no effect, or are of no cluster in particular."""
+    running = sum(source.read_traffic is not None for source in sources)
+    if traffic_every is None:
+        if counters:
+            raise UsageError("--counters are read with the offsets of a cluster; add --traffic-every SECONDS")
+        return
+    if not running:
+        raise UsageError("--traffic-every reads running clusters, and snapshots have no offsets; leave it out")
+    if every is not None and traffic_every < every:
+        raise UsageError(
+            f"--traffic-every {traffic_every:g}: a reading is stored with a snapshot, of which there is one every {every:g} s; "
+            "give as much or more"
+        )
+    if counters and running > 1:
+        raise UsageError("--counters are those of one cluster; collect each cluster by itself")
+
+
+def _prices(file: Path | None) -> "PriceFile | None":
+    return None if file is None else options.read_file(file, api.read_prices, "price file")
 
 
 @app.command()
@@ -99,12 +160,13 @@ def run(
     policy_options: options.SurvivalOptions,
     master: Master = None,
     remote: Remote = None,
+    prices: Prices = None,
 ) -> None:
     """Bring every table up to date with what was collected. Snapshots that the tables have already are not judged again."""
     if master is not None and remote is not None:
         raise UsageError("--master and --remote both name a Spark; give one of them")
     output.warn(policy_options.fleet_warnings())
-    made = api.run_pipeline(warehouse, policy_options.fleet_policy(), master, remote)
+    made = api.run_pipeline(warehouse, policy_options.fleet_policy(), master, remote, _prices(prices))
     raise exit_codes.finish(impossible=_report_run(made, warehouse))
 
 
@@ -118,12 +180,13 @@ def rebuild(
     ] = None,
     master: Master = None,
     remote: Remote = None,
+    prices: Prices = None,
 ) -> None:
     """Make all rows of a derived table again from the snapshots, even if its files or its log are damaged or gone."""
     if master is not None and remote is not None:
         raise UsageError("--master and --remote both name a Spark; give one of them")
     output.warn(policy_options.fleet_warnings())
-    made = api.rebuild_pipeline(warehouse, table, policy_options.fleet_policy(), master, remote)
+    made = api.rebuild_pipeline(warehouse, table, policy_options.fleet_policy(), master, remote, _prices(prices))
     raise exit_codes.finish(impossible=_report_run(made, warehouse))
 
 
@@ -165,6 +228,7 @@ def follow(
         typer.Option("--every", metavar="SECONDS", min=0.1, help="Seconds from one look for snapshots to the next."),
     ] = 10.0,
     available_now: Annotated[bool, typer.Option("--available-now", help="Judge what is stored now, and end.")] = False,
+    prices: Prices = None,
     metrics_listen: Annotated[
         str | None,
         typer.Option(
@@ -193,6 +257,7 @@ def follow(
             master=master,
             every=every,
             available_now=available_now,
+            prices=_prices(prices),
         )
     output.note("ended")
     raise exit_codes.finish(impossible=bool(left_out))

@@ -7,25 +7,32 @@ reads every table, so collecting and reading need neither Spark nor Java.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rackspan.audit import ClusterPolicies
 from rackspan.errors import UsageError
 from rackspan.pipeline import warehouse as layout
-from rackspan.pipeline.collect import Collected, collect, collect_every, from_folder
-from rackspan.pipeline.delta.append import NewFile
+from rackspan.pipeline.collect import Collected, TrafficReadings, collect, collect_every, from_folder
 from rackspan.pipeline.export import Exported, export
-from rackspan.pipeline.incremental import RunReport, RunWork, refresh
+from rackspan.pipeline.hours.work import HoursWork
+from rackspan.pipeline.incremental import Files, RunReport, RunWork, refresh
 from rackspan.pipeline.landing import recover
 from rackspan.pipeline.landing.store import SnapshotLocation, store
 from rackspan.pipeline.runs import policy_warnings
-from rackspan.pipeline.schemas import HISTORY, TABLES, table_named
+from rackspan.pipeline.schemas import DERIVED, HISTORY, TABLES, table_named
 from rackspan.pipeline.table import rows
 from rackspan.pipeline.warehouse import Warehouse, open_warehouse
+from rackspan.traffic import PriceFile
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from rackspan.pipeline.spark.build import SparkBuild
 
 __all__ = [
     "TABLES",
@@ -33,6 +40,7 @@ __all__ = [
     "Exported",
     "RunReport",
     "SnapshotLocation",
+    "TrafficReadings",
     "Warehouse",
     "collect",
     "collect_every",
@@ -73,8 +81,9 @@ def run(
     *,
     remote: str | None = None,
     rebuild: str | None = None,
+    prices: PriceFile | None = None,
 ) -> RunReport:
-    """Bring every table up to date. Spark is started only where there is something to do.
+    """Bring every table up to date. Spark is started only where there is something to do. `prices` make the table `bill`.
 
     `rebuild` names a derived table whose rows are all made again; with `every` that is done to all of them. Errors:
     InvalidWarehouse, MissingRequirement without pyspark or Java, UsageError where a policy refuses a cluster or
@@ -82,38 +91,60 @@ def run(
     """
     rebuilt: tuple[str, ...] = () if rebuild is None else (rebuild,)
     if rebuild == EVERY:
-        rebuilt = (*TABLES, *HISTORY)
-    elif rebuild is not None and rebuild not in TABLES:
+        rebuilt = (*DERIVED, *HISTORY)
+    elif rebuild is not None and rebuild not in DERIVED:
         table_named(rebuild)
         raise UsageError(
-            f"table {rebuild}: not one that a run makes, so nothing can make it again; the derived tables are {', '.join(TABLES)}; "
+            f"table {rebuild}: not one that a run makes, so nothing can make it again; the derived tables are {', '.join(DERIVED)}; "
             f"rackspan pipeline check --warehouse {warehouse.root} shows what to do about the others"
         )
 
-    def build(work: RunWork, policies: ClusterPolicies) -> Mapping[str, Sequence[NewFile]]:
-        from rackspan.pipeline.spark import session
+    with ExitStack() as started:
 
-        with session.spark_session(master, remote, delta=False, short=True) as spark:
-            from rackspan.pipeline.spark import build as job
+        def session() -> "SparkSession":
+            from rackspan.pipeline.spark.session import spark_session
 
-            return job.build(spark, warehouse, work, policies)
+            return started.enter_context(spark_session(master, remote, delta=False, short=True))
 
-    def part(rebuilt: tuple[str, ...]) -> RunReport:
-        return refresh(
-            warehouse,
-            policies,
-            build,
-            now=lambda: datetime.now(UTC),
-            seconds=time.monotonic,
-            kind="rebuild" if rebuilt else "run",
-            rebuild=rebuilt,
-            partitions_max=PARTITIONS_AT_ONCE,
-        )
+        def part(rebuilt: tuple[str, ...]) -> RunReport:
+            return refresh(
+                warehouse,
+                policies,
+                build,
+                now=lambda: datetime.now(UTC),
+                seconds=time.monotonic,
+                kind="rebuild" if rebuilt else "run",
+                rebuild=rebuilt,
+                partitions_max=PARTITIONS_AT_ONCE,
+                prices=prices,
+            )
 
-    report = part(rebuilt)
-    while report.left:
-        report = report.with_next(part(()))
-    return report
+        build = _LazyBuild(session, warehouse)
+        report = part(rebuilt)
+        while report.left:
+            report = report.with_next(part(()))
+        return report
+
+
+class _LazyBuild:
+    """Makes rows on Spark, which is imported and started only where there is something to do."""
+
+    def __init__(self, session: "Callable[[], SparkSession]", warehouse: Warehouse) -> None:
+        self._session, self._warehouse = session, warehouse
+        self._build: SparkBuild | None = None
+
+    def judged(self, work: RunWork, policies: ClusterPolicies) -> Files:
+        return self._of_spark().judged(work, policies)
+
+    def hours(self, work: HoursWork, policies: ClusterPolicies) -> Files:
+        return self._of_spark().hours(work, policies)
+
+    def _of_spark(self) -> "SparkBuild":
+        from rackspan.pipeline.spark.build import SparkBuild
+
+        if self._build is None:
+            self._build = SparkBuild(self._session, self._warehouse)
+        return self._build
 
 
 def draw_report(

@@ -20,7 +20,7 @@ from rackspan.pipeline.judging.again import other_rows
 from rackspan.pipeline.landing.markers import StoredSnapshot, read_markers
 from rackspan.pipeline.landing.read import find_damage
 from rackspan.pipeline.runs import Run, judged_bases, newest_row
-from rackspan.pipeline.schemas import HISTORY, JUDGED, LANDING, RUNS, SNAPSHOTS, TABLES
+from rackspan.pipeline.schemas import DERIVED, HISTORY, JUDGED, LANDING, RUNS, SNAPSHOTS, TABLES
 from rackspan.pipeline.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -106,10 +106,7 @@ def check(warehouse: Warehouse, *, now: datetime, whole: bool = False, max_age: 
     problems += _late(warehouse, clusters, max_age)
     # Damaged derived tables first: --drop-damaged removes rows from them too.
     problems.sort(key=lambda problem: problem.table in LANDING)
-    tables = {
-        name: sum(file.rows for file in data_files(opened, checked.key(name)))
-        for name, opened in checked.opened.items()
-    }
+    tables = {name: sum(file.rows for file in data_files(opened)) for name, opened in checked.opened.items()}
     return CheckReport(tuple(problems), clusters, tables)
 
 
@@ -130,23 +127,19 @@ class _Check:
             "backup, if there is one"
         )
 
-    @staticmethod
-    def key(name: str) -> str:
-        return "run_id" if name == RUNS.name else "snapshot_id"
-
     def remedy(self, name: str) -> str:
         """The command for a damaged file of a table."""
         if name in LANDING:
             return self._drop
         return (
             f"rackspan pipeline rebuild {name} --warehouse {self._warehouse.root}"
-            if name in TABLES
+            if name in DERIVED
             else self._rebuild_all
         )
 
     def logs(self) -> Iterator[WarehouseProblem]:
         """Open every table; a problem for each torn or unreadable log."""
-        for name in (*LANDING, *TABLES, *HISTORY):
+        for name in (*LANDING, *DERIVED, *HISTORY):
             folder = self._warehouse.table_folder(name)
             pending = [] if folder is None else pending_files(folder)
             torn = [] if folder is None else torn_files(folder)
@@ -158,7 +151,7 @@ class _Check:
             try:
                 opened = open_table(self._warehouse.table(name))
                 if opened is not None:
-                    data_files(opened, self.key(name))
+                    data_files(opened)
                     self.opened[name] = opened
             except InvalidWarehouse as error:
                 backup = "copy its folder _delta_log back from a backup: no command can make it again"
@@ -193,7 +186,7 @@ class _Check:
     def files(self) -> Iterator[WarehouseProblem]:
         """A problem for each data file that is gone or is not as its log says."""
         for name, opened in self.opened.items():
-            for file in data_files(opened, self.key(name)):
+            for file in data_files(opened):
                 try:
                     if name == RUNS.name:
                         list(read_files(opened, [file], RUNS.schema))

@@ -3,17 +3,20 @@
 Begin with collect(). The caller provides the sources: a source is a name and a function that reads a snapshot.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rackspan.errors import InvalidSnapshot, InvalidWarehouse, RackspanError, UsageError
-from rackspan.model.snapshot import ReadSnapshot
+from rackspan.model.snapshot import ClusterSnapshot, ReadSnapshot
 from rackspan.pipeline.landing.bases import Bases
 from rackspan.pipeline.landing.store import SnapshotLocation, store_all
 from rackspan.pipeline.warehouse import NOT_REPAIRED, Warehouse
 from rackspan.sources.source import Source
+from rackspan.traffic import ClusterReading
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family
@@ -21,6 +24,12 @@ if TYPE_CHECKING:
 SNAPSHOTS_MAX: Final = 200
 PARTITIONS_MAX: Final = 500_000
 """What is stored with one append: some 200 MB in memory. The rounds of a fleet are smaller, so each is one append."""
+
+CLUSTERS_AT_ONCE: Final = 32
+"""Running clusters that are read side by side."""
+
+STORE_SECONDS: Final = 2.0
+"""What has been read is stored where nothing more comes for so long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,61 @@ class Collected:
     stored: SnapshotLocation | None = None
     warnings: tuple[str, ...] = ()
     error: RackspanError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficReadings:
+    """Readings of running clusters every so many seconds, with the counters of gateways, by the URLs of their metrics."""
+
+    period_seconds: float
+    counters: Sequence[str] = ()
+
+
+SourceRead: TypeAlias = ReadSnapshot | ClusterReading | RackspanError
+"""What reading a source once gave."""
+
+
+class SourceReaders:
+    """Reads sources: running clusters side by side, files one after another.
+
+    A cluster that has not responded within `budget_seconds` of a round is left to a later one, which does not read it again meanwhile.
+    """
+
+    def __init__(self, budget_seconds: float | None = None) -> None:
+        self._budget_seconds = budget_seconds
+        self._executor: ThreadPoolExecutor | None = None
+        self._in_flight: dict[Future[SourceRead], str] = {}
+
+    def read(
+        self, sources: Iterable[Source], traffic: TrafficReadings | None
+    ) -> Iterator[tuple[str, SourceRead] | None]:
+        """The name and the result of each source as it comes; None while the others take longer, so that what is there can be stored."""
+        began = time.monotonic()
+        busy = set(self._in_flight.values())
+        for source in sources:
+            if source.read_traffic is None:
+                yield source.name, _read(source, None)
+            elif source.name not in busy:
+                if self._executor is None:
+                    self._executor = ThreadPoolExecutor(CLUSTERS_AT_ONCE, "read-cluster")
+                self._in_flight[self._executor.submit(_read, source, traffic)] = source.name
+        while self._in_flight:
+            done, _ = wait(self._in_flight, STORE_SECONDS, FIRST_COMPLETED)
+            for future in done:
+                yield self._in_flight.pop(future), future.result()
+            if not done:
+                yield None
+                if self._budget_seconds is not None and time.monotonic() - began >= self._budget_seconds:
+                    return
+
+
+def _read(source: Source, traffic: TrafficReadings | None) -> SourceRead:
+    try:
+        if traffic is not None and source.read_traffic is not None:
+            return source.read_traffic(traffic.period_seconds, traffic.counters)
+        return source.read()
+    except RackspanError as error:
+        return error
 
 
 @dataclass(slots=True)
@@ -75,25 +139,30 @@ def from_folder(folder: Path) -> Iterator[Source]:
     return (Source(str(path), lambda path=path: snapshot_file.read(path)) for path in snapshots)  # type: ignore[misc]  # mypy types no lambda with a default.
 
 
-def collect(sources: Iterable[Source], warehouse: Warehouse, bases: Bases | None = None) -> Iterator[Collected]:
+def collect(
+    sources: Iterable[Source],
+    warehouse: Warehouse,
+    bases: Bases | None = None,
+    *,
+    traffic: TrafficReadings | None = None,
+    readers: SourceReaders | None = None,
+) -> Iterator[Collected]:
     """Read every source once and store its snapshot. A source that fails does not stop the others.
 
-    A snapshot that follows one of `bases`, or an earlier one of this call, is stored as what differs from it.
+    A snapshot that follows one of `bases`, or an earlier one of this call, is stored as what differs from it. With `traffic`, a
+    reading of each running cluster is stored with its snapshot.
     What was repaired when the warehouse was opened comes first, as warnings, and as an error if a part of a snapshot is lost.
     """
     yield from _repaired(warehouse)
     bases = Bases() if bases is None else bases
     warehouse = replace(warehouse, repair=NOT_REPAIRED)
-    batch: list[tuple[str, ReadSnapshot | RackspanError]] = []
+    batch: list[tuple[str, SourceRead]] = []
     partitions = 0
-    for source in sources:
-        try:
-            read = source.read()
-            partitions += len(read.snapshot.partitions)
-            batch.append((source.name, read))
-        except RackspanError as error:
-            batch.append((source.name, error))
-        if len(batch) == SNAPSHOTS_MAX or partitions >= PARTITIONS_MAX:
+    for found in (SourceReaders() if readers is None else readers).read(sources, traffic):
+        if found is not None:
+            batch.append(found)
+            partitions += _partitions(found[1])
+        if found is None or len(batch) == SNAPSHOTS_MAX or partitions >= PARTITIONS_MAX:
             yield from _stored(batch, warehouse, bases)
             batch, partitions = [], 0
     yield from _stored(batch, warehouse, bases)
@@ -106,14 +175,20 @@ def collect_every(
     *,
     now: Callable[[], float],
     sleep: Callable[[float], None],
+    traffic: TrafficReadings | None = None,
 ) -> Iterator[Collected]:
     """Collect in rounds, one every `seconds` by the clock `now`, until the caller stops iterating.
 
-    A round that takes longer than the interval is followed by the next one at once; missed rounds are not repeated.
+    A round that takes longer than the interval is followed by the next one at once; missed rounds are not repeated. Readings are taken
+    in the rounds nearest to their own period. A cluster that is still being read when a round ends holds up no other.
     """
-    due, bases = now(), Bases()
+    due, bases, readers = now(), Bases(), SourceReaders(seconds)
+    traffic_due = due
     while True:
-        yield from collect(sources, warehouse, bases)
+        with_traffic = traffic is not None and due + seconds / 2 > traffic_due
+        if traffic is not None and with_traffic:
+            traffic_due = max(traffic_due + traffic.period_seconds, due)
+        yield from collect(sources, warehouse, bases, traffic=traffic if with_traffic else None, readers=readers)
         warehouse = replace(warehouse, repair=NOT_REPAIRED)
         due = max(due + seconds, now())
         sleep(max(0.0, due - now()))
@@ -126,11 +201,15 @@ def _repaired(warehouse: Warehouse) -> Iterator[Collected]:
         yield Collected(warehouse.root, warnings=repair.lines, error=lost)
 
 
-def _stored(
-    batch: list[tuple[str, ReadSnapshot | RackspanError]], warehouse: Warehouse, bases: Bases
-) -> Iterator[Collected]:
-    snapshots = [read.snapshot for _, read in batch if isinstance(read, ReadSnapshot)]
-    outcomes = iter(store_all(snapshots, warehouse, bases) if snapshots else [])
+def _stored(batch: list[tuple[str, SourceRead]], warehouse: Warehouse, bases: Bases) -> Iterator[Collected]:
+    snapshots: list[ClusterSnapshot] = []
+    readings: dict[int, ClusterReading] = {}
+    for _, read in batch:
+        if isinstance(read, ClusterReading):
+            readings[len(snapshots)] = read
+        if not isinstance(read, RackspanError):
+            snapshots.append(read.snapshot)
+    outcomes = iter(store_all(snapshots, warehouse, bases, readings) if snapshots else [])
     for name, read in batch:
         if isinstance(read, RackspanError):
             yield Collected(name, error=read)
@@ -138,8 +217,14 @@ def _stored(
         outcome = next(outcomes)
         if isinstance(outcome, InvalidSnapshot):
             yield Collected(name, error=InvalidSnapshot(f"{name}: {outcome}"))
+        elif isinstance(read, ClusterReading):
+            yield Collected(name, outcome, tuple(dict.fromkeys((*read.snapshot.partial, *read.partial))))
         else:
             yield Collected(name, outcome, (*read.warnings, *read.snapshot.partial))
+
+
+def _partitions(read: SourceRead) -> int:
+    return 0 if isinstance(read, RackspanError) else len(read.snapshot.partitions)
 
 
 def _may_be_snapshot(entry: Path) -> bool:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from rackspan.disk import staged, to_disk, writing_output
 from rackspan.errors import UsageError
 from rackspan.pipeline.runs import last_run
-from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES, table_named
+from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING, table_named
 from rackspan.pipeline.table import sorted_batches, table_files
 from rackspan.pipeline.warehouse import Warehouse
 
@@ -35,7 +35,7 @@ def export(
     Errors: UsageError for an unknown table, or where a file cannot be written or is there already; InvalidWarehouse where
     no run has made a table yet.
     """
-    tables = [table_named(name) for name in names or (*TABLES, *LANDING, *HISTORY)]
+    tables = [table_named(name) for name in names or (*DERIVED, *LANDING, *HISTORY)]
     run = last_run(warehouse)
     # All versions at first: a run that ends meanwhile must not give the later tables newer rows.
     opened = [table_files(warehouse, table, run, left_out) for table in tables]

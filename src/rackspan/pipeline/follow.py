@@ -10,17 +10,18 @@ tests/pipeline/test_follow.py.
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from rackspan.audit import ClusterPolicies
 from rackspan.errors import InvalidWarehouse, RackspanError, UsageError, WarehouseBusy
-from rackspan.pipeline.delta.append import NewFile
-from rackspan.pipeline.incremental import Build, RunReport, RunWork, refresh
+from rackspan.pipeline.hours.work import HoursWork
+from rackspan.pipeline.incremental import Build, Files, RunReport, RunWork, refresh
 from rackspan.pipeline.schemas import SNAPSHOTS
 from rackspan.pipeline.warehouse import NOT_REPAIRED, Warehouse, only_follow
+from rackspan.traffic import PriceFile
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family
@@ -115,10 +116,11 @@ def follow(
     master: str | None = None,
     every: float = 10.0,
     available_now: bool = False,
+    prices: PriceFile | None = None,
 ) -> None:
     """Judge snapshots as they are stored until `stop` is set; with `available_now`, those that are stored now.
 
-    A batch at work is finished before this returns. `on_batch` is called from another thread. Errors: InvalidWarehouse;
+    `prices` make the table `bill`. A batch at work is finished before this returns. `on_batch` is called from another thread. Errors: InvalidWarehouse;
     WarehouseBusy where another process follows the same warehouse; MissingRequirement; UsageError where a policy refuses a cluster or Spark does not come up.
     """
     from rackspan.pipeline.spark import session
@@ -128,7 +130,7 @@ def follow(
             "SPARK_REMOTE is set, and follow does not run through Spark Connect; unset it, or give --master"
         )
     with only_follow(warehouse), session.spark_session(master) as spark:
-        batches = _Batches(warehouse, policies, _spark_build(spark, warehouse), on_batch, stop)
+        batches = _Batches(warehouse, policies, _spark_build(spark, warehouse), on_batch, stop, prices)
         # Its type wants exactly one of the two, which an expression cannot show.
         trigger: Mapping[str, Any] = {"availableNow": True} if available_now else {"processingTime": f"{every} seconds"}
         changes, ended = 0, 0
@@ -166,12 +168,30 @@ def _schema_changed(query: "StreamingQuery") -> bool:
 
 
 def _spark_build(spark: "SparkSession", warehouse: Warehouse) -> Build:
-    from rackspan.pipeline.spark import build as job
+    from rackspan.pipeline.spark.build import SparkBuild
 
-    def build(work: RunWork, policies: ClusterPolicies) -> Mapping[str, Sequence[NewFile]]:
-        return job.build(spark, warehouse, work, policies)
+    return SparkBuild(lambda: spark, warehouse)
 
-    return build
+
+class _TimedBuild:
+    """A build that adds up the seconds it takes."""
+
+    def __init__(self, build: Build) -> None:
+        self.seconds = 0.0
+        self._build = build
+
+    def judged(self, work: RunWork, policies: ClusterPolicies) -> Files:
+        return self._timed(lambda: self._build.judged(work, policies))
+
+    def hours(self, work: HoursWork, policies: ClusterPolicies) -> Files:
+        return self._timed(lambda: self._build.hours(work, policies))
+
+    def _timed(self, built: Callable[[], Files]) -> Files:
+        began = time.monotonic()
+        try:
+            return built()
+        finally:
+            self.seconds += time.monotonic() - began
 
 
 class _Batches:
@@ -184,11 +204,12 @@ class _Batches:
         build: Build,
         on_batch: Callable[[FollowedBatch], None],
         stop: threading.Event,
+        prices: PriceFile | None = None,
     ) -> None:
         self.failure: RackspanError | None = None
         self.ended = 0
-        self._warehouse, self._policies, self._build = warehouse, policies, build
-        self._judge_seconds = 0.0
+        self._warehouse, self._policies, self._build = warehouse, policies, _TimedBuild(build)
+        self._prices = prices
         self._on_batch, self._stop = on_batch, stop
         self._at_work = threading.Lock()
 
@@ -208,7 +229,7 @@ class _Batches:
         newest = report.newest
         behind = None if newest is None else (datetime.now(UTC) - newest).total_seconds()
         self.ended += 1
-        self._on_batch(FollowedBatch(number, report, behind, self._judge_seconds))
+        self._on_batch(FollowedBatch(number, report, behind, self._build.seconds))
 
     def finish(self) -> None:
         """Wait for the batch at work, and let none begin after it."""
@@ -216,25 +237,19 @@ class _Batches:
         with self._at_work:
             pass
 
-    def _timed_build(self, work: RunWork, policies: ClusterPolicies) -> Mapping[str, Sequence[NewFile]]:
-        began = time.monotonic()
-        try:
-            return self._build(work, policies)
-        finally:
-            self._judge_seconds += time.monotonic() - began
-
     def _judged(self, ids: list[str]) -> RunReport:
-        self._judge_seconds = 0.0
+        self._build.seconds = 0.0
         while True:
             try:
                 return refresh(
                     self._warehouse,
                     self._policies,
-                    self._timed_build,
+                    self._build,
                     now=lambda: datetime.now(UTC),
                     seconds=time.monotonic,
                     kind="follow",
                     only=ids,
+                    prices=self._prices,
                 )
             except WarehouseBusy:
                 if self._stop.wait(BUSY_SECONDS):

@@ -13,20 +13,25 @@ our own. Tests: tests/pipeline/test_incremental.py, test_killed.py.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from functools import cache
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from rackspan.audit import ClusterPolicies
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import runs as history
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, NewFile, commit
-from rackspan.pipeline.delta.replace import without_snapshots
+from rackspan.pipeline.delta.replace import without_rows
+from rackspan.pipeline.delta.table import data_files
+from rackspan.pipeline.hours.work import HoursWork, concerned_hours, has_reading, with_reading, with_whole
 from rackspan.pipeline.landing.markers import Markers, StoredSnapshot, read_markers
 from rackspan.pipeline.landing.neighbours import neighbours
 from rackspan.pipeline.landing.read import Damage, find_damage, ids_with_rows
 from rackspan.pipeline.runs import Run
-from rackspan.pipeline.schemas import JUDGED, TABLES, Table
+from rackspan.pipeline.schemas import DERIVED, HOURLY, JUDGED, TABLES, Table
+from rackspan.pipeline.schemas.hours import OF_STATES
 from rackspan.pipeline.warehouse import NOT_REPAIRED, Repair, Warehouse, existing_table, naming_check, only_run
+from rackspan.traffic import PriceFile, prices_json
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -112,8 +117,18 @@ class RunWork:
         ]
 
 
-Build: TypeAlias = Callable[[RunWork, ClusterPolicies], Mapping[str, Sequence[NewFile]]]
-"""Writes the rows of each table's work as Parquet files below TABLE/RUN_ID, and returns them by table; commits nothing."""
+Files: TypeAlias = Mapping[str, Sequence[NewFile]]
+"""Files by table, which no version of it names yet."""
+
+
+class Build(Protocol):
+    """Writes the rows of each table as Parquet files below TABLE/RUN_ID, and returns them by table; commits nothing."""
+
+    def judged(self, work: RunWork, policies: ClusterPolicies) -> Files:
+        """The rows of snapshots."""
+
+    def hours(self, work: HoursWork, policies: ClusterPolicies) -> Files:
+        """The rows of hours. The tables of snapshots have those of this run by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +181,11 @@ def refresh(
     only: Collection[str] | None = None,
     rebuild: Collection[str] = (),
     partitions_max: int | None = None,
+    prices: PriceFile | None = None,
 ) -> RunReport:
     """Bring every table up to date with the snapshots; with `only`, judge no other snapshots than those with these ids.
+
+    `prices` make the bill; every hour is made again where they are others than before.
 
     With `partitions_max`, of the snapshots without rows only the earliest are judged, which have so many partitions together.
 
@@ -181,8 +199,12 @@ def refresh(
         history.refuse_newer_rows(warehouse, last, rebuild)
         history.restore_judged(warehouse, past.judged, last)
         history.remove_leftovers(warehouse, last)
+        made_by = history.made_by(document, None if prices is None else prices_json(prices))
         outdated = _outdated(last, document, TABLES.keys() & {*rebuild, *past.lost})
         plan = _built(warehouse, past, outdated, policies, build, _Wanted(only, partitions_max))
+        every_hour = bool(HOURLY.keys() & {*rebuild, *past.lost}) or (
+            last is not None and any(last.made_by.get(name) != made_by[name] for name in HOURLY)
+        )
         repair = replace(warehouse.repair, lines=(*warehouse.repair.lines, *past.lines))
         report = RunReport(
             None,
@@ -191,15 +213,13 @@ def refresh(
             quarantined=plan.quarantined,
             repair=repair,
         )
-        if not plan.changes(last):
+        if not plan.changes(last) and not every_hour:
             return replace(report, seconds=seconds() - began)
         work, number = plan.work, 1 if last is None else last.number + 1
         commits = {
-            name: _committed(warehouse, work, table_work, number, plan.files.get(name, ()))
+            name: _committed(warehouse, _Replaced.of_snapshots(work, table_work), number, plan.files.get(name, ()))
             for name, table_work in work.tables.items()
         }
-        versions = {name: 0 if last is None else last.versions.get(name, 0) for name in TABLES}
-        versions |= {name: version for name, (version, _) in commits.items()}
         run = Run(
             number,
             work.run_id,
@@ -207,16 +227,27 @@ def refresh(
             started_at,
             now(),
             document,
-            history.made_by(document),
-            versions,
-            rows={name: rows for name, (_, rows) in commits.items()},
+            made_by,
+            {},
             snapshots=len(plan.new),
             remade=len(plan.again),
             reason=outdated.reason(plan.again) if plan.again else None,
             quarantined=plan.quarantined,
+            prices=None if prices is None else prices_json(prices),
         )
         judged_version = history.add_judged(warehouse, past.judged, plan.new, plan.rebased, work.bases, run)
-        run = replace(run, versions={**versions, JUDGED.name: judged_version})
+        hours, files, unread = _hours_built(warehouse, past.judged, plan, every_hour, prices, policies, build)
+        if hours:
+            commits |= _hours_committed(warehouse, hours, last, number, files, rebuild)
+        versions = {name: 0 if last is None else last.versions.get(name, 0) for name in DERIVED}
+        versions |= {name: version for name, (version, _) in commits.items()}
+        run = replace(
+            run,
+            ended_at=now(),
+            versions={**versions, JUDGED.name: judged_version},
+            rows={name: rows for name, (_, rows) in commits.items()},
+            quarantined={**plan.quarantined, **unread},
+        )
         history.commit_run(warehouse, past.runs, run)
     return replace(
         report,
@@ -225,6 +256,7 @@ def refresh(
         remade=run.remade,
         reason=run.reason,
         rows=run.rows,
+        quarantined=run.quarantined,
         seconds=seconds() - began,
         corrected=_corrected(work, plan.again),
         partitions=work.partitions,
@@ -292,7 +324,7 @@ def _built(
             damaged = frozenset({*damage.files, *found.files})
             plan = replace(plan, work=replace(plan.work, damaged=damaged))
             try:
-                return replace(plan, files=build(plan.work, policies)) if plan.work.differing else plan
+                return replace(plan, files=build.judged(plan.work, policies)) if plan.work.differing else plan
             except InvalidWarehouse:
                 # What the ids of a file do not show.
                 found = find_damage(warehouse, plan.work.snapshots, whole=True)
@@ -472,32 +504,131 @@ def _standing(warehouse: Warehouse, table: Table, named: int) -> tuple[int, int 
     return version, named
 
 
-def _committed(
-    warehouse: Warehouse, work: RunWork, table_work: TableWork, number: int, added: Sequence[NewFile]
-) -> tuple[int, int]:
+@dataclass(frozen=True, slots=True)
+class _Replaced:
+    """The rows of one table that a run replaces: those of the units `ids` on `days`, and all of `whole_days`."""
+
+    table: Table
+    run_id: str
+    version: int
+    restored: int | None
+    ids: Collection[str]
+    days: Collection[date]
+    whole_days: frozenset[date] = frozenset()
+    skip_damaged: bool = False
+    """Whether the rows of a damaged file are made again, but for those of snapshots that are not whole."""
+
+    @classmethod
+    def of_snapshots(cls, work: RunWork, table_work: TableWork) -> "_Replaced":
+        snapshots = [work.snapshots[place] for place in table_work.judged] if table_work.again else []
+        return cls(
+            table_work.table,
+            work.run_id,
+            table_work.version,
+            table_work.restored,
+            {snapshot.snapshot_id for snapshot in snapshots if snapshot.day not in table_work.whole_days},
+            {snapshot.day for snapshot in snapshots} - table_work.whole_days,
+            table_work.whole_days,
+            table_work.table.name in work.rebuilt,
+        )
+
+
+def _committed(warehouse: Warehouse, replaced: _Replaced, number: int, added: Sequence[NewFile]) -> tuple[int, int]:
     """Commit what the build wrote for a table. Returns the table's version, which is on the disk, and the rows written.
 
     Errors: InvalidWarehouse where somebody else has committed since the run began.
     """
-    table = existing_table(warehouse, table_work.table.name)
-    if table.version() != table_work.version:
+    table = existing_table(warehouse, replaced.table.name)
+    if table.version() != replaced.version:
         raise history.concurrent(warehouse)
-    expected = table_work.version
-    if table_work.restored is not None:
-        expected += history.restore(warehouse, table, table_work.table, table_work.restored, work.run_id)
-    snapshots = [work.snapshots[place] for place in table_work.judged] if table_work.again else []
-    ids = {snapshot.snapshot_id for snapshot in snapshots if snapshot.day not in table_work.whole_days}
-    days = {snapshot.day for snapshot in snapshots} - table_work.whole_days
-    # The rows of a damaged file are made again, but for those of snapshots that are not whole.
-    removed, kept = without_snapshots(
-        table, ids, table_work.whole_days, days, skip_damaged=table_work.table.name in work.rebuilt
+    expected = replaced.version
+    if replaced.restored is not None:
+        expected += history.restore(warehouse, table, replaced.table, replaced.restored, replaced.run_id)
+    removed, kept = without_rows(
+        table, replaced.ids, replaced.whole_days, replaced.days, skip_damaged=replaced.skip_damaged
     )
     if added or removed:
         try:
-            commit(table, [*added, *kept], {history.TRANSACTION: number}, removed=removed, run_id=work.run_id)
+            commit(table, [*added, *kept], {history.TRANSACTION: number}, removed=removed, run_id=replaced.run_id)
         except ConcurrentTransactionError:
             raise history.concurrent(warehouse) from None
         expected += 1
     if table.version() != expected:
         raise history.concurrent(warehouse)
     return expected, sum(file.rows for file in added)
+
+
+def _hours_built(
+    warehouse: Warehouse,
+    judged: "DeltaTable",
+    plan: _Plan,
+    every_hour: bool,
+    prices: PriceFile | None,
+    policies: ClusterPolicies,
+    build: Build,
+) -> tuple[HoursWork, Files, Mapping[str, str]]:
+    """Plan and build the hours, again without readings that prove to be damaged; and why those are left out, by id."""
+    unread: dict[str, str] = {}
+    while True:
+        work = _hours_work(judged, plan, every_hour, prices)
+        if not work:
+            return work, {}, unread
+        try:
+            return work, build.hours(work, policies), unread
+        except InvalidWarehouse:
+            found = find_damage(warehouse, [one for each in work.of_readings for one in each.snapshots], whole=True)
+            if found.snapshots.keys() <= unread.keys():
+                raise
+            unread |= found.snapshots
+            markers = replace(plan.markers, hidden={*plan.markers.hidden, *unread})
+            damaged = plan.work.damaged | found.files.keys()
+            plan = replace(plan, markers=markers, work=replace(plan.work, damaged=damaged))
+
+
+def _hours_work(judged: "DeltaTable", plan: _Plan, every_hour: bool, prices: PriceFile | None) -> HoursWork:
+    """The hours that the snapshots of a run concern, or every one."""
+    markers = plan.markers
+
+    @cache
+    def bases(day: date) -> Mapping[str, str | None]:
+        return history.judged_bases(judged, [day])
+
+    def is_judged(snapshot: StoredSnapshot) -> bool:
+        return snapshot.snapshot_id in bases(snapshot.day)
+
+    of_states = replace(markers, chosen=is_judged)
+    of_readings = with_reading(markers)
+    if every_hour:
+        days = markers.count_by_day()
+        given = of_states.of_days(days), of_readings.of_days(days)
+    else:
+        news = [*plan.new, *plan.again]
+        given = news, [snapshot for snapshot in news if has_reading(snapshot)]
+    states = concerned_hours(of_states, given[0], ended=True)
+    return HoursWork(
+        plan.work.run_id,
+        tuple(concerned_hours(of_readings, given[1])),
+        tuple(with_whole(each, of_states, bases) for each in states),
+        prices,
+        plan.work.damaged,
+        every_hour,
+    )
+
+
+def _hours_committed(
+    warehouse: Warehouse, work: HoursWork, last: Run | None, number: int, files: Files, rebuilt: Collection[str]
+) -> dict[str, tuple[int, int]]:
+    """Commit the rows of the hours. Returns for each table its version and the rows written."""
+    found = {}
+    for name, table in HOURLY.items():
+        ids = work.ids_by_day(of_states=name in OF_STATES)
+        if not ids and not work.every_hour:
+            continue
+        version, restored = _standing(warehouse, table, 0 if last is None else last.versions.get(name, 0))
+        opened = existing_table(warehouse, name, restored)
+        # Every row may be of hours that no reading concerns any more.
+        whole = frozenset(file.day for file in data_files(opened) if file.day is not None and work.every_hour)
+        every = {identity for of_day in ids.values() for identity in of_day}
+        replaced = _Replaced(table, work.run_id, version, restored, every, ids.keys() - whole, whole, name in rebuilt)
+        found[name] = _committed(warehouse, replaced, number, files.get(name, ()))
+    return found

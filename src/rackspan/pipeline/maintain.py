@@ -18,12 +18,12 @@ from rackspan.errors import InvalidWarehouse, UsageError, WarehouseBusy
 from rackspan.pipeline import runs as history
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, commit
 from rackspan.pipeline.delta.local_disk import flush_log
-from rackspan.pipeline.delta.replace import joined, without_snapshots
+from rackspan.pipeline.delta.replace import joined, without_rows
 from rackspan.pipeline.delta.table import DataFile, data_files, one_line, snapshot_counts
 from rackspan.pipeline.landing.drop import drop_damaged
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.runs import Run
-from rackspan.pipeline.schemas import HISTORY, JUDGED, LANDING, RUNS, SNAPSHOTS, TABLES, Table
+from rackspan.pipeline.schemas import DERIVED, HISTORY, HOURLY, JUDGED, LANDING, RUNS, SNAPSHOTS, Table
 from rackspan.pipeline.table import how_to_repair
 from rackspan.pipeline.warehouse import Warehouse, existing_table, naming_check, only_run
 
@@ -150,7 +150,7 @@ def _derived(
     number = last.number + 1
     run_id = history.new_run_id(number)
     done, versions = [], dict(last.versions)
-    for name in (*TABLES, JUDGED.name):
+    for name in (*DERIVED, JUDGED.name):
         table = existing_table(warehouse, name)
         named = last.versions.get(name, 0)
         if int(table.version()) != named and not history.same_files(table, warehouse, _schema_of(name), named):
@@ -178,10 +178,12 @@ def _derived(
 
 
 def _drop_rows(warehouse: Warehouse, name: str, gone: Mapping[date, Collection[str]], run: tuple[int, str]) -> bool:
-    """Drop the rows of some snapshots from a derived table. Returns whether it had any."""
+    """Drop the rows of some snapshots from a derived table. Returns whether it had any. Hours keep what was made of them."""
+    if name in HOURLY:
+        return False
     table = existing_table(warehouse, name)
     ids = {snapshot_id for ones in gone.values() for snapshot_id in ones}
-    removed, kept = without_snapshots(table, ids, (), gone.keys()) if gone else ([], [])
+    removed, kept = without_rows(table, ids, (), gone.keys()) if gone else ([], [])
     if removed:
         commit(table, kept, {}, removed=removed, run_id=run[1])
     return bool(removed)
@@ -193,7 +195,7 @@ def _maintained(
     """Drop the days before `first` and join small files, in one commit."""
     for _ in range(ATTEMPTS):
         table = existing_table(warehouse, name)
-        files = data_files(table, "run_id" if name == RUNS.name else "snapshot_id")
+        files = data_files(table)
         old = [file for file in files if first is not None and file.day is not None and file.day < first]
         damaged = _damaged(warehouse, table, [file for group in _groups(files) for file in group])
         groups = _groups([file for file in files if file not in old and file.path not in damaged])
@@ -282,4 +284,4 @@ def _vacuumed(warehouse: Warehouse, name: str, hours: float, named: Mapping[str,
 
 
 def _schema_of(name: str) -> Table:
-    return {**TABLES, **HISTORY}[name]
+    return {**DERIVED, **HISTORY}[name]

@@ -15,7 +15,7 @@ from rackspan.pipeline.incremental import RunWork, TableWork
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.neighbours import neighbours
 from rackspan.pipeline.runs import last_run
-from rackspan.pipeline.schemas import DRIFT, HISTORY, JUDGED, LANDING, TABLES, Table, table_named
+from rackspan.pipeline.schemas import DERIVED, DRIFT, HISTORY, JUDGED, LANDING, TABLES, Table, table_named
 from rackspan.pipeline.table import version_in_force
 from rackspan.pipeline.warehouse import Warehouse
 
@@ -69,7 +69,7 @@ def judge(
     from rackspan.pipeline.spark.session import send_code
 
     if name not in TABLES:
-        raise UsageError(f"table {name!r}: not one that is derived; choose one of {', '.join(TABLES)}")
+        raise UsageError(f"table {name!r}: not one of judged snapshots; choose one of {', '.join(TABLES)}")
     wanted = set(snapshot_ids)
     markers = read_markers(warehouse)
     given = markers.named(wanted)
@@ -91,7 +91,7 @@ def register(spark: "SparkSession", warehouse: Warehouse, schema: str = "rackspa
     """
     spark.sql(f"CREATE SCHEMA IF NOT EXISTS {_quoted(schema)}")
     names = []
-    for name in (*TABLES, *LANDING, *HISTORY):
+    for name in (*DERIVED, *LANDING, *HISTORY):
         if open_table(warehouse.table(name)) is None:
             continue
         full = f"{_quoted(schema)}.{_quoted(name)}"

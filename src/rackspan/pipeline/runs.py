@@ -23,7 +23,7 @@ from rackspan.errors import InvalidWarehouse, WarehouseBusy
 from rackspan.model import RackId, UnrackedPolicy
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, append, commit, new_files
 from rackspan.pipeline.delta.local_disk import flush_log, repair_log
-from rackspan.pipeline.delta.replace import without_snapshots
+from rackspan.pipeline.delta.replace import without_rows
 from rackspan.pipeline.delta.table import (
     add_columns,
     create_table,
@@ -34,7 +34,8 @@ from rackspan.pipeline.delta.table import (
     snapshot_counts,
 )
 from rackspan.pipeline.landing.markers import StoredSnapshot
-from rackspan.pipeline.schemas import JUDGED, RUNS, TABLES, Table
+from rackspan.pipeline.schemas import DERIVED, HOURLY, JUDGED, RUNS, TABLES, Table
+from rackspan.pipeline.schemas.hours import BILL
 from rackspan.pipeline.warehouse import Warehouse, existing_table
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class Run:
     reason: str | None = None
     quarantined: Mapping[str, str] = field(default_factory=dict)
     """Why snapshots could not be judged, by id."""
+    prices: str | None = None
+    """The price file, as JSON."""
     rackspan_version: str = __version__
 
 
@@ -84,7 +87,7 @@ def last_run(warehouse: Warehouse) -> Run | None:
 
 def newest_row(table: "DeltaTable") -> Run | None:
     """The newest row of the table `runs`."""
-    files = data_files(table, "run_id")
+    files = data_files(table)
     if not files:
         return None
     newest = max(files, key=lambda file: file.most or "~")
@@ -111,7 +114,7 @@ def open_history(warehouse: Warehouse, rebuilt: Collection[str] = ()) -> RunHist
 
     A table that is gone, or older than the newest run says, is begun anew; so is one of `rebuilt` that cannot be opened.
     """
-    every = {table.name: table for table in (RUNS, JUDGED, *TABLES.values())}
+    every = {table.name: table for table in (RUNS, JUDGED, *DERIVED.values())}
     lines = []
     for name in every:
         folder = warehouse.table_folder(name)
@@ -151,7 +154,7 @@ def _is_lost(warehouse: Warehouse, name: str, last: Run | None, rebuilt: bool) -
     try:
         opened = open_table(warehouse.table(name))
         if rebuilt and opened is not None and last is not None and name in last.versions:
-            same_files(opened, warehouse, {**TABLES, JUDGED.name: JUDGED}[name], named)
+            same_files(opened, warehouse, {**DERIVED, JUDGED.name: JUDGED}[name], named)
             for file in data_files(opened) if name == JUDGED.name else ():
                 snapshot_counts(opened, file)
     except InvalidWarehouse as error:
@@ -160,7 +163,7 @@ def _is_lost(warehouse: Warehouse, name: str, last: Run | None, rebuilt: bool) -
         raise InvalidWarehouse(f"{error}; {how_to_rebuild(warehouse, name)}") from None
     if opened is None:
         return last is not None and name in last.versions
-    return int(opened.version()) < named or _has_another_layout(opened, {**TABLES, JUDGED.name: JUDGED}[name])
+    return int(opened.version()) < named or _has_another_layout(opened, {**DERIVED, JUDGED.name: JUDGED}[name])
 
 
 def _has_another_layout(opened: "DeltaTable", table: Table) -> bool:
@@ -172,7 +175,7 @@ def _has_another_layout(opened: "DeltaTable", table: Table) -> bool:
 def how_to_rebuild(warehouse: Warehouse, name: str) -> str:
     """The command that makes a table again, as the end of a message."""
     return (
-        f"rackspan pipeline rebuild {name + ' ' if name in TABLES else ''}--warehouse {warehouse.root} makes it again"
+        f"rackspan pipeline rebuild {name + ' ' if name in DERIVED else ''}--warehouse {warehouse.root} makes it again"
     )
 
 
@@ -222,6 +225,7 @@ def commit_run(warehouse: Warehouse, runs: "DeltaTable", run: Run) -> None:
         "ended_at": run.ended_at,
         "rackspan_version": run.rackspan_version,
         "policy": json.dumps(run.policy, ensure_ascii=False, sort_keys=True),
+        "prices": run.prices,
         "made_by": list(run.made_by.items()),
         "versions": list(run.versions.items()),
         "rows": list(run.rows.items()),
@@ -294,7 +298,7 @@ def add_judged(
             for snapshot in stored
         ]
         number = {TRANSACTION: run.number}
-        removed, kept = without_snapshots(
+        removed, kept = without_rows(
             judged, {snapshot.snapshot_id for snapshot in rebased}, (), {snapshot.day for snapshot in rebased}
         )
         try:
@@ -335,7 +339,7 @@ def restore(warehouse: Warehouse, opened: "DeltaTable", table: Table, version: i
 def remove_leftovers(warehouse: Warehouse, last: Run | None) -> None:
     """Remove the files of killed runs that no table names. On a local disk alone, where the lock excludes other runs."""
     number = 0 if last is None else last.number
-    for name in TABLES:
+    for name in DERIVED:
         folder = warehouse.table_folder(name)
         for entry in () if folder is None else folder.glob(RUN_FOLDERS):
             if int(entry.name.partition("-")[0]) > number:
@@ -355,21 +359,23 @@ def same_files(current: "DeltaTable", warehouse: Warehouse, table: Table, versio
     return set(existing_table(warehouse, table.name, version).file_uris()) == set(current.file_uris())
 
 
-def made_by(document: Mapping[str, Any]) -> dict[str, str]:
-    """For each derived table what its rows depend on besides the snapshot: its version, and a hash of the policies.
+def made_by(document: Mapping[str, Any], prices: str | None = None) -> dict[str, str]:
+    """For each derived table what its rows depend on besides the snapshots: its version, and a hash of the policies, or of the prices.
 
     `document` is one of `policies_document`.
     """
     text = json.dumps(document, sort_keys=True)
+    # Hours of states follow the policies by the snapshots that are judged again.
+    inputs = {**dict.fromkeys(TABLES, text), **dict.fromkeys(HOURLY, ""), BILL.name: prices or ""}
     return {
-        name: f"{table.version}-{hashlib.sha256(f'{name} {text}'.encode()).hexdigest()[:16]}"
-        for name, table in TABLES.items()
+        name: f"{table.version}-{hashlib.sha256(f'{name} {inputs[name]}'.encode()).hexdigest()[:16]}"
+        for name, table in DERIVED.items()
     }
 
 
 def refuse_newer_rows(warehouse: Warehouse, last: Run | None, replaced: Collection[str]) -> None:
     """Two releases that take turns would each judge everything again. Errors: InvalidWarehouse, unless a table is `replaced`."""
-    for name, table in TABLES.items():
+    for name, table in DERIVED.items():
         version = 0 if last is None else int(last.made_by.get(name, "0-").partition("-")[0])
         if version > table.version and name not in replaced:
             raise InvalidWarehouse(
@@ -480,5 +486,6 @@ def _run(row: Mapping[str, Any]) -> Run:
         remade=row["remade"],
         reason=row["reason"],
         quarantined=dict(row["quarantined"] or ()),
+        prices=row["prices"],
         rackspan_version=row["rackspan_version"],
     )

@@ -1,7 +1,8 @@
 """A warehouse: Delta tables below one URL, on a local disk or an object store. This file defines the layout.
 
     URL/tables/snapshots                           the marker: a row for each snapshot that is stored completely
-    URL/tables/brokers, topics, partitions         the content of the snapshots; `collect` writes all four with delta-rs
+    URL/tables/brokers, topics, partitions         the content of the snapshots; `collect` writes these with delta-rs
+    URL/tables/readings, logs, group_members, …    the readings of what changes all the time, stored with some of the snapshots
     URL/tables/partition_durability, findings, …   the derived tables; Spark writes the files, delta-rs commits them
     URL/tables/judged                              which snapshots the derived tables have, written by delta-rs
     URL/tables/runs                                which version of each table belongs together, written last by delta-rs
@@ -25,7 +26,7 @@ from rackspan.errors import InvalidWarehouse, WarehouseBusy
 from rackspan.pipeline.delta.credentials import has_credentials
 from rackspan.pipeline.delta.local_disk import torn_entries
 from rackspan.pipeline.delta.table import create_table, local_folder, open_table
-from rackspan.pipeline.schemas import HISTORY, LANDING, SNAPSHOTS, TABLES
+from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING, SNAPSHOTS
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -99,6 +100,8 @@ def open_warehouse(root: str | Path, repair: Callable[[Warehouse], Repair] | Non
         raise InvalidWarehouse(
             f"{root}: not a warehouse (it has no table snapshots); fill one with rackspan pipeline collect --warehouse URL"
         )
+    if repair is not None:
+        _create_landing_tables(warehouse)
     return warehouse
 
 
@@ -109,14 +112,19 @@ def create_warehouse(root: str | Path, repair: Callable[[Warehouse], Repair]) ->
     if folder is not None:
         _prepare_folder(root, folder)
     warehouse = replace(warehouse, repair=repair(warehouse))
+    _create_landing_tables(warehouse)
+    return warehouse
+
+
+def _create_landing_tables(warehouse: Warehouse) -> None:
+    """Create those that are missing, in a warehouse of an earlier rackspan perhaps."""
     for table in LANDING.values():
         create_table(warehouse.table(table.name), table.declared, table.meaning, by_day=True)
-    return warehouse
 
 
 def torn_logs(warehouse: Warehouse) -> dict[str, str]:
     """The tables whose newest log entries are torn, each with the first such entry. None on an object store."""
-    folders = {name: folder for name in (*LANDING, *TABLES, *HISTORY) if (folder := warehouse.table_folder(name))}
+    folders = {name: folder for name in (*LANDING, *DERIVED, *HISTORY) if (folder := warehouse.table_folder(name))}
     return {name: torn[0].name for name, folder in folders.items() if (torn := torn_entries(folder))}
 
 

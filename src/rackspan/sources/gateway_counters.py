@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from rackspan.clients.measured import ReadBytes
 from rackspan.errors import SourceError, UsageError
-from rackspan.traffic import CountedBytes, CountedFlow, TrafficPath
+from rackspan.traffic import CountedBytes, CountedFlow, TrafficPath, counted_between
 from rackspan.traffic.measured import read_bytes
 
 RECORD_BYTES: Final = "rackspan_gateway_record_bytes_total"
@@ -38,17 +38,13 @@ def measure(urls: Sequence[str], seconds: float) -> ReadBytes:
 
 def counting(urls: Sequence[str]) -> Callable[[], CountedBytes]:
     """Reads the counters; the returned function reads them again for what passed since. Errors, of both: UsageError, SourceError."""
-    before = [_counters(url) for url in urls]
+    before = gateway_counters(urls)
+    return lambda: counted_between(before, gateway_counters(urls))
 
-    def counted() -> CountedBytes:
-        passed = Counter[CountedFlow]()
-        for url, earlier in zip(urls, before, strict=True):
-            for flow, size_bytes in _counters(url).items():
-                # A gateway that was restarted meanwhile counts from zero.
-                passed[flow] += size_bytes - earlier[flow] if size_bytes >= earlier[flow] else size_bytes
-        return passed
 
-    return counted
+def gateway_counters(urls: Sequence[str]) -> dict[str, CountedBytes]:
+    """What each gateway has counted since it started, by URL. Errors: UsageError, SourceError."""
+    return {url: _counters(url) for url in urls}
 
 
 def _counters(url: str) -> Counter[CountedFlow]:

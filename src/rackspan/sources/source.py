@@ -1,18 +1,27 @@
 """The source of a snapshot, as the functions of `rackspan.api` take it, and the address of a running cluster."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rackspan.model.snapshot import ReadSnapshot
+
+if TYPE_CHECKING:
+    from rackspan.traffic import ClusterReading
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Reads one snapshot at each call of `read`. `name`, an address or a path, is used in messages."""
+    """Reads one snapshot at each call of `read`. `name`, an address or a path, is used in messages.
+
+    `read_traffic` of a running cluster reads all that changes all the time too, for a collector that does so every so many seconds,
+    with the counters of some gateways.
+    """
 
     name: str
     read: Callable[[], ReadSnapshot]
+    read_traffic: "Callable[[float, Sequence[str]], ClusterReading] | None" = None
 
 
 @dataclass(frozen=True, slots=True)

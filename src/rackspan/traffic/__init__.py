@@ -1,6 +1,7 @@
 """Bytes that cross racks by path, topic and group, and their price.
 
-Begin with logs.py (two readings of logs to bytes), flows.py (the rows), measured.py (what gateways counted), then prices.py (the price file) and bill.py. Pure: a snapshot, bytes in and reads are arguments.
+Begin with reading.py (all that a cluster is read for, and what passed between two readings), logs.py (two readings of logs to bytes),
+flows.py (the rows), measured.py (what gateways counted), then prices.py (the price file) and bill.py. Pure: a snapshot, bytes in and reads are arguments.
 It never reports an estimate without its assumption, nor an unknown figure as zero.
 """
 
@@ -8,17 +9,20 @@ from rackspan.traffic.bill import Bill, BillRow, bill
 from rackspan.traffic.flows import Basis, TrafficFlow, TrafficPath, consume_flows, produce_flows, replication_flows
 from rackspan.traffic.logs import ClusterLogs, Volumes, volumes_between
 from rackspan.traffic.measured import CountedBytes, CountedFlow, measured_flows, produced_flows
-from rackspan.traffic.prices import Price, PriceFile, Side, Unit, price_file
+from rackspan.traffic.prices import Price, PriceFile, Side, Unit, price_file, prices_json
 from rackspan.traffic.progress import GroupProgress, group_progress
+from rackspan.traffic.reading import ClusterReading, Interval, counted_between, flows_of, interval, reads_of
 
 __all__ = [
     "Basis",
     "Bill",
     "BillRow",
     "ClusterLogs",
+    "ClusterReading",
     "CountedBytes",
     "CountedFlow",
     "GroupProgress",
+    "Interval",
     "Price",
     "PriceFile",
     "Side",
@@ -28,11 +32,16 @@ __all__ = [
     "Volumes",
     "bill",
     "consume_flows",
+    "counted_between",
+    "flows_of",
     "group_progress",
+    "interval",
     "measured_flows",
     "price_file",
+    "prices_json",
     "produce_flows",
     "produced_flows",
+    "reads_of",
     "replication_flows",
     "volumes_between",
 ]

@@ -40,6 +40,8 @@ class ClusterLogs:
     replica_bytes: Int64s
     committed: Mapping[str, Mapping[TopicPartition, int]] = field(default_factory=dict)
     partial: tuple[str, ...] = ()
+    start_offset: Int64s | None = None
+    """The earliest offsets, shaped as `end_offset`; None if they were not requested."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

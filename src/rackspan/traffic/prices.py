@@ -9,6 +9,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated, Final
 
+import msgspec
 from msgspec import Meta, Struct
 
 from rackspan import json_text
@@ -69,6 +70,12 @@ class PriceFile:
             # The decimal digits of the file, not the nearest binary fraction, so that bills add up.
             total += Fraction(str(price.amount)) / UNIT_BYTES[price.unit]
         return total
+
+
+def prices_json(prices: PriceFile) -> str:
+    """The price file as JSON, in one order: equal for equal prices."""
+    listed = sorted({msgspec.json.encode(price).decode(): price for price in prices.prices.values()}.items())
+    return msgspec.json.encode(PriceDocument(prices.currency, tuple(price for _, price in listed))).decode()
 
 
 def price_file(content: str | bytes) -> PriceFile:

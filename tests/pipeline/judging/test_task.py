@@ -26,7 +26,7 @@ from rackspan.model import (
     columns,
 )
 from rackspan.pipeline.delta.append import NewFile
-from rackspan.pipeline.incremental import Build, RunWork
+from rackspan.pipeline.incremental import RunWork
 from rackspan.pipeline.judging import read, tasks, write
 from rackspan.pipeline.landing.bases import Bases
 from rackspan.pipeline.landing.store import store_all
@@ -35,7 +35,7 @@ from rackspan.pipeline.warehouse import Warehouse, existing_table
 from tests.depth import at_depth
 from tests.pipeline import expected
 from tests.pipeline.examples import NOON, as_stored, generated, recorded, small
-from tests.pipeline.plain_build import refresh
+from tests.pipeline.plain_build import Judged, refresh
 
 POLICIES: Final[Mapping[str, RackPolicy]] = {
     "shared": RackPolicy(),
@@ -123,7 +123,7 @@ def everything() -> list[ClusterSnapshot]:
     return [*given, *changing, odd(), later, of_racks(70)]
 
 
-def judging_build(warehouse: Warehouse) -> Build:
+def judging_build(warehouse: Warehouse) -> Judged:
     """The tasks of a run one after another in this process, each as an executor gets it."""
 
     def build(work: RunWork, policies: ClusterPolicies) -> dict[str, list[NewFile]]:

@@ -28,16 +28,18 @@ from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.schemas import LANDING
 from rackspan.pipeline.warehouse import NOT_REPAIRED, existing_table
 from tests.pipeline.examples import NOON, small
+from tests.pipeline.readings import reading_of
 
 SNAPSHOTS = [small(taken_at=NOON + timedelta(hours=8 * number), leader=1 + number % 3) for number in range(4)]
 """The newest commit has two of two days, so its entry has several actions."""
+READINGS = dict(enumerate(map(reading_of, SNAPSHOTS)))
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = create_warehouse(tmp_path_factory.mktemp("template") / "warehouse")
-    store_all(SNAPSHOTS[:1], made)
-    store_all(SNAPSHOTS[1:], made)
+    store_all(SNAPSHOTS[:1], made, readings=READINGS)
+    store_all(SNAPSHOTS[1:], made, readings={0: READINGS[1], 1: READINGS[2], 2: READINGS[3]})
     return Path(made.root)
 
 
@@ -185,10 +187,9 @@ def test_two_repairs_at_once_bring_everything_back_once(root: Path) -> None:
         repairs = [one.result().repair for one in [threads.submit(create_warehouse, root) for _ in range(4)]]
     assert sum(bool(one.lines) for one in repairs) == 1
     assert all(mine.same_as(theirs) for mine, theirs in zip(kept(create_warehouse(root)), SNAPSHOTS, strict=True))
+    counts = {"partitions": 8, "brokers": 12, "logs": 8, "group_descriptions": 12, "group_members": 12}
     for table in LANDING:
-        assert len(DeltaTable(str(root / "tables" / table)).to_pyarrow_table()) == {"partitions": 8, "brokers": 12}.get(
-            table, 4
-        )
+        assert len(DeltaTable(str(root / "tables" / table)).to_pyarrow_table()) == counts.get(table, 4)
 
 
 @pytest.mark.parametrize("cut", CUTS)

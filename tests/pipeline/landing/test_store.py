@@ -18,10 +18,11 @@ from rackspan.pipeline.landing import store as landing
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.read import read_registrations, read_snapshot
 from rackspan.pipeline.landing.rows import NewSnapshot, landing_rows, members_hash, snapshot_id
-from rackspan.pipeline.landing.store import store_all
+from rackspan.pipeline.landing.store import SnapshotLocation, store_all
 from rackspan.pipeline.schemas import LANDING
 from rackspan.pipeline.warehouse import existing_table
 from tests.pipeline.examples import NOON, as_stored, generated, recorded, small
+from tests.pipeline.readings import reading_of
 
 
 @pytest.fixture
@@ -94,7 +95,8 @@ def test_a_warehouse_without_the_column_is_read_and_gets_it_with_the_next_snapsh
 
 
 def test_any_number_of_snapshots_is_one_commit_to_each_table(warehouse: Warehouse) -> None:
-    store_all(generated(10), warehouse)
+    snapshots = generated(10)
+    store_all(snapshots, warehouse, readings=dict(enumerate(map(reading_of, snapshots))))
     assert {name: DeltaTable(warehouse.table(name)).version() for name in LANDING} == dict.fromkeys(LANDING, 1)
 
 
@@ -146,17 +148,21 @@ def test_a_collect_that_dies_between_two_tables_is_invisible_and_its_retry_store
     warehouse: Warehouse, tables: int
 ) -> None:
     snapshot = small()
+    reading = reading_of(snapshot)
     for name in list(LANDING)[:tables]:
         append(
             DeltaTable(warehouse.table(name)),
-            landing_rows([NewSnapshot(snapshot)])[name],
+            landing_rows([NewSnapshot(snapshot, reading=reading)])[name],
             {snapshot_id(snapshot): 1},
         )
     assert kept(warehouse) == []
     assert {name: list(rows(warehouse, name)) for name in LANDING} == {name: [] for name in LANDING}
-    assert store(snapshot, warehouse).new
+    (location,) = store_all([snapshot], warehouse, readings={0: reading})
+    assert isinstance(location, SnapshotLocation)
+    assert location.new
     assert [one.same_as(snapshot) for one in kept(warehouse)] == [True]
-    assert len(DeltaTable(warehouse.table("partitions")).to_pyarrow_table()) == len(snapshot.partitions)
+    for name in ("partitions", "logs"):
+        assert len(DeltaTable(warehouse.table(name)).to_pyarrow_table()) == len(snapshot.partitions)
 
 
 def test_of_two_writers_of_one_transaction_the_second_commits_nothing(warehouse: Warehouse) -> None:

@@ -129,7 +129,7 @@ def test_of_many_topics_at_risk_the_worst_are_brought_back() -> None:
     assert rows[1].states == StateCounts(one_rack=3)
 
 
-def test_a_warehouse_without_snapshots_makes_an_empty_report() -> None:
+def test_a_warehouse_without_rows_makes_an_empty_report() -> None:
     assert summarized([]).clusters == ()
 
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 VERSIONS_PER_CHECKPOINT: Final = 50
 ROW_GROUP_ROWS: Final = 100_000
-WITH_STATISTICS: Final = ("snapshot_id", "cluster_id", "run_id", "topic", "state", "constraint", "severity")
-TIMES: Final = ("taken_at", "valid_from")
+WITH_STATISTICS: Final = ("snapshot_id", "hour_id", "cluster_id", "run_id", "topic", "state", "constraint", "severity")
+TIMES: Final = ("taken_at", "valid_from", "hour")
 STATISTIC_LENGTH_MAX: Final = 32
 """Longer values would have to be cut, which other engines expect to be done in ways of their own."""
 

@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline.delta.append import NewFile, new_path, statistics_of_file
-from rackspan.pipeline.delta.table import DataFile, data_files, filesystem_of, is_damaged, one_line
+from rackspan.pipeline.delta.table import DataFile, data_files, filesystem_of, is_damaged, one_line, unit_of
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 
-def without_snapshots(
+def without_rows(
     table: "DeltaTable",
     ids: Collection[str],
     whole_days: Collection[date],
@@ -28,9 +28,9 @@ def without_snapshots(
     *,
     skip_damaged: bool = False,
 ) -> tuple[list[DataFile], list[NewFile]]:
-    """The files of the table that hold rows of these snapshots or days, and new files with their other rows.
+    """The files of the table that hold rows of these snapshots, or hours, or days, and new files with their other rows.
 
-    All snapshots `ids` are of `days`. With `skip_damaged`, every damaged file is among the former. Errors: InvalidWarehouse.
+    All of `ids` are of `days`. With `skip_damaged`, every damaged file is among the former. Errors: InvalidWarehouse.
     """
     removed: list[DataFile] = []
     kept: list[NewFile] = []
@@ -38,7 +38,7 @@ def without_snapshots(
     for file in data_files(table):
         if file.day in whole_days or (skip_damaged and is_damaged(table, file)):
             removed.append(file)
-        elif file.day in days and any(file.may_hold(snapshot_id, snapshot_id) for snapshot_id in ids):
+        elif file.day in days and any(file.may_hold(identity, identity) for identity in ids):
             touched, rest = _rest(table, file, wanted)
             if touched:
                 removed.append(file)
@@ -47,12 +47,13 @@ def without_snapshots(
 
 
 def _rest(table: "DeltaTable", file: DataFile, ids: pa.Array) -> tuple[bool, Sequence[NewFile]]:
-    """Whether a file has rows of these snapshots, and a new file with its other rows, if it has any."""
+    """Whether a file has rows of these snapshots or hours, and a new file with its other rows, if it has any."""
     filesystem = filesystem_of(table)
     try:
         with filesystem.open_input_file(file.path) as opened:
             parquet = pq.ParquetFile(opened)
-            column = parquet.read(columns=["snapshot_id"])["snapshot_id"]
+            key = unit_of(parquet.schema_arrow.names)
+            column = parquet.read(columns=[key])[key]
             named = pc.sum(pc.is_in(column, ids)).as_py() or 0
             if named in (0, len(column)):
                 return named > 0, []
@@ -64,7 +65,7 @@ def _rest(table: "DeltaTable", file: DataFile, ids: pa.Array) -> tuple[bool, Seq
             ):
                 for group in range(parquet.num_row_groups):
                     rows = parquet.read_row_group(group)
-                    writer.write_table(rows.filter(pc.invert(pc.is_in(rows["snapshot_id"], ids))))
+                    writer.write_table(rows.filter(pc.invert(pc.is_in(rows[key], ids))))
         return True, [_new_file(filesystem, path, file.day)]
     except (OSError, ValueError, pa.ArrowException) as error:
         raise InvalidWarehouse(f"{table.table_uri}: {file.path} cannot be replaced: {one_line(error)}") from None

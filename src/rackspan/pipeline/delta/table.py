@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -134,8 +134,13 @@ def require_deltalake() -> Any:
     return required_module("deltalake", "the warehouse is made of Delta tables")
 
 
-def data_files(table: "DeltaTable", key: str = "snapshot_id") -> list[DataFile]:
-    """Every data file of the table's version, from its log alone, with the statistics of `key`."""
+def unit_of(names: Collection[str]) -> str:
+    """The column of a table's rows that are written and replaced together: those of a snapshot, or of an hour of a cluster."""
+    return next((name for name in ("snapshot_id", "hour_id") if name in names), "run_id")
+
+
+def data_files(table: "DeltaTable") -> list[DataFile]:
+    """Every data file of the table's version, from its log alone, with the statistics of its unit."""
     from deltalake.exceptions import DeltaError
 
     try:
@@ -143,6 +148,7 @@ def data_files(table: "DeltaTable", key: str = "snapshot_id") -> list[DataFile]:
     except (DeltaError, OSError, ValueError, pa.ArrowException) as error:
         raise InvalidWarehouse(f"{table.table_uri}: its log cannot be read: {one_line(error)}") from None
     names = actions.column_names
+    key = unit_of([field.name for field in table.schema().fields])
     if len(actions) and ("num_records" not in names or actions.column("num_records").null_count):
         raise InvalidWarehouse(
             f"{table.table_uri}: its log names a data file without its number of rows; rackspan did not write that entry"
@@ -206,16 +212,17 @@ def read_files_at(
 
 
 def snapshot_counts(table: "DeltaTable", file: DataFile, *, whole: bool = False) -> Counter[str]:
-    """How many rows of each snapshot a data file has; with `whole`, every column is read. Errors: InvalidWarehouse where it is damaged."""
+    """How many rows of each snapshot, or hour, a data file has; with `whole`, every column is read. Errors: InvalidWarehouse where it is damaged."""
+    key = unit_of([field.name for field in table.schema().fields])
     damaged = f"{table.table_uri}: {file.path} is damaged:"
     try:
         with filesystem_of(table).open_input_file(file.path) as opened:
             if file.size_bytes and opened.size() != file.size_bytes:
                 raise InvalidWarehouse(f"{damaged} it has {opened.size():,} bytes, its log says {file.size_bytes:,}")
-            parquet = pq.ParquetFile(opened, read_dictionary=["snapshot_id"])
+            parquet = pq.ParquetFile(opened, read_dictionary=[key])
             counts: Counter[str] = Counter()
-            for batch in parquet.iter_batches(BATCH_ROWS, columns=None if whole else ["snapshot_id"]):
-                for entry in pc.value_counts(batch.column("snapshot_id")).to_pylist():
+            for batch in parquet.iter_batches(BATCH_ROWS, columns=None if whole else [key]):
+                for entry in pc.value_counts(batch.column(key)).to_pylist():
                     counts[entry["values"]] += entry["counts"]
     except FileNotFoundError:
         raise InvalidWarehouse(f"{table.table_uri}: {file.path} is gone") from None
@@ -277,15 +284,16 @@ def _batches(
 ) -> Iterator[pa.RecordBatch]:
     there = set(parquet.schema_arrow.names)
     names = [name for name in schema.names if name in there]
-    filtered = (wanted is not None or left_out) and "snapshot_id" not in names
-    groups = range(parquet.num_row_groups) if wanted is None else _groups_with(parquet, wanted.to_pylist())
-    columns = [*names, "snapshot_id"] if filtered else names
+    key = unit_of(there)
+    filtered = (wanted is not None or left_out) and key not in names
+    groups = range(parquet.num_row_groups) if wanted is None else _groups_with(parquet, key, wanted.to_pylist())
+    columns = [*names, key] if filtered else names
     for batch in parquet.iter_batches(BATCH_ROWS, row_groups=list(groups), columns=columns, use_threads=False):
         batch = _without_views(batch, schema)
         if wanted is not None:
-            batch = batch.filter(pc.is_in(batch.column("snapshot_id").cast(pa.string()), wanted))
+            batch = batch.filter(pc.is_in(batch.column(key).cast(pa.string()), wanted))
         for damaged in left_out:
-            identity = batch.column("snapshot_id")
+            identity = batch.column(key)
             inside = pc.and_(
                 pc.greater_equal(identity, damaged.least or ""), pc.less_equal(identity, damaged.most or "~")
             )
@@ -306,11 +314,11 @@ def _without_views(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return batch if cast.equals(batch.schema) else batch.cast(cast)
 
 
-def _groups_with(parquet: pq.ParquetFile, wanted: Sequence[str]) -> Iterator[int]:
+def _groups_with(parquet: pq.ParquetFile, key: str, wanted: Sequence[str]) -> Iterator[int]:
     """The row groups that may hold rows of some snapshots, whose ids are in order."""
     metadata = parquet.metadata
     paths = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
-    place = paths.index("snapshot_id")
+    place = paths.index(key)
     for number in range(metadata.num_row_groups):
         ends = metadata.row_group(number).column(place).statistics
         if ends is None or not ends.has_min_max or bisect_left(wanted, ends.min) < bisect_right(wanted, ends.max):

@@ -7,12 +7,12 @@ derived rows. Tests: tests/pipeline/test_check.py.
 """
 
 from rackspan.pipeline.delta.append import commit
-from rackspan.pipeline.delta.replace import without_snapshots
+from rackspan.pipeline.delta.replace import without_rows
 from rackspan.pipeline.delta.table import data_files, is_damaged
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.read import find_damage
 from rackspan.pipeline.landing.recover import bring_back
-from rackspan.pipeline.schemas import CONTENT, LANDING, SNAPSHOTS
+from rackspan.pipeline.schemas import LANDING, SNAPSHOTS, STORED
 from rackspan.pipeline.warehouse import Warehouse, existing_table
 
 
@@ -30,9 +30,9 @@ def drop_damaged(warehouse: Warehouse) -> list[str]:
     stored = markers.of_days(markers.count_by_day())
     broken = find_damage(warehouse, stored).snapshots
     lost = {snapshot.snapshot_id: snapshot for snapshot in stored if snapshot.snapshot_id in broken}
-    for table in (SNAPSHOTS, *CONTENT) if lost else ():
+    for table in (SNAPSHOTS, *STORED) if lost else ():
         opened = existing_table(warehouse, table.name)
-        removed, kept = without_snapshots(opened, lost.keys(), (), {snapshot.day for snapshot in lost.values()})
+        removed, kept = without_rows(opened, lost.keys(), (), {snapshot.day for snapshot in lost.values()})
         if removed:
             commit(opened, kept, {}, removed=removed)
     gone = [

@@ -5,7 +5,7 @@ hold a wanted snapshot are opened.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -67,6 +67,8 @@ class Markers:
     """Ids of snapshots that are left out."""
     damaged: dict[str, str] | None = None
     """Damaged files that were left out, as TABLE/PATH, with the reason."""
+    chosen: Callable[[StoredSnapshot], bool] | None = None
+    """Which snapshots count; every one where it is None."""
 
     def count_by_day(self) -> Mapping[date, int]:
         """How many snapshots each day has, from the log alone."""
@@ -165,7 +167,8 @@ class Markers:
             )
             for row in rows
         )
-        return sorted(stored, key=lambda snapshot: (snapshot.cluster_id, snapshot.taken_at))
+        chosen = stored if self.chosen is None else filter(self.chosen, stored)
+        return sorted(chosen, key=lambda snapshot: (snapshot.cluster_id, snapshot.taken_at))
 
     def _rows(self, file: DataFile) -> list[dict[str, Any]]:
         try:

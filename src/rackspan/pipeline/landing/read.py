@@ -15,7 +15,7 @@ from rackspan.pipeline.delta.table import DataFile, data_files, read_files, snap
 from rackspan.pipeline.landing.bases import GRAINS
 from rackspan.pipeline.landing.markers import StoredSnapshot, read_markers
 from rackspan.pipeline.landing.rows import to_snapshot, with_alive
-from rackspan.pipeline.schemas import BROKERS, CONTENT, GONE, SNAPSHOTS, Table
+from rackspan.pipeline.schemas import BROKERS, CONTENT, GONE, OF_READINGS, SNAPSHOTS, STORED, Table
 from rackspan.pipeline.warehouse import Warehouse, existing_table
 
 if TYPE_CHECKING:
@@ -89,17 +89,21 @@ def find_damage(warehouse: Warehouse, stored: Sequence[StoredSnapshot], *, whole
     snapshots: dict[str, str] = {}
     building = any(snapshot.base_id for snapshot in stored)
     chain = read_markers(warehouse, skip_damaged=True).with_bases(stored) if building else _by_id(stored)
-    for table in CONTENT:
+    for table in STORED:
+        # Only snapshots that were stored with a reading have rows in its tables.
+        concerned = [one for one in chain.values() if table.name not in OF_READINGS or one.rows_in(table.name)]
+        if not concerned:
+            continue
         opened = existing_table(warehouse, table.name)
         counts: Counter[str] = Counter()
         damaged: list[DataFile] = []
-        for file in files_near(data_files(opened), chain.values()):
+        for file in files_near(data_files(opened), concerned):
             try:
                 counts += snapshot_counts(opened, file, whole=whole)
             except InvalidWarehouse as error:
                 files[f"{table.name}/{file.path}"] = str(error)
                 damaged.append(file)
-        for snapshot in chain.values():
+        for snapshot in concerned:
             present, wanted = counts[snapshot.snapshot_id], snapshot.rows_in(table.name)
             if present == wanted or (present and wanted is None):
                 continue

@@ -30,7 +30,18 @@ from rackspan.pipeline.delta.local_disk import (
 )
 from rackspan.pipeline.delta.table import DataFile, create_table, data_files, is_damaged, read_files
 from rackspan.pipeline.landing.rows import marker_row, marker_transaction, to_snapshot
-from rackspan.pipeline.schemas import BROKERS, CONTENT, GONE, LANDING, PARTITIONS, SNAPSHOTS, TOPICS, Table
+from rackspan.pipeline.schemas import (
+    BROKERS,
+    CONTENT,
+    GONE,
+    LANDING,
+    OF_READINGS,
+    PARTITIONS,
+    SNAPSHOTS,
+    STORED,
+    TOPICS,
+    Table,
+)
 from rackspan.pipeline.warehouse import NOT_REPAIRED, Repair, Warehouse, existing_table
 
 if TYPE_CHECKING:
@@ -93,7 +104,7 @@ def _bring_back(warehouse: Warehouse, tables: Collection[str], torn: bool) -> tu
     found, lost = [], []
     orphaned = _orphaned_markers(warehouse) if SNAPSHOTS.name in tables else {}
     markers = {row["snapshot_id"]: row for row in _rows(warehouse, SNAPSHOTS)} | (orphaned if torn else {})
-    for table in CONTENT:
+    for table in STORED:
         if table.name in tables:
             back, missing = _bring_back_rows(warehouse, table, markers)
             if back:
@@ -145,7 +156,7 @@ def _bring_back_markers(warehouse: Warehouse, orphaned: Mapping[str, Mapping[str
     stored = [(row["cluster_id"], row["taken_at"]) for row in _rows(warehouse, SNAPSHOTS, KEYS)]
     keys, rows, ids = set(stored), [], ([], [])  # type: ignore[var-annotated]  # Typed where they are appended to.
     known = {row["snapshot_id"] for row in _rows(warehouse, SNAPSHOTS, KEYS)}
-    counts = {table.name: _counts(warehouse, table) for table in CONTENT}
+    counts = {table.name: _counts(warehouse, table) for table in STORED}
     # Of one that is not whole no marker can be made: its rows do not say what they differ from.
     whole = (row for row in _rows(warehouse, BROKERS, (*KEYS, GONE)) if row[GONE] is None)
     unmarked = {row["snapshot_id"]: (row["cluster_id"], row["taken_at"]) for row in (*whole, *orphaned.values())}
@@ -195,11 +206,12 @@ def _rows_in(marker: Mapping[str, Any], table: Table) -> int | None:
         PARTITIONS.name: marker["partitions"],
         **dict(marker["stored_rows"] or ()),
     }
-    return counted.get(table.name)
+    # One that was stored without a reading has no rows of one.
+    return counted.get(table.name, 0 if table.name in OF_READINGS else None)
 
 
 def _is_complete(marker: Mapping[str, Any], counts: Mapping[str, Counter[str]]) -> bool:
-    wanted = {table.name: _rows_in(marker, table) for table in CONTENT}
+    wanted = {table.name: _rows_in(marker, table) for table in STORED}
     return all(count in (None, counts[name][marker["snapshot_id"]]) for name, count in wanted.items())
 
 

@@ -14,8 +14,10 @@ from rackspan.errors import InvalidSnapshot
 from rackspan.model import Controller
 from rackspan.model.snapshot import VERSION, ClusterSnapshot
 from rackspan.pipeline.landing.bases import Base, SnapshotTables
-from rackspan.pipeline.schemas import GONE, LANDING, Table
+from rackspan.pipeline.landing.readings import reading_rows
+from rackspan.pipeline.schemas import CONTENT, GONE, LANDING, Table
 from rackspan.sources.snapshot_folder import CLUSTER_SCHEMA, from_tables, to_tables
+from rackspan.traffic import ClusterReading
 
 HASH_LENGTH: Final = 10
 """Hexadecimal digits of a snapshot_id's hash. It only has to distinguish snapshots of one microsecond."""
@@ -84,6 +86,8 @@ class NewSnapshot:
 
     snapshot: ClusterSnapshot
     base: Base | None = None
+    reading: ClusterReading | None = None
+    """The reading that was taken with it."""
 
     @cached_property
     def tables(self) -> SnapshotTables:
@@ -114,11 +118,12 @@ def landing_rows(snapshots: Iterable[NewSnapshot]) -> dict[str, pa.Table]:
     """The rows of snapshots for each landing table."""
     parts: dict[str, list[pa.Table]] = {name: [] for name in LANDING}
     for new in snapshots:
-        stored = new.tables if new.base is None else new.base.differences(new.tables)
+        of_reading = {} if new.reading is None else reading_rows(new.reading)
+        stored = {**(new.tables if new.base is None else new.base.differences(new.tables)), **of_reading}
         for name, rows in stored.items():
             parts[name].append(_keyed(rows, LANDING[name], new.snapshot, new.identity))
         parts["snapshots"].append(marker_row(new.identity, new.snapshot, stored, new.base))
-    return {name: pa.concat_tables(ones) for name, ones in parts.items()}
+    return {name: pa.concat_tables(ones) for name, ones in parts.items() if ones}
 
 
 def content(snapshot: ClusterSnapshot) -> SnapshotTables:
@@ -171,7 +176,9 @@ def _marker(snapshot: ClusterSnapshot, stored: SnapshotTables, base: Base | None
         "members": [members_hash(snapshot)],
         "base_id": [base and base.snapshot_id],
         "root_id": [base and base.root_id],
-        "unchanged": [base and not any(map(len, stored.values())) and base.members == members_hash(snapshot)],
+        "unchanged": [
+            base and not any(len(stored[table.name]) for table in CONTENT) and base.members == members_hash(snapshot)
+        ],
         "stored_rows": [[(name, len(rows)) for name, rows in stored.items()]],
     }
     schema = LANDING["snapshots"].schema

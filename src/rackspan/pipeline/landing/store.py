@@ -4,13 +4,14 @@ Constraints: a snapshot is stored completely or not at all, and once, however ma
 whenever one is killed. Goal: only what differs is written (bases.py). Method: rows carry the snapshot's id; a transaction for each id makes the append of a retry a conflict;
 the row in `snapshots` is committed last, under a transaction for cluster and time. Delta has no transaction over several
 tables, so a kill between two of them leaves rows without a marker, which no reader of ours sees: a retry of the same content
-adopts them, and the rest is harmless, since readers go by the ids of `snapshots`. Bound: four commits. Source: Delta protocol, "Transaction Identifiers". Tests:
+adopts them, and the rest is harmless, since readers go by the ids of `snapshots`. Bound: a commit for each table with rows. Source: Delta protocol, "Transaction Identifiers". Tests:
 tests/pipeline/landing/test_store.py, tests/pipeline/test_killed.py.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Final
 
 import pyarrow as pa
@@ -25,6 +26,7 @@ from rackspan.pipeline.landing.read import ids_with_rows, read_snapshot
 from rackspan.pipeline.landing.rows import NewSnapshot, landing_rows, marker_transaction, snapshot_id, snapshot_key
 from rackspan.pipeline.schemas import SNAPSHOTS
 from rackspan.pipeline.warehouse import Warehouse, existing_table
+from rackspan.traffic import ClusterReading
 
 ATTEMPTS: Final = 20
 """Each conflict means that another collector has stored one of the same snapshots, so few can follow each other."""
@@ -52,17 +54,20 @@ def store(snapshot: ClusterSnapshot, warehouse: Warehouse) -> SnapshotLocation:
 
 
 def store_all(
-    snapshots: Sequence[ClusterSnapshot], warehouse: Warehouse, bases: Bases | None = None
+    snapshots: Sequence[ClusterSnapshot],
+    warehouse: Warehouse,
+    bases: Bases | None = None,
+    readings: Mapping[int, ClusterReading] = MappingProxyType({}),
 ) -> list[SnapshotLocation | InvalidSnapshot]:
     """Store snapshots with one append to each table. A refused snapshot does not stop the others. Errors: as `store`.
 
     Of a snapshot that can build on one of `bases`, which are brought up to date, only what differs is stored; without `bases` each
-    is stored whole.
+    is stored whole. `readings` were taken with some of the snapshots, by their places.
     """
     for _ in range(ATTEMPTS):
         markers = read_markers(warehouse)
         newest = None if bases is None else _still_stored(bases, markers)
-        outcomes, new = _judged(snapshots, markers, warehouse, newest)
+        outcomes, new = _judged(snapshots, markers, warehouse, newest, readings)
         try:
             _append_all(new, markers, warehouse)
         except ConcurrentTransactionError:
@@ -82,7 +87,11 @@ def _still_stored(bases: Bases, markers: Markers) -> Bases:
 
 
 def _judged(
-    snapshots: Sequence[ClusterSnapshot], markers: Markers, warehouse: Warehouse, bases: Bases | None
+    snapshots: Sequence[ClusterSnapshot],
+    markers: Markers,
+    warehouse: Warehouse,
+    bases: Bases | None,
+    readings: Mapping[int, ClusterReading],
 ) -> tuple[list[SnapshotLocation | InvalidSnapshot], dict[str, NewSnapshot]]:
     """The outcome for each snapshot, and those that are not stored yet, by id. They become the bases of the next ones."""
     keys = [_key_or_error(snapshot) for snapshot in snapshots]
@@ -91,7 +100,7 @@ def _judged(
     new: dict[str, NewSnapshot] = {}
     identities: dict[object, str] = {}
     outcomes: list[SnapshotLocation | InvalidSnapshot] = []
-    for snapshot, key in zip(snapshots, keys, strict=True):
+    for place, (snapshot, key) in enumerate(zip(snapshots, keys, strict=True)):
         if isinstance(key, InvalidSnapshot):
             outcomes.append(key)
             continue
@@ -99,7 +108,7 @@ def _judged(
         if key in there:
             outcomes.append(_already_there(snapshot, there[key], warehouse))
         elif kept is None:
-            added = NewSnapshot(snapshot, None if bases is None else bases.base_of(snapshot))
+            added = NewSnapshot(snapshot, None if bases is None else bases.base_of(snapshot), readings.get(place))
             identity = identities[key] = added.identity
             new[identity] = added
             if bases is not None:

@@ -5,8 +5,9 @@ meaning raises the table's `version`, and the next run makes all of its rows aga
 values that change all the time), TABLES what Spark derives from them (hours.py: by hour), HISTORY the record of the runs.
 """
 
+from collections import ChainMap
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
 import pyarrow as pa
 
@@ -37,6 +38,7 @@ from rackspan.pipeline.schemas.readings import OF_READINGS
 __all__ = [
     "BROKERS",
     "CONTENT",
+    "DERIVED",
     "DRIFT",
     "FINDINGS",
     "GONE",
@@ -51,6 +53,7 @@ __all__ = [
     "RACK_NAMES",
     "RUNS",
     "SNAPSHOTS",
+    "STORED",
     "TABLES",
     "TOPICS",
     "Table",
@@ -62,7 +65,7 @@ __all__ = [
 
 SNAPSHOTS: Final = landing_table(
     "snapshots",
-    "The snapshots that are stored completely. A snapshot's row is committed last, after its rows in the three tables below.",
+    "The snapshots that are stored completely. A snapshot's row is committed last, after its rows in the other landing tables.",
     (),
     (
         TableColumn(
@@ -105,7 +108,7 @@ SNAPSHOTS: Final = landing_table(
         TableColumn(
             "stored_rows",
             ROWS_BY_TABLE,
-            "How many rows it has in each of the three tables below; null in rows of before this column, which are whole.",
+            "How many rows it has in each of the landing tables, those of readings only if it was stored with one; null in rows of before this column, which are whole.",
             True,
         ),
     ),
@@ -166,7 +169,10 @@ PARTITIONS: Final = content_table(
 CONTENT: Final = (BROKERS, TOPICS, PARTITIONS)
 """The tables of what snapshots hold, in which only changes of most are stored."""
 
-LANDING: Final[Mapping[str, Table]] = {table.name: table for table in (BROKERS, TOPICS, PARTITIONS, SNAPSHOTS)}
+STORED: Final = (*CONTENT, *OF_READINGS.values())
+"""The tables with rows of snapshots, those of their readings included."""
+
+LANDING: Final[Mapping[str, Table]] = {table.name: table for table in (*STORED, SNAPSHOTS)}
 """In the order in which a snapshot is written: the marker last."""
 
 
@@ -325,6 +331,9 @@ TABLES: Final[Mapping[str, Table]] = {
     table.name: table for table in (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT, DRIFT)
 }
 
+DERIVED: Final[Mapping[str, Table]] = ChainMap(cast("dict[str, Table]", HOURLY), cast("dict[str, Table]", TABLES))
+"""Every table that a run makes: of snapshots, which it judges, then of hours."""
+
 
 JUDGED: Final = Table(
     "judged",
@@ -358,10 +367,11 @@ RUNS: Final = Table(
             pa.string(),
             "The rack policy of the verdicts, as JSON; under `clusters`, by id, those of clusters with another one.",
         ),
+        TableColumn("prices", pa.string(), "The price file of the bill, as JSON; null where the run had none.", True),
         TableColumn(
             "made_by",
             pa.map_(pa.string(), pa.string()),
-            "For each derived table its schema version and a hash of the policies. Another version makes the table again, another policy the rows of its clusters.",
+            "For each derived table its schema version and a hash of the policies, or of the prices. Another version makes the table again, another policy the rows of its clusters.",
         ),
         TableColumn("versions", pa.map_(pa.string(), pa.int64()), "The Delta version of each table to read."),
         TableColumn("rows", pa.map_(pa.string(), pa.int64()), "The rows that the run wrote, by table."),
@@ -383,7 +393,7 @@ HISTORY: Final[Mapping[str, Table]] = {table.name: table for table in (JUDGED, R
 
 def table_named(name: str) -> Table:
     """The table of that name. Errors: UsageError with the names of all tables."""
-    every = {**TABLES, **HOURLY, **LANDING, **OF_READINGS, **HISTORY}
+    every = {**DERIVED, **LANDING, **HISTORY}
     if name not in every:
         raise UsageError(f"table {name!r}: there is none of that name; choose one of {', '.join(every)}")
     return every[name]

@@ -52,7 +52,13 @@ TRAFFIC: Final = hourly_table(
             "What the number rests on, in words; also that bytes are divided evenly over a gap between readings.",
         ),
         TableColumn(
-            "bytes", pa.int64(), "The bytes; null where they are not known, beside the row of those that are.", True
+            "bytes", pa.int64(), "The bytes, as far as they are known; null where they are known of no part.", True
+        ),
+        TableColumn(
+            "complete",
+            pa.bool_(),
+            "Whether they are known of all partitions and of the whole hour that readings cover. A topic created again, a log that was "
+            "cut off, or offsets that could not be read leave a part unknown.",
         ),
     ),
 )
@@ -172,55 +178,12 @@ CLIENT_FINDINGS: Final = hourly_table(
     ),
 )
 
-STREAM_GROUPS: Final = hourly_table(
-    "stream_groups",
-    "What the active tasks of each streams group (KIP-1071) read across racks now, and at best by each strategy of KIP-925.",
-    ("group_id", "strategy"),
-    (
-        GROUP_ID,
-        TableColumn("strategy", pa.string(), "`now`, `min_traffic` or `balance_subtopology`."),
-        _READ_AT,
-        TableColumn("processes", pa.int32(), "Its processes."),
-        TableColumn("tasks", pa.int32(), "Its active tasks."),
-        TableColumn(
-            "partitions_across",
-            pa.int32(),
-            "Source and changelog partitions without a replica in the rack of the process that has the task; null where a rack is not known.",
-            True,
-        ),
-        TableColumn("moved", pa.int32(), "Active tasks that would be in another process than now."),
-    ),
-)
-
-ADVICE: Final = hourly_table(
-    "advice",
-    "What to do first, as `rackspan advise` ranks it at the last reading of each hour: risks, then money.",
-    ("rank",),
-    (
-        TableColumn("rank", pa.int32(), "The place in the order of what to do, from 1."),
-        _READ_AT,
-        TableColumn("concern", pa.string(), "`risk`, `warning` or `money`."),
-        TableColumn("kind", pa.string(), "The constraint that is broken, or the remedy."),
-        TableColumn("topic", pa.string(), "The topic; null where it is about more than one, or none.", True),
-        TableColumn("group_id", pa.string(), "The group; null where it is about more than one, or none.", True),
-        TableColumn("reason", pa.string(), "Why, in words."),
-        TableColumn(
-            "bytes_a_month", pa.int64(), "What it saves at the rate that was measured; null where not known.", True
-        ),
-        TableColumn("money_a_month", pa.float64(), "Its price; null where not known.", True),
-        TableColumn("currency", pa.string(), "Of that; null without a price file.", True),
-        TableColumn("command", pa.string(), "What does it."),
-        TableColumn("cost", pa.string(), "What doing it costs."),
-        TableColumn("undo", pa.string(), "How to undo it."),
-    ),
-)
-
 DURABILITY_TIME: Final = hourly_table(
     "durability_time",
-    "Seconds of each hour in which a partition was not `ok`, or the loss of a rack would not have been survived. An hour has rows "
-    "once its cluster has a snapshot after it. A state lasts until the next snapshot, but no longer than three periods (the "
-    "median time between the snapshots that concern the hour): beyond that it is `unknown`. The rest of an hour is `ok`, or "
-    "before the partition was there.",
+    "The seconds of each hour in which a partition was not `ok`, and in which the loss of a rack would not have been survived. An hour has "
+    "rows once its cluster has a snapshot after it. A state lasts until the next snapshot, but no longer than three periods (the "
+    "median time between the snapshots that concern the hour): what is beyond that is `unknown`. The rest of the seconds that "
+    "are `known` a partition was `ok`, or not there.",
     ("topic", "partition", "state", "lost_rack"),
     (
         TableColumn("topic", pa.string(), "The topic; null in rows about the cluster.", True),
@@ -230,7 +193,7 @@ DURABILITY_TIME: Final = hourly_table(
         TableColumn(
             "state",
             pa.string(),
-            "A state of `partition_durability` other than `ok`, or `unknown`; in rows about the cluster `not-survived`, or `unknown`.",
+            "A state of `partition_durability` other than `ok`; in rows about the cluster `not-survived`, `known` or `unknown`.",
         ),
         TableColumn(
             "lost_rack",
@@ -270,11 +233,12 @@ HOURLY: Final[Mapping[str, Table]] = {
         GROUPS,
         GROUP_LAG,
         CONSUMER_GROUPS,
-        STREAM_GROUPS,
         CLIENT_FINDINGS,
-        ADVICE,
         DURABILITY_TIME,
         REFUSALS,
     )
 }
 """The derived tables of hours."""
+
+OF_STATES: Final = frozenset({DURABILITY_TIME.name, REFUSALS.name})
+"""Those that are made of stored states, once a snapshot after the hour is judged; the others are made of readings."""

@@ -7,11 +7,11 @@ returns a row for each file. Spark schedules, retries and ships. Source: our own
 
 import json
 import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -21,7 +21,9 @@ from rackspan.audit import ClusterPolicies
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline.delta.append import NewFile
 from rackspan.pipeline.delta.credentials import redacted
-from rackspan.pipeline.incremental import RunWork
+from rackspan.pipeline.hours.task import write_task as write_hours
+from rackspan.pipeline.hours.work import HoursWork, HourTask, hour_tasks
+from rackspan.pipeline.incremental import Files, RunWork
 from rackspan.pipeline.judging.tasks import TASK_PARTITIONS, JudgeTask, judge_tasks
 from rackspan.pipeline.judging.write import keyed_rows, table_rows, write_task
 from rackspan.pipeline.schemas import TABLES, Table, ddl
@@ -33,21 +35,33 @@ FILE_ROWS: Final = pa.schema(
 )
 
 
-def build(
-    spark: SparkSession, warehouse: Warehouse, work: RunWork, policies: ClusterPolicies
-) -> Mapping[str, Sequence[NewFile]]:
-    """Write the rows of every table. Returns the files by table, none committed.
+class SparkBuild:
+    """Runs the tasks of runs on Spark. `session` is called when it is needed first, and then kept."""
 
-    Errors: InvalidWarehouse where Spark fails; UsageError where a policy refuses a cluster.
-    """
-    tasks = judge_tasks(replace(warehouse, damaged=work.damaged), work, policies)
-    with _in_one_line(warehouse):
-        rows = task_frame(spark, tasks).mapInArrow(_written, FILES).collect()
-    files: dict[str, list[NewFile]] = {name: [] for name in work.tables}
-    for row in rows:
-        file = NewFile(row["path"], date.fromisoformat(row["day"]), row["size"], json.loads(row["stats"]))
-        files[row["table"]].append(file)
-    return files
+    def __init__(self, session: Callable[[], SparkSession], warehouse: Warehouse) -> None:
+        self._session, self._warehouse = session, warehouse
+        self._spark: SparkSession | None = None
+
+    def judged(self, work: RunWork, policies: ClusterPolicies) -> Files:
+        """Errors: InvalidWarehouse where Spark fails; UsageError where a policy refuses a cluster."""
+        return self._run(judge_tasks(replace(self._warehouse, damaged=work.damaged), work, policies))
+
+    def hours(self, work: HoursWork, policies: ClusterPolicies) -> Files:
+        """Errors: InvalidWarehouse where Spark fails."""
+        return self._run(hour_tasks(self._warehouse, work, policies))
+
+    def _run(self, tasks: Sequence[JudgeTask] | Sequence[HourTask]) -> Files:
+        if not tasks:
+            return {}
+        if self._spark is None:
+            self._spark = self._session()
+        with _in_one_line(self._warehouse):
+            rows = task_frame(self._spark, tasks).mapInArrow(_written, FILES).collect()
+        files: dict[str, list[NewFile]] = {}
+        for row in rows:
+            file = NewFile(row["path"], date.fromisoformat(row["day"]), row["size"], json.loads(row["stats"]))
+            files.setdefault(row["table"], []).append(file)
+        return files
 
 
 def judged_frame(
@@ -71,7 +85,7 @@ def judged_frame(
     return task_frame(spark, tasks).mapInArrow(rows, ddl(table.at_each_snapshot.columns))
 
 
-def task_frame(spark: SparkSession, tasks: Sequence[JudgeTask]) -> DataFrame:
+def task_frame(spark: SparkSession, tasks: Sequence[JudgeTask] | Sequence[HourTask]) -> DataFrame:
     """A row for each task, in as many partitions as there is work for. Grain: task."""
     # The largest first, so that every partition gets as much.
     ordered = sorted(tasks, key=lambda task: -task.partitions)
@@ -83,7 +97,7 @@ def task_frame(spark: SparkSession, tasks: Sequence[JudgeTask]) -> DataFrame:
     return frame.repartition(count) if count > 1 else frame
 
 
-def _tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[JudgeTask]:
+def _tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
     # Made by our own driver, as the functions that Spark sends.
     return (pickle.loads(task) for batch in batches for task in batch.column(0).to_pylist())  # noqa: S301 - made by the driver of this run
 
@@ -99,7 +113,7 @@ def _written(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 "size": file.size_bytes,
                 "stats": json.dumps(file.stats),
             }
-            for name, file in write_task(task)
+            for name, file in (write_task(task) if isinstance(task, JudgeTask) else write_hours(task))
         ]
         yield pa.RecordBatch.from_pylist(files, schema=FILE_ROWS)
 

@@ -29,25 +29,31 @@ OFFSETS_BATCH: Final = 5_000
 _LATEST: Final = -1
 """The timestamp of ListOffsets for the end of a log."""
 
+_EARLIEST: Final = -2
+"""The timestamp of ListOffsets for the first offset that retention has left."""
 
-def read_logs(settings: ConnectionSettings) -> ClusterLogs:
-    """The logs of a cluster's partitions. Errors: those of read_cluster. What else is refused is in `partial`."""
+
+def read_logs(settings: ConnectionSettings, *, starts: bool = False) -> ClusterLogs:
+    """The logs of a cluster's partitions, with `starts` their earliest offsets too. Errors: those of read_cluster. What else is
+    refused is in `partial`.
+    """
     with ClusterConnection(settings) as connection:
         responses = responses_of(connection, sizes=True)
         read_at = utc_now()
         snapshot = assemble(responses, read_at)
-        end, why_not = connection.run(_EndOffsets(connection, snapshot).read)
+        end, why_not = connection.run(_Offsets(connection, snapshot, _LATEST).read)
+        start, no_starts = connection.run(_Offsets(connection, snapshot, _EARLIEST).read) if starts else (None, ())
         committed = connection.run(committed_offsets, connection)
     sizes = responses.log_dirs.sizes
-    partial = (*snapshot.partial, *why_not, *committed.unread)
-    return ClusterLogs(snapshot, read_at, end, _replica_bytes(snapshot, sizes), committed.by_group, partial)
+    partial = tuple(dict.fromkeys((*snapshot.partial, *why_not, *no_starts, *committed.unread)))
+    return ClusterLogs(snapshot, read_at, end, _replica_bytes(snapshot, sizes), committed.by_group, partial, start)
 
 
-class _EndOffsets:
-    """The end of every partition's log, from the leaders, which are requested side by side."""
+class _Offsets:
+    """One offset of every partition's log, by its timestamp, from the leaders, which are requested side by side."""
 
-    def __init__(self, connection: ClusterConnection, snapshot: ClusterSnapshot) -> None:
-        self._connection = connection
+    def __init__(self, connection: ClusterConnection, snapshot: ClusterSnapshot, timestamp: int) -> None:
+        self._connection, self._timestamp = connection, timestamp
         rows = snapshot.partitions
         names = [str(topic.name) for topic in snapshot.topics]
         self._partitions = [
@@ -80,7 +86,7 @@ class _EndOffsets:
         found: dict[TopicPartition, int] = {}
         for batch in batches(partitions, OFFSETS_BATCH):
             try:
-                listed = await listed_offsets(self._connection, leader, dict.fromkeys(batch, _LATEST))
+                listed = await listed_offsets(self._connection, leader, dict.fromkeys(batch, self._timestamp))
             except FAILURES as error:
                 self._fail(f"broker {leader}: {message_of(error)}", len(batch))
                 continue

@@ -1,14 +1,15 @@
-"""Two readings of a cluster's logs some seconds apart, and its groups: what bytes between racks are derived from."""
+"""Readings of a cluster's logs, groups and counters: what bytes between racks are derived from."""
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from rackspan.client.cluster import ConnectionSettings
-from rackspan.sources.gateway_counters import counting
+from rackspan.errors import SourceError
+from rackspan.sources.gateway_counters import counting, gateway_counters
 from rackspan.sources.live.clients import ReadClients, read_clients
 from rackspan.sources.live.logs import read_logs
-from rackspan.traffic import ClusterLogs, CountedBytes
+from rackspan.traffic import ClusterLogs, ClusterReading, CountedBytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,3 +48,23 @@ def read_traffic(
     after = read_logs(settings)
     passed = counted()
     return TrafficReading(before, after, read_clients(settings), passed)
+
+
+def read_everything(
+    settings: ConnectionSettings, period_seconds: float, counters: Sequence[str] = ()
+) -> ClusterReading:
+    """One reading, for a collector that reads so often. A gateway that cannot be read is named in `partial`.
+
+    Errors: those of read_logs and read_clients; UsageError for a URL that is none.
+    """
+    logs = read_logs(settings, starts=True)
+    clients = read_clients(settings)
+    counted: dict[str, CountedBytes] = {}
+    unread: list[str] = []
+    for url in counters:
+        try:
+            counted |= gateway_counters([url])
+        except SourceError as error:
+            unread.append(str(error))
+    partial = tuple(dict.fromkeys((*logs.partial, *clients.unread, *unread)))
+    return ClusterReading(logs, clients.groups, clients.selectors, counted, period_seconds, partial)

@@ -1,0 +1,119 @@
+"""A reading of all that changes in a cluster all the time, and the flows between two readings in succession."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from rackspan.clients import GroupReads, ReplicaSelectors, group_reads
+from rackspan.model import ClusterSnapshot
+from rackspan.model.client_networks import ClientNetworks
+from rackspan.model.group import GroupDescription
+from rackspan.traffic.flows import TrafficFlow, consume_flows, produce_flows, replication_flows
+from rackspan.traffic.logs import ClusterLogs, Volumes, volumes_between
+from rackspan.traffic.measured import CountedBytes, CountedFlow, measured_flows, produced_flows
+from rackspan.traffic.progress import GroupProgress, group_progress
+
+GAP_PERIODS: Final = 3
+"""Readings further apart than so many periods have a gap between them: when bytes passed is not known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusterReading:
+    """One reading. `counters` has what each gateway counted since it started, by the URL of its metrics.
+
+    `period_seconds` is how often its collector reads, and `partial` says in words what could not be read.
+    """
+
+    logs: ClusterLogs
+    groups: tuple[GroupDescription, ...] = ()
+    selectors: Mapping[int, ReplicaSelectors] = field(default_factory=dict)
+    counters: Mapping[str, CountedBytes] = field(default_factory=dict)
+    period_seconds: float = 60.0
+    partial: tuple[str, ...] = ()
+
+    @property
+    def snapshot(self) -> ClusterSnapshot:
+        return self.logs.snapshot
+
+    @property
+    def read_at(self) -> datetime:
+        return self.logs.read_at
+
+    def of_snapshot(self, snapshot: ClusterSnapshot) -> "ClusterReading":
+        """The same reading with other racks in its snapshot, as from a rack locator."""
+        return replace(self, logs=replace(self.logs, snapshot=snapshot))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Interval:
+    """What passed between two readings. `reads` has the groups with members at the second."""
+
+    before: ClusterReading
+    after: ClusterReading
+    flows: tuple[TrafficFlow, ...]
+    reads: tuple[GroupReads, ...]
+    volumes: Volumes
+    progress: GroupProgress
+    counted: CountedBytes
+
+    @property
+    def seconds(self) -> float:
+        return (self.after.read_at - self.before.read_at).total_seconds()
+
+    @property
+    def is_gap(self) -> bool:
+        """Whether the second reading came so late that nothing is known of the time between."""
+        longest = timedelta(seconds=GAP_PERIODS * max(self.before.period_seconds, self.after.period_seconds))
+        return self.after.read_at - self.before.read_at > longest
+
+
+def interval(before: ClusterReading, after: ClusterReading) -> Interval:
+    """What passed between two readings of a cluster."""
+    counted = counted_between(before.counters, after.counters)
+    volumes = volumes_between(before.logs, after.logs)
+    progress = group_progress(before.logs, after.logs, volumes)
+    reads = reads_of(after.snapshot, after.groups, after.selectors)
+    flows = flows_of(after.snapshot, volumes, reads, progress, after.groups, counted)
+    return Interval(before, after, flows, reads, volumes, progress, counted)
+
+
+def reads_of(
+    snapshot: ClusterSnapshot,
+    groups: Sequence[GroupDescription],
+    selectors: Mapping[int, ReplicaSelectors],
+    networks: ClientNetworks | None = None,
+) -> tuple[GroupReads, ...]:
+    """What each group with members reads."""
+    return tuple(group_reads(group, snapshot, selectors, networks) for group in groups if group.members)
+
+
+def flows_of(
+    snapshot: ClusterSnapshot,
+    volumes: Volumes,
+    reads: Sequence[GroupReads],
+    progress: GroupProgress,
+    every_group: Sequence[GroupDescription],
+    counted: CountedBytes,
+) -> tuple[TrafficFlow, ...]:
+    """The flows of every path: what gateways counted, and the rest as derived or estimated. `every_group` are all of the cluster."""
+    measured = [measured_flows(group, every_group, counted) for group in reads]
+    return (
+        *produced_flows(produce_flows(snapshot, volumes), counted),
+        *replication_flows(snapshot, volumes),
+        *consume_flows(snapshot, volumes, [left for _, left in measured], progress),
+        *(flow for found, _ in measured for flow in found),
+    )
+
+
+def counted_between(before: Mapping[str, CountedBytes], after: Mapping[str, CountedBytes]) -> CountedBytes:
+    """What gateways counted between two readings of their counters. One that only the second has started in between, or was not read:
+    nothing is known of it. A counter that went back counts from zero, since its gateway was restarted.
+    """
+    passed: dict[CountedFlow, int] = {}
+    for gateway in before.keys() & after.keys():
+        earlier = before[gateway]
+        for flow, size_bytes in after[gateway].items():
+            since = size_bytes - earlier.get(flow, 0)
+            passed[flow] = passed.get(flow, 0) + (since if since >= 0 else size_bytes)
+    return passed
