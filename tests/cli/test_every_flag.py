@@ -349,6 +349,10 @@ OWN: dict[tuple[str, str], Case] = {
     ("pipeline collect", "--all-clusters"): Case(("--all-clusters",), NONE),
     ("pipeline collect", "--from-snapshots"): Case(("--from-snapshots", "folder"), NONE, good=True),
     ("pipeline collect", "--every"): Case(("--every", "5")),
+    ("pipeline collect", "--traffic-every"): Case(("--traffic-every", "60"), LIVE, good=True),
+    ("pipeline collect", "--counters"): Case(
+        ("--counters", "http://127.0.0.1:1/metrics"), (*LIVE, "--traffic-every", "60")
+    ),
     ("pipeline collect", "--metrics-listen"): Case(("--metrics-listen", "127.0.0.1:0"), (*SNAP, "--every", "5")),
     **{(f"pipeline {verb}", "--warehouse"): Case(("--warehouse", "out"), NONE)
        for verb in ("run", "rebuild", "follow", "maintain", "check", "report", "table", "export")},
@@ -356,6 +360,7 @@ OWN: dict[tuple[str, str], Case] = {
        for words in (("--unracked", "own"), ("--min-insync-racks", "3"), ("--survive", "none"), ("--require-controllers",))},
     **{(f"pipeline {verb}", "--master"): Case(("--master", "local[1]"), NONE) for verb in ("run", "rebuild", "follow")},
     **{(f"pipeline {verb}", "--remote"): Case(("--remote", "sc://127.0.0.1:1"), NONE) for verb in ("run", "rebuild")},
+    **{(f"pipeline {verb}", "--prices"): Case(("--prices", "prices.json"), NONE) for verb in ("run", "rebuild", "follow")},
     ("pipeline check", "--whole"): Case(("--whole",), NONE),
     ("pipeline check", "--max-age"): Case(("--max-age", "5"), NONE),
     ("pipeline check", "--output"): Case(("-o", "json"), NONE),
@@ -670,6 +675,8 @@ REFUSED = (
     ("place create", (*SNAP, "--apply")),
     ("pipeline collect", (*SNAP, "--timeout", "5")),
     ("pipeline collect", (*SNAP, "--metrics-listen", "127.0.0.1:0")),
+    ("pipeline collect", (*SNAP, "--traffic-every", "60")),
+    ("pipeline collect", (*SNAP, "--counters", "http://127.0.0.1:1/metrics")),
     ("cluster up", ("--kafka", "4.1.0", "--metrics-listen", "127.0.0.1:0")),
 )
 """Where a flag could have no effect beside others, it is refused by name."""

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from rackspan.audit import ClusterPolicies
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import runs as history
-from rackspan.pipeline.delta.append import ConcurrentTransactionError, NewFile, commit
-from rackspan.pipeline.delta.replace import without_rows
+from rackspan.pipeline.commits import ReplacedRows, committed, standing
+from rackspan.pipeline.delta.append import NewFile
 from rackspan.pipeline.delta.table import data_files
 from rackspan.pipeline.hours.work import HoursWork, concerned_hours, has_reading, with_reading, with_whole
 from rackspan.pipeline.landing.markers import Markers, StoredSnapshot, read_markers
 from rackspan.pipeline.landing.neighbours import neighbours
 from rackspan.pipeline.landing.read import Damage, find_damage, ids_with_rows
 from rackspan.pipeline.runs import Run
-from rackspan.pipeline.schemas import DERIVED, HOURLY, JUDGED, TABLES, Table
+from rackspan.pipeline.schemas import DERIVED, HOURLY, JUDGED, OUTAGE_IMPACT, PARTITION_DURABILITY, TABLES, Table
 from rackspan.pipeline.schemas.hours import OF_STATES
 from rackspan.pipeline.warehouse import NOT_REPAIRED, Repair, Warehouse, existing_table, naming_check, only_run
 from rackspan.traffic import PriceFile, prices_json
@@ -217,7 +217,7 @@ def refresh(
             return replace(report, seconds=seconds() - began)
         work, number = plan.work, 1 if last is None else last.number + 1
         commits = {
-            name: _committed(warehouse, _Replaced.of_snapshots(work, table_work), number, plan.files.get(name, ()))
+            name: committed(warehouse, _replaced(work, table_work), number, plan.files.get(name, ()))
             for name, table_work in work.tables.items()
         }
         run = Run(
@@ -293,6 +293,10 @@ class _Plan:
     markers: Markers
     rebased: Sequence[StoredSnapshot] = ()
     """Judged before, and now stored as what differs from another snapshot."""
+    returned: Sequence[StoredSnapshot] = ()
+    """Those of `again` that could not be read by the last run."""
+    of_states: Sequence[StoredSnapshot] = ()
+    """Those of `again` whose states may be others than before."""
     files: Mapping[str, Sequence[NewFile]] = field(default_factory=dict)
     """What the build wrote, by table."""
 
@@ -355,7 +359,12 @@ def _planned(
     unreadable = frozenset(ids_with_rows(past.judged, sorted(damage.snapshots)))
     work, rebased = _work(warehouse, markers, past.judged, run_id, last, outdated, new, again, unreadable)
     stored = sum(markers.count_by_day().values())
-    return _Plan(work, new, again, stored, len(waits) - len(new), damage, markers, rebased)
+    of_states = [
+        snapshot
+        for name in (PARTITION_DURABILITY.name, OUTAGE_IMPACT.name)
+        for snapshot in outdated.of_table(name, again)
+    ]
+    return _Plan(work, new, again, stored, len(waits) - len(new), damage, markers, rebased, returned, of_states)
 
 
 def _without_rows(markers: Markers, judged: "DeltaTable", only: Collection[str] | None) -> list[StoredSnapshot]:
@@ -482,7 +491,7 @@ def _work(
         if not new and not replaced:
             continue
         named = 0 if last is None else last.versions.get(name, 0)
-        version, restored = _standing(warehouse, table, named)
+        version, restored = standing(warehouse, table, named)
         tables[name] = TableWork(
             table,
             version,
@@ -495,67 +504,18 @@ def _work(
     return RunWork(run_id, snapshots, tables, rebuilt=outdated.rebuilt, unreadable=unreadable), rebased
 
 
-def _standing(warehouse: Warehouse, table: Table, named: int) -> tuple[int, int | None]:
-    """The version a derived table is at, and the one it has to be restored to if a killed run has left rows there."""
-    current = existing_table(warehouse, table.name)
-    version = int(current.version())
-    if version == named or history.same_files(current, warehouse, table, named):
-        return version, None
-    return version, named
-
-
-@dataclass(frozen=True, slots=True)
-class _Replaced:
-    """The rows of one table that a run replaces: those of the units `ids` on `days`, and all of `whole_days`."""
-
-    table: Table
-    run_id: str
-    version: int
-    restored: int | None
-    ids: Collection[str]
-    days: Collection[date]
-    whole_days: frozenset[date] = frozenset()
-    skip_damaged: bool = False
-    """Whether the rows of a damaged file are made again, but for those of snapshots that are not whole."""
-
-    @classmethod
-    def of_snapshots(cls, work: RunWork, table_work: TableWork) -> "_Replaced":
-        snapshots = [work.snapshots[place] for place in table_work.judged] if table_work.again else []
-        return cls(
-            table_work.table,
-            work.run_id,
-            table_work.version,
-            table_work.restored,
-            {snapshot.snapshot_id for snapshot in snapshots if snapshot.day not in table_work.whole_days},
-            {snapshot.day for snapshot in snapshots} - table_work.whole_days,
-            table_work.whole_days,
-            table_work.table.name in work.rebuilt,
-        )
-
-
-def _committed(warehouse: Warehouse, replaced: _Replaced, number: int, added: Sequence[NewFile]) -> tuple[int, int]:
-    """Commit what the build wrote for a table. Returns the table's version, which is on the disk, and the rows written.
-
-    Errors: InvalidWarehouse where somebody else has committed since the run began.
-    """
-    table = existing_table(warehouse, replaced.table.name)
-    if table.version() != replaced.version:
-        raise history.concurrent(warehouse)
-    expected = replaced.version
-    if replaced.restored is not None:
-        expected += history.restore(warehouse, table, replaced.table, replaced.restored, replaced.run_id)
-    removed, kept = without_rows(
-        table, replaced.ids, replaced.whole_days, replaced.days, skip_damaged=replaced.skip_damaged
+def _replaced(work: RunWork, table_work: TableWork) -> ReplacedRows:
+    snapshots = [work.snapshots[place] for place in table_work.judged] if table_work.again else []
+    return ReplacedRows(
+        table_work.table,
+        work.run_id,
+        table_work.version,
+        table_work.restored,
+        {snapshot.snapshot_id for snapshot in snapshots if snapshot.day not in table_work.whole_days},
+        {snapshot.day for snapshot in snapshots} - table_work.whole_days,
+        table_work.whole_days,
+        table_work.table.name in work.rebuilt,
     )
-    if added or removed:
-        try:
-            commit(table, [*added, *kept], {history.TRANSACTION: number}, removed=removed, run_id=replaced.run_id)
-        except ConcurrentTransactionError:
-            raise history.concurrent(warehouse) from None
-        expected += 1
-    if table.version() != expected:
-        raise history.concurrent(warehouse)
-    return expected, sum(file.rows for file in added)
 
 
 def _hours_built(
@@ -576,7 +536,9 @@ def _hours_built(
         try:
             return work, build.hours(work, policies), unread
         except InvalidWarehouse:
-            found = find_damage(warehouse, [one for each in work.of_readings for one in each.snapshots], whole=True)
+            found = find_damage(
+                warehouse, [snapshot for each in work.of_readings for snapshot in each.snapshots], whole=True
+            )
             if found.snapshots.keys() <= unread.keys():
                 raise
             unread |= found.snapshots
@@ -602,8 +564,10 @@ def _hours_work(judged: "DeltaTable", plan: _Plan, every_hour: bool, prices: Pri
         days = markers.count_by_day()
         given = of_states.of_days(days), of_readings.of_days(days)
     else:
-        news = [*plan.new, *plan.again]
-        given = news, [snapshot for snapshot in news if has_reading(snapshot)]
+        given = (
+            [*plan.new, *plan.of_states],
+            [snapshot for snapshot in (*plan.new, *plan.returned) if has_reading(snapshot)],
+        )
     states = concerned_hours(of_states, given[0], ended=True)
     return HoursWork(
         plan.work.run_id,
@@ -624,11 +588,13 @@ def _hours_committed(
         ids = work.ids_by_day(of_states=name in OF_STATES)
         if not ids and not work.every_hour:
             continue
-        version, restored = _standing(warehouse, table, 0 if last is None else last.versions.get(name, 0))
+        version, restored = standing(warehouse, table, 0 if last is None else last.versions.get(name, 0))
         opened = existing_table(warehouse, name, restored)
         # Every row may be of hours that no reading concerns any more.
         whole = frozenset(file.day for file in data_files(opened) if file.day is not None and work.every_hour)
         every = {identity for of_day in ids.values() for identity in of_day}
-        replaced = _Replaced(table, work.run_id, version, restored, every, ids.keys() - whole, whole, name in rebuilt)
-        found[name] = _committed(warehouse, replaced, number, files.get(name, ()))
+        replaced = ReplacedRows(
+            table, work.run_id, version, restored, every, ids.keys() - whole, whole, name in rebuilt
+        )
+        found[name] = committed(warehouse, replaced, number, files.get(name, ()))
     return found

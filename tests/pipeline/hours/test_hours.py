@@ -1,4 +1,4 @@
-"""The tables of hours of a warehouse: equal to the rows of all readings at once, whatever order they come in and whoever is killed."""
+"""The tables of hours of a warehouse: equal to the rows of all readings at once, whatever order they come in."""
 
 from datetime import datetime, timedelta
 from pathlib import Path

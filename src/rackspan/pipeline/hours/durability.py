@@ -52,7 +52,7 @@ class KnownTime:
 
 def known_time(snapshots: Sequence[StoredSnapshot]) -> KnownTime:
     """What some snapshots, in order of time, say something of. Errors: ValueError for fewer than two."""
-    times = np.array([micros(one.taken_at) for one in snapshots], np.int64)
+    times = np.array([micros(snapshot.taken_at) for snapshot in snapshots], np.int64)
     apart = [after - before for before, after in pairwise(times.tolist())]
     return KnownTime(times, int(GAP_PERIODS * median(apart)))
 
@@ -121,9 +121,9 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 def _concerned(snapshots: Sequence[StoredSnapshot], hour: datetime) -> list[StoredSnapshot]:
     """The snapshots of an hour, the last before it and the first after it."""
-    earlier = [one for one in snapshots if one.taken_at < hour][-1:]
-    inside = [one for one in snapshots if hour <= one.taken_at < hour + HOUR]
-    later = [one for one in snapshots if one.taken_at >= hour + HOUR][:1]
+    earlier = [snapshot for snapshot in snapshots if snapshot.taken_at < hour][-1:]
+    inside = [snapshot for snapshot in snapshots if hour <= snapshot.taken_at < hour + HOUR]
+    later = [snapshot for snapshot in snapshots if snapshot.taken_at >= hour + HOUR][:1]
     return [*earlier, *inside, *later]
 
 

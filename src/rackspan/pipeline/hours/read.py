@@ -17,18 +17,13 @@ from rackspan.pipeline.warehouse import named_warehouse
 from rackspan.traffic import ClusterReading
 
 
-def readings_of(task: HourTask) -> "TaskReadings":
-    """The rows of a task's readings. Errors: InvalidWarehouse."""
-    return TaskReadings(task)
-
-
 class TaskReadings:
     """The readings of a task, made of rows one at a time."""
 
     def __init__(self, task: HourTask) -> None:
         self._task = task
-        bases = {one.snapshot_id: one.base_id for one in task.chain}
-        ids = sorted({one.snapshot_id for each in task.of_readings for one in each.snapshots})
+        bases = {snapshot.snapshot_id: snapshot.base_id for snapshot in task.chain}
+        ids = sorted({snapshot.snapshot_id for each in task.of_readings for snapshot in each.snapshots})
         self._contents = {
             table.name: Contents(GRAINS[table.name], self._rows(table, sorted(bases)), bases) for table in CONTENT
         }

@@ -56,7 +56,7 @@ class Sum:
 
 @dataclass(slots=True)
 class _Hour:
-    """What is known of one hour so far."""
+    """Sums of one hour so far, and its last reading."""
 
     links: dict[Link, Sum] = field(default_factory=dict)
     by_strategy: dict[tuple[str, str], tuple[Sum, Sum]] = field(default_factory=dict)

@@ -90,7 +90,7 @@ class HourTask:
     @property
     def partitions(self) -> int:
         """How many rows of partitions the task reads, about."""
-        return sum(one.partitions for each in (*self.of_readings, *self.of_states) for one in each.snapshots)
+        return sum(snapshot.partitions for each in (*self.of_readings, *self.of_states) for snapshot in each.snapshots)
 
 
 def hour_of(at: datetime) -> datetime:
@@ -111,9 +111,10 @@ def with_whole(
     return replace(
         hours,
         whole=tuple(
-            one.taken_at
-            for one in markers.of_days(days)
-            if one.cluster_id == hours.cluster_id and bases(one.day).get(one.snapshot_id, "not judged") is None
+            snapshot.taken_at
+            for snapshot in markers.of_days(days)
+            if snapshot.cluster_id == hours.cluster_id
+            and bases(snapshot.day).get(snapshot.snapshot_id, "not judged") is None
         ),
     )
 
@@ -135,12 +136,17 @@ def concerned_hours(markers: Markers, given: Sequence[StoredSnapshot], *, ended:
     """
     if not given:
         return []
-    firsts = {one.cluster_id: one.taken_at for one in sorted(given, key=lambda one: one.taken_at, reverse=True)}
-    lasts = {one.cluster_id: one.taken_at for one in sorted(given, key=lambda one: one.taken_at)}
+    firsts = {
+        snapshot.cluster_id: snapshot.taken_at
+        for snapshot in sorted(given, key=lambda snapshot: snapshot.taken_at, reverse=True)
+    }
+    lasts = {
+        snapshot.cluster_id: snapshot.taken_at for snapshot in sorted(given, key=lambda snapshot: snapshot.taken_at)
+    }
     before, after = markers.before(firsts), markers.after(lasts)
     days = {at.date() for at in _hours(min(firsts.values()), max(lasts.values()))}
     listed = _by_cluster([*before.values(), *markers.of_days(days), *after.values()])
-    ids = {one.snapshot_id for one in given}
+    ids = {snapshot.snapshot_id for snapshot in given}
     touched = {cluster_id: _touched(listed[cluster_id], ids) for cluster_id in firsts}
     ends = {cluster_id: (min(hours), max(hours) + HOUR) for cluster_id, hours in touched.items()}
     # The outermost hours may begin before what is listed, or end after it.
@@ -149,7 +155,7 @@ def concerned_hours(markers: Markers, given: Sequence[StoredSnapshot], *, ended:
         *markers.of_days({at.date() for start, end in ends.values() for at in (start, end - HOUR)} - days),
         *markers.after({cluster_id: end - timedelta(microseconds=1) for cluster_id, (_, end) in ends.items()}).values(),
     ]
-    known = _by_cluster([*(one for of_cluster in listed.values() for one in of_cluster), *edges])
+    known = _by_cluster([*(snapshot for of_cluster in listed.values() for snapshot in of_cluster), *edges])
     return [
         each
         for cluster_id in sorted(touched)
@@ -160,20 +166,22 @@ def concerned_hours(markers: Markers, given: Sequence[StoredSnapshot], *, ended:
 def _by_cluster(snapshots: Iterable[StoredSnapshot]) -> dict[str, list[StoredSnapshot]]:
     """Each snapshot once, by cluster in order of time."""
     found: dict[str, list[StoredSnapshot]] = {}
-    for one in sorted({one.snapshot_id: one for one in snapshots}.values(), key=lambda one: one.taken_at):
-        found.setdefault(one.cluster_id, []).append(one)
+    for snapshot in sorted(
+        {snapshot.snapshot_id: snapshot for snapshot in snapshots}.values(), key=lambda snapshot: snapshot.taken_at
+    ):
+        found.setdefault(snapshot.cluster_id, []).append(snapshot)
     return found
 
 
 def hour_tasks(warehouse: Warehouse, work: HoursWork, policies: ClusterPolicies) -> list[HourTask]:
     """The tasks of a run: hours of one day each, of about as many partitions. Errors: InvalidWarehouse."""
     warehouse = replace(warehouse, damaged=work.damaged)
-    every = [one for each in work.of_readings for one in each.snapshots]
+    every = [snapshot for each in work.of_readings for snapshot in each.snapshots]
     known = read_markers(warehouse, skip_damaged=True).with_bases(every) if every else {}
     landing = {table.name: files_of(warehouse, table, list(known.values())) for table in (*STORED, SNAPSHOTS) if every}
     tasks: list[HourTask] = []
     for of_task in _cut(work.of_readings):
-        ids = {one.snapshot_id for each in of_task for one in each.snapshots}
+        ids = {snapshot.snapshot_id for each in of_task for snapshot in each.snapshots}
         chain = _with_bases(known, ids)
         files = {name: files_near(of_table, chain) for name, of_table in landing.items()}
         of_clusters = {each.cluster_id: policies.of_cluster(each.cluster_id) for each in of_task}
@@ -197,7 +205,7 @@ def hour_tasks(warehouse: Warehouse, work: HoursWork, policies: ClusterPolicies)
     for of_task in _cut(work.of_states):
         # A row is true from the last whole snapshot before the hours on, which is of the day of the first.
         days = {day for each in of_task for day in (each.day, each.snapshots[0].day)}
-        last = max(one.snapshot_id for each in of_task for one in each.snapshots)
+        last = max(snapshot.snapshot_id for each in of_task for snapshot in each.snapshots)
         files = {
             name: [file for file in of_table if file.day in days and file.may_hold("", last)]
             for name, of_table in stored.items()
@@ -209,8 +217,8 @@ def hour_tasks(warehouse: Warehouse, work: HoursWork, policies: ClusterPolicies)
 def _touched(near: Sequence[StoredSnapshot], ids: Collection[str]) -> set[datetime]:
     """The hours from the snapshot before each of some to the one after it."""
     hours: set[datetime] = set()
-    for place, one in enumerate(near):
-        if one.snapshot_id in ids:
+    for place, snapshot in enumerate(near):
+        if snapshot.snapshot_id in ids:
             first, last = near[max(0, place - 1)], near[min(place + 1, len(near) - 1)]
             hours.update(_hours(first.taken_at, last.taken_at))
     return hours
@@ -229,7 +237,7 @@ def _by_day(
     """The hours of each day with the snapshots that they need."""
     if ended:
         hours = [hour for hour in hours if snapshots[-1].taken_at >= hour + HOUR]
-    times = [one.taken_at for one in snapshots]
+    times = [snapshot.taken_at for snapshot in snapshots]
     for _, of_day in groupby(hours, key=lambda hour: hour.date()):
         day = tuple(of_day)
         first, end = bisect_left(times, day[0]), bisect_left(times, day[-1] + HOUR)
@@ -242,7 +250,7 @@ def _cut(hours: Sequence[ClusterHours]) -> Iterator[list[ClusterHours]]:
         part: list[ClusterHours] = []
         held = 0
         for each in of_day:
-            partitions = sum(one.partitions for one in each.snapshots)
+            partitions = sum(snapshot.partitions for snapshot in each.snapshots)
             if part and held + partitions > TASK_PARTITIONS:
                 yield part
                 part, held = [], 0
@@ -259,4 +267,4 @@ def _with_bases(known: Mapping[str, StoredSnapshot], ids: Collection[str]) -> li
         while at is not None and at in known and at not in wanted:
             wanted.add(at)
             at = known[at].base_id
-    return [one for identity, one in known.items() if identity in wanted]
+    return [snapshot for identity, snapshot in known.items() if identity in wanted]

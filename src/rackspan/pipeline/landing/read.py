@@ -91,7 +91,9 @@ def find_damage(warehouse: Warehouse, stored: Sequence[StoredSnapshot], *, whole
     chain = read_markers(warehouse, skip_damaged=True).with_bases(stored) if building else _by_id(stored)
     for table in STORED:
         # Only snapshots that were stored with a reading have rows in its tables.
-        concerned = [one for one in chain.values() if table.name not in OF_READINGS or one.rows_in(table.name)]
+        concerned = [
+            snapshot for snapshot in chain.values() if table.name not in OF_READINGS or snapshot.rows_in(table.name)
+        ]
         if not concerned:
             continue
         opened = existing_table(warehouse, table.name)
