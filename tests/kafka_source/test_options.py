@@ -59,7 +59,13 @@ WRONG = [
     ({"startingOffsetsByTimestampStrategy": "first"}, False, "'first' is not one of error, latest"),
     ({"startingOffset": "latest"}, False, "no such option; did you mean startingOffsets?"),
     ({"something": "1"}, False, "rackspan-kafka has no such option; the documentation lists all of them"),
-    ({"kafka.group.id": "g"}, False, "option kafka.group.id: this source joins no consumer group"),
+    (
+        {"kafka.group.id": "g"},
+        False,
+        "option kafka.group.id: this source joins no consumer group; a stream commits its offsets to one for monitors with "
+        "commitOffsetsToGroup",
+    ),
+    ({"commitOffsetsToGroup": " "}, True, "option commitOffsetsToGroup: the group has no name"),
     ({"kafka.auto.offset.reset": "latest"}, False, "option kafka.auto.offset.reset: use startingOffsets"),
     ({"kafka.isolation.level": "committed"}, False, "'committed' is neither read_committed nor read_uncommitted"),
     ({"kafkaConsumer.pollTimeoutMs": "5"}, False, "use progressTimeoutMs"),
@@ -133,7 +139,7 @@ VALUES = {
     "startingOffsets": '{"orders": {"0": 5}}', "endingOffsets": '{"orders": {"0": 5}}',
     "startingOffsetsByTimestampStrategy": "latest", "failOnDataLoss": "false", "includeHeaders": "true",
     "minPartitions": "3", "maxRecordsPerPartition": "3", "metricsPath": "m", "progressTimeoutMs": "5",
-    "filterPushdown": "true", "maxOffsetsPerTrigger": "3", "maxBytesPerTrigger": "3", "minOffsetsPerTrigger": "3", "maxTriggerDelay": "3s", "rack.env": "X", "rack.file": "f", "rack.map": "{}",
+    "filterPushdown": "true", "maxOffsetsPerTrigger": "3", "maxBytesPerTrigger": "3", "minOffsetsPerTrigger": "3", "maxTriggerDelay": "3s", "commitOffsetsToGroup": "g", "rack.env": "X", "rack.file": "f", "rack.map": "{}",
     "rack.script": "s", "rack.metadata": "gcp", "rack.metadata.host": "h", "rack.costs": '{"a": {"b": 1}}', "subscribe": "payments",
 }  # fmt: skip
 """Of each option of reads a value that is not its default."""
@@ -142,7 +148,7 @@ VALUES = {
 def test_every_option_has_an_effect() -> None:
     assert set(VALUES) | {"commandConfig"} == set(OPTIONS)
     for name, value in VALUES.items():
-        streaming = "Trigger" in name
+        streaming = "Trigger" in name or name == "commitOffsetsToGroup"
         chosen = {} if name in ("subscribePattern", "assign") else {"subscribe": "orders"}
         given = {"kafka.bootstrap.servers": "127.0.0.1:9092", **chosen, name: value}
         assert parse(given, streaming=streaming) != parse(LEAST, streaming=streaming), name

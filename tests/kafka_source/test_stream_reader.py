@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as ConfluentPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 from pyspark.errors import PySparkException
@@ -103,6 +104,65 @@ def test_a_stream_begins_at_the_end_by_default(cluster: EmbeddedCluster) -> None
     assert plain(earliest.initialOffset()) == {topic: {"0": 0, "1": 0}}
     latest.stop()
     earliest.stop()
+
+
+def in_group(cluster: EmbeddedCluster, group: str, topic: str) -> list[int]:
+    """The offsets of two partitions that librdkafka finds committed there; -1001 if there is none."""
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": group})
+    try:
+        found = consumer.committed([ConfluentPartition(topic, number) for number in (0, 1)], timeout=20)
+        return [partition.offset for partition in found]
+    finally:
+        consumer.close()
+
+
+@pytest.mark.spark
+def test_what_a_query_has_read_is_committed_to_the_group_that_is_named(
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    """Up to its last batch: monitors would show the rest as lag until the next run."""
+    topic = created(cluster)
+    produced(cluster.bootstrap_servers, topic, 30)
+    group = f"lag-of-{topic}"
+    run_available(stream(spark, cluster, topic, maxOffsetsPerTrigger="20", commitOffsetsToGroup=group), tmp_path)
+    assert in_group(cluster, group, topic) == [15, 15]
+    assert in_group(cluster, f"not-{group}", topic) == [-1001, -1001]
+
+
+def test_a_batch_is_in_the_group_when_spark_has_committed_it_and_not_before(cluster: EmbeddedCluster) -> None:
+    topic = created(cluster)
+    produced(cluster.bootstrap_servers, topic, 30)
+    group = f"lag-of-{topic}"
+    found = reader(cluster, topic, startingOffsets="earliest", commitOffsetsToGroup=group)
+    start = found.initialOffset()
+    end = found.latestOffset(start, ReadAllAvailable())
+    found.partitions(start, end)
+    assert in_group(cluster, group, topic) == [0, 0]
+    found.commit(end)
+    assert in_group(cluster, group, topic) == [15, 15]
+    found.stop()
+
+
+def test_a_group_with_members_costs_one_line_and_no_query(
+    cluster: EmbeddedCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic = created(cluster)
+    produced(cluster.bootstrap_servers, topic, 10)
+    group = f"busy-{topic}"
+    member = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": group})
+    member.subscribe([topic])
+    while not member.assignment():
+        member.poll(0.1)
+    found = reader(cluster, topic, startingOffsets="earliest", commitOffsetsToGroup=group)
+    start = found.initialOffset()
+    end = found.latestOffset(start, ReadAllAvailable())
+    found.commit(end)
+    member.close()
+    found.stop()
+    assert plain(end) == {topic: {"0": 5, "1": 5}}
+    assert capsys.readouterr().err == (
+        f"rackspan-kafka: offsets are not committed to group {group}, and the query goes on: UNKNOWN_MEMBER_ID\n"
+    )
 
 
 def test_a_limit_of_bytes_counts_what_the_brokers_store(cluster: EmbeddedCluster) -> None:

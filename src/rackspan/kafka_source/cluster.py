@@ -14,7 +14,8 @@ from typing import Final, TypeVar, cast
 from uuid import UUID
 
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
-from rackspan.client.errors import CONNECTION_FAILURES, ErrorResponse, is_refusal
+from rackspan.client.errors import CONNECTION_FAILURES, FAILURES, ErrorResponse, is_refusal, message_of
+from rackspan.client.groups import commit_offsets
 from rackspan.client.requests import broker_logs, listed_offsets, metadata, topic_id_text
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable
 from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
@@ -204,6 +205,15 @@ class SourceCluster:
             if not error.is_retriable:
                 raise ClusterRequestFailed(f"the offsets of {partition} cannot be read: {error_name(error)}")
         return {partition: error_name(error) for partition, error in listed.refused.items()}
+
+    def commit(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> str | None:
+        """Commit offsets to a group without members, by one attempt. Returns why they are not committed, None if they are."""
+        try:
+            connection = self._open()
+            connection.run(commit_offsets, connection, group_id, offsets)
+        except FAILURES as error:
+            return message_of(error)
+        return None
 
     # -- records
 

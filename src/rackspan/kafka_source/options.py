@@ -104,6 +104,8 @@ class KafkaSourceOptions:
     min_offsets_per_trigger: int | None = None
     max_trigger_delay_seconds: float = 900.0
     """After this time a batch is planned with fewer offsets than the minimum."""
+    commit_offsets_to_group: str | None = None
+    """The group to which a stream commits the offsets that it has read, for monitors of lag."""
     push_filters: bool = False
     metrics_path: str | None = None
     rack_costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -118,7 +120,10 @@ _ENDS: Final = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
 """In the order in which Spark prefers them."""
 
 _BATCH_ONLY: Final = (*_ENDS, "filterPushdown")
-_STREAM_ONLY: Final = ("maxOffsetsPerTrigger", "maxBytesPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
+_STREAM_ONLY: Final = (
+    *("maxOffsetsPerTrigger", "maxBytesPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay"),
+    "commitOffsetsToGroup",
+)
 _RACKS: Final = (
     "rack.env",
     "rack.file",
@@ -144,11 +149,11 @@ _SPARK_ONLY: Final[Mapping[str, str]] = {
 """Options of Spark's connector that mean nothing here, in lower case, with what to do instead."""
 
 _CLIENT_REFUSED: Final[Mapping[str, str]] = {
-    "group.id": "this source joins no consumer group",
+    "group.id": "this source joins no consumer group; a stream commits its offsets to one for monitors with commitOffsetsToGroup",
     "auto.offset.reset": "use startingOffsets",
     "key.deserializer": "keys are bytes; convert them with DataFrame functions",
     "value.deserializer": "values are bytes; convert them with DataFrame functions",
-    "enable.auto.commit": "no offset is committed: Spark's checkpoint holds them",
+    "enable.auto.commit": "Spark's checkpoint holds the offsets; commitOffsetsToGroup commits them too, for monitors",
     "interceptor.classes": "Java classes are not loaded",
     "partition.assignment.strategy": "this source joins no consumer group",
 }
@@ -206,6 +211,7 @@ def parse(options: Mapping[str, str], *, streaming: bool) -> KafkaSourceOptions:
         max_bytes_per_trigger=positive(values, "maxBytesPerTrigger"),
         min_offsets_per_trigger=least,
         max_trigger_delay_seconds=duration_seconds(values, "maxTriggerDelay", "15m"),
+        commit_offsets_to_group=_group(values),
         push_filters=flag(values, "filterPushdown", default=False),
         metrics_path=values.get("metricspath"),
         rack_costs=costs("rack.costs", values["rack.costs"]) if "rack.costs" in values else {},
@@ -214,6 +220,13 @@ def parse(options: Mapping[str, str], *, streaming: bool) -> KafkaSourceOptions:
             *(f"{CLIENT_PREFIX}{name}" for name in ignored),
         ),
     )
+
+
+def _group(values: Mapping[str, str]) -> str | None:
+    group = values.get("commitoffsetstogroup")
+    if group is not None and not group.strip():
+        raise UsageError("option commitOffsetsToGroup: the group has no name")
+    return group
 
 
 def without_effect_line(names: Iterable[str]) -> str:

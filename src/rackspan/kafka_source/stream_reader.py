@@ -1,7 +1,7 @@
 """The streaming side of the source: offsets of micro-batches on the driver, with Spark 4.2's limits and AvailableNow.
 
-Offsets are those of Spark's own connector and the topics' ids (stream_offsets.py); only the checkpoint has them. No consumer
-group is joined and no offset is committed to Kafka.
+Offsets are those of Spark's own connector and the topics' ids (stream_offsets.py). A query goes on from those of its checkpoint.
+No consumer group is joined; with `commitOffsetsToGroup` the offsets are committed to one as well, for those who watch its lag.
 """
 
 import math
@@ -57,6 +57,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._planned_at = -math.inf
         """By the monotonic clock, when a batch was planned last; the first one waits for nothing."""
 
+        self._in_group: Offsets = {}
+        """The offsets that the group of commitOffsetsToGroup has."""
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_cluster": None, "_running": None}
 
@@ -89,6 +92,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         before = StreamOffsets.from_document(start)
         end = self._ends_after(before)
         begin = self._resumed(before, end)
+        # Spark plans a batch when the one before it is done, the last one of AvailableNow included.
+        self._commit_to_group({partition: begin[partition] for partition in end.offsets})
         if self._waits_for_more(begin, end.offsets):
             return dict(start)
         if limit is not None and not (ReadAllAvailable is not None and isinstance(limit, ReadAllAvailable)):
@@ -113,7 +118,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [*tasks]
 
     def commit(self, end: Mapping[str, Any]) -> None:
-        """Logs the line about the micro-batch that ended there. Nothing is committed to Kafka."""
+        """Logs the line about the micro-batch that ended there, and commits its end to the group of commitOffsetsToGroup."""
+        self._commit_to_group(StreamOffsets.from_document(end).offsets)
         if self._running is not None and self._running[0] == end:
             self._log_running(committed=True)
 
@@ -142,6 +148,17 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
         if line is not None:
             print(line, file=sys.stderr, flush=True)
+
+    def _commit_to_group(self, offsets: Offsets) -> None:
+        """Nothing rests on it but monitors of lag: a failure is logged, and the query goes on."""
+        group = self._options.commit_offsets_to_group
+        if group is None or offsets == self._in_group:
+            return
+        reason = self._connected().commit(group, offsets)
+        if reason is None:
+            self._in_group = offsets
+        else:
+            self._log_once(f"offsets are not committed to group {group}, and the query goes on: {reason}")
 
     # -- offsets
 

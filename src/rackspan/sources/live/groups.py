@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
 from rackspan.client.connection import UnsupportedVersion
 from rackspan.client.errors import FAILURES, ErrorResponse, error_response, message_of, needs, raise_for, request_failed
+from rackspan.client.groups import group_coordinator
 from rackspan.client.requests import batches, metadata
 from rackspan.errors import MalformedBytes
 from rackspan.kafka_bytes.consumer_protocol import (
@@ -48,8 +49,6 @@ from rackspan.wire.messages.groups import (
     DescribeGroupsRequestData,
     DescribeGroupsResponseData,
     DescribeGroupsResponseDescribedGroup,
-    FindCoordinatorRequestData,
-    FindCoordinatorResponseData,
     ListGroupsRequestData,
     ListGroupsResponseData,
 )
@@ -59,9 +58,6 @@ COORDINATOR_SECONDS: Final = 10.0
 
 _PAUSE_SECONDS: Final = 0.2
 _GROUPS_PER_REQUEST: Final = 100
-_LAST_OF_ONE_KEY: Final = 3
-"""The version of FindCoordinator; later ones take many groups."""
-
 _COORDINATOR_MOVES: Final = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -87,7 +83,7 @@ async def _with_coordinator_retries(connection: ClusterConnection, group_id: str
     until = connection.remaining_seconds - COORDINATOR_SECONDS
     while True:
         try:
-            return await _one_group(connection, await _coordinator(connection, group_id), group_id)
+            return await _one_group(connection, await group_coordinator(connection, group_id), group_id)
         except ErrorResponse as error:
             late = connection.remaining_seconds <= max(until, _PAUSE_SECONDS)
             if late or error.code not in _COORDINATOR_MOVES:
@@ -111,16 +107,6 @@ async def _one_group(connection: ClusterConnection, coordinator: int, group_id: 
         return described
     raise_for(streams[0])
     return _GROUPS[GroupKind.STREAMS].group(streams[0])
-
-
-async def _coordinator(connection: ClusterConnection, group_id: str) -> int:
-    """FindCoordinator (key 10): the broker that coordinates the group."""
-    request = FindCoordinatorRequestData(key=group_id)
-    response: FindCoordinatorResponseData = await connection.call(
-        ApiKey.FIND_COORDINATOR, request, most=_LAST_OF_ONE_KEY
-    )
-    raise_for(response)
-    return response.node_id
 
 
 # -- all groups
