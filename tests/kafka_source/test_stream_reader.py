@@ -129,7 +129,9 @@ def test_what_a_query_has_read_is_committed_to_the_group_that_is_named(
     assert in_group(cluster, f"not-{group}", topic) == [-1001, -1001]
 
 
-def test_a_batch_is_in_the_group_when_spark_has_committed_it_and_not_before(cluster: EmbeddedCluster) -> None:
+def test_a_batch_is_in_the_group_when_spark_has_committed_it_and_not_before(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     topic = created(cluster)
     produced(cluster.bootstrap_servers, topic, 30)
     group = f"lag-of-{topic}"
@@ -140,6 +142,10 @@ def test_a_batch_is_in_the_group_when_spark_has_committed_it_and_not_before(clus
     assert in_group(cluster, group, topic) == [0, 0]
     found.commit(end)
     assert in_group(cluster, group, topic) == [15, 15]
+    commits: list[object] = []
+    monkeypatch.setattr(SourceCluster, "commit", lambda *arguments: commits.append(arguments))
+    assert found.latestOffset(end, ReadAllAvailable()) == end
+    assert commits == [], "nothing new is committed again"
     found.stop()
 
 

@@ -129,7 +129,8 @@ def test_an_older_rackspan_does_not_judge_again_what_a_newer_one_has_judged(
     store(at(1), warehouse)
     before = versions(warehouse)
     with pytest.raises(
-        InvalidWarehouse, match=rf"a newer rackspan made the rows of findings \(version {newer.version}; .* rebuild findings"
+        InvalidWarehouse,
+        match=rf"a newer rackspan made the rows of findings \(version {newer.version}; .* rebuild findings",
     ):
         refresh(warehouse)
     assert versions(warehouse) == before

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.core import Metric as Family
 
 from rackspan.acks.metrics import METADATA_METRICS, METRICS, leader_values
@@ -130,9 +130,14 @@ def _acknowledgements(gateway: Gateway, guarding: Guarding) -> Iterator[Family]:
         yield from _isr(gateway, guarding.isr.by_leader)
     yield _gauge("rackspan_gateway_held_responses", "acknowledgements that wait for verification", guard.held)
     yield _counter(
-        "rackspan_gateway_verified_responses_total", "acknowledgements that were held and verified", produce.verified
+        "rackspan_gateway_verified_responses_total", "acknowledgements that were held and verified", produce.holds.count
     )
-    yield _counter("rackspan_gateway_hold_seconds_total", "seconds that those were held", produce.hold_seconds)
+    yield HistogramMetricFamily(
+        "rackspan_gateway_hold_seconds",
+        "seconds that those were held",
+        buckets=list(produce.holds.buckets()),
+        sum_value=produce.holds.sum_seconds,
+    )
     late = guard.disagreement(asyncio.get_running_loop().time())
     yield _gauge(
         "rackspan_gateway_late_records_seconds",

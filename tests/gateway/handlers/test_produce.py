@@ -15,6 +15,7 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import MalformedRequest
 from rackspan.gateway.core.apis import Treatment
 from rackspan.gateway.handlers.produce_request import ProduceRequest
+from rackspan.gateway.metrics import families
 from rackspan.gateway.net.byte_flow import Exchange
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import read_response, write_request
@@ -178,7 +179,15 @@ def test_an_acknowledgement_is_held_until_it_is_verified(lossy: EmbeddedCluster)
         assert produce(gateway, [topic])[topic][0] == 0
         assert produce(gateway, [topic])[topic][0] == 0
         assert gateway.gateway.guarding is not None
-        assert gateway.gateway.guarding.produce.verified == 2
+        assert gateway.gateway.guarding.produce.holds.count == 2
+
+        async def metrics() -> dict[str, float]:
+            samples = (sample for family in families(gateway.gateway) for sample in family.samples)
+            return {f"{sample.name} {sample.labels.get('le', '')}".strip(): sample.value for sample in samples}
+
+        found = gateway.run(metrics())
+        assert found["rackspan_gateway_hold_seconds_bucket +Inf"] == found["rackspan_gateway_hold_seconds_count"] == 2
+        assert 0 < found["rackspan_gateway_hold_seconds_sum"] < 60
 
 
 def test_a_broker_cannot_acknowledge_what_was_not_sent_to_it() -> None:

@@ -12,7 +12,7 @@ from rackspan.gateway.config import GatewayConfig
 from rackspan.gateway.net.byte_flow import Shared
 from rackspan.gateway.net.channel import connected, sends
 from rackspan.gateway.net.open_files import clients_within, raise_limit, too_few
-from rackspan.gateway.net.session import ClientSession
+from rackspan.gateway.net.session import ClientSession, address_of
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 
 log = logging.getLogger(__name__)
@@ -46,6 +46,10 @@ class Clients:
         self._cluster = cluster
         self._tls = tls
         self._opening = 0
+        self._of_address: Counter[str] = Counter()
+        """Clients, connected or being connected, by their address."""
+        self._warned: set[str] = set()
+        """Addresses in a line of the log since they had no client."""
         self._open_files = raise_limit()
 
     @property
@@ -65,6 +69,43 @@ class Clients:
             self.refused["limit"] += 1
             client.close()
             return
+        address = address_of(client)
+        if self._has_most(address):
+            self.refused["address"] += 1
+            client.close()
+            return
+        self._of_address[address] += 1
+        session = None
+        try:
+            session = await self._session_of(broker, client)
+        finally:
+            if session is None:
+                self._ended(address)
+        if session is not None:
+            session.on_closed = lambda: self._ended(address)
+            session.start()
+
+    def _has_most(self, address: str) -> bool:
+        most = self.config.max_connections_per_address
+        if most is None or self._of_address[address] < most:
+            return False
+        if address not in self._warned:
+            self._warned.add(address)
+            log.warning(
+                "address %s has %d connections, as many as listen.address.max.connections: others are turned away",
+                address,
+                most,
+            )
+        return True
+
+    def _ended(self, address: str) -> None:
+        self._of_address[address] -= 1
+        if not self._of_address[address]:
+            del self._of_address[address]
+            self._warned.discard(address)
+
+    async def _session_of(self, broker: int, client: socket.socket) -> ClientSession | None:
+        """A session that is not started, when the client has sent its first bytes; None if it is turned away or has left."""
         self._opening += 1
         secured = client
         try:
@@ -73,14 +114,14 @@ class Clients:
             async with asyncio.timeout(IDLE_SECONDS):
                 if not await sends(asyncio.get_running_loop(), secured):
                     secured.close()
-                    return
+                    return None
             async with asyncio.timeout(CONNECT_SECONDS):
                 upstream = await self._connected(broker, context)
         except (OSError, TimeoutError) as error:
             self.refused["handshake" if isinstance(error, ssl.SSLError) else "connect"] += 1
             log.info("a client of broker %d is turned away: %s: %s", broker, type(error).__name__, error)
             secured.close()
-            return
+            return None
         except BaseException:
             secured.close()
             raise
@@ -88,7 +129,7 @@ class Clients:
             self._opening -= 1
         session = self.session(secured, upstream, broker)
         session.principal = principal
-        session.start()
+        return session
 
     async def _connected(self, broker: int, context: ssl.SSLContext | None) -> socket.socket:
         known = self._cluster.by_id.get(broker)

@@ -27,6 +27,7 @@ from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.guard_readers import IsrSampler, IsrSource, LogEndReader
 from rackspan.gateway.upstream.topic_names import topic_names
 from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.prometheus_metrics.durations import Durations
 from rackspan.wire.codec import read_body, read_header
 from rackspan.wire.framing import Piece
 from rackspan.wire.messages.produce import PartitionProduceResponse, ProduceRequestData
@@ -61,8 +62,8 @@ class ProduceHandler:
         self.refusals = Refusals()
         self.extended_error_codes = extended_error_codes
         self.deny_weak_acks = deny_weak_acks
-        self.hold_seconds = 0.0
-        self.verified = 0
+        self.holds = Durations()
+        """How long acknowledgements were held, those that were refused in the end too."""
         self._policies = policies
         self._addresses = addresses
         self._cluster = cluster
@@ -181,8 +182,7 @@ class ProduceHandler:
             produce = self._held.pop(hold, None)
             if produce is None:
                 continue
-            self.verified += 1
-            self.hold_seconds += self._loop.time() - hold.acknowledged_at
+            self.holds.add(self._loop.time() - hold.acknowledged_at)
             if hold.refusals:
                 self.refusals.count(produce.session, hold.refusals.values())
                 produce.refuse(self._responses(hold.refusals))

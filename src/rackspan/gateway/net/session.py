@@ -50,7 +50,7 @@ class ClientSession(Pair):
     ) -> None:
         super().__init__(shared, loop, Channel(loop, client), Channel(loop, upstream), _peer(client))
         self.broker = broker
-        self.host = self.peer.rpartition(":")[0]
+        self.host = address_of(client)
         """The client's address."""
         self.principal: str | None = None
         """The principal of its certificate, of those that the gateway maps."""
@@ -63,6 +63,7 @@ class ClientSession(Pair):
         self._tasks: set[asyncio.Task[None]] = set()
         self._internal = _FIRST_INTERNAL_CORRELATION
         self._upstream_ended = False
+        self.on_closed: Callable[[], None] = lambda: None
         self._cuts_off = False
         for channel, side in ((self.client, self._requests), (self.upstream, self._responses)):
             channel.on_readable = side.readable
@@ -264,6 +265,7 @@ class ClientSession(Pair):
         self.exchanges.clear()
         self.awaited.clear()
         self._sessions.discard(self)
+        self.on_closed()
 
     def run(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """A task that ends with the connection."""
@@ -290,6 +292,11 @@ class ClientSession(Pair):
 def framed(parts: list[bytes]) -> bytes:
     body = b"".join(parts)
     return _SIZE.pack(len(body)) + body
+
+
+def address_of(client: socket.socket) -> str:
+    """The client's address without its port."""
+    return _peer(client).rpartition(":")[0]
 
 
 def _peer(client: socket.socket) -> str:
