@@ -88,8 +88,8 @@ if TYPE_CHECKING:
         ReassignmentRequest,
     )
     from rackspan.restart import RestartPlan, RestartRequest, StopJudgement, StopPolicy
-    from rackspan.restart import execution as _restart_execution
-    from rackspan.restart.execution import RestartBatches
+    from rackspan.restart.execution import plan_file as _restart_plan_file
+    from rackspan.restart.execution.plan_file import RestartBatches
     from rackspan.sources import polling as _watching
     from rackspan.sources import rack_locator as _rack_locator
     from rackspan.sources import rack_locators as _rack_locators
@@ -116,7 +116,7 @@ else:
     _plan = _LazyModule("rackspan.plan")
     _reassign = _LazyModule("rackspan.reassign")
     _restart = _LazyModule("rackspan.restart")
-    _restart_execution = _LazyModule("rackspan.restart.execution")
+    _restart_plan_file = _LazyModule("rackspan.restart.execution.plan_file")
     _streams = _LazyModule("rackspan.streams")
     _harden = _LazyModule("rackspan.acks.harden")
     _acks_watch = _LazyModule("rackspan.acks.watch")
@@ -503,12 +503,12 @@ def wait_until_safe(
 
 def batches_of(plan: RestartPlan) -> RestartBatches:
     """What of a plan `watch_restart` and `carry_out_restart` need."""
-    return _restart_execution.batches_of(plan)
+    return _restart_plan_file.batches_of(plan)
 
 
 def read_restart_plan(content: bytes) -> RestartBatches:
     """The batches of a document that `rackspan restart plan -o json` printed. Errors: UsageError, NotJson."""
-    return _restart_execution.read_restart_plan(content)
+    return _restart_plan_file.read_restart_plan(content)
 
 
 def restart_step(

@@ -16,7 +16,8 @@ from rackspan.apply import Pace, RestartCommand, RestartJournal, RestartUpdate, 
 from rackspan.audit import RackPolicy
 from rackspan.errors import ClusterUnreachable, InvalidJournal, RestartStopped, UsageError
 from rackspan.model import ClusterSnapshot, TopicPartition
-from rackspan.restart.execution import AwaitBrokers, BatchStarted, CommandStatus, RecordEvent, RestartFinished
+from rackspan.restart.execution.decision import AwaitBrokers, CommandStatus, RecordEvent, RestartFinished
+from rackspan.restart.execution.events import BatchStarted
 from tests.restart.execution.snapshots import BATCHES, REPLICAS, cluster
 
 POLLS_DOWN, POLLS_LAGGING = 6, 3

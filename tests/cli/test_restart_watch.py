@@ -17,7 +17,7 @@ import pytest
 from rackspan import api
 from rackspan.apply import RestartJournal
 from rackspan.cluster import EmbeddedCluster
-from rackspan.restart.execution import RestartState
+from rackspan.restart.execution.events import RestartState
 from tests.cli.conftest import Ran
 from tests.cli.restarted_brokers import command_that_calls
 from tests.cli.test_terminal import in_terminal

@@ -21,25 +21,26 @@ from rackspan.errors import (
     RestartStopped,
 )
 from rackspan.model import ClusterSnapshot, TopicPartition
-from rackspan.restart.execution import (
+from rackspan.restart.execution.decision import (
     AwaitBrokers,
-    BatchCompleted,
-    BatchStarted,
-    CommandStarted,
     CommandStatus,
     Effect,
     ElectLeadersOfBatch,
     EndRestart,
-    LeadersElected,
     RecordEvent,
-    RestartBatches,
     RestartFinished,
-    RestartStarted,
-    RestartState,
     RunCommand,
-    command_for,
     decide,
 )
+from rackspan.restart.execution.events import (
+    BatchCompleted,
+    BatchStarted,
+    CommandStarted,
+    LeadersElected,
+    RestartStarted,
+    RestartState,
+)
+from rackspan.restart.execution.plan_file import RestartBatches, command_for
 
 _GATED: Final = 'read -r start && exec /bin/sh -c "$0" </dev/null'
 """Runs the command once a line arrives: by then its process id is in the journal, whenever this process is killed."""

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
-from rackspan.restart.execution import RestartBatches
-from rackspan.restart.execution.plan_file import PlannedBatch
+from rackspan.restart.execution.plan_file import PlannedBatch, RestartBatches
 
 BATCHES = RestartBatches("c1", None, 0, (), None, (PlannedBatch((1, 4)), PlannedBatch((2, 5)), PlannedBatch((3, 6))))
 REPLICAS = {"orders": ((1, 2, 3), (4, 5, 6), (2, 3, 1), (5, 6, 4)), "logs": ((3, 1, 2),)}

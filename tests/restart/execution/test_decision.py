@@ -6,26 +6,28 @@ import pytest
 
 from rackspan.audit import RackPolicy
 from rackspan.model import ClusterSnapshot, TopicPartition
-from rackspan.restart.execution import (
+from rackspan.restart.execution.decision import (
     AwaitBrokers,
-    BatchCompleted,
-    BatchStarted,
-    BrokersStopped,
-    CommandStarted,
     CommandStatus,
     Effect,
     ElectLeadersOfBatch,
     EndRestart,
-    LeadersElected,
     RecordEvent,
-    RestartEvent,
     RestartFinished,
-    RestartStarted,
-    RestartState,
     RunCommand,
     decide,
 )
-from rackspan.restart.execution.events import replay
+from rackspan.restart.execution.events import (
+    BatchCompleted,
+    BatchStarted,
+    BrokersStopped,
+    CommandStarted,
+    LeadersElected,
+    RestartEvent,
+    RestartStarted,
+    RestartState,
+    replay,
+)
 from tests.restart.execution.snapshots import BATCHES, cluster
 
 

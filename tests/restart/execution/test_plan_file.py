@@ -8,7 +8,7 @@ import pytest
 
 from rackspan.errors import UsageError
 from rackspan.restart import BlockOn, RestartRequest, StopPolicy, plan_restart
-from rackspan.restart.execution import batches_of, read_restart_plan
+from rackspan.restart.execution.plan_file import batches_of, read_restart_plan
 from rackspan.restart.json_format import restart_plan_document
 from tests.restart.clusters import random_cluster
 

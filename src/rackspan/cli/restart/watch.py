@@ -16,8 +16,9 @@ from rackspan.cli.reassign.execution import DEFAULT_PATIENCE_SECONDS, EXECUTION,
 from rackspan.cli.reassign.progress import LINE_EVERY_SECONDS
 from rackspan.cli.signals import stopped_by_signals
 from rackspan.errors import UsageError
-from rackspan.restart.execution import AwaitBrokers, RestartFinished, command_for
+from rackspan.restart.execution.decision import AwaitBrokers, RestartFinished
 from rackspan.restart.execution.json_format import RestartEventDocument, restart_event_document
+from rackspan.restart.execution.plan_file import command_for
 from rackspan.sources.source import Source
 from rackspan.text import count_noun, noun_and_ids, utc_text
 
