@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rackspan.apply import propagation
-from rackspan.apply.propagation import until_everywhere
+from rackspan.apply import changes
+from rackspan.apply.changes import until_everywhere
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.messages.configs import (
@@ -22,7 +22,7 @@ REQUIRED = {"orders": {"min.insync.replicas": "3"}}
 
 @pytest.fixture(autouse=True)
 def short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(propagation, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(changes, "_PAUSE_SECONDS", 0.0)
 
 
 class Brokers:

@@ -25,10 +25,10 @@ class Fault(NamedTuple):
 
 
 PROGRESS, REPORT, RANGES, FILTERS = "reading/progress.py", "reading/report.py", "ranges.py", "filters.py"
-REUSED, TASK, BATCH = "reading/reused_cluster.py", "reading/task.py", "data_source.py"
+TASK, BATCH = "reading/task.py", "data_source.py"
 OFFSETS, LOSS, STREAM = "stream_offsets.py", "data_loss.py", "stream_reader.py"
-COLUMNS, ROWS, CODECS, SENDER, RACK = (
-    "records/columns.py", "records/rows.py", "records/compression.py", "writing/sender.py", "executor_rack.py",
+COLUMNS, ROWS, SENDER, RACK = (
+    "records/columns.py", "records/rows.py", "writing/sender.py", "executor_rack.py",
 )  # fmt: skip
 OF_PROGRESS = "reading/test_progress.py::test_"
 OF_REPORT = "reading/test_report.py::test_"
@@ -92,9 +92,9 @@ FAULTS = [
     Fault(REPORT, 'if len({path.rsplit(".", 2)[0] for path in written}) != batch.tasks:', "if len(written) != batch.tasks:", OF_REPORT + "the_last_task_logs_a_line_about_the_batch"),
     Fault(PROGRESS, "int((self.range.end - self.position) * per_offset) + _SPARE_BYTES", "most", OF_PROGRESS + "no_more_is_requested_than_the_rest_of_the_range_is_about"),
     Fault(PROGRESS, "            self._batch_is_larger = True\n", "", OF_PROGRESS + "a_batch_larger_than_a_fetch_names_the_option_to_raise"),
-    Fault(REUSED, "if options == client and", "if", OF_REUSED + "the_next_task_gets_the_connection_of_the_last_one_with_its_options"),
-    Fault(REUSED, "time.monotonic() - since < IDLE_SECONDS", "True", OF_REUSED + "a_connection_is_closed_after_an_error_and_when_it_was_idle_for_long"),
-    Fault(REUSED, "kept, _kept.cluster = _kept.cluster, None", "kept = _kept.cluster", OF_REUSED + "two_tasks_at_once_have_two_connections"),
+    Fault(TASK, "if options == client and", "if", OF_REUSED + "the_next_task_gets_the_connection_of_the_last_one_with_its_options"),
+    Fault(TASK, "time.monotonic() - since < IDLE_SECONDS", "True", OF_REUSED + "a_connection_is_closed_after_an_error_and_when_it_was_idle_for_long"),
+    Fault(TASK, "kept, _kept.cluster = _kept.cluster, None", "kept = _kept.cluster", OF_REUSED + "two_tasks_at_once_have_two_connections"),
     Fault(RANGES, "    if missing := wanted - given:", "    if missing := set():", OF_RANGES + "positions_name_exactly_the_partitions_that_are_read"),
     Fault(RANGES, "    if surplus := given - wanted:", "    if surplus := set():", OF_RANGES + "positions_name_exactly_the_partitions_that_are_read"),
     Fault(RANGES, "if too_young and not young_is_end:", "if False:", OF_RANGES + "no_record_so_young_is_an_error_unless_the_end_is_meant"),
@@ -114,8 +114,8 @@ FAULTS = [
     Fault(COLUMNS, "if not (skipped or header.control) and", "if not skipped and", OF_COLUMNS + "markers_are_no_records_and_aborted_transactions_are_left_out_up_to_their_marker"),
     Fault(ROWS, "min(begin + _BATCH_ROWS, max(by_bytes, begin + 1), len(records))", "min(begin + _BATCH_ROWS, len(records))", OF_ROWS + "batches_are_bounded_by_rows_and_by_bytes"),
     Fault(ROWS, "max(by_bytes, begin + 1)", "by_bytes", OF_ROWS + "batches_are_bounded_by_rows_and_by_bytes"),
-    Fault(CODECS, "if bytes(payload[: len(_JAVA_FRAMING)]) != _JAVA_FRAMING:", "if True:", OF_CODECS + "each_codec_gives_back_what_was_compressed"),
-    Fault(CODECS, "        if at + _BLOCK_SIZE.size > len(payload):", "        if False:", OF_CODECS + "a_cut_frame_is_corrupt"),
+    Fault(COLUMNS, "if bytes(payload[: len(_JAVA_FRAMING)]) != _JAVA_FRAMING:", "if True:", OF_CODECS + "each_codec_gives_back_what_was_compressed"),
+    Fault(COLUMNS, "        if at + _BLOCK_SIZE.size > len(payload):", "        if False:", OF_CODECS + "a_cut_frame_is_corrupt"),
     Fault(SENDER, "if self._clock() > until:\n", "if True:\n", OF_SENDER + "acknowledgements_are_waited_for_until_the_timeout"),
     Fault(SENDER, "if self._clock() > until:", "if False:", OF_SENDER + "acknowledgements_are_waited_for_until_the_timeout"),
     Fault(SENDER, "if (row.topic, partition) in lacking", "if True", OF_SENDER + "waiting_sends_again_what_was_acknowledged_by_too_few_racks"),

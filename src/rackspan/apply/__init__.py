@@ -8,11 +8,10 @@ have been made; the error says so instead. A run observes the cluster before eac
 
 from rackspan.apply.changes import alter_topic_configs, create_partitions, create_topic
 from rackspan.apply.executor import Pace, RunUpdate
-from rackspan.apply.in_flight import cancel_in_flight, observe_foreign_throttles
 from rackspan.apply.journal import Journal, RestartJournal
 from rackspan.apply.live import LiveCluster
 from rackspan.apply.restarts import RestartCommand, RestartUpdate, next_step, restart
-from rackspan.apply.run import cancel, run
+from rackspan.apply.run import cancel, cancel_in_flight, observe_foreign_throttles, run
 
 __all__ = [
     "Journal",

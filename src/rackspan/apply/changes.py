@@ -4,17 +4,20 @@ Errors everywhere: ClusterUnauthorized (names the missing right), ClusterRequest
 ClusterUnreachable where it is not known whether the change was made.
 """
 
+import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Final
 
-from rackspan.apply.propagation import until_everywhere
 from rackspan.apply.requests import CONFIG_BATCH, altered, patience_ms, refuse, response_of
 from rackspan.client.cluster import ClusterConnection
-from rackspan.client.requests import batches
+from rackspan.client.errors import FAILURES
+from rackspan.client.requests import batches, describe_configs, metadata
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import ApiKey
-from rackspan.wire.messages.configs import IncrementalAlterConfigsRequestData
+from rackspan.wire.messages.configs import DescribeConfigsResult, IncrementalAlterConfigsRequestData
 from rackspan.wire.messages.topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -96,3 +99,41 @@ async def _alter_topic_configs(connection: ClusterConnection, changes: Mapping[s
         refuse(response.responses, what, right)
     for batch in portions:
         await until_everywhere(connection, batch)
+
+
+SETTLING_SECONDS: Final = 5.0
+"""For all brokers together. The change is made; a broker that lags longer is not waited for."""
+
+_PAUSE_SECONDS: Final = 0.05
+
+
+async def until_everywhere(connection: ClusterConnection, changes: Mapping[str, Mapping[str, str]]) -> None:
+    """Until every broker that is alive shows these configs of topics, or SETTLING_SECONDS have passed. Raises nothing.
+
+    Each broker applies the metadata log in its own time, milliseconds on a healthy cluster. Without the wait, an audit right
+    after a change could read the old value from one of them.
+    """
+    until = time.monotonic() + min(SETTLING_SECONDS, connection.remaining_seconds)
+    try:
+        alive = await metadata(connection, ())
+        for broker in alive.brokers:
+            while time.monotonic() < until and not await _shows(connection, broker.node_id, changes, until):
+                await asyncio.sleep(_PAUSE_SECONDS)
+    except FAILURES:
+        # The change is made; the next reading reports a broker that cannot be reached.
+        return
+
+
+async def _shows(
+    connection: ClusterConnection, broker_id: int, changes: Mapping[str, Mapping[str, str]], until: float
+) -> bool:
+    keys = {topic: list(configs) for topic, configs in changes.items()}
+    seconds = max(0.0, until - time.monotonic())
+    results = await describe_configs(connection, ConfigResourceType.TOPIC, keys, seconds, broker=broker_id)
+    return all(_is_as_set(described, changes[described.resource_name]) for described in results)
+
+
+def _is_as_set(described: DescribeConfigsResult, values: Mapping[str, str]) -> bool:
+    """Also true of a topic whose configs this user may set and not see: there is nothing to wait for."""
+    shown = {config.name: config.value for config in described.configs}
+    return described.error_code != ErrorCode.NONE or all(shown.get(key) == value for key, value in values.items())

@@ -10,8 +10,7 @@ from rackspan.kafka_source.cluster import SourceCluster
 from rackspan.kafka_source.options import ClientOptions, parse
 from rackspan.kafka_source.ranges import OffsetRange
 from rackspan.kafka_source.reading.report import Batch
-from rackspan.kafka_source.reading.reused_cluster import IDLE_SECONDS, reused_cluster
-from rackspan.kafka_source.reading.task import TaskOptions, read_range
+from rackspan.kafka_source.reading.task import IDLE_SECONDS, TaskOptions, read_range, reused_cluster
 from rackspan.model.ids import TopicPartition
 from tests.kafka_source.conftest import cluster
 from tests.kafka_source.filled_topics import consumed, created, produced

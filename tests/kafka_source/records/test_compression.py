@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from rackspan.errors import CorruptRecords
-from rackspan.kafka_source.records.compression import decompressed
+from rackspan.kafka_source.records.columns import decompressed
 
 DATA = b"rack " * 1000
 SNAPPY_BLOCK = bytes(pa.compress(DATA, "snappy", asbytes=True))

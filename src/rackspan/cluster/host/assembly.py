@@ -4,22 +4,73 @@ Everything here runs in the cluster's own event loop. api/embedded.py is for cal
 """
 
 import asyncio
+import logging
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Final
 
 from rackspan.cluster.context import PendingResponses, RecordTraffic
+from rackspan.cluster.core import messages
 from rackspan.cluster.core.controller import ControllerCore
 from rackspan.cluster.core.controller.context import Locate
+from rackspan.cluster.core.ids import CONTROLLER, NodeId
+from rackspan.cluster.core.messages import Effect, Message
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host.broker_host import BrokerHost
-from rackspan.cluster.host.controller_host import ControllerHost
 from rackspan.cluster.host.network import Network
 from rackspan.cluster.host.shared_services import Clock, SharedServices
 from rackspan.errors import UsageError
 from rackspan.model import Broker, BrokerId, RackId
+
+log = logging.getLogger(__name__)
+
+
+class ControllerHost:
+    """Passes messages and ticks to the core's controller and executes its effects. In no rack, never stopped; its links may be cut."""
+
+    def __init__(
+        self, controller: ControllerCore, clock: Clock, network: Network, pending_responses: PendingResponses
+    ) -> None:
+        self._controller = controller
+        self._clock = clock
+        self._network = network
+        self._pending_responses = pending_responses
+        network.attach(CONTROLLER, self.receive)
+
+    @property
+    def image(self) -> MetadataImage:
+        """The committed metadata. Brokers may have an older offset of it."""
+        return self._controller.image
+
+    def receive(self, source: NodeId, message: Message) -> None:
+        self._execute(self._controller.on_message(self._clock.now(), source, message))
+
+    def open(self) -> None:
+        """Before the first request. Errors: UsageError, ReplicaPlacementException."""
+        self._controller.open()
+
+    def close(self) -> None:
+        self._controller.close()
+
+    def tick(self, now: int) -> None:
+        self._execute(self._controller.on_tick(now))
+
+    def fence(self, broker: BrokerId) -> None:
+        """At once, as if its session had timed out."""
+        self._execute(self._controller.fence(self._clock.now(), broker))
+
+    def _execute(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case messages.Send(destination, message):
+                    self._network.send(CONTROLLER, destination, message)
+                case messages.Respond(correlation_id, response):
+                    self._pending_responses.resolve(correlation_id, response)
+                case messages.Warned(line):
+                    log.warning("controller: %s", line)
+
 
 _POLL_SECONDS: Final = 0.002
 

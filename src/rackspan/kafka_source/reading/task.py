@@ -5,8 +5,10 @@ beginning of its range, so nothing is kept between attempts.
 """
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,9 +22,58 @@ from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, Client
 from rackspan.kafka_source.ranges import OffsetRange
 from rackspan.kafka_source.reading.progress import Next, RangeProgress, ReadStep
 from rackspan.kafka_source.reading.report import Batch, TaskReport, publish
-from rackspan.kafka_source.reading.reused_cluster import reused_cluster
 from rackspan.kafka_source.records.columns import RecordColumns
 from rackspan.kafka_source.records.rows import record_batches
+
+IDLE_SECONDS: Final = 60.0
+"""A connection that has been idle for longer is not used again: brokers and networks close those, networks without a word."""
+
+
+class _Kept(threading.local):
+    """Each thread's own: Spark reads in the workers' main threads, tests in several of one process."""
+
+    cluster: tuple[ClientOptions, SourceCluster, float] | None = None
+
+
+_kept: Final = _Kept()
+
+
+@contextmanager
+def reused_cluster(client: ClientOptions) -> Iterator[SourceCluster]:
+    """The cluster that the last task of this thread used, if its options were equal; kept for the next one.
+
+    A micro-batch is a task a partition every few seconds, and Spark keeps its workers: connecting and logging in would cost each
+    task more than it reads.
+
+    After an error, or if the reader stopped early, it is closed: a response may be outstanding.
+    """
+    cluster = _kept_for(client) or SourceCluster(client)
+    try:
+        yield cluster
+    except BaseException:
+        cluster.close()
+        raise
+    _close_kept()
+    _kept.cluster = (client, cluster, time.monotonic())
+
+
+def _kept_for(client: ClientOptions) -> SourceCluster | None:
+    kept, _kept.cluster = _kept.cluster, None
+    if kept is None:
+        return None
+    options, cluster, since = kept
+    if options == client and time.monotonic() - since < IDLE_SECONDS:
+        return cluster
+    cluster.close()
+    return None
+
+
+def _close_kept() -> None:
+    """The cluster of a task that began before this one and ended within it."""
+    if _kept.cluster is not None:
+        _kept.cluster[1].close()
+        _kept.cluster = None
+
 
 _PAUSE_SECONDS: Final = 0.2
 
