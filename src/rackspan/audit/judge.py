@@ -77,6 +77,7 @@ def audit(snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Patter
     batch = snapshot_batch(snapshot, policy).of_topics(topic_filter)
     broker_loads = loads(batch)
     findings = [
+        *partition_findings(batch),
         *topic_findings(batch),
         *whole_cluster_findings(batch.members, broker_loads, goals=topic_filter is None),
     ]
@@ -92,8 +93,7 @@ def audit(snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Patter
 
 
 def topic_findings(batch: PartitionBatch) -> Iterator[Finding]:
-    """The findings about partitions and topics. The batch holds each of its topics completely."""
-    yield from partition_findings(batch)
+    """The findings about whole topics. The batch holds each of its topics completely."""
     yield from mixed_replication_factors(batch)
     yield from leader_rack_findings(batch)
     yield from config_findings(batch)

@@ -14,7 +14,8 @@ from rackspan.model import Bools
 class PartitionConstraint:
     """A rule that each partition meets or breaks.
 
-    `broken` returns a mask of shape (P,); `reason` and `remedy` return the words for one broken row.
+    `broken` returns a mask of shape (P,); `reason` and `remedy` return the words for one broken row. They follow from the row,
+    what is required of it, its topic's replication factors and the members, and from what `of_topic` returns for its topic's code.
     """
 
     name: str
@@ -22,6 +23,7 @@ class PartitionConstraint:
     reason: Callable[[PartitionBatch, int], str]
     remedy: Callable[[PartitionBatch, int], str]
     severity: Callable[[PartitionBatch, int], Severity] = lambda _batch, _row: Severity.VIOLATION
+    of_topic: Callable[[PartitionBatch, int], str] = lambda _batch, _topic: ""
 
     def findings(self, batch: PartitionBatch) -> Iterator[Finding]:
         """A finding for each partition that breaks the constraint, whatever else it breaks."""

@@ -12,17 +12,16 @@ import numpy as np
 from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.constraints import remedies
 from rackspan.audit.constraints.constraint import PartitionConstraint
+from rackspan.audit.constraints.known_words import FindingColumns, KnownWords
 from rackspan.audit.constraints.survival import SURVIVAL_CONSTRAINTS
 from rackspan.audit.constraints.wording import by_rack, held_by_rack, listed, out_of_sync, unlisted
 from rackspan.audit.findings import Finding, Severity
-from rackspan.model import NO_BROKER, Bools, any_in_row, shown, unpadded
+from rackspan.model import NO_BROKER, Bools, any_in_row, shown
 from rackspan.text import count_noun
 
 
 def _rack_spread_broken(batch: PartitionBatch) -> Bools:
-    # Where every replica's rack is known both sides have the same sum, so "none above" means equal. A replica on an
-    # unknown broker may be in any rack: the constraint is broken only if no rack for it could make the spread even.
-    return any_in_row(batch.replica_rack_counts > batch.even_rack_counts)
+    return batch.uneven
 
 
 def _rack_spread_reason(batch: PartitionBatch, row: int) -> str:
@@ -89,7 +88,7 @@ def _offline(batch: PartitionBatch) -> Bools:
 
 
 def _offline_reason(batch: PartitionBatch, row: int) -> str:
-    return f"no leader; in sync last: {held_by_rack(batch, unpadded(batch.rows.isr[row]))}"
+    return f"no leader; in sync last: {held_by_rack(batch, batch.partition(row).isr)}"
 
 
 def _under_min_isr(batch: PartitionBatch) -> Bools:
@@ -98,7 +97,7 @@ def _under_min_isr(batch: PartitionBatch) -> Bools:
 
 def _under_min_isr_reason(batch: PartitionBatch, row: int) -> str:
     return (
-        f"{int(batch.isr_size[row])} in sync ({listed(unpadded(batch.rows.isr[row]))}), min.insync.replicas "
+        f"{int(batch.isr_size[row])} in sync ({listed(batch.partition(row).isr)}), min.insync.replicas "
         f"{_min_isr_words(batch, row)}: acks=all is refused; out of sync: {listed(out_of_sync(batch, row))}"
     )
 
@@ -135,7 +134,7 @@ def _under_replicated(batch: PartitionBatch) -> Bools:
 
 def _under_replicated_reason(batch: PartitionBatch, row: int) -> str:
     absent, copied = remedies.out_of_sync_and_staying(batch, row), remedies.being_copied(batch, row)
-    out_of = len(unpadded(batch.rows.replicas[row]))
+    out_of = len(batch.partition(row).replicas)
     more = f"; being copied: {held_by_rack(batch, copied)}" if copied else ""
     return (
         f"{int(batch.isr_size[row])} of {count_noun(out_of, 'replica')} in sync; out of sync: "
@@ -158,7 +157,7 @@ def _reassigning(batch: PartitionBatch) -> Bools:
 
 
 def _reassigning_reason(batch: PartitionBatch, row: int) -> str:
-    view = batch.rows.row(row)
+    view = batch.partition(row)
     return f"replicas {listed(view.replicas)}, adding {listed(view.adding_replicas)}, removing {listed(view.removing_replicas)}"
 
 
@@ -189,6 +188,7 @@ PARTITION_CONSTRAINTS: Final = (
         _racks_not_forced_reason,
         remedies.harden,
         _warn_if_enforced,
+        remedies.before_hardening,
     ),
     PartitionConstraint(
         "min-insync-replicas-satisfiable",
@@ -215,7 +215,8 @@ def reported(batch: PartitionBatch) -> dict[str, Bools]:
     states the worst is reported. A placement or config that cannot survive the loss is reported once, whichever
     constraints it breaks, by its worst consequence; the warnings that follow from a violation are left out.
     """
-    found = {constraint.name: constraint.broken(batch) for constraint in PARTITION_CONSTRAINTS}
+    # Copies, since some masks are the batch's own.
+    found = {constraint.name: np.array(constraint.broken(batch)) for constraint in PARTITION_CONSTRAINTS}
     movable = ~found["offline"] & ~found["unknown-broker"]
     found["min-insync-racks-satisfiable"] &= movable
     # Racks that the replicas never span are missing at present too, whichever brokers are back.
@@ -238,9 +239,18 @@ def reported(batch: PartitionBatch) -> dict[str, Bools]:
 
 def partition_findings(batch: PartitionBatch) -> Iterator[Finding]:
     """The findings of every constraint for every partition of the batch, one for each cause."""
-    for name, rows in reported(batch).items():
-        for row in np.flatnonzero(rows).tolist():
-            yield BY_NAME[name].finding(batch, row)
+    yield from finding_columns(batch, KnownWords())
+
+
+def finding_columns(batch: PartitionBatch, known: KnownWords) -> FindingColumns:
+    """The same as columns, for many batches. `known` has words of earlier ones."""
+    found = {name: np.flatnonzero(rows) for name, rows in reported(batch).items()}
+    return FindingColumns(
+        batch,
+        [name for name, rows in found.items() for _ in range(len(rows))],
+        np.concatenate(list(found.values())),
+        [words for name, rows in found.items() if len(rows) for words in known.of(batch, BY_NAME[name], rows)],
+    )
 
 
 BY_NAME: Final = {constraint.name: constraint for constraint in PARTITION_CONSTRAINTS}

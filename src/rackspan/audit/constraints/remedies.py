@@ -14,12 +14,7 @@ from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.constraints.wording import broker_list, listed, out_of_sync, staying, unlisted
 from rackspan.audit.policy import SURVIVE_CODES, Survive
 from rackspan.audit.survival import Demand, Reachable, reachable, value_for
-from rackspan.model import (
-    MIN_INSYNC_RACKS,
-    MIN_INSYNC_REPLICAS,
-    Int64s,
-    unpadded,
-)
+from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Int64s
 
 END_OF_REASSIGNMENT: Final = "wait for the reassignment to end"
 """Where every replica that is missing is being copied: no broker is to be brought back."""
@@ -226,7 +221,7 @@ def bring_back_racks(batch: PartitionBatch, row: int) -> str:
 
 
 def bring_back_last_in_sync(batch: PartitionBatch, row: int) -> str:
-    last = unpadded(batch.rows.isr[row]) or unpadded(batch.rows.replicas[row])
+    last = batch.partition(row).isr or batch.partition(row).replicas
     down = _down(batch, last)
     if not down:
         one = len(last) == 1
@@ -255,7 +250,7 @@ def demand(batch: PartitionBatch, row: int) -> Demand:
 
 def missing(batch: PartitionBatch, row: int) -> list[int]:
     """The replicas of one partition that stay but are not in sync, or are on a fenced broker."""
-    in_sync = [broker for broker in unpadded(batch.rows.isr[row]) if broker in batch.members.alive]
+    in_sync = [broker for broker in batch.partition(row).isr if broker in batch.members.alive]
     return [broker for broker in staying(batch, row) if broker not in in_sync]
 
 
@@ -267,7 +262,7 @@ def out_of_sync_and_staying(batch: PartitionBatch, row: int) -> list[int]:
 
 def being_copied(batch: PartitionBatch, row: int) -> list[int]:
     """The replicas of one partition that a reassignment is copying to live brokers."""
-    added = unpadded(batch.rows.adding_replicas[row])
+    added = batch.partition(row).adding_replicas
     return [broker for broker in out_of_sync(batch, row) if broker in added and broker in batch.members.alive]
 
 
@@ -295,15 +290,15 @@ def _down(batch: PartitionBatch, ids: Sequence[int]) -> list[int]:
 
 
 def _is_even(batch: PartitionBatch, row: int) -> bool:
-    return not bool((batch.replica_rack_counts[row] > batch.even_rack_counts[row]).any())
+    return not batch.uneven[row]
 
 
 def _without_rack(batch: PartitionBatch, row: int) -> list[int]:
     """The brokers of one partition that count in no rack, where others do. No plan moves replicas off them."""
     if not batch.members.rack_map.racks:
         return []
-    uncounted = batch.staying[row] & (batch.replica_index[row] >= 0) & (batch.replica_racks[row] < 0)
-    return [int(broker) for broker in batch.rows.replicas[row][uncounted]]
+    listed, rack_of = batch.members.listed, batch.members.rack_map.rack_of
+    return [broker for broker in staying(batch, row) if broker in listed and broker not in rack_of]
 
 
 def _name_racks(brokers: Sequence[int]) -> str:

@@ -4,7 +4,6 @@ A pair of constraints for each kind of loss. Where the cluster has no second rac
 one finding about the cluster (`too_few_racks`), and none about its partitions.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -18,7 +17,7 @@ from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.loads import BrokerLoads
 from rackspan.audit.policy import SURVIVE_CODES, Survive
 from rackspan.audit.survival import RACK_CODE
-from rackspan.model import Bools, RackId, shown, unpadded
+from rackspan.model import Bools, RackId, shown
 from rackspan.text import count_noun
 
 SURVIVES_RACK_LOSS: Final = "survives-rack-loss"
@@ -80,7 +79,7 @@ def _in_sync(batch: PartitionBatch, row: int) -> str:
 
 
 def _live_isr(batch: PartitionBatch, row: int) -> list[int]:
-    return [broker for broker in unpadded(batch.rows.isr[row]) if broker in batch.members.alive]
+    return [broker for broker in batch.partition(row).isr if broker in batch.members.alive]
 
 
 def _harmful_racks(batch: PartitionBatch, row: int) -> list[RackId]:
@@ -90,10 +89,10 @@ def _harmful_racks(batch: PartitionBatch, row: int) -> list[RackId]:
         held, min_isr = staying(batch, row), min(value, int(batch.replication_factor[row]))
     else:
         held, min_isr = _live_isr(batch, row), int(batch.min_isr[row])
-    counts = Counter(rack_of[broker] for broker in held if broker in rack_of)
-    required = int(batch.required.min_insync_racks[row])
-    too_few = required > 1 and len(counts) - 1 < required
-    return sorted(rack for rack, count in counts.items() if too_few or counts.total() - count < max(1, min_isr))
+    racks = [rack_of[broker] for broker in held if broker in rack_of]
+    distinct, required = set(racks), int(batch.required.min_insync_racks[row])
+    too_few = required > 1 and len(distinct) - 1 < required
+    return sorted(rack for rack in distinct if too_few or len(racks) - racks.count(rack) < max(1, min_isr))
 
 
 def too_few_racks(members: ClusterMembers, loads: BrokerLoads) -> Iterator[Finding]:

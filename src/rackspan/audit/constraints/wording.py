@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from rackspan.audit.batch import PartitionBatch
-from rackspan.model import shown, unpadded
+from rackspan.model import shown
 from rackspan.text import noun_and_ids
 
 PARTITIONS_NAMED: Final = 10
@@ -37,19 +37,19 @@ def broker_list(ids: Sequence[int]) -> str:
 
 def staying(batch: PartitionBatch, row: int) -> list[int]:
     """The replicas that no reassignment is removing."""
-    leaving = unpadded(batch.rows.removing_replicas[row])
-    return [broker for broker in unpadded(batch.rows.replicas[row]) if broker not in leaving]
+    partition = batch.partition(row)
+    return [broker for broker in partition.replicas if broker not in partition.removing_replicas]
 
 
 def unlisted(batch: PartitionBatch, row: int) -> tuple[int, ...]:
     """The replicas on brokers that the cluster does not list."""
-    return unpadded(batch.rows.replicas[row][batch.replica_index[row] < 0])
+    return tuple(broker for broker in batch.partition(row).replicas if broker not in batch.members.listed)
 
 
 def out_of_sync(batch: PartitionBatch, row: int) -> list[int]:
     """The replicas that are not in the ISR."""
-    in_sync = unpadded(batch.rows.isr[row])
-    return [broker for broker in unpadded(batch.rows.replicas[row]) if broker not in in_sync]
+    partition = batch.partition(row)
+    return [broker for broker in partition.replicas if broker not in partition.isr]
 
 
 def partitions_named(partitions: list[int]) -> str:

@@ -11,18 +11,30 @@ Source: our own. Test: tests/audit/drift/test_compare.py.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.durability import states
-from rackspan.model import NO_BROKER, Bools, Int64s, Partition
+from rackspan.model import NO_BROKER, Bools, Int32s, Int64s, PartitionColumns, any_in_row
+from rackspan.model.partitions import unpadded_rows
 
 SEVERAL: Final = "several"
 """The cause where no change is enough by itself."""
 
 RECREATED: Final = "topic-recreated"
+
+OwnNames: TypeAlias = Sequence[str | None]
+"""A change of each row, None for none."""
+
+
+class Held(NamedTuple):
+    """The brokers of one partition in one snapshot."""
+
+    leader: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -85,32 +97,69 @@ def safety_causes(pair: PartitionPair) -> Iterator[tuple[int, bool, str, int | N
     after = pair.states_after[rows]
     enough = zip(*((states(alone) == after).tolist() for alone in _alone(changed)), strict=True)
     worse = (after < pair.states_before[rows]).tolist()
-    columns = rows.tolist(), worse, changed.recreated.tolist(), changed.before.rows, changed.after.rows, enough
-    for row, lost, recreated, old, new, alone in zip(*columns, strict=True):
-        cause = (RECREATED, None) if recreated else _cause(brokers, old, new, lost, alone)
+    own = zip(*own_changes(changed.before.rows, changed.after.rows), strict=True)
+    columns = rows.tolist(), worse, changed.recreated.tolist(), _held(changed.before), _held(changed.after), own, enough
+    for row, lost, recreated, old, new, names, alone in zip(*columns, strict=True):
+        cause = (RECREATED, None) if recreated else _cause(brokers, old, new, lost, names, alone)
         yield row, lost, *cause
 
 
-def replica_change(old: Sequence[int], new: Sequence[int]) -> str | None:
-    """The change of a partition's replicas, if any; both are broker ids in assignment order."""
-    if set(old) != set(new):
-        return "replicas-moved"
-    return None if old == new else "replicas-reordered"
+def _held(batch: PartitionBatch) -> Iterator[Held]:
+    rows = batch.rows
+    return map(Held, rows.leader.tolist(), unpadded_rows(rows.replicas), unpadded_rows(rows.isr))
 
 
-def isr_change(old: Sequence[int], new: Sequence[int]) -> str | None:
-    """The change of a partition's ISR, if any, in whichever order the broker ids are listed."""
-    before, after = set(old), set(new)
-    if before == after:
-        return None
-    return "isr-shrunk" if after < before else "isr-expanded" if after > before else "isr-changed"
+def own_changes(before: PartitionColumns, after: PartitionColumns) -> tuple[OwnNames, OwnNames, OwnNames]:
+    """The change of each partition's replicas, of its ISR and of its leader, None for none. Row for row the same partitions."""
+    return (
+        replica_changes(before.replicas, after.replicas),
+        isr_changes(before.isr, after.isr),
+        leader_changes(before.leader, after.leader),
+    )
 
 
-def leader_change(old: int, new: int) -> str | None:
-    """The change of a partition's leader, if any; NO_BROKER for none."""
-    if old == new:
-        return None
-    return "leader-lost" if new == NO_BROKER else "leader-elected" if old == NO_BROKER else "leader-moved"
+def replica_changes(before: Int32s, after: Int32s) -> OwnNames:
+    """The change of replicas in each row, if any; broker ids in assignment order."""
+    moved = _any_outside(before, after) | _any_outside(after, before)
+    return _named((moved, "replicas-moved"), (lists_that_differ(before, after), "replicas-reordered"))
+
+
+def isr_changes(before: Int32s, after: Int32s) -> OwnNames:
+    """The change of the ISR in each row, if any, in whichever order the broker ids are listed."""
+    left, joined = _any_outside(before, after), _any_outside(after, before)
+    return _named((left & joined, "isr-changed"), (left, "isr-shrunk"), (joined, "isr-expanded"))
+
+
+def leader_changes(before: Int32s, after: Int32s) -> OwnNames:
+    """The change of the leader in each row, if any; NO_BROKER for none."""
+    differs = before != after
+    lost, elected = differs & (after == NO_BROKER), differs & (before == NO_BROKER)
+    return _named((lost, "leader-lost"), (elected, "leader-elected"), (differs, "leader-moved"))
+
+
+def lists_that_differ(before: Int32s, after: Int32s) -> Bools:
+    """Which rows of two padded matrices differ, whatever the widths. Shape (P,)."""
+    width = min(before.shape[1], after.shape[1])
+    differ = any_in_row(before[:, :width] != after[:, :width])
+    # The wider matrix has lists that are longer, or padding.
+    return differ | any_in_row(before[:, width:] != NO_BROKER) | any_in_row(after[:, width:] != NO_BROKER)
+
+
+def _any_outside(these: Int32s, others: Int32s) -> Bools:
+    """Rows with a broker that the other matrix does not have there. Shape (P,)."""
+    outside = np.zeros(len(these), dtype=np.bool_)
+    for column in these.T:
+        outside |= (column != NO_BROKER) & ~any_in_row(others == column[:, None])
+    return outside
+
+
+def _named(*choices: tuple[Bools, str]) -> OwnNames:
+    """The name behind the first mask that each row is in, None where it is in none."""
+    found = np.full(len(choices[0][0]), None, dtype=np.object_)
+    for mask, name in reversed(choices):
+        found[mask] = name
+    names: list[str | None] = found.tolist()
+    return names
 
 
 def _alone(pair: PartitionPair) -> Iterator[PartitionBatch]:
@@ -124,18 +173,29 @@ def _alone(pair: PartitionPair) -> Iterator[PartitionBatch]:
 
 
 def _cause(
-    brokers: "BrokerChanges", old: Partition, new: Partition, worse: bool, enough: tuple[bool, ...]
+    brokers: "BrokerChanges",
+    old: Held,
+    new: Held,
+    worse: bool,
+    own: tuple[str | None, ...],
+    enough: tuple[bool, ...],
 ) -> tuple[str, int | None]:
     by_itself, by_replicas, by_racks, by_brokers = enough
     if by_itself:
-        return _behind(brokers.lost if worse else brokers.gained, old, new, worse)
+        return _behind(brokers.lost if worse else brokers.gained, old, new, worse, own)
     if by_replicas or by_racks:
         return f"min-insync-{'replicas' if by_replicas else 'racks'}-changed", None
     return _rack_changed(brokers.rack_changes, old, new) if by_brokers else (SEVERAL, None)
 
 
-def _behind(changed: Mapping[int, str], old: Partition, new: Partition, worse: bool) -> tuple[str, int | None]:
-    """The change behind a change of ISR or leader. A loss is read from the side that had more, a gain from the other."""
+def _behind(
+    changed: Mapping[int, str], old: Held, new: Held, worse: bool, own: tuple[str | None, ...]
+) -> tuple[str, int | None]:
+    """The change behind a change of ISR or leader. A loss is read from the side that had more, a gain from the other.
+
+    `own` are the changes of the partition's replicas, ISR and leader.
+    """
+    of_replicas, of_isr, of_leader = own
     more, less = (old, new) if worse else (new, old)
     # The leader first: an offline partition lacks exactly that.
     leader = [more.leader] if more.leader not in (NO_BROKER, less.leader) else []
@@ -145,14 +205,13 @@ def _behind(changed: Mapping[int, str], old: Partition, new: Partition, worse: b
             return changed[broker], broker
     if not in_sync:
         # With more replicas, more of them must be in sync, although none left the ISR.
-        by_leader = leader_change(old.leader, new.leader)
-        return by_leader or replica_change(old.replicas, new.replicas) or SEVERAL, None
+        return of_leader or of_replicas or SEVERAL, None
     if not set(in_sync) <= set(less.replicas):
         return "replicas-moved", None
-    return isr_change(old.isr, new.isr) or SEVERAL, None
+    return of_isr or SEVERAL, None
 
 
-def _rack_changed(changes: Mapping[int, str], old: Partition, new: Partition) -> tuple[str, int | None]:
+def _rack_changed(changes: Mapping[int, str], old: Held, new: Held) -> tuple[str, int | None]:
     """The broker whose rack it was: one of the partition's own, or else one that changed how many racks there are."""
     broker = min({*old.isr, *new.isr} & changes.keys(), default=None)
     broker = min(changes) if broker is None else broker

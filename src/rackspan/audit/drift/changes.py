@@ -7,17 +7,23 @@ columns, and one step a change. Source: our own; Kafka keeps no such history. Te
 plain loops over the JSON (tests/audit/brute_force_drift.py).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Final
 
 import numpy as np
 
 from rackspan.audit.batch import ClusterMembers, PartitionBatch
-from rackspan.audit.drift.causes import PartitionPair, isr_change, leader_change, replica_change, safety_causes
+from rackspan.audit.drift.causes import (
+    PartitionPair,
+    isr_changes,
+    leader_changes,
+    lists_that_differ,
+    replica_changes,
+    safety_causes,
+)
 from rackspan.audit.durability import OK, STATES, states
-from rackspan.model import NO_BROKER, Bools, Int32s, PartitionColumns, any_in_row
+from rackspan.model import NO_BROKER, Bools, Int32s, Int64s, PartitionColumns
 from rackspan.model.partitions import unpadded_rows
 
 CHANGES: Final[Mapping[str, str]] = {
@@ -110,11 +116,50 @@ def recreated(before: TopicSummary, after: TopicSummary) -> bool:
     return None not in (before.topic_id, after.topic_id) and before.topic_id != after.topic_id
 
 
-def partition_changes(twice: PartitionPair) -> Iterator[tuple[int, Change]]:
-    """Changes of the partitions that are in both snapshots, each with its row."""
-    # By row, then in the order of the three kinds.
-    for row, _kind, change in sorted(_own_changes(twice), key=itemgetter(0, 1)):
-        yield row, change
+@dataclass(frozen=True, slots=True)
+class OwnChanges:
+    """Changes of replicas, ISRs and leaders, in order of partition and of these. `rows` are rows of the batch; one entry a change in each."""
+
+    batch: PartitionBatch
+    rows: Int64s
+    names: Sequence[str]
+    before: Sequence[str | None]
+    after: Sequence[str | None]
+
+    def __iter__(self) -> Iterator[Change]:
+        columns = self.batch.rows.topic[self.rows].tolist(), self.batch.rows.partition[self.rows].tolist()
+        for name, topic, partition, before, after in zip(self.names, *columns, self.before, self.after, strict=True):
+            yield Change(name, self.batch.topics[topic], partition, None, before, after)
+
+
+def own_partition_changes(twice: PartitionPair) -> OwnChanges:
+    """Changes of the replicas, ISRs and leaders of the partitions that are in both snapshots."""
+    before, after = twice.before.rows, twice.after.rows
+    rows: list[int] = []
+    names: list[str | None] = []
+    sides: tuple[list[str | None], list[str | None]] = ([], [])
+    for names_of, words_of, old, new in (
+        (replica_changes, _in_assignment_order, before.replicas, after.replicas),
+        (isr_changes, _ascending, before.isr, after.isr),
+        (leader_changes, _leaders, before.leader, after.leader),
+    ):
+        differ = np.flatnonzero(old != new if old.ndim == 1 else lists_that_differ(old, new))
+        rows += differ.tolist()
+        names += names_of(old[differ], new[differ])
+        for side, matrix in zip(sides, (old, new), strict=True):
+            side += words_of(matrix[differ])
+    # In order of the row; those of one row are in order of the three kinds already.
+    order = [place for place in np.argsort(rows, kind="stable").tolist() if names[place] is not None]
+    return OwnChanges(
+        twice.after,
+        np.array(rows, dtype=np.int64)[order],
+        [name for name in map(names.__getitem__, order) if name is not None],
+        *([side[place] for place in order] for side in sides),
+    )
+
+
+def safety_changes(twice: PartitionPair) -> Iterator[tuple[int, Change]]:
+    """The partitions of both snapshots whose state got worse or better, each with its row."""
     for row, worse, why, broker in safety_causes(twice):
         name = "safety-lost" if worse else "safety-gained"
         words = [STATES[int(side[row])] for side in (twice.states_before, twice.states_after)]
@@ -126,14 +171,6 @@ def rows_that_differ(before: PartitionColumns, after: PartitionColumns) -> Bools
     """Which partitions have another leader, other replicas or another ISR. Row for row the same partitions. Shape (P,)."""
     replicas, isr = lists_that_differ(before.replicas, after.replicas), lists_that_differ(before.isr, after.isr)
     return np.asarray((before.leader != after.leader) | replicas | isr)
-
-
-def lists_that_differ(before: Int32s, after: Int32s) -> Bools:
-    """Which rows of two padded matrices differ, whatever the widths. Shape (P,)."""
-    width = min(before.shape[1], after.shape[1])
-    differ = any_in_row(before[:, :width] != after[:, :width])
-    # The wider matrix has lists that are longer, or padding.
-    return differ | any_in_row(before[:, width:] != NO_BROKER) | any_in_row(after[:, width:] != NO_BROKER)
 
 
 def appeared(after: PartitionBatch, topics: Sequence[str | None]) -> Iterator[tuple[int, Change]]:
@@ -167,36 +204,26 @@ def _came_or_went(topic: str, before: TopicSummary | None, after: TopicSummary |
         yield Change("topic-created", topic, after=str(after.partitions))
 
 
-def _own_changes(twice: PartitionPair) -> Iterator[tuple[int, int, Change]]:
-    """Changes of replicas, ISR and leader, each with its row and the place of its kind."""
-    before, after = twice.before.rows, twice.after.rows
-    for kind, (change_of, old, new) in enumerate(
-        ((replica_change, before.replicas, after.replicas), (isr_change, before.isr, after.isr))
-    ):
-        in_order = sorted if change_of is isr_change else list
-        rows = np.flatnonzero(lists_that_differ(old, new))
-        for row, was, now in zip(rows.tolist(), unpadded_rows(old[rows]), unpadded_rows(new[rows]), strict=True):
-            if (name := change_of(was, now)) is not None:
-                yield row, kind, _change(twice, row, name, _listed(in_order(was)), _listed(in_order(now)))
-    for row in np.flatnonzero(before.leader != after.leader).tolist():
-        leaders = int(before.leader[row]), int(after.leader[row])
-        if (name := leader_change(*leaders)) is not None:
-            yield row, 2, _change(twice, row, name, *map(_leader, leaders))
-
-
-def _change(twice: PartitionPair, row: int, name: str, before: str | None, after: str | None) -> Change:
-    return Change(name, twice.after.topic(row), int(twice.after.rows.partition[row]), None, before, after)
-
-
 def _at_risk(batch: PartitionBatch) -> Iterator[tuple[int, str]]:
     codes = states(batch)
     for row in np.flatnonzero(codes != STATES.index(OK)).tolist():
         yield row, STATES[int(codes[row])]
 
 
-def _listed(brokers: Iterable[int]) -> str:
-    return ",".join(map(str, brokers))
+def _in_assignment_order(brokers: Int32s) -> list[str | None]:
+    return _listed(brokers, tuple)
 
 
-def _leader(leader: int) -> str | None:
-    return None if leader == NO_BROKER else str(leader)
+def _ascending(brokers: Int32s) -> list[str | None]:
+    return _listed(brokers, sorted)
+
+
+def _listed(brokers: Int32s, in_order: Callable[[tuple[int, ...]], Iterable[int]]) -> list[str | None]:
+    """Each row in words; most rows are as another one."""
+    rows = unpadded_rows(brokers)
+    words: dict[tuple[int, ...], str | None] = {row: ",".join(map(str, in_order(row))) for row in set(rows)}
+    return [words[row] for row in rows]
+
+
+def _leaders(leaders: Int32s) -> list[str | None]:
+    return [None if leader == NO_BROKER else str(leader) for leader in leaders.tolist()]

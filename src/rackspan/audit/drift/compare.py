@@ -1,7 +1,8 @@
 """Every change between two whole snapshots of one cluster; changes.py has the rule for each kind of change."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -9,13 +10,15 @@ from rackspan.audit.batch import PartitionBatch, Requirements, requirements, sna
 from rackspan.audit.drift.causes import RECREATED, PartitionPair
 from rackspan.audit.drift.changes import (
     Change,
+    OwnChanges,
     TopicSummary,
     appeared,
     disappeared,
     member_changes,
-    partition_changes,
+    own_partition_changes,
     recreated,
     rows_that_differ,
+    safety_changes,
     topic_changes,
 )
 from rackspan.audit.drift.unread import Unread, is_known, unread
@@ -62,26 +65,50 @@ def changed_members(before: DriftSide, after: DriftSide) -> Iterator[Change]:
     return (change for change in changes if is_known(change, before.lacks, after.lacks))
 
 
-def changed_topics(before: DriftSide, after: DriftSide) -> Iterator[Change]:
+@dataclass(frozen=True, slots=True)
+class TopicChanges:
+    """The changes of topics and partitions: of whole topics, of partitions' own columns, and of their safety."""
+
+    of_topics: Sequence[Change]
+    own: OwnChanges
+    of_safety: Sequence[Change]
+
+    def __iter__(self) -> Iterator[Change]:
+        return chain(self.of_topics, self.own, self.of_safety)
+
+
+def changed_topics(before: DriftSide, after: DriftSide) -> TopicChanges:
     """The changes of topics and partitions. Both sides hold each of their topics completely."""
-    return (change for change in _differences(before, after) if is_known(change, before.lacks, after.lacks))
+
+    def known(changes: Iterable[Change]) -> list[Change]:
+        return [change for change in changes if is_known(change, before.lacks, after.lacks)]
+
+    found = _differences(before, after)
+    # The columns of partitions are read with all of their topics, or not at all.
+    return TopicChanges(known(found.of_topics), found.own, known(found.of_safety))
 
 
-def _differences(before: DriftSide, after: DriftSide) -> Iterator[Change]:
+def _differences(before: DriftSide, after: DriftSide) -> TopicChanges:
     old, new = before.batch, after.batch
     old_rows, new_rows = _rows_in_both(old, new)
     kept = np.bincount(new.rows.topic[new_rows], minlength=len(new.topics)).tolist()
     kept_by_topic = dict(zip(new.topics, kept, strict=True))
-    for name in sorted({*before.topics, *after.topics}):
-        yield from topic_changes(name, before.topics.get(name), after.topics.get(name), kept_by_topic.get(name, 0))
+    of_topics = [
+        change
+        for name in sorted({*before.topics, *after.topics})
+        for change in topic_changes(name, before.topics.get(name), after.topics.get(name), kept_by_topic.get(name, 0))
+    ]
     whole_topics = _whole_topic_changes(before.topics, after.topics)
     recreated_topics = np.array([whole_topics.get(name) == RECREATED for name in new.topics], dtype=np.bool_)
     kept_old, kept_new = _that_may_differ(old.take(old_rows), new.take(new_rows))
     pair = PartitionPair(kept_old, kept_new, recreated_topics[kept_new.rows.topic])
-    yield from (change for _row, change in partition_changes(pair))
     gone, added = old.take(_other_rows(old, old_rows)), new.take(_other_rows(new, new_rows))
-    yield from (change for _row, change in appeared(added, _by_row(added, whole_topics)))
-    yield from (change for _row, change in disappeared(gone, _by_row(gone, whole_topics)))
+    of_safety = chain(
+        safety_changes(pair),
+        appeared(added, _by_row(added, whole_topics)),
+        disappeared(gone, _by_row(gone, whole_topics)),
+    )
+    return TopicChanges(of_topics, own_partition_changes(pair), [change for _row, change in of_safety])
 
 
 def _that_may_differ(before: PartitionBatch, after: PartitionBatch) -> tuple[PartitionBatch, PartitionBatch]:

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from rackspan.audit.batch import PartitionBatch
-from rackspan.audit.drift.changes import Change
+from rackspan.audit.constraints import FindingColumns
+from rackspan.audit.drift.changes import Change, OwnChanges
 from rackspan.audit.durability import STATES, states
 from rackspan.audit.findings import Finding
 from rackspan.audit.outage import STATES as HARM
@@ -59,6 +60,22 @@ def finding_rows(found: Sequence[Finding]) -> pa.Table:
     return _rows(FINDINGS, {**columns, "severity": [finding.severity.value for finding in found]})
 
 
+def partition_finding_rows(found: FindingColumns) -> pa.Table:
+    """One row a finding about a partition."""
+    severities, reasons, remedies = zip(*found.words, strict=True) if found.words else ((), (), ())
+    return _rows(
+        FINDINGS,
+        {
+            "constraint": list(found.constraints),
+            "severity": list(severities),
+            "topic": _words(found.batch.rows.topic[found.rows], found.batch.topics),
+            "partition": found.batch.rows.partition[found.rows],
+            "reason": list(reasons),
+            "remedy": list(remedies),
+        },
+    )
+
+
 def harm_rows(losses: Iterable[RackLoss]) -> pa.Table:
     """One row for each loss and topic that it harms."""
     harmed = [(loss, topic) for loss in losses for topic in loss.topics]
@@ -88,6 +105,25 @@ def loss_rows(losses: Sequence[RackLoss]) -> pa.Table:
                 [{"broker": broker, "leaders": leaders} for broker, leaders in sorted(loss.leader_surge.items())]
                 for loss in losses
             ],
+        },
+    )
+
+
+def own_change_rows(changes: OwnChanges, previous_taken_at: Any) -> pa.Table:
+    """One row a change of a partition's replicas, ISR or leader from the snapshot of that time."""
+    none = [None] * len(changes.names)
+    return _rows(
+        DRIFT,
+        {
+            "change": changes.names,
+            "topic": _words(changes.batch.rows.topic[changes.rows], changes.batch.topics),
+            "partition": changes.batch.rows.partition[changes.rows],
+            "broker": none,
+            "before": changes.before,
+            "after": changes.after,
+            "cause": none,
+            "cause_broker": none,
+            "previous_taken_at": [previous_taken_at] * len(none),
         },
     )
 

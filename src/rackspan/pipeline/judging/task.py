@@ -12,13 +12,22 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from rackspan.audit.constraints import KnownWords, finding_columns
 from rackspan.audit.drift.compare import DriftSide, changed_members, changed_topics
 from rackspan.audit.judge import topic_findings, whole_cluster_findings
 from rackspan.audit.loads import BrokerLoads, loads, summed_loads
 from rackspan.audit.outage import RackLoss, joined_loss, judge_losses, losses_each_rack
 from rackspan.pipeline.changes.difference import changes
 from rackspan.pipeline.judging.read import SnapshotPart, snapshot_parts, topic_ranges
-from rackspan.pipeline.judging.rows import drift_rows, durability_rows, finding_rows, harm_rows, loss_rows
+from rackspan.pipeline.judging.rows import (
+    drift_rows,
+    durability_rows,
+    finding_rows,
+    harm_rows,
+    loss_rows,
+    own_change_rows,
+    partition_finding_rows,
+)
 from rackspan.pipeline.judging.tasks import JudgeTask, TaskSnapshot
 from rackspan.pipeline.landing.bases import VOLATILE
 from rackspan.pipeline.schemas import DRIFT, FINDINGS, OUTAGE_IMPACT, PARTITION_DURABILITY, TABLES
@@ -41,19 +50,22 @@ def judged_rows(task: JudgeTask) -> Iterator[tuple[str, TaskSnapshot, pa.Table]]
     differ from the snapshot before, with the column GONE. Errors: InvalidWarehouse.
     """
     sums = {snapshot.stored.snapshot_id: _ClusterSums() for snapshot in task.snapshots}
-    ranges = topic_ranges(task)
+    ranges, known = topic_ranges(task), KnownWords()
     for topics in ranges:
         parts = snapshot_parts(task, topics)
 
         def of_part(snapshot: TaskSnapshot) -> RowsByTable:
-            return _rows_of_part(snapshot, parts[snapshot.stored.snapshot_id], sums[snapshot.stored.snapshot_id])  # noqa: B023 - used up before the next part
+            identity = snapshot.stored.snapshot_id
+            return _rows_of_part(snapshot, parts[identity], sums[identity], known)  # noqa: B023 - used up before the next part
 
         yield from _changed(task, of_part)
         for snapshot in task.judged:
             if DRIFT.name in snapshot.tables and snapshot.before is not None:
                 sides = parts[snapshot.before.snapshot_id].side, parts[snapshot.stored.snapshot_id].side
                 sums[snapshot.stored.snapshot_id].sides = sides
-                yield DRIFT.name, snapshot, drift_rows(list(changed_topics(*sides)), snapshot.before.taken_at)
+                found, since = changed_topics(*sides), snapshot.before.taken_at
+                yield DRIFT.name, snapshot, drift_rows([*found.of_topics, *found.of_safety], since)
+                yield DRIFT.name, snapshot, own_change_rows(found.own, since)
     yield from _changed(task, lambda snapshot: _rows_of_cluster(snapshot, sums[snapshot.stored.snapshot_id]))
     for snapshot in task.judged:
         members = sums[snapshot.stored.snapshot_id].sides
@@ -77,12 +89,14 @@ def _changed(
         before = after
 
 
-def _rows_of_part(snapshot: TaskSnapshot, part: SnapshotPart, sums: _ClusterSums) -> RowsByTable:
+def _rows_of_part(snapshot: TaskSnapshot, part: SnapshotPart, sums: _ClusterSums, known: KnownWords) -> RowsByTable:
     wanted, rows = snapshot.tables | snapshot.compared, {}
     if PARTITION_DURABILITY.name in wanted:
         rows[PARTITION_DURABILITY.name] = durability_rows(part)
     if FINDINGS.name in wanted:
-        rows[FINDINGS.name] = finding_rows(list(topic_findings(part.batch)))
+        rows[FINDINGS.name] = pa.concat_tables(
+            [partition_finding_rows(finding_columns(part.batch, known)), finding_rows(list(topic_findings(part.batch)))]
+        )
         sums.loads.append(loads(part.batch))
     if OUTAGE_IMPACT.name in wanted:
         losses = judge_losses(part.batch, part.internal, losses_each_rack(snapshot.members))

@@ -1,0 +1,94 @@
+"""Words that are made once for many findings are those of each finding by itself."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rackspan.audit import RackPolicy
+from rackspan.audit.batch import PartitionBatch, snapshot_batch
+from rackspan.audit.constraints import PARTITION_CONSTRAINTS, KnownWords, finding_columns, known_words
+from rackspan.audit.constraints.partitions import partition_findings, reported
+from rackspan.audit.findings import Finding
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
+from tests.strategies import policies, snapshots, successors
+
+
+def one_by_one(batch: PartitionBatch) -> list[Finding]:
+    found = reported(batch)
+    return [
+        constraint.finding(replace(batch), row)
+        for constraint in PARTITION_CONSTRAINTS
+        for row in np.flatnonzero(found[constraint.name]).tolist()
+    ]
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[tuple[ClusterSnapshot, RackPolicy]]:
+    """Snapshots of two clusters in turn, each judged by one of two policies."""
+    two = draw(st.tuples(snapshots(), snapshots()))
+    drawn = draw(st.tuples(policies(), policies()))
+    found = []
+    for _ in range(3):
+        found += [(snapshot, policy) for snapshot in two for policy in drawn]
+        two = draw(successors(two[0])), draw(successors(two[1]))
+    return found
+
+
+@given(histories())
+def test_words_kept_from_other_snapshots_are_those_of_each_finding(
+    history: list[tuple[ClusterSnapshot, RackPolicy]],
+) -> None:
+    known = KnownWords()
+    for snapshot, policy in history:
+        batch = snapshot_batch(snapshot, policy)
+        assert list(finding_columns(batch, known)) == one_by_one(batch)
+        assert list(partition_findings(batch)) == one_by_one(batch)
+
+
+def hardened(*replicas: list[int], value: str = "1", topic: str = "t") -> PartitionBatch:
+    """One topic on racks a, a, b and c that requires two racks in sync."""
+    snapshot = ClusterSnapshot(
+        brokers=tuple(Broker(BrokerId(one), RackId(rack)) for one, rack in enumerate("aabc")),
+        topics=(Topic(TopicName(topic), config={"min.insync.replicas": value}),),
+        partitions=columns(
+            topic=[0] * len(replicas),
+            partition=list(range(len(replicas))),
+            leader=[one[0] for one in replicas],
+            replicas=replicas,
+            isr=replicas,
+        ),
+    )
+    return snapshot_batch(snapshot, RackPolicy(min_insync_racks=2))
+
+
+def test_what_another_partition_of_the_topic_needs_first_is_part_of_the_words() -> None:
+    """Hardening stops the second partition, so that the first one's remedy is another than by itself."""
+    known = KnownWords()
+    batches = [hardened([0, 2, 3]), hardened([0, 2, 3], [0, 1, 2]), hardened([0, 2, 3], [0, 1, 2, 3])]
+    remedies = set()
+    for batch in [*batches, *batches]:
+        found = list(finding_columns(batch, known))
+        assert found == one_by_one(batch)
+        remedies |= {one.remedy for one in found if one.partition == 0}
+    assert len(remedies) > 1
+
+
+def test_words_that_name_a_topic_are_made_for_each_topic_and_others_once() -> None:
+    known, made = KnownWords(), []
+    for topic in ("t", "u", "t"):
+        batch = hardened([0, 1, 2], topic=topic)
+        made.append([one.remedy for one in finding_columns(batch, known)])
+    assert made[0] == made[2] != made[1]
+    assert all("--topic u" in remedy for remedy in made[1])
+
+
+def test_too_many_words_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_words, "WORDS_KEPT_MAX", 1)
+    known = KnownWords()
+    for value in ("1", "2", "3", "1"):
+        batch = hardened([0, 1, 2], [0, 2, 3], value=value)
+        assert list(finding_columns(batch, known)) == one_by_one(batch)
+        assert known.kept <= 1 + len(reported(batch)) * len(batch.rows)
