@@ -8,7 +8,7 @@ and the findings and harm of a snapshot. Source: our own. Tests: tests/pipeline/
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
@@ -44,19 +44,22 @@ class _ClusterSums:
 
 RowsByTable: TypeAlias = Mapping[str, pa.Table]
 
+KNOWN_WORDS: Final = KnownWords()
+"""Of all tasks of this process: Spark keeps an executor's Python from one task to the next, and most findings stand for hours."""
+
 
 def judged_rows(task: JudgeTask) -> Iterator[tuple[str, TaskSnapshot, pa.Table]]:
     """The rows of each table, some at a time, each with its snapshot: all of the first of a day, and of the others those that
     differ from the snapshot before, with the column GONE. Errors: InvalidWarehouse.
     """
     sums = {snapshot.stored.snapshot_id: _ClusterSums() for snapshot in task.snapshots}
-    ranges, known = topic_ranges(task), KnownWords()
+    ranges = topic_ranges(task)
     for topics in ranges:
         parts = snapshot_parts(task, topics)
 
         def of_part(snapshot: TaskSnapshot) -> RowsByTable:
             identity = snapshot.stored.snapshot_id
-            return _rows_of_part(snapshot, parts[identity], sums[identity], known)  # noqa: B023 - used up before the next part
+            return _rows_of_part(snapshot, parts[identity], sums[identity])  # noqa: B023 - used up before the next part
 
         yield from _changed(task, of_part)
         for snapshot in task.judged:
@@ -89,13 +92,16 @@ def _changed(
         before = after
 
 
-def _rows_of_part(snapshot: TaskSnapshot, part: SnapshotPart, sums: _ClusterSums, known: KnownWords) -> RowsByTable:
+def _rows_of_part(snapshot: TaskSnapshot, part: SnapshotPart, sums: _ClusterSums) -> RowsByTable:
     wanted, rows = snapshot.tables | snapshot.compared, {}
     if PARTITION_DURABILITY.name in wanted:
         rows[PARTITION_DURABILITY.name] = durability_rows(part)
     if FINDINGS.name in wanted:
         rows[FINDINGS.name] = pa.concat_tables(
-            [partition_finding_rows(finding_columns(part.batch, known)), finding_rows(list(topic_findings(part.batch)))]
+            [
+                partition_finding_rows(finding_columns(part.batch, KNOWN_WORDS)),
+                finding_rows(list(topic_findings(part.batch))),
+            ]
         )
         sums.loads.append(loads(part.batch))
     if OUTAGE_IMPACT.name in wanted:
