@@ -7,6 +7,8 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from pyspark.sql import SparkSession
 
+from rackspan.pipeline.judging import task
+from rackspan.pipeline.judging.kept import KeptSnapshots
 from rackspan.pipeline.spark import session
 
 QUICK_JAVA = {"JDK_JAVA_OPTIONS": session.SHORT_JAVA}
@@ -26,6 +28,12 @@ def spark() -> Iterator[SparkSession]:
 def unflushed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Flushes take most of the time of fast tests. test_power_cut.py observes every one of them instead."""
     monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees rows that another one made, of the same snapshot by a planted mistake perhaps."""
+    monkeypatch.setattr(task, "KEPT", KeptSnapshots())
 
 
 @contextmanager

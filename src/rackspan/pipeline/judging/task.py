@@ -6,9 +6,9 @@ partition or a topic is complete in its range, what concerns a cluster is summed
 and the findings and harm of a snapshot. Source: our own. Tests: tests/pipeline/judging/test_task.py.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 import pyarrow as pa
 
@@ -18,6 +18,7 @@ from rackspan.audit.judge import topic_findings, whole_cluster_findings
 from rackspan.audit.loads import BrokerLoads, loads, summed_loads
 from rackspan.audit.outage import RackLoss, joined_loss, judge_losses, losses_each_rack
 from rackspan.pipeline.changes.difference import changes
+from rackspan.pipeline.judging.kept import JudgedSnapshot, KeptSnapshots, RowsByTable
 from rackspan.pipeline.judging.read import SnapshotPart, snapshot_parts, topic_ranges
 from rackspan.pipeline.judging.rows import (
     drift_rows,
@@ -42,7 +43,7 @@ class _ClusterSums:
     sides: tuple[DriftSide, DriftSide] | None = None
 
 
-RowsByTable: TypeAlias = Mapping[str, pa.Table]
+KEPT: Final = KeptSnapshots()
 
 KNOWN_WORDS: Final = KnownWords()
 """Of all tasks of this process: Spark keeps an executor's Python from one task to the next, and most findings stand for hours."""
@@ -58,8 +59,10 @@ def judged_rows(task: JudgeTask) -> Iterator[tuple[str, TaskSnapshot, pa.Table]]
         parts = snapshot_parts(task, topics)
 
         def of_part(snapshot: TaskSnapshot) -> RowsByTable:
-            identity = snapshot.stored.snapshot_id
-            return _rows_of_part(snapshot, parts[identity], sums[identity])  # noqa: B023 - used up before the next part
+            part, of_cluster = parts[snapshot.stored.snapshot_id], sums[snapshot.stored.snapshot_id]  # noqa: B023 - used up before the next part
+            if len(ranges) > 1:
+                return _rows_of_part(snapshot, part, of_cluster)
+            return _rows_of_snapshot(snapshot, part, of_cluster)
 
         yield from _changed(task, of_part)
         for snapshot in task.judged:
@@ -90,6 +93,17 @@ def _changed(
                 grain = TABLES[name].grain[2:]
                 yield name, snapshot, changes(before[name], after[name], grain, VOLATILE)
         before = after
+
+
+def _rows_of_snapshot(snapshot: TaskSnapshot, part: SnapshotPart, sums: _ClusterSums) -> RowsByTable:
+    """The rows of a snapshot that is read at once, which the next task may need again."""
+    kept = None if snapshot.tables else KEPT.of(snapshot)
+    if kept is not None:
+        sums.loads, sums.losses = list(kept.loads), list(kept.losses)
+        return kept.rows
+    rows = _rows_of_part(snapshot, part, sums)
+    KEPT.keep(snapshot, JudgedSnapshot(snapshot.members, len(part.batch.rows), rows, sums.loads, sums.losses))
+    return rows
 
 
 def _rows_of_part(snapshot: TaskSnapshot, part: SnapshotPart, sums: _ClusterSums) -> RowsByTable:
