@@ -20,6 +20,12 @@ def test_the_tree_is_tidy() -> None:
         ("src/rackspan/new/__init__.py", "x = 1\n", tidy.no_package_docstring),
         ("src/rackspan/a.py", "x = 1  # noqa: E402\n", tidy.unexplained_ignores),
         ("src/rackspan/a.py", "x = 1  # type: ignore[misc]\n", tidy.unexplained_ignores),
+        (
+            "src/rackspan/a.py",
+            'def a() -> None:\n    """Sorts. Method: merge. Bound: n log n."""\n',
+            tidy.unproven_methods,
+        ),
+        ("src/rackspan/a.py", '"""Sorts. Method: merge. Test: tests/test_a.py."""\n', tidy.unproven_methods),
         ("src/rackspan/a.py", "x = [one for one in ()]\n", tidy.loops_over_one),
         ("src/rackspan/a.py", '"""What is read."""\n', tidy.headless_docstrings),
         ("src/rackspan/a.py", 'def a() -> None:\n    """Of one cluster."""\n', tidy.headless_docstrings),

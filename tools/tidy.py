@@ -3,6 +3,7 @@
 python -m tools.tidy
 """
 
+import ast
 import re
 import subprocess
 import sys
@@ -80,6 +81,17 @@ def unexplained_ignores(name: str, text: str) -> Iterator[str]:
     if name.startswith("src/"):
         for found in re.findall(r"# (?:noqa: [A-Z0-9, ]*\d|type: ignore\[[^]]*\])(?=\s*(?:\n|$))", text):
             yield f"{found}: give the reason behind it"
+
+
+def unproven_methods(name: str, text: str) -> Iterator[str]:
+    """Docstrings of `src` that state the method of an algorithm, but not its bound or the test that judges it."""
+    if name.startswith("src/") and "Method:" in text:
+        for part in ast.walk(ast.parse(text)):
+            if isinstance(part, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                docstring = ast.get_docstring(part) or ""
+                lacking = [what for what, mark in (("bound", "Bound:"), ("test", "tests/")) if mark not in docstring]
+                if "Method:" in docstring and lacking:
+                    yield f"Method: of {getattr(part, 'name', 'the module')}: state its {' and its '.join(lacking)} too"
 
 
 def loops_over_one(name: str, text: str) -> Iterator[str]:
@@ -160,6 +172,7 @@ RULES: tuple[Rule, ...] = (
     no_package_docstring,
     words_to_avoid,
     unexplained_ignores,
+    unproven_methods,
     loops_over_one,
     headless_docstrings,
     without_unit,

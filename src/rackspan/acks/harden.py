@@ -123,6 +123,7 @@ def harden(
     one more must stand elsewhere. That is at most the partition's own replication factor where its replicas are in k
     racks at all, so that a value which another partition requires, counted as all replicas here, forces them too. Columns
     throughout: a few sorts of the replica matrix.
+    Bound: a sort of each row of the replica matrix. Test: tests/acks/test_harden.py.
     Source: min.insync.racks, Motivation ("the operator must set min.insync.replicas=3 (or higher)"), made exact.
     """
     batch = snapshot_batch(snapshot, policy).of_topics(topic_filter)

@@ -51,7 +51,8 @@ def better_spreads(
     enough: with c1 ≥ … ≥ cm replicas on m racks, surviving a rack means c(k) + … + cm > c1. Over whole rounds the
     difference of the two is concave and starts at 0, and within a round it is never above the round's end; so what one
     round does not reach, no later one does.
-    Cost: even_spread for at most m + `replication_factor` factors.
+    Test: tests/acks/test_spreads.py.
+    Bound: even_spread for at most m + `replication_factor` factors.
     """
     racks, brokers = len(rack_sizes), sum(rack_sizes)
     # Fewer replicas than the required racks force nothing.

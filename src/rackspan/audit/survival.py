@@ -50,7 +50,7 @@ def worst_loss(
 
     `rack_codes`, `in_sync` (P, width): the rack of each replica, and whether it can lead; the others (P,).
     Method: the fullest rack is the worst to lose for the number in sync, and any rack costs one rack; a replica that counts
-    in no rack may be lost with it. A broker costs a rack where it is the only one of it. Test: tests/audit/test_survival.py,
+    in no rack may be lost with it. A broker costs a rack where it is the only one of it. Bound: a sort of each row. Test: tests/audit/test_survival.py,
     by losing each in turn.
     """
     total = count_in_row(in_sync)
@@ -92,6 +92,7 @@ def reachable(rack_sizes: tuple[int, ...], wanted: Demand) -> Reachable | None:
     Goals, in order: no lower min.insync.replicas, no lower replication factor, the fewest replicas to add or remove.
     Method: every replication factor that could be the first to suffice is tried. Twice the replicas and racks required
     are enough for two racks, the hardest case; more racks need fewer.
+    Bound: as many factors. Test: tests/audit/test_survival.py.
     """
     now = wanted.replication_factor
     brokers = sum(rack_sizes)

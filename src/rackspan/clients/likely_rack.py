@@ -14,7 +14,7 @@ _CLOSE: Final = 0.8
 def likely_rack(declared: str, racks: Collection[RackId]) -> RackId | None:
     """The only rack that the name can mean; None if none or several could be meant.
 
-    Method: equal but for case, blanks and separators; one the end of the other (`1a`, `eu-west-1a`); the same zone of a
+    Meant are: equal but for case, blanks and separators; one the end of the other (`1a`, `eu-west-1a`); the same zone of a
     region as a zone name and as a zone id (`us-east-1a`, `use1-az1`: the letters of the two depend on the AWS account, so
     only a cluster with one zone of that region gets a guess); else the only close match by difflib.
     """

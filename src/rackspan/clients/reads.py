@@ -99,7 +99,7 @@ class GroupReads:
     def across_at_best(self) -> int | None:
         """Partitions read across racks under the best assignment of the group, with every replica readable.
 
-        Method: `consumers.assign`, whose optimum is proven, for groups of which each partition has one reader. In a share
+        From `consumers.assign`, whose optimum is proven, for groups of which each partition has one reader. In a share
         group a partition has many: the best rack for its leader is the one, of its replicas, that most of them are in.
         A streams group has no such figure here, since its tasks move whole: `streams audit` has it.
         """

@@ -51,6 +51,7 @@ def cheapest_assignment(group: GroupKinds, shares: Shares) -> AssignmentFlow:
     to every cohort that may read it, at the price of a cross-rack partition where no replica is in the cohort's rack. A
     cohort flows to its members, each of which receives `least` to `most`. Single partitions are never nodes.
     Bound: flow.solve on members + cohorts + kinds + holdings nodes; see flow/min_cost_flow.py.
+    Test: tests/consumers/test_assign.py, by a second solver.
     """
     crossing = sum(map(len, group.owned.values())) + 1
     nodes = _numbered(group)

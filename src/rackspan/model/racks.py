@@ -196,7 +196,8 @@ def even_shares(rack_sizes: Int64s, replication_factor: int) -> tuple[Int64s, In
     """The fewest and the most replicas of one partition that an even spread puts into each rack, shape (racks,).
 
     The same spread as `even_spread`, rack by rack instead of sorted: a partition is spread evenly exactly if every rack
-    holds between the two. Method: water-filling, in rounds of one replica per rack until all are placed or all racks full.
+    holds between the two. Method: water-filling, in rounds of one replica per rack until all are placed or all racks full. Bound: as many rounds as
+    the fullest rack gets replicas. Test: tests/model/test_racks.py.
     """
     level, full = 0, int(rack_sizes.max(initial=0))
     while level < min(replication_factor, full) and int(np.minimum(rack_sizes, level + 1).sum()) <= replication_factor:

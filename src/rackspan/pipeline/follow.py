@@ -1,7 +1,7 @@
 """Follows the marker table with Spark Structured Streaming: new snapshots are judged as they are stored.
 
 Begin with follow(). Constraints: the tables get the rows that `run` would give them, each snapshot once, in whatever order snapshots
-come and whenever the process is killed. Method: the stream reads `snapshots` alone, whose rows are whole snapshots; a batch is
+come and whenever the process is killed. The stream reads `snapshots` alone, whose rows are whole snapshots; a batch is
 one run over the ids it has (incremental.py), which leaves out those that `judged` lists and judges again what now follows a late
 one. A batch that Spark repeats after a kill therefore finds nothing to do. Source: Structured Streaming, foreachBatch. Tests:
 tests/pipeline/test_follow.py.

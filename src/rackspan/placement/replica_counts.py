@@ -89,7 +89,7 @@ def least_maximum(
 ) -> int:
     """The least possible maximum of replicas on one of `brokers` once a topic more is spread evenly over racks.
 
-    Method: the water-filling that `balanced` uses for replicas, leaders not considered; no maximum can be smaller
+    By the water-filling that `balanced` uses for replicas, leaders not considered; no maximum can be smaller
     (balanced/water_fill.py). Without load it is `audit.loads.replica_bound`. Liveness and weights are not considered either.
     """
     alike = [UsableBroker(broker.id, broker.rack, fenced=False) for broker in brokers]

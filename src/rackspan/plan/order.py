@@ -75,7 +75,7 @@ def order_steps(
     after all other copies, so that a minimum can be raised for their steps alone; small ones first, so that as many as can
     be are safe as early as can be; few steps.
     Method: first fit in that order. What copies nothing comes last: it must not wait for a copy, nor a copy for it.
-    Bound: linear in the partitions.
+    Bound: a sort of the partitions. Test: tests/plan/test_order.py.
     """
     if not len(plan):
         return plan

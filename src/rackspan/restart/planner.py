@@ -3,6 +3,7 @@
 Constraints: no batch does what `stopping.py` forbids; a batch has at most `max_batch` brokers, of one rack if requested.
 Goals, in order: the fewest batches; brokers that are down already first, controllers last, the active controller last of
 all; the least leadership moved first. Method: greedy orders, then CP-SAT if the lower bound is not met and the plan is small.
+Bound: `lower_bound` of search.py, in every plan. Test: tests/restart/test_planner.py, against every set of brokers.
 """
 
 from collections.abc import Sequence

@@ -177,7 +177,7 @@ def lower_bound(conflicts: Conflicts) -> LowerBound:
 def dense_bound(conflicts: Conflicts) -> LowerBound:
     """By sets of brokers of which any three conflict: a batch has at most two of them.
 
-    Method: such a set is grown from the brokers with the most forbidden triples. Costs more than the other bounds, so it is
+    Such a set is grown from the brokers with the most forbidden triples. It costs more than the other bounds, so it is
     for plans that these do not prove.
     """
     thirds = _third_brokers(conflicts)

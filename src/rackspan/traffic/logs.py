@@ -66,7 +66,7 @@ class Volumes:
 def volumes_between(before: ClusterLogs, after: ClusterLogs) -> Volumes:
     """The volumes from one reading to the next, by the rows of the second.
 
-    Method: a log grows by the bytes appended, and shrinks when segments are deleted or compacted, which every replica does at
+    A log grows by the bytes appended, and shrinks when segments are deleted or compacted, which every replica does at
     another time: what a partition received is its leader's growth, or the largest of a replica that was in sync throughout if
     that is more than twice as much. If it is less than half of what its records took in the topic's other partitions (the median), its records count at that size. A
     replica that the first reading does not list copied its whole log. One whose log says nothing copied what its leader

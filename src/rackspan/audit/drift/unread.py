@@ -1,6 +1,6 @@
 """What a snapshot could not read is unknown: such a difference between two snapshots is no change.
 
-Constraint: no difference that a lost or regained right alone can make is reported. Goal: every other difference is. Method: the
+Constraint: no difference that a lost or regained right alone can make is reported. Goal: every other difference is. The
 notes of a snapshot (`partial`) say what was not read; a change whose one side lies in that is left out. A topic that is deleted
 while it cannot be read is therefore never reported as deleted.
 """

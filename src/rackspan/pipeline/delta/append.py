@@ -1,7 +1,7 @@
 """Commits to a Delta table: names new Parquet files, flushed before, and the files they replace.
 
 Constraints: a file is on the disk before a commit names it, and the commit is on the disk before `commit` returns; a transaction
-that another writer committed meanwhile makes the commit fail. Method: pyarrow or Spark writes the files, `local_disk` flushes them,
+that another writer committed meanwhile makes the commit fail. Pyarrow or Spark writes the files, `local_disk` flushes them,
 delta-rs commits; on an object store a finished upload is durable, so nothing is flushed. delta-rs itself flushes nothing.
 Source: Delta protocol, "Transaction Identifiers", "Add File and Remove File". Tests: tests/pipeline/delta/test_power_cut.py.
 """

@@ -1,7 +1,7 @@
 """Gives up what damaged data files of the landing tables held: the last resort, on request of `maintain --drop-damaged`.
 
 Constraints: snapshots that are whole stay; what other files have is brought back first; after a kill the next try does the rest.
-Method: damaged files leave their logs; rows of the same snapshots in files that no version names any more are appended, and markers
+Damaged files leave their logs; rows of the same snapshots in files that no version names any more are appended, and markers
 made again where a snapshot's rows are whole; the markers of all others are dropped, then their rows. The caller drops the
 derived rows. Tests: tests/pipeline/test_check.py.
 """

@@ -1,6 +1,6 @@
 """Makes the rows of a run with Spark, in one job without a shuffle of rows: a task judges some snapshots and writes files of every table.
 
-Constraints: only files of attempts that came back are committed; no row of a partition passes through Spark or the driver. Method: the
+Constraints: only files of attempts that came back are committed; no row of a partition passes through Spark or the driver. The
 tasks, which the driver plans from the logs, are the rows of a data frame; mapInArrow runs them (judging/) on the executors, and
 returns a row for each file. Spark schedules, retries and ships. Source: our own. Tests: tests/pipeline/spark/test_build.py.
 """

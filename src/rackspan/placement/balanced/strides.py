@@ -28,7 +28,7 @@ def scattered(count: int, rng: RandomGenerator) -> Int64s:
     Method: steps of a fixed stride modulo count, coprime with it and near an irrational share of it; the stride and the
     start are drawn. k steps are one addition modulo count, so what is done is doubled until all is. A random shuffle of a
     million costs fifty times as much and covers less evenly.
-    Test: tests/placement/balanced/test_strides.py.
+    Bound: log2(count) array operations. Test: tests/placement/balanced/test_strides.py.
     """
     if count == 0:
         return np.arange(count)

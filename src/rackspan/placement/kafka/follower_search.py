@@ -86,7 +86,7 @@ def _is_any(label: npt.NDArray[np.integer], used: Sequence[npt.NDArray[np.intege
 
 
 def _nearest_of_each_rack(racks: list[int], rack_limit: int) -> Int64s:
-    """Shape (rack_limit, 2 * brokers). Method: backwards, each index goes before the nearest ones of the next index."""
+    """Shape (rack_limit, 2 * brokers). Backwards: each index goes before the nearest ones of the next index."""
     brokers = len(racks)
     near: list[int] = []
     rows = []

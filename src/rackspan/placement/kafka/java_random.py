@@ -96,7 +96,7 @@ class _Congruential:
         return accepted
 
     def _states(self, count: int) -> _UInt64s:
-        """The next `count` states. Method: log2(count) doublings modulo 2^64, which every smaller modulus divides."""
+        """The next `count` states. By log2(count) doublings modulo 2^64, which every smaller modulus divides."""
         states = np.empty(count, dtype=np.uint64)
         states[0] = (self.state * self.multiplier + self.increment) & _MASK_64
         factor, term, filled = self.multiplier, self.increment, 1
@@ -146,7 +146,8 @@ def shuffle_permutations(sizes: Sequence[int], draws: Int64s) -> Int32s:
 
     The lists stand one after the other; `sizes` are theirs. A row of `draws` holds the draws of one shuffle of all of them:
     for a list of n items n - 1 draws, with bounds n down to 2. Row s of the result, (shuffles, items), holds indices into
-    all items: `items[row]` are the shuffled lists. Method: every shuffle's j-th swap in every list in one array operation.
+    all items: `items[row]` are the shuffled lists. Method: every shuffle's j-th swap in every list in one array
+    operation. Bound: as many operations as the longest list has items. Test: tests/placement/kafka/test_java_random.py.
     """
     shuffles, items = len(draws), sum(sizes)
     begins = np.cumsum(sizes) - sizes
@@ -180,7 +181,7 @@ def utf16(text: str | None) -> bytes:
 def hash_map_order(keys: Iterable[RackId | None]) -> list[RackId | None]:
     """The order in which java.util.HashMap<Optional<String>, ?> yields keys put into it in this order.
 
-    Method: HashMap's table itself. It begins with 16 buckets, doubles beyond three quarters full, and also where a
+    It is the order of HashMap's table. It begins with 16 buckets, doubles beyond three quarters full, and also where a
     bucket would reach nine keys of the first 64; a bucket keeps the order of arrival. Limit: nine names whose hashes
     agree in a table of 64 or more would become a tree in Java, whose order is not kept here.
     """

@@ -35,6 +35,7 @@ def distribute_additions(
     Method: brokers in interleaved order against additions in row order, then conflicting neighbours swap. Where no swap
     helps, the least excess broker that fits gets it and the quotas differ by one.
     Bound: none is needed for legality; conflicts exist only where a rack may hold two replicas of a partition.
+    Test: tests/reassign/optimizer/test_additions.py.
     """
     broker = np.full(len(row), -1, dtype=np.int64)
     order = np.lexsort((row, rack))

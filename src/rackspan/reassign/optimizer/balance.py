@@ -42,7 +42,7 @@ def balance_replicas(problem: ReassignmentProblem, targets: Int32s, movable: Boo
     (rack_relaxation.py), its moves as far as each partition allows them, then exact flows over parts, until the loads and the
     moves are those of the flow of racks.
     Bound: the exact flow is best. For large clusters the flow of racks bounds both goals; a plan above it reports the gap. With
-    replicas that count in no rack it does not, and nothing is proven.
+    replicas that count in no rack it does not, and nothing is proven. Test: tests/reassign/optimizer/test_balance.py.
     """
     rows = np.flatnonzero(movable)
     if not len(rows) or not problem.can_receive.any():

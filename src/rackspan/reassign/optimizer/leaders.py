@@ -51,7 +51,7 @@ def even_leaders(targets: Int32s, may_change: Bools, may_lead: Bools) -> tuple[I
     A partition offers each of its followers but can take only one, so a round may fall short; then single paths, from
     brokers that lead most towards those that lead two fewer, finish it.
     Bound: when no such path is left, no reordering is better (a path visits a broker once, so it needs no partition
-    twice).
+    twice). Test: tests/reassign/optimizer/test_leaders.py.
     """
     rows = np.flatnonzero(may_change & (targets[:, 0] >= 0))
     known = targets[:, 0][targets[:, 0] >= 0]

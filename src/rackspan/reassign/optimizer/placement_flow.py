@@ -108,6 +108,7 @@ def place(problem: ReassignmentProblem, targets: Int32s, limits: PlacementLimits
     Method: group → rack → broker → load costs. Units of a group go to its rows in turn, which keeps every limit
     (row_groups.distribute_items): racks are stretches of the items, and so are brokers.
     Bound: the flow is certified cheapest, and every legal placement of the rows is such a flow, so none is better.
+    Test: tests/reassign/optimizer/test_placement_flow.py.
     """
     builder = NetworkBuilder()
     inside = np.zeros(len(problem.rows), dtype=np.bool_)

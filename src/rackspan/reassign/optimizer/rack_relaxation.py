@@ -55,6 +55,7 @@ def relax(problem: ReassignmentProblem, targets: Int32s, rows: Int64s) -> RackRe
     Goals, in order: the least sum of squared replicas per broker; the fewest moves; few of them into another rack.
     Method: group → rack → broker where a replica stays, group → rack → pool of the rack → broker where it moves, at a cost;
     then load costs. A step of load outweighs every chain of moves.
+    Bound: a flow of at most RELAXED_ARCS_MAX arcs, certified cheapest. Test: tests/reassign/optimizer/test_rack_relaxation.py.
     """
     codes, racks = problem.rack_map.rack_codes, problem.shares.racks
     open_ = problem.can_receive & (codes >= 0)

@@ -42,7 +42,7 @@ def repair(problem: ReassignmentProblem, needed: Needs, rows: Int64s) -> Changes
     that sends its additions to racks and on to brokers; partitions with the same candidates for removal are one node
     that takes from them. What stays with a broker leaves through its load costs. Flows are integers; the units of a group go
     to its partitions in turn, which keeps every limit (row_groups.distribute_items).
-    Bound: moves equal bounds.needs; the flow is certified cheapest.
+    Bound: moves equal bounds.needs; the flow is certified cheapest. Test: tests/reassign/optimizer/test_repair.py.
     Source: placement by water-filling; Kafka's StripedReplicaPlacer and AdminUtils place from scratch and do not count movement.
     """
     groups = repair_groups(problem, needed, rows)

@@ -57,7 +57,7 @@ def changed(before: PartitionState, change: PartitionChange, conditions: Conditi
     threshold, members that left it cleanly stay in the ELR. Both epochs never go back.
     Goals: keep the leader; else the ISR before the ELR; then the order of the replicas.
     Method: finish a reassignment whose target is in sync, elect, then compute the ELR.
-    Bound: O(replicas squared).
+    Bound: O(replicas squared). Test: tests/cluster/core/controller/test_partition_change.py.
     """
     target = _reassigned(_requested(before, change, conditions))
     elected = _elected(before, target, change, conditions)

@@ -5,6 +5,7 @@ of the log, then the rest.
 Method: a baseline at the log's start, moved over each batch that is deleted, and a snapshot every INTERVAL_BATCHES batches;
 truncation restores the last snapshot not beyond it and replays the rest.
 Bound: INTERVAL_BATCHES batches a truncation; memory producers x batches / INTERVAL_BATCHES.
+Test: tests/cluster/core/log/test_partition_log.py, against a naive log.
 Source: Kafka's producer snapshots (ProducerStateManager). State kept over a truncation would respond to a retry
 with an offset that does not exist any more.
 """
