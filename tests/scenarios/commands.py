@@ -1,6 +1,6 @@
 """The words of a scenario page, one function each. A page builds a cluster line by line and judges it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,8 +26,7 @@ from rackspan.placement.exclusion import Exclusion
 from rackspan.placement.kafka.java_random import JavaRandom
 from rackspan.placement.new_partitions import PlacerChoice, new_topic
 from rackspan.reassign import ReassignmentRequest
-from tests.scenarios import moves
-from tests.scenarios.live import WORDS, Live
+from tests.scenarios import gateway, live, moves, spark_source
 from tests.strategies import from_rows
 
 
@@ -40,7 +39,8 @@ class World:
     topics: list[Topic] = field(default_factory=list)
     rows: list[Partition] = field(default_factory=list)
     policy: RackPolicy = field(default_factory=RackPolicy)
-    live: Live | None = None
+    running: tuple[Mapping[str, Callable[..., Iterator[str]]], Any] | None = None
+    """The words of the rest of the page and what they are about, where that is no snapshot."""
 
     def snapshot(self) -> ClusterSnapshot:
         return ClusterSnapshot(
@@ -141,7 +141,19 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
 
 def begin_live(world: World, *_: str, **options: str) -> Iterator[str]:
     """live racks=a,b,c: from here on the page is about a running cluster (live.py)"""
-    world.live = Live.begun(**{key: value.replace("_", " ") for key, value in options.items()})
+    world.running = live.WORDS, live.Live.begun(**{key: value.replace("_", " ") for key, value in options.items()})
+    yield from ()
+
+
+def begin_gateway(world: World, *_: str, **options: str) -> Iterator[str]:
+    """gateway override=1: from here on the page is about the values of a gateway (gateway.py)"""
+    world.running = gateway.WORDS, gateway.Values.begun(**options)
+    yield from ()
+
+
+def begin_stream(world: World, *_: str, **options: str) -> Iterator[str]:
+    """stream failOnDataLoss=false: from here on the page is about a stream of the Spark source (spark_source.py)"""
+    world.running = spark_source.WORDS, spark_source.Stream(options)
     yield from ()
 
 
@@ -240,6 +252,8 @@ COMMANDS: dict[str, Callable[..., Iterator[str]]] = {
     "lint": run_lint,
     "harden": run_harden,
     "live": begin_live,
+    "gateway": begin_gateway,
+    "stream": begin_stream,
 }
 
 
@@ -252,8 +266,9 @@ def run(lines: Sequence[str]) -> str:
             verb, *words = line.split()
             options = dict(word.split("=", 1) for word in words if "=" in word)
             plain = [word for word in words if "=" not in word]
-            if world.live is not None:
-                responses += WORDS[verb](world.live, *plain, **options)
+            if world.running is not None:
+                known, subject = world.running
+                responses += known[verb](subject, *plain, **options)
             else:
                 responses += COMMANDS[verb](world, *plain, **options)
     return "".join(f"{response}\n" for response in responses)
