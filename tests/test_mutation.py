@@ -137,6 +137,18 @@ def test_a_fault_reaches_the_python_processes_that_a_test_starts(tmp_path: Path)
     assert (tmp_path / "fault.loaded").exists()
 
 
+def test_a_fault_reaches_a_plugin_whose_asserts_another_pytest_rewrites(tmp_path: Path) -> None:
+    from tools.mutation.child import sitecustomize as child
+
+    plugin = ROOT / "src/rackspan/testing/plugin.py"
+    text = plugin.read_text(encoding="utf-8").replace('"rackspan_cluster_scope"', '"planted_scope"')
+    (tmp_path / "fault").write_text(f"{plugin}\n{text}", encoding="utf-8")
+    (tmp_path / "test_it.py").write_text("def test_it(pytestconfig):\n    pytestconfig.getini('planted_scope')\n")
+    environment = os.environ | {child.FAULT: str(tmp_path / "fault"), "PYTHONPATH": str(Path(child.__file__).parent)}
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={tmp_path}", str(tmp_path)]
+    assert subprocess.run(words, env=environment, capture_output=True, cwd=tmp_path).returncode == 0
+
+
 NOTHING_RUN = """
 from tools.mutation import runs
 

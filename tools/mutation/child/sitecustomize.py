@@ -22,19 +22,30 @@ CONTEXT = "MUTATION_CONTEXT"
 
 def plant(fault: str) -> None:
     """Import the fault's text in place of its module; the file `fault`.loaded appears when that happens."""
-    from importlib.machinery import SourceFileLoader
+    from importlib.abc import SourceLoader
+    from importlib.machinery import PathFinder
 
     with open(fault, encoding="utf-8") as file:
         path, _, text = file.read().partition("\n")
-    get_code = SourceFileLoader.get_code
+    find_spec = PathFinder.find_spec
 
-    def mutated_code(self: SourceFileLoader, fullname: str) -> object:
-        if self.path != path:
-            return get_code(self, fullname)
-        with open(f"{fault}.loaded", "w", encoding="utf-8"):
-            return compile(text, path, "exec", dont_inherit=True)
+    class Planted(SourceLoader):
+        """Loads the fault's text. No SourceFileLoader: pytest reads the file of such a module again to rewrite its asserts."""
 
-    setattr(SourceFileLoader, "get_code", mutated_code)  # noqa: B010 - in this process only
+        def get_filename(self, fullname: str) -> str:  # noqa: ARG002 - importlib's signature
+            return path
+
+        def get_data(self, path: str | bytes) -> bytes:  # noqa: ARG002 - importlib's signature
+            with open(f"{fault}.loaded", "w", encoding="utf-8"):
+                return text.encode()
+
+    def planted_spec(_finder: object, fullname: str, *arguments: object) -> object:
+        spec = find_spec(fullname, *arguments)  # type: ignore[arg-type] # What importlib passes on.
+        if spec is not None and spec.origin == path:
+            spec.loader = Planted()
+        return spec
+
+    setattr(PathFinder, "find_spec", classmethod(planted_spec))  # noqa: B010 - in this process only
 
 
 def record_lines(folder: str, sources: list[str], context: str) -> None:
