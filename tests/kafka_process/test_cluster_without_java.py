@@ -1,0 +1,193 @@
+"""KafkaCluster over a stand-in for Java that logs what Kafka logs: which processes are started, stopped, killed and reported.
+
+test_cluster.py does the same with real Kafka.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rackspan.errors import KafkaProcessFailed, UsageError
+from rackspan.java import Java
+from rackspan.kafka_process import KafkaCluster
+from rackspan.kafka_process import cluster as module
+from tests.processes import alive, gone_within
+
+JAVA = """#!/bin/sh
+for last in "$@"; do :; done
+folder=$(dirname "$last")/$(basename "$last" .properties)
+case "$*" in
+*kafka.tools.StorageTool*)
+  grep -q fake.refused "$last" && echo "ERROR ConfigException: fake.refused" && exit 1
+  mkdir -p "$folder"
+  echo "$*" | sed 's/.* -t /cluster.id=/; s/ -c .*//' > "$folder/meta.properties"
+  echo "$*" > "$folder/format-words" ;;
+*)
+  grep -q fake.fails "$last" && echo "ERROR a cause" && echo "	at a line of the stack" && exit 1
+  grep -q fake.silent "$last" || echo "Kafka Server started"
+  trap 'echo "shut down in order"; exit 0' TERM
+  while :; do sleep 0.02; done ;;
+esac
+"""
+
+Make = Callable[..., KafkaCluster]
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+    executable, lib = tmp_path / "java", tmp_path / "release" / "lib"
+    executable.write_text(JAVA)
+    executable.chmod(0o755)
+    lib.mkdir(parents=True)
+    monkeypatch.setattr(module, "find_java", lambda: Java(executable, 17))
+    monkeypatch.setattr(module, "resolve_jars", lambda *_words, **_named: lib)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    def made(**options: Any) -> KafkaCluster:
+        return KafkaCluster(**{"racks": ("r1", "r2"), "brokers": 3, "controllers": {1: "r1", 101: "r2"}, **options})
+
+    return made
+
+
+def state(pid: int) -> str:
+    """One letter: T is a process that is stopped by a signal."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def frozen_within(seconds: float, pid: int, *, frozen: bool = True) -> bool:
+    until = time.monotonic() + seconds
+    while (state(pid) == "T") != frozen and time.monotonic() < until:
+        time.sleep(0.01)
+    return (state(pid) == "T") == frozen
+
+
+def test_every_node_is_formatted_for_one_cluster_and_started(make: Make, tmp_path: Path) -> None:
+    lines: list[str] = []
+    with make(progress=lines.append, config={"num.io.threads": "3"}, listeners={"TLS": "SSL"}) as cluster:
+        assert cluster.pids.keys() == {1, 2, 3, 101}
+        assert all(map(alive, cluster.pids.values()))
+        assert [node.id for node in cluster.brokers] == [1, 2, 3]
+        assert lines[-1] == f"starting 4 Kafka {cluster.version} nodes"
+        (folder,) = tmp_path.glob("rackspan-kafka-*")
+        ids = [(folder / f"node-{number}" / "meta.properties").read_text() for number in (1, 2, 3, 101)]
+        assert ids == [f"cluster.id={cluster.cluster_id}\n"] * 4
+        words = [(folder / f"node-{number}" / "format-words").read_text() for number in (1, 2, 3, 101)]
+        assert ["ArchiveClassesAtExit" in line for line in words] == [True, False, False, False]
+        settings = (folder / "node-2.properties").read_text()
+        assert "num.io.threads=3\n" in settings
+        servers = [cluster.bootstrap_servers, cluster.bootstrap_servers_of("TLS"), cluster.bootstrap_controllers]
+        assert [len(one.split(",")) for one in servers] == [3, 3, 2]
+        assert len({address for one in servers for address in one.split(",")}) == 8
+        assert f"TLS://{servers[1].split(',')[1]}" in settings
+        pids = cluster.pids.values()
+    assert gone_within(5, *pids)
+    assert list(tmp_path.glob("rackspan-kafka-*")) == []
+    cluster.close()
+
+
+def test_a_lost_rack_is_killed_a_stopped_one_shuts_down_and_both_start_again(make: Make) -> None:
+    with make() as cluster:
+        before = cluster.pids
+        assert cluster.nodes_in("r2") == (2, 101)
+        cluster.lose_rack("r2")
+        assert cluster.pids == {number: before[number] for number in (1, 3)}
+        assert gone_within(5, before[2], before[101])
+        assert "shut down" not in cluster.log_tail(2)
+        cluster.stop_rack("r1")
+        assert cluster.pids == {}
+        assert cluster.log_tail(1).splitlines()[-1] == cluster.log_tail(3).splitlines()[-1] == "shut down in order"
+        for rack in ("r1", "r2"):
+            cluster.start_rack(rack)
+        assert cluster.pids.keys() == before.keys()
+        assert not set(cluster.pids.values()) & set(before.values())
+        assert cluster.log_tail(1) == "Kafka Server started"
+
+
+def test_one_broker_is_stopped_killed_and_started(make: Make) -> None:
+    with make() as cluster:
+        first = cluster.pids
+        cluster.start_broker(2)
+        assert cluster.pids == first
+        cluster.stop_broker(2)
+        assert "shut down in order" in cluster.log_tail(2)
+        cluster.kill_broker(3)
+        assert cluster.pids.keys() == {1, 101}
+        cluster.start_broker(2)
+        cluster.start_broker(3)
+        cluster.wait_until_ready()
+        assert cluster.pids.keys() == first.keys()
+
+
+def test_a_frozen_broker_thaws_and_one_that_is_killed_starts_again_thawed(make: Make) -> None:
+    with make() as cluster:
+        pid = cluster.pids[2]
+        cluster.freeze_broker(2)
+        assert frozen_within(5, pid)
+        cluster.thaw_broker(2)
+        assert frozen_within(5, pid, frozen=False)
+        cluster.freeze_broker(2)
+        assert frozen_within(5, pid)
+        cluster.kill_broker(2)
+        assert gone_within(5, pid)
+        cluster.start_broker(2)
+        assert frozen_within(5, cluster.pids[2], frozen=False)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("fake.refused", "broker 1 could not prepare its data folder: ERROR ConfigException: fake.refused"),
+        ("fake.fails", "broker 1 ended while it started: ERROR a cause"),
+    ],
+)
+def test_a_node_that_fails_is_named_with_the_cause_and_nothing_is_left(
+    make: Make, tmp_path: Path, setting: str, message: str
+) -> None:
+    with pytest.raises(KafkaProcessFailed) as failed, make(config={setting: "yes"}):
+        pass
+    assert str(failed.value).splitlines()[0] == message
+    assert "ERROR" in failed.value.log_tail
+    assert list(tmp_path.glob("rackspan-kafka-*")) == []
+
+
+def test_nodes_that_are_never_ready_are_named(make: Make) -> None:
+    silent = {"config": {"fake.silent": "yes"}, "ready_seconds": 1.4}
+    with (
+        pytest.raises(KafkaProcessFailed, match=r"Kafka nodes 1, 2, 3, 101 were not ready after 1 s; are enough"),
+        make(**silent),
+    ):
+        pass
+
+
+def test_a_folder_of_the_users_own_is_stopped_in_order_and_is_the_same_cluster_again(
+    make: Make, tmp_path: Path
+) -> None:
+    with make(data_dir=tmp_path / "mine") as first:
+        assert first.cluster_id
+    assert "shut down in order" in (tmp_path / "mine" / "node-1.log").read_text()
+    with make(data_dir=tmp_path / "mine") as second:
+        assert second.cluster_id == first.cluster_id
+        assert "shut down" not in second.log_tail(1)
+
+
+def test_what_is_not_there_is_named(make: Make) -> None:
+    cluster = make()
+    with pytest.raises(UsageError, match="is not started; use it in a with statement"):
+        _ = cluster.runtime
+    with pytest.raises(
+        UsageError, match="no node 1 in this Kafka cluster; its nodes are none, since it is not started"
+    ):
+        cluster.kill_broker(1)
+    with cluster:
+        with pytest.raises(UsageError, match="no node 9 in this Kafka cluster; its nodes are 1, 2, 3, 101"):
+            cluster.kill_broker(9)
+        with pytest.raises(UsageError, match="no rack 'r9' in this Kafka cluster; its racks are r1, r2"):
+            cluster.lose_rack("r9")
+        held = int(cluster.bootstrap_servers.split(":")[1].split(",")[0])
+        assert os.path.exists(cluster.runtime.java.executable)
+        assert held in cluster._ports._sockets
+    assert cluster._ports._sockets == {}
