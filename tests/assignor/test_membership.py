@@ -3,6 +3,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from rackspan.assignor import membership
 from rackspan.assignor.membership import Membership
 from rackspan.consumers import GroupMember
 from rackspan.consumers.member_data import assignment_data, read_member
@@ -72,3 +73,16 @@ def test_a_consumer_claims_its_last_assignment() -> None:
     consumer.on_assignment(owned, assignment_data(8, member("a", "r1").id))
     read = read_member("a", ORDERS, consumer.user_data())
     assert (read.owned, read.epoch, read.still_reads) == (frozenset(owned), 8, True)
+
+
+def test_warnings_of_several_members_are_in_order(caplog: pytest.LogCaptureFixture) -> None:
+    names = [f"consumer-{number:02}" for number in range(20)]
+    Membership("r9", cooperative=False).decide_rebalance([member(name, "r9") for name in reversed(names)], RACKS)
+    assert [line.split()[1] for line in warned(caplog)] == names
+
+
+def test_the_solver_is_loaded_before_the_first_rebalance(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+    monkeypatch.setattr(membership, "required_module", lambda name, _reason: loaded.append(name))
+    Membership("r1", cooperative=False)
+    assert loaded == ["ortools.graph.python.min_cost_flow"]
