@@ -13,6 +13,7 @@ from rackspan.errors import (
     NotEnoughRacks,
     NotEnoughRacksAfterAppend,
     RetriableProduceError,
+    UsageError,
 )
 from rackspan.kafka_source.cluster import SourceMetadata, SourcePartition, SourceTopic
 from rackspan.kafka_source.writing import sender
@@ -297,3 +298,27 @@ def test_large_records_are_verified_in_smaller_groups(monkeypatch: pytest.Monkey
     world.producer.on_flush = lambda: flushes.append(len(world.producer.sent))
     world.sender.send(rows(0) * 4)
     assert flushes == [3]
+
+
+def test_the_producer_is_idempotent_and_waits_for_all_whatever_is_configured_beside_it() -> None:
+    settings = sender._producer_settings(
+        parse_sink(
+            {
+                "kafka.bootstrap.servers": "h:1",
+                "kafka.compression.type": "zstd",
+                "kafka.linger.ms": "7",
+                "progressTimeoutMs": "9000",
+            }
+        )
+    )
+    assert (settings["enable.idempotence"], settings["acks"]) == (True, "all")
+    assert (settings["bootstrap.servers"], settings["delivery.timeout.ms"]) == ("h:1", 9000)
+    assert (settings["compression.type"], settings["linger.ms"]) == ("zstd", 7)
+    assert settings["partitioner"] == "murmur2_random"
+    assert sender._producer_settings(parse_sink({"kafka.bootstrap.servers": "h:1"}))["linger.ms"] == 20
+
+
+@pytest.mark.parametrize("option", ["kafka.enable.idempotence", "kafka.acks"])
+def test_weaker_settings_of_the_producer_are_refused(option: str) -> None:
+    with pytest.raises(UsageError, match=option):
+        parse_sink({"kafka.bootstrap.servers": "h:1", option: "false" if "idem" in option else "1"})
