@@ -199,6 +199,25 @@ def test_spark_follows_late_and_repeated_snapshots_to_the_rows_of_one_run(spark:
 
 
 @pytest.mark.spark
+def test_a_batch_has_at_most_so_many_files_of_markers(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert module.FILES_PER_BATCH == 20
+    monkeypatch.setattr(module, "FILES_PER_BATCH", 1)
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    for one in SNAPSHOTS[:3]:
+        store_all([one], warehouse)
+    sizes: list[int] = []
+
+    def count(self: module._Batches, markers: Any, _number: int) -> None:
+        sizes.append(len(markers.collect()))
+
+    monkeypatch.setattr(module._Batches, "judge", count)
+    follow(warehouse, RackPolicy(), lambda _: None, threading.Event(), available_now=True)
+    assert sizes == [1, 1, 1]
+
+
+@pytest.mark.spark
 def test_columns_that_a_newer_collector_adds_do_not_end_the_stream(spark: SparkSession, tmp_path: Path) -> None:
     warehouse = create_warehouse(tmp_path / "warehouse")
     store_all(SNAPSHOTS[:2], warehouse)

@@ -1,5 +1,6 @@
 """Maintenance changes no row that is kept, breaks no reader, and leaves the files that somebody may still read."""
 
+import json
 import os
 import shutil
 import time
@@ -96,6 +97,24 @@ def test_compaction_leaves_one_file_a_day_and_every_row(warehouse: Warehouse) ->
     last = last_run(warehouse)
     assert last is not None
     assert (last.kind, last.number) == ("maintain", 7)
+
+
+def data_changes(warehouse: Warehouse, name: str) -> set[bool]:
+    """What the newest commit that changed files says: false where a stream passes over it."""
+    for entry in sorted(Path(warehouse.table(name), "_delta_log").glob("*.json"), reverse=True):
+        actions = [json.loads(line) for line in entry.read_text().splitlines()]
+        files = [action[kind] for action in actions for kind in ("add", "remove") if kind in action]
+        if files:
+            return {file["dataChange"] for file in files}
+    raise AssertionError(name)
+
+
+@pytest.mark.parametrize("keep_days", [None, 1])
+def test_compaction_is_no_change_of_data_and_retention_is_one(warehouse: Warehouse, keep_days: int | None) -> None:
+    done = maintained(warehouse, keep_days=keep_days, at=NOON + timedelta(days=2))
+    for name in (*LANDING, *TABLES, "judged"):
+        assert done[name].joined > 0, name
+        assert data_changes(warehouse, name) == {keep_days is not None}, name
 
 
 def by_cluster(one: ClusterSnapshot) -> tuple[str, datetime]:

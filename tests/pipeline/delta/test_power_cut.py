@@ -13,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidWarehouse
@@ -22,6 +23,7 @@ from rackspan.pipeline.delta import append as append_module
 from rackspan.pipeline.delta import local_disk
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.read import read_snapshot
+from rackspan.pipeline.maintain import maintain
 from rackspan.pipeline.schemas import TABLES
 from tests.pipeline import expected, plain_build
 from tests.pipeline.examples import NOON, small
@@ -179,6 +181,32 @@ def test_tables_in_force_survive_a_cut_at_any_flush_of_a_run(tmp_path: Path, mon
             least = count
             cut()
     assert checked > 15
+
+
+def on_the_disk(disk: Disk, log: Path) -> bool:
+    """Whether the newest checkpoint and the hint that names it would be there after a cut."""
+    files = [max(log.glob("*.checkpoint.parquet")), log / "_last_checkpoint"]
+    return all(disk.content.get(file) == file.read_bytes() and file.name in disk.names.get(log, ()) for file in files)
+
+
+def test_a_checkpoint_is_flushed_before_a_commit_returns_and_before_entries_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(append_module, "VERSIONS_PER_CHECKPOINT", 2)
+    disk = Disk(tmp_path / "disk")
+    disk.root.mkdir()
+    log = disk.root / "warehouse" / "tables" / "snapshots" / "_delta_log"
+    flushed: list[bool] = []
+    monkeypatch.setattr(DeltaTable, "cleanup_metadata", lambda _table: flushed.append(on_the_disk(disk, log)))
+    with observed(disk, monkeypatch, lambda: None):
+        warehouse = create_warehouse(disk.root / "warehouse")
+        for one in snapshots(2):
+            store(one, warehouse)
+        assert on_the_disk(disk, log)
+        disk.content.clear()
+        # Snapshots come first of all tables; the others have not been flushed by then.
+        maintain(warehouse, now=lambda: NOON + timedelta(days=9))
+    assert flushed[0]
 
 
 def test_a_torn_entry_and_everything_after_it_is_renamed_and_whole_ones_stay(tmp_path: Path) -> None:
