@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 from typing import Any, TypeAlias
 
 import pyarrow.parquet as pq
@@ -29,6 +30,8 @@ from rackspan.pipeline.delta import append as append_module
 from rackspan.pipeline.maintain import maintain
 from rackspan.pipeline.schemas import HISTORY, TABLES
 from tests.pipeline import plain_build
+from tests.pipeline.hours.prices import PRICES
+from tests.pipeline.readings import history, store_readings
 from tests.processes import running
 
 KillPoint: TypeAlias = int
@@ -98,6 +101,16 @@ def collected(root: Path, given: str | Path) -> None:
 def refreshed(root: Path, min_insync_racks: int) -> None:
     """`pipeline run`, without Spark."""
     plain_build.refresh(open_warehouse(root), RackPolicy(min_insync_racks=min_insync_racks))
+
+
+def read_and_stored(root: Path, seed: int) -> None:
+    """`pipeline collect --traffic-every`, of readings that are drawn."""
+    store_readings(create_warehouse(root), history(Random(seed), 3))
+
+
+def hours_made(root: Path) -> None:
+    """`pipeline run --prices`, without Spark."""
+    plain_build.refresh(open_warehouse(root), prices=PRICES)
 
 
 def maintained(root: Path, now: str) -> None:
@@ -185,7 +198,10 @@ def _unflushed(_descriptor: int) -> None:
     return None
 
 
-WORK = {work.__name__: work for work in (collected, refreshed, maintained, repaired, rebuilt, given_up)}
+WORK = {
+    work.__name__: work
+    for work in (collected, read_and_stored, refreshed, hours_made, maintained, repaired, rebuilt, given_up)
+}
 
 
 def serve() -> None:

@@ -28,7 +28,7 @@ from rackspan.traffic.reading import GAP_PERIODS
 from tests.depth import at_depth
 from tests.pipeline import plain_build
 from tests.pipeline.examples import NOON
-from tests.pipeline.hours.test_rows import PRICES
+from tests.pipeline.hours.prices import PRICES
 from tests.pipeline.readings import history, moved, store_readings
 
 NOT_COMPARED = ("run_id", "hour_id", "day", "schema_version")

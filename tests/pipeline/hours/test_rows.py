@@ -20,13 +20,9 @@ from rackspan.traffic import ClusterLogs, ClusterReading, interval, price_file, 
 from rackspan.traffic.measured import read_bytes
 from tests.depth import at_depth
 from tests.pipeline.examples import NOON
+from tests.pipeline.hours.prices import PRICES
 from tests.pipeline.readings import history, moved
 
-PRICES = price_file(
-    """{"currency": "USD", "prices": [
-        {"paths": ["produce", "consume", "follower-fetch"], "sides": ["source", "destination"], "amount": 0.01, "unit": "GB", "source": "x", "read_on": null},
-        {"paths": ["replicate"], "sides": ["source", "destination"], "amount": null, "unit": "GB", "source": "x", "read_on": null}]}"""
-)
 SEEDS = range(at_depth(check=4, test=20, soak=300))
 
 

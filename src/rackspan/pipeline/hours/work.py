@@ -144,7 +144,8 @@ def concerned_hours(markers: Markers, given: Sequence[StoredSnapshot], *, ended:
         snapshot.cluster_id: snapshot.taken_at for snapshot in sorted(given, key=lambda snapshot: snapshot.taken_at)
     }
     before, after = markers.before(firsts), markers.after(lasts)
-    days = {at.date() for at in _hours(min(firsts.values()), max(lasts.values()))}
+    first_day, last_day = min(firsts.values()).date(), max(lasts.values()).date()
+    days = {day for day in markers.count_by_day() if first_day <= day <= last_day}
     listed = _by_cluster([*before.values(), *markers.of_days(days), *after.values()])
     ids = {snapshot.snapshot_id for snapshot in given}
     touched = {cluster_id: _touched(listed[cluster_id], ids) for cluster_id in firsts}

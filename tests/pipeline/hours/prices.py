@@ -1,0 +1,9 @@
+"""A price file that has no price of replication."""
+
+from rackspan.traffic import price_file
+
+PRICES = price_file(
+    """{"currency": "USD", "prices": [
+        {"paths": ["produce", "consume", "follower-fetch"], "sides": ["source", "destination"], "amount": 0.01, "unit": "GB", "source": "x", "read_on": null},
+        {"paths": ["replicate"], "sides": ["source", "destination"], "amount": null, "unit": "GB", "source": "x", "read_on": null}]}"""
+)
