@@ -80,8 +80,12 @@ def hour_rows(readings: Iterable[ClusterReading], hours: Collection[datetime], p
         if hour is not None:
             _add_reading(hour, after, passed)
         before = after
-    for at, hour in made.items():
-        for name, row in _rows_of(hour, strategies, prices):
+        # What ended before this reading is complete, and not needed any more.
+        for at in [at for at in made if at + HOUR <= after.read_at]:
+            for name, row in _rows_of(made.pop(at), strategies, prices):
+                yield name, {"hour": at, **row}
+    for at, open_hour in made.items():
+        for name, row in _rows_of(open_hour, strategies, prices):
             yield name, {"hour": at, **row}
 
 

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +18,8 @@ from rackspan.pipeline.schemas import GONE, HOURLY, OUTAGE_IMPACT, PARTITION_DUR
 from rackspan.pipeline.table import in_order
 from rackspan.pipeline.warehouse import named_warehouse
 
+OBJECTS_MAX: Final = 20_000
+
 
 def write_task(task: HourTask) -> list[tuple[str, NewFile]]:
     """Make the rows of a task's hours, and write those of each table to a file. Errors: InvalidWarehouse; OSError."""
@@ -26,10 +28,17 @@ def write_task(task: HourTask) -> list[tuple[str, NewFile]]:
 
 def task_rows(task: HourTask) -> dict[str, pa.Table]:
     """The rows of a task by table, with all of its columns but `day`, in order of the grain. Tables without rows are left out."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    waiting: dict[str, list[dict[str, Any]]] = {}
+    parts: dict[str, list[pa.Table]] = {}
     for name, row in _rows(task):
-        found.setdefault(name, []).append(row)
-    return {name: _table(task, HOURLY[name], rows) for name, rows in found.items()}
+        rows = waiting.setdefault(name, [])
+        rows.append(row)
+        # As objects rows take ten times the memory.
+        if len(rows) == OBJECTS_MAX:
+            parts.setdefault(name, []).append(_table(task, HOURLY[name], waiting.pop(name)))
+    for name, rows in waiting.items():
+        parts.setdefault(name, []).append(_table(task, HOURLY[name], rows))
+    return {name: in_order(pa.concat_tables(tables), HOURLY[name].grain) for name, tables in parts.items()}
 
 
 def _rows(task: HourTask) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -75,7 +84,7 @@ class _StoredRows:
 def _table(task: HourTask, table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     schema = pa.schema([field for field in table.schema if field.name != "day"])
     written = {"run_id": task.run_id, "schema_version": table.version}
-    return in_order(pa.Table.from_pylist([{**row, **written} for row in rows], schema), table.grain)
+    return pa.Table.from_pylist([{**row, **written} for row in rows], schema)
 
 
 def _written(task: HourTask, table: Table, rows: pa.Table) -> NewFile:
