@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from rackspan.acks import HardenAdvice, Watch
     from rackspan.acks import harden as _harden
     from rackspan.acks import watch as _acks_watch
-    from rackspan.advice import Advice
+    from rackspan.advice import Advice, MeasuredTraffic
     from rackspan.apply import RestartUpdate, RunUpdate
     from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, assumptions
     from rackspan.client import config as _client_config
@@ -444,14 +444,31 @@ def advise(
     """
     found = [*_advice.risks(audit(snapshot, policy).findings)]
     if reading is not None:
-        _, reads = traffic(reading, snapshot, networks)
-        causes = [cause for group in reads for cause in _clients.find_causes(group, snapshot)]
-        volumes = _traffic.volumes_between(reading.before, reading.after)
-        progress = _traffic.group_progress(reading.before, reading.after, volumes)
-        measured = _advice.MeasuredTraffic(snapshot, volumes, reads, progress, reading.seconds)
         least = _advice.LEAST_BYTES_A_MONTH if least_bytes_a_month is None else least_bytes_a_month
-        found += _advice.savings(measured, causes, policy, prices, least)
+        found += _advice.savings(*_measured_traffic(reading, snapshot, networks), policy, prices, least)
     return _advice.ranked(found)
+
+
+def _measured_traffic(
+    reading: TrafficReading, snapshot: ClusterSnapshot, networks: ClientNetworks | None
+) -> tuple[MeasuredTraffic, list[ClientFinding]]:
+    """What passed between racks, and why groups read across them."""
+    flows, described = traffic(reading, snapshot, networks)
+    every, counted = reading.clients.groups, reading.counted
+    measured = [_clients.measured_reads(group, every, _traffic.read_bytes(counted)) for group in described]
+    pairs = [*zip(described, measured, strict=True)]
+    volumes = _traffic.volumes_between(reading.before, reading.after)
+    passed = _advice.MeasuredTraffic(
+        snapshot,
+        volumes,
+        [_traffic.reading_as_measured(group, measure, counted) for group, measure in pairs],
+        _traffic.group_progress(reading.before, reading.after, volumes),
+        reading.seconds,
+        reading.clients.selectors,
+        [flow for flow in flows if flow.link.path is _traffic.TrafficPath.PRODUCE],
+        frozenset(flow.client_id for flow in counted if flow.path is not _traffic.TrafficPath.PRODUCE),
+    )
+    return passed, [cause for group, measure in pairs for cause in _clients.find_causes(group, snapshot, measure)]
 
 
 # ── restart brokers

@@ -1,6 +1,9 @@
 """Six brokers in three racks, one topic of six partitions led evenly, 1 GiB/s in each, watched for a second."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -9,7 +12,9 @@ import pytest
 from rackspan.advice import Advice, MeasuredTraffic, savings
 from rackspan.audit import RackPolicy
 from rackspan.clients import ReplicaSelectors, find_causes, group_reads
+from rackspan.model.group import GroupKind, StreamsMember, SubtopologyTopics
 from rackspan.traffic import price_file
+from rackspan.traffic.flows import READ_ANYWHERE
 from rackspan.traffic.json_format import MONTH_SECONDS
 from tests.clients.worlds import World
 from tests.traffic.volumes import volumes_of
@@ -41,12 +46,17 @@ def world(
     )
 
 
-def found(places: World, *, groups: int = 1, least: int = 0, priced: Any = None) -> list[Advice]:
+def found(
+    places: World, *, groups: int = 1, least: int = 0, priced: Any = None, through_gateway: Sequence[str] = ()
+) -> list[Advice]:
     snapshot = places.snapshot()
     volumes = volumes_of(snapshot, np.full(6, GIB, np.int64))
     reads = [group_reads(places.group(), snapshot, places.selectors)] * groups
     causes = list(find_causes(reads[0], snapshot))
-    return list(savings(MeasuredTraffic(snapshot, volumes, reads, {}, 1.0), causes, RackPolicy(), priced, least))
+    traffic = MeasuredTraffic(
+        snapshot, volumes, reads, {}, 1.0, places.selectors, through_gateway=frozenset(through_gateway)
+    )
+    return list(savings(traffic, causes, RackPolicy(), priced, least))
 
 
 def a_month(gib_a_second: float) -> int:
@@ -67,7 +77,7 @@ def test_brokers_that_select_no_replicas_by_rack_have_to_be_restarted_too() -> N
     (advice,) = found(world(3, {"m": "r1"}, {"m": range(6)}, ReplicaSelectors.LEADER))
     assert advice.bytes_a_month == a_month(4)
     assert advice.money_a_month is None
-    assert advice.cost == "a restart of each of 6 brokers"
+    assert advice.cost == "a restart of each of 6 brokers, once for all groups"
     assert "replica.selector.class" in advice.command
 
 
@@ -122,3 +132,84 @@ def test_a_saving_below_the_threshold_is_left_out() -> None:
 def test_nothing_is_saved_where_all_is_read_at_home() -> None:
     home = world(3, {"m": "r1"}, {"m": range(6)}, ReplicaSelectors.RACK_AWARE)
     assert found(home) == []
+
+
+def test_members_behind_gateways_and_those_that_report_no_rack_get_theirs_from_a_gateway() -> None:
+    """Each reads two partitions, two thirds of which come from another rack."""
+    mixed = world(
+        3, {"a": None, "b": None, "c": None}, {"a": [0, 1], "b": [2, 3], "c": [4, 5]}, ReplicaSelectors.RACK_AWARE
+    )
+    mixed.older = {"c"}
+    by_kind = {each.kind: each for each in found(mixed, through_gateway=["client-b"])}
+    assert by_kind["read-in-rack"].bytes_a_month == pytest.approx(a_month(4 / 3), rel=1e-6)
+    assert by_kind["read-in-rack"].cost == "a restart of 1 member"
+    assert by_kind["gateway-rack"].bytes_a_month == pytest.approx(a_month(8 / 3), rel=1e-6)
+    assert by_kind["gateway-rack"].cost == "a gateway in each rack before 1 member, with its bootstrap.servers"
+    (only,) = list(found(mixed, through_gateway=["client-a", "client-b", "client-c"]))
+    assert (only.kind, only.cost) == ("gateway-rack", "SIGHUP to the gateways, no restart")
+
+
+def test_a_saving_that_is_free_by_the_price_file_is_none() -> None:
+    nowhere = world(3, {"m": None}, {"m": range(6)}, ReplicaSelectors.RACK_AWARE)
+    assert found(nowhere, priced=prices(consume=0, follower_fetch=0)) == []
+
+
+def test_advice_says_what_its_bytes_rest_on() -> None:
+    nowhere = world(3, {"m": None}, {"m": range(6)}, ReplicaSelectors.RACK_AWARE)
+    (advice,) = found(nowhere)
+    assert advice.assumption == READ_ANYWHERE
+
+
+def streams_world(rng: Random) -> World:
+    """Four partitions of one replica, and two processes in racks of their own, each with two of the tasks."""
+    return World(
+        {1: "r1", 2: "r2"},
+        {("t", partition): ((broker := rng.choice([1, 2])), [broker], [broker]) for partition in range(4)},
+        dict.fromkeys((1, 2), ReplicaSelectors.RACK_AWARE),
+        kind=GroupKind.STREAMS,
+        declared={"a": "r1", "b": "r2"},
+        reads={"a": [("t", 0), ("t", 1)], "b": [("t", 2), ("t", 3)]},
+    )
+
+
+def test_a_strategy_of_kafka_streams_saves_what_the_best_of_all_assignments_reads_less() -> None:
+    rng = Random(925)
+    counts = set()
+    for _ in range(20):
+        places = streams_world(rng)
+        described = replace(
+            places.group(),
+            topology={"0": SubtopologyTopics(("t",), ())},
+            members=tuple(
+                replace(
+                    member,
+                    partitions=(),
+                    streams=StreamsMember(
+                        f"00000000-0000-0000-0000-00000000000{at}",
+                        {},
+                        {"0": tuple(partition for _, partition in places.reads[member.member_id])},
+                        {},
+                        {},
+                    ),
+                )
+                for at, member in enumerate(places.group().members)
+            ),
+        )
+        snapshot = places.snapshot()
+        reads = group_reads(described, snapshot, places.selectors)
+        volumes = volumes_of(snapshot, np.full(4, GIB, np.int64))
+        traffic = MeasuredTraffic(snapshot, volumes, [reads], {}, 1.0, places.selectors)
+        advice = list(savings(traffic, find_causes(reads, snapshot), RackPolicy(), None, 1))
+        homes = [places.racks[places.placed["t", partition][0]] for partition in range(4)]
+        now = sum(home != rack for home, rack in zip(homes, ("r1", "r1", "r2", "r2"), strict=True))
+        best = min(
+            sum(home != (("r1", "r2")[at not in firsts]) for at, home in enumerate(homes))
+            for firsts in combinations(range(4), 2)
+        )
+        of_strategy = [each for each in advice if each.kind == "strategy"]
+        assert [each.bytes_a_month for each in of_strategy] == ([a_month(now - best)] if now > best else [])
+        counts.add(now - best)
+        for each in of_strategy:
+            assert "rack.aware.assignment.strategy=min_traffic" in each.command
+            assert each.cost == "a restart of 2 processes; state of no task is restored once"
+    assert counts >= {0, 2}

@@ -50,7 +50,14 @@ def test_nothing_to_do_ends_with_0(cli: Callable[..., Ran], tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "words", [("--seconds", "5"), ("--prices", "x.json"), ("--network", "10.0.0.0/8=r1"), ("--least", "1GB")]
+    "words",
+    [
+        ("--seconds", "5"),
+        ("--prices", "x.json"),
+        ("--network", "10.0.0.0/8=r1"),
+        ("--counters", "http://g:1/metrics"),
+        ("--least", "1GB"),
+    ],
 )
 def test_what_is_about_traffic_is_refused_of_a_snapshot(
     cli: Callable[..., Ran], stacked: Path, words: tuple[str, str]

@@ -321,6 +321,7 @@ OWN: dict[tuple[str, str], Case] = {
     ("advise", "--seconds"): Case(("--seconds", "2"), (*LIVE, "--least", "1B")),
     ("advise", "--prices"): Case(("--prices", "prices.json"), SNAP),
     ("advise", "--network"): Case(("--network", "10.0.1.0/24=r2"), (*LIVE, "--least", "1B", "-o", "json")),
+    ("advise", "--counters"): Case(("--counters", "http://127.0.0.1:1/metrics"), LIVE),
     ("advise", "--least"): Case(("--least", "1B"), LIVE),
     ("traffic", "--seconds"): Case(("--seconds", "2"), LIVE),
     ("traffic", "--counters"): Case(("--counters", "http://127.0.0.1:1/metrics"), LIVE),

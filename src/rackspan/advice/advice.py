@@ -21,7 +21,7 @@ class Advice:
     """What to do, why, what it costs and how to undo it. Figures of a month are at the rate that was measured.
 
     `place` is the place within its concern, by the rule of risks.py or savings.py. `topic` and `group` are None if it is about
-    more than one. `money_a_month` is None without a price of every path concerned.
+    more than one. `money_a_month` is None without a price of every path concerned. `assumption` is what the bytes rest on.
     """
 
     concern: Concern
@@ -35,6 +35,7 @@ class Advice:
     bytes_a_month: int | None = None
     money_a_month: float | None = None
     place: int = 0
+    assumption: str = ""
 
 
 def ranked(advice: Iterable[Advice]) -> list[Advice]:

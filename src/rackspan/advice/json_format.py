@@ -19,12 +19,18 @@ class RankedAdviceDocument(TypedDict):
     group: Annotated[str | None, Meta(description="Of savings; null: about more than one.")]
     reason: str
     seconds_at_risk: Annotated[float | None, Meta(description="null: not known from one reading.")]
-    bytes_a_month: Annotated[int | None, Meta(description="Bytes less across racks in 30 days; null of risks.")]
+    bytes_a_month: Annotated[
+        int | None,
+        Meta(
+            description="Bytes less across racks in 30 days, negative if more bytes cross racks, for less money; null of risks."
+        ),
+    ]
     money_a_month: Annotated[float | None, Meta(description="Less in 30 days; null without a price.")]
     currency: str | None
     command: Annotated[str, Meta(description="A command if it begins with rackspan or kafka-; else what to do.")]
     cost: Annotated[str, Meta(description="What doing it takes; empty: nothing is known.")]
     undo: str
+    assumption: Annotated[str, Meta(description="What the bytes of a saving rest on; empty of risks.")]
 
 
 class AdviceSummary(HeadDocument):
@@ -72,6 +78,7 @@ def advice_document(
                 "command": each.command,
                 "cost": each.cost,
                 "undo": each.undo,
+                "assumption": each.assumption,
             }
             for rank, each in enumerate(advice, 1)
         ],

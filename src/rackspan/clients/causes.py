@@ -62,7 +62,7 @@ def find_causes(
             if cause is not None and not (topic_bytes is not None and topic_bytes.is_in_rack):
                 by_cause.setdefault(cause, []).append(_Crossing(reader, read))
     found = [_WORDS[cause](reads, by_cause[cause], racks) for cause in _WORDS if cause in by_cause]
-    return [*found, *_measured_across(reads, by_cause, measured), *_assignment(reads)]
+    return [*found, *_measured_across(reads, by_cause, measured), *assignment_finding(reads)]
 
 
 def _measured_across(
@@ -217,7 +217,7 @@ _WORDS: Final = {
 """Causes in the order in which they are reported, which is that of what to do first."""
 
 
-def _assignment(reads: GroupReads) -> Iterator[ClientFinding]:
+def assignment_finding(reads: GroupReads) -> Iterator[ClientFinding]:
     """Whether the same partitions, assigned otherwise, could be read in more of the readers' own racks."""
     given = [member.across_at_best for member in reads.members]
     best = reads.across_at_best

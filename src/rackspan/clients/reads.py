@@ -7,8 +7,8 @@ Share groups fetch from leaders only: ShareFetch names no rack (KIP-932).
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Final
@@ -134,16 +134,34 @@ def group_reads(
     return GroupReads(group, tuple(_member(group, member, places, networks) for member in group.members))
 
 
+def read_again(reads: GroupReads, snapshot: ClusterSnapshot, selectors: Mapping[int, ReplicaSelectors]) -> GroupReads:
+    """The same members with the same partitions in another snapshot, or before brokers with other selectors."""
+    places = _Partitions(snapshot, selectors)
+    return replace(
+        reads,
+        members=tuple(
+            replace(member, reads=_reads(reads.group, member.member, [each.partition for each in member.reads], places))
+            for member in reads.members
+        ),
+    )
+
+
 def _member(
     group: GroupDescription, member: MemberDescription, places: "_Partitions", networks: ClientNetworks | None
 ) -> MemberReads:
-    fetch_rack = None if group.kind is GroupKind.SHARE else member.rack
     partitions = member.partitions if member.streams is None else _source_partitions(group, member, places.counts)
     return MemberReads(
         member,
         networks.rack_of(member.host) if networks is not None else None,
-        tuple(read for partition in partitions if (read := places.read(partition, fetch_rack)) is not None),
+        _reads(group, member, partitions, places),
     )
+
+
+def _reads(
+    group: GroupDescription, member: MemberDescription, partitions: Iterable[TopicPartition], places: "_Partitions"
+) -> tuple[Read, ...]:
+    fetch_rack = None if group.kind is GroupKind.SHARE else member.rack
+    return tuple(read for partition in partitions if (read := places.read(partition, fetch_rack)) is not None)
 
 
 def _source_partitions(

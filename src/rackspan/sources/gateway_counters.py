@@ -11,8 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from rackspan.clients.measured import ReadBytes
 from rackspan.errors import SourceError, UsageError
-from rackspan.traffic import CountedBytes, CountedFlow, TrafficPath, counted_between
-from rackspan.traffic.measured import read_bytes
+from rackspan.traffic import CountedBytes, CountedFlow, TrafficPath, counted_between, read_bytes
 
 RECORD_BYTES: Final = "rackspan_gateway_record_bytes_total"
 """The gateway's metric; gateway/metrics.py has its labels."""

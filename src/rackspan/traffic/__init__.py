@@ -8,10 +8,11 @@ It never reports an estimate without its assumption, nor an unknown figure as ze
 from rackspan.traffic.bill import Bill, BillRow, bill
 from rackspan.traffic.flows import Basis, TrafficFlow, TrafficPath, consume_flows, produce_flows, replication_flows
 from rackspan.traffic.logs import ClusterLogs, Volumes, volumes_between
-from rackspan.traffic.measured import CountedBytes, CountedFlow, measured_flows, produced_flows
+from rackspan.traffic.measured import CountedBytes, CountedFlow, measured_flows, produced_flows, read_bytes
 from rackspan.traffic.prices import Price, PriceFile, Side, Unit, price_file, prices_json
 from rackspan.traffic.progress import GroupProgress, group_progress
 from rackspan.traffic.reading import ClusterReading, Interval, counted_between, flows_of, interval, reads_of
+from rackspan.traffic.what_if import reading_as_measured
 
 __all__ = [
     "Basis",
@@ -41,6 +42,8 @@ __all__ = [
     "prices_json",
     "produce_flows",
     "produced_flows",
+    "read_bytes",
+    "reading_as_measured",
     "reads_of",
     "replication_flows",
     "volumes_between",

@@ -25,6 +25,7 @@ def advise(
     ] = None,
     prices: options.Prices = None,
     network: options.Networks = None,
+    counters: options.Counters = None,
     least: Annotated[
         str | None,
         typer.Option("--least", metavar="SIZE", help="Leave out what saves fewer bytes in 30 days; 10GiB by default."),
@@ -35,7 +36,13 @@ def advise(
 
     A snapshot has no traffic: of it only risks are known.
     """
-    of_traffic = {"--seconds": seconds, "--prices": prices, "--network": network or None, "--least": least}
+    of_traffic = {
+        "--seconds": seconds,
+        "--prices": prices,
+        "--network": network or None,
+        "--counters": counters or None,
+        "--least": least,
+    }
     given = [flag for flag, value in of_traffic.items() if value is not None]
     if source_options.address is None and source_options.snapshot is not None and given:
         raise UsageError(f"{given[0]}: a snapshot has no traffic; name a running cluster with --bootstrap-server")
@@ -44,7 +51,7 @@ def advise(
     reading = None
     source = source_options.source()
     if source_options.address is not None:
-        reading = api.measure_traffic(source_options.cluster(), SECONDS if seconds is None else seconds)
+        reading = api.measure_traffic(source_options.cluster(), SECONDS if seconds is None else seconds, counters or ())
         measured = ReadSnapshot(reading.after.snapshot, ())
         source = Source(source.name, lambda: measured)
     read = rack_options.of(source).read()

@@ -50,6 +50,8 @@ def _lines(advice: RankedAdviceDocument) -> Iterator[RenderableType]:
         yield Text(f"    cost: {advice['cost']}", style="dim")
     if advice["undo"]:
         yield Text(f"    undo: {advice['undo']}", style="dim")
+    if advice["assumption"]:
+        yield Text(f"    assumes: {advice['assumption']}", style="dim")
     yield Text()
 
 
@@ -61,8 +63,8 @@ def _saved(advice: RankedAdviceDocument) -> str:
     size, money = advice["bytes_a_month"], advice["money_a_month"]
     if size is None:
         return ""
-    priced = "" if money is None else f", {money:,.2f} {advice['currency']}"
-    return f": {human_bytes(size)} less across racks in 30 days{priced}"
+    priced = "" if money is None else f", {money:,.2f} {advice['currency']} less"
+    return f": {human_bytes(abs(size))} {'less' if size >= 0 else 'more'} across racks in 30 days{priced}"
 
 
 def _verdict(document: AdvisedDocument) -> str:

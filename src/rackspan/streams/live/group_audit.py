@@ -13,7 +13,7 @@ from rackspan.streams.costs import cross_rack
 from rackspan.streams.formats import from_document
 from rackspan.streams.live.capture import CapturedGroup
 from rackspan.streams.live.streams_group import StreamsGroup
-from rackspan.streams.problem import ALL_CAUGHT_UP, Int64s, PartitionLists, Problem, Strategy
+from rackspan.streams.problem import ALL_CAUGHT_UP, Int64s, PartitionLists, Problem, ProcessId, Strategy, TaskId
 from rackspan.streams.rack_awareness import (
     RackAwareness,
     changelogs_known,
@@ -106,6 +106,23 @@ def audit_group(group: StreamsGroup, captured: CapturedGroup) -> StreamsAuditDoc
     }
 
 
+def active_at_best(captured: CapturedGroup) -> Mapping[TaskId, ProcessId] | None:
+    """The process of each active task under the strategy of least traffic; None if a rack or a partition is not known.
+
+    Errors: InvalidProblem, UsageError.
+    """
+    problem = _configured(from_document(captured.document), AT_BEST)
+    awareness = judge_rack_awareness(problem)
+    if not awareness.enabled:
+        return None
+    active = high_availability(problem, awareness).assignment.active
+    return {
+        problem.tasks.ids[task]: client.process_id
+        for client, held in zip(problem.clients, active, strict=True)
+        for task in held
+    }
+
+
 def could_read_less(audit: Mapping[str, Any]) -> bool:
     """Whether active tasks read more partitions across racks than under the best strategy.
 
@@ -122,8 +139,7 @@ def _now(problem: Problem, now: TaskAssignment, crossings: "_Crossings") -> Runn
 
 
 def _under(problem: Problem, strategy: Strategy, now: TaskAssignment, crossings: "_Crossings") -> StrategyDocument:
-    configs = replace(problem.configs, strategy=strategy, acceptable_recovery_lag=ALL_CAUGHT_UP)
-    configured = replace(problem, configs=configs)
+    configured = _configured(problem, strategy)
     awareness = judge_rack_awareness(configured)
     output = high_availability(configured, awareness)
     assigned = assignment_document(configured, awareness, output, 0.0)
@@ -138,6 +154,10 @@ def _under(problem: Problem, strategy: Strategy, now: TaskAssignment, crossings:
             "standby": moved_tasks(now.standby, output.assignment.standby),
         },
     }
+
+
+def _configured(problem: Problem, strategy: Strategy) -> Problem:
+    return replace(problem, configs=replace(problem.configs, strategy=strategy, acceptable_recovery_lag=ALL_CAUGHT_UP))
 
 
 def _read_by_standbys(problem: Problem, now: TaskAssignment) -> int:

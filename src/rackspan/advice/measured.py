@@ -1,0 +1,119 @@
+"""What passes between racks as measured, and the piece of advice that compares it with what would pass."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Final
+
+from rackspan.advice.advice import Advice, Concern
+from rackspan.clients import GroupReads, ReplicaSelectors
+from rackspan.model import ClusterSnapshot
+from rackspan.traffic import GroupProgress, PriceFile, TrafficFlow, TrafficPath, Volumes
+from rackspan.traffic.json_format import MONTH_SECONDS
+
+LEAST_BYTES_A_MONTH: Final = 10 * 2**30
+"""Savings below it are left out: at 0.02 a GB they are 20 cents."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredTraffic:
+    """What was measured in `seconds`: the cluster, its volumes, and who reads what.
+
+    `selectors` is by broker. `produced` has the flows of producers. `through_gateway` has the ids of clients that gateways count.
+    """
+
+    snapshot: ClusterSnapshot
+    volumes: Volumes
+    reads: Sequence[GroupReads]
+    progress: GroupProgress
+    seconds: float
+    selectors: Mapping[int, ReplicaSelectors] = field(default_factory=dict)
+    produced: Sequence[TrafficFlow] = ()
+    through_gateway: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What makes bytes a saving: over how long they were measured, what they cost, and how many are worth advice."""
+
+    seconds: float
+    prices: PriceFile | None
+    least_bytes_a_month: int
+
+    @property
+    def a_month(self) -> Fraction:
+        """What the measured figures are multiplied by."""
+        return Fraction(MONTH_SECONDS) / Fraction(self.seconds)
+
+    def are_enough(self, size_bytes: int) -> bool:
+        return size_bytes * self.a_month >= max(1, self.least_bytes_a_month)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """What to do, as in Advice, without what it saves."""
+
+    kind: str
+    reason: str
+    command: str
+    cost: str
+    undo: str
+    topic: str | None = None
+    group: str | None = None
+
+
+def saving(remedy: Remedy, now: Sequence[TrafficFlow], then: Sequence[TrafficFlow], terms: Terms) -> Advice | None:
+    """The advice if enough is saved, else None. `now` and `then` are the same flows before and after the remedy.
+
+    Bytes that are known to be free do not count as enough: a remedy that saves no money is none by a price file.
+    """
+    saved = _across(now)
+    saved.subtract(_across(then))
+    money = _money(saved, terms.prices, terms.a_month)
+    charged = saved if terms.prices is None or money is None else _charged(saved, terms.prices)
+    if not terms.are_enough(sum(charged.values())) or (money is not None and money <= 0):
+        return None
+    return Advice(
+        Concern.MONEY,
+        remedy.kind,
+        remedy.reason,
+        remedy.command,
+        remedy.cost,
+        remedy.undo,
+        remedy.topic,
+        remedy.group,
+        int(sum(saved.values()) * terms.a_month),
+        money,
+        assumption=_assumptions((*now, *then)),
+    )
+
+
+def _across(flows: Iterable[TrafficFlow]) -> Counter[TrafficPath]:
+    sums = Counter[TrafficPath]()
+    for flow in flows:
+        if flow.link.crosses:
+            sums[flow.link.path] += flow.size_bytes or 0
+    return sums
+
+
+def _money(saved: Mapping[TrafficPath, int], prices: PriceFile | None, a_month: Fraction) -> float | None:
+    """None if the price of a path is not known whose bytes change."""
+    if prices is None:
+        return None
+    total = Fraction(0)
+    for path, size in saved.items():
+        price = prices.per_byte(path) if size else Fraction(0)
+        if price is None:
+            return None
+        total += size * price
+    return float(total * a_month)
+
+
+def _charged(saved: Mapping[TrafficPath, int], prices: PriceFile) -> Mapping[TrafficPath, int]:
+    return {path: size for path, size in saved.items() if prices.per_byte(path)}
+
+
+def _assumptions(flows: Iterable[TrafficFlow]) -> str:
+    """Those of all bytes that cross racks, before or after."""
+    return "; ".join(sorted({flow.link.assumption for flow in flows if flow.link.crosses and flow.size_bytes}))
