@@ -28,11 +28,11 @@ BYTES = 6_000_000
 
 @dataclass
 class Passing:
-    """A world, the rack from which each topic is written, and the members that name their rack since they were told to."""
+    """A world, the rack from which each topic is written, and the members that name their rack once that is advised."""
 
     world: World
     written_from: dict[str, str]
-    told: bool = False
+    named_racks: bool = False
 
     def rack_of(self, broker: int) -> str:
         return str(self.world.racks[broker])
@@ -48,7 +48,7 @@ class Passing:
                 if partition not in self.world.reads[member]:
                     continue
                 for place in [declared] if declared else RACKS:
-                    named = declared is not None or self.told
+                    named = declared is not None or self.named_racks
                     selects = self.world.selectors[leader] is ReplicaSelectors.RACK_AWARE
                     served = place if named and selects and place in near else home
                     total += (BYTES if declared else BYTES // 3) * (served != place)
@@ -83,7 +83,7 @@ class Passing:
 
     def carry_out(self, advice: Advice, policy: RackPolicy) -> RackPolicy:
         if advice.kind in ("read-in-rack", "gateway-rack"):
-            self.told = True
+            self.named_racks = True
             self.world.selectors = dict.fromkeys(self.world.selectors, ReplicaSelectors.RACK_AWARE)
             return policy
         command = re.search(r"rackspan reassign plan (.*)$", advice.command)
@@ -165,7 +165,7 @@ def constraints(passing: Passing, policy: RackPolicy) -> Counter[str]:
 
 def test_no_list_of_racks_for_leaders_is_better_than_the_one_that_is_advised() -> None:
     rng = Random(351)
-    seen = 0
+    judged = 0
     for _ in range(15):
         passing = random_passing(rng)
         found = advised(passing, RackPolicy())
@@ -176,8 +176,8 @@ def test_no_list_of_racks_for_leaders_is_better_than_the_one_that_is_advised() -
             best = max((_saved(passing, topic, racks) for racks in permutations(RACKS)), default=0)
             given = [each.bytes_a_month for each in found if each.topic == topic]
             assert given == ([best] if best > 0 else [])
-            seen += best > 0
-    assert seen
+            judged += best > 0
+    assert judged
 
 
 def _saved(passing: Passing, topic: str, racks: tuple[str, ...]) -> int:

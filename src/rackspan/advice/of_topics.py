@@ -89,7 +89,7 @@ class PassingTopic:
     ) -> tuple[ReassignmentPlan, "PassingTopic"] | None:
         """The plan of a request in full and the topic after it; None if the planner refuses a part, or the audit finds more afterwards.
 
-        The topic alone says in a moment what is refused. Where replicas end depends on the loads of all topics.
+        The topic alone is enough to see what is refused, and fast. Where replicas end depends on the loads of all topics.
         """
         policy = policy or self.policy
         if _plan_in_full(self.snapshot, policy, request) is None:
@@ -241,7 +241,7 @@ def _across(topic: PassingTopic) -> int:
 
 
 def _fewer_replicas(topic: PassingTopic) -> Iterator[tuple[Remedy, PassingTopic]]:
-    """The fewest replicas first. Fewer racks only where the policy does not ask to survive the loss of one."""
+    """The fewest replicas first. Fewer racks only where the policy does not require to survive the loss of one."""
     fewer_racks = topic.policy.survive_of(topic.name) is not Survive.RACK
     for factor in range(FEWEST_COPIES, topic.factors[1]):
         request = ReassignmentRequest(topics=topic.pattern, replication_factor=factor, allow_fewer_racks=fewer_racks)
