@@ -2,20 +2,22 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 
 from rackspan import api
 from rackspan.advice import Advice
 from rackspan.client.cluster import ConnectionSettings
 from rackspan.cluster import EmbeddedCluster
+from rackspan.model import RackId
 from rackspan.model.client_networks import ClientNetworks
 from rackspan.sources.live.traffic import read_traffic
 from rackspan.traffic.json_format import MONTH_SECONDS
+from tests.kafka_fixtures import eventually
 from tests.sources.consumers import consumer, read_all
 
 RECORDS = 6000
@@ -88,16 +90,123 @@ def test_a_replica_in_each_rack_saves_what_was_foretold_copies_included(tmp_path
         with ExitStack() as stack:
             readers = [stack.enter_context(consumer(cluster, group, rack)) for group, rack in places.items()]
             advice, before, seconds = measured(cluster, readers)
-        (command,) = [each.command for each in advice if each.kind == "replica-in-rack"]
-        factor = re.fullmatch(r"rackspan reassign plan --topic 'orders' --replication-factor (\d)", command)
-        assert factor is not None
-        servers = api.Cluster(cluster.bootstrap_servers, None, 30)
-        snapshot = api.live_cluster(cluster.bootstrap_servers, None, 30).read().snapshot
-        request = api.ReassignmentRequest(topics="orders", replication_factor=int(factor[1]))
-        plan = api.plan_reassignment(snapshot, api.RackPolicy(), request)
-        assert list(api.carry_out(servers, plan, tmp_path / "plan.journal"))
+        (replicas,) = [each for each in advice if each.kind == "replica-in-rack"]
+        assert replicas.command == "rackspan reassign plan --topic 'orders' --replication-factor 3"
+        carry_out(cluster, replicas, tmp_path / "plan.journal")
         with ExitStack() as stack:
             readers = [stack.enter_context(consumer(cluster, group, rack)) for group, rack in places.items()]
             _, after, _ = measured(cluster, readers)
         saved = sum(before.values()) - sum(after.values())
         assert saved == pytest.approx(foretold(advice, "replica-in-rack", seconds), rel=0.1)
+
+
+def carry_out(cluster: EmbeddedCluster, advice: Advice, journal: Path) -> None:
+    """The plan of a topic's advice, as its command makes it."""
+    words = advice.command.partition("rackspan reassign plan ")[2].split()
+    policy = api.RackPolicy()
+    if "--leaders" in words:
+        racks = tuple(RackId(rack) for rack in re.findall(r'"(r\d)"', advice.command))
+        policy = api.RackPolicy(topic_leader_racks={"orders": racks})
+    factor = int(words[words.index("--replication-factor") + 1]) if "--replication-factor" in words else None
+    request = api.ReassignmentRequest(topics="orders", replication_factor=factor, leaders="--leaders" in words)
+    snapshot = api.live_cluster(cluster.bootstrap_servers, None, 30).read().snapshot
+    plan = api.plan_reassignment(snapshot, policy, request)
+    assert list(api.carry_out(api.Cluster(cluster.bootstrap_servers, None, 30), plan, journal))
+
+
+def test_leaders_held_in_a_rack_save_what_was_foretold(tmp_path: Path) -> None:
+    """Three replicas in two racks: a leader beside one of its followers copies to the other rack once, not twice."""
+    placed = [[2, 1, 3], [4, 3, 5], [6, 5, 1], [1, 3, 2], [3, 5, 4], [4, 5, 1]]
+    with EmbeddedCluster(racks=2, brokers=6) as cluster:
+        cluster.create_topic("orders", replicas=placed)
+        advice, before, seconds = measured(cluster, [])
+        (of_leaders,) = [each for each in advice if each.kind == "leaders-in-racks"]
+        assert 'leader.racks = ["r1"]' in of_leaders.command
+        carry_out(cluster, of_leaders, tmp_path / "plan.journal")
+        done, after, _ = measured(cluster, [])
+    saved = before["replicate"] - after["replicate"]
+    assert saved == pytest.approx(foretold(advice, "leaders-in-racks", seconds), rel=0.1)
+    assert [each for each in done if each.kind == "leaders-in-racks"] == []
+
+
+def test_fewer_replicas_save_what_was_foretold(tmp_path: Path) -> None:
+    with EmbeddedCluster(racks=3, brokers=6) as cluster:
+        cluster.create_topic("orders", partitions=PARTITIONS, replication_factor=5)
+        advice, before, seconds = measured(cluster, [])
+        (fewer,) = [each for each in advice if each.kind == "lower-factor"]
+        # Two would be in fewer racks than now.
+        assert fewer.command == "rackspan reassign plan --topic 'orders' --replication-factor 3"
+        carry_out(cluster, fewer, tmp_path / "plan.journal")
+        _, after, _ = measured(cluster, [])
+    assert before["replicate"] - after["replicate"] == pytest.approx(foretold(advice, "lower-factor", seconds), rel=0.1)
+
+
+def test_an_assignor_that_looks_at_racks_saves_what_was_foretold() -> None:
+    """Led in r1 and r2 in turn, and assigned in turn the wrong way round: each of two members reads what the other has at home."""
+    placed = [[2], [1], [2], [1], [2], [1]]
+    with EmbeddedCluster(racks=2, brokers=2) as cluster:
+        cluster.create_topic("orders", replicas=placed)
+        with members(cluster, {"a": "r1", "b": "r2"}, "roundrobin") as readers:
+            advice, before, seconds = measured_together(cluster, readers)
+        with members(cluster, {"a": "r1", "b": "r2"}, "range") as readers:
+            _, after, _ = measured_together(cluster, readers)
+    (assignor,) = [each for each in advice if each.kind == "assignor"]
+    assert "range" in assignor.command
+    assert before["fetch"] > RECORDS * 500
+    assert before["fetch"] - after["fetch"] == pytest.approx(foretold(advice, "assignor", seconds), rel=0.1)
+
+
+@contextmanager
+def members(cluster: EmbeddedCluster, racks: Mapping[str, str], strategy: str) -> Iterator[list[Consumer]]:
+    """Two members of one group that have their partitions."""
+    with ExitStack() as stack:
+        readers = []
+        for client, rack in racks.items():
+            reader = Consumer(
+                {
+                    "bootstrap.servers": cluster.bootstrap_servers,
+                    "group.id": "shop",
+                    "client.id": client,
+                    "client.rack": rack,
+                    "partition.assignment.strategy": strategy,
+                    "enable.auto.commit": "false",
+                    "auto.offset.reset": "earliest",
+                    "log_level": 0,
+                }
+            )
+            stack.callback(reader.close)
+            reader.subscribe(["orders"])
+            readers.append(reader)
+
+        def assigned() -> bool:
+            for reader in readers:
+                reader.poll(0.1)
+            return all(len(reader.assignment()) == PARTITIONS // len(readers) for reader in readers)
+
+        eventually(assigned, "each member has its part")
+        for reader in readers:
+            # What was polled meanwhile is read again.
+            for partition in reader.assignment():
+                reader.seek(TopicPartition("orders", partition.partition, OFFSET_BEGINNING))
+        yield readers
+
+
+def measured_together(
+    cluster: EmbeddedCluster, readers: Sequence[Consumer]
+) -> tuple[list[Advice], Counter[str], float]:
+    """As `measured`, of one group whose members each read their part of every round."""
+
+    def workload(_seconds: float) -> None:
+        produce(cluster)
+        for reader in readers:
+            read_all(reader, RECORDS // len(readers))
+
+    produce(cluster)
+    for reader in readers:
+        held = sum(reader.get_watermark_offsets(partition)[1] for partition in reader.assignment())
+        read_all(reader, held)
+    before = across(cluster)
+    reading = read_traffic(ConnectionSettings(cluster.bootstrap_servers), 1.0, workload)
+    passed = across(cluster)
+    passed.subtract(before)
+    return api.advise(reading.after.snapshot, api.RackPolicy(), reading), passed, reading.seconds

@@ -12,6 +12,7 @@ from rackspan.advice.advice import Advice
 from rackspan.advice.measured import MeasuredTraffic, Remedy, Terms, saving
 from rackspan.advice.of_groups import ReadingGroup
 from rackspan.audit import RackPolicy, audit
+from rackspan.audit.findings import Severity
 from rackspan.audit.policy import LEADER_RACKS, Survive
 from rackspan.clients import GroupReads
 from rackspan.clients.reads import read_again
@@ -100,7 +101,7 @@ class PassingTopic:
         cluster = snapshot_after(self.cluster, found)
         after = _only(cluster, self.name)
         every = re.compile(re.escape(self.name))
-        if _kinds(after, policy, every) - _kinds(self.snapshot, self.policy, every):
+        if _violations(after, policy, every) - _violations(self.snapshot, self.policy, every):
             return None
         return found, replace(self.placed_as(after), cluster=cluster, policy=policy)
 
@@ -147,8 +148,10 @@ def _only(snapshot: ClusterSnapshot, topic: str) -> ClusterSnapshot:
     )
 
 
-def _kinds(snapshot: ClusterSnapshot, policy: RackPolicy, topic: re.Pattern[str]) -> Counter[str]:
-    return Counter(finding.constraint for finding in audit(snapshot, policy, topic).findings)
+def _violations(snapshot: ClusterSnapshot, policy: RackPolicy, topic: re.Pattern[str]) -> Counter[str]:
+    """By constraint. A warning may follow from what is better: more replicas make min.insync.replicas of 1 worth one."""
+    findings = audit(snapshot, policy, topic).findings
+    return Counter(finding.constraint for finding in findings if finding.severity is Severity.VIOLATION)
 
 
 def topic_savings(topic: PassingTopic, terms: Terms) -> tuple[list[Advice], PassingTopic]:
