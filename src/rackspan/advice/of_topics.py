@@ -159,7 +159,7 @@ def topic_savings(topic: PassingTopic, terms: Terms) -> tuple[list[Advice], Pass
     advised: list[Advice] = []
     if not terms.are_enough(_across(topic)):
         return advised, topic
-    for remedies in (_replica_in_each_rack, _leaders_in_racks, _fewer_replicas):
+    for remedies in (_replica_in_each_rack, _fewer_replicas, _leaders_in_racks):
         now = topic.flows()
         for remedy, changed in remedies(topic):
             advice = saving(remedy, now, changed.flows(), terms)

@@ -1,7 +1,7 @@
 """Advice that keeps bytes in their rack: today's flows beside those with other settings, assignments, replicas or leaders.
 
     of each group:  client.rack ──► gateways' rack ──► another assignor or strategy
-    of each topic:  a replica in each rack ──► leaders held in racks ──► fewer replicas
+    of each topic:  a replica in each rack ──► fewer replicas ──► leaders held in racks
 
 Each is compared with what all before it leave, as far as they are recommended, so that no byte is saved twice. What saves less
 than a threshold, and what the planner refuses or the audit finds fault with afterwards, is left out.
