@@ -15,7 +15,6 @@ from rackspan.demo.fleet import (
     RECORD_BYTES,
     START,
     FleetFault,
-    FleetReading,
     Happening,
     PlantedFault,
     SyntheticCluster,
@@ -26,6 +25,7 @@ from rackspan.pipeline import create_warehouse
 from rackspan.pipeline.landing.store import SnapshotLocation, store_all
 from rackspan.traffic import (
     Basis,
+    ClusterReading,
     TrafficPath,
     consume_flows,
     group_progress,
@@ -37,7 +37,7 @@ from rackspan.traffic import (
 DAY = timedelta(days=1)
 
 
-def measured(before: FleetReading, after: FleetReading) -> MeasuredTraffic:
+def measured(before: ClusterReading, after: ClusterReading) -> MeasuredTraffic:
     snapshot = after.logs.snapshot
     volumes = volumes_between(before.logs, after.logs)
     return MeasuredTraffic(
@@ -130,7 +130,7 @@ def test_events_show_in_the_readings_and_leave_nothing_behind() -> None:
     assert set(happened) == set(Happening)
 
 
-def _same_places(one: FleetReading, other: FleetReading) -> bool:
+def _same_places(one: ClusterReading, other: ClusterReading) -> bool:
     rows, others = one.logs.snapshot.partitions, other.logs.snapshot.partitions
     return (rows.replicas.tolist(), rows.isr.tolist(), rows.leader.tolist()) == (
         others.replicas.tolist(),

@@ -19,7 +19,7 @@ from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId
 from rackspan.model.group import GroupDescription, MemberDescription
 from rackspan.model.ids import NO_BROKER, TopicPartition
 from rackspan.model.partitions import UNKNOWN_SIZE, columns
-from rackspan.traffic import ClusterLogs
+from rackspan.traffic import ClusterLogs, ClusterReading
 from rackspan.traffic.json_format import MONTH_SECONDS
 from rackspan.traffic.logs import UNKNOWN_OFFSET
 
@@ -142,15 +142,6 @@ class SyntheticGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class FleetReading:
-    """The logs, the groups and the brokers' replica selectors of one cluster at one time."""
-
-    logs: ClusterLogs
-    groups: tuple[GroupDescription, ...]
-    selectors: dict[int, ReplicaSelectors]
-
-
-@dataclass(frozen=True, slots=True)
 class SyntheticCluster:
     """One cluster: its topics and groups do not change, but for `events`."""
 
@@ -161,8 +152,8 @@ class SyntheticCluster:
     events: tuple[FleetEvent, ...]
     faults: tuple[PlantedFault, ...]
 
-    def reading(self, at: datetime) -> FleetReading:
-        """The cluster at a time after START."""
+    def reading(self, at: datetime, period_seconds: float = 3600.0) -> ClusterReading:
+        """The cluster at a time after START, as a collector of such a period reads it."""
         down = {broker for broker in BROKERS if _rack_of(broker) in self._lost(at)}
         rows = [
             _Row(topic, partition, frozenset(down), self._moved_part(topic, partition, at))
@@ -206,8 +197,11 @@ class SyntheticCluster:
             for group in self.groups
         }
         logs = ClusterLogs(snapshot, at, np.array(ends, np.int64), np.array(sizes, np.int64), committed)
-        return FleetReading(
-            logs, tuple(self._group(group, at) for group in self.groups), dict.fromkeys(BROKERS, self.selector)
+        return ClusterReading(
+            logs,
+            tuple(self._group(group, at) for group in self.groups),
+            dict.fromkeys(BROKERS, self.selector),
+            period_seconds=period_seconds,
         )
 
     def _every(self) -> Iterator[tuple[SyntheticTopic, int]]:
@@ -253,12 +247,12 @@ class SyntheticFleet:
     def end(self) -> datetime:
         return START + timedelta(days=self.days)
 
-    def readings(self, period: timedelta = timedelta(hours=1)) -> Iterator[FleetReading]:
+    def readings(self, period: timedelta = timedelta(hours=1)) -> Iterator[ClusterReading]:
         """Every cluster each period, in the order of time."""
         at = START
         while at <= self.end:
             for cluster in self.clusters:
-                yield cluster.reading(at)
+                yield cluster.reading(at, period.total_seconds())
             at += period
 
 

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
 from rackspan.clients import ClientFinding, GroupReads, find_causes, measured_reads
+from rackspan.model import ClusterSnapshot
 from rackspan.model.group import GroupDescription
 from rackspan.model.ids import RackId, TopicPartition
 from rackspan.pipeline.hours.work import HOUR, hour_of
@@ -108,24 +109,20 @@ class _Strategies:
     def __init__(self) -> None:
         self._known: dict[str, tuple[GroupReads, tuple[RackId, ...], Mapping[str, GroupReads]]] = {}
 
-    def of(self, reads: GroupReads, racks: Sequence[RackId]) -> Mapping[str, GroupReads]:
-        key = reads.group.group_id
+    def of(self, reads: GroupReads, snapshot: ClusterSnapshot) -> Mapping[str, GroupReads]:
+        key, racks = reads.group.group_id, sorted({broker.rack for broker in snapshot.brokers if broker.rack})
         known = self._known.get(key)
         if known is not None and known[0].members == reads.members and known[1] == tuple(racks):
             return known[2]
         assigned = reading_best_assigned(reads)
         found = {
             NOW: reads,
-            "follower-fetch": reading_at_home(reads, racks),
+            "follower-fetch": reading_at_home(reads, snapshot),
             "assignment": assigned,
-            "both": reading_at_home(assigned, racks),
+            "both": reading_at_home(assigned, snapshot),
         }
         self._known[key] = reads, tuple(racks), found
         return found
-
-
-def _racks(reading: ClusterReading) -> list[RackId]:
-    return sorted({broker.rack for broker in reading.snapshot.brokers if broker.rack})
 
 
 def _add_bytes(made: Mapping[datetime, _Hour], passed: Interval, strategies: _Strategies) -> None:
@@ -136,9 +133,8 @@ def _add_bytes(made: Mapping[datetime, _Hour], passed: Interval, strategies: _St
         for at, part in parts(flow.size_bytes, start, end):
             if at in made and part != 0:
                 made[at].links.setdefault(link, Sum()).add(part)
-    racks = _racks(passed.after)
     for reads in passed.reads:
-        for strategy, then in strategies.of(reads, racks).items():
+        for strategy, then in strategies.of(reads, passed.after.snapshot).items():
             for flow in consume_flows(passed.after.snapshot, passed.volumes, [then], passed.progress):
                 for at, part in parts(flow.size_bytes, start, end):
                     if at in made:
@@ -193,9 +189,8 @@ def _rows_of(hour: _Hour, strategies: _Strategies, prices: PriceFile | None) -> 
     if hour.last is None:
         return
     yield from _group_rows(hour, hour.last)
-    racks = _racks(hour.last)
     for reads in hour.reads:
-        for strategy, then in strategies.of(reads, racks).items():
+        for strategy, then in strategies.of(reads, hour.last.snapshot).items():
             yield "consumer_groups", _strategy_row(hour, hour.last, reads, strategy, then)
     for finding in hour.findings:
         yield (
