@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from rackspan.acks import HardenAdvice, Watch
     from rackspan.acks import harden as _harden
     from rackspan.acks import watch as _acks_watch
-    from rackspan.advice import Advice, MeasuredTraffic
+    from rackspan.advice import Advice
     from rackspan.apply import RestartUpdate, RunUpdate
     from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, assumptions
     from rackspan.client import config as _client_config
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from rackspan.model import ClusterSnapshot, TopicPartition
     from rackspan.model.client_networks import ClientNetworks
     from rackspan.pipeline import Collected, Exported, RunReport
+    from rackspan.pipeline.advised import StoredAdvice
     from rackspan.pipeline.check import CheckReport
     from rackspan.pipeline.follow import FollowedBatch
     from rackspan.pipeline.maintain import MaintainedTable
@@ -154,6 +155,7 @@ __all__ = [
     "StepLimits",
     "StopPolicy",
     "advise",
+    "advise_stored",
     "assign_tasks",
     "assumptions",
     "audit",
@@ -445,30 +447,21 @@ def advise(
     found = [*_advice.risks(audit(snapshot, policy).findings)]
     if reading is not None:
         least = _advice.LEAST_BYTES_A_MONTH if least_bytes_a_month is None else least_bytes_a_month
-        found += _advice.savings(*_measured_traffic(reading, snapshot, networks), policy, prices, least)
+        flows, described = traffic(reading, snapshot, networks)
+        volumes = _traffic.volumes_between(reading.before, reading.after)
+        passed = _advice.measured_traffic(
+            snapshot,
+            volumes,
+            described,
+            _traffic.group_progress(reading.before, reading.after, volumes),
+            reading.seconds,
+            reading.clients.selectors,
+            flows,
+            reading.clients.groups,
+            reading.counted,
+        )
+        found += _advice.savings(*passed, policy, prices, least)
     return _advice.ranked(found)
-
-
-def _measured_traffic(
-    reading: TrafficReading, snapshot: ClusterSnapshot, networks: ClientNetworks | None
-) -> tuple[MeasuredTraffic, list[ClientFinding]]:
-    """What passed between racks, and why groups read across them."""
-    flows, described = traffic(reading, snapshot, networks)
-    every, counted = reading.clients.groups, reading.counted
-    measured = [_clients.measured_reads(group, every, _traffic.read_bytes(counted)) for group in described]
-    pairs = [*zip(described, measured, strict=True)]
-    volumes = _traffic.volumes_between(reading.before, reading.after)
-    passed = _advice.MeasuredTraffic(
-        snapshot,
-        volumes,
-        [_traffic.reading_as_measured(group, measure, counted) for group, measure in pairs],
-        _traffic.group_progress(reading.before, reading.after, volumes),
-        reading.seconds,
-        reading.clients.selectors,
-        [flow for flow in flows if flow.link.path is _traffic.TrafficPath.PRODUCE],
-        frozenset(flow.client_id for flow in counted if flow.path is not _traffic.TrafficPath.PRODUCE),
-    )
-    return passed, [cause for group, measure in pairs for cause in _clients.find_causes(group, snapshot, measure)]
 
 
 # ── restart brokers
@@ -1040,6 +1033,20 @@ def table(
     from rackspan import pipeline
 
     return pipeline.rows(pipeline.open_warehouse(warehouse), name, limit, left_out, changes=changes, at=at)
+
+
+def advise_stored(
+    warehouse: str | Path, policy: RackPolicy = RackPolicy(), cluster_id: str | None = None
+) -> tuple[ClusterSnapshot, list[StoredAdvice], datetime | None]:
+    """What to do first by a warehouse's tables, without Spark: risks of the newest snapshot, savings of the newest hour with readings.
+
+    Returns the snapshot, the advice as it is ranked, and that hour. Errors: InvalidWarehouse; UsageError for a cluster that it lacks, or
+    several of which none is named.
+    """
+    from rackspan import pipeline
+    from rackspan.pipeline.advised import advise_stored as advise
+
+    return advise(pipeline.open_warehouse(warehouse), policy, cluster_id)
 
 
 def report(

@@ -323,6 +323,8 @@ OWN: dict[tuple[str, str], Case] = {
     ("advise", "--network"): Case(("--network", "10.0.1.0/24=r2"), (*LIVE, "--least", "1B", "-o", "json")),
     ("advise", "--counters"): Case(("--counters", "http://127.0.0.1:1/metrics"), LIVE),
     ("advise", "--least"): Case(("--least", "1B"), LIVE),
+    ("advise", "--warehouse"): Case(("--warehouse", "warehouse"), SNAP),
+    ("advise", "--cluster-id"): Case(("--cluster-id", "another"), ("--warehouse", "warehouse")),
     ("traffic", "--seconds"): Case(("--seconds", "2"), LIVE),
     ("traffic", "--counters"): Case(("--counters", "http://127.0.0.1:1/metrics"), LIVE),
     ("traffic", "--prices"): Case(("--prices", "prices.json"), LIVE),

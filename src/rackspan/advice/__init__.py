@@ -6,8 +6,8 @@ that the planner refuses.
 """
 
 from rackspan.advice.advice import Advice, ranked
-from rackspan.advice.measured import LEAST_BYTES_A_MONTH, MeasuredTraffic
+from rackspan.advice.measured import LEAST_BYTES_A_MONTH, MeasuredTraffic, measured_traffic
 from rackspan.advice.risks import risks
 from rackspan.advice.savings import savings
 
-__all__ = ["LEAST_BYTES_A_MONTH", "Advice", "MeasuredTraffic", "ranked", "risks", "savings"]
+__all__ = ["LEAST_BYTES_A_MONTH", "Advice", "MeasuredTraffic", "measured_traffic", "ranked", "risks", "savings"]

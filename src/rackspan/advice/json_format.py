@@ -18,7 +18,12 @@ class RankedAdviceDocument(TypedDict):
     topic: Annotated[str | None, Meta(description="null: about more than one, or none.")]
     group: Annotated[str | None, Meta(description="Of savings; null: about more than one.")]
     reason: str
-    seconds_at_risk: Annotated[float | None, Meta(description="null: not known from one reading.")]
+    seconds_at_risk: Annotated[
+        float | None,
+        Meta(
+            description="How long the worst partition or rack that it is about was at risk in the last 30 days, by a warehouse; null: not known."
+        ),
+    ]
     bytes_a_month: Annotated[
         int | None,
         Meta(
@@ -54,8 +59,10 @@ def advice_document(
     currency: str | None = None,
     unread: Sequence[str] = (),
     name: str | None = None,
+    seconds_at_risk: Sequence[float | None] = (),
 ) -> AdvisedDocument:
-    """`advice` as it is ranked. `unread` has one line for each part that could not be read."""
+    """`advice` as it is ranked. `unread` has one line for each part that could not be read; `seconds_at_risk` a value for each piece, if known."""
+    at_risk = seconds_at_risk or (None,) * len(advice)
     return {
         "summary": {
             **head_document(snapshot, name),
@@ -71,7 +78,7 @@ def advice_document(
                 "topic": each.topic,
                 "group": each.group,
                 "reason": each.reason,
-                "seconds_at_risk": None,
+                "seconds_at_risk": risk_seconds,
                 "bytes_a_month": each.bytes_a_month,
                 "money_a_month": None if each.money_a_month is None else round(each.money_a_month, 2),
                 "currency": None if each.money_a_month is None else currency,
@@ -80,6 +87,6 @@ def advice_document(
                 "undo": each.undo,
                 "assumption": each.assumption,
             }
-            for rank, each in enumerate(advice, 1)
+            for rank, (each, risk_seconds) in enumerate(zip(advice, at_risk, strict=True), 1)
         ],
     }

@@ -7,9 +7,19 @@ from fractions import Fraction
 from typing import Final
 
 from rackspan.advice.advice import Advice, Concern
-from rackspan.clients import GroupReads, ReplicaSelectors
+from rackspan.clients import ClientFinding, GroupReads, ReplicaSelectors, find_causes, measured_reads
 from rackspan.model import ClusterSnapshot
-from rackspan.traffic import GroupProgress, PriceFile, TrafficFlow, TrafficPath, Volumes
+from rackspan.model.group import GroupDescription
+from rackspan.traffic import (
+    CountedBytes,
+    GroupProgress,
+    PriceFile,
+    TrafficFlow,
+    TrafficPath,
+    Volumes,
+    read_bytes,
+    reading_as_measured,
+)
 from rackspan.traffic.json_format import MONTH_SECONDS
 
 LEAST_BYTES_A_MONTH: Final = 10 * 2**30
@@ -31,6 +41,36 @@ class MeasuredTraffic:
     selectors: Mapping[int, ReplicaSelectors] = field(default_factory=dict)
     produced: Sequence[TrafficFlow] = ()
     through_gateway: frozenset[str] = frozenset()
+
+
+def measured_traffic(
+    snapshot: ClusterSnapshot,
+    volumes: Volumes,
+    described: Sequence[GroupReads],
+    progress: GroupProgress,
+    seconds: float,
+    selectors: Mapping[int, ReplicaSelectors],
+    flows: Sequence[TrafficFlow],
+    every_group: Sequence[GroupDescription],
+    counted: CountedBytes,
+) -> tuple[MeasuredTraffic, list[ClientFinding]]:
+    """What passed, and why groups read across racks. `described` are groups with members, as their coordinators describe them.
+
+    `every_group` are all groups of the cluster, and `counted` what gateways counted meanwhile.
+    """
+    measured = [measured_reads(group, every_group, read_bytes(counted)) for group in described]
+    pairs = [*zip(described, measured, strict=True)]
+    passed = MeasuredTraffic(
+        snapshot,
+        volumes,
+        [reading_as_measured(group, measure, counted) for group, measure in pairs],
+        progress,
+        seconds,
+        selectors,
+        [flow for flow in flows if flow.link.path is TrafficPath.PRODUCE],
+        frozenset(flow.client_id for flow in counted if flow.path is not TrafficPath.PRODUCE),
+    )
+    return passed, [cause for group, measure in pairs for cause in find_causes(group, snapshot, measure)]
 
 
 @dataclass(frozen=True, slots=True)

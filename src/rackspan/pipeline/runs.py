@@ -35,7 +35,7 @@ from rackspan.pipeline.delta.table import (
 )
 from rackspan.pipeline.landing.markers import StoredSnapshot
 from rackspan.pipeline.schemas import DERIVED, HOURLY, JUDGED, RUNS, TABLES, Table
-from rackspan.pipeline.schemas.hours import BILL
+from rackspan.pipeline.schemas.hours import ADVICE, BILL
 from rackspan.pipeline.warehouse import Warehouse, existing_table
 
 if TYPE_CHECKING:
@@ -366,7 +366,12 @@ def made_by(document: Mapping[str, Any], prices: str | None = None) -> dict[str,
     """
     text = json.dumps(document, sort_keys=True)
     # Hours of states follow the policies by the snapshots that are judged again.
-    inputs = {**dict.fromkeys(TABLES, text), **dict.fromkeys(HOURLY, ""), BILL.name: prices or ""}
+    inputs = {
+        **dict.fromkeys(TABLES, text),
+        **dict.fromkeys(HOURLY, ""),
+        BILL.name: prices or "",
+        ADVICE.name: f"{text} {prices or ''}",
+    }
     return {
         name: f"{table.version}-{hashlib.sha256(f'{name} {inputs[name]}'.encode()).hexdigest()[:16]}"
         for name, table in DERIVED.items()

@@ -1,6 +1,7 @@
 """rackspan advise."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Final, NoReturn
 
 import typer
 
@@ -13,6 +14,8 @@ from rackspan.cli.traffic.advise_page import ADVICE_COLUMNS, advice_page
 from rackspan.cli.traffic.flows import SECONDS
 from rackspan.errors import UsageError
 from rackspan.model.snapshot import ReadSnapshot
+
+HOUR_SECONDS: Final = 3600.0
 
 
 @options.with_option_groups
@@ -30,12 +33,21 @@ def advise(
         str | None,
         typer.Option("--least", metavar="SIZE", help="Leave out what saves fewer bytes in 30 days; 10GiB by default."),
     ] = None,
+    warehouse: Annotated[
+        str | None,
+        typer.Option("--warehouse", metavar="URL", help="In place of SOURCE: the tables of a pipeline, without Spark."),
+    ] = None,
+    cluster_id: Annotated[
+        str | None, typer.Option("--cluster-id", metavar="ID", help="The cluster of a warehouse that has several.")
+    ] = None,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Rank what to do first: risks, then bytes that need not cross racks, each with its command.
 
-    A snapshot has no traffic: of it only risks are known.
+    A snapshot has no traffic: of it only risks are known. A warehouse has savings of its last hour with readings.
     """
+    if cluster_id is not None and warehouse is None:
+        raise UsageError("--cluster-id: only a warehouse may have several clusters; give it with --warehouse")
     of_traffic = {
         "--seconds": seconds,
         "--prices": prices,
@@ -44,6 +56,8 @@ def advise(
         "--least": least,
     }
     given = [flag for flag, value in of_traffic.items() if value is not None]
+    if warehouse is not None:
+        _of_warehouse(warehouse, cluster_id, source_options, policy_options, given, output_format)
     if source_options.address is None and source_options.snapshot is not None and given:
         raise UsageError(f"{given[0]}: a snapshot has no traffic; name a running cluster with --bootstrap-server")
     priced = None if prices is None else options.read_file(prices, api.read_prices, "price file")
@@ -75,3 +89,29 @@ def advise(
     )
     output.write(document, output_format, advice_page(document), output.Rows(ADVICE_COLUMNS, document["advice"]))
     raise exit_codes.finish(impossible=bool(unread), to_act_on=bool(found))
+
+
+def _of_warehouse(
+    warehouse: str,
+    cluster_id: str | None,
+    source_options: options.SourceOptions,
+    policy_options: options.SurvivalOptions,
+    given: Sequence[str],
+    output_format: options.Output,
+) -> NoReturn:
+    if source_options.address is not None or source_options.snapshot is not None:
+        raise UsageError("--warehouse: is read in place of a cluster or snapshot; name one of them")
+    if given:
+        raise UsageError(f"{given[0]}: the tables of a warehouse are made already; see rackspan pipeline run")
+    snapshot, found, hour = api.advise_stored(warehouse, policy_options.policy(), cluster_id)
+    output.warn(policy_options.warnings(snapshot))
+    document = advice_document(
+        snapshot,
+        [each.advice for each in found],
+        seconds=None if hour is None else HOUR_SECONDS,
+        currency=next((each.currency for each in found if each.currency), None),
+        unread=snapshot.unread,
+        seconds_at_risk=[each.seconds_at_risk for each in found],
+    )
+    output.write(document, output_format, advice_page(document), output.Rows(ADVICE_COLUMNS, document["advice"]))
+    raise exit_codes.finish(impossible=bool(snapshot.unread), to_act_on=bool(found))

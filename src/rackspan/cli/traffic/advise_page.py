@@ -45,6 +45,8 @@ def _lines(advice: RankedAdviceDocument) -> Iterator[RenderableType]:
         f"  {advice['kind']}{'' if about is None else f', {about}'}{_saved(advice)}",
     )
     yield Text(f"    {advice['reason']}")
+    if advice["seconds_at_risk"]:
+        yield Text(f"    at risk for {advice['seconds_at_risk']:,.0f} s of the last 30 days")
     yield whole(f"    {advice['command']}") if _is_command(advice["command"]) else Text(f"    {advice['command']}")
     if advice["cost"]:
         yield Text(f"    cost: {advice['cost']}", style="dim")

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
+from rackspan.advice import measured_traffic, ranked, risks, savings
+from rackspan.audit import RackPolicy, audit
 from rackspan.clients import ClientFinding, GroupReads, find_causes, measured_reads
 from rackspan.model import ClusterSnapshot
 from rackspan.model.group import GroupDescription
@@ -64,11 +66,17 @@ class _Hour:
     """By group and strategy: all bytes, and those that cross racks."""
     lag_max: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)
     last: ClusterReading | None = None
+    passed: Interval | None = None
     reads: Sequence[GroupReads] = ()
     findings: Sequence[ClientFinding] = ()
 
 
-def hour_rows(readings: Iterable[ClusterReading], hours: Collection[datetime], prices: PriceFile | None = None) -> Rows:
+def hour_rows(
+    readings: Iterable[ClusterReading],
+    hours: Collection[datetime],
+    prices: PriceFile | None = None,
+    policy: RackPolicy = RackPolicy(),
+) -> Rows:
     """The rows of some hours. `readings` are in order of time, those of the hours with one on either side."""
     made = {hour: _Hour() for hour in sorted(hours)}
     before: ClusterReading | None = None
@@ -88,6 +96,9 @@ def hour_rows(readings: Iterable[ClusterReading], hours: Collection[datetime], p
     for at, open_hour in made.items():
         for name, row in _rows_of(open_hour, strategies, prices):
             yield name, {"hour": at, **row}
+        if hour.last is not None:
+            for row in _advice_rows(hour.last, hour.passed, policy, prices):
+                yield "advice", {"hour": at, **row}
 
 
 def parts(size_bytes: int | None, start: datetime, end: datetime) -> Iterator[tuple[datetime, int | None]]:
@@ -151,7 +162,7 @@ def _over_gap(link: Link) -> Link:
 
 def _add_reading(hour: _Hour, reading: ClusterReading, passed: Interval | None) -> None:
     """Let a reading of the hour be its last one."""
-    hour.last = reading
+    hour.last, hour.passed = reading, passed
     ends = _ends(reading)
     for group_id, committed in reading.logs.committed.items():
         for partition, offset in committed.items():
@@ -206,6 +217,42 @@ def _rows_of(hour: _Hour, strategies: _Strategies, prices: PriceFile | None) -> 
                 "remedy": finding.remedy,
             },
         )
+
+
+def _advice_rows(
+    last: ClusterReading, passed: Interval | None, policy: RackPolicy, prices: PriceFile | None
+) -> Iterator[dict[str, Any]]:
+    found = [*risks(audit(last.snapshot, policy).findings)]
+    if passed is not None:
+        traffic = measured_traffic(
+            last.snapshot,
+            passed.volumes,
+            passed.reads,
+            passed.progress,
+            passed.seconds,
+            last.selectors,
+            passed.flows,
+            last.groups,
+            passed.counted,
+        )
+        found += savings(*traffic, policy, prices)
+    for rank, advice in enumerate(ranked(found), 1):
+        yield {
+            "rank": rank,
+            "read_at": last.read_at,
+            "concern": str(advice.concern),
+            "kind": advice.kind,
+            "topic": advice.topic,
+            "group_id": advice.group,
+            "reason": advice.reason,
+            "bytes_a_month": advice.bytes_a_month,
+            "money_a_month": advice.money_a_month,
+            "currency": None if prices is None or advice.money_a_month is None else prices.currency,
+            "command": advice.command,
+            "cost": advice.cost,
+            "undo": advice.undo,
+            "assumption": advice.assumption,
+        }
 
 
 def _bill_rows(hour: _Hour, prices: PriceFile) -> Rows:

@@ -46,7 +46,7 @@ def _rows(task: HourTask) -> Iterator[tuple[str, dict[str, Any]]]:
     if task.of_readings:
         readings = TaskReadings(task)
         for each in task.of_readings:
-            rows = hour_rows(readings.of(each.snapshots), each.hours, task.prices)
+            rows = hour_rows(readings.of(each.snapshots), each.hours, task.prices, task.policies[each.cluster_id])
             yield from _keyed(each, rows)
     if task.of_states:
         durability = _StoredRows(

@@ -178,6 +178,32 @@ CLIENT_FINDINGS: Final = hourly_table(
     ),
 )
 
+ADVICE: Final = hourly_table(
+    "advice",
+    "What to do first, as `rackspan advise` ranks it at the last reading of each hour, by the traffic since the reading before: risks, then money.",
+    ("rank",),
+    (
+        TableColumn("rank", pa.int32(), "The place in the order of what to do, from 1."),
+        _READ_AT,
+        TableColumn("concern", pa.string(), "`risk`, `warning` or `money`."),
+        TableColumn("kind", pa.string(), "The constraint that is broken, or the saving."),
+        TableColumn("topic", pa.string(), "The topic; null where it is about more than one, or none.", True),
+        TableColumn("group_id", pa.string(), "The group; null where it is about more than one, or none.", True),
+        TableColumn("reason", pa.string(), "Why, in words."),
+        TableColumn(
+            "bytes_a_month", pa.int64(), "Bytes less across racks in 30 days at that rate; null of risks.", True
+        ),
+        TableColumn(
+            "money_a_month", pa.float64(), "Their price by the price file of the run; null where not known.", True
+        ),
+        TableColumn("currency", pa.string(), "The currency of the price file; null without a price.", True),
+        TableColumn("command", pa.string(), "What does it: a command, or a step that the operator takes."),
+        TableColumn("cost", pa.string(), "What doing it takes; empty where nothing is known."),
+        TableColumn("undo", pa.string(), "How to undo it; empty where nothing is to be undone."),
+        TableColumn("assumption", pa.string(), "What the bytes of a saving rest on; empty of risks."),
+    ),
+)
+
 DURABILITY_TIME: Final = hourly_table(
     "durability_time",
     "The seconds of each hour in which a partition was not `ok`, and in which the loss of a rack would not have been survived. An hour has "
@@ -234,6 +260,7 @@ HOURLY: Final[Mapping[str, Table]] = {
         GROUP_LAG,
         CONSUMER_GROUPS,
         CLIENT_FINDINGS,
+        ADVICE,
         DURABILITY_TIME,
         REFUSALS,
     )
