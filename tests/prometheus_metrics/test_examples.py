@@ -61,6 +61,10 @@ def _of_gateways() -> Iterator[tuple[str, Served]]:
             name = call.args[0]
             if isinstance(name, ast.Constant) and str(name.value).startswith("rackspan_"):
                 counter = call.func.id in ("_counter", "CounterMetricFamily")
+                if call.func.id == "HistogramMetricFamily":
+                    for suffix in ("_bucket", "_sum", "_count"):
+                        yield f"{name.value}{suffix}", Served(True, frozenset({"le"}))
+                    continue
                 assert str(name.value).endswith("_total") == counter, name.value
                 labels = [word.value for word in call.keywords if word.arg == "labels"]
                 texts = {node.value for label in labels for node in ast.walk(label) if isinstance(node, ast.Constant)}
@@ -157,6 +161,8 @@ def test_every_metric_of_a_watch_and_of_a_gateway_but_those_named_here_is_on_the
         "rackspan_gateway_log_reads_total",
         "rackspan_gateway_metadata_log_offset",
         "rackspan_gateway_samples_total",
+        "rackspan_gateway_verified_responses_total",
+        "rackspan_gateway_hold_seconds_bucket",
         "rackspan_gateway_placements_total",
         "rackspan_gateway_placement_failures_total",
     }
