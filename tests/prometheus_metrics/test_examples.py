@@ -63,7 +63,7 @@ def _of_gateways() -> Iterator[tuple[str, Served]]:
                 counter = call.func.id in ("_counter", "CounterMetricFamily")
                 if call.func.id == "HistogramMetricFamily":
                     for suffix in ("_bucket", "_sum", "_count"):
-                        yield f"{name.value}{suffix}", Served(True, frozenset({"le"}))
+                        yield f"{name.value!s}{suffix}", Served(True, frozenset({"le"}))
                     continue
                 assert str(name.value).endswith("_total") == counter, name.value
                 labels = [word.value for word in call.keywords if word.arg == "labels"]
