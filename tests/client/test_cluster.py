@@ -11,10 +11,17 @@ import pytest
 
 from rackspan.client import cluster as client_cluster
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
-from rackspan.errors import ClusterUnreachable, UsageError
+from rackspan.client.requests import broker_logs
+from rackspan.errors import ClusterUnauthorized, ClusterUnreachable, UsageError
+from rackspan.model import TopicPartition
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.base import WireStruct
-from rackspan.wire.messages.brokers import DescribeClusterRequestData, DescribeClusterResponseData
+from rackspan.wire.messages.brokers import (
+    DescribeClusterRequestData,
+    DescribeClusterResponseData,
+    DescribeLogDirsRequestData,
+    DescribeLogDirsResponseData,
+)
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataResponseBroker, MetadataResponseData
 from tests.client.fake_broker import FakeBroker, Handle
 
@@ -299,3 +306,40 @@ def test_a_silent_bootstrap_server_costs_nothing_where_another_one_responds() ->
         await broker.close()
 
     asyncio.run(run())
+
+
+def test_a_broker_that_closes_the_connection_after_apiversions_requires_a_login() -> None:
+    async def closing() -> None:
+        broker = FakeBroker()
+        await broker.start()
+
+        async def close(_request: object) -> None:
+            await broker.close()
+
+        broker.handles[ApiKey.METADATA] = close
+        with pytest.raises(ClusterUnauthorized, match=r"requires a login; set security\.protocol"):
+            await asyncio.to_thread(refused, broker)
+
+    def refused(broker: FakeBroker) -> None:
+        settings = ConnectionSettings(f"127.0.0.1:{broker.port}", {}, GENEROUS_SECONDS)
+        with ClusterConnection(settings) as connection:
+            served_by(connection)
+
+    asyncio.run(closing())
+
+
+def test_the_log_sizes_of_chosen_partitions_are_requested_by_topic() -> None:
+    requested: list[object] = []
+
+    async def described(request: DescribeLogDirsRequestData) -> WireStruct:
+        requested.append(None if request.topics is None else {one.topic: [*one.partitions] for one in request.topics})
+        return DescribeLogDirsResponseData(results=[])
+
+    def scenario(connection: ClusterConnection, _first: FakeBroker, second: FakeBroker) -> None:
+        second.handles[ApiKey.DESCRIBE_LOG_DIRS] = described
+        chosen = [TopicPartition("orders", 0), TopicPartition("orders", 2), TopicPartition("payments", 1)]
+        for partitions in (chosen, None):
+            connection.run(lambda partitions=partitions: broker_logs(connection, 2, partitions))
+
+    with_brokers(scenario)
+    assert requested == [{"orders": [0, 2], "payments": [1]}, None]

@@ -2,9 +2,12 @@
 
 import pytest
 
-from rackspan.client.errors import ErrorResponse, change_failed, login_refused, no_server_responded
+from rackspan.client.connection import UnsupportedVersion
+from rackspan.client.errors import ErrorResponse, cause, change_failed, login_refused, no_server_responded
+from rackspan.client.tls_errors import CAUSES
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable
 from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.wire.apis import ApiKey
 
 WHAT = "topic orders was not created"
 OPEN = f"{WHAT}, as far as is known: {{}}; check the cluster before trying again"
@@ -53,3 +56,13 @@ def test_a_refused_login_names_the_server_and_the_settings() -> None:
 def test_a_refusal_says_what_was_not_done_and_why(error: Exception, kind: type[Exception], line: str) -> None:
     refused = change_failed(WHAT, "Create on Topic orders", error)
     assert (type(refused), str(refused)) == (kind, line)
+
+
+def test_a_controller_is_named_as_such_by_the_request_that_it_does_not_know() -> None:
+    assert cause(UnsupportedVersion(ApiKey.METADATA, "no version")) == "it is a controller, not a broker"
+    assert cause(UnsupportedVersion(ApiKey.FETCH, "no version")) == "no version"
+
+
+@pytest.mark.parametrize("part", list(CAUSES))
+def test_a_known_part_of_a_message_has_words_of_its_own(part: str) -> None:
+    assert cause(ValueError(f"[SSL: X] {part}: of leaf (_ssl.c:1007)")) == CAUSES[part]

@@ -10,6 +10,7 @@ import pytest
 from rackspan.client.login import (
     SASL_AUTHENTICATE,
     SASL_HANDSHAKE,
+    Login,
     LoginFailedHere,
     LoginRefused,
     log_in,
@@ -137,3 +138,7 @@ def test_settings_without_a_login_make_none() -> None:
     with pytest.raises(UsageError, match=r"sasl\.mechanism is missing"):
         login_of({"security_protocol": "SASL_SSL"})
     assert login_from({"client.id": "auditor"}).client_id == "auditor"
+
+
+def test_a_login_is_shown_without_its_secrets() -> None:
+    assert "topsecret" not in repr(Login(sasl={"sasl_plain_password": "topsecret"}))

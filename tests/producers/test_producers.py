@@ -164,3 +164,56 @@ def test_a_login_that_the_guard_cannot_use_is_refused() -> None:
 
 def test_servers_are_one_text_with_ports() -> None:
     assert server_list(["a:1", "b"]) == server_list("a:1,b") == "a:1,b:9092"
+
+
+def test_the_end_waits_for_records_before_it_closes_what_verifies_them(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic, order = new_topic(cluster), list[str]()
+    producer = GuardedKafkaProducer({topic: 2}, bootstrap_servers=cluster.address(1))
+    for owner, name, step in (
+        (producer._producer, "flush", "flushed"),
+        (producer._producer, "close", "client closed"),
+        (producer._verifier.records, "close", "connections closed"),
+    ):
+        monkeypatch.setattr(owner, name, _noting(getattr(owner, name), step, order))
+    sent = producer.send(topic, b"x")
+    sent.add_done_callback(lambda _: order.append("verified"))
+    producer.close()
+    assert sent.result(0).offset == 0
+    assert order.index("flushed") < order.index("client closed")
+    # Its close flushes again.
+    assert [step for step in order if step != "flushed"] == ["verified", "client closed", "connections closed"]
+
+
+def _noting(call: Callable[..., Any], step: str, order: list[str]) -> Callable[..., Any]:
+    def noted(*words: Any) -> Any:
+        order.append(step)
+        return call(*words)
+
+    return noted
+
+
+def test_a_topic_that_requires_one_rack_is_not_verified_and_a_callback_that_fails_holds_up_no_other(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guarded, other, reported = new_topic(cluster), new_topic(cluster), list[str]()
+    producer = GuardedProducer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}, {guarded: 2})
+    verified, when_verified = list[str](), producer._verifier.when_verified
+
+    def noted(topic: str, *others: Any) -> None:
+        verified.append(topic)
+        when_verified(topic, *others)
+
+    monkeypatch.setattr(producer._verifier, "when_verified", noted)
+
+    def fail(_error: object, _message: object) -> None:
+        raise RuntimeError("a callback of the user")
+
+    producer.produce(guarded, b"x", on_delivery=fail)
+    for topic in (guarded, other):
+        producer.produce(topic, b"x", on_delivery=lambda _, message: reported.append(message.topic()))
+    assert producer.flush(20) == 0
+    producer.close()
+    assert sorted(reported) == sorted([guarded, other])
+    assert verified == [guarded, guarded]
