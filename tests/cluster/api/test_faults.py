@@ -77,6 +77,16 @@ def test_a_frozen_follower_leaves_the_isr_and_comes_back(cluster: EmbeddedCluste
     cluster.wait_for_isr(seconds=20)
 
 
+def test_a_frozen_broker_that_is_killed_is_not_frozen_after_its_restart(cluster: EmbeddedCluster) -> None:
+    follower = next(broker for broker in cluster.replicas("orders", 0) if broker != cluster.leader("orders", 0))
+    cluster.freeze(follower)
+    cluster.kill(follower)
+    cluster.restart(follower)
+    cluster.wait_for_isr(seconds=20)
+    client = AdminClient({"bootstrap.servers": cluster.address(follower), "log_level": 0})
+    assert "orders" in client.list_topics(timeout=10).topics
+
+
 def test_a_controlled_shutdown_moves_leaderships_first(cluster: EmbeddedCluster) -> None:
     leader = cluster.leader("orders", 0)
     assert leader is not None

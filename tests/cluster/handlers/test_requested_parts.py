@@ -1,0 +1,145 @@
+"""Requests that name some topics, users or resources: those are what they are about, and no others."""
+
+import socket
+from collections.abc import Iterator
+from struct import pack
+
+import pytest
+
+from rackspan.cluster import EmbeddedCluster
+from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.configs import (
+    IncrementalAlterConfigsRequestAlterableConfig,
+    IncrementalAlterConfigsRequestAlterConfigsResource,
+    IncrementalAlterConfigsRequestData,
+    ListConfigResourcesRequestData,
+)
+from rackspan.wire.messages.produce import PartitionProduceData, ProduceRequestData, TopicProduceData
+from rackspan.wire.messages.quotas import (
+    AlterClientQuotasRequestData,
+    AlterClientQuotasRequestEntityData,
+    AlterClientQuotasRequestEntryData,
+    DescribeClientQuotasRequestData,
+    OpData,
+)
+from rackspan.wire.messages.reassignments import (
+    AlterPartitionReassignmentsRequestData,
+    AlterPartitionReassignmentsRequestReassignablePartition,
+    ListPartitionReassignmentsRequestData,
+    ListPartitionReassignmentsTopics,
+    ReassignableTopic,
+)
+from rackspan.wire.messages.scram_credentials import (
+    AlterUserScramCredentialsRequestData,
+    DescribeUserScramCredentialsRequestData,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from rackspan.wire.schema import request_shape
+from rackspan.wire.writing import struct_writer
+from tests.cluster.raw import batch, framed, response_to
+
+GROUP = 32
+SET, DELETE = 0, 1
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(racks=2, brokers=2, seed=4) as cluster:
+        yield cluster
+
+
+def test_the_credential_that_is_named_is_deleted(cluster: EmbeddedCluster) -> None:
+    def alter(**changes: object) -> None:
+        request = AlterUserScramCredentialsRequestData(**changes)  # type: ignore[arg-type]
+        response = response_to(cluster.address(1), ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, request)
+        assert [result.error_code for result in response.results] == [0] * len(response.results)
+
+    def users() -> list[str]:
+        request = DescribeUserScramCredentialsRequestData()
+        response = response_to(cluster.address(1), ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, request)
+        return sorted(result.user for result in response.results)
+
+    alter(
+        upsertions=[
+            ScramCredentialUpsertion(name=user, mechanism=1, iterations=4096, salt=b"s", salted_password=b"p")
+            for user in ("alice", "bob")
+        ]
+    )
+    assert users() == ["alice", "bob"]
+    alter(deletions=[ScramCredentialDeletion(name="alice", mechanism=1)])
+    assert users() == ["bob"]
+
+
+def test_a_group_is_listed_until_its_last_config_is_deleted(cluster: EmbeddedCluster) -> None:
+    def alter(operation: int) -> None:
+        config = IncrementalAlterConfigsRequestAlterableConfig(
+            name="consumer.session.timeout.ms", config_operation=operation, value=None if operation else "50000"
+        )
+        resource = IncrementalAlterConfigsRequestAlterConfigsResource(
+            resource_type=GROUP, resource_name="billing", configs=[config]
+        )
+        request = IncrementalAlterConfigsRequestData(resources=[resource])
+        response = response_to(cluster.address(1), ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
+        assert response.responses[0].error_code == 0
+
+    def groups() -> list[str]:
+        request = ListConfigResourcesRequestData(resource_types=[GROUP])
+        response = response_to(cluster.address(1), ApiKey.LIST_CONFIG_RESOURCES, 1, request)
+        return [resource.resource_name for resource in response.config_resources]
+
+    alter(SET)
+    assert groups() == ["billing"]
+    alter(DELETE)
+    assert groups() == []
+
+
+def test_quotas_are_described_in_the_order_of_their_names(cluster: EmbeddedCluster) -> None:
+    entity = AlterClientQuotasRequestEntityData(entity_type="user", entity_name="alice")
+    names = ["request_percentage", "producer_byte_rate", "consumer_byte_rate"]
+    entry = AlterClientQuotasRequestEntryData(entity=[entity], ops=[OpData(key=name, value=7.0) for name in names])
+    response_to(cluster.address(1), ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequestData(entries=[entry]))
+    response = response_to(cluster.address(1), ApiKey.DESCRIBE_CLIENT_QUOTAS, 1, DescribeClientQuotasRequestData())
+    assert [value.key for value in response.entries[0].values] == sorted(names)
+
+
+def test_reassignments_of_the_partitions_that_are_named_are_listed(cluster: EmbeddedCluster) -> None:
+    cluster.create_topic("moving", replicas=[[1], [1]])
+    cluster.cut(1, 2)
+    try:
+        partitions = [
+            AlterPartitionReassignmentsRequestReassignablePartition(partition_index=index, replicas=[2])
+            for index in (0, 1)
+        ]
+        topics = [ReassignableTopic(name="moving", partitions=partitions)]
+        response = response_to(
+            cluster.address(1),
+            ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+            0,
+            AlterPartitionReassignmentsRequestData(topics=topics),
+        )
+        assert response.error_code == ErrorCode.NONE
+
+        def listed(*indexes: int) -> list[int]:
+            named = [ListPartitionReassignmentsTopics(name="moving", partition_indexes=indexes)] if indexes else None
+            request = ListPartitionReassignmentsRequestData(topics=named)
+            response = response_to(cluster.address(1), ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, request)
+            return [partition.partition_index for topic in response.topics for partition in topic.partitions]
+
+        assert [listed(), listed(1), listed(0), listed(5)] == [[0, 1], [1], [0], []]
+    finally:
+        cluster.heal(1, 2)
+
+
+def test_a_produce_without_acks_gets_no_response(cluster: EmbeddedCluster) -> None:
+    """The next response on the connection is that of the next request."""
+    cluster.create_topic("unacknowledged", replicas=[[1, 2]])
+    host, port = cluster.address(1).split(":")
+    data = PartitionProduceData(index=0, records=memoryview(batch(b"x")))
+    topics = [TopicProduceData(name="unacknowledged", partition_data=[data])]
+    parts = [pack(">hhih", ApiKey.PRODUCE, 3, 1, -1)]
+    struct_writer(request_shape(ApiKey.PRODUCE, 3))(parts, ProduceRequestData(acks=0, timeout=5000, topic_data=topics))
+    with socket.create_connection((host, int(port)), 30) as connection:
+        connection.sendall(framed(parts) + framed([pack(">hhih", ApiKey.API_VERSIONS, 0, 2, -1)]))
+        assert connection.recv(8)[4:] == pack(">i", 2)
