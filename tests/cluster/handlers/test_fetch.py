@@ -48,4 +48,4 @@ def test_a_fetch_that_waits_gets_the_record_that_is_produced_meanwhile(cluster: 
     with ThreadPoolExecutor() as threads:
         waiting = threads.submit(fetched, cluster, 1, "awaited", 11, max_wait_ms=3_600_000)
         assert produced(cluster.address(1), "awaited").error_code == 0
-        assert bytes(waiting.result().records or b"") != b""
+        assert waiting.result().records
