@@ -2,19 +2,23 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import pytest
+from confluent_kafka import Producer
 from kafka import KafkaConsumer, TopicPartition
 
+from rackspan.client.login import Login
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import NotEnoughRacks, NotEnoughRacksAfterAppend, UsageError
-from rackspan.producers import GuardedAIOKafkaProducer, GuardedKafkaProducer, GuardedProducer
+from rackspan.producers import GuardedAIOKafkaProducer, GuardedKafkaProducer, GuardedProducer, verifier
 from rackspan.producers.logins import librdkafka_login, server_list
 from rackspan.producers.verifier import RecordVerifier
+
+T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
@@ -217,3 +221,71 @@ def test_a_topic_that_requires_one_rack_is_not_verified_and_a_callback_that_fail
     producer.close()
     assert sorted(reported) == sorted([guarded, other])
     assert verified == [guarded, guarded]
+
+
+@pytest.fixture(scope="module")
+def two_racks() -> Iterator[EmbeddedCluster]:
+    """One partition has replicas in both racks, the other in one."""
+    with EmbeddedCluster(racks=2, brokers=4, seed=6) as cluster:
+        cluster.create_topic("orders", replicas=[[1, 2], [1, 3]])
+        producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all", "log_level": 0})
+        for partition in (0, 1):
+            producer.produce("orders", b"x", partition=partition)
+        assert producer.flush(20) == 0
+        yield cluster
+
+
+def verifying(two_racks: EmbeddedCluster, work: Callable[[RecordVerifier], Coroutine[Any, Any, T]]) -> T:
+    async def run() -> T:
+        records = RecordVerifier(two_racks.bootstrap_servers, Login(), {"orders": 2})
+        try:
+            return await work(records)
+        finally:
+            records.close()
+
+    return asyncio.run(run())
+
+
+def test_topics_without_an_entry_require_what_others_do() -> None:
+    records = RecordVerifier("127.0.0.1:1", Login(), {"orders": 1}, others=2)
+    assert [records.requires(topic) for topic in ("orders", "payments")] == [False, True]
+
+
+def test_a_record_is_refused_by_the_racks_of_its_own_partition(two_racks: EmbeddedCluster) -> None:
+    """And the second time by what was read the first time."""
+
+    async def errors(records: RecordVerifier) -> list[object]:
+        return [await records.before("orders", partition) for partition in (0, 1, 0, 1)]
+
+    found = verifying(two_racks, errors)
+    assert [type(error) for error in found] == [type(None), NotEnoughRacks] * 2
+
+
+def test_a_record_of_a_partition_that_was_never_read_is_verified(two_racks: EmbeddedCluster) -> None:
+    async def errors(records: RecordVerifier) -> list[object]:
+        return [await records.verified("orders", partition, -1) for partition in (0, 1)]
+
+    enough, too_few = verifying(two_racks, errors)
+    assert (enough, too_few is None) == (None, False)
+
+
+def test_a_request_that_gets_no_response_has_ended_when_the_others_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verifier, "_RESPONSE_SECONDS", 0.01)
+    ended: list[str] = []
+
+    async def silent() -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.append("silent")
+        return ""
+
+    async def prompt() -> str:
+        return "response"
+
+    async def run() -> None:
+        assert await verifier._responses({1: prompt(), 2: silent()}) == {1: "response"}
+        assert ended == ["silent"]
+
+    asyncio.run(run())
