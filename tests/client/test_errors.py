@@ -3,8 +3,7 @@
 import pytest
 
 from rackspan.client.connection import UnsupportedVersion
-from rackspan.client.errors import ErrorResponse, cause, change_failed, login_refused, no_server_responded
-from rackspan.client.tls_errors import CAUSES
+from rackspan.client.errors import CAUSES, ErrorResponse, cause, change_failed, login_refused, no_server_responded
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import ApiKey
