@@ -32,7 +32,7 @@ def test_a_login_is_used_over_sasl_only() -> None:
 
 
 @pytest.mark.parametrize(("algorithm", "checked"), [("", True), ("https", True), ("none", False)])
-def test_tls_trusts_the_authority_and_checks_names_unless_it_is_told_not_to(
+def test_tls_trusts_the_authority_and_checks_names_unless_that_is_switched_off(
     identity: Identity, algorithm: str, checked: bool
 ) -> None:
     others = {"ssl.endpoint.identification.algorithm": algorithm} if algorithm else {}
