@@ -91,14 +91,9 @@ def hour_rows(
         before = after
         # What ended before this reading is complete, and not needed any more.
         for at in [at for at in made if at + HOUR <= after.read_at]:
-            for name, row in _rows_of(made.pop(at), strategies, prices):
-                yield name, {"hour": at, **row}
+            yield from _rows_at(at, made.pop(at), strategies, policy, prices)
     for at, open_hour in made.items():
-        for name, row in _rows_of(open_hour, strategies, prices):
-            yield name, {"hour": at, **row}
-        if hour.last is not None:
-            for row in _advice_rows(hour.last, hour.passed, policy, prices):
-                yield "advice", {"hour": at, **row}
+        yield from _rows_at(at, open_hour, strategies, policy, prices)
 
 
 def parts(size_bytes: int | None, start: datetime, end: datetime) -> Iterator[tuple[datetime, int | None]]:
@@ -177,6 +172,14 @@ def _add_reading(hour: _Hour, reading: ClusterReading, passed: Interval | None) 
         for reads in hour.reads
         for finding in find_causes(reads, reading.snapshot, measured_reads(reads, reading.groups, counted))
     ]
+
+
+def _rows_at(at: datetime, hour: _Hour, strategies: _Strategies, policy: RackPolicy, prices: PriceFile | None) -> Rows:
+    for name, row in _rows_of(hour, strategies, prices):
+        yield name, {"hour": at, **row}
+    if hour.last is not None:
+        for row in _advice_rows(hour.last, hour.passed, policy, prices):
+            yield "advice", {"hour": at, **row}
 
 
 def _rows_of(hour: _Hour, strategies: _Strategies, prices: PriceFile | None) -> Rows:
