@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rackspan.advice import ranked, risks
+from rackspan.audit import RackPolicy, audit
 from rackspan.clients import ReplicaSelectors, find_causes, measured_reads
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from rackspan.model.group import GroupDescription, MemberDescription
@@ -231,6 +233,19 @@ def test_groups_and_findings_are_those_of_the_last_reading_of_an_hour(seed: int)
         if best["bytes_across"] is not None and now["bytes_across"] is not None:
             assert best["bytes_across"] <= now["bytes_across"]
             assert (best["bytes"] or 0) == (now["bytes"] or 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_each_hour_has_the_advice_of_its_own_last_reading(seed: int) -> None:
+    readings = history(Random(seed), 8)
+    policy = RackPolicy(min_insync_racks=2)
+    rows = [row for name, row in hour_rows(readings, all_hours(readings), PRICES, policy) if name == "advice"]
+    last = {hour_of(reading.read_at): reading for reading in readings}
+    assert len(last) > 1
+    assert {row["hour"]: row["read_at"] for row in rows} == {hour: reading.read_at for hour, reading in last.items()}
+    for hour, reading in last.items():
+        of_hour = [row["kind"] for row in rows if row["hour"] == hour and row["concern"] != "money"]
+        assert of_hour == [risk.kind for risk in ranked(risks(audit(reading.snapshot, policy).findings))]
 
 
 def grown(reading: ClusterReading) -> ClusterReading:
