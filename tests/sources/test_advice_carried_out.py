@@ -118,8 +118,10 @@ def test_leaders_held_in_a_rack_save_what_was_foretold(tmp_path: Path) -> None:
     """Three replicas in two racks: a leader beside one of its followers copies to the other rack once, not twice."""
     placed = [[2, 1, 3], [4, 3, 5], [6, 5, 1], [1, 3, 2], [3, 5, 4], [4, 5, 1]]
     with EmbeddedCluster(racks=2, brokers=6) as cluster:
-        cluster.create_topic("orders", replicas=placed)
+        cluster.create_topic("orders", replicas=placed, config={"min.insync.replicas": "2"})
         advice, before, seconds = measured(cluster, [])
+        # Two replicas would stop writes with any broker.
+        assert [each for each in advice if each.kind == "lower-factor"] == []
         (of_leaders,) = [each for each in advice if each.kind == "leaders-in-racks"]
         assert 'leader.racks = ["r1"]' in of_leaders.command
         carry_out(cluster, of_leaders, tmp_path / "plan.journal")

@@ -11,7 +11,7 @@ import numpy as np
 from rackspan.advice.advice import Advice
 from rackspan.advice.measured import MeasuredTraffic, Remedy, Terms, saving
 from rackspan.advice.of_groups import ReadingGroup
-from rackspan.audit import RackPolicy, audit
+from rackspan.audit import RackPolicy, audit, requirements
 from rackspan.audit.findings import Severity
 from rackspan.audit.policy import LEADER_RACKS, Survive
 from rackspan.clients import GroupReads
@@ -244,9 +244,14 @@ def _across(topic: PassingTopic) -> int:
 
 
 def _fewer_replicas(topic: PassingTopic) -> Iterator[tuple[Remedy, PassingTopic]]:
-    """The fewest replicas first. Fewer racks only where the policy does not require to survive the loss of one."""
+    """The fewest replicas first, one more at least than min.insync.replicas: else the loss of any broker would stop writes.
+
+    Fewer racks only where the policy does not require to survive the loss of one.
+    """
+    codes = topic.snapshot.partitions.topic[:1]
+    in_sync = int(requirements(topic.snapshot.topics, topic.policy).of(codes).min_insync_replicas[0])
     fewer_racks = topic.policy.survive_of(topic.name) is not Survive.RACK
-    for factor in range(FEWEST_COPIES, topic.factors[1]):
+    for factor in range(max(FEWEST_COPIES, in_sync + 1), topic.factors[1]):
         request = ReassignmentRequest(topics=topic.pattern, replication_factor=factor, allow_fewer_racks=fewer_racks)
         found = topic.planned(request)
         if found is None:

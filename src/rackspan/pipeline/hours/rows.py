@@ -91,9 +91,11 @@ def hour_rows(
         before = after
         # What ended before this reading is complete, and not needed any more.
         for at in [at for at in made if at + HOUR <= after.read_at]:
-            yield from _rows_at(at, made.pop(at), strategies, policy, prices)
+            for name, row in _rows_of(made.pop(at), strategies, prices, policy):
+                yield name, {"hour": at, **row}
     for at, open_hour in made.items():
-        yield from _rows_at(at, open_hour, strategies, policy, prices)
+        for name, row in _rows_of(open_hour, strategies, prices, policy):
+            yield name, {"hour": at, **row}
 
 
 def parts(size_bytes: int | None, start: datetime, end: datetime) -> Iterator[tuple[datetime, int | None]]:
@@ -174,15 +176,7 @@ def _add_reading(hour: _Hour, reading: ClusterReading, passed: Interval | None) 
     ]
 
 
-def _rows_at(at: datetime, hour: _Hour, strategies: _Strategies, policy: RackPolicy, prices: PriceFile | None) -> Rows:
-    for name, row in _rows_of(hour, strategies, prices):
-        yield name, {"hour": at, **row}
-    if hour.last is not None:
-        for row in _advice_rows(hour.last, hour.passed, policy, prices):
-            yield "advice", {"hour": at, **row}
-
-
-def _rows_of(hour: _Hour, strategies: _Strategies, prices: PriceFile | None) -> Rows:
+def _rows_of(hour: _Hour, strategies: _Strategies, prices: PriceFile | None, policy: RackPolicy) -> Rows:
     for link, total in hour.links.items():
         yield (
             "traffic",
@@ -203,6 +197,7 @@ def _rows_of(hour: _Hour, strategies: _Strategies, prices: PriceFile | None) -> 
     if hour.last is None:
         return
     yield from _group_rows(hour, hour.last)
+    yield from (("advice", row) for row in _advice_rows(hour.last, hour.passed, policy, prices))
     for reads in hour.reads:
         for strategy, then in strategies.of(reads, hour.last.snapshot).items():
             yield "consumer_groups", _strategy_row(hour, hour.last, reads, strategy, then)
