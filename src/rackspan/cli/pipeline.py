@@ -61,6 +61,7 @@ TABLES: Final = (
     "group_lag",
     "consumer_groups",
     "client_findings",
+    "advice",
     "durability_time",
     "refusals",
     "brokers",
