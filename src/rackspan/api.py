@@ -413,7 +413,9 @@ def measure_traffic(cluster: Cluster, seconds: float, counters: Sequence[str] = 
 
 def read_prices(content: bytes) -> PriceFile:
     """The prices of bytes between racks. Errors: UsageError, naming the key; NotJson."""
-    return _traffic.price_file(content)
+    from rackspan.traffic.price_file import price_file
+
+    return price_file(content)
 
 
 def traffic(

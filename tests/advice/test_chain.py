@@ -17,8 +17,8 @@ from rackspan.clients import ReplicaSelectors, find_causes, group_reads
 from rackspan.model import ClusterSnapshot, RackId, unpadded
 from rackspan.reassign import ReassignmentRequest, plan, snapshot_after
 from rackspan.traffic import Basis, TrafficFlow, TrafficPath
+from rackspan.traffic.bill import MONTH_SECONDS
 from rackspan.traffic.flows import Link
-from rackspan.traffic.json_format import MONTH_SECONDS
 from tests.clients.worlds import World
 from tests.traffic.volumes import volumes_of
 

@@ -13,9 +13,9 @@ from rackspan.advice import Advice, MeasuredTraffic, savings
 from rackspan.audit import RackPolicy
 from rackspan.clients import ReplicaSelectors, find_causes, group_reads
 from rackspan.model.group import GroupKind, StreamsMember, SubtopologyTopics
-from rackspan.traffic import price_file
+from rackspan.traffic.bill import MONTH_SECONDS
 from rackspan.traffic.flows import READ_ANYWHERE
-from rackspan.traffic.json_format import MONTH_SECONDS
+from rackspan.traffic.price_file import price_file
 from tests.clients.worlds import World
 from tests.traffic.volumes import volumes_of
 

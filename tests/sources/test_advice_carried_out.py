@@ -16,7 +16,7 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.model import RackId
 from rackspan.model.client_networks import ClientNetworks
 from rackspan.sources.live.traffic import read_traffic
-from rackspan.traffic.json_format import MONTH_SECONDS
+from rackspan.traffic.bill import MONTH_SECONDS
 from tests.kafka_fixtures import eventually
 from tests.sources.consumers import consumer, read_all
 

@@ -10,10 +10,10 @@ from rackspan.traffic import (
     TrafficFlow,
     bill,
     consume_flows,
-    price_file,
     produce_flows,
     replication_flows,
 )
+from rackspan.traffic.price_file import price_file
 from tests.clients.worlds import World
 from tests.traffic.volumes import volumes_of
 

@@ -20,7 +20,7 @@ from rackspan.traffic import (
     read_bytes,
     reading_as_measured,
 )
-from rackspan.traffic.json_format import MONTH_SECONDS
+from rackspan.traffic.bill import MONTH_SECONDS
 
 LEAST_BYTES_A_MONTH: Final = 10 * 2**30
 """Savings below it are left out: at 0.02 a GB they are 20 cents."""

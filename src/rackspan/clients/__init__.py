@@ -7,7 +7,6 @@ member to, and in measured.py what was counted.
 """
 
 from rackspan.clients.causes import ClientFinding, find_causes
-from rackspan.clients.json_format import clients_document
 from rackspan.clients.measured import Measured, ReadBytes, measured_reads
 from rackspan.clients.reads import GroupReads, MemberReads, ReplicaSelectors, group_reads
 
@@ -18,7 +17,6 @@ __all__ = [
     "MemberReads",
     "ReadBytes",
     "ReplicaSelectors",
-    "clients_document",
     "find_causes",
     "group_reads",
     "measured_reads",

@@ -20,7 +20,7 @@ from rackspan.model.group import GroupDescription, MemberDescription
 from rackspan.model.ids import NO_BROKER, TopicPartition
 from rackspan.model.partitions import UNKNOWN_SIZE, columns
 from rackspan.traffic import ClusterLogs, ClusterReading
-from rackspan.traffic.json_format import MONTH_SECONDS
+from rackspan.traffic.bill import MONTH_SECONDS
 from rackspan.traffic.logs import UNKNOWN_OFFSET
 
 RACKS: Final = (RackId("r1"), RackId("r2"), RackId("r3"))

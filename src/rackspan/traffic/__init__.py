@@ -1,7 +1,7 @@
 """Bytes that cross racks by path, topic and group, and their price.
 
 Begin with reading.py (all that a cluster is read for, and what passed between two readings), logs.py (two readings of logs to bytes),
-flows.py (the rows), measured.py (what gateways counted), then prices.py (the price file) and bill.py. Pure: a snapshot, bytes in and reads are arguments.
+flows.py (the rows), measured.py (what gateways counted), then prices.py and price_file.py (prices, and the file of them) and bill.py. Pure: a snapshot, bytes in and reads are arguments.
 It never reports an estimate without its assumption, nor an unknown figure as zero.
 """
 
@@ -9,7 +9,7 @@ from rackspan.traffic.bill import Bill, BillRow, bill
 from rackspan.traffic.flows import Basis, TrafficFlow, TrafficPath, consume_flows, produce_flows, replication_flows
 from rackspan.traffic.logs import ClusterLogs, Volumes, volumes_between
 from rackspan.traffic.measured import CountedBytes, CountedFlow, measured_flows, produced_flows, read_bytes
-from rackspan.traffic.prices import Price, PriceFile, Side, Unit, price_file, prices_json
+from rackspan.traffic.prices import Price, PriceFile, Side, Unit, prices_json
 from rackspan.traffic.progress import GroupProgress, group_progress
 from rackspan.traffic.reading import ClusterReading, Interval, counted_between, flows_of, interval, reads_of
 from rackspan.traffic.what_if import reading_as_measured
@@ -38,7 +38,6 @@ __all__ = [
     "group_progress",
     "interval",
     "measured_flows",
-    "price_file",
     "prices_json",
     "produce_flows",
     "produced_flows",

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from rackspan.traffic.flows import Basis, TrafficFlow, TrafficPath
 from rackspan.traffic.prices import PriceFile
+
+MONTH_DAYS: Final = 30
+MONTH_SECONDS: Final = MONTH_DAYS * 86_400
 
 BillKey: TypeAlias = tuple[TrafficPath, str, str | None, Basis]
 

@@ -2,19 +2,16 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Annotated, Final, TypedDict
+from typing import Annotated, TypedDict
 
 from msgspec import Meta
 
 from rackspan.audit.json_format import HeadDocument, head_document
 from rackspan.documents import Amount, AtLeastOne, Count
 from rackspan.model import ClusterSnapshot
-from rackspan.traffic.bill import Bill, BillRow, bill
+from rackspan.traffic.bill import MONTH_DAYS, MONTH_SECONDS, Bill, BillRow, bill
 from rackspan.traffic.flows import Basis, TrafficFlow, TrafficPath
 from rackspan.traffic.prices import PriceFile
-
-MONTH_DAYS: Final = 30
-MONTH_SECONDS: Final = MONTH_DAYS * 86_400
 
 
 class FlowDocument(TypedDict):

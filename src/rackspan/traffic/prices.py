@@ -1,20 +1,15 @@
-"""The price file: the price of bytes between racks by path and side, as a declared document.
+"""The price of bytes between racks by path and side; price_file.py reads it from a file.
 
 A path and side that is not listed, or listed with the amount null, has an unknown price. Only a listed 0 is free.
 """
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import Annotated, Final
+from typing import Final
 
-import msgspec
-from msgspec import Meta, Struct
-
-from rackspan import json_text
-from rackspan.documents import Amount, InvalidDocument, convert
-from rackspan.errors import UsageError
 from rackspan.traffic.flows import TrafficPath
 
 
@@ -35,22 +30,16 @@ class Unit(StrEnum):
 UNIT_BYTES: Final[Mapping[Unit, int]] = {Unit.GB: 10**9, Unit.GIB: 2**30}
 
 
-class Price(Struct, frozen=True, forbid_unknown_fields=True):
-    """One amount. `source` is the URL of the page that states it, `read_on` the day it was read, null if nobody did."""
+@dataclass(frozen=True, slots=True)
+class Price:
+    """One amount. `source` is the URL of the page that states it, `read_on` the day it was read, None if nobody did."""
 
-    paths: Annotated[tuple[TrafficPath, ...], Meta(min_length=1)]
-    sides: Annotated[tuple[Side, ...], Meta(min_length=1)]
-    amount: Amount | None
+    paths: tuple[TrafficPath, ...]
+    sides: tuple[Side, ...]
+    amount: float | None
     unit: Unit
-    source: Annotated[str, Meta(min_length=1)]
-    read_on: Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}$")] | None
-
-
-class PriceDocument(Struct, forbid_unknown_fields=True):
-    """A price file as it is written."""
-
-    currency: Annotated[str, Meta(min_length=1)]
-    prices: tuple[Price, ...]
+    source: str
+    read_on: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +63,5 @@ class PriceFile:
 
 def prices_json(prices: PriceFile) -> str:
     """The price file as JSON, in one order: equal for equal prices."""
-    listed = sorted({msgspec.json.encode(price).decode(): price for price in prices.prices.values()}.items())
-    return msgspec.json.encode(PriceDocument(prices.currency, tuple(price for _, price in listed))).decode()
-
-
-def price_file(content: str | bytes) -> PriceFile:
-    """The value of a price file. Errors: UsageError, naming the key; NotJson."""
-    try:
-        declared = convert(json_text.parse(content), PriceDocument, "price file")
-    except InvalidDocument as error:
-        raise UsageError(str(error)) from None
-    prices: dict[tuple[TrafficPath, Side], Price] = {}
-    for price in declared.prices:
-        for key in ((path, side) for path in price.paths for side in price.sides):
-            if key in prices:
-                raise UsageError(f"{key[0]} has two prices of its {key[1]}; remove one from the price file")
-            prices[key] = price
-    return PriceFile(declared.currency, prices)
+    listed = sorted({json.dumps(asdict(price)) for price in prices.prices.values()})
+    return json.dumps({"currency": prices.currency, "prices": [json.loads(price) for price in listed]})

@@ -1,6 +1,6 @@
 """A price file that has no price of replication."""
 
-from rackspan.traffic import price_file
+from rackspan.traffic.price_file import price_file
 
 PRICES = price_file(
     """{"currency": "USD", "prices": [

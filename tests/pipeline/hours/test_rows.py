@@ -18,8 +18,9 @@ from rackspan.model.group import GroupDescription, MemberDescription
 from rackspan.model.ids import TopicPartition
 from rackspan.pipeline.hours.rows import OVER_A_GAP, hour_rows, parts
 from rackspan.pipeline.hours.work import HOUR, hour_of
-from rackspan.traffic import ClusterLogs, ClusterReading, interval, price_file, reads_of
+from rackspan.traffic import ClusterLogs, ClusterReading, interval, reads_of
 from rackspan.traffic.measured import read_bytes
+from rackspan.traffic.price_file import price_file
 from tests.depth import at_depth
 from tests.pipeline.examples import NOON
 from tests.pipeline.hours.prices import PRICES

@@ -33,7 +33,7 @@ def test_a_task_imports_only_what_executors_must_have() -> None:
         "import sys",
         f"others = {sorted(NOT_ON_EXECUTORS)}",
         "sys.modules.update(dict.fromkeys(others))",
-        "import rackspan.pipeline.judging.task",
+        "import rackspan.pipeline.hours.task, rackspan.pipeline.judging.task",
         "print([name for name in others if sys.modules[name] is not None])",
     )
     assert of_others.strip() == "[]"

@@ -8,7 +8,7 @@ import typer
 from rackspan import api
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.traffic.clients_page import MEMBER_COLUMNS, clients_page, member_rows
-from rackspan.clients import clients_document
+from rackspan.clients.json_format import clients_document
 from rackspan.errors import UsageError
 
 COUNTERS_SECONDS: Final = 15.0

@@ -12,7 +12,6 @@ from rackspan.pipeline.delta.append import ROW_GROUP_ROWS, NewFile, statistics
 from rackspan.pipeline.delta.table import filesystem_at, read_files_at
 from rackspan.pipeline.hours.durability import Spans, spans_of, state_rows
 from rackspan.pipeline.hours.read import TaskReadings
-from rackspan.pipeline.hours.rows import hour_rows
 from rackspan.pipeline.hours.work import HOUR, ClusterHours, HourTask, hour_id
 from rackspan.pipeline.schemas import GONE, HOURLY, OUTAGE_IMPACT, PARTITION_DURABILITY, Table
 from rackspan.pipeline.table import in_order
@@ -44,6 +43,9 @@ def task_rows(task: HourTask) -> dict[str, pa.Table]:
 def _rows(task: HourTask) -> Iterator[tuple[str, dict[str, Any]]]:
     """Rows with the keys of their hours."""
     if task.of_readings:
+        # It imports msgspec and OR-tools, which executors need have only where there are readings.
+        from rackspan.pipeline.hours.rows import hour_rows
+
         readings = TaskReadings(task)
         for each in task.of_readings:
             rows = hour_rows(readings.of(each.snapshots), each.hours, task.prices, task.policies[each.cluster_id])

@@ -1,0 +1,45 @@
+"""The price file as a declared document. It is read where commands run: executors of Spark need not have msgspec."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from rackspan import json_text
+from rackspan.documents import Amount, InvalidDocument, convert
+from rackspan.errors import UsageError
+from rackspan.traffic.flows import TrafficPath
+from rackspan.traffic.prices import Price, PriceFile, Side, Unit
+
+
+class PriceEntry(Struct, frozen=True, forbid_unknown_fields=True):
+    """A price as it is written: the fields of `Price`."""
+
+    paths: Annotated[tuple[TrafficPath, ...], Meta(min_length=1)]
+    sides: Annotated[tuple[Side, ...], Meta(min_length=1)]
+    amount: Amount | None
+    unit: Unit
+    source: Annotated[str, Meta(min_length=1)]
+    read_on: Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}$")] | None
+
+
+class PriceDocument(Struct, forbid_unknown_fields=True):
+    """A price file as it is written."""
+
+    currency: Annotated[str, Meta(min_length=1)]
+    prices: tuple[PriceEntry, ...]
+
+
+def price_file(content: str | bytes) -> PriceFile:
+    """The value of a price file. Errors: UsageError, naming the key; NotJson."""
+    try:
+        declared = convert(json_text.parse(content), PriceDocument, "price file")
+    except InvalidDocument as error:
+        raise UsageError(str(error)) from None
+    prices: dict[tuple[TrafficPath, Side], Price] = {}
+    for entry in declared.prices:
+        price = Price(entry.paths, entry.sides, entry.amount, entry.unit, entry.source, entry.read_on)
+        for key in ((path, side) for path in price.paths for side in price.sides):
+            if key in prices:
+                raise UsageError(f"{key[0]} has two prices of its {key[1]}; remove one from the price file")
+            prices[key] = price
+    return PriceFile(declared.currency, prices)
