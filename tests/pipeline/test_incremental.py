@@ -19,7 +19,7 @@ from rackspan.audit import ClusterPolicies, FleetPolicy, RackPolicy
 from rackspan.audit.policy import Survive
 from rackspan.errors import InvalidWarehouse
 from rackspan.model import ClusterSnapshot, RackId, UnrackedPolicy
-from rackspan.pipeline import Warehouse, create_warehouse, incremental, rows, runs, store
+from rackspan.pipeline import Warehouse, commits, create_warehouse, incremental, rows, runs, store
 from rackspan.pipeline.delta.append import NewFile, commit
 from rackspan.pipeline.delta.table import create_table
 from rackspan.pipeline.incremental import RunWork
@@ -256,7 +256,7 @@ def test_a_run_that_dies_between_two_tables_is_invisible_to_readers_and_taken_ba
     before = versions(warehouse)
     for _ in range(2):
         with monkeypatch.context() as patch:
-            patch.setattr(incremental, "commit", failing_at(3, commit))
+            patch.setattr(commits, "commit", failing_at(3, commit))
             with pytest.raises(KilledError):
                 refresh(warehouse)
         assert sum(versions(warehouse)[name] != before[name] for name in TABLES) == 2
@@ -280,7 +280,7 @@ def test_a_table_of_an_earlier_rackspan_gets_its_new_column_although_a_killed_ru
         patch.setattr(runs, "create_table", earlier)
         refresh(warehouse)
         store(at(1, 2), warehouse)
-        patch.setattr(incremental, "commit", failing_at(3, commit))
+        patch.setattr(commits, "commit", failing_at(3, commit))
         with pytest.raises(KilledError):
             refresh(warehouse)
     assert "isr_racks" not in columns(warehouse, "partition_durability")
@@ -387,7 +387,7 @@ def test_a_run_that_meets_another_ones_commits_counts_for_nothing(
 
     monkeypatch.setattr(incremental, "only_run", lambda _warehouse: nullcontext())
     monkeypatch.setattr(runs, "remove_leftovers", lambda _warehouse, _last: None)
-    monkeypatch.setattr(incremental, "commit", committed)
+    monkeypatch.setattr(commits, "commit", committed)
     store(at(0), warehouse)
     with pytest.raises(InvalidWarehouse, match=r"another rackspan pipeline run wrote its tables at the same time"):
         refresh(warehouse, RackPolicy(), with_another)

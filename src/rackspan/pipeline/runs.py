@@ -370,7 +370,8 @@ def made_by(document: Mapping[str, Any], prices: str | None = None) -> dict[str,
         **dict.fromkeys(TABLES, text),
         **dict.fromkeys(HOURLY, ""),
         BILL.name: prices or "",
-        ADVICE.name: f"{text} {prices or ''}",
+        # Past hours keep the advice of the policy of their time; `advise --warehouse` judges risks anew.
+        ADVICE.name: prices or "",
     }
     return {
         name: f"{table.version}-{hashlib.sha256(f'{name} {inputs[name]}'.encode()).hexdigest()[:16]}"
