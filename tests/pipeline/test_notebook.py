@@ -223,7 +223,9 @@ def test_a_table_of_some_snapshots_is_judged_under_another_policy_and_not_writte
         assert judged.columns == one.at_each_snapshot.schema.names
         assert judged.count() == len(wanted) > 0
     assert {name: DeltaTable(warehouse.table(name)).version() for name in EVERY} == before
-    with pytest.raises(UsageError, match=r"table 'runs': not one that is derived; choose one of partition_durability"):
+    with pytest.raises(
+        UsageError, match=r"table 'runs': not one of judged snapshots; choose one of partition_durability"
+    ):
         notebook.judge(spark, warehouse, "runs", ids)
     with pytest.raises(UsageError, match=r"no snapshot nothing; the table snapshots lists them"):
         notebook.judge(spark, warehouse, "findings", ["nothing"])

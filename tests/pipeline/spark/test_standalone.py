@@ -168,7 +168,11 @@ def test_spark_connect_makes_every_table_and_serves_a_notebook(
     assert found == {
         "read": findings,
         "judged": findings,
-        "registered": {"fleet.findings": stored, "fleet.snapshots": len(snapshots_to_store())},
+        "registered": {
+            "fleet.findings": stored,
+            "fleet.client_findings": 0,
+            "fleet.snapshots": len(snapshots_to_store()),
+        },
     }
 
 
