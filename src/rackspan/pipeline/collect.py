@@ -163,9 +163,14 @@ def collect(
             batch.append(found)
             partitions += _partitions(found[1])
         if found is None or len(batch) == SNAPSHOTS_MAX or partitions >= PARTITIONS_MAX:
-            yield from _stored(batch, warehouse, bases)
+            yield from _stored(_by_name(batch), warehouse, bases)
             batch, partitions = [], 0
-    yield from _stored(batch, warehouse, bases)
+    yield from _stored(_by_name(batch), warehouse, bases)
+
+
+def _by_name(batch: list[tuple[str, SourceRead]]) -> list[tuple[str, SourceRead]]:
+    """In the order of names: which cluster responds first changes from round to round."""
+    return sorted(batch, key=lambda found: found[0])
 
 
 def collect_every(
