@@ -124,23 +124,20 @@ def test_a_group_that_catches_up_reads_what_it_commits_and_one_that_stands_still
 
 
 def test_a_reassignment_is_what_the_brokers_copied(cluster: EmbeddedCluster) -> None:
-    produce(cluster, 3000)
+    one, two, three, four, five, six = cluster.brokers
+    cluster.create_topic("moving", replicas=[(one, two, three), (four, five, six)])
+    moved, stuck = TopicPartition("moving", 0), TopicPartition("moving", 1)
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0, "linger.ms": 5})
+    for number in range(1000):
+        producer.produce("moving", bytes(500 + number % 300), partition=number % 2)
+    assert producer.flush(30) == 0
     cluster.wait_for_isr()
-    moved, stuck = TopicPartition("orders", 0), TopicPartition("orders", 1)
     before = counted(cluster, "replicate")
 
-    def spare(partition: TopicPartition) -> list[int]:
-        return [broker for broker in cluster.brokers if broker not in cluster.replicas(*partition)]
-
     def workload() -> None:
-        # A broker that its leader cannot reach keeps one of the two under way.
-        leader = cluster.leader(*stuck)
-        assert leader is not None
-        cluster.cut(leader, spare(stuck)[0])
-        targets = {
-            moved: (*cluster.replicas(*moved)[:2], spare(moved)[0]),
-            stuck: (*cluster.replicas(*stuck), *spare(stuck)[:2]),
-        }
+        # A broker that its leader cannot reach keeps one of the two under way; none of the other's are cut from each other.
+        cluster.cut(four, one)
+        targets = {moved: (one, two, five), stuck: (four, five, six, one, two)}
         with ClusterConnection(ConnectionSettings(cluster.bootstrap_servers)) as connection:
             connection.run(reassignments.alter, connection, targets)
         eventually(lambda: len(cluster.isr(*stuck)) == 4, "one of the two is in sync")
