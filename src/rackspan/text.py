@@ -17,13 +17,13 @@ def noun_and_ids(noun: str, ids: Sequence[int]) -> str:
     return f"{noun} {ids[0]}" if len(ids) == 1 else f"{noun}s {','.join(map(str, ids))}"
 
 
-def nearest(name: str, names: Collection[str]) -> str:
-    """`; did you mean 'orders'?` where one of the names is alike, else nothing."""
+def nearest(name: str, names: Collection[str], alike_min: float = 0.6) -> str:
+    """` (did you mean 'orders'?)` where one of the names is alike (1.0 is equal), else nothing."""
     # Imported here: few commands end with a mistake.
     from difflib import get_close_matches
 
-    alike = get_close_matches(name, list(names), 1)
-    return f"; did you mean {alike[0]!r}?" if alike else ""
+    alike = get_close_matches(name, list(names), 1, alike_min)
+    return f" (did you mean {alike[0]!r}?)" if alike else ""
 
 
 def human_bytes(size: int) -> str:

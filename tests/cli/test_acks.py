@@ -101,7 +101,7 @@ WRONG = [
     ),
     (
         ["--snapshot", "moment.json", "--topic", "ord"],
-        "--topic 'ord': matches none of 1 topic by its whole name; did you mean 'orders'?",
+        "--topic 'ord': matches none of 1 topic by its whole name (did you mean 'orders'?)",
     ),
     (
         ["--snapshot", "gone.json"],

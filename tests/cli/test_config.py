@@ -139,7 +139,7 @@ def test_a_flag_for_one_source_counts_before_the_files(cli: Cli, file: Path, tmp
     [
         (("--all-clusters", "--cluster", "dev"), "--cluster and --all-clusters: name one of them"),
         (("--snapshot", "s.json", "--timeout", "5"), "--timeout: snapshots are read without a connection; leave it out"),
-        (("--cluster", "dve"), "--cluster dve: no such cluster in rackspan.toml; did you mean 'dev'?; there are dev, prod-eu"),
+        (("--cluster", "dve"), "--cluster dve: no such cluster in rackspan.toml (did you mean 'dev'?); there are dev, prod-eu"),
         ((), "no source named: give --bootstrap-server HOST:PORT, --cluster NAME, --all-clusters, --snapshot FILE or --from-snapshots DIR"),
     ],
 )  # fmt: skip

@@ -31,7 +31,7 @@ SNAPSHOT = ("--snapshot", "moment.json")
         ),
         (
             ("audit", *SNAPSHOT, "--topic", "order"),
-            "--topic 'order': matches none of 1 topic by its whole name; did you mean 'orders'?",
+            "--topic 'order': matches none of 1 topic by its whole name (did you mean 'orders'?)",
         ),
         (
             ("audit", *SNAPSHOT, "--topic", "zzz"),
@@ -39,19 +39,20 @@ SNAPSHOT = ("--snapshot", "moment.json")
         ),
         (
             ("reassign", "plan", *SNAPSHOT, "--topic", "order"),
-            "--topic 'order': no topic has such a name; did you mean 'orders'?",
+            "--topic 'order': no topic has such a name (did you mean 'orders'?)",
         ),
         (
             ("place", "extend", *SNAPSHOT, "--topic", "order", "--partitions", "9"),
-            "topic 'order' does not exist as expected; did you mean 'orders'?; create it with rackspan place create",
+            "topic 'order' does not exist as expected (did you mean 'orders'?); create it with rackspan place create",
         ),
-        (("lint",), "No such command 'lint'; did you mean rackspan reassign lint?; see rackspan --help"),
-        (("undo",), "No such command 'undo'; did you mean rackspan reassign undo?; see rackspan --help"),
+        (("lint",), "No such command 'lint' (did you mean rackspan reassign lint?); see rackspan --help"),
+        (("undo",), "No such command 'undo' (did you mean rackspan reassign undo?); see rackspan --help"),
         (
             ("plan",),
-            "No such command 'plan'; did you mean rackspan place plan or rackspan reassign plan or rackspan restart plan?; see rackspan --help",
+            "No such command 'plan' (did you mean rackspan place plan or rackspan reassign plan or rackspan restart plan?); see rackspan --help",
         ),
-        (("audti",), "No such command 'audti'. Did you mean 'audit'?; see rackspan --help"),
+        (("drain",), "No such command 'drain'; see rackspan --help"),
+        (("audti",), "No such command 'audti' (did you mean 'audit'?); see rackspan --help"),
         (
             ("audit", *SNAPSHOT, "-o", "xml"),
             "Invalid value for '--output' / '-o' (env var: 'RACKSPAN_OUTPUT'): 'xml' is not one of 'human', 'json', 'yaml', 'csv'; see rackspan audit --help",

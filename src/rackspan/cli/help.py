@@ -12,8 +12,13 @@ import typer
 from typer import Typer
 from typer.core import TyperCommand, TyperGroup
 
+from rackspan.text import nearest
+
 NARROW: Final = 78
 """Below it, a description is on the lines below its flag."""
+
+ALIKE_MIN: Final = 0.7
+"""How alike a command must be to be proposed for one that does not exist: `table` for `tabel`, not `reassign` for `drain`."""
 
 _WIDE_COLUMN, _NARROW_COLUMN = 30, 4
 
@@ -64,10 +69,10 @@ class HelpGroup(_PlainHelp, TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Resolve the command as click does; for a command of a group inside this one, the error names it: `reassign lint`."""
         if args and self.get_command(ctx, args[0]) is None:
-            words = [path for path in self.paths() if path.rpartition(" ")[2] == args[0]]
-            if words:
-                meant = " or ".join(f"{ctx.command_path} {path}" for path in words)
-                ctx.fail(f"No such command '{args[0]}'; did you mean {meant}?")
+            inside = [path for path in self.paths() if path.rpartition(" ")[2] == args[0]]
+            meant = " or ".join(f"{ctx.command_path} {path}" for path in inside)
+            hint = f" (did you mean {meant}?)" if meant else nearest(args[0], self.commands, ALIKE_MIN)
+            ctx.fail(f"No such command '{args[0]}'{hint}")
         return super().resolve_command(ctx, args)
 
     def paths(self) -> Iterator[str]:

@@ -116,7 +116,7 @@ def test_the_racks_of_controllers_may_be_the_clusters_own(cli: Cli, files: Calla
     ("folder", "line"),
     [
         ("", "--cluster prd: no cluster is named in rackspan.toml or {user}; add [clusters.prd] with bootstrap-server"),
-        ('[clusters.prod]\nbootstrap-server = "h:1"\n', "--cluster prd: no such cluster in rackspan.toml; did you mean 'prod'?; there are prod"),
+        ('[clusters.prod]\nbootstrap-server = "h:1"\n', "--cluster prd: no such cluster in rackspan.toml (did you mean 'prod'?); there are prod"),
         ("[clusters.prd]\n", 'rackspan.toml: [clusters.prd] has no bootstrap-server; add bootstrap-server = "HOST:PORT"'),
         ('[clusters.prd]\nbootstrap-server = "h:1"\nwarehouse = "x"\n', 'rackspan.toml: [clusters.prd]: there is no key "warehouse"; there are bootstrap-server, command-config, timeout, rack-locator-class, rack-locator-properties, unracked, min-insync-racks, survive, require-controllers, topics, controllers, brokers, name, cluster-id'),
         ('[clusters.prd]\nbootstrap-server = "h:1"\nname = 3\n', "rackspan.toml: [clusters.prd]: name is 3, not a string; fix it in the file"),
@@ -206,7 +206,7 @@ def test_what_the_file_names_and_the_cluster_has_not_is_reported(
     (tmp_path / "plan.json").write_text('{"version": 1, "partitions": []}')
     files('[topics."ordres"]\nmin.insync.racks = 2\n[controllers]\n3000 = "r1"\n')
     assert cli(*words, "--snapshot", "moment.json").err == (
-        "warning: rackspan.toml: [topics.\"ordres\"] has no effect: no such topic; did you mean 'orders'?\n"
+        "warning: rackspan.toml: [topics.\"ordres\"] has no effect: no such topic (did you mean 'orders'?)\n"
         "warning: [controllers] 3000 has no effect: no such controller; there are 1, 2, 3\n"
     )
 
