@@ -48,10 +48,12 @@ def test_words_kept_from_other_snapshots_are_those_of_each_finding(
         assert list(partition_findings(batch)) == one_by_one(batch)
 
 
-def hardened(*replicas: list[int], value: str = "1", topic: str = "t") -> PartitionBatch:
+def hardened(
+    *replicas: list[int], value: str = "1", topic: str = "t", racks: str = "aabc", min_insync_racks: int = 2
+) -> PartitionBatch:
     """One topic on racks a, a, b and c that requires two racks in sync."""
     snapshot = ClusterSnapshot(
-        brokers=tuple(Broker(BrokerId(one), RackId(rack)) for one, rack in enumerate("aabc")),
+        brokers=tuple(Broker(BrokerId(one), RackId(rack)) for one, rack in enumerate(racks)),
         topics=(Topic(TopicName(topic), config={"min.insync.replicas": value}),),
         partitions=columns(
             topic=[0] * len(replicas),
@@ -61,7 +63,7 @@ def hardened(*replicas: list[int], value: str = "1", topic: str = "t") -> Partit
             isr=replicas,
         ),
     )
-    return snapshot_batch(snapshot, RackPolicy(min_insync_racks=2))
+    return snapshot_batch(snapshot, RackPolicy(min_insync_racks=min_insync_racks))
 
 
 def test_what_another_partition_of_the_topic_needs_first_is_part_of_the_words() -> None:
@@ -69,6 +71,31 @@ def test_what_another_partition_of_the_topic_needs_first_is_part_of_the_words() 
     known = KnownWords()
     batches = [hardened([0, 2, 3]), hardened([0, 2, 3], [0, 1, 2]), hardened([0, 2, 3], [0, 1, 2, 3])]
     remedies = set()
+    for batch in [*batches, *batches]:
+        found = list(finding_columns(batch, known))
+        assert found == one_by_one(batch)
+        remedies |= {one.remedy for one in found if one.partition == 0}
+    assert len(remedies) > 1
+
+
+@pytest.mark.parametrize(
+    ("racks", "first", "value", "min_insync_racks"),
+    [
+        ("ccadbab", [2], "2", 2),
+        ("aabb", [1], "3", 1),
+        ("bbbdcac", [1, 6], "1", 2),
+        ("dddd", [0], "3", 1),
+    ],
+)
+def test_the_most_replicas_of_another_partition_are_part_of_the_words(
+    racks: str, first: list[int], value: str, min_insync_racks: int
+) -> None:
+    """No partition of the topic loses replicas by a remedy for one of them."""
+    known, remedies = KnownWords(), set[str]()
+    batches = [
+        hardened(first, list(range(factor)), value=value, racks=racks, min_insync_racks=min_insync_racks)
+        for factor in (1, 2, 3, 4)
+    ]
     for batch in [*batches, *batches]:
         found = list(finding_columns(batch, known))
         assert found == one_by_one(batch)

@@ -15,7 +15,7 @@ class PartitionConstraint:
     """A rule that each partition meets or breaks.
 
     `broken` returns a mask of shape (P,); `reason` and `remedy` return the words for one broken row. They follow from the row,
-    what is required of it, its topic's replication factors and the members, and from what `of_topic` returns for its topic's code.
+    what is required of it, its topic's largest replication factor and the members, and from what `of_topic` returns for its topic's code.
     """
 
     name: str

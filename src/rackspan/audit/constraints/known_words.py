@@ -97,7 +97,6 @@ class KnownWords:
             self._topics(batch, constraint, topic, tuple(matrix.shape[1] for matrix in lists)),
             batch.rows.leader[rows],
             batch.topic_replication_factor[topic],
-            batch.usual_replication_factor[topic],
             *(getattr(batch.required, column.name)[rows] for column in fields(Requirements)),
             *(column for matrix in lists for column in matrix.T),
         ]
