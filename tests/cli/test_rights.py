@@ -109,6 +109,8 @@ COMMANDS = {
     "restart watch": ("restart", "watch", "--plan", "rolling.json", "--exec", "true {{brokers}}"),
     "streams audit": ("streams", "audit", "--group", GROUP, "--changelog", f"1={GROUP}-customers-changelog"),
     "clients": ("clients", "--group", GROUP),
+    "traffic": ("traffic", "--seconds", "1"),
+    "advise": ("advise", "--seconds", "1"),
     "acks harden": ("acks", "harden"),
     "acks watch": ("acks", "watch"),
     "pipeline collect": ("pipeline", "collect", "--warehouse", "{out}"),
@@ -293,7 +295,7 @@ def watched_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_rights_of_the_page_suffice_and_none_of_them_is_too_many(
     cli: Cli, users: Users, secured: Secured, tmp_path: Path, name: str, request: pytest.FixtureRequest
 ) -> None:
-    if name in ("streams audit", "clients"):
+    if name in ("streams audit", "clients", "traffic", "advise"):
         request.getfixturevalue("application")
     verb, needed = Verb(cli, users, secured, tmp_path, name), RIGHTS[name]
     for missing in needed:
