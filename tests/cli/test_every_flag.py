@@ -570,6 +570,7 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
     monkeypatch.setattr(api, "follow_pipeline", record("follow", lambda *_, **__: None))
     monkeypatch.setattr(api, "maintain", record("maintain", []))
     monkeypatch.setattr(api, "report", record("report", []))
+    monkeypatch.setattr(api, "advise_stored", record("advise", refused))
     monkeypatch.setattr(api, "export_tables", record("export", []))
     monkeypatch.setattr(api, "collect_every", record("every", []))
     monkeypatch.setattr(

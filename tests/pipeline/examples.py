@@ -12,11 +12,14 @@ from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId
 from rackspan.pipeline import Warehouse
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.read import read_snapshot
+from rackspan.pipeline.schemas import CONTENT, SNAPSHOTS
 from rackspan.sources import snapshot_file
 from tests.strategies import with_known_controllers
 
 RECORDED = Path(__file__).parent.parent / "vectors" / "snapshots"
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+OF_SNAPSHOTS = tuple(table.name for table in (*CONTENT, SNAPSHOTS))
+"""The landing tables that snapshots fill which come without readings."""
 CLUSTER_IDS = ("007", "MkU3OEVBNTcwNTJENDM2Qg", "a/b=c %41 é*{x}")
 
 

@@ -21,11 +21,11 @@ from rackspan.pipeline.delta.table import data_files
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.maintain import maintain
 from rackspan.pipeline.runs import last_run
-from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES
+from rackspan.pipeline.schemas import HISTORY, TABLES
 from rackspan.pipeline.table import table_files
 from rackspan.pipeline.warehouse import existing_table, named_warehouse
 from tests.pipeline import expected
-from tests.pipeline.examples import NOON, small, zeros_in_column
+from tests.pipeline.examples import NOON, OF_SNAPSHOTS, small, zeros_in_column
 from tests.pipeline.plain_build import refresh
 
 ROUNDS = [
@@ -111,7 +111,7 @@ def test_a_cluster_without_a_snapshot_for_so_long_is_a_problem(root: Path) -> No
     ]
 
 
-def rarely(*names: str, every: Iterable[str] = (*LANDING, *TABLES, *HISTORY)) -> list[Any]:
+def rarely(*names: str, every: Iterable[str] = (*OF_SNAPSHOTS, *TABLES, *HISTORY)) -> list[Any]:
     """Every table; those named in make soak only."""
     return [pytest.param(one, marks=pytest.mark.soak if one in names else []) for one in every]
 
@@ -138,7 +138,7 @@ def of_another_snapshot(file: Path) -> None:
 HARMS: tuple[Callable[[Path], None], ...] = (half, emptied, zeros_inside, of_another_snapshot, Path.unlink)
 
 
-EACH = [(table, harm) for harm in HARMS for table in (*LANDING, *TABLES, *HISTORY)]
+EACH = [(table, harm) for harm in HARMS for table in (*OF_SNAPSHOTS, *TABLES, *HISTORY)]
 
 
 @pytest.mark.slow
@@ -200,7 +200,7 @@ def test_a_derived_table_that_is_gone_is_made_again(root: Path, table: str) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("table", rarely("brokers", "topics", every=LANDING))
+@pytest.mark.parametrize("table", rarely("brokers", "topics", every=OF_SNAPSHOTS))
 def test_a_damaged_landing_file_quarantines_its_snapshots_until_it_is_back(root: Path, table: str) -> None:
     later = [small(cluster, NOON + timedelta(hours=30), 3) for cluster in ("eu", "us")]
     last = [small(cluster, NOON + timedelta(hours=31), 2) for cluster in ("eu", "us")]

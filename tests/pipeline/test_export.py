@@ -3,6 +3,7 @@
 import shutil
 from datetime import timedelta
 from pathlib import Path
+from random import Random
 
 import duckdb
 import pyarrow as pa
@@ -10,20 +11,26 @@ import pyarrow.parquet as pq
 import pytest
 
 from rackspan import pipeline
+from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidWarehouse, UsageError
 from rackspan.pipeline import Warehouse, table
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.runs import last_run
-from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES, table_named
+from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING, table_named
 from tests.pipeline import plain_build
 from tests.pipeline.examples import NOON, generated, small
+from tests.pipeline.hours.prices import PRICES
+from tests.pipeline.readings import history, store_readings
+
+POLICY = RackPolicy(min_insync_racks=2)
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = pipeline.create_warehouse(tmp_path_factory.mktemp("template") / "w")
-    store_all([*generated(10), small()], made)
-    plain_build.refresh(made)
+    store_all([*generated(10), small(), small(taken_at=NOON + timedelta(minutes=40))], made)
+    store_readings(made, history(Random(1), 6, "read"))
+    plain_build.refresh(made, POLICY, prices=PRICES)
     return Path(made.root)
 
 
@@ -36,7 +43,7 @@ def warehouse(template: Path, tmp_path: Path) -> Warehouse:
 @pytest.mark.slow
 def test_each_file_has_the_rows_of_its_table_in_order(warehouse: Warehouse, tmp_path: Path) -> None:
     list(pipeline.export(warehouse, [], tmp_path / "files"))
-    every = (*TABLES, *LANDING, *HISTORY)
+    every = (*DERIVED, *LANDING, *HISTORY)
     assert sorted(file.name for file in (tmp_path / "files").iterdir()) == sorted(f"{name}.parquet" for name in every)
     for name in every:
         read = pq.read_table(tmp_path / "files" / f"{name}.parquet")
@@ -70,7 +77,7 @@ def test_all_tables_are_of_the_run_that_was_the_newest_at_first(warehouse: Wareh
     before = {name: len(list(pipeline.rows(warehouse, name))) for name in ("findings", "drift", "judged")}
     first = next(exported)
     store_all([small(taken_at=NOON + timedelta(hours=1), leader=2)], warehouse)
-    plain_build.refresh(warehouse)
+    plain_build.refresh(warehouse, POLICY)
     rows = {one.file.stem: one.rows for one in (first, *exported)}
     assert rows == before
     assert len(list(pipeline.rows(warehouse, "drift"))) > before["drift"]

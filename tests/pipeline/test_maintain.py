@@ -21,16 +21,16 @@ from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.read import read_snapshot
 from rackspan.pipeline.maintain import MaintainedTable, maintain
 from rackspan.pipeline.runs import last_run
-from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES
+from rackspan.pipeline.schemas import HISTORY, TABLES
 from rackspan.pipeline.warehouse import only_run
 from tests.pipeline import expected
-from tests.pipeline.examples import NOON, small
+from tests.pipeline.examples import NOON, OF_SNAPSHOTS, small
 from tests.pipeline.plain_build import refresh
 
 # Seconds of Delta Lake each.
 pytestmark = pytest.mark.slow
 
-EVERY = (*LANDING, *TABLES, *HISTORY)
+EVERY = (*OF_SNAPSHOTS, *TABLES, *HISTORY)
 SNAPSHOTS = [small(cluster, NOON + timedelta(hours=8 * n), 1 + n % 3) for n in range(6) for cluster in ("a", "b")]
 """Two of the first day, three of the second, one of the third, for each cluster."""
 
@@ -112,7 +112,7 @@ def data_changes(warehouse: Warehouse, name: str) -> set[bool]:
 @pytest.mark.parametrize("keep_days", [None, 1])
 def test_compaction_is_no_change_of_data_and_retention_is_one(warehouse: Warehouse, keep_days: int | None) -> None:
     done = maintained(warehouse, keep_days=keep_days, at=NOON + timedelta(days=2))
-    for name in (*LANDING, *TABLES, "judged"):
+    for name in (*OF_SNAPSHOTS, *TABLES, "judged"):
         assert done[name].joined > 0, name
         assert data_changes(warehouse, name) == {keep_days is not None}, name
 
@@ -130,8 +130,8 @@ def test_a_run_after_maintenance_goes_on_from_it_and_a_second_maintenance_has_no
     versions = {name: DeltaTable(warehouse.table(name)).version() for name in EVERY}
     again = maintained(warehouse)
     assert all((one.joined, one.days_dropped) == (0, 0) for name, one in again.items() if name != "runs")
-    assert {name: DeltaTable(warehouse.table(name)).version() for name in (*LANDING, *TABLES)} == {
-        name: versions[name] for name in (*LANDING, *TABLES)
+    assert {name: DeltaTable(warehouse.table(name)).version() for name in (*OF_SNAPSHOTS, *TABLES)} == {
+        name: versions[name] for name in (*OF_SNAPSHOTS, *TABLES)
     }
     late = small("a", NOON + timedelta(hours=1), 3)
     store(late, warehouse)
@@ -146,7 +146,7 @@ def test_retention_drops_whole_days_from_every_table_and_keeps_the_drift_of_the_
     done = maintained(warehouse, keep_days=1, at=NOON + timedelta(days=2))
     assert done["partition_durability"].days_dropped == done["snapshots"].days_dropped == 1
     check(warehouse, left, SNAPSHOTS)
-    for name in (*LANDING, "judged"):
+    for name in (*OF_SNAPSHOTS, "judged"):
         assert {row["taken_at"][:10] for row in rows(warehouse, name)} == {"2026-11-21", "2026-11-22"}, name
     assert refresh(warehouse).run is None
     # What a collector stores again, or late, is judged again.

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import duckdb
@@ -23,13 +24,15 @@ from rackspan.pipeline import Warehouse, notebook, table
 from rackspan.pipeline.changes import views
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.runs import last_run
-from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES, table_named
+from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING, TABLES, table_named
 from tests.pipeline import expected, plain_build
 from tests.pipeline.examples import NOON, generated, small
+from tests.pipeline.hours.prices import PRICES
+from tests.pipeline.readings import history, store_readings
 
 pytestmark = pytest.mark.slow
 
-EVERY = (*TABLES, *LANDING, *HISTORY)
+EVERY = (*DERIVED, *LANDING, *HISTORY)
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to" / "pipeline.md"
 OTHER = RackPolicy(min_insync_racks=2)
 
@@ -63,6 +66,8 @@ def rows_of(read: pa.Table) -> list[str]:
 
 
 def test_duckdb_and_polars_read_the_rows_of_every_table_from_its_path(warehouse: Warehouse) -> None:
+    store_readings(warehouse, history(Random(1), 6, "read"))
+    plain_build.refresh(warehouse, OTHER, prices=PRICES)
     for name in EVERY:
         files = table.table_files(warehouse, table_named(name), last_run(warehouse))
         stored = rows_of(pa.Table.from_batches(files.stored(files.table.schema), files.table.schema))

@@ -32,7 +32,6 @@ def test_replication_and_lag_of_an_hour_are_what_brokers_counted(tmp_path: Path)
             produce(cluster, 900)
             cluster.wait_for_isr()
             read_all(near, 900)
-            near.commit(asynchronous=False)
             collect(cluster, root)
         wanted = counted(cluster, "replicate") - before
     warehouse = pipeline.open_warehouse(root)
