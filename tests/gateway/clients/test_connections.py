@@ -1,5 +1,6 @@
 """Connections of one address are bounded, whatever they send, and those of others are not touched by it."""
 
+import asyncio
 import logging
 import socket
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from struct import pack
 import pytest
 
 from rackspan.cluster import EmbeddedCluster
+from rackspan.gateway.clients import connections
 from tests.gateway.net.test_session import API_VERSIONS, framed, is_closed, received
 from tests.gateway.running import RunningGateway, running
 from tests.kafka_fixtures import eventually
@@ -60,3 +62,34 @@ def test_without_the_setting_an_address_has_as_many_as_all(cluster: EmbeddedClus
         assert all(map(is_served, links))
         for link in links:
             link.close()
+
+
+def test_a_client_that_is_gone_at_two_checks_is_closed_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second check leaves the first one's response the time to be noticed as one that nobody reads."""
+    monkeypatch.setattr(connections, "GONE_CHECK_SECONDS", 0)
+    seen: dict[str, Iterator[bool]] = {
+        "gone": iter([False, True, True]),
+        "for-a-moment": iter([True, False, True]),
+        "there": iter([False, False, False]),
+    }
+    closed: list[str] = []
+
+    class Session:
+        def __init__(self, peer: str) -> None:
+            self.peer, self.client = peer, self
+
+        @property
+        def has_ended_unseen(self) -> bool:
+            try:
+                return next(seen[self.peer])
+            except StopIteration:
+                raise asyncio.CancelledError from None
+
+        def close(self) -> None:
+            closed.append(self.peer)
+
+    clients = connections.Clients.__new__(connections.Clients)
+    clients.sessions = {Session(peer) for peer in seen}  # type: ignore[misc]
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(clients.close_gone())
+    assert closed == ["gone"]

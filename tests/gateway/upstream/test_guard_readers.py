@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -160,3 +161,22 @@ def test_a_right_that_is_missing_is_logged_with_what_to_grant(caplog: pytest.Log
         "grant READ on it to the principal of command.config"
         for one in (2, 3)
     ]
+
+
+def test_a_topic_that_is_refused_all_the_time_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1))
+        reader = LogEndReader(AcknowledgementGuard(GuardSettings()), cluster, lambda _: None)
+        clock = SimpleNamespace(now=1000.0)
+        reader._loop = SimpleNamespace(time=lambda: clock.now)  # type: ignore[assignment]
+        for second in range(121):
+            clock.now = 1000.0 + second
+            reader._log_refused(1, {LogRead(ORDERS, TOPIC_ID, 5): 29})
+            reader._log_refused(2, {LogRead(("pay", 0), TOPIC_ID, 5): 3})
+        reader.close()
+        cluster.close()
+
+    asyncio.run(scenario())
+    lines = [record.getMessage() for record in caplog.records]
+    assert len([line for line in lines if line.startswith("broker 1 refuses to let")]) == 3
+    assert lines.count("broker 2: the log of topic pay could not be read: error 3") == 3

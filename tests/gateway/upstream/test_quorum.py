@@ -8,9 +8,12 @@ from confluent_kafka.admin import AdminClient
 
 from rackspan.client.brokers import addresses
 from rackspan.client.login import Login
-from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
+from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable
 from rackspan.gateway.core.metadata_log import CommittedImage
 from rackspan.gateway.upstream.quorum import TOPIC, TOPIC_ID, MetadataQuorum
+from rackspan.kafka_bytes import NO_TAGS, ByteReader, compact_array, compact_string, int32, int64
+from rackspan.kafka_bytes.record_batch import write_batch
+from rackspan.kafka_bytes.writer import int16, unsigned_varint
 from rackspan.kafka_process import KafkaCluster
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.describe_quorum import (
@@ -29,8 +32,10 @@ from rackspan.wire.messages.fetch import (
     SnapshotId,
 )
 from tests.client.fake_broker import FakeBroker
+from tests.gateway.core.test_metadata_log import partition, register, topic
 from tests.kafka_fixtures import create_topic, eventually
 
+FETCH_SNAPSHOT = 59
 SECONDS = 20.0
 """For a read that ends with an error, instead of one that never ends."""
 
@@ -96,40 +101,117 @@ def test_controllers_of_another_cluster_are_refused(kafka3: KafkaCluster) -> Non
         read(kafka3, "AAAAAAAAAAAAAAAAAAAAAA")
 
 
-def refused(partition: FetchResponsePartitionData, image: CommittedImage) -> str:
-    """The error of a read from a controller that responds with this to every Fetch, after `image` was read."""
+class Controller(FakeBroker):
+    """Controller 101 leads a quorum of itself in epoch 5, and responds to each Fetch with the next of these, the last one for good."""
 
-    async def scenario() -> str:
-        controller = FakeBroker()
+    def __init__(self, *fetched: FetchResponsePartitionData) -> None:
+        super().__init__()
+        self._fetched = list(fetched)
+        self.handles = {ApiKey.DESCRIBE_QUORUM: self._describe, ApiKey.FETCH: self._fetch}
+
+    async def _describe(self, _: object) -> DescribeQuorumResponseData:
+        voters = [DescribeQuorumResponseReplicaState(replica_id=101)]
+        quorum = DescribeQuorumResponsePartitionData(leader_id=101, leader_epoch=5, current_voters=voters)
+        listener = DescribeQuorumResponseListener(name="CONTROLLER", host="127.0.0.1", port=self.port)
+        return DescribeQuorumResponseData(
+            topics=[DescribeQuorumResponseTopicData(topic_name=TOPIC, partitions=[quorum])],
+            nodes=[DescribeQuorumResponseNode(node_id=101, listeners=[listener])],
+        )
+
+    async def _fetch(self, _: object) -> FetchResponseData:
+        fetched = self._fetched.pop(0) if len(self._fetched) > 1 else self._fetched[0]
+        of_log = FetchableTopicResponse(topic=TOPIC, topic_id=TOPIC_ID, partitions=[fetched])
+        return FetchResponseData(responses=[of_log])
+
+
+def read_from(controller: Controller, known: CommittedImage, cluster_id: str | None = None) -> CommittedImage:
+    """What a reader that has `known` reads from the controller. Errors: those of MetadataQuorum.current."""
+
+    async def scenario() -> CommittedImage:
         await controller.start()
-
-        async def describe(_: object) -> DescribeQuorumResponseData:
-            voters = [DescribeQuorumResponseReplicaState(replica_id=101)]
-            quorum = DescribeQuorumResponsePartitionData(leader_id=101, leader_epoch=5, current_voters=voters)
-            listener = DescribeQuorumResponseListener(name="CONTROLLER", host="127.0.0.1", port=controller.port)
-            return DescribeQuorumResponseData(
-                topics=[DescribeQuorumResponseTopicData(topic_name=TOPIC, partitions=[quorum])],
-                nodes=[DescribeQuorumResponseNode(node_id=101, listeners=[listener])],
-            )
-
-        async def fetch(_: object) -> FetchResponseData:
-            topic = FetchableTopicResponse(topic=TOPIC, topic_id=TOPIC_ID, partitions=[partition])
-            return FetchResponseData(responses=[topic])
-
-        controller.handles = {ApiKey.DESCRIBE_QUORUM: describe, ApiKey.FETCH: fetch}
-        quorum = MetadataQuorum((("127.0.0.1", controller.port),), Login(), None)
-        quorum.image = image
+        quorum = MetadataQuorum((("127.0.0.1", controller.port),), Login(), cluster_id)
+        quorum.image = known
         try:
             async with asyncio.timeout(SECONDS):
-                await quorum.current()
-        except ClusterUnreachable as error:
-            return str(error)
+                return await quorum.current()
         finally:
             quorum.close()
             await controller.close()
-        return "nothing"
 
     return asyncio.run(scenario())
+
+
+def refused(fetched: FetchResponsePartitionData, image: CommittedImage) -> str:
+    """The error of a read from a controller that responds with this to every Fetch, after `image` was read."""
+    with pytest.raises(ClusterUnreachable) as error:
+        read_from(Controller(fetched), image)
+    return str(error.value)
+
+
+OFFER = FetchResponsePartitionData(high_watermark=20, snapshot_id=SnapshotId(end_offset=20, epoch=5))
+AFTER = FetchResponsePartitionData(high_watermark=20)
+
+
+class Snapshots:
+    """Responds to FetchSnapshot with at most so many bytes of a snapshot; `requests` are what each asked for."""
+
+    def __init__(self, data: bytes, part_bytes: int, error: int = 0) -> None:
+        self.requests: list[tuple[int, int, int, int, dict[int, bytes]]] = []
+        self._data, self._part_bytes, self._error = data, part_bytes, error
+
+    def respond(self, request: ByteReader) -> bytes:
+        assert (request.int32(), request.int32()) == (-1, 8 * 1024 * 1024)
+        assert (request.compact_length(), request.compact_string(), request.compact_length()) == (1, TOPIC, 1)
+        index, epoch = request.int32(), request.int32()
+        assert index == 0
+        end, end_epoch = request.int64(), request.int32()
+        request.tagged_fields()
+        position = request.int64()
+        request.tagged_fields()
+        request.tagged_fields()
+        self.requests.append((epoch, end, end_epoch, position, request.tagged_fields()))
+        part = self._data[position : position + self._part_bytes]
+        of_partition = int32(0) + int16(self._error) + int64(end) + int32(end_epoch) + NO_TAGS
+        of_partition += int64(len(self._data)) + int64(position) + unsigned_varint(len(part) + 1) + part + NO_TAGS
+        of_topic = compact_string(TOPIC) + compact_array([of_partition]) + NO_TAGS
+        return int32(0) + int16(0) + compact_array([of_topic]) + NO_TAGS
+
+
+def snapshot_of(*records: bytes) -> bytes:
+    return write_batch([(None, record) for record in records], 0)
+
+
+def controller_with(snapshots: Snapshots) -> Controller:
+    controller = Controller(OFFER, AFTER)
+    controller.raw_handles[FETCH_SNAPSHOT] = snapshots.respond
+    return controller
+
+
+@pytest.mark.parametrize("part_bytes", [50, 10_000])
+@pytest.mark.parametrize("cluster_id", [None, "MkU3OEVBNTcwNTJENDM2Qg"])
+def test_a_snapshot_is_read_in_parts_and_replaces_what_was_known(part_bytes: int, cluster_id: str | None) -> None:
+    data = snapshot_of(topic(), partition((1, 2)), register(1, "r1"))
+    snapshots = Snapshots(data, part_bytes)
+    image = read_from(controller_with(snapshots), CommittedImage(9, 4, racks={7: "r7"}), cluster_id)
+    assert (image.offset, image.epoch, image.racks) == (20, 5, {1: "r1"})
+    assert image.topic("orders")[0].isr == (1, 2)
+    tags = {} if cluster_id is None else {0: compact_string(cluster_id)}
+    assert snapshots.requests == [(5, 20, 5, position, tags) for position in range(0, len(data), part_bytes)]
+
+
+def test_a_snapshot_that_ends_early_is_an_error() -> None:
+    snapshots = Snapshots(snapshot_of(topic()), 0)
+    with pytest.raises(ClusterRequestFailed, match=r"a snapshot of the metadata log ends after 0 of \d+ bytes"):
+        read_from(controller_with(snapshots), CommittedImage(9, 4))
+    assert len(snapshots.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "error"), [(31, ClusterUnauthorized), (104, ClusterRequestFailed), (6, ClusterUnreachable)]
+)
+def test_a_snapshot_that_is_refused_is_an_error(code: int, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        read_from(controller_with(Snapshots(snapshot_of(topic()), 100, code)), CommittedImage(9, 4))
 
 
 def test_a_controller_whose_log_always_differs_is_reported() -> None:
