@@ -237,20 +237,14 @@ def _by_topic(batch: PartitionBatch, internal: Bools, loss: LossByPartition, aft
     def per_topic(mask: Bools) -> Int64s:
         return np.bincount(batch.rows.topic[mask], minlength=len(batch.topics))
 
-    offline, unclean = per_topic(loss.offline), per_topic(loss.needs_unclean_election)
-    under_isr, under_racks = per_topic(loss.under_min_isr), per_topic(loss.under_min_racks)
-    reassigned = per_topic(after)
-    for code in np.flatnonzero(offline + under_isr + under_racks + reassigned).tolist():
-        yield TopicHarm(
-            topic=batch.topics[code],
-            internal=bool(internal[code]),
-            survive=batch.members.policy.survive_of(batch.topics[code]),
-            offline=int(offline[code]),
-            needs_unclean_election=int(unclean[code]),
-            under_min_isr=int(under_isr[code]),
-            under_min_racks=int(under_racks[code]),
-            after_reassignment=int(reassigned[code]),
-        )
+    counts = [per_topic(mask) for mask in (*(getattr(loss, state) for state in STATES), after)]
+    codes = np.flatnonzero(sum(counts))
+    # As lists: one value of an array at a time takes longer than all of them at once.
+    for code, of_internal, *of_topic in zip(
+        codes.tolist(), internal[codes].tolist(), *(count[codes].tolist() for count in counts), strict=True
+    ):
+        topic = batch.topics[code]
+        yield TopicHarm(topic, of_internal, batch.members.policy.survive_of(topic), *of_topic)
 
 
 def _surge(batch: PartitionBatch, leader_moves_to: Int32s) -> dict[int, int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -78,13 +79,16 @@ def partition_finding_rows(found: FindingColumns) -> pa.Table:
 
 def harm_rows(losses: Iterable[RackLoss]) -> pa.Table:
     """One row for each loss and topic that it harms."""
-    harmed = [(loss, topic) for loss in losses for topic in loss.topics]
+    losses = list(losses)
+    names = ("topic", "internal", *HARM)
+    harmed = list(map(attrgetter(*names), chain.from_iterable(loss.topics for loss in losses)))
     none = [None] * len(harmed)
+    columns = zip(*harmed, strict=True) if harmed else ((),) * len(names)
     return _rows(
         OUTAGE_IMPACT,
         {
-            "lost_racks": [list(loss.racks) for loss, _ in harmed],
-            **{name: [getattr(topic, name) for _, topic in harmed] for name in ("topic", "internal", *HARM)},
+            "lost_racks": [list(loss.racks) for loss in losses for _ in loss.topics],
+            **dict(zip(names, map(list, columns), strict=True)),
             **dict.fromkeys(("survived", "quorum_holds", "leader_surge"), none),
         },
     )
