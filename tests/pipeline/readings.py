@@ -1,9 +1,10 @@
 """Random histories of readings: logs that grow, retention, topics created again, groups that commit, gateways that restart."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from random import Random
+from uuid import UUID
 
 import numpy as np
 
@@ -137,16 +138,9 @@ def _reading(
             partitions=tuple(TopicPartition("pay", partition) for partition in range(PARTITIONS)),
         ),
     )
-    streams = MemberDescription(
-        "s1",
-        "c3",
-        rack=RackId("r3"),
-        streams=StreamsMember("p1", {}, {"0": (0, 1)}, {"0": (2,)}, {}),
-    )
     groups = (
-        GroupDescription(
-            "app", "Stable", "", "", (streams,), None, GroupKind.STREAMS, {"0": SubtopologyTopics(("pay",), ("log",))}
-        ),
+        # Of a generator of its own, so that the other values are what they were without it.
+        streams_application(Random(str(at))),
         GroupDescription("empty", "Empty", "consumer", "", kind=GroupKind.CONSUMER),
         GroupDescription("shop", "Stable", "consumer", "range", members),
     )
@@ -163,6 +157,44 @@ def _reading(
     selectors = dict.fromkeys(range(1, 5), ReplicaSelectors.RACK_AWARE)
     counters = {"http://gateway/metrics": {flow: counted}}
     return ClusterReading(logs_read, groups, selectors, counters, period, logs_read.partial)
+
+
+def streams_application(rng: Random, topology: Mapping[str, SubtopologyTopics] | None = None) -> GroupDescription:
+    """A streams group of one to three processes whose tasks are anywhere; now and then one has no rack, or it rebalances."""
+    topology = topology or {"0": SubtopologyTopics(("pay",), ("orders",)), "1": SubtopologyTopics(("orders",), ())}
+    members = range(1, rng.randint(1, 3) + 1)
+    tasks: dict[tuple[int, str], dict[str, list[int]]] = {}
+    for name, topics in topology.items():
+        for partition in range(PARTITIONS):
+            owner, *others = rng.sample(members, len(members))
+            tasks.setdefault((owner, "active"), {}).setdefault(name, []).append(partition)
+            for other in others if topics.changelogs else ():
+                role = rng.choice(["standby", "warmup", "none"])
+                tasks.setdefault((other, role), {}).setdefault(name, []).append(partition)
+
+    def held(member: int, role: str) -> dict[str, tuple[int, ...]]:
+        return {name: tuple(partitions) for name, partitions in sorted(tasks.get((member, role), {}).items())}
+
+    return GroupDescription(
+        "app",
+        "Stable" if rng.random() < 0.9 else "Reconciling",
+        "",
+        "",
+        tuple(
+            MemberDescription(
+                f"s{member}",
+                f"c3-{member}",
+                rack=RackId(f"r{rng.randint(1, 3)}") if rng.random() < 0.9 else None,
+                streams=StreamsMember(
+                    str(UUID(int=member)), {}, held(member, "active"), held(member, "standby"), held(member, "warmup")
+                ),
+            )
+            for member in members
+        ),
+        None,
+        GroupKind.STREAMS,
+        topology,
+    )
 
 
 def moved(reading: ClusterReading, seconds: float) -> ClusterReading:

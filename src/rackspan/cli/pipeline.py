@@ -60,6 +60,7 @@ TABLES: Final = (
     "groups",
     "group_lag",
     "consumer_groups",
+    "stream_groups",
     "client_findings",
     "advice",
     "durability_time",

@@ -16,6 +16,7 @@ from rackspan.clients import ClientFinding, GroupReads, find_causes, measured_re
 from rackspan.model import ClusterSnapshot
 from rackspan.model.group import GroupDescription
 from rackspan.model.ids import RackId, TopicPartition
+from rackspan.pipeline.hours.stream_groups import StreamGroups
 from rackspan.pipeline.hours.work import HOUR, hour_of
 from rackspan.traffic import (
     Basis,
@@ -80,7 +81,7 @@ def hour_rows(
     """The rows of some hours. `readings` are in order of time, those of the hours with one on either side."""
     made = {hour: _Hour() for hour in sorted(hours)}
     before: ClusterReading | None = None
-    strategies = _Strategies()
+    strategies, stream_groups = _Strategies(), StreamGroups()
     for after in readings:
         passed = None if before is None else interval(before, after)
         if passed is not None:
@@ -91,10 +92,10 @@ def hour_rows(
         before = after
         # What ended before this reading is complete, and not needed any more.
         for at in [at for at in made if at + HOUR <= after.read_at]:
-            for name, row in _rows_of(made.pop(at), strategies, prices, policy):
+            for name, row in _rows_of(made.pop(at), strategies, stream_groups, prices, policy):
                 yield name, {"hour": at, **row}
     for at, open_hour in made.items():
-        for name, row in _rows_of(open_hour, strategies, prices, policy):
+        for name, row in _rows_of(open_hour, strategies, stream_groups, prices, policy):
             yield name, {"hour": at, **row}
 
 
@@ -176,7 +177,9 @@ def _add_reading(hour: _Hour, reading: ClusterReading, passed: Interval | None) 
     ]
 
 
-def _rows_of(hour: _Hour, strategies: _Strategies, prices: PriceFile | None, policy: RackPolicy) -> Rows:
+def _rows_of(
+    hour: _Hour, strategies: _Strategies, stream_groups: StreamGroups, prices: PriceFile | None, policy: RackPolicy
+) -> Rows:
     for link, total in hour.links.items():
         yield (
             "traffic",
@@ -201,6 +204,7 @@ def _rows_of(hour: _Hour, strategies: _Strategies, prices: PriceFile | None, pol
     for reads in hour.reads:
         for strategy, then in strategies.of(reads, hour.last.snapshot).items():
             yield "consumer_groups", _strategy_row(hour, hour.last, reads, strategy, then)
+    yield from (("stream_groups", row) for row in stream_groups.rows(hour.last))
     for finding in hour.findings:
         yield (
             "client_findings",

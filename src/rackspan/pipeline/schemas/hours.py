@@ -162,6 +162,65 @@ CONSUMER_GROUPS: Final = hourly_table(
     ),
 )
 
+STREAM_GROUPS: Final = hourly_table(
+    "stream_groups",
+    "What the active tasks of each Kafka Streams group with members read across racks, as they run at the last reading of each hour and as "
+    "Kafka's assignor would assign them by each strategy (KIP-925), as `rackspan streams audit` finds it. Groups of the streams protocol "
+    "(KIP-1071) are described by brokers, which look at no racks themselves; of groups of the classic protocol readings have no tasks.",
+    ("group_id", "strategy"),
+    (
+        GROUP_ID,
+        TableColumn(
+            "strategy",
+            pa.string(),
+            "`rack.aware.assignment.strategy`: `none`, `min_traffic` or `balance_subtopology`.",
+        ),
+        _READ_AT,
+        TableColumn("kind", pa.string(), "`streams`, or `classic`."),
+        TableColumn("clients", pa.int32(), "Its processes; null where not known.", True),
+        TableColumn("tasks", pa.int32(), "Its active tasks; null where not known.", True),
+        TableColumn(
+            "tasks_across_now",
+            pa.int32(),
+            "Those with a source partition that has no replica in the rack of their process; null where a rack is not known.",
+            True,
+        ),
+        TableColumn("tasks_across_best", pa.int32(), "The same by the strategy.", True),
+        TableColumn(
+            "tasks_moved", pa.int32(), "The active tasks that would run elsewhere by it; null where not known.", True
+        ),
+        TableColumn(
+            "partitions_across_now",
+            pa.int32(),
+            "The source partitions of active tasks without a replica in the rack of their process; null where not known.",
+            True,
+        ),
+        TableColumn("partitions_across_best", pa.int32(), "The same by the strategy.", True),
+        TableColumn(
+            "standby_across_now",
+            pa.int32(),
+            "The changelog partitions of standby tasks without a replica in the rack of their process; null where not known.",
+            True,
+        ),
+        TableColumn("standby_across_best", pa.int32(), "The same by the strategy.", True),
+        TableColumn(
+            "cost_now",
+            pa.int64(),
+            "KIP-925's traffic cost of the active tasks: 10 for each partition across racks of a task with state, 1 of one without; null "
+            "where not known.",
+            True,
+        ),
+        TableColumn("cost_best", pa.int64(), "The same by the strategy.", True),
+        TableColumn("known", pa.bool_(), "Whether both costs are known."),
+        TableColumn(
+            "reason",
+            pa.string(),
+            "Why they are not, or why racks do not count in the strategy's assignment; null where they do.",
+            True,
+        ),
+    ),
+)
+
 CLIENT_FINDINGS: Final = hourly_table(
     "client_findings",
     "Why members of groups read across racks, as `rackspan clients` finds it at the last reading of each hour.",
@@ -259,6 +318,7 @@ HOURLY: Final[Mapping[str, Table]] = {
         GROUPS,
         GROUP_LAG,
         CONSUMER_GROUPS,
+        STREAM_GROUPS,
         CLIENT_FINDINGS,
         ADVICE,
         DURABILITY_TIME,

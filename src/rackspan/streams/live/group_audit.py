@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, TypedDict
 
+import numpy as np
 from msgspec import Meta
 
 from rackspan.documents import Count
@@ -49,6 +50,10 @@ class PartitionsByRole(TypedDict):
 
 class RunningCost(TypedDict):
     cross_rack: CrossRackDocument
+    cross_rack_tasks: Annotated[
+        Count | None,
+        Meta(description="Active tasks with a source partition that has no replica in the rack of their client."),
+    ]
     cost: TaskCosts
 
 
@@ -135,7 +140,11 @@ def could_read_less(audit: Mapping[str, Any]) -> bool:
 
 def _now(problem: Problem, now: TaskAssignment, crossings: "_Crossings") -> RunningCost:
     running = assignment_document(problem, RackAwareness("as it runs"), AssignorOutput(now), 0.0)
-    return {"cross_rack": crossings.known(running["cross_rack"]), "cost": running["cost"]}
+    return {
+        "cross_rack": crossings.known(running["cross_rack"]),
+        "cross_rack_tasks": crossings.tasks(problem, now),
+        "cost": running["cost"],
+    }
 
 
 def _under(problem: Problem, strategy: Strategy, now: TaskAssignment, crossings: "_Crossings") -> StrategyDocument:
@@ -147,6 +156,7 @@ def _under(problem: Problem, strategy: Strategy, now: TaskAssignment, crossings:
         "enabled": awareness.enabled,
         "reason": awareness.reason,
         "cross_rack": crossings.known(assigned["cross_rack"]),
+        "cross_rack_tasks": crossings.tasks(problem, output.assignment),
         "cost": assigned["cost"],
         "certificate": assigned["certificate"],
         "moved": {
@@ -192,6 +202,13 @@ class _Crossings:
 
     def known(self, cross_rack: CrossRackDocument) -> CrossRackDocument:
         return {"active": cross_rack["active"], "standby": None if self.standby is None else cross_rack["standby"]}
+
+    def tasks(self, problem: Problem, assignment: TaskAssignment) -> int | None:
+        """The number of active tasks with a partition that crosses racks."""
+        if self.active is None or (problem.client_rack < 0).any():
+            return None
+        tasks = len(problem.tasks)
+        return int(np.count_nonzero(self.active[np.arange(tasks), problem.client_rack[assignment.owner(tasks)]]))
 
 
 def _client(group: StreamsGroup, problem: Problem, crossings: _Crossings, index: int) -> StreamsClient:

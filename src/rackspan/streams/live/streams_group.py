@@ -188,6 +188,10 @@ def _described_thread(group: GroupDescription, member: MemberDescription, stream
     """A member of a KIP-1071 group: its coordinator describes it in full, so there are no bytes to decode."""
 
     def with_sources(tasks: SubtopologyTasks) -> dict[TaskId, frozenset[TopicPartition]]:
+        for name in tasks.keys() - group.topology.keys():
+            raise InvalidGroup(
+                f"group {group.group_id}: its coordinator describes no sub-topology {name}, of which {member.client_id} has tasks; run again"
+            )
         return {
             TaskId(f"{name}_{partition}"): frozenset(
                 TopicPartition(topic, partition) for topic in group.topology[name].sources
