@@ -18,7 +18,7 @@ Served: TypeAlias = EmbeddedCluster | KafkaCluster
 
 @pytest.fixture(params=["embedded", pytest.param("kafka", marks=pytest.mark.kafka)], scope="module")
 def one_broker(request: pytest.FixtureRequest) -> Iterator[Served]:
-    """One broker, 1, that knows the user admin or takes anybody."""
+    """One broker, 1, that has the user admin or takes anybody."""
     if request.param == "kafka":
         yield request.getfixturevalue("secured_kafka")
         return

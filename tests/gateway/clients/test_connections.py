@@ -67,7 +67,7 @@ def test_without_the_setting_an_address_has_as_many_as_all(cluster: EmbeddedClus
 def test_a_client_that_is_gone_at_two_checks_is_closed_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second check leaves the first one's response the time to be noticed as one that nobody reads."""
     monkeypatch.setattr(connections, "GONE_CHECK_SECONDS", 0)
-    seen: dict[str, Iterator[bool]] = {
+    ended: dict[str, Iterator[bool]] = {
         "gone": iter([False, True, True]),
         "for-a-moment": iter([True, False, True]),
         "there": iter([False, False, False]),
@@ -81,7 +81,7 @@ def test_a_client_that_is_gone_at_two_checks_is_closed_and_no_other(monkeypatch:
         @property
         def has_ended_unseen(self) -> bool:
             try:
-                return next(seen[self.peer])
+                return next(ended[self.peer])
             except StopIteration:
                 raise asyncio.CancelledError from None
 
@@ -89,7 +89,7 @@ def test_a_client_that_is_gone_at_two_checks_is_closed_and_no_other(monkeypatch:
             closed.append(self.peer)
 
     clients = connections.Clients.__new__(connections.Clients)
-    clients.sessions = {Session(peer) for peer in seen}  # type: ignore[misc]
+    clients.sessions = {Session(peer) for peer in ended}  # type: ignore[misc]
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(clients.close_gone())
     assert closed == ["gone"]

@@ -153,7 +153,7 @@ AFTER = FetchResponsePartitionData(high_watermark=20)
 
 
 class Snapshots:
-    """Responds to FetchSnapshot with at most so many bytes of a snapshot; `requests` are what each asked for."""
+    """Responds to FetchSnapshot with at most so many bytes of a snapshot; `requests` are what each requests."""
 
     def __init__(self, data: bytes, part_bytes: int, error: int = 0) -> None:
         self.requests: list[tuple[int, int, int, int, dict[int, bytes]]] = []
