@@ -159,16 +159,25 @@ def count_in_row(mask: Bools) -> Int64s:
 
 
 def sorted_in_row(matrix: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Each row ascending. Narrow rows by exchanges of whole columns, a third to a tenth of the time of NumPy's sort."""
-    width = matrix.shape[1]
-    if not 1 < width <= EXCHANGED_COLUMNS_MAX:
+    """Each row ascending."""
+    if not 1 < matrix.shape[1] <= EXCHANGED_COLUMNS_MAX:
         return np.sort(matrix, axis=1)
-    ordered = list(matrix.T.copy())
-    for end in range(width - 1, 0, -1):
+    return np.stack(sorted_columns(matrix.T.copy()), axis=1)
+
+
+def sorted_columns(columns: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    """The columns of a matrix (width, P) with each of its P rows ascending.
+
+    Narrow rows are sorted by exchanges of whole columns, in a third to a tenth of the time of NumPy's sort.
+    """
+    if len(columns) > EXCHANGED_COLUMNS_MAX:
+        return list(np.sort(columns, axis=0))
+    ordered = list(columns)
+    for end in range(len(ordered) - 1, 0, -1):
         for left in range(end):
             lower = np.minimum(ordered[left], ordered[left + 1])
             ordered[left], ordered[left + 1] = lower, np.maximum(ordered[left], ordered[left + 1])
-    return np.stack(ordered, axis=1)
+    return ordered
 
 
 def padded(values: Int32s, offsets: Int64s) -> Int32s:

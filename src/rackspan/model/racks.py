@@ -16,7 +16,7 @@ import numpy.typing as npt
 from rackspan.errors import UsageError
 from rackspan.model.broker import Broker
 from rackspan.model.ids import UNNAMED_RACK, RackId
-from rackspan.model.partitions import Int32s, Int64s, count_in_row, sorted_in_row
+from rackspan.model.partitions import Int32s, Int64s, sorted_columns
 
 NO_RACK: Final = -1
 """Rack code of padding, of brokers the snapshot does not list, and of rackless brokers under `ignore`."""
@@ -138,32 +138,40 @@ def counts_descending(rack_codes: Int32s) -> Int64s:
     `rack_codes` is (P, width) with NO_RACK wherever nothing counts; so is the result. Cost: one sort of each row,
     whatever the number of racks in the cluster.
     """
-    partitions, width = rack_codes.shape
-    ordered = sorted_in_row(rack_codes)
-    counted = ordered != NO_RACK
-    # Runs of equal codes are numbered along each row; a run's length is its rack's count.
-    starts = counted.copy()
-    starts[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
-    run = np.cumsum(starts, axis=1) - 1 + np.arange(partitions)[:, None] * width
-    counts = np.bincount(run[counted], minlength=partitions * width).reshape(partitions, width)
-    return np.asarray(-sorted_in_row(-counts))
+    counts = np.zeros(rack_codes.T.shape, dtype=np.int32)
+    before: Any = None
+    for place, column in enumerate(sorted_columns(rack_codes.T.copy())):
+        # Along each row runs of equal codes are counted, and the last of a run has its length.
+        counts[place] = column != NO_RACK
+        if before is not None:
+            same = (column == before) & (column != NO_RACK)
+            counts[place] += counts[place - 1] * same
+            counts[place - 1] *= ~same
+        before = column
+    return np.array(sorted_columns(counts)[::-1], dtype=np.int64).reshape(counts.shape).T
 
 
 def distinct_racks(rack_codes: Int32s) -> Int64s:
     """The number of distinct racks in each row. Shape (P,)."""
-    ordered = sorted_in_row(rack_codes)
-    counted = ordered != NO_RACK
-    counted[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
-    return count_in_row(counted)
+    found = np.zeros(len(rack_codes), dtype=np.int64)
+    before: Any = None
+    for column in sorted_columns(rack_codes.T.copy()):
+        first = column != NO_RACK
+        found += first if before is None else first & (column != before)
+        before = column
+    return found
 
 
 def left_without_fullest(counts: Int64s) -> Int64s:
     """The replicas of each row that are certain to be left when its fullest rack is lost. Shape (P,).
 
-    `counts` is what `counts_descending` returns. A replica that counts in no rack may be in the one that is lost, so it is
-    not among those left. Whatever judges the loss of a rack counts by this rule.
+    `counts` is what `counts_descending` returns: the fullest comes first. A replica that counts in no rack may be in the one
+    that is lost, so it is not among those left. Whatever judges the loss of a rack counts by this rule.
     """
-    return np.asarray(counts.sum(axis=1) - counts.max(axis=1, initial=0))
+    left = np.zeros(len(counts), dtype=np.int64)
+    for column in counts.T[1:]:
+        left += column
+    return left
 
 
 def forcing_value(counts: Int64s, min_insync_racks: Int64s | int) -> Int64s:
