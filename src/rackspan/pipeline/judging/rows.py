@@ -80,6 +80,7 @@ def partition_finding_rows(found: FindingColumns) -> pa.Table:
 def harm_rows(losses: Iterable[RackLoss]) -> pa.Table:
     """One row for each loss and topic that it harms."""
     losses = list(losses)
+    lost = pa.array([list(loss.racks) for loss in losses], RACK_NAMES)
     names = ("topic", "internal", *HARM)
     harmed = list(map(attrgetter(*names), chain.from_iterable(loss.topics for loss in losses)))
     none = [None] * len(harmed)
@@ -87,7 +88,9 @@ def harm_rows(losses: Iterable[RackLoss]) -> pa.Table:
     return _rows(
         OUTAGE_IMPACT,
         {
-            "lost_racks": [list(loss.racks) for loss in losses for _ in loss.topics],
+            "lost_racks": lost.take(
+                pa.array(np.repeat(np.arange(len(losses)), np.array([len(loss.topics) for loss in losses], np.int64)))
+            ),
             **dict(zip(names, map(list, columns), strict=True)),
             **dict.fromkeys(("survived", "quorum_holds", "leader_surge"), none),
         },
