@@ -15,11 +15,10 @@ from rackspan.audit import RackPolicy, audit
 from rackspan.errors import InvalidWarehouse, UsageError
 from rackspan.model import ClusterSnapshot
 from rackspan.pipeline.hours.work import hour_of
-from rackspan.pipeline.report.from_warehouse import latest_snapshots
+from rackspan.pipeline.report.from_warehouse import latest_snapshots, newest_readings
 from rackspan.pipeline.runs import Run, last_run
-from rackspan.pipeline.schemas import DERIVED, Table
+from rackspan.pipeline.schemas import Table
 from rackspan.pipeline.schemas.hours import ADVICE, DURABILITY_TIME
-from rackspan.pipeline.schemas.readings import READINGS
 from rackspan.pipeline.table import table_files
 from rackspan.pipeline.warehouse import Warehouse, naming_check
 
@@ -91,18 +90,17 @@ def _chosen(latest: Mapping[str, ClusterSnapshot], cluster_id: str | None) -> Cl
 
 def _last_hour(warehouse: Warehouse, run: Run, snapshot: ClusterSnapshot) -> datetime | None:
     """The hour of the newest reading that the run has; None without readings."""
-    if ADVICE.name not in run.versions or snapshot.taken_at is None:
+    if ADVICE.name not in run.versions:
         return None
-    read_at = [row["taken_at"] for row in _rows(warehouse, run, READINGS, snapshot, ("taken_at",))]
-    newest = max((at for at in read_at if at <= snapshot.taken_at), default=None)
-    return None if newest is None else hour_of(newest)
+    newest = newest_readings(warehouse, run, {str(snapshot.cluster_id): snapshot})
+    return hour_of(*newest.values()) if newest else None
 
 
 def _rows(
     warehouse: Warehouse, run: Run, table: Table, snapshot: ClusterSnapshot, columns: tuple[str, ...]
 ) -> Iterator[dict[str, Any]]:
     """The rows of one cluster; none of a table that the run, of an older rackspan, does not have."""
-    if table.name in DERIVED and table.name not in run.versions:
+    if table.name not in run.versions:
         return
     for batch in table_files(warehouse, table, run).read(("cluster_id", *columns)):
         yield from (row for row in batch.to_pylist() if row["cluster_id"] == snapshot.cluster_id)

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from rackspan import __version__
+from rackspan.advice.advice import Concern
 from rackspan.audit import Finding, RackPolicy, Severity, audit, outage
 from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.outage import RackLoss
@@ -33,7 +34,16 @@ from rackspan.pipeline.report.data import (
     StateCounts,
     StateTime,
 )
+from rackspan.pipeline.report.flow_picture import BASES
 from rackspan.pipeline.report.topic_map import rack_members, topic_map
+from rackspan.pipeline.report.traffic.data import (
+    AdvisedStep,
+    Billed,
+    BilledPart,
+    PathFlow,
+    RackFlow,
+    TrafficReport,
+)
 from tests.pipeline import expected
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -413,3 +423,50 @@ def _at(cluster: ClusterSnapshot) -> datetime:
 def at_times(cluster: ClusterSnapshot, times: Iterable[datetime]) -> list[ClusterSnapshot]:
     """The same cluster at several times."""
     return [replace(cluster, taken_at=time) for time in times]
+
+
+def traffic(
+    racks: Sequence[str | None] = ("r1", "r2", "r3"), name: str = "orders", prices: bool = True
+) -> TrafficReport:
+    """A day of traffic of racks that each send 1 GiB to themselves, 2 GiB to the next one and so on; names are all `name`."""
+    flows = tuple(
+        RackFlow(source, destination, {BASES[column % 3]: (1 + (column - row) % len(racks)) * 2**30})
+        for row, source in enumerate(racks)
+        for column, destination in enumerate(racks)
+    )
+    unknown = {"the price of replicate is not known": 3 * 2**30, "a rack is not known": None}
+    parts = (
+        BilledPart(name, {"USD": 1234.5}, 2**40, {}),
+        BilledPart(f"{name}-2", {"EUR": 2.0, "USD": 0.001}, 2**30, unknown),
+        BilledPart(f"{name}-3", {}, 2**30, unknown),
+        BilledPart(None, {"USD": 0.0}, 2**20, {}),
+    )
+    whole = BilledPart(None, {"EUR": 2.0, "USD": 1234.501}, 2**41, unknown)
+    billed = Billed(parts, BilledPart(None, {}, 0, unknown), 7)
+    step = AdvisedStep(1, Concern.RISK, "survives-rack-loss", name, None, name, None, None, None, "", name, name, "")
+    saving = replace(step, rank=2, concern=Concern.MONEY, kind="read-in-rack", group=name, command=f"set {name}")
+    return TrafficReport(
+        read_at=NOON,
+        first_hour=NOON - timedelta(hours=24),
+        last_hour=NOON - timedelta(hours=1),
+        hours=22,
+        flows=flows,
+        paths=(PathFlow("produce", "estimated", 2**33, 2**32, 2**20, (name, "uniform")),),
+        topics_incomplete=tuple(f"{name}-{number}" for number in range(6)),
+        hours_billed=20 if prices else 0,
+        bill=whole if prices else BilledPart(None, {}, 0, {}),
+        by_topic=billed if prices else Billed(()),
+        by_group=billed if prices else Billed(()),
+        advice=(
+            replace(step, command=f"rackspan reassign plan --topic {name}"),
+            replace(saving, bytes_a_month=2**40, money_a_month=10.0, currency="USD", assumption=name),
+            replace(saving, rank=3, bytes_a_month=-(2**30), money_a_month=2.0, currency="USD"),
+            replace(saving, rank=4, bytes_a_month=2**30),
+        ),
+        advice_counts={Concern.RISK: 1, Concern.MONEY: 12},
+    )
+
+
+def with_traffic(data: ReportData, traffic_report: TrafficReport) -> ReportData:
+    """The same report with the same traffic of each cluster."""
+    return data.with_traffic({cluster.cluster_id: traffic_report for cluster in data.clusters})

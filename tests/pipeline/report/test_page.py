@@ -78,6 +78,15 @@ STORIES = MadeOnDemand(
             [story.safe_cluster()],
         ),
         "five hundred topics": lambda: report_by_hand([story.many_topics(500)]),
+        "traffic": lambda: story.with_traffic(report_by_hand(story.shop_history(9)), story.traffic()),
+        "traffic of long names": lambda: story.with_traffic(
+            report_by_hand([story.safe_cluster()]),
+            story.traffic(["eu-west-1a" * 12, "us-east-2b" * 12, None], "x" * 249),
+        ),
+        "traffic of thirty racks": lambda: story.with_traffic(
+            report_by_hand([story.safe_cluster()], [story.safe_cluster("other")]),
+            story.traffic([f"rack-{number:02}" for number in range(30)], prices=False),
+        ),
         "nothing collected": lambda: report_by_hand(),
     }
 )
@@ -145,6 +154,57 @@ def test_names_are_text_in_a_fleet_too() -> None:
     data = report_by_hand([story.safe_cluster(HOSTILE)], [story.safe_cluster("<b>")])
     root = parsed(render(data))
     assert [one.text for one in root.all("table")[0].all("a")] == [" ".join(HOSTILE.split()), "<b>"]
+
+
+def test_names_in_traffic_are_text_too() -> None:
+    data = story.with_traffic(STORIES["calm"], story.traffic([HOSTILE, "r2"], HOSTILE))
+    root = parsed(render(data))
+    shown = " ".join(HOSTILE.split())
+    assert [one.text for one in root.all("script")] == [parsed(render(STORIES["calm"])).all("script")[0].text]
+    assert not root.all("img")
+    assert not any(name.startswith("on") for one in root.walk() for name in one.attributes)
+    commands = [one.text for item in root.all("ol", "advice") for one in item.all("code")]
+    assert commands == [f"rackspan reassign plan --topic {shown}"]
+    bills = root.all("table", "bill")
+    assert [one.all("tbody")[0].all("th")[0].text for one in bills] == [shown, shown]
+
+
+def test_the_advice_is_in_two_lists_each_command_beside_a_button() -> None:
+    root = parsed(render(STORIES["traffic"]))
+    risks, savings = root.all("ol", "advice")
+    assert [one.kinds for one in risks.all("li")] == [["risk"]]
+    assert [one.kinds for one in savings.all("li")] == [["money"]] * 3
+    assert [one.all("p")[0].text for one in savings.all("li")] == [
+        "2. read-in-rack, group orders: 1.0 TiB less across racks and 10.00 USD less in 30 days",
+        "3. read-in-rack, group orders: 1.0 GiB more across racks and 2.00 USD less in 30 days",
+        "4. read-in-rack, group orders: 1.0 GiB less across racks in 30 days",
+    ]
+    assert risks.all("code")[0].text == "rackspan reassign plan --topic orders"
+    (button,) = root.all("button")
+    assert "hidden" in button.attributes
+    assert "Of 1 risk and 12 savings these are the first 4; rackspan advise prints the others." in root.text
+
+
+def test_the_bill_says_what_is_not_known_and_shows_no_zero_for_it() -> None:
+    by_topic, by_group = parsed(render(STORIES["traffic"])).all("table", "bill")
+    rows = [[one.text for one in row.walk() if one.tag in ("th", "td")] for row in by_topic.all("tr")]
+    unknown = "some bytes: a rack is not known"
+    gibibytes = "3.0 GiB: the price of replicate is not known"
+    several = "2.00 EUR + under 0.01 USD, and more that is not known"
+    assert [row[0] for row in rows] == ["topic", "orders", "orders-2", "orders-3", "of no group", "7 more", "all"]
+    assert rows[1] == ["orders", "1,234.50 USD", "1.0 TiB", ""]
+    for row, money in ((2, several), (3, "not known"), (5, "not known")):
+        assert rows[row][1] == money
+        assert sorted(rows[row][3].split("; ")) == [gibibytes, unknown]
+    assert rows[6][1] == "2.00 EUR + 1,234.50 USD, and more that is not known"
+    assert by_group.all("thead")[0].all("th")[0].text == "group"
+
+
+def test_a_report_without_readings_has_no_part_about_traffic(data: ReportData) -> None:
+    traffic = [cluster.traffic for cluster in data.clusters if cluster.traffic is not None]
+    root = parsed(render(data))
+    assert len(root.all("svg", "flows")) == 2 * len(traffic)
+    assert ("What it cost" in root.text) == ("What to do first" in root.text) == bool(traffic)
 
 
 def test_the_page_opens_with_the_verdict() -> None:

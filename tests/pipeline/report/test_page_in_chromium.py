@@ -19,7 +19,7 @@ OVERFLOWING = """() => [...document.querySelectorAll('body *')].filter(one => {
     return box.width && box.right > innerWidth + 0.5 && !one.closest('.scroll') && !one.closest('.defs') && !one.closest('thead');
 }).map(one => one.outerHTML.slice(0, 120))"""
 
-TEXTS = """() => [...document.querySelectorAll('svg.timeline')].filter(one => one.getBoundingClientRect().width).map(one => {
+TEXTS = """() => [...document.querySelectorAll('svg.timeline, svg.flows')].filter(one => one.getBoundingClientRect().width).map(one => {
     const frame = one.getBoundingClientRect();
     return [...one.querySelectorAll('text')].map(text => {
         const box = text.getBoundingClientRect();
@@ -103,7 +103,7 @@ def test_text_has_the_contrast_that_wcag_requires_in_both_colour_schemes(
     browser: Any, files: dict[str, Path], scheme: str
 ) -> None:
     page = browser.new_page(viewport={"width": DESK, "height": 800}, color_scheme=scheme)
-    page.goto(files["during the loss"].as_uri())
+    page.goto(files["traffic"].as_uri())
     assert page.evaluate(CONTRAST) >= 4.5
     background = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
     assert (background == "rgb(255, 255, 255)") == (scheme == "light")
@@ -142,4 +142,16 @@ def test_one_of_five_hundred_topics_is_found_by_its_name(browser: Any, files: di
     assert page.inner_text(".find output") == "11 of 500 topics"
     page.fill(".find input", "")
     assert set(page.evaluate(SHOWN)) == {"payments", "clicks", "audit-log"}
+    page.close()
+
+
+def test_a_button_copies_the_command_before_it(browser: Any, files: dict[str, Path]) -> None:
+    page = browser.new_page(viewport={"width": PHONE, "height": 800})
+    page.add_init_script(
+        "Object.defineProperty(navigator, 'clipboard', {value: {writeText: async text => { window.copied = text }}})"
+    )
+    page.goto(files["traffic"].as_uri())
+    page.click(".copy")
+    assert page.evaluate("() => window.copied") == "rackspan reassign plan --topic orders"
+    assert page.inner_text(".copy") == "copied"
     page.close()

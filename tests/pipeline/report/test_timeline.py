@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rackspan.pipeline.report import timeline
+from rackspan.pipeline.report import svg, timeline
 from rackspan.pipeline.report.data import AT_RISK, History, HistoryPoint, StateCounts
 from tests.pipeline.report import story
 from tests.pipeline.report.html_checks import Element, drawn
@@ -28,7 +28,7 @@ def text_boxes(root: Element) -> list[tuple[float, float, float, float]]:
     """Left, right, top, bottom of each text, as wide as it can be."""
     boxes = []
     for text in root.all("text"):
-        width = len(text.text) * timeline.CHARACTER
+        width = len(text.text) * svg.CHARACTER
         x, y = float(text.attributes["x"]), float(text.attributes["y"])
         left = x - {"start": 0.0, "middle": width / 2, "end": width}[text.attributes["text-anchor"]]
         boxes.append((left, left + width, y - 9, y + 3))

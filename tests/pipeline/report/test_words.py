@@ -1,11 +1,14 @@
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from rackspan.advice.advice import Concern
 from rackspan.audit import RackPolicy, outage
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.pipeline.report import words
 from rackspan.pipeline.report.data import ClusterReport, DriftGroup, LossHistory
+from rackspan.pipeline.report.traffic.data import RackFlow
 from tests.pipeline.report import story
 from tests.pipeline.report.story import TopicPlan, spread
 
@@ -210,3 +213,39 @@ def test_racks_that_could_never_be_lost_are_counted_apart_from_those_that_someti
         for at, number in enumerate(snapshots_not_survived)
     ]
     assert words.losses_over_time(losses, past).endswith(ending)
+
+
+def test_traffic_says_which_hours_it_sums_up_and_what_of_them_is_known() -> None:
+    traffic = story.traffic()
+    assert words.traffic_span(traffic) == (
+        "Sums of the 24 hours from 2026-11-20 12:00 to 2026-11-21 12:00 UTC, of which 22 hours have readings."
+    )
+    assert words.traffic_span(replace(traffic, hours=1)).endswith(", of which 1 hour has readings.")
+    assert words.traffic_span(replace(traffic, hours=24)).endswith("12:00 UTC.")
+    assert words.billed(traffic).endswith("The bill has 20 of the 22 hours.")
+    assert "The bill has" not in words.billed(replace(traffic, hours_billed=22))
+    assert words.incomplete(traffic.topics_incomplete).startswith(
+        "Of 6 topics a part of the bytes is not known, and in no sum: orders-0, orders-1, orders-2, orders-3 and 2 more"
+    )
+    assert words.advice_left(replace(traffic, advice_counts={Concern.RISK: 1, Concern.MONEY: 3})) == ""
+
+
+@pytest.mark.parametrize(
+    ("within", "across", "unknown", "words_of_it"),
+    [
+        (0, 0, 0, "No bytes passed that are known."),
+        (3, 1, 0, "1 B crossed racks, 25 % of what passed."),
+        (1000, 1, 0, "1 B crossed racks, under 1 % of what passed."),
+        (1, 1000, 0, "1000 B crossed racks, over 99 % of what passed."),
+        (0, 5, 0, "5 B crossed racks, 100 % of what passed."),
+        (5, 0, 0, "0 crossed racks, 0 % of what passed."),
+        (1, 1, 2, "1 B crossed racks, 25 % of what passed, and of 2 B a rack is not known."),
+    ],
+)
+def test_what_crossed_racks_stands_beside_what_passed(within: int, across: int, unknown: int, words_of_it: str) -> None:
+    flows = (
+        RackFlow("a", "a", {"derived": within}),
+        RackFlow("a", "b", {"derived": across}),
+        RackFlow("a", None, {"derived": unknown}),
+    )
+    assert words.crossed(replace(story.traffic(), flows=flows)) == words_of_it

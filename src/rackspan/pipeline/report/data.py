@@ -13,6 +13,7 @@ from typing import Final
 from rackspan.audit import RackLoss, Severity, TopicHarm
 from rackspan.model.ids import RackId
 from rackspan.model.snapshot import SIZES
+from rackspan.pipeline.report.traffic.data import TrafficReport
 
 TOPICS_MAX: Final = 60
 """Topics on a cluster's map, the worst first: more than a reader scrolls through, and under 500 KB with 30 racks."""
@@ -296,6 +297,8 @@ class ClusterReport:
     drift_groups: int = 0
     name: str | None = None
     broker_rows: tuple[BrokerRow, ...] = ()
+    traffic: TrafficReport | None = None
+    """None without readings."""
 
     @property
     def complete(self) -> bool:
@@ -349,6 +352,12 @@ class ReportData:
         """The same report with the names to show of clusters, by id."""
         return replace(
             self, clusters=tuple(replace(cluster, name=names.get(cluster.cluster_id)) for cluster in self.clusters)
+        )
+
+    def with_traffic(self, traffic: Mapping[str, TrafficReport]) -> "ReportData":
+        """The same report with the traffic of clusters, by id."""
+        return replace(
+            self, clusters=tuple(replace(cluster, traffic=traffic.get(cluster.cluster_id)) for cluster in self.clusters)
         )
 
     @property

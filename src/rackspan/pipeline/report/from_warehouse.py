@@ -1,6 +1,8 @@
 """Makes ReportData from a warehouse: the tables in force, and the latest snapshot of each cluster in them, summarized."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
 from types import MappingProxyType
 
 from rackspan.audit.policy import ClusterPolicies
@@ -10,8 +12,12 @@ from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.read import Damage, find_damage, read_snapshot
 from rackspan.pipeline.report.data import ReportData
 from rackspan.pipeline.report.summaries import Tables, summarize
+from rackspan.pipeline.report.traffic.data import TrafficReport
+from rackspan.pipeline.report.traffic.sums import HourTables, first_hour, traffic_reports
 from rackspan.pipeline.runs import Run, last_run
 from rackspan.pipeline.schemas import DRIFT, FINDINGS, JUDGED, OUTAGE_IMPACT, PARTITION_DURABILITY, SNAPSHOTS
+from rackspan.pipeline.schemas.hours import ADVICE, BILL, TRAFFIC
+from rackspan.pipeline.schemas.readings import READINGS
 from rackspan.pipeline.table import how_to_repair, table_files
 from rackspan.pipeline.warehouse import Warehouse, naming_check
 
@@ -41,7 +47,9 @@ def report_data(
                 for table in (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT, DRIFT)
             )
         )
-        return run, summarize(tables, latest_snapshots(warehouse, run, left_out), policies).named(names)
+        latest = latest_snapshots(warehouse, run, left_out)
+        data = summarize(tables, latest, policies)
+        return run, data.with_traffic(_traffic(warehouse, run, latest, left_out)).named(names)
 
 
 def latest_snapshots(
@@ -64,3 +72,38 @@ def latest_snapshots(
         for snapshot in stored
         if snapshot.snapshot_id not in damage.snapshots
     }
+
+
+def _traffic(
+    warehouse: Warehouse, run: Run, latest: Mapping[str, ClusterSnapshot], left_out: Callable[[str], None] | None
+) -> Mapping[str, TrafficReport]:
+    """The traffic of each cluster that has readings. None in a run of an older rackspan, which has no tables of hours."""
+    of_hours = (TRAFFIC, BILL, ADVICE)
+    if any(table.name not in run.versions for table in of_hours):
+        return {}
+    read_at = newest_readings(warehouse, run, latest, left_out)
+    if not read_at:
+        return {}
+    first_day = min(map(first_hour, read_at.values())).date()
+    opened = (table_files(warehouse, table, run, left_out) for table in of_hours)
+    shown = (
+        replace(files, files=[file for file in files.files if file.day is None or file.day >= first_day])
+        for files in opened
+    )
+    return traffic_reports(HourTables(*(files.read for files in shown)), read_at)
+
+
+def newest_readings(
+    warehouse: Warehouse,
+    run: Run,
+    latest: Mapping[str, ClusterSnapshot],
+    left_out: Callable[[str], None] | None = None,
+) -> dict[str, datetime]:
+    """When the newest reading of each cluster was taken, of those that its latest snapshot does not precede."""
+    found: dict[str, datetime] = {}
+    for batch in table_files(warehouse, READINGS, run, left_out).read(("cluster_id", "taken_at")):
+        for cluster_id, at in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            snapshot = latest.get(cluster_id)
+            if snapshot is not None and snapshot.taken_at is not None and at <= snapshot.taken_at:
+                found[cluster_id] = max(at, found.get(cluster_id, at))
+    return found

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from rackspan.advice.advice import Concern
 from rackspan.audit.findings import REPAIR_ORDER, Severity
 from rackspan.audit.outage import RackLoss, TopicHarm
 from rackspan.model.ids import shown
@@ -25,7 +26,9 @@ from rackspan.pipeline.report.data import (
     TopicRow,
     severity_of,
 )
+from rackspan.pipeline.report.flow_picture import BASES, flow_picture, rack_name
 from rackspan.pipeline.report.timeline import timeline
+from rackspan.pipeline.report.traffic.data import BILLED_MAX, TrafficReport
 from rackspan.text import human_bytes
 
 TOPICS_HIT_MAX: Final = 8
@@ -244,6 +247,13 @@ def change_sign(group: DriftGroup) -> str | None:
     return group.after if group.change == "safety-lost" else None
 
 
+def bases(traffic: TrafficReport) -> list[tuple[str, int]]:
+    """Each basis of what crossed racks, or may have, with its bytes."""
+    crossing = [flow for flow in traffic.flows if flow.crosses is not False]
+    sums = ((basis, sum(flow.by_basis.get(basis, 0) for flow in crossing)) for basis in BASES)
+    return [(basis, size) for basis, size in sums if size]
+
+
 def is_command(remedy: str) -> bool:
     return remedy.startswith(("rackspan ", "kafka-"))
 
@@ -269,14 +279,20 @@ _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
 }
 
 _NAMES: Final[Mapping[str, Any]] = {
+    "BASIS_MEANING": words.BASIS_MEANING,
+    "BILLED_MAX": BILLED_MAX,
     "MEANING": words.MEANING,
+    "MONEY": Concern.MONEY,
     "NOT_JUDGED": RackSafety.NOT_JUDGED,
     "STATES": tuple(DurabilityState),
     "LONG_NAME": LONG_NAME,
     "RACKS_AS_CARDS": RACKS_AS_CARDS,
     "TOPICS_HIT_MAX": TOPICS_HIT_MAX,
     "BROKERS_OPEN_MAX": BROKERS_OPEN_MAX,
+    "RISK": Concern.RISK,
     "VIOLATION": Severity.VIOLATION,
+    "WARNING": Concern.WARNING,
+    "bases": bases,
     "broker_harm": broker_harm,
     "next_steps": next_steps,
     "state_sign": state_sign,
@@ -287,6 +303,7 @@ _NAMES: Final[Mapping[str, Any]] = {
     "change_sign": change_sign,
     "changes": changes,
     "dense": dense,
+    "flow_picture": flow_picture,
     "harm_count": harm_count,
     "harm_state": harm_state,
     "harm_words": harm_words,
@@ -297,6 +314,7 @@ _NAMES: Final[Mapping[str, Any]] = {
     "map_kind": map_kind,
     "members": members,
     "occurred": occurred,
+    "rack_name": rack_name,
     "sign": sign,
     "svg": svg,
     "timeline": timeline,

@@ -5,11 +5,15 @@ count in words beside it. All is to scale in percent, so it fits a phone without
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from markupsafe import Markup
 
 from rackspan.audit.outage import RackLoss
 from rackspan.pipeline.report.data import Cell, DurabilityState, StateCounts
+
+CHARACTER: Final = 6.4
+"""Width in px that one character of a picture's text takes at most (11 px, any sans-serif)."""
 
 
 def state_bar(counts: StateCounts, label: str) -> Markup:
@@ -44,6 +48,11 @@ def cell_bar(cell: Cell, longest: int) -> Markup:
 def mark(state: str) -> Markup:
     """The sign of a state or verdict, drawn once a page and used by name."""
     return Markup('<svg class="k {0}"><use href="#k-{0}"/></svg>').format(state)
+
+
+def text(x: float, y: float, words: str, anchor: str, kind: str = "label") -> Markup:
+    """Text of a picture in px. It cannot be stretched, so a picture with text is drawn once for each width."""
+    return Markup('<text class="{}" x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>').format(kind, x, y, anchor, words)
 
 
 def _bar(segments: Iterable[tuple[str, int]], label: str) -> Markup:

@@ -14,9 +14,7 @@ from markupsafe import Markup
 
 from rackspan.pipeline.report import words
 from rackspan.pipeline.report.data import AT_RISK, DurabilityState, History, HistoryPoint
-
-CHARACTER: Final = 6.4
-"""Width in px that one character of the time line's text takes at most (11 px, any sans-serif)."""
+from rackspan.pipeline.report.svg import CHARACTER, text
 
 LAST_POINT: Final = 5.0
 """Width in px of the last point, which has no duration and would be invisible."""
@@ -117,7 +115,7 @@ def _calm(frame: TimelineFrame) -> list[Markup]:
     band = Markup('<rect class="s ok" x="{}" y="{}" width="{:.1f}" height="{}"/>')
     return [
         band.format(frame.left, frame.base - 30, frame.x_end - frame.left, 30),
-        _text(0, frame.base - 36, "all ok", "start"),
+        text(0, frame.base - 36, "all ok", "start"),
     ]
 
 
@@ -126,8 +124,8 @@ def _value_axis(frame: TimelineFrame) -> Iterator[Markup]:
     for value in values:
         y = frame.y(value)
         yield Markup('<path class="grid" d="M{} {:.1f}H{:.1f}"/>').format(frame.left, y, frame.x_end)
-        yield _text(frame.left - 6, y + 4, f"{value:,}", "end")
-    yield _text(0, 12, "partitions not ok", "start")
+        yield text(frame.left - 6, y + 4, f"{value:,}", "end")
+    yield text(0, 12, "partitions not ok", "start")
 
 
 def _time_axis(frame: TimelineFrame) -> Iterator[Markup]:
@@ -143,7 +141,7 @@ def _time_axis(frame: TimelineFrame) -> Iterator[Markup]:
         if tick.date() != shown_day:
             shown_day = tick.date()
             yield _beside(x, frame.base + 33, f"{tick:%d %b}", frame)
-    yield _text(frame.x_end, 12, "times in UTC", "end")
+    yield text(frame.x_end, 12, "times in UTC", "end")
 
 
 def _layers(frame: TimelineFrame, points: Sequence[HistoryPoint]) -> Iterator[Markup]:
@@ -189,8 +187,8 @@ def _worst(frame: TimelineFrame, history: History) -> Iterator[Markup]:
     x = frame.x(worst.taken_at)
     yield Markup('<path class="worst" d="M{0:.1f} {1}V{2}"/>').format(x, frame.top - 8, frame.base)
     head, counts = f"{_clock(history, worst.taken_at)} worst:", words.states(worst.counts)
-    for line, text in enumerate(reversed(_lines(head, counts, frame.width))):
-        yield _beside(x, frame.top - 12 - 14 * line, text, frame, "worst")
+    for line, words_of_line in enumerate(reversed(_lines(head, counts, frame.width))):
+        yield _beside(x, frame.top - 12 - 14 * line, words_of_line, frame, "worst")
 
 
 def _lines(head: str, counts: str, width: float) -> list[str]:
@@ -200,18 +198,14 @@ def _lines(head: str, counts: str, width: float) -> list[str]:
     return [line if len(line) <= characters else f"{line[: characters - 1]}…" for line in lines]
 
 
-def _beside(x: float, y: float, text: str, frame: TimelineFrame, kind: str = "label") -> Markup:
+def _beside(x: float, y: float, label: str, frame: TimelineFrame, kind: str = "label") -> Markup:
     """Text centred on x as far as the picture's edges allow."""
-    half = len(text) * CHARACTER / 2
+    half = len(label) * CHARACTER / 2
     if x - half < 0:
-        return _text(0, y, text, "start", kind)
+        return text(0, y, label, "start", kind)
     if x + half > frame.width:
-        return _text(frame.width, y, text, "end", kind)
-    return _text(x, y, text, "middle", kind)
-
-
-def _text(x: float, y: float, text: str, anchor: str, kind: str = "label") -> Markup:
-    return Markup('<text class="{}" x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>').format(kind, x, y, anchor, text)
+        return text(frame.width, y, label, "end", kind)
+    return text(x, y, label, "middle", kind)
 
 
 def _clock(history: History, time: datetime) -> str:

@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
+from rackspan.advice.advice import Concern
 from rackspan.audit.drift.causes import SEVERAL
 from rackspan.audit.outage import RackLoss
 from rackspan.model.ids import shown
+from rackspan.pipeline.hours.work import HOUR
 from rackspan.pipeline.report.data import (
     AT_RISK,
     ClusterReport,
@@ -18,6 +20,9 @@ from rackspan.pipeline.report.data import (
     ReportData,
     StateCounts,
 )
+from rackspan.pipeline.report.traffic.data import HOURS_MAX, AdvisedStep, BilledPart, TrafficReport
+from rackspan.text import human_bytes
+from rackspan.traffic.bill import MONTH_DAYS
 
 NAMES_SHOWN: Final = 4
 """Racks named in a sentence before "and N more"; the pictures name them all."""
@@ -28,6 +33,12 @@ MEANING: Final[Mapping[DurabilityState, str]] = {
     DurabilityState.UNDER_MIN_RACKS: "in-sync replicas in fewer racks than min.insync.racks requires",
     DurabilityState.ONE_RACK: "every in-sync replica is in one rack, though the cluster has more",
     DurabilityState.OK: "none of these",
+}
+
+BASIS_MEANING: Final[Mapping[str, str]] = {
+    "measured": "counted by gateways",
+    "derived": "it follows from bytes in and the racks of both sides",
+    "estimated": "by an assumption, which is named below",
 }
 
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
@@ -190,6 +201,86 @@ def caused_by(group: DriftGroup) -> str:
     return cause if group.cause_broker is None else f"{cause}: {group.cause_broker}"
 
 
+def traffic_span(traffic: TrafficReport) -> str:
+    """What the figures of traffic cover, in one sentence."""
+    first, end = traffic.first_hour, traffic.last_hour + HOUR
+    covered = (
+        ""
+        if traffic.hours == HOURS_MAX
+        else f", of which {count(traffic.hours, 'hour')} {_have(traffic.hours)} readings"
+    )
+    return f"Sums of the {HOURS_MAX} hours from {first:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC{covered}."
+
+
+def crossed(traffic: TrafficReport) -> str:
+    """What crossed racks, of what passed: one sentence."""
+    passed = sum(flow.size_bytes for flow in traffic.flows)
+    if not passed:
+        return "No bytes passed that are known."
+    unknown = sum(flow.size_bytes for flow in traffic.flows if flow.crosses is None)
+    more = f", and of {human_bytes(unknown)} a rack is not known" if unknown else ""
+    return f"{human_bytes(traffic.across)} crossed racks, {_share(traffic.across, passed)} of what passed{more}."
+
+
+def incomplete(topics: Sequence[str]) -> str:
+    """`Of 3 topics a part of the bytes is not known, and in no sum: orders, clicks and pay.`"""
+    names = (
+        list(topics) if len(topics) <= NAMES_SHOWN else [*topics[:NAMES_SHOWN], f"{len(topics) - NAMES_SHOWN:,} more"]
+    )
+    return f"Of {count(len(topics), 'topic')} a part of the bytes is not known, and in no sum: {listed(names)}."
+
+
+def billed(traffic: TrafficReport) -> str:
+    """The sum of the bill, and what it covers."""
+    unknown = f" ({unpriced(traffic.bill)})" if traffic.bill.reasons else ""
+    hours = (
+        ""
+        if traffic.hours_billed == traffic.hours
+        else f" The bill has {traffic.hours_billed} of the {count(traffic.hours, 'hour')}."
+    )
+    return f"In these hours, by the price file of the run: {money(traffic.bill)}{unknown}.{hours}"
+
+
+def money(billed: BilledPart) -> str:
+    """`12.30 USD`; `12.30 USD, and more that is not known`; `not known`."""
+    known = " + ".join(amount(value, currency) for currency, value in billed.money.items())
+    if not billed.reasons:
+        return known
+    return f"{known}, and more that is not known" if known else "not known"
+
+
+def amount(value: float, currency: str | None) -> str:
+    """`1,234.50 USD`; `under 0.01 USD` for less, since 0.00 would be free."""
+    return f"under 0.01 {currency}" if 0 < value < 0.005 else f"{value:,.2f} {currency}"
+
+
+def unpriced(billed: BilledPart) -> str:
+    """`1.2 GiB: the price of replicate is not known`; empty where all is known."""
+    return "; ".join(
+        f"{'some bytes' if size is None else human_bytes(size)}: {reason}" for reason, size in billed.reasons.items()
+    )
+
+
+def saved(step: AdvisedStep) -> str:
+    """`12.3 GiB less across racks and 4.50 USD less in 30 days`; empty of risks."""
+    if step.bytes_a_month is None:
+        return ""
+    size = f"{human_bytes(abs(step.bytes_a_month))} {'less' if step.bytes_a_month >= 0 else 'more'} across racks"
+    priced = "" if step.money_a_month is None else f" and {amount(step.money_a_month, step.currency)} less"
+    return f"{size}{priced} in {MONTH_DAYS} days"
+
+
+def advice_left(traffic: TrafficReport) -> str:
+    """`Of 12 risks and 3 savings these are the first ten.` Empty where all are shown."""
+    if sum(traffic.advice_counts.values()) == len(traffic.advice):
+        return ""
+    nouns = ((Concern.RISK, "risk"), (Concern.WARNING, "warning"), (Concern.MONEY, "saving"))
+    every = [
+        count(traffic.advice_counts[concern], noun) for concern, noun in nouns if traffic.advice_counts.get(concern)
+    ]
+    return f"Of {listed(every)} these are the first {len(traffic.advice)}; rackspan advise prints the others."
+
+
 def states(counts: StateCounts) -> str:
     """`18 offline, 4 under-min-isr`; `all ok`."""
     present = [f"{counts.of(state):,} {state.value}" for state in AT_RISK if counts.of(state)]
@@ -230,6 +321,18 @@ def listed(items: Sequence[str], joined_by: str = "and") -> str:
     if len(items) < 2:
         return "".join(items)
     return f"{', '.join(items[:-1])} {joined_by} {items[-1]}"
+
+
+def _have(number: int) -> str:
+    return "has" if number == 1 else "have"
+
+
+def _share(part: int, whole: int) -> str:
+    """`12 %`; nothing is rounded to none or all."""
+    share = 100 * part / whole
+    if 0 < share < 1:
+        return "under 1 %"
+    return "over 99 %" if 99 < share < 100 else f"{share:.0f} %"
 
 
 def _rack(loss: RackLoss) -> str:
