@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
@@ -430,8 +431,11 @@ def traffic(
     volumes = _traffic.volumes_between(reading.before, reading.after)
     reads = _traffic.reads_of(racked, clients.groups, clients.selectors, networks)
     progress = _traffic.group_progress(reading.before, reading.after, volumes)
-    flows = _traffic.flows_of(racked, volumes, reads, progress, clients.groups, reading.counted)
-    return list(flows), list(reads)
+    flows = [*_traffic.flows_of(racked, volumes, reads, progress, clients.groups, reading.counted)]
+    if reading.clients_before is not None:
+        after, earlier = replace(reading.after, snapshot=racked), reading.clients_before.groups
+        flows += _traffic.restore_flows(reading.before, after, earlier, clients.groups, clients.selectors, networks)
+    return flows, list(reads)
 
 
 def advise(

@@ -1,7 +1,7 @@
 """Bytes that cross racks by path, topic and group, and their price.
 
 Begin with reading.py (all that a cluster is read for, and what passed between two readings), logs.py (two readings of logs to bytes),
-flows.py (the rows), measured.py (what gateways counted), then prices.py and price_file.py (prices, and the file of them) and bill.py. Pure: a snapshot, bytes in and reads are arguments.
+flows.py (the rows), restores.py (state of Kafka Streams), measured.py (what gateways counted), then prices.py and price_file.py (prices, and the file of them) and bill.py. Pure: a snapshot, bytes in and reads are arguments.
 It never reports an estimate without its assumption, nor an unknown figure as zero.
 """
 
@@ -12,6 +12,7 @@ from rackspan.traffic.measured import CountedBytes, CountedFlow, measured_flows,
 from rackspan.traffic.prices import Price, PriceFile, Side, Unit, prices_json
 from rackspan.traffic.progress import GroupProgress, group_progress
 from rackspan.traffic.reading import ClusterReading, Interval, counted_between, flows_of, interval, reads_of
+from rackspan.traffic.restores import restore_flows
 from rackspan.traffic.what_if import reading_as_measured
 
 __all__ = [
@@ -45,5 +46,6 @@ __all__ = [
     "reading_as_measured",
     "reads_of",
     "replication_flows",
+    "restore_flows",
     "volumes_between",
 ]

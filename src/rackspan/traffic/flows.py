@@ -85,7 +85,8 @@ READ_COMMITTED: Final = "the group read what it committed"
 READ_ANYWHERE: Final = (
     "the group read each record once, from members that are spread uniformly over the racks of brokers"
 )
-READ_MISSPELT: Final = "the group read each record once; a client.rack that no broker has means the rack most like it"
+RACK_MISSPELT: Final = "a client.rack that no broker has means the rack most like it"
+READ_MISSPELT: Final = f"the group read each record once; {RACK_MISSPELT}"
 READ_SHARED: Final = "the group read each record once, and members that share a partition read equal parts of it"
 
 
@@ -96,7 +97,7 @@ def produce_flows(snapshot: ClusterSnapshot, volumes: Volumes) -> tuple[TrafficF
     """
     racks = rack_map(snapshot.brokers, UnrackedPolicy.IGNORE)
     rows = snapshot.partitions
-    flows = _Flows()
+    flows = FlowSums()
     no_rack = np.full(len(rows), NO_RACK, np.int32)
     leaders = racks.codes(rows.leader)
     for chosen, assumption in (
@@ -120,7 +121,7 @@ def replication_flows(snapshot: ClusterSnapshot, volumes: Volumes) -> tuple[Traf
     racks = rack_map(snapshot.brokers, UnrackedPolicy.IGNORE)
     rows = snapshot.partitions
     leaders = racks.codes(rows.leader)
-    flows = _Flows()
+    flows = FlowSums()
     of_replicas = rows.replicas.T, volumes.copied.T, volumes.from_own_log.T, volumes.added.T
     for replicas, sizes, own, added in zip(*of_replicas, strict=True):
         follows = (replicas != NO_BROKER) & (replicas != rows.leader)
@@ -148,7 +149,7 @@ def consume_flows(
     """Bytes from replicas to the members of groups: those between committed offsets, else all that the partitions received."""
     racks = rack_map(snapshot.brokers, UnrackedPolicy.IGNORE).racks
     sizes = _by_partition(snapshot, volumes)
-    flows = _Flows()
+    flows = FlowSums()
     for reads in groups:
         readers = Counter(read.partition for member in reads.members for read in member.reads)
         nth = Counter[TopicPartition]()
@@ -194,7 +195,7 @@ def _read_link(group: str, member: MemberReads, read: Read, destination: RackId 
     return Link(path, read.partition.topic, group, read.served_from, destination, basis, assumption)
 
 
-class _Flows:
+class FlowSums:
     """Sums by link. Bytes that are not known have a row of their own beside those that are."""
 
     def __init__(self) -> None:

@@ -13,6 +13,7 @@ from rackspan.traffic.flows import TrafficFlow, consume_flows, produce_flows, re
 from rackspan.traffic.logs import ClusterLogs, Volumes, volumes_between
 from rackspan.traffic.measured import CountedBytes, CountedFlow, measured_flows, produced_flows
 from rackspan.traffic.progress import GroupProgress, group_progress
+from rackspan.traffic.restores import restore_flows
 
 GAP_PERIODS: Final = 3
 """Readings further apart than so many periods have a gap between them: when bytes passed is not known."""
@@ -75,7 +76,8 @@ def interval(before: ClusterReading, after: ClusterReading) -> Interval:
     progress = group_progress(before.logs, after.logs, volumes)
     reads = reads_of(after.snapshot, after.groups, after.selectors)
     flows = flows_of(after.snapshot, volumes, reads, progress, after.groups, counted)
-    return Interval(before, after, flows, reads, volumes, progress, counted)
+    restored = restore_flows(before.logs, after.logs, before.groups, after.groups, after.selectors)
+    return Interval(before, after, (*flows, *restored), reads, volumes, progress, counted)
 
 
 def reads_of(
@@ -96,7 +98,10 @@ def flows_of(
     every_group: Sequence[GroupDescription],
     counted: CountedBytes,
 ) -> tuple[TrafficFlow, ...]:
-    """The flows of every path: what gateways counted, and the rest as derived or estimated. `every_group` are all of the cluster."""
+    """The flows of every path but restores: what gateways counted, and the rest as derived or estimated.
+
+    `every_group` are all of the cluster.
+    """
     measured = [measured_flows(group, every_group, counted) for group in reads]
     return (
         *produced_flows(produce_flows(snapshot, volumes), counted),

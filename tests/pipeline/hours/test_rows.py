@@ -14,13 +14,14 @@ from rackspan.advice import ranked, risks
 from rackspan.audit import RackPolicy, audit
 from rackspan.clients import ReplicaSelectors, find_causes, measured_reads
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
-from rackspan.model.group import GroupDescription, MemberDescription
+from rackspan.model.group import GroupDescription, GroupKind, MemberDescription, StreamsMember, SubtopologyTopics
 from rackspan.model.ids import TopicPartition
 from rackspan.pipeline.hours.rows import OVER_A_GAP, hour_rows, parts
 from rackspan.pipeline.hours.work import HOUR, hour_of
 from rackspan.traffic import ClusterLogs, ClusterReading, interval, reads_of
 from rackspan.traffic.measured import read_bytes
 from rackspan.traffic.price_file import price_file
+from rackspan.traffic.restores import RESTORED_WHOLE
 from tests.depth import at_depth
 from tests.pipeline.examples import NOON
 from tests.pipeline.hours.prices import PRICES
@@ -105,6 +106,41 @@ def test_hours_together_have_the_flows_of_each_two_readings(seed: int) -> None:
     assert {key: size for key, size in found.items() if size} == {key: size for key, size in wanted.items() if size}
     assert incomplete == unknown
     assert set(keys.values()) == {1}
+
+
+def test_tasks_that_move_restore_the_whole_changelog_within_their_hours() -> None:
+    """Two hours of readings: the log `orders` of 700 bytes a partition moves to a process in another rack, at once or over the hour's end."""
+    first = history(Random(1), 1)[0]
+    sized = replace(first.logs, replica_bytes=np.full_like(first.logs.replica_bytes, 700))
+
+    def read(minutes: int, *held: tuple[str, str, tuple[int, ...]]) -> ClusterReading:
+        members = tuple(
+            MemberDescription(name, name, rack=RackId(rack), streams=StreamsMember(name, {}, {"0": tasks}, {}, {}))
+            for name, rack, tasks in held
+        )
+        topology = {"0": SubtopologyTopics(("pay",), ("orders",))}
+        group = GroupDescription("app", "Stable", "", "", members, None, GroupKind.STREAMS, topology)
+        at = NOON + timedelta(minutes=minutes)
+        logs = replace(sized, read_at=at, snapshot=replace(first.snapshot, taken_at=at), committed={})
+        return replace(first, logs=logs, groups=(group,), selectors=dict.fromkeys(range(1, 5), ReplicaSelectors.LEADER))
+
+    readings = [
+        read(0, ("a", "r1", (0, 1)), ("b", "r2", ())),
+        read(20, ("a", "r1", (0,)), ("b", "r2", (1,))),
+        read(50, ("a", "r1", (0,)), ("b", "r2", (1,))),
+        read(70, ("a", "r1", ()), ("b", "r2", (0, 1))),
+    ]
+    rows = [row for row in rows_of(readings, "traffic") if row["path"] == "restore"]
+    by_hour = Counter[datetime]()
+    for row in rows:
+        by_hour[row["hour"]] += row["bytes"]
+        assert (row["topic"], row["group_id"], row["destination_rack"]) == ("orders", "app", "r2")
+        assert (row["basis"], row["assumption"], row["complete"]) == ("estimated", RESTORED_WHOLE, True)
+    assert by_hour == {NOON: 700 + 350, NOON + HOUR: 350}
+    billed = [row for row in rows_of(readings, "bill") if row["path"] == "restore"]
+    crossing = sum(row["bytes"] for row in rows if row["source_rack"] != "r2")
+    assert sum(row["bytes"] for row in billed) == crossing
+    assert sum(row["money"] for row in billed) == pytest.approx(crossing * 0.02 / 10**9)
 
 
 def test_a_topic_that_was_created_again_has_no_known_bytes_in_between() -> None:

@@ -25,7 +25,9 @@ _DESTINATION_RACK: Final = TableColumn(
 _PATH: Final = TableColumn(
     "path", pa.string(), "`produce`, `replicate`, `consume`, `follower-fetch`, `restore` or `reassign`."
 )
-_READER: Final = TableColumn("group_id", pa.string(), "The group that read them; null on other paths.", True)
+_READER: Final = TableColumn(
+    "group_id", pa.string(), "The group that read or restored them; null on other paths.", True
+)
 _BASIS: Final = TableColumn(
     "basis",
     pa.string(),
@@ -61,6 +63,7 @@ TRAFFIC: Final = hourly_table(
             "cut off, or offsets that could not be read leave a part unknown.",
         ),
     ),
+    version=2,
 )
 
 BILL: Final = hourly_table(
@@ -79,6 +82,7 @@ BILL: Final = hourly_table(
         TableColumn("currency", pa.string(), "The currency of the price file."),
         TableColumn("reason", pa.string(), "Why the price is not known; null where it is.", True),
     ),
+    version=2,
 )
 
 GROUPS: Final = hourly_table(

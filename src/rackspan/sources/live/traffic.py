@@ -14,12 +14,13 @@ from rackspan.traffic import ClusterLogs, ClusterReading, CountedBytes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrafficReading:
-    """The logs before and after, the groups after, and what gateways counted in between."""
+    """The logs and groups before and after, and what gateways counted in between. `clients_before` is None if they were not read."""
 
     before: ClusterLogs
     after: ClusterLogs
     clients: ReadClients
     counted: CountedBytes = field(default_factory=dict)
+    clients_before: ReadClients | None = None
 
     @property
     def seconds(self) -> float:
@@ -28,7 +29,8 @@ class TrafficReading:
     @property
     def unread(self) -> tuple[str, ...]:
         """A line for each part that could not be read, in either reading."""
-        return tuple(dict.fromkeys((*self.before.partial, *self.after.partial, *self.clients.unread)))
+        earlier = () if self.clients_before is None else self.clients_before.unread
+        return tuple(dict.fromkeys((*self.before.partial, *self.after.partial, *earlier, *self.clients.unread)))
 
 
 def read_traffic(
@@ -43,11 +45,11 @@ def read_traffic(
     Errors: those of read_logs, read_clients and gateway_counters.
     """
     counted = counting(counters)
-    before = read_logs(settings)
+    before, clients_before = read_logs(settings), read_clients(settings)
     sleep(seconds)
     after = read_logs(settings)
     passed = counted()
-    return TrafficReading(before, after, read_clients(settings), passed)
+    return TrafficReading(before, after, read_clients(settings), passed, clients_before)
 
 
 def read_everything(
