@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 from rackspan.audit import RackPolicy
 from rackspan.pipeline import Warehouse, create_warehouse, rows
 from rackspan.pipeline.landing.store import store_all
-from rackspan.pipeline.runs import last_run
+from rackspan.pipeline.runs import Run, last_run
 from rackspan.pipeline.schemas import TABLES
 from tests.pipeline import expected
 from tests.pipeline.conftest import QUICK_JAVA
@@ -68,17 +68,13 @@ def readers(warehouse: Warehouse) -> Iterator[list[int]]:
             run = last_run(warehouse)
             if run is None:
                 continue
-            names = ("judged", "partition_durability", "outage_impact")
-            ids = [
-                set(
-                    DeltaTable(warehouse.table(name), version=run.versions[name])
-                    .to_pyarrow_table()["snapshot_id"]
-                    .to_pylist()
-                )
-                for name in names
-            ]
-            if ids[0] != ids[1] or ids[0] != ids[2]:
-                failures.append(f"run {run.run_id}: {dict(zip(names, map(len, ids), strict=True))}")
+            judged = at_version(warehouse, run, "judged", "base_id")
+            # A snapshot without a base has all of its rows; one that is equal to its base has none.
+            whole = {identity for identity, base in judged.items() if base is None}
+            for name in ("partition_durability", "outage_impact"):
+                found = at_version(warehouse, run, name).keys()
+                if not whole <= found <= judged.keys():
+                    failures.append(f"run {run.run_id}: {name} has {len(found)} of {len(judged)}, {len(whole)} whole")
             runs_read.append(run.number)
 
     thread = threading.Thread(target=read)
@@ -89,6 +85,12 @@ def readers(warehouse: Warehouse) -> Iterator[list[int]]:
         done.set()
         thread.join()
     assert not failures
+
+
+def at_version(warehouse: Warehouse, run: Run, name: str, column: str = "snapshot_id") -> dict[str, str | None]:
+    """The snapshots in a table at the version that a run names, each with its value of a column."""
+    read = DeltaTable(warehouse.table(name), version=run.versions[name]).to_pyarrow_table()
+    return dict(zip(read["snapshot_id"].to_pylist(), read[column].to_pylist(), strict=True))
 
 
 def wait_for_runs(warehouse: Warehouse, process: "subprocess.Popen[str]", number: int) -> None:
