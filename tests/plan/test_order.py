@@ -100,7 +100,7 @@ def test_what_moving_puts_at_risk_comes_after_all_other_copies() -> None:
     steps = order_steps(snapshot, planned, policy).steps
     assert [(step.partitions[0].name, step.reason) for step in steps] == [
         ("min-3-0", "requested by the request, or for balance"),
-        ("min-2-0", "safe now and afterwards, but while it moves one rack too few may acknowledge acks=all"),
+        ("min-2-0", "safe before and after; during the move acks=all may be acknowledged with one rack too few"),
     ]
     found = [one.constraint for one in lint(snapshot, policy, planned)]
     assert found.count("plan-intermediate-forces-racks") == 1

@@ -52,7 +52,7 @@ RISKS: tuple[tuple[str, frozenset[str]], ...] = (
 """Why a partition has to move, the most urgent reason first."""
 
 OTHERS = "requested by the request, or for balance"
-EXPOSED = "safe now and afterwards, but while it moves one rack too few may acknowledge acks=all"
+EXPOSED = "safe before and after; during the move acks=all may be acknowledged with one rack too few"
 REFUSED = (
     "; acks=all is refused until a copy is in sync, as min.insync.replicas is above the replication factor: "
     "lower it to that first, and raise it again afterwards"
