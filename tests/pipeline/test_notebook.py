@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
@@ -78,6 +79,23 @@ def test_duckdb_and_polars_read_the_rows_of_every_table_from_its_path(warehouse:
         assert rows_of(pl.read_delta(warehouse.table(name)).to_arrow()) == stored, name
 
 
+def test_a_filter_on_any_column_of_any_table_finds_its_rows(warehouse: Warehouse) -> None:
+    """Files are chosen by their statistics (tests/pipeline/delta/test_table.py)."""
+    store_readings(warehouse, history(Random(1), 6, "read"))
+    plain_build.refresh(warehouse, OTHER, prices=PRICES)
+    for name in EVERY:
+        dataset = DeltaTable(warehouse.table(name)).to_pyarrow_dataset()
+        every = dataset.to_table()
+        for field in dataset.schema:
+            if pa.types.is_nested(field.type):
+                continue
+            values = every[field.name].to_pylist()
+            for value in (values[0], values[-1]):
+                where = pc.field(field.name).is_null() if value is None else pc.field(field.name) == value
+                found = dataset.count_rows(filter=where)
+                assert found == sum(one == value for one in values), (name, field.name, value)
+
+
 AS_CHANGES = [name for name, of in TABLES.items() if of.as_changes]
 
 
@@ -112,6 +130,20 @@ TIMES = (
 
 
 @pytest.mark.parametrize("name", AS_CHANGES)
+def test_polars_shows_the_rows_at_each_snapshot_and_as_of_a_timestamp(warehouse: Warehouse, name: str) -> None:
+    tables = {one: pl.scan_delta(warehouse.table(one)) for one in (name, "judged")}
+
+    def run(query: str) -> list[str]:
+        return shown(pl.SQLContext(tables, eager=True).execute(query).to_arrow().to_pylist())
+
+    of = table_named(name)
+    assert run(views.at_each_snapshot(of, views.POLARS, name)) == of_table(warehouse, name)
+    assert {at: run(views.as_of(of, views.POLARS, name, at)) for at in TIMES} == {
+        at: of_table(warehouse, name, at) for at in TIMES
+    }
+
+
+@pytest.mark.parametrize("name", AS_CHANGES)
 def test_duckdb_shows_the_rows_at_each_snapshot_and_as_of_a_timestamp(
     warehouse: Warehouse, connection: duckdb.DuckDBPyConnection, name: str
 ) -> None:
@@ -135,6 +167,9 @@ def test_seconds_in_each_state_are_those_between_snapshots_and_a_gap_is_unknown(
         for name in ("partition_durability", "judged"):
             opened.register(name, DeltaTable(made.table(name)).to_pyarrow_dataset())
         rows = opened.sql(views.durability_time(views.DUCKDB)).fetchall()
+    tables = {name: pl.scan_delta(made.table(name)) for name in ("partition_durability", "judged")}
+    of_polars = pl.SQLContext(tables, eager=True).execute(views.durability_time(views.POLARS))
+    assert sorted(of_polars.rows()) == sorted(rows)
     assert sorted(row[2:] for row in rows if row[2] == 0) == [
         (0, "offline", 60.0),
         (0, "ok", 60.0 + 180.0),
@@ -163,7 +198,7 @@ def examples() -> list[str]:
 def test_the_example_for_other_engines_runs_as_it_stands(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (example,) = [one for one in examples() if "duckdb" in one]
+    (example,) = [one for one in examples() if "import duckdb" in one]
     monkeypatch.chdir(Path(warehouse.root).parent)
     names: dict[str, Any] = {}
     exec(example, names)  # noqa: S102
@@ -171,14 +206,26 @@ def test_the_example_for_other_engines_runs_as_it_stands(
     assert "constraint" in capsys.readouterr().out
 
 
+def test_the_example_for_the_version_in_force_shows_what_the_newest_run_left(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_run = len(list(pipeline.rows(warehouse, "findings", changes=True)))
+    DeltaTable(warehouse.table("findings")).delete()
+    (example,) = [one for one in examples() if "versions =" in one]
+    monkeypatch.chdir(Path(warehouse.root).parent)
+    names: dict[str, Any] = {"DeltaTable": DeltaTable, "polars": pl}
+    exec(example, names)  # noqa: S102
+    assert names["findings"].count_rows() == names["rows"].height == of_run > 0
+
+
 def test_the_examples_for_changes_run_as_they_stand(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(Path(warehouse.root).parent)
+    names: dict[str, Any] = {"timestamp": NOON, "day": NOON.date()}
     (queries,) = [one for one in examples() if "durability_time" in one]
-    exec(queries, {"timestamp": NOON})  # noqa: S102
+    exec(queries, names)  # noqa: S102
     (of_polars,) = [one for one in examples() if "scan_delta" in one]
-    names: dict[str, Any] = {"day": NOON.date()}
     exec(of_polars, names)  # noqa: S102
     found = names["newest"].filter(~pl.col("gone").fill_null(False)).collect()
     of_day = [row for row in pipeline.rows(warehouse, "partition_durability") if row["day"] == str(NOON.date())]
@@ -214,6 +261,30 @@ def test_the_example_for_a_notebook_runs_as_it_stands_and_every_table_is_a_dataf
         assert notebook.read(spark, warehouse, name).count() == (count if name in LANDING else shown)
         assert spark.read.format("delta").load(warehouse.spark_path(name)).count() == count
         assert spark.table(f"`{catalog}`.{name}").count() == count
+    assert names["lost"].columns[:2] == ["cluster_id", "taken_at"]
+
+
+@pytest.mark.spark
+def test_a_registered_table_shows_the_version_that_the_newest_run_names(
+    spark: SparkSession, warehouse: Warehouse, catalog: str
+) -> None:
+    """Not the newest one of its log, which a run at work has written, or one that was killed."""
+    of_run = len(list(pipeline.rows(warehouse, "findings", changes=True)))
+    DeltaTable(warehouse.table("findings")).delete()
+    assert notebook.register(spark, warehouse, catalog)[-1] == f"{catalog}.incidents"
+    assert spark.table(f"{catalog}.findings").count() == of_run > 0
+    described = {row.col_name: row.comment for row in spark.sql(f"DESCRIBE {catalog}.findings").collect()}
+    assert described["severity"] == next(
+        one.meaning for one in table_named("findings").columns if one.name == "severity"
+    )
+    # A later run: its version is shown once the tables are registered again.
+    store_all([small(cluster_id="later")], warehouse)
+    plain_build.refresh(warehouse)
+    now = len(list(pipeline.rows(warehouse, "findings", changes=True)))
+    assert spark.table(f"{catalog}.findings").count() == of_run < now
+    notebook.register(spark, warehouse, catalog)
+    assert spark.table(f"{catalog}.findings").count() == now
+    assert spark.table(f"{catalog}.incidents").columns[:2] == ["cluster_id", "taken_at"]
 
 
 @pytest.mark.spark

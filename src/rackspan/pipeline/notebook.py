@@ -3,9 +3,9 @@
 Each function takes a Spark session with Delta Lake, classic or Spark Connect. `spark_session` of spark/session.py makes one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rackspan.audit import ClusterPolicies, RackPolicy
 from rackspan.errors import UsageError
@@ -15,7 +15,20 @@ from rackspan.pipeline.incremental import RunWork, TableWork
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.neighbours import neighbours
 from rackspan.pipeline.runs import last_run
-from rackspan.pipeline.schemas import DERIVED, DRIFT, HISTORY, JUDGED, LANDING, TABLES, Table, table_named
+from rackspan.pipeline.schemas import (
+    BROKERS,
+    DERIVED,
+    DRIFT,
+    HISTORY,
+    JUDGED,
+    LANDING,
+    OUTAGE_IMPACT,
+    RUNS,
+    SNAPSHOTS,
+    TABLES,
+    Table,
+    table_named,
+)
 from rackspan.pipeline.table import version_in_force
 from rackspan.pipeline.warehouse import Warehouse
 
@@ -32,15 +45,8 @@ def read(
     Errors: UsageError for an unknown table, or for `at` with a table that is none of changes; InvalidWarehouse where no run has
     made it yet.
     """
-    table, run = table_named(name), last_run(warehouse)
-
-    def stored(of: Table) -> "DataFrame":
-        version = version_in_force(warehouse, of, run)
-        reader = spark.read.format("delta")
-        if version is not None:
-            reader = reader.option("versionAsOf", version)
-        return reader.load(warehouse.spark_path(of.name))
-
+    table = table_named(name)
+    stored = _reader(spark, warehouse)
     as_changes = table.as_changes and name in TABLES
     if at is not None and not as_changes:
         named = ", ".join(of.name for of in TABLES.values() if of.as_changes)
@@ -52,6 +58,17 @@ def read(
     else:
         query = views.as_of(table, views.SPARK, "{rows}", at, "{judged}")
     return spark.sql(query, rows=stored(table), judged=stored(JUDGED))
+
+
+def incidents(spark: "SparkSession", warehouse: Warehouse) -> "DataFrame":
+    """Racks that were lost: what `outage_impact` foretold beside what was seen, as `views.incidents` has it.
+
+    Grain: `cluster_id`, `taken_at`, `lost_rack`. Errors: InvalidWarehouse where no run has made the tables yet.
+    """
+    stored = _reader(spark, warehouse)
+    names = (DRIFT, OUTAGE_IMPACT, BROKERS, SNAPSHOTS, JUDGED)
+    tables: dict[str, Any] = {table.name: stored(table) for table in names}
+    return spark.sql(views.incidents(views.SPARK, *(f"{{{name}}}" for name in tables)), **tables)
 
 
 def judge(
@@ -85,20 +102,46 @@ def judge(
 
 
 def register(spark: "SparkSession", warehouse: Warehouse, schema: str = "rackspan") -> list[str]:
-    """Register every table that exists in a schema of Spark's catalog, by its path. Returns the names.
+    """Register every table that readers can see, and `incidents`, in a schema of Spark's catalog. Returns the names.
 
-    The registered tables are the newest versions; `read` follows `runs`.
+    What runs make is registered as views of the versions that the newest run names, so that all are of one run; a version is fixed when a
+    view is made, so register again after a run. Landing tables and `runs` have no such version, and are registered by their path.
     """
     spark.sql(f"CREATE SCHEMA IF NOT EXISTS {_quoted(schema)}")
-    names = []
-    for name in (*DERIVED, *LANDING, *HISTORY):
-        if open_table(warehouse.table(name)) is None:
+    run, names = last_run(warehouse), []
+    for table in (*DERIVED.values(), *LANDING.values(), *HISTORY.values()):
+        if open_table(warehouse.table(table.name)) is None:
             continue
-        full = f"{_quoted(schema)}.{_quoted(name)}"
-        location = warehouse.spark_path(name).replace("\\", "\\\\").replace("'", "\\'")
-        spark.sql(f"CREATE TABLE IF NOT EXISTS {full} USING DELTA LOCATION '{location}'")
-        names.append(f"{schema}.{name}")
-    return names
+        full, path = f"{_quoted(schema)}.{_quoted(table.name)}", warehouse.spark_path(table.name)
+        if table.name in LANDING or table is RUNS:
+            location = path.replace("\\", "\\\\").replace("'", "\\'")
+            spark.sql(f"CREATE TABLE IF NOT EXISTS {full} USING DELTA LOCATION '{location}'")
+        elif run is not None and table.name in run.versions:
+            stored = f"delta.{_quoted(path)} VERSION AS OF {run.versions[table.name]}"
+            spark.sql(f"CREATE OR REPLACE VIEW {full} AS SELECT * FROM {stored}")  # noqa: S608 - the names are quoted
+        else:
+            continue
+        names.append(table.name)
+    parts = (DRIFT.name, OUTAGE_IMPACT.name, BROKERS.name, SNAPSHOTS.name, JUDGED.name)
+    if set(parts) <= set(names):
+        query = views.incidents(views.SPARK, *(f"{_quoted(schema)}.{_quoted(name)}" for name in parts))
+        spark.sql(f"CREATE OR REPLACE VIEW {_quoted(schema)}.incidents AS {query}")
+        names.append("incidents")
+    return [f"{schema}.{name}" for name in names]
+
+
+def _reader(spark: "SparkSession", warehouse: Warehouse) -> Callable[[Table], "DataFrame"]:
+    """Reads a table as it is stored, at the version that the newest run names."""
+    run = last_run(warehouse)
+
+    def stored(table: Table) -> "DataFrame":
+        version = version_in_force(warehouse, table, run)
+        reader = spark.read.format("delta")
+        if version is not None:
+            reader = reader.option("versionAsOf", version)
+        return reader.load(warehouse.spark_path(table.name))
+
+    return stored
 
 
 def _quoted(name: str) -> str:

@@ -1,40 +1,53 @@
-"""SQL over tables of changes: the rows at each snapshot, as of a time, and seconds in each state. Run by Spark and by DuckDB.
+"""SQL over tables of changes: the rows at each snapshot, as of a time, seconds in each state, and incidents. For Spark, DuckDB and Polars.
 
-Each function returns a query over two relations: the table as it is stored, and `judged`, which has the snapshots and says which of
-them have all of their rows. Tests: tests/pipeline/test_notebook.py holds both engines equal to `pipeline table`.
+Each function returns a query over tables as they are stored, among them `judged`, which has the snapshots and says which of
+them have all of their rows. Tests: tests/pipeline/test_notebook.py holds every engine equal to `pipeline table`, and
+tests/pipeline/changes/test_incidents.py to plain loops over the snapshots.
 """
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from rackspan.audit.outage import STATES as HARM
 from rackspan.pipeline.changes.at_each_snapshot import GAP_PERIODS, ONLY_SNAPSHOT_SECONDS
-from rackspan.pipeline.schemas import PARTITION_DURABILITY, Table
+from rackspan.pipeline.schemas import BROKERS, DRIFT, JUDGED, OUTAGE_IMPACT, PARTITION_DURABILITY, SNAPSHOTS, Table
 
 MICROS: Final = 1_000_000
+REFUSING: Final = ("offline", "under-min-isr", "under-min-racks")
+"""The states in which a partition refuses `acks=all`."""
+_WENT: Final = ("broker-gone", "broker-fenced")
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What differs between engines: the quotation mark of names, and the function from a time to microseconds."""
+    """What differs between engines: the quotation mark of names, the microseconds of a time, and a list's first value, null if it is empty."""
 
     quote: str
-    micros: str
+    micros_of: str
+    first_of: str
+
+    def micros(self, time: str) -> str:
+        return self.micros_of.format(time)
+
+    def first(self, values: str) -> str:
+        return self.first_of.format(values)
 
 
-SPARK: Final = Dialect("`", "unix_micros")
-DUCKDB: Final = Dialect('"', "epoch_us")
+SPARK: Final = Dialect("`", "unix_micros({})", "get({}, 0)")
+DUCKDB: Final = Dialect('"', "epoch_us({})", "{}[1]")
+POLARS: Final = Dialect('"', "cast({} as bigint)", "array_get({}, 1)")
 
 
-def at_each_snapshot(table: Table, dialect: Dialect, rows: str, judged: str = "judged") -> str:
+def at_each_snapshot(table: Table, dialect: Dialect, rows: str, judged: str = JUDGED.name) -> str:
     """The rows of a table of changes at each snapshot, with the columns of `table.at_each_snapshot`."""
     return f"{_with(table, dialect, rows, judged)}\n{_select(table, dialect)}"
 
 
-def as_of(table: Table, dialect: Dialect, rows: str, at: datetime, judged: str = "judged") -> str:
+def as_of(table: Table, dialect: Dialect, rows: str, at: datetime, judged: str = JUDGED.name) -> str:
     """The rows at the last snapshot of each cluster until a time, unless that is too long before to say anything of it."""
     timestamp = int(at.astimezone(UTC).timestamp() * MICROS)
-    micros = f"{dialect.micros}(taken_at)"
+    micros = dialect.micros("taken_at")
     last = f"{micros} <= {timestamp} and (next_micros is null or {timestamp} < next_micros) and {timestamp} <= {micros} + known_micros"
     return (
         f"{_with(table, dialect, rows, judged)},\nlast_visible as (select * from visible where {last})\n"
@@ -42,11 +55,11 @@ def as_of(table: Table, dialect: Dialect, rows: str, at: datetime, judged: str =
     )
 
 
-def durability_time(dialect: Dialect, rows: str = PARTITION_DURABILITY.name, judged: str = "judged") -> str:
+def durability_time(dialect: Dialect, rows: str = PARTITION_DURABILITY.name, judged: str = JUDGED.name) -> str:
     """Seconds of each partition in each state, from the first snapshot to the last; `unknown` where none was taken for too long."""
     q = dialect.quote
-    lasted = f"least(next_micros - {dialect.micros}(s.taken_at), known_micros) / {MICROS}.0"
-    unknown = f"greatest(next_micros - {dialect.micros}(s.taken_at) - known_micros, 0) / {MICROS}.0"
+    lasted = f"least(next_micros - {dialect.micros('s.taken_at')}, known_micros) / {MICROS}.0"
+    unknown = f"greatest(next_micros - {dialect.micros('s.taken_at')} - known_micros, 0) / {MICROS}.0"
     key = f"s.cluster_id, r.topic, r.{q}partition{q}"
     joined = _joined("visible").replace("\nwhere ", "\nwhere next_micros is not null and ")
     return (
@@ -58,16 +71,97 @@ def durability_time(dialect: Dialect, rows: str = PARTITION_DURABILITY.name, jud
     )
 
 
+def incidents(
+    dialect: Dialect,
+    drift: str = DRIFT.name,
+    outage_impact: str = OUTAGE_IMPACT.name,
+    brokers: str = BROKERS.name,
+    snapshots: str = SNAPSHOTS.name,
+    judged: str = JUDGED.name,
+) -> str:
+    """A row for each rack that was lost: what `outage_impact` foretold at the snapshot before, beside what was seen.
+
+    A rack is lost where it had brokers neither gone nor fenced, has none any more, and `drift` saw one of them go. Snapshots at which
+    partitions went offline or under a minimum without that have a row too, with no `lost_rack`; foretold is then what was harmed before.
+    Columns: `foretold_…` and `seen_…` count all harmed partitions of the cluster, of before the loss too; `went_…` those that drift
+    saw getting worse to that state; `lost_brokers` all brokers that went, `lost_racks` all racks lost at the same snapshot.
+    """
+    went = {state: f"went_{state.replace('-', '_')}" for state in REFUSING}
+    counted = ", ".join(
+        f"count(case when change = 'safety-lost' and {dialect.quote}after{dialect.quote} = '{state}' then 1 end) as {name}"
+        for state, name in went.items()
+    )
+    harmed = " + ".join(went.values())
+    snapshot = "cluster_id, taken_at, previous_taken_at, snapshot_id"
+    own = ", ".join(f"c.{name}" for name in snapshot.split(", "))
+    foretold, seen = (", ".join(f"{side}.{name} as {side}_{name}" for name in HARM) for side in ("foretold", "seen"))
+    columns = f"lost_brokers, {foretold}, {seen}, {', '.join(went.values())}"
+    of_time = "{0}.cluster_id = c.cluster_id and {0}.taken_at = c."
+    seen_then = f"join impact seen on {of_time.format('seen')}taken_at and seen.rack is null"
+    return (
+        f"{_with(OUTAGE_IMPACT, dialect, outage_impact, judged)},\n"
+        f"changed as (select {snapshot}, count(case when change in {_WENT} then 1 end) as lost_brokers, {counted}\n"
+        f"  from {drift} where change in {('safety-lost', *_WENT)} group by {snapshot}),\n"
+        "compared as (select cluster_id, previous_taken_at as taken_at from changed union select cluster_id, taken_at from changed),\n"
+        f"{_brokers_in_racks(brokers, snapshots)},\n"
+        "lost as (select c.cluster_id, c.taken_at, b.rack from changed c\n"
+        f"  join in_racks b on {of_time.format('b')}previous_taken_at\n"
+        f"  left join in_racks still on {of_time.format('still')}taken_at and still.rack = b.rack\n"
+        f"  left join (select * from {drift} where change in {_WENT}) went on {of_time.format('went')}taken_at and went.broker = b.id\n"
+        "  group by c.cluster_id, c.taken_at, b.rack having count(still.id) = 0 and count(went.broker) > 0),\n"
+        "then_visible as (select visible.* from visible join compared c\n"
+        f"  on {of_time.format('visible')}taken_at),\n"
+        f"impact as (select s.cluster_id, s.taken_at, {dialect.first('r.lost_racks')} as rack, {', '.join(f'r.{name}' for name in HARM)}\n"
+        f"  {_joined('then_visible')} and r.topic is null),\n"
+        # A name that outage_impact has no loss of is none that the policy gives.
+        "lost_racks as (select lost.*, count(*) over (partition by lost.cluster_id, lost.taken_at) as together\n"
+        f"  from lost join changed c on {of_time.format('lost')}taken_at\n"
+        f"  join impact f on {of_time.format('f')}previous_taken_at and f.rack = lost.rack)\n"
+        f"select {own}, lost.rack as lost_rack, lost.together as lost_racks, {columns} from changed c\n"
+        f"join lost_racks lost on {of_time.format('lost')}taken_at\n"
+        f"join impact foretold on {of_time.format('foretold')}previous_taken_at and foretold.rack = lost.rack\n"
+        f"{seen_then}\n"
+        f"union all select {own}, null, 0, {columns} from changed c\n"
+        f"left join lost_racks lost on {of_time.format('lost')}taken_at\n"
+        f"join impact foretold on {of_time.format('foretold')}previous_taken_at and foretold.rack is null\n"
+        f"{seen_then}\n"
+        f"where lost.together is null and {harmed} > 0"
+    )
+
+
+def _brokers_in_racks(brokers: str, snapshots: str) -> str:
+    """`in_racks`: the brokers that were up at each snapshot of `compared`, in the rack that counts, whichever it is by the policy.
+
+    A broker's row is the last one among those of the snapshots that one builds on. Where a collector's commit came through though it was
+    reported as failed, nothing builds on that snapshot, and its rows are its own.
+    """
+    return (
+        "marked as (select m.cluster_id, m.taken_at, m.snapshot_id, coalesce(m.root_id, m.snapshot_id) as root_id, bases.base_id as built_on\n"
+        f"  from {snapshots} m left join (select distinct base_id from {snapshots}) bases on bases.base_id = m.snapshot_id),\n"
+        "listed as (select m.cluster_id, m.taken_at, b.id, b.rack, b.fenced, b.gone,\n"
+        "  row_number() over (partition by m.snapshot_id, b.id order by stored.taken_at desc) as age\n"
+        "  from marked m join compared on compared.cluster_id = m.cluster_id and compared.taken_at = m.taken_at\n"
+        "  join marked stored on stored.root_id = m.root_id and stored.taken_at <= m.taken_at\n"
+        f"  join {brokers} b on b.snapshot_id = stored.snapshot_id\n"
+        "  where stored.snapshot_id = m.snapshot_id or stored.built_on is not null),\n"
+        "up as (select cluster_id, taken_at, id, rack from listed where age = 1 and not fenced and not coalesce(gone, false)),\n"
+        # Brokers without a rack count in one without a name, in one of their own, or in none.
+        "in_racks as (select * from up where rack is not null\n"
+        "  union all select cluster_id, taken_at, id, '' as rack from up where rack is null\n"
+        "  union all select cluster_id, taken_at, id, concat('(broker ', cast(id as string), ')') as rack from up where rack is null)"
+    )
+
+
 def _with(table: Table, dialect: Dialect, rows: str, judged: str) -> str:
     """`visible`: the snapshots, each with the last whole one and how long its rows are true. `spans`: rows with the next of their key."""
-    q, micros = dialect.quote, dialect.micros
+    q, micros = dialect.quote, dialect.micros("taken_at")
     key = ", ".join(f"{q}{name}{q}" for name in table.grain[2:])
     by_time = "over (partition by cluster_id order by taken_at)"
     only = int(GAP_PERIODS * ONLY_SNAPSHOT_SECONDS * MICROS)
     return (
-        f"with times as (select cluster_id, taken_at, day, snapshot_id, lead({micros}(taken_at)) {by_time} as next_micros,\n"
+        f"with times as (select cluster_id, taken_at, day, snapshot_id, lead({micros}) {by_time} as next_micros,\n"
         f"  max(case when base_id is null then taken_at end) {by_time} as whole_at from {judged}),\n"
-        f"periods as (select cluster_id, coalesce({GAP_PERIODS} * median(next_micros - {micros}(taken_at)), {only}) as known_micros\n"
+        f"periods as (select cluster_id, coalesce({GAP_PERIODS} * median(next_micros - {micros}), {only}) as known_micros\n"
         "  from times group by cluster_id),\n"
         "visible as (select times.*, known_micros from times join periods on times.cluster_id = periods.cluster_id),\n"
         "placed as (select stored.*, visible.whole_at\n"
@@ -81,7 +175,7 @@ def _joined(visible: str) -> str:
     return (
         f"from {visible} s join spans r on r.cluster_id = s.cluster_id and r.whole_at = s.whole_at\n"
         "  and r.valid_from <= s.taken_at and (r.valid_until is null or s.taken_at < r.valid_until)\n"
-        "where r.gone is not true"
+        "where not coalesce(r.gone, false)"
     )
 
 

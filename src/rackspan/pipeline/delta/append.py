@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 VERSIONS_PER_CHECKPOINT: Final = 50
 ROW_GROUP_ROWS: Final = 100_000
-WITH_STATISTICS: Final = ("snapshot_id", "hour_id", "cluster_id", "run_id", "topic", "state", "constraint", "severity")
-TIMES: Final = ("taken_at", "valid_from", "hour")
 STATISTIC_LENGTH_MAX: Final = 32
-"""Longer values would have to be cut, which other engines expect to be done in ways of their own."""
+"""Characters of a text that statistics hold, as those of Spark and of delta-rs do by default."""
+LAST_CHARACTER: Final = "\U0010ffff"
+"""Greater than every character of a text that was cut off here (Delta protocol, "Per-file Statistics")."""
 
 
 CONSTRAINT: Final = "delta.constraints."
@@ -171,37 +171,60 @@ def _not_written(table: "DeltaTable", error: Exception) -> InvalidWarehouse:
 
 
 def statistics(part: pa.Table) -> dict[str, Any]:
-    """The statistics of a data file by which readers skip it (Delta protocol, "Per-file Statistics")."""
-    stats: dict[str, Any] = {"numRecords": len(part), "minValues": {}, "maxValues": {}, "nullCount": {}}
-    for name in (*WITH_STATISTICS, *TIMES):
-        if name not in part.column_names or part[name].null_count or not len(part):
-            continue
-        ends = pc.min_max(part[name]).as_py()
-        _add_ends(stats, name, ends["min"], ends["max"])
+    """The statistics of a data file by which readers skip it (Delta protocol, "Per-file Statistics"), of every plain column.
+
+    A column without any must not be: delta-rs takes unknown ends for null, and a filter of a dataset then skips the whole file.
+    """
+    stats = _no_statistics(len(part))
+    for field in part.schema:
+        if not pa.types.is_nested(field.type):
+            column = part.column(field.name)
+            ends = pc.min_max(column).as_py()
+            _add_statistics(stats, field.name, column.null_count, ends["min"], ends["max"])
     return stats
 
 
 def statistics_of_file(metadata: pq.FileMetaData) -> dict[str, Any]:
     """The same of a Parquet file that is written, from its footer alone."""
-    stats: dict[str, Any] = {"numRecords": metadata.num_rows, "minValues": {}, "maxValues": {}, "nullCount": {}}
+    stats = _no_statistics(metadata.num_rows)
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     for place in range(metadata.num_columns if groups else 0):
         name = metadata.schema.column(place).path
-        if name not in (*WITH_STATISTICS, *TIMES):
-            continue
-        found = [group.column(place).statistics for group in groups if group.num_rows]
-        if found and all(column is not None and column.has_min_max and column.null_count == 0 for column in found):
-            _add_ends(stats, name, min(column.min for column in found), max(column.max for column in found))
+        if "." in name:
+            continue  # Inside a list, a map or a struct.
+        chunks = [group.column(place) for group in groups if group.num_rows]
+        found = [chunk.statistics for chunk in chunks]
+        with_ends = [column for column in found if column.has_min_max]
+        least = min((column.min for column in with_ends), default=None)
+        most = max((column.max for column in with_ends), default=None)
+        nulls = sum(column.null_count for column in found)
+        if any(
+            not column.has_min_max and column.null_count < chunk.num_values
+            for column, chunk in zip(found, chunks, strict=True)
+        ):
+            # A text of more than 4 kB, of which a footer has no ends.
+            least, most = "", LAST_CHARACTER
+        _add_statistics(stats, name, nulls, least, most)
     return stats
 
 
-def _add_ends(stats: dict[str, Any], name: str, least: Any, most: Any) -> None:
+def _no_statistics(rows: int) -> dict[str, Any]:
+    return {"numRecords": rows, "minValues": {}, "maxValues": {}, "nullCount": {}}
+
+
+def _add_statistics(stats: dict[str, Any], name: str, nulls: int, least: Any, most: Any) -> None:
+    stats["nullCount"][name] = nulls
+    if least is None:
+        return
     if isinstance(least, datetime):
         # Statistics have milliseconds; a maximum that is cut off would hide rows.
         least, most = _millis(least), _millis(most + timedelta(microseconds=999))
-    elif max(len(least.encode()), len(most.encode())) > STATISTIC_LENGTH_MAX:
-        return
-    stats["minValues"][name], stats["maxValues"][name], stats["nullCount"][name] = least, most, 0
+    elif isinstance(least, date):
+        least, most = least.isoformat(), most.isoformat()
+    elif isinstance(least, str):
+        least = least[:STATISTIC_LENGTH_MAX]
+        most = most if len(most) <= STATISTIC_LENGTH_MAX else most[:STATISTIC_LENGTH_MAX] + LAST_CHARACTER
+    stats["minValues"][name], stats["maxValues"][name] = least, most
 
 
 def _days(rows: pa.Table) -> Iterable[date]:
