@@ -61,7 +61,7 @@ def read(
 
 
 def incidents(spark: "SparkSession", warehouse: Warehouse) -> "DataFrame":
-    """Racks that were lost: what `outage_impact` foretold beside what was seen, as `views.incidents` has it.
+    """Racks that were lost: what `outage_impact` foretold beside what was observed, as `views.incidents` has it.
 
     Grain: `cluster_id`, `taken_at`, `lost_rack`. Errors: InvalidWarehouse where no run has made the tables yet.
     """

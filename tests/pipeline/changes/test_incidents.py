@@ -1,4 +1,4 @@
-"""Incidents as SQL equal those of plain loops over the snapshots themselves: racks lost, foretold and seen, over random disasters."""
+"""Incidents as SQL equal those of plain loops over the snapshots themselves: racks lost, foretold and observed, over random disasters."""
 
 import random
 from collections import Counter
@@ -89,7 +89,7 @@ def in_order(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 def plain(history: Sequence[ClusterSnapshot], policy: RackPolicy) -> list[dict[str, Any]]:
     """Incidents of one cluster, snapshot by snapshot and rack by rack."""
-    ordered = sorted(history, key=lambda snapshot: taken(snapshot))
+    ordered = sorted(history, key=lambda snapshot: time_of(snapshot))
     return in_order([row for before, after in pairwise(ordered) for row in between(before, after, policy)])
 
 
@@ -103,19 +103,19 @@ def between(before: ClusterSnapshot, after: ClusterSnapshot, policy: RackPolicy)
     states = ("offline", "under-min-isr", "under-min-racks")
     if not lost and not any(worse[state] for state in states):
         return
-    seen = harmed(new, policy, set())
+    observed = harmed(new, policy, set())
     racks: list[str | None] = [*lost] or [None]
     for rack in racks:
         foretold = harmed(old, policy, set() if rack is None else {rack})
         yield {
             "cluster_id": after.cluster_id,
-            "taken_at": utc_text(taken(after)),
-            "previous_taken_at": utc_text(taken(before)),
+            "taken_at": utc_text(time_of(after)),
+            "previous_taken_at": utc_text(time_of(before)),
             "lost_rack": rack,
             "lost_racks": len(lost),
             "lost_brokers": len(went),
             **{f"foretold_{state}": foretold[state] for state in HARM},
-            **{f"seen_{state}": seen[state] for state in HARM},
+            **{f"observed_{state}": observed[state] for state in HARM},
             **{name: worse[state] for name, state in zip(WENT, states, strict=True)},
         }
 
@@ -135,7 +135,7 @@ def harmed(cluster: brute_force.Document, policy: RackPolicy, lost: set[str]) ->
     return sum(after["topics"].values(), Counter())
 
 
-def taken(snapshot: ClusterSnapshot) -> datetime:
+def time_of(snapshot: ClusterSnapshot) -> datetime:
     assert snapshot.taken_at is not None
     return snapshot.taken_at
 
@@ -234,7 +234,7 @@ def test_the_random_disasters_have_every_kind_of_incident() -> None:
     assert {row["lost_rack"] for row in found} >= {None, "", "(broker 3)", "r0", "r1", "r2"}
     assert {row["lost_racks"] for row in found} >= {0, 1, 2}
     one = [row for row in found if row["lost_racks"] == 1]
-    as_foretold = [all(row[f"foretold_{state}"] == row[f"seen_{state}"] for state in HARM) for row in one]
+    as_foretold = [all(row[f"foretold_{state}"] == row[f"observed_{state}"] for state in HARM) for row in one]
     assert {*as_foretold} == {True, False}
 
 
@@ -271,7 +271,7 @@ def test_a_rack_is_lost_and_harms_what_was_foretold(
     (row,) = incidents(warehouse)
     assert (row["lost_rack"], row["lost_racks"], row["lost_brokers"]) == ("r0", 1, 2)
     assert (row["previous_taken_at"], row["taken_at"]) == ("2026-11-20T12:01:00Z", "2026-11-20T12:02:00Z")
-    assert numbers(row, "foretold") == numbers(row, "seen") == (0, 1, 1)
+    assert numbers(row, "foretold") == numbers(row, "observed") == (0, 1, 1)
     assert numbers(row, "went") == (0, 1, 0)
 
 
@@ -283,7 +283,7 @@ def test_the_harm_is_worse_than_foretold_where_another_broker_had_gone_since(
     (row,) = incidents(warehouse)
     assert (row["lost_rack"], row["lost_brokers"]) == ("r0", 3)
     assert numbers(row, "foretold") == (0, 0, 0)
-    assert numbers(row, "seen") == (0, 1, 1)
+    assert numbers(row, "observed") == (0, 1, 1)
     assert numbers(row, "went") == (0, 1, 0)
 
 
@@ -297,8 +297,8 @@ def test_racks_lost_at_once_have_a_row_each_and_harm_without_a_lost_rack_has_one
         ("r1", 2),
         (None, 0),
     ]
-    assert numbers(first, "seen") == numbers(second, "seen") == (0, 3, 3)
-    assert (numbers(third, "foretold"), numbers(third, "seen"), third["lost_brokers"]) == ((0, 0, 0), (0, 1, 1), 2)
+    assert numbers(first, "observed") == numbers(second, "observed") == (0, 3, 3)
+    assert (numbers(third, "foretold"), numbers(third, "observed"), third["lost_brokers"]) == ((0, 0, 0), (0, 1, 1), 2)
 
 
 def test_brokers_that_go_without_harm_and_leave_one_in_their_rack_are_no_incident(

@@ -79,11 +79,11 @@ def incidents(
     snapshots: str = SNAPSHOTS.name,
     judged: str = JUDGED.name,
 ) -> str:
-    """A row for each rack that was lost: what `outage_impact` foretold at the snapshot before, beside what was seen.
+    """A row for each rack that was lost: what `outage_impact` foretold at the snapshot before, beside what was observed.
 
     A rack is lost where it had brokers neither gone nor fenced, has none any more, and `drift` saw one of them go. Snapshots at which
     partitions went offline or under a minimum without that have a row too, with no `lost_rack`; foretold is then what was harmed before.
-    Columns: `foretold_…` and `seen_…` count all harmed partitions of the cluster, of before the loss too; `went_…` those that drift
+    Columns: `foretold_…` and `observed_…` count all harmed partitions of the cluster, of before the loss too; `went_…` those that drift
     saw getting worse to that state; `lost_brokers` all brokers that went, `lost_racks` all racks lost at the same snapshot.
     """
     went = {state: f"went_{state.replace('-', '_')}" for state in REFUSING}
@@ -94,10 +94,12 @@ def incidents(
     harmed = " + ".join(went.values())
     snapshot = "cluster_id, taken_at, previous_taken_at, snapshot_id"
     own = ", ".join(f"c.{name}" for name in snapshot.split(", "))
-    foretold, seen = (", ".join(f"{side}.{name} as {side}_{name}" for name in HARM) for side in ("foretold", "seen"))
-    columns = f"lost_brokers, {foretold}, {seen}, {', '.join(went.values())}"
+    foretold, observed = (
+        ", ".join(f"{side}.{name} as {side}_{name}" for name in HARM) for side in ("foretold", "observed")
+    )
+    columns = f"lost_brokers, {foretold}, {observed}, {', '.join(went.values())}"
     of_time = "{0}.cluster_id = c.cluster_id and {0}.taken_at = c."
-    seen_then = f"join impact seen on {of_time.format('seen')}taken_at and seen.rack is null"
+    observed_then = f"join impact observed on {of_time.format('observed')}taken_at and observed.rack is null"
     return (
         f"{_with(OUTAGE_IMPACT, dialect, outage_impact, judged)},\n"
         f"changed as (select {snapshot}, count(case when change in {_WENT} then 1 end) as lost_brokers, {counted}\n"
@@ -120,11 +122,11 @@ def incidents(
         f"select {own}, lost.rack as lost_rack, lost.together as lost_racks, {columns} from changed c\n"
         f"join lost_racks lost on {of_time.format('lost')}taken_at\n"
         f"join impact foretold on {of_time.format('foretold')}previous_taken_at and foretold.rack = lost.rack\n"
-        f"{seen_then}\n"
+        f"{observed_then}\n"
         f"union all select {own}, null, 0, {columns} from changed c\n"
         f"left join lost_racks lost on {of_time.format('lost')}taken_at\n"
         f"join impact foretold on {of_time.format('foretold')}previous_taken_at and foretold.rack is null\n"
-        f"{seen_then}\n"
+        f"{observed_then}\n"
         f"where lost.together is null and {harmed} > 0"
     )
 
