@@ -15,8 +15,10 @@ from rackspan.client.cluster import ConnectionSettings
 from rackspan.cluster import EmbeddedCluster
 from rackspan.model import RackId
 from rackspan.model.client_networks import ClientNetworks
+from rackspan.sources.gateway_counters import gateway_counters
 from rackspan.sources.live.traffic import read_traffic
 from rackspan.traffic.bill import MONTH_SECONDS
+from tests.gateway.process import free_ports, gateway_process
 from tests.kafka_fixtures import eventually
 from tests.sources.consumers import consumer, read_all
 
@@ -42,13 +44,17 @@ def across(cluster: EmbeddedCluster, home: str | None = None) -> Counter[str]:
 
 
 def measured(
-    cluster: EmbeddedCluster, readers: Sequence[Consumer], home: str | None = None
+    cluster: EmbeddedCluster, readers: Sequence[Consumer], home: str | None = None, counters: Sequence[str] = ()
 ) -> tuple[list[Advice], Counter[str], float]:
-    """What is advised after one round of the workload, the bytes that crossed racks in it, and its seconds."""
+    """What is advised after one round of the workload, the bytes that crossed racks in it, and its seconds.
+
+    `counters` are those of a gateway that the readers read through.
+    """
     produce(cluster)
     for reader in readers:
         read_all(reader, RECORDS)
     cluster.wait_for_isr()
+    wait_until_counted(counters, 1)
     before = across(cluster, home)
 
     def workload(_seconds: float) -> None:
@@ -56,13 +62,24 @@ def measured(
         for reader in readers:
             read_all(reader, RECORDS)
         cluster.wait_for_isr()
+        wait_until_counted(counters, 2)
 
-    reading = read_traffic(ConnectionSettings(cluster.bootstrap_servers), 1.0, workload)
+    reading = read_traffic(ConnectionSettings(cluster.bootstrap_servers), 1.0, workload, counters=counters)
     networks = ClientNetworks({} if home is None else {"127.0.0.0/8": home})
     advice = api.advise(reading.after.snapshot, api.RackPolicy(), reading, networks)
     passed = across(cluster, home)
     passed.subtract(before)
     return advice, passed, reading.seconds
+
+
+def wait_until_counted(counters: Sequence[str], rounds: int) -> None:
+    """A gateway counts what has passed when it knows the topic's leaders, some seconds later."""
+    for url in counters:
+
+        def is_counted(url: str = url) -> bool:
+            return sum(gateway_counters([url])[url].values()) >= rounds * RECORDS * 600
+
+        eventually(is_counted, "the gateway has counted what was read")
 
 
 def foretold(advice: Sequence[Advice], kind: str, seconds: float) -> float:
@@ -81,6 +98,26 @@ def test_a_client_rack_saves_what_was_foretold() -> None:
         assert before["fetch"] - after["fetch"] == pytest.approx(foretold(advice, "read-in-rack", seconds), rel=0.1)
         assert "client.rack=r1" in next(each.command for each in advice if each.kind == "read-in-rack")
         assert [each.kind for each in done if each.kind == "read-in-rack"] == []
+
+
+def test_the_rack_of_a_gateway_saves_what_was_foretold(tmp_path: Path) -> None:
+    """A reader in rack r1 that names none, behind a gateway there."""
+    with EmbeddedCluster(racks=3, brokers=6) as cluster:
+        cluster.create_topic("orders", partitions=PARTITIONS)
+
+        def behind(readers: str) -> tuple[list[Advice], Counter[str], float]:
+            (port,) = free_ports(1)
+            lines = f'acknowledgements.mode = "off"\nlisten.http = "127.0.0.1:{port}"\n{readers}'
+            with (
+                gateway_process(tmp_path, cluster.bootstrap_servers, lines) as gateway,
+                consumer(gateway, "shop", None) as reader,
+            ):
+                return measured(cluster, [reader], "r1", [f"http://127.0.0.1:{port}/metrics"])
+
+        advice, before, seconds = behind("")
+        done, after, _ = behind('[readers]\nrack = "r1"\n')
+    assert before["fetch"] - after["fetch"] == pytest.approx(foretold(advice, "gateway-rack", seconds), rel=0.1)
+    assert [each.kind for each in done if each.kind == "gateway-rack"] == []
 
 
 def test_a_replica_in_each_rack_saves_what_was_foretold_copies_included(tmp_path: Path) -> None:
