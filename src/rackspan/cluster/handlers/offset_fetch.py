@@ -1,7 +1,7 @@
 """OffsetFetch (key 9), versions 1-9. All of a group's offsets from v2 on, stable ones from v7, several groups from v8."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
 
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.groups.requests import FetchedOffset, OffsetFetch, OffsetFetchResponse
@@ -21,6 +21,8 @@ from rackspan.wire.messages.group_offsets import (
     OffsetFetchResponseTopics,
 )
 
+T = TypeVar("T")
+
 SEVERAL_GROUPS_SINCE: Final = 8
 GROUP_ERROR_SINCE: Final = 2
 """Version 1 has no error for the whole group; each of its partitions has the error instead."""
@@ -36,22 +38,7 @@ def handle(call: Call[OffsetFetchRequestData]) -> OffsetFetchResponseData:
         failed = FetchedOffset(error=response.error)
         response = OffsetFetchResponse(response.error, dict.fromkeys(fetch.partitions or (), failed))
     return OffsetFetchResponseData(
-        topics=[
-            OffsetFetchResponseTopic(
-                name=topic,
-                partitions=[
-                    OffsetFetchResponsePartition(
-                        partition_index=partition.partition,
-                        committed_offset=fetched.offset,
-                        committed_leader_epoch=fetched.leader_epoch,
-                        metadata=fetched.metadata,
-                        error_code=call.broker.code(fetched.error),
-                    )
-                    for partition, fetched in of_topic
-                ],
-            )
-            for topic, of_topic in by_topic(response.offsets.items(), lambda item: item[0]).items()
-        ],
+        topics=_fetched(call, response, OffsetFetchResponseTopic, OffsetFetchResponsePartition),
         error_code=call.broker.code(response.error),
     )
 
@@ -61,24 +48,34 @@ def _group(call: Call[OffsetFetchRequestData], group: OffsetFetchRequestGroup) -
     response = call.broker.groups.fetch_offsets(fetch)
     return OffsetFetchResponseGroup(
         group_id=group.group_id,
-        topics=[
-            OffsetFetchResponseTopics(
-                name=topic,
-                partitions=[
-                    OffsetFetchResponsePartitions(
-                        partition_index=partition.partition,
-                        committed_offset=fetched.offset,
-                        committed_leader_epoch=fetched.leader_epoch,
-                        metadata=fetched.metadata,
-                        error_code=call.broker.code(fetched.error),
-                    )
-                    for partition, fetched in of_topic
-                ],
-            )
-            for topic, of_topic in by_topic(response.offsets.items(), lambda item: item[0]).items()
-        ],
+        topics=_fetched(call, response, OffsetFetchResponseTopics, OffsetFetchResponsePartitions),
         error_code=call.broker.code(response.error),
     )
+
+
+def _fetched(
+    call: Call[OffsetFetchRequestData],
+    response: OffsetFetchResponse,
+    of_topic: Callable[..., T],
+    of_partition: Callable[..., OffsetFetchResponsePartition | OffsetFetchResponsePartitions],
+) -> list[T]:
+    """The offsets by topic, in the structures of the version: those of several groups have names of their own."""
+    return [
+        of_topic(
+            name=topic,
+            partitions=[
+                of_partition(
+                    partition_index=partition.partition,
+                    committed_offset=fetched.offset,
+                    committed_leader_epoch=fetched.leader_epoch,
+                    metadata=fetched.metadata,
+                    error_code=call.broker.code(fetched.error),
+                )
+                for partition, fetched in items
+            ],
+        )
+        for topic, items in by_topic(response.offsets.items(), lambda item: item[0]).items()
+    ]
 
 
 def _partitions(
