@@ -405,7 +405,7 @@ def clients(
 def measure_traffic(cluster: Cluster, seconds: float, counters: Sequence[str] = ()) -> TrafficReading:
     """The logs of a running cluster twice, so many seconds apart, and its groups.
 
-    `counters`: the metrics of gateways that clients go through. Errors: UsageError, SourceError.
+    `counters`: the metrics of gateways that clients go through, and of brokers. Errors: UsageError, SourceError.
     """
     from rackspan.sources.live import traffic as live_traffic
 
@@ -432,6 +432,7 @@ def traffic(
     reads = _traffic.reads_of(racked, clients.groups, clients.selectors, networks)
     progress = _traffic.group_progress(reading.before, reading.after, volumes)
     flows = [*_traffic.flows_of(racked, volumes, reads, progress, clients.groups, reading.counted)]
+    flows += _traffic.follower_bounds(reading.before.snapshot, racked, reading.bytes_out, clients.selectors, flows)
     if reading.clients_before is not None:
         after, earlier = replace(reading.after, snapshot=racked), reading.clients_before.groups
         flows += _traffic.restore_flows(reading.before, after, earlier, clients.groups, clients.selectors, networks)

@@ -84,8 +84,11 @@ def reading_of(snapshot: ClusterSnapshot) -> ClusterReading:
 
 def same_readings(mine: ClusterReading, theirs: ClusterReading) -> bool:
     return (
-        (mine.read_at, mine.groups, mine.selectors, mine.counters, mine.period_seconds, mine.partial)
-        == (theirs.read_at, theirs.groups, theirs.selectors, theirs.counters, theirs.period_seconds, theirs.partial)
+        (mine.read_at, mine.groups, mine.selectors, mine.counters, mine.period_seconds, mine.partial, mine.bytes_out)
+        == (
+            *(theirs.read_at, theirs.groups, theirs.selectors, theirs.counters),
+            *(theirs.period_seconds, theirs.partial, theirs.bytes_out),
+        )
         and mine.logs.committed == theirs.logs.committed
         and all(
             np.array_equal(getattr(mine.logs, name), getattr(theirs.logs, name))
@@ -156,7 +159,14 @@ def _reading(
     )
     selectors = dict.fromkeys(range(1, 5), ReplicaSelectors.RACK_AWARE)
     counters = {"http://gateway/metrics": {flow: counted}}
-    return ClusterReading(logs_read, groups, selectors, counters, period, logs_read.partial)
+    return ClusterReading(logs_read, groups, selectors, counters, period, logs_read.partial, _sent(at))
+
+
+def _sent(at: datetime) -> dict[int, dict[str, int]]:
+    """What brokers 1 to 3 sent of `pay`, in steps of time; 4 leads few partitions and has counters only sometimes."""
+    rng, sent = Random(f"sent {at}"), int((at - NOON).total_seconds()) * 7
+    brokers = [1, 2, 3, *([4] if rng.random() < 0.8 else [])]
+    return {broker: {"pay": rng.randrange(100) if rng.random() < 0.1 else sent * broker} for broker in brokers}
 
 
 def streams_application(rng: Random, topology: Mapping[str, SubtopologyTopics] | None = None) -> GroupDescription:

@@ -74,6 +74,7 @@ TABLES: Final = (
     "group_members",
     "committed_offsets",
     "gateway_counters",
+    "broker_counters",
     "snapshots",
     "judged",
     "runs",
@@ -100,7 +101,7 @@ def collect(
             help="Store offsets, sizes of logs, groups and counters of running clusters too, every so many seconds.",
         ),
     ] = None,
-    counters: options.Counters = None,
+    counters: options.CountersOfBrokers = None,
     metrics_listen: Annotated[
         str | None,
         typer.Option(

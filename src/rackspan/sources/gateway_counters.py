@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 from urllib.error import URLError
 
+from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from rackspan.clients.measured import ReadBytes
@@ -43,20 +44,34 @@ def counting(urls: Sequence[str]) -> Callable[[], CountedBytes]:
 
 def gateway_counters(urls: Sequence[str]) -> dict[str, CountedBytes]:
     """What each gateway has counted since it started, by URL. Errors: UsageError, SourceError."""
-    return {url: _counters(url) for url in urls}
+    found: dict[str, CountedBytes] = {}
+    for url in urls:
+        families = read_metrics(url)
+        if not is_gateway(families):
+            raise SourceError(f"--counters {url}: has no {RECORD_BYTES}; give the /metrics of a rackspan gateway")
+        found[url] = counted_by_gateway(families)
+    return found
 
 
-def _counters(url: str) -> Counter[CountedFlow]:
+def read_metrics(url: str) -> list[Metric]:
+    """The metrics at a URL of `--counters`. Errors: UsageError for a URL that is none, SourceError."""
     if not url.startswith(("http://", "https://")):
         raise UsageError(f"--counters {url}: expected a gateway's metrics, such as http://gateway:19091/metrics")
     try:
         with urllib.request.urlopen(url, timeout=_SECONDS) as response:  # noqa: S310 - http and https only, see above
             text = response.read().decode()
-        families = [*text_string_to_metric_families(text)]
+        return [*text_string_to_metric_families(text)]
     except (OSError, URLError, ValueError) as error:
         raise SourceError(f"--counters {url}: cannot be read: {error}; see listen.http of the gateway's file") from None
-    if not any(f"{family.name}_total" == RECORD_BYTES for family in families):
-        raise SourceError(f"--counters {url}: has no {RECORD_BYTES}; give the /metrics of a rackspan gateway")
+
+
+def is_gateway(families: Sequence[Metric]) -> bool:
+    """Whether these are the metrics of a gateway."""
+    return any(f"{family.name}_total" == RECORD_BYTES for family in families)
+
+
+def counted_by_gateway(families: Sequence[Metric]) -> CountedBytes:
+    """What a gateway has counted, by its metrics."""
     counted = Counter[CountedFlow]()
     for family in families:
         for sample in family.samples:

@@ -1,12 +1,13 @@
 """Bytes that cross racks by path, topic and group, and their price.
 
 Begin with reading.py (all that a cluster is read for, and what passed between two readings), logs.py (two readings of logs to bytes),
-flows.py (the rows), restores.py (state of Kafka Streams), measured.py (what gateways counted), then prices.py and price_file.py (prices, and the file of them) and bill.py. Pure: a snapshot, bytes in and reads are arguments.
+flows.py (the rows), restores.py (state of Kafka Streams), measured.py (what gateways counted), followers.py (what brokers did), then prices.py and price_file.py (prices, and the file of them) and bill.py. Pure: a snapshot, bytes in and reads are arguments.
 It never reports an estimate without its assumption, nor an unknown figure as zero.
 """
 
 from rackspan.traffic.bill import Bill, BillRow, bill
 from rackspan.traffic.flows import Basis, TrafficFlow, TrafficPath, consume_flows, produce_flows, replication_flows
+from rackspan.traffic.followers import BrokerBytes, bytes_out_between, follower_bounds
 from rackspan.traffic.logs import ClusterLogs, Volumes, volumes_between
 from rackspan.traffic.measured import CountedBytes, CountedFlow, measured_flows, produced_flows, read_bytes
 from rackspan.traffic.prices import Price, PriceFile, Side, Unit, prices_json
@@ -19,6 +20,7 @@ __all__ = [
     "Basis",
     "Bill",
     "BillRow",
+    "BrokerBytes",
     "ClusterLogs",
     "ClusterReading",
     "CountedBytes",
@@ -33,9 +35,11 @@ __all__ = [
     "Unit",
     "Volumes",
     "bill",
+    "bytes_out_between",
     "consume_flows",
     "counted_between",
     "flows_of",
+    "follower_bounds",
     "group_progress",
     "interval",
     "measured_flows",

@@ -41,6 +41,8 @@ class Basis(StrEnum):
     MEASURED = "measured"
     DERIVED = "derived"
     """It follows from the bytes in and the racks of both sides."""
+    DERIVED_LOWER_BOUND = "derived-lower-bound"
+    """At least as much passed: brokers counted it, beside what they do not count apart."""
     ESTIMATED = "estimated"
     """The rack of a client is not known."""
 

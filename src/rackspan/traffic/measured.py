@@ -7,7 +7,7 @@ what is derived of that member and topic, if no other member has its client id. 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from rackspan.clients import GroupReads, measured_reads
 from rackspan.clients.measured import ReadBytes
@@ -30,6 +30,14 @@ CountedBytes: TypeAlias = Mapping[CountedFlow, int]
 
 COUNTED: Final = "counted by gateways"
 LESS_COUNTED: Final = "less what gateways counted"
+
+
+Key = TypeVar("Key")
+
+
+def since(before: Mapping[Key, int], after: Mapping[Key, int]) -> dict[Key, int]:
+    """How far counters of one process advanced. One that went back counts from zero, since its process was restarted."""
+    return {key: count - before.get(key, 0) if count >= before.get(key, 0) else count for key, count in after.items()}
 
 
 def read_bytes(counted: CountedBytes) -> ReadBytes:

@@ -1,5 +1,6 @@
 """A reading of all that changes in a cluster all the time, and the flows between two readings in succession."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -10,8 +11,9 @@ from rackspan.model import ClusterSnapshot
 from rackspan.model.client_networks import ClientNetworks
 from rackspan.model.group import GroupDescription
 from rackspan.traffic.flows import TrafficFlow, consume_flows, produce_flows, replication_flows
+from rackspan.traffic.followers import BrokerBytes, bytes_out_between, follower_bounds
 from rackspan.traffic.logs import ClusterLogs, Volumes, volumes_between
-from rackspan.traffic.measured import CountedBytes, CountedFlow, measured_flows, produced_flows
+from rackspan.traffic.measured import CountedBytes, CountedFlow, measured_flows, produced_flows, since
 from rackspan.traffic.progress import GroupProgress, group_progress
 from rackspan.traffic.restores import restore_flows
 
@@ -21,7 +23,7 @@ GAP_PERIODS: Final = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterReading:
-    """One reading. `counters` has what each gateway counted since it started, by the URL of its metrics.
+    """One reading. `counters` has what each gateway counted since it started, by the URL of its metrics, and `bytes_out` what brokers did.
 
     `period_seconds` is how often its collector reads, and `partial` says in words what could not be read.
     """
@@ -32,6 +34,7 @@ class ClusterReading:
     counters: Mapping[str, CountedBytes] = field(default_factory=dict)
     period_seconds: float = 60.0
     partial: tuple[str, ...] = ()
+    bytes_out: BrokerBytes = field(default_factory=dict)
 
     @property
     def snapshot(self) -> ClusterSnapshot:
@@ -77,7 +80,9 @@ def interval(before: ClusterReading, after: ClusterReading) -> Interval:
     reads = reads_of(after.snapshot, after.groups, after.selectors)
     flows = flows_of(after.snapshot, volumes, reads, progress, after.groups, counted)
     restored = restore_flows(before.logs, after.logs, before.groups, after.groups, after.selectors)
-    return Interval(before, after, (*flows, *restored), reads, volumes, progress, counted)
+    sent = bytes_out_between(before.bytes_out, after.bytes_out)
+    bounds = follower_bounds(before.snapshot, after.snapshot, sent, after.selectors, flows)
+    return Interval(before, after, (*flows, *bounds, *restored), reads, volumes, progress, counted)
 
 
 def reads_of(
@@ -98,7 +103,7 @@ def flows_of(
     every_group: Sequence[GroupDescription],
     counted: CountedBytes,
 ) -> tuple[TrafficFlow, ...]:
-    """The flows of every path but restores: what gateways counted, and the rest as derived or estimated.
+    """The flows of every path but restores, without lower bounds: what gateways counted, and the rest as derived or estimated.
 
     `every_group` are all of the cluster.
     """
@@ -115,10 +120,7 @@ def counted_between(before: Mapping[str, CountedBytes], after: Mapping[str, Coun
     """What gateways counted between two readings of their counters. One that only the second has started in between, or was not read:
     nothing is known of it. A counter that went back counts from zero, since its gateway was restarted.
     """
-    passed: dict[CountedFlow, int] = {}
+    passed = Counter[CountedFlow]()
     for gateway in before.keys() & after.keys():
-        earlier = before[gateway]
-        for flow, size_bytes in after[gateway].items():
-            since = size_bytes - earlier.get(flow, 0)
-            passed[flow] = passed.get(flow, 0) + (since if since >= 0 else size_bytes)
+        passed.update(since(before[gateway], after[gateway]))
     return passed

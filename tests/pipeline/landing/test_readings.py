@@ -71,6 +71,7 @@ def test_a_reading_that_is_stored_twice_is_there_once(warehouse: Warehouse) -> N
         "group_members": sum(len(group.members) for one in given for group in one.groups),
         "committed_offsets": sum(len(of) for one in given for of in one.logs.committed.values()),
         "gateway_counters": 3,
+        "broker_counters": sum(len(one.bytes_out) for one in given),
     }
 
 

@@ -200,6 +200,15 @@ Counters: TypeAlias = Annotated[
     ),
 ]
 
+CountersOfBrokers: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--counters",
+        metavar="URL",
+        help="Metrics of a gateway that clients go through, or of a broker's JMX exporter (also ID=URL), to judge by the bytes that pass; once for each.",
+    ),
+]
+
 Prices: TypeAlias = Annotated[
     Path | None,
     typer.Option("--prices", metavar="FILE", help="Prices by path and side, for a bill of a month at this rate."),

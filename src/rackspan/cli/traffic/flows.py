@@ -24,7 +24,7 @@ def traffic(
     ] = SECONDS,
     prices: options.Prices = None,
     network: options.Networks = None,
-    counters: options.Counters = None,
+    counters: options.CountersOfBrokers = None,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Show which bytes cross racks, by path, topic and group, and what they cost a month.

@@ -59,6 +59,11 @@ def reading_rows(reading: ClusterReading) -> dict[str, pa.Table]:
             for gateway in sorted(reading.counters)
             for flow, size_bytes in sorted(reading.counters[gateway].items())
         ],
+        "broker_counters": [
+            {"broker_id": broker, "topic": topic, "bytes_out": size_bytes}
+            for broker in sorted(reading.bytes_out)
+            for topic, size_bytes in sorted(reading.bytes_out[broker].items())
+        ],
     }
     tables = {name: pa.Table.from_pylist(found, _own_schema(name)) for name, found in rows.items()}
     return {**tables, LOGS.name: _log_rows(reading.logs)}
@@ -77,13 +82,16 @@ def reading_of(snapshot: ClusterSnapshot, read_at: datetime, tables: Mapping[str
             TrafficPath(row["path"]), row["topic"], row["client_id"], row["source_rack"], row["destination_rack"]
         )
         counters.setdefault(row["gateway"], {})[flow] = row["bytes"]
+    bytes_out: dict[int, dict[str, int]] = {}
+    for row in tables["broker_counters"].to_pylist():
+        bytes_out.setdefault(row["broker_id"], {})[row["topic"]] = row["bytes_out"]
     start, end, replica_bytes = _log_columns(snapshot, tables[LOGS.name])
     partial = tuple(head["partial"] or ())
     logs = ClusterLogs(snapshot, read_at, end, replica_bytes, committed, partial, start)
     selectors = {broker: ReplicaSelectors(selector) for broker, selector in head["selectors"] or ()}
     groups = _groups(tables["group_descriptions"].to_pylist(), tables["group_members"].to_pylist())
     by_gateway: dict[str, CountedBytes] = {**counters}
-    return ClusterReading(logs, groups, selectors, by_gateway, head["period_seconds"], partial)
+    return ClusterReading(logs, groups, selectors, by_gateway, head["period_seconds"], partial, bytes_out)
 
 
 def _own_schema(name: str) -> pa.Schema:

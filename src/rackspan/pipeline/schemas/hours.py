@@ -31,7 +31,8 @@ _READER: Final = TableColumn(
 _BASIS: Final = TableColumn(
     "basis",
     pa.string(),
-    "`measured` (counted by gateways), `derived` (it follows from bytes in and the racks of both sides) or `estimated` (by the assumption).",
+    "`measured` (counted by gateways), `derived` (it follows from bytes in and the racks of both sides), `derived-lower-bound` (brokers counted it: at least "
+    "as much passed) or `estimated` (by the assumption).",
 )
 _READ_AT: Final = TableColumn("read_at", TIMESTAMP, "The last reading of the hour, of which the row is.")
 

@@ -10,7 +10,7 @@ from rackspan.pipeline.schemas.columns import BROKER_IDS, GROUP_ID, PARTITION, T
 READINGS: Final = landing_table(
     "readings",
     "The readings of volatile values, taken with some of the snapshots at a period of their own: `pipeline collect --traffic-every`. "
-    "A reading is stored whole, in the five tables below, with the snapshot that has the racks, leaders and replicas of the same time.",
+    "A reading is stored whole, in the six tables below, with the snapshot that has the racks, leaders and replicas of the same time.",
     (),
     (
         TableColumn(
@@ -131,8 +131,28 @@ GATEWAY_COUNTERS: Final = landing_table(
     ),
 )
 
+BROKER_COUNTERS: Final = landing_table(
+    "broker_counters",
+    "The bytes that brokers had sent to consumers since they started, at each reading, by the metrics of their exporters: `pipeline "
+    "collect --counters`.",
+    ("broker_id", "topic"),
+    (
+        TableColumn("broker_id", pa.int32(), "The broker."),
+        TOPIC,
+        TableColumn("bytes_out", pa.int64(), "`BytesOutPerSec` of the topic, as a count."),
+    ),
+)
+
 OF_READINGS: Final[Mapping[str, Table]] = {
     table.name: table
-    for table in (READINGS, LOGS, GROUP_DESCRIPTIONS, GROUP_MEMBERS, COMMITTED_OFFSETS, GATEWAY_COUNTERS)
+    for table in (
+        READINGS,
+        LOGS,
+        GROUP_DESCRIPTIONS,
+        GROUP_MEMBERS,
+        COMMITTED_OFFSETS,
+        GATEWAY_COUNTERS,
+        BROKER_COUNTERS,
+    )
 }
 """Each of their rows is stored at each reading."""

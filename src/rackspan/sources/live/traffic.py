@@ -1,26 +1,37 @@
 """Readings of a cluster's logs, groups and counters: what bytes between racks are derived from."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rackspan.client.cluster import ConnectionSettings
 from rackspan.errors import SourceError
-from rackspan.sources.gateway_counters import counting, gateway_counters
+from rackspan.sources.broker_counters import by_broker, read_counters
 from rackspan.sources.live.clients import ReadClients, read_clients
 from rackspan.sources.live.logs import read_logs
-from rackspan.traffic import ClusterLogs, ClusterReading, CountedBytes
+from rackspan.traffic import (
+    BrokerBytes,
+    ClusterLogs,
+    ClusterReading,
+    CountedBytes,
+    bytes_out_between,
+    counted_between,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrafficReading:
-    """The logs and groups before and after, and what gateways counted in between. `clients_before` is None if they were not read."""
+    """The logs and groups before and after, and what gateways and brokers counted in between.
+
+    `clients_before` is None if they were not read.
+    """
 
     before: ClusterLogs
     after: ClusterLogs
     clients: ReadClients
     counted: CountedBytes = field(default_factory=dict)
     clients_before: ReadClients | None = None
+    bytes_out: BrokerBytes = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
@@ -40,33 +51,38 @@ def read_traffic(
     *,
     counters: Sequence[str] = (),
 ) -> TrafficReading:
-    """Reads, waits so many seconds and reads again. `counters`: URLs of gateways' metrics.
+    """Reads, waits so many seconds and reads again. `counters`: URLs of the metrics of gateways and brokers.
 
-    Errors: those of read_logs, read_clients and gateway_counters.
+    Errors: those of read_logs, read_clients, read_counters and by_broker.
     """
-    counted = counting(counters)
+    first = read_counters(counters)
     before, clients_before = read_logs(settings), read_clients(settings)
     sleep(seconds)
     after = read_logs(settings)
-    passed = counted()
-    return TrafficReading(before, after, read_clients(settings), passed, clients_before)
+    last = read_counters(counters)
+    counted = counted_between(first.gateways, last.gateways)
+    sent = bytes_out_between(by_broker(first.brokers, before.snapshot), by_broker(last.brokers, after.snapshot))
+    return TrafficReading(before, after, read_clients(settings), counted, clients_before, sent)
 
 
 def read_everything(
     settings: ConnectionSettings, period_seconds: float, counters: Sequence[str] = ()
 ) -> ClusterReading:
-    """One reading, for a collector that reads so often. A gateway that cannot be read is named in `partial`.
+    """One reading, for a collector that reads so often. A gateway or broker whose counters cannot be read is named in `partial`.
 
     Errors: those of read_logs and read_clients; UsageError for a URL that is none.
     """
     logs = read_logs(settings, starts=True)
     clients = read_clients(settings)
     counted: dict[str, CountedBytes] = {}
+    sent: dict[int, Mapping[str, int]] = {}
     unread: list[str] = []
     for url in counters:
         try:
-            counted |= gateway_counters([url])
+            read = read_counters([url])
+            counted |= read.gateways
+            sent |= by_broker(read.brokers, logs.snapshot)
         except SourceError as error:
             unread.append(str(error))
     partial = tuple(dict.fromkeys((*logs.partial, *clients.unread, *unread)))
-    return ClusterReading(logs, clients.groups, clients.selectors, counted, period_seconds, partial)
+    return ClusterReading(logs, clients.groups, clients.selectors, counted, period_seconds, partial, sent)

@@ -1,0 +1,176 @@
+"""Counters of brokers as three exporters write them, read over HTTP from a server on loopback."""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from rackspan.client.cluster import ConnectionSettings
+from rackspan.cluster import EmbeddedCluster
+from rackspan.errors import SourceError, UsageError
+from rackspan.model import Broker, BrokerId, RackId
+from rackspan.sources.broker_counters import by_broker, read_counters
+from rackspan.sources.gateway_counters import gateway_counters
+from rackspan.sources.live.traffic import read_everything, read_traffic
+from tests.streams.groups import cluster
+
+EXAMPLE_RULES = """\
+# HELP kafka_server_brokertopicmetrics_bytesout_total Attribute exposed for management
+# TYPE kafka_server_brokertopicmetrics_bytesout_total counter
+kafka_server_brokertopicmetrics_bytesout_total 1.23456789E9
+kafka_server_brokertopicmetrics_bytesout_total{topic="orders",} 5000.0
+kafka_server_brokertopicmetrics_bytesout_total{topic="eu.pay_v2-log",} 7.0E10
+# TYPE kafka_server_brokertopicmetrics_bytesin_total counter
+kafka_server_brokertopicmetrics_bytesin_total{topic="orders",} 9999.0
+# TYPE kafka_server_brokertopicmetrics_replicationbytesout_total counter
+kafka_server_brokertopicmetrics_replicationbytesout_total 31.0
+"""
+WITHOUT_RULES = """\
+# TYPE kafka_server_BrokerTopicMetrics_Count untyped
+kafka_server_BrokerTopicMetrics_Count{name="BytesOutPerSec",} 1.23456789E9
+kafka_server_BrokerTopicMetrics_Count{name="BytesOutPerSec",topic="orders",} 5000.0
+kafka_server_BrokerTopicMetrics_Count{name="BytesOutPerSec",topic="eu.pay_v2-log",} 7.0E10
+kafka_server_BrokerTopicMetrics_Count{name="BytesInPerSec",topic="orders",} 9999.0
+# TYPE kafka_server_BrokerTopicMetrics_MeanRate untyped
+kafka_server_BrokerTopicMetrics_MeanRate{name="BytesOutPerSec",topic="orders",} 12.5
+"""
+STRIMZI = """\
+# HELP kafka_server_brokertopicmetrics_bytesout_total Attribute exposed for management kafka.server
+# TYPE kafka_server_brokertopicmetrics_bytesout_total untyped
+kafka_server_brokertopicmetrics_bytesout_total{topic="orders"} 5000.0
+kafka_server_brokertopicmetrics_bytesout_total{topic="eu.pay_v2-log"} 7.0E10
+kafka_server_brokertopicmetrics_bytesout_total{topic=""} 5.0
+# TYPE kafka_server_brokertopicmetrics_bytesoutpersec gauge
+kafka_server_brokertopicmetrics_bytesoutpersec{topic="orders"} 88888888.0
+"""
+BY_NAME_OF_THE_BEAN = """\
+# TYPE kafka_server_brokertopicmetrics_bytesoutpersec counter
+kafka_server_brokertopicmetrics_bytesoutpersec{topic="orders"} 5000.0
+kafka_server_brokertopicmetrics_bytesoutpersec{topic="eu.pay_v2-log"} 7.0E10
+"""
+COUNTED = """\
+# TYPE kafka_server_BrokerTopicMetrics_BytesOutPerSec_Count untyped
+kafka_server_BrokerTopicMetrics_BytesOutPerSec_Count{topic="orders"} 5000.0
+kafka_server_BrokerTopicMetrics_BytesOutPerSec_Count{topic="eu.pay_v2-log"} 7.0E10
+"""
+KMINION = """\
+# TYPE kminion_kafka_broker_info gauge
+kminion_kafka_broker_info{address="b1",broker_id="1",is_controller="true",port="9092",rack_id="r1"} 1
+# TYPE kminion_kafka_topic_high_water_mark_sum gauge
+kminion_kafka_topic_high_water_mark_sum{topic_name="orders"} 1.512023846873e+12
+"""
+RATES = """\
+# TYPE kafka_server_brokertopicmetrics_bytesoutpersec gauge
+kafka_server_brokertopicmetrics_bytesoutpersec{topic="orders"} 12.5
+"""
+GATEWAY = """\
+# TYPE rackspan_gateway_record_bytes_total counter
+rackspan_gateway_record_bytes_total{path="produce",topic="orders",client_id="c",software="s",from_rack="r1",to_rack="r2"} 70
+"""
+SENT = {"orders": 5000, "eu.pay_v2-log": 70_000_000_000}
+
+
+@contextmanager
+def serving(pages: Mapping[str, str]) -> Iterator[str]:
+    """A server of these texts by path; others are not found."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            text = pages.get(self.path)
+            self.send_response(404 if text is None else 200)
+            self.end_headers()
+            self.wfile.write((text or "").encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.parametrize("text", [EXAMPLE_RULES, WITHOUT_RULES, STRIMZI, BY_NAME_OF_THE_BEAN, COUNTED])
+def test_bytes_out_by_topic_are_those_of_each_exporter(text: str) -> None:
+    with serving({"/metrics": text}) as url:
+        read = read_counters([f"3={url}/metrics", f"{url}/metrics"])
+    assert read.brokers == {f"3={url}/metrics": SENT, f"{url}/metrics": SENT}
+    assert not read.gateways
+
+
+def test_gateways_and_brokers_are_distinguished_by_what_they_count() -> None:
+    with serving({"/gateway": GATEWAY, "/broker": STRIMZI}) as url:
+        read = read_counters([f"{url}/gateway", f"{url}/broker"])
+        assert read.gateways == gateway_counters([f"{url}/gateway"])
+        assert [sum(read.gateways[f"{url}/gateway"].values()), read.brokers] == [70, {f"{url}/broker": SENT}]
+        with pytest.raises(SourceError, match=r"/broker: has no rackspan_gateway_record_bytes_total"):
+            gateway_counters([f"{url}/broker"])
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (KMINION, r"kminion does not count what brokers send; give the metrics of each broker's JMX exporter"),
+        (RATES, r"has neither a gateway's counters nor BytesOutPerSec of a broker"),
+        ("", r"has neither a gateway's counters nor BytesOutPerSec of a broker"),
+        ("not metrics {", r"cannot be read"),
+    ],
+)
+def test_other_metrics_are_refused_in_one_line(text: str, line: str) -> None:
+    with serving({"/metrics": text}) as url, pytest.raises(SourceError, match=line) as refused:
+        read_counters([f"{url}/metrics"])
+    assert "\n" not in str(refused.value)
+
+
+def test_a_url_that_is_none_and_one_that_does_not_respond_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"--counters broker:9404: expected"):
+        read_counters(["broker:9404"])
+    with serving({}) as url, pytest.raises(SourceError, match="404"):
+        read_counters([f"1={url}/metrics"])
+
+
+def test_a_broker_is_the_one_that_is_named_or_has_the_host() -> None:
+    snapshot = cluster({"orders": [[1]]})
+    brokers = tuple(
+        Broker(BrokerId(number), RackId("r1"), host=host) for number, host in enumerate(("a.x", "B.x", "c", "c"), 1)
+    )
+    snapshot = replace(snapshot, brokers=brokers)
+    read = {"http://a.x:9404/metrics": {"t": 1}, "http://b.x:9404/metrics": {"t": 2}, "4=http://c:9405/m": {"t": 3}}
+    assert by_broker(read, snapshot) == {1: {"t": 1}, 2: {"t": 2}, 4: {"t": 3}}
+    for option, line in (
+        ("http://c:1/m", r"2 brokers have the host c; name the broker: --counters ID=http://c:1/m"),
+        ("http://d/m", r"0 brokers have the host d"),
+        ("7=http://a.x/m", r"the cluster has no broker 7; it has \[1, 2, 3, 4\]"),
+    ):
+        with pytest.raises(SourceError, match=line):
+            by_broker({option: {}}, snapshot)
+    with pytest.raises(SourceError, match=r"broker 1 has counters of another URL too"):
+        by_broker({"1=http://a.x/m": {}, "http://a.x/m": {}}, snapshot)
+
+
+def test_readings_of_a_cluster_have_the_counters_of_its_brokers() -> None:
+    pages = {"/1": STRIMZI, "/2": EXAMPLE_RULES}
+    with EmbeddedCluster(racks=2, brokers=2) as embedded, serving(pages) as url:
+        embedded.create_topic("orders", partitions=1)
+        settings = ConnectionSettings(embedded.bootstrap_servers)
+        options = [f"1={url}/1", f"2={url}/2"]
+
+        def later(_seconds: float) -> None:
+            pages["/2"] = EXAMPLE_RULES.replace("5000.0", "5600.0")
+
+        reading = read_traffic(settings, 1.0, later, counters=options)
+        assert reading.bytes_out == {1: {"orders": 0, "eu.pay_v2-log": 0}, 2: {"orders": 600, "eu.pay_v2-log": 0}}
+        everything = read_everything(settings, 60, [*options, f"3={url}/1", f"2={url}/none"])
+    assert everything.bytes_out == {1: SENT, 2: {**SENT, "orders": 5600}}
+    assert [line.split(": ")[1] for line in everything.partial if "--counters" in line] == [
+        "the cluster has no broker 3; it has [1, 2]",
+        "cannot be read",
+    ]
