@@ -73,7 +73,7 @@ def measured(
 
 
 def wait_until_counted(counters: Sequence[str], rounds: int) -> None:
-    """A gateway counts what has passed when it knows the topic's leaders, some seconds later."""
+    """A gateway counts what has passed once it has read the topic's leaders, some seconds later."""
     for url in counters:
 
         def is_counted(url: str = url) -> bool:
