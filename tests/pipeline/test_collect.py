@@ -1,18 +1,27 @@
+import importlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from rackspan import api
 from rackspan.errors import ClusterUnreachable, InvalidSnapshot, UsageError
 from rackspan.model.snapshot import ReadSnapshot
-from rackspan.pipeline import Warehouse, collect, collect_every, create_warehouse, from_folder, store
-from rackspan.pipeline.collect import Collected, CollectTotals, metric_families
+from rackspan.pipeline import Warehouse, collect, collect_every, create_warehouse, from_folder, rows, store
+from rackspan.pipeline.collect import Collected, CollectTotals, TrafficReadings, metric_families
 from rackspan.pipeline.landing.store import SnapshotLocation
 from rackspan.sources import snapshot_file
 from rackspan.sources.source import Source
 from tests.pipeline.examples import NOON, small
+from tests.pipeline.readings import history
 
 
 @pytest.fixture
@@ -117,3 +126,49 @@ def test_the_metrics_count_what_was_stored_and_what_failed() -> None:
         "rackspan_collect_failures_total": 1,
         "rackspan_collect_last_stored_timestamp_seconds": 1700.5,
     }
+
+
+@pytest.fixture
+def hanging() -> Iterator[tuple[str, list[socket.socket]]]:
+    """The address of a server that accepts connections and never responds, and the connections."""
+    accepted: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    accepted.append(server.accept()[0])
+
+        thread = threading.Thread(target=accept)
+        thread.start()
+        yield f"127.0.0.1:{server.getsockname()[1]}", accepted
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    for connection in accepted:
+        connection.close()
+
+
+def test_readings_of_a_cluster_that_hangs_hold_up_no_other_cluster(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, hanging: tuple[str, list[socket.socket]]
+) -> None:
+    # The package has a function of the module's name.
+    monkeypatch.setattr(importlib.import_module("rackspan.pipeline.collect"), "STORE_SECONDS", 0.05)
+    address, accepted = hanging
+    readings = iter(history(Random(1), 5))
+    there = Source("there", lambda: pytest.fail("read without traffic"), lambda period, urls: next(readings))
+    rounds = collect_every(
+        # Longer than the test may take: a round that waited for it would have no result of the others before.
+        [api.live_cluster(address, None, 10.0), there],
+        warehouse,
+        0.2,
+        now=time.monotonic,
+        sleep=time.sleep,
+        traffic=TrafficReadings(0.2),
+    )
+    began = time.monotonic()
+    found = list(islice(rounds, 4))
+    assert time.monotonic() - began < 10
+    assert [(one.source, one.error) for one in found] == [("there", None)] * 4
+    assert len(list(rows(warehouse, "readings"))) == 4
+    # It is still being read, and is not read once more in each round.
+    assert len(accepted) == 1
