@@ -197,7 +197,10 @@ def rebuild(
 def check(
     warehouse: options.Warehouse,
     whole: Annotated[
-        bool, typer.Option("--whole", help="Read every data file completely, and judge every snapshot again.")
+        bool,
+        typer.Option(
+            "--whole", help="Read every data file completely, judge every snapshot and make every hour again."
+        ),
     ] = False,
     max_age: Annotated[
         float | None,

@@ -2,13 +2,13 @@
 
 Begin with check(). Constraints: whatever makes a reader or a run fail, or show less than was stored, is a problem; each has a remedy
 after which the check is clean. Method: logs first, without which nothing is known about a table; then files against their
-log; then rows against markers; with `whole`, rows against a judgement of every snapshot (judging/again.py). Bound: the ids of
-every table; with `whole`, all columns of one cluster and day. Tests: tests/pipeline/test_check.py.
+log; then rows against markers; with `whole`, rows against a judgement of every snapshot (judging/again.py) and hours made again
+(hours/again.py). Bound: the ids of every table; with `whole`, all columns of one cluster and day, and of one task of hours. Tests: tests/pipeline/test_check.py.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
 
@@ -16,11 +16,23 @@ from rackspan.documents import Count
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline.delta.local_disk import former_name, pending_files, torn_files
 from rackspan.pipeline.delta.table import data_files, open_table, read_files, snapshot_counts
+from rackspan.pipeline.hours.again import other_hours
 from rackspan.pipeline.judging.again import other_rows
 from rackspan.pipeline.landing.markers import StoredSnapshot, read_markers
 from rackspan.pipeline.landing.read import find_damage
 from rackspan.pipeline.runs import Run, judged_bases, newest_row
-from rackspan.pipeline.schemas import DERIVED, HISTORY, JUDGED, LANDING, RUNS, SNAPSHOTS, TABLES
+from rackspan.pipeline.schemas import (
+    DERIVED,
+    HISTORY,
+    HOURLY,
+    JUDGED,
+    LANDING,
+    OUTAGE_IMPACT,
+    PARTITION_DURABILITY,
+    RUNS,
+    SNAPSHOTS,
+    TABLES,
+)
 from rackspan.pipeline.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -84,7 +96,7 @@ class CheckDocument(TypedDict):
 def check(warehouse: Warehouse, *, now: datetime, whole: bool = False, max_age: timedelta | None = None) -> CheckReport:
     """Judge a warehouse. Errors: InvalidWarehouse where it is none.
 
-    With `whole`, every data file is read completely, and every snapshot is judged again.
+    With `whole`, every data file is read completely, every snapshot is judged again, and every hour is made again.
     """
     checked = _Check(warehouse, whole)
     problems = [*checked.logs()]
@@ -101,7 +113,9 @@ def check(warehouse: Warehouse, *, now: datetime, whole: bool = False, max_age: 
     problems += of_snapshots
     problems += (found := list(checked.derived(last, stored)))
     if whole and not found:
-        problems += checked.judged_again(last, stored)
+        problems += (found := list(checked.judged_again(last, stored)))
+    if whole and not found:
+        problems += checked.hours_again(last)
     clusters = tuple(_freshness(stored, now))
     problems += _late(warehouse, clusters, max_age)
     # Damaged derived tables first: --drop-damaged removes rows from them too.
@@ -119,6 +133,8 @@ class _Check:
         self._damaged: set[str] = set()
         """Tables with a damaged file, whose rows are not counted."""
         self._not_whole: set[str] = set()
+        self._readable = warehouse
+        """The warehouse without its damaged landing files."""
         root = warehouse.root
         self._run = f"rackspan pipeline run --warehouse {root}"
         self._rebuild_all = f"rackspan pipeline rebuild --warehouse {root}"
@@ -222,6 +238,8 @@ class _Check:
             problems.append(WarehouseProblem("quarantined", line, self._drop, SNAPSHOTS.name))
         lost = {} if damage is None else damage.snapshots
         self._not_whole = set(lost)
+        left_out = {*(markers.damaged or {}), *({} if damage is None else damage.files)}
+        self._readable = replace(self._warehouse, damaged=frozenset(left_out))
         waiting = (
             []
             if last is None
@@ -287,10 +305,24 @@ class _Check:
         judged = judged_bases(self.opened[JUDGED.name], sorted(days))
         readable = [snapshot for snapshot in stored if snapshot.snapshot_id in judged]
         wrong: dict[str, list[str]] = {}
-        for name, snapshot_id in other_rows(self._warehouse, last, readable):
+        for name, snapshot_id in other_rows(self._readable, last, readable):
             wrong.setdefault(name, []).append(snapshot_id)
         for name, ids in wrong.items():
             line = f"at {len(ids)} snapshots it has other rows than judging them gives ({_some(ids)})"
+            yield WarehouseProblem("other-rows", line, self.remedy(name), name)
+
+    def hours_again(self, last: Run | None) -> Iterator[WarehouseProblem]:
+        """A problem for each table of hours whose rows are not those of making the hours again."""
+        # With a damaged marker file it is unknown which snapshots an hour was made of.
+        needed = {SNAPSHOTS.name, PARTITION_DURABILITY.name, OUTAGE_IMPACT.name, *HISTORY}
+        if last is None or not needed <= self.opened.keys() or needed & self._damaged:
+            return
+        names = [name for name in HOURLY if name in self.opened and name in last.versions and name not in self._damaged]
+        wrong: dict[str, list[str]] = {}
+        for name, hour in other_hours(self._readable, last, {*self._not_whole, *last.quarantined}, names):
+            wrong.setdefault(name, []).append(hour)
+        for name, hours in wrong.items():
+            line = f"in {len(hours)} hours it has other rows than making them again gives ({_some(hours)})"
             yield WarehouseProblem("other-rows", line, self.remedy(name), name)
 
     def _counts(self, name: str) -> Counter[str]:

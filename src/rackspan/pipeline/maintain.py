@@ -11,7 +11,6 @@ delta-rs. Tests: tests/pipeline/test_maintain.py.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from rackspan.errors import InvalidWarehouse, UsageError, WarehouseBusy
@@ -20,10 +19,13 @@ from rackspan.pipeline.delta.append import ConcurrentTransactionError, commit
 from rackspan.pipeline.delta.local_disk import flush_log
 from rackspan.pipeline.delta.replace import joined, without_rows
 from rackspan.pipeline.delta.table import DataFile, data_files, one_line, snapshot_counts
+from rackspan.pipeline.hours.dropped import hours_resting_on
+from rackspan.pipeline.hours.work import has_reading
 from rackspan.pipeline.landing.drop import drop_damaged
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.runs import Run
 from rackspan.pipeline.schemas import DERIVED, HISTORY, HOURLY, JUDGED, LANDING, RUNS, SNAPSHOTS, Table
+from rackspan.pipeline.schemas.hours import OF_STATES
 from rackspan.pipeline.table import how_to_repair
 from rackspan.pipeline.warehouse import Warehouse, existing_table, naming_check, only_run
 
@@ -94,7 +96,10 @@ def maintain(
 
 
 def _dropped(warehouse: Warehouse, began: datetime, now: Callable[[], datetime]) -> list[str]:
-    """Give up damaged files of landing tables, then the derived rows of snapshots that are not stored any more."""
+    """Give up damaged files of landing tables, then the derived rows of snapshots that are not stored any more, and of the hours of them.
+
+    The next run makes again the hours that what is left says something of.
+    """
     for _ in range(ATTEMPTS):
         try:
             lines = drop_damaged(warehouse)
@@ -108,18 +113,37 @@ def _dropped(warehouse: Warehouse, began: datetime, now: Callable[[], datetime])
         return lines
     judged = existing_table(warehouse, JUDGED.name, last.versions.get(JUDGED.name))
     markers = read_markers(warehouse)
-    stored = {snapshot.snapshot_id for snapshot in markers.of_days(markers.count_by_day())}
-    days = {file.day for file in data_files(judged) if file.day is not None}
-    gone = {day: ids for day in days if (ids := _resting_on(history.judged_bases(judged, [day]), stored))}
-    if gone:
-        _derived(warehouse, last, None, began, now, gone)
+    stored = {snapshot.snapshot_id: snapshot for snapshot in markers.of_days(markers.count_by_day())}
+    times = history.judged_times(judged)
+    lost = [at for snapshot_id, at in times.items() if snapshot_id not in stored]
+    if lost:
+        of_readings = hours_resting_on(lost, [snapshot for snapshot in stored.values() if has_reading(snapshot)])
+        of_states = hours_resting_on(lost, [stored[snapshot_id] for snapshot_id in times.keys() & stored.keys()])
+        left = stored.keys() - of_readings.judged_again - of_states.judged_again
+        days = {file.day for file in data_files(judged) if file.day is not None}
+        gone = {day: ids for day in days if (ids := _resting_on(history.judged_bases(judged, [day]), left))}
+        _derived(warehouse, last, None, began, now, _Dropped(gone, of_readings.by_day, of_states.by_day))
     return lines
 
 
-def _resting_on(bases: Mapping[str, str | None], stored: Collection[str]) -> set[str]:
-    """The judged snapshots of a day that are not stored any more, and those whose rows differ from one of them.
+@dataclass(frozen=True, slots=True)
+class _Dropped:
+    """The ids of the snapshots, and of the hours of readings and of states, whose rows are dropped, by day."""
 
-    The next run judges the latter again.
+    snapshots: Mapping[date, Collection[str]]
+    hours_of_readings: Mapping[date, Collection[str]]
+    hours_of_states: Mapping[date, Collection[str]]
+
+    def of_table(self, name: str) -> Mapping[date, Collection[str]]:
+        if name not in HOURLY:
+            return self.snapshots
+        return self.hours_of_states if name in OF_STATES else self.hours_of_readings
+
+
+def _resting_on(bases: Mapping[str, str | None], stored: Collection[str]) -> set[str]:
+    """The judged snapshots of a day that are not among `stored`, and those whose rows differ from one of them.
+
+    The next run judges those again that are stored.
     """
     gone: set[str] = set()
     for snapshot_id in sorted(bases):
@@ -139,9 +163,9 @@ def _derived(
     first: date | None,
     began: datetime,
     now: Callable[[], datetime],
-    gone: Mapping[date, Collection[str]] = MappingProxyType({}),
+    gone: _Dropped | None = None,
 ) -> list[MaintainedTable]:
-    """The derived tables and `judged`, put into force by a row of `runs`. Rows of the snapshots `gone` are dropped."""
+    """The derived tables and `judged`, put into force by a row of `runs`. The rows `gone` are dropped."""
     past = history.open_history(warehouse)
     if past.last is None:
         return []
@@ -155,7 +179,7 @@ def _derived(
         named = last.versions.get(name, 0)
         if int(table.version()) != named and not history.same_files(table, warehouse, _schema_of(name), named):
             history.restore(warehouse, table, _schema_of(name), named, run_id)
-        dropped = _drop_rows(warehouse, name, gone, (number, run_id))
+        dropped = gone is not None and _drop_rows(warehouse, name, gone.of_table(name), run_id)
         done.append(_maintained(warehouse, name, first, (number, run_id)))
         if dropped or done[-1].days_dropped or done[-1].joined:
             versions[name] = int(existing_table(warehouse, name).version())
@@ -177,15 +201,13 @@ def _derived(
     return [*done, replace(_maintained(warehouse, RUNS.name, None), repaired=past.lines)]
 
 
-def _drop_rows(warehouse: Warehouse, name: str, gone: Mapping[date, Collection[str]], run: tuple[int, str]) -> bool:
-    """Drop the rows of some snapshots from a derived table. Returns whether it had any. Hours keep what was made of them."""
-    if name in HOURLY:
-        return False
+def _drop_rows(warehouse: Warehouse, name: str, gone: Mapping[date, Collection[str]], run_id: str) -> bool:
+    """Drop the rows of some snapshots, or hours, from a derived table. Returns whether it had any."""
     table = existing_table(warehouse, name)
-    ids = {snapshot_id for ones in gone.values() for snapshot_id in ones}
+    ids = {identity for ones in gone.values() for identity in ones}
     removed, kept = without_rows(table, ids, (), gone.keys()) if gone else ([], [])
     if removed:
-        commit(table, kept, {}, removed=removed, run_id=run[1])
+        commit(table, kept, {}, removed=removed, run_id=run_id)
     return bool(removed)
 
 

@@ -272,6 +272,16 @@ def judged_bases(judged: "DeltaTable", days: Sequence[date]) -> dict[str, str | 
     }
 
 
+def judged_times(judged: "DeltaTable") -> dict[str, tuple[str, datetime]]:
+    """The cluster and the time in UTC of each snapshot that the tables have, by id."""
+    schema = pa.schema([JUDGED.schema.field(name) for name in ("snapshot_id", "cluster_id", "taken_at")])
+    return {
+        row["snapshot_id"]: (row["cluster_id"], row["taken_at"].astimezone(UTC))
+        for batch in read_files(judged, data_files(judged), schema)
+        for row in batch.to_pylist()
+    }
+
+
 def add_judged(
     warehouse: Warehouse,
     judged: "DeltaTable",

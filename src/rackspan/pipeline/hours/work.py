@@ -174,8 +174,13 @@ def _by_cluster(snapshots: Iterable[StoredSnapshot]) -> dict[str, list[StoredSna
     return found
 
 
-def hour_tasks(warehouse: Warehouse, work: HoursWork, policies: ClusterPolicies) -> list[HourTask]:
-    """The tasks of a run: hours of one day each, of about as many partitions. Errors: InvalidWarehouse."""
+def hour_tasks(
+    warehouse: Warehouse, work: HoursWork, policies: ClusterPolicies, versions: Mapping[str, int] | None = None
+) -> list[HourTask]:
+    """The tasks of a run: hours of one day each, of about as many partitions. Errors: InvalidWarehouse.
+
+    `versions` of the tables that hours of states are made of; without them the newest ones.
+    """
     warehouse = replace(warehouse, damaged=work.damaged)
     every = [snapshot for each in work.of_readings for snapshot in each.snapshots]
     known = read_markers(warehouse, skip_damaged=True).with_bases(every) if every else {}
@@ -199,7 +204,7 @@ def hour_tasks(warehouse: Warehouse, work: HoursWork, policies: ClusterPolicies)
             )
         )
     stored = {
-        table.name: data_files(existing_table(warehouse, table.name))
+        table.name: data_files(existing_table(warehouse, table.name, (versions or {}).get(table.name)))
         for table in (PARTITION_DURABILITY, OUTAGE_IMPACT)
         if work.of_states
     }
