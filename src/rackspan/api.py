@@ -449,10 +449,15 @@ def advise(
 ) -> list[Advice]:
     """What to do first, ranked: what an audit finds, and of the traffic that was measured what need not cross racks.
 
-    `snapshot`: the one of the second reading, with racks from a locator. Savings below `least_bytes_a_month` are left out.
+    `snapshot`: the one of the second reading, with racks from a locator. Savings below `least_bytes_a_month` are left out. Errors:
+    UsageError for a reading with counters of brokers, by which nothing is judged.
     """
     found = [*_advice.risks(audit(snapshot, policy).findings)]
     if reading is not None:
+        if reading.bytes_out:
+            raise UsageError(
+                "--counters: advice does not depend on what brokers count; give the metrics of gateways only, and to rackspan traffic those of brokers"
+            )
         least = _advice.LEAST_BYTES_A_MONTH if least_bytes_a_month is None else least_bytes_a_month
         flows, described = traffic(reading, snapshot, networks)
         volumes = _traffic.volumes_between(reading.before, reading.after)

@@ -10,6 +10,7 @@ import pytest
 
 from rackspan import api
 from rackspan.clients import ReplicaSelectors
+from rackspan.errors import UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId
 from rackspan.sources.live.clients import ReadClients
 from rackspan.sources.live.traffic import TrafficReading
@@ -146,6 +147,8 @@ def test_an_interval_and_a_live_reading_have_the_bounds_beside_the_rest() -> Non
     assert [(flow.link.basis, flow.size_bytes) for flow in passed.flows] == [(Basis.DERIVED_LOWER_BOUND, 700)]
     live = TrafficReading(first, second, ReadClients((), RACK_AWARE), bytes_out={2: {"orders": 700}})
     assert api.traffic(live)[0] == [*passed.flows]
+    with pytest.raises(UsageError, match=r"advice does not depend on what brokers count; give the metrics of gateways"):
+        api.advise(ORDERS, reading=live)
     # By the racks of a locator.
     moved = replace(
         ORDERS,
