@@ -1,6 +1,7 @@
 """`pipeline follow` beside a collector: 20 clusters of 10,000 partitions every 30 s for ten minutes, under 1 % of them changing a round.
 
-All sizes grow from each round to the next. RACKSPAN_BENCH_CHANGED=0 is a fleet in which nothing changes.
+All sizes grow from each round to the next. RACKSPAN_BENCH_CHANGED=0 is a fleet in which nothing changes, RACKSPAN_BENCH_CLUSTERS=200 one of 2,000,000
+partitions; the collector, which would be elsewhere then, shares the machine.
 
 Prints how far the tables are behind the snapshots, the processor time of both sides a round, and the files that an hour would make.
 Afterwards every snapshot is judged once and every partition has one row. RACKSPAN_BENCH_MINUTES=2 is a shorter run.
@@ -31,7 +32,7 @@ from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import LANDING, PARTITION_DURABILITY
 from rackspan.pipeline.table import table_files
 
-CLUSTERS = 20
+CLUSTERS = int(os.environ.get("RACKSPAN_BENCH_CLUSTERS", "20"))
 PARTITIONS = 10_000
 EVERY_SECONDS = 30
 CHANGED = float(os.environ.get("RACKSPAN_BENCH_CHANGED", "0.005"))
