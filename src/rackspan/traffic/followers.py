@@ -19,7 +19,8 @@ BrokerBytes: TypeAlias = Mapping[int, Mapping[str, int]]
 """Bytes out to consumers by broker and topic."""
 
 SENT_BY_FOLLOWERS: Final = (
-    "brokers that lead none of the topic's partitions sent at least as much, to consumers that name their rack"
+    "brokers that lead none of the topic's partitions, at either reading or in between, sent at least as much, to consumers that "
+    "name their rack"
 )
 LESS_OF_GROUPS: Final = "less what rows of groups have of it"
 
@@ -39,7 +40,7 @@ def follower_bounds(
     """What brokers sent, as followers, of topics all of whose leaders select replicas by rack, and `known` rows do not have.
 
     A reader is then sent to a follower in the rack that it names, so that the bytes stay there. Brokers that lead a partition of the topic at
-    either reading are left out.
+    either reading are left out; of one that led in between nothing is known, which is the assumption.
     """
     leading = {*_leading(before), *_leading(after)}
     leaders: dict[str, set[int]] = {}
