@@ -510,3 +510,11 @@ def test_past_advice_by_another_policy_and_hours_before_what_retention_left_are_
     now = late[-1].read_at
     maintain(open_warehouse(read), now=lambda: now, keep_days=1)
     assert checked(read, whole=True).problems == ()
+
+
+@pytest.mark.slow
+def test_a_run_that_is_printed_where_there_is_a_bill_names_its_prices(read: Path) -> None:
+    entry = newest_entry(read, "findings")
+    entry.write_bytes(entry.read_bytes()[:100])
+    [problem, *_] = checked(read).problems
+    assert problem.remedy == f"rackspan pipeline run --warehouse {read} --prices FILE"

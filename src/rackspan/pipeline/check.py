@@ -120,6 +120,12 @@ def check(warehouse: Warehouse, *, now: datetime, whole: bool = False, max_age: 
     problems += _late(warehouse, clusters, max_age)
     # Damaged derived tables first: --drop-damaged removes rows from them too.
     problems.sort(key=lambda problem: problem.table in LANDING)
+    if last is not None and last.prices is not None:
+        # A run without prices makes the bill without them.
+        problems = [
+            replace(problem, remedy=f"{problem.remedy} --prices FILE") if problem.remedy == checked.run else problem
+            for problem in problems
+        ]
     tables = {name: sum(file.rows for file in data_files(opened)) for name, opened in checked.opened.items()}
     return CheckReport(tuple(problems), clusters, tables)
 
@@ -136,7 +142,7 @@ class _Check:
         self._readable = warehouse
         """The warehouse without its damaged landing files."""
         root = warehouse.root
-        self._run = f"rackspan pipeline run --warehouse {root}"
+        self.run = f"rackspan pipeline run --warehouse {root}"
         self._rebuild_all = f"rackspan pipeline rebuild --warehouse {root}"
         self._drop = (
             f"rackspan pipeline maintain --drop-damaged --warehouse {root} gives up what is damaged; first copy the file back from a "
@@ -162,7 +168,7 @@ class _Check:
             if torn or pending:
                 names = ", ".join(former_name(file) for file in (*torn, *pending))
                 why = f"{names} in its log is torn" if torn else f"a repair of its log ({names}) was interrupted"
-                yield WarehouseProblem("torn-log", why, self._run, name)
+                yield WarehouseProblem("torn-log", why, self.run, name)
                 continue
             try:
                 opened = open_table(self._warehouse.table(name))
@@ -251,7 +257,7 @@ class _Check:
         )
         if waiting:
             line = f"{len(waiting)} snapshots were left out by the last run and are whole again ({_some(waiting)})"
-            problems.append(WarehouseProblem("quarantined", line, self._run, SNAPSHOTS.name))
+            problems.append(WarehouseProblem("quarantined", line, self.run, SNAPSHOTS.name))
         return [snapshot for snapshot in stored if snapshot.snapshot_id not in lost], problems
 
     def derived(self, last: Run | None, stored: Sequence[StoredSnapshot]) -> Iterator[WarehouseProblem]:

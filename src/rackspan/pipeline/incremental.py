@@ -186,10 +186,9 @@ def refresh(
     """Bring every table up to date with the snapshots; with `only`, judge no other snapshots than those with these ids.
 
     `prices` make the bill; every hour is made again where they are others than before.
-
     With `partitions_max`, of the snapshots without rows only the earliest are judged, which have so many partitions together.
 
-    Every row of the tables `rebuild` is made again. Snapshots that are not whole are left out, and reported. Errors:
+    Every row of the tables `rebuild` is made again, by the prices of the newest run if none are given. Snapshots that are not whole are left out, and reported. Errors:
     InvalidWarehouse where it is damaged, cannot be written, or where another run is active.
     """
     began, started_at = seconds(), now()
@@ -197,6 +196,7 @@ def refresh(
         past = history.open_history(warehouse, rebuild)
         last, document = past.last, history.policies_document(policies)
         history.refuse_newer_rows(warehouse, last, rebuild)
+        prices = history.prices_of(last) if rebuild and prices is None else prices
         history.restore_judged(warehouse, past.judged, last)
         history.remove_leftovers(warehouse, last)
         made_by = history.made_by(document, None if prices is None else prices_json(prices))

@@ -37,6 +37,7 @@ from rackspan.pipeline.landing.markers import StoredSnapshot
 from rackspan.pipeline.schemas import DERIVED, HOURLY, JUDGED, RUNS, TABLES, Table
 from rackspan.pipeline.schemas.hours import ADVICE, BILL
 from rackspan.pipeline.warehouse import Warehouse, existing_table
+from rackspan.traffic import PriceFile
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -367,6 +368,14 @@ def remove_empty_folders(table: Path) -> None:
 def same_files(current: "DeltaTable", warehouse: Warehouse, table: Table, version: int) -> bool:
     """Whether the current version of a table has the data files of another one, as after a restore."""
     return set(existing_table(warehouse, table.name, version).file_uris()) == set(current.file_uris())
+
+
+def prices_of(run: Run | None) -> PriceFile | None:
+    """The prices by which a run made the bill, if it had any."""
+    # Imported here: only a rebuild without prices of its own reads them.
+    from rackspan.traffic.price_file import price_file
+
+    return None if run is None or run.prices is None else price_file(run.prices)
 
 
 def made_by(document: Mapping[str, Any], prices: str | None = None) -> dict[str, str]:

@@ -162,6 +162,17 @@ def test_a_rebuild_of_a_table_of_hours_makes_its_lost_rows_again(warehouse: Ware
     check(warehouse, readings)
 
 
+def test_a_rebuild_without_prices_makes_the_bill_by_those_of_the_newest_run(warehouse: Warehouse) -> None:
+    readings = history(Random(4), 6)
+    store_readings(warehouse, readings)
+    refresh(warehouse)
+    before = stored_rows(warehouse, "bill")
+    assert before
+    assert refresh(warehouse, None, rebuild={"bill"}).run is not None
+    assert stored_rows(warehouse, "bill") == before
+    assert refresh(warehouse).run is None, "the same prices are no others"
+
+
 def test_a_damaged_reading_is_left_out_and_named_and_made_up_for_when_it_is_whole(warehouse: Warehouse) -> None:
     readings = history(Random(5), 5)
     for reading in readings:
