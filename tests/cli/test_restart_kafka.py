@@ -184,7 +184,7 @@ def test_leaders_are_in_the_required_racks_after_one_command_and_after_a_restart
     cli: Callable[..., Ran], kafka: KafkaCluster, tmp_path: Path
 ) -> None:
     """Brokers 1 and 4 are in rack r1: each partition has a replica on one of them."""
-    topic = "led"
+    topic = "led-in-required-racks"
     create_topic(kafka, topic, assignment=RING, config={"min.insync.replicas": "2"})
     (tmp_path / "rackspan.toml").write_text(f'[topics."{topic}"]\nleader.racks = ["r1"]\n')
     server = ("--bootstrap-server", kafka.bootstrap_servers)
