@@ -2,10 +2,11 @@
 
 import pytest
 
-from rackspan.pipeline.report import svg
+from rackspan.pipeline.report import page, svg, words
 from rackspan.pipeline.report.flow_picture import flow_picture
 from rackspan.pipeline.report.traffic.data import RackFlow
 from rackspan.text import human_bytes
+from rackspan.traffic import Basis
 from tests.pipeline.report import story
 from tests.pipeline.report.html_checks import Element, drawn
 
@@ -94,3 +95,9 @@ def test_where_nothing_crosses_there_is_no_bar() -> None:
     root = picture((RackFlow("a", "a", {"derived": 7}), RackFlow("b", "a", {"derived": 0})), NARROW)
     assert root.all("rect", "flow") == []
     assert root.all("desc")[0].text == "Nothing crossed racks, as far as bytes are known."
+
+
+def test_every_basis_has_a_place_and_a_meaning_so_that_the_columns_of_racks_in_full_add_up() -> None:
+    flows = [RackFlow("r1", "r1", {basis.value: 2**number for number, basis in enumerate(Basis)})]
+    assert sum(size for _, size in page.bases(flows)) == flows[0].size_bytes
+    assert words.BASIS_MEANING.keys() == {basis.value for basis in Basis}

@@ -13,8 +13,9 @@ from rackspan.model.ids import RackId, shown
 from rackspan.pipeline.report.svg import CHARACTER, text
 from rackspan.pipeline.report.traffic.data import RackFlow
 from rackspan.text import human_bytes
+from rackspan.traffic import Basis
 
-BASES: Final = ("measured", "derived", "estimated")
+BASES: Final = tuple(basis.value for basis in Basis)
 """In this order in every bar."""
 
 NUMBER_WIDTH: Final = 64.0

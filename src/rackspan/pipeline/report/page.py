@@ -1,6 +1,6 @@
 """Renders ReportData as one HTML page. Pure: equal data gives equal bytes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ from rackspan.pipeline.report.data import (
 )
 from rackspan.pipeline.report.flow_picture import BASES, flow_picture, rack_name
 from rackspan.pipeline.report.timeline import timeline
-from rackspan.pipeline.report.traffic.data import BILLED_MAX, TrafficReport
+from rackspan.pipeline.report.traffic.data import BILLED_MAX, RackFlow
 from rackspan.text import human_bytes
 
 TOPICS_HIT_MAX: Final = 8
@@ -247,10 +247,10 @@ def change_sign(group: DriftGroup) -> str | None:
     return group.after if group.change == "safety-lost" else None
 
 
-def bases(traffic: TrafficReport) -> list[tuple[str, int]]:
-    """Each basis of what crossed racks, or may have, with its bytes."""
-    crossing = [flow for flow in traffic.flows if flow.crosses is not False]
-    sums = ((basis, sum(flow.by_basis.get(basis, 0) for flow in crossing)) for basis in BASES)
+def bases(flows: Iterable[RackFlow]) -> list[tuple[str, int]]:
+    """Each basis that some of these flows have, with its bytes."""
+    flows = list(flows)
+    sums = ((basis, sum(flow.by_basis.get(basis, 0) for flow in flows)) for basis in BASES)
     return [(basis, size) for basis, size in sums if size]
 
 

@@ -38,6 +38,7 @@ MEANING: Final[Mapping[DurabilityState, str]] = {
 BASIS_MEANING: Final[Mapping[str, str]] = {
     "measured": "counted by gateways",
     "derived": "it follows from bytes in and the racks of both sides",
+    "derived-lower-bound": "brokers counted it: at least as much passed",
     "estimated": "by an assumption, which is named below",
 }
 

@@ -21,7 +21,7 @@ BILLED_MAX: Final = 20
 class RackFlow:
     """What passed from one rack to another, or stayed in it. `source` and `destination` are None where not known.
 
-    `by_basis` has the bytes by `measured`, `derived` and `estimated`, as far as they are known.
+    `by_basis` has the bytes by the values of `Basis`, as far as they are known.
     """
 
     source: str | None
