@@ -1,7 +1,8 @@
 """`pipeline follow` beside a collector: 20 clusters of 10,000 partitions every 30 s for ten minutes, under 1 % of them changing a round.
 
 All sizes grow from each round to the next. RACKSPAN_BENCH_CHANGED=0 is a fleet in which nothing changes, RACKSPAN_BENCH_CLUSTERS=200 one of 2,000,000
-partitions; the collector, which would be elsewhere then, shares the machine.
+partitions. The collector shares the machine; RACKSPAN_BENCH_ELSEWHERE_SECONDS=600 puts it elsewhere: in so many seconds before the first round all are
+stored in another warehouse, and when a round is due its files and commits appear in this one.
 
 Prints how far the tables are behind the snapshots, the processor time of both sides a round, and the files that an hour would make.
 Afterwards every snapshot is judged once and every partition has one row. RACKSPAN_BENCH_MINUTES=2 is a shorter run.
@@ -14,8 +15,10 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +39,7 @@ CLUSTERS = int(os.environ.get("RACKSPAN_BENCH_CLUSTERS", "20"))
 PARTITIONS = 10_000
 EVERY_SECONDS = 30
 CHANGED = float(os.environ.get("RACKSPAN_BENCH_CHANGED", "0.005"))
+ELSEWHERE_SECONDS = float(os.environ.get("RACKSPAN_BENCH_ELSEWHERE_SECONDS", "0"))
 PATIENCE_SECONDS = 300
 """For the last round, after the collector has ended."""
 
@@ -46,12 +50,13 @@ def main() -> None:
     print(f"follow, {CLUSTERS} clusters of {PARTITIONS:,} partitions every {EVERY_SECONDS} s; {machine()}")
     with tempfile.TemporaryDirectory() as folder:
         warehouse = create_warehouse(Path(folder) / "warehouse")
+        collect = elsewhere(warehouse, rounds) if ELSEWHERE_SECONDS else partial(collected, warehouse, rounds)
         words = ("-m", "rackspan", "pipeline", "follow", "--warehouse", warehouse.root, "--every", "1")
         with subprocess.Popen([sys.executable, *words], stderr=subprocess.PIPE, text=True) as following:
             # A thread of its own, since a pipe that nobody reads stops the writer.
             printer = threading.Thread(target=_print_lines, args=(following,), daemon=True)
             printer.start()
-            collecting = collected(warehouse, rounds)
+            collecting = collect()
             deadline = time.monotonic() + PATIENCE_SECONDS
             while judged(warehouse) < CLUSTERS * rounds and time.monotonic() < deadline:
                 time.sleep(1)
@@ -69,29 +74,68 @@ def _print_lines(following: "subprocess.Popen[str]") -> None:
 
 def collected(warehouse: Warehouse, rounds: int) -> Figures:
     """Store so many rounds by the clock. Returns the seconds that each took."""
-    clusters = [
-        replace(snapshot(PARTITIONS, misplaced=0.01, seed=seed), cluster_id=f"c{seed}") for seed in range(CLUSTERS)
-    ]
-    rng = np.random.default_rng(1)
-    due, took, bases = time.monotonic(), [], Bases()
-    for _ in range(rounds):
-        time.sleep(max(0.0, due - time.monotonic()))
-        due += EVERY_SECONDS
+    bases, start = Bases(), datetime.now(UTC)
+    fleets = _fleets(datetime.now(UTC) for _ in range(rounds))
+    return _by_the_clock(start, (lambda: store_all(next(fleets), warehouse, bases) for _ in range(rounds)))
+
+
+def elsewhere(warehouse: Warehouse, rounds: int) -> Callable[[], Figures]:
+    """Store so many rounds in a warehouse of their own. Returns what makes each appear in this one when it is due."""
+    start = datetime.now(UTC) + timedelta(seconds=ELSEWHERE_SECONDS)
+    other, bases = create_warehouse(Path(warehouse.root).with_name("elsewhere")), Bases()
+    stored: list[list[Path]] = []
+    seen = {*_files(other)}
+    for fleet in _fleets(start + timedelta(seconds=EVERY_SECONDS * number) for number in range(rounds)):
+        store_all(fleet, other, bases)
+        # In the order of their making: rows before their commit, the table of markers last.
+        new = sorted({*_files(other)} - seen, key=lambda file: file.stat().st_mtime_ns)
+        seen |= {*new}
+        stored.append([file for file in new if file.suffix == ".json" or file.parent.name != "_delta_log"])
+    assert datetime.now(UTC) < start, "the rounds took longer; set RACKSPAN_BENCH_ELSEWHERE_SECONDS higher"
+
+    def appear(files: list[Path]) -> None:
+        for file in files:
+            there = Path(warehouse.root, file.relative_to(other.root))
+            there.parent.mkdir(parents=True, exist_ok=True)
+            os.link(file, there)
+
+    return lambda: _by_the_clock(start, (partial(appear, files) for files in stored))
+
+
+def _files(warehouse: Warehouse) -> Iterator[Path]:
+    return (file for file in Path(warehouse.root, "tables").rglob("*") if file.is_file())
+
+
+def _by_the_clock(start: datetime, rounds: Iterable[Callable[[], object]]) -> Figures:
+    took: list[float] = []
+    for number, store in enumerate(rounds):
+        due = start + timedelta(seconds=EVERY_SECONDS * number)
+        time.sleep(max(0.0, (due - datetime.now(UTC)).total_seconds()))
         started = time.monotonic()
-        clusters = [_later(one, rng) for one in clusters]
-        store_all(clusters, warehouse, bases)
+        store()
         took.append(time.monotonic() - started)
     return Figures(tuple(took))
 
 
-def _later(one: ClusterSnapshot, rng: np.random.Generator) -> ClusterSnapshot:
-    """The same cluster now: of a thousand partitions five have lost a replica from their ISR or got it back."""
+def _fleets(times: Iterable[datetime]) -> Iterator[list[ClusterSnapshot]]:
+    """All clusters at each time."""
+    clusters = [
+        replace(snapshot(PARTITIONS, misplaced=0.01, seed=seed), cluster_id=f"c{seed}") for seed in range(CLUSTERS)
+    ]
+    rng = np.random.default_rng(1)
+    for taken_at in times:
+        clusters = [_later(one, rng, taken_at) for one in clusters]
+        yield clusters
+
+
+def _later(one: ClusterSnapshot, rng: np.random.Generator, taken_at: datetime) -> ClusterSnapshot:
+    """The same cluster later: of a thousand partitions five have lost a replica from their ISR or got it back."""
     isr = one.partitions.isr.copy()
     changed = np.flatnonzero(rng.random(len(isr)) < CHANGED)
     back = isr[changed, 2] == NO_BROKER
     isr[changed, 2] = np.where(back, one.partitions.replicas[changed, 2], NO_BROKER)
     grown = one.partitions.size_bytes + rng.integers(1, 1 << 20, len(isr))
-    return replace(one, taken_at=datetime.now(UTC), partitions=replace(one.partitions, isr=isr, size_bytes=grown))
+    return replace(one, taken_at=taken_at, partitions=replace(one.partitions, isr=isr, size_bytes=grown))
 
 
 def judged(warehouse: Warehouse) -> int:
@@ -120,7 +164,7 @@ def report(warehouse: Warehouse, rounds: int, collecting: Figures, work: float) 
         files = data_files(table)
         size = sum(file.size_bytes for file in files)
         print(f"{name}: {len(files) / hours:,.0f} files, {size / hours / 2**20:,.1f} MiB an hour")
-    written = sum(file.stat().st_size for file in Path(warehouse.root, "tables").rglob("*") if file.is_file())
+    written = sum(file.stat().st_size for file in _files(warehouse))
     print(
         f"all data files and logs: {written / rounds / 2**20:,.3f} MiB a round, the first round's whole snapshots among them"
     )
