@@ -1,8 +1,10 @@
-"""Runs the public test suites of Kafka clients against an embedded cluster, and holds their failures to a list with reasons.
+"""Runs the public test suites of Kafka clients against a cluster, and holds their failures to a list with reasons.
 
-    python -m tools.client_suites kgo [--gateway off|readers]
-    python -m tools.client_suites aiokafka --source CHECKOUT
-    python -m tools.client_suites librdkafka --source CHECKOUT
+    python -m tools.client_suites kgo [--kafka VERSION] [--gateway off|readers|verified]
+    python -m tools.client_suites aiokafka --source CHECKOUT [--kafka VERSION] [--gateway …]
+    python -m tools.client_suites librdkafka --source CHECKOUT [--kafka VERSION] [--gateway …]
+
+Without --kafka the cluster is an embedded one; with it, real Apache Kafka of that version.
 
 kgo is franz-go's: its tests are part of the module, which Go's own client downloads. aiokafka's tests are in no package, so
 that CHECKOUT is a copy of its repository; they run against the release of aiokafka named below, in an environment made for
@@ -20,10 +22,11 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from rackspan.kafka_process import KafkaCluster
 from tests.gateway.process import gateway_process
 
 KGO: Final = "github.com/twmb/franz-go"
@@ -33,8 +36,7 @@ LIBRDKAFKA_TESTS: Final = ("0045", "0107", "0113", "0081")
 LOCAL_LIBRDKAFKA_TESTS: Final = "0045_subscribe_update_mock,0045_subscribe_update_racks_mock"
 """They run against librdkafka's own mock cluster."""
 
-KAFKA_VERSION: Final = "4.1.0"
-"""What the suites may expect of the brokers."""
+EMBEDDED_VERSION: Final = "4.1.0"
 
 KNOWN: Final[Mapping[str, str]] = {
     "tests/test_sender.py::TestSender::test_sender__handler_base_do": "sends to broker 0; brokers here begin at 1",
@@ -43,10 +45,17 @@ KNOWN: Final[Mapping[str, str]] = {
     "do_test_DescribeAcls": "wants an authorizer",
     "do_test_DeleteAcls": "wants an authorizer",
 }
-"""The reason of each failure, by the name of its test."""
+"""The reason of each failure on the embedded cluster, by the name of its test."""
 
-GATEWAYS: Final[Mapping[str, str]] = {"off": "", "readers": '[readers]\nrack = "r2"\n'}
-"""The lines of a gateway's config, by the name of the way through it."""
+KNOWN_ON_KAFKA: Final = {name: reason for name, reason in KNOWN.items() if name != "do_test_DescribeConsumerGroups"}
+"""The same on Apache Kafka."""
+
+GATEWAYS: Final[Mapping[str, str]] = {
+    "off": 'acknowledgements.mode = "off"\n',
+    "readers": 'acknowledgements.mode = "off"\n[readers]\nrack = "r2"\n',
+    "verified": "",
+}
+"""The lines of a gateway's config, by the name of the way through it. verified, the default, follows the config topic."""
 
 PLUGIN: Final = Path(__file__).with_name("aiokafka_fixtures.py")
 
@@ -68,17 +77,58 @@ class SuiteResult:
     skipped: int
     failed: tuple[str, ...]
 
+    known: Mapping[str, str] = field(default_factory=lambda: KNOWN)
+    """The reasons of failures."""
+
     @property
     def unexpected(self) -> tuple[str, ...]:
-        return tuple(name for name in self.failed if name not in KNOWN)
+        return tuple(name for name in self.failed if name not in self.known)
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """What a suite runs against: real Kafka of a version or an embedded cluster, through a gateway or not."""
+
+    folder: Path
+    """For the files of a gateway."""
+    kafka: str | None = None
+    gateway: str | None = None
+
+    @property
+    def version(self) -> str:
+        """What the suites may expect of the brokers."""
+        return self.kafka or EMBEDDED_VERSION
+
+    @property
+    def known(self) -> Mapping[str, str]:
+        return KNOWN if self.kafka is None else KNOWN_ON_KAFKA
+
+    @contextmanager
+    def started(self, brokers: int = 3, **config: str) -> Iterator[str]:
+        """Bootstrap servers. Configs are written with _ for the dot."""
+        configs = {key.replace("_", "."): value for key, value in config.items()}
+        with _kafka(brokers, configs, self.kafka) if self.kafka else _embedded(brokers, configs) as servers:
+            if self.gateway is None:
+                yield servers
+                return
+            with gateway_process(self.folder, servers, GATEWAYS[self.gateway]) as process:
+                yield process.bootstrap_servers
 
 
 @contextmanager
-def served(brokers: int = 3, **config: str) -> Iterator[str]:
-    """The bootstrap servers of an embedded cluster in a process of its own. Configs are written with _ for the dot."""
-    settings = json.dumps([brokers, {key.replace("_", "."): value for key, value in config.items()}])
+def _kafka(brokers: int, config: Mapping[str, str], version: str) -> Iterator[str]:
+    with KafkaCluster(racks=("r1", "r2", "r3"), brokers=brokers, version=version, config=config) as cluster:
+        yield cluster.bootstrap_servers
+
+
+@contextmanager
+def _embedded(brokers: int, config: Mapping[str, str]) -> Iterator[str]:
+    """In a process of its own."""
     process = subprocess.Popen(
-        [sys.executable, "-c", _SERVER, settings], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", _SERVER, json.dumps([brokers, config])],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         assert process.stdout is not None
@@ -87,31 +137,21 @@ def served(brokers: int = 3, **config: str) -> Iterator[str]:
         process.communicate()
 
 
-@contextmanager
-def _through(gateway: str | None, folder: Path, brokers: str) -> Iterator[str]:
-    """The addresses of a gateway before these brokers; of the brokers themselves without one."""
-    if gateway is None:
-        yield brokers
-        return
-    with gateway_process(folder, brokers, f'acknowledgements.mode = "off"\n{GATEWAYS[gateway]}') as process:
-        yield process.bootstrap_servers
-
-
-def kgo(folder: Path, gateway: str | None = None) -> SuiteResult:
-    """franz-go's kgo, direct or through a gateway. Errors: CalledProcessError where Go cannot download or compile it."""
+def kgo(folder: Path, server: Servers) -> SuiteResult:
+    """franz-go's kgo. Errors: CalledProcessError where Go cannot download or compile it."""
     _run(["go", "mod", "init", "suite"], folder)
     _run(["go", "get", "-t", f"{KGO}/pkg/kgo@{KGO_VERSION}"], folder)
-    with served() as brokers, _through(gateway, folder, brokers) as servers:
+    with server.started() as servers:
         environment = {**os.environ, "KGO_SEEDS": servers, "KGO_LOG_LEVEL": "none"}
         command = ["go", "test", "-v", "-count=1", "-timeout", "40m", f"{KGO}/pkg/kgo"]
         output = _run(command, folder, environment, check=False)
     found = {how: re.findall(rf"^ *--- {how}: (\S+)", output, re.M) for how in ("PASS", "FAIL", "SKIP")}
     if not re.search(r"^(ok|FAIL)\s+\S*/kgo\s", output, re.M):
         found["FAIL"].append("the suite did not end")
-    return SuiteResult(len(found["PASS"]), len(found["SKIP"]), tuple(found["FAIL"]))
+    return SuiteResult(len(found["PASS"]), len(found["SKIP"]), tuple(found["FAIL"]), server.known)
 
 
-def aiokafka(source: Path, folder: Path) -> SuiteResult:
+def aiokafka(source: Path, folder: Path, server: Servers) -> SuiteResult:
     """aiokafka's tests, without its conftest.py, whose fixtures start brokers in containers."""
     # The tests alone: beside them the sources of aiokafka, which are not compiled, would be imported.
     shutil.copytree(source / "tests", folder / "tests")
@@ -123,34 +163,34 @@ def aiokafka(source: Path, folder: Path) -> SuiteResult:
     python = str(folder / "environment" / "bin" / "python")
     _run([python, "-m", "pip", "install", "--quiet", *AIOKAFKA], folder)
     options = ["-p", PLUGIN.stem, "--noconftest", "--timeout", "300", "-q", "-rfE", "tests"]
-    with served(brokers=1, num_partitions="2") as servers:
+    with server.started(brokers=1, num_partitions="2") as servers:
         environment = {
             **os.environ,
             "AIOKAFKA_TEST_BROKER": servers,
-            "AIOKAFKA_TEST_VERSION": KAFKA_VERSION,
+            "AIOKAFKA_TEST_VERSION": server.version,
             "PYTHONPATH": str(folder),
         }
         output = _run([python, "-m", "pytest", *options], folder, environment, check=False)
     counts = {how: int(number) for number, how in re.findall(r"(\d+) (passed|skipped)", output.rsplit("\n", 2)[-2])}
     failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
-    return SuiteResult(counts.get("passed", 0), counts.get("skipped", 0), tuple(failed))
+    return SuiteResult(counts.get("passed", 0), counts.get("skipped", 0), tuple(failed), server.known)
 
 
-def librdkafka(source: Path, folder: Path) -> SuiteResult:
+def librdkafka(source: Path, folder: Path, server: Servers) -> SuiteResult:
     """LIBRDKAFKA_TESTS. 0081 goes on after no failure, so that each of its parts is run by itself."""
     tests = source / "tests"
     parts = sorted(set(re.findall(r"^ +(do_test_\w+)\(", (tests / "0081-admin.c").read_text("utf-8"), re.M)))
     runs = [(test, part) for test in LIBRDKAFKA_TESTS for part in (parts if test == "0081" else [""])]
     failed = []
     # Members that join a group one after the other are expected in one rebalance, as Kafka's default delay gives it.
-    with served(group_initial_rebalance_delay_ms="3000") as servers:
+    with server.started(group_initial_rebalance_delay_ms="3000") as servers:
         config = folder / "test.conf"
         config.write_text(f"metadata.broker.list={servers}\ntest.topic.random=true\n", encoding="utf-8")
         environment = {
             **os.environ,
             "RDKAFKA_TEST_CONF": str(config),
             "LD_LIBRARY_PATH": f"{source / 'src'}:{source / 'src-cpp'}",
-            "TEST_KAFKA_VERSION": KAFKA_VERSION,
+            "TEST_KAFKA_VERSION": server.version,
             "TESTS_SKIP": LOCAL_LIBRDKAFKA_TESTS,
         }
         for test, part in runs:
@@ -160,7 +200,7 @@ def librdkafka(source: Path, folder: Path) -> SuiteResult:
             )
             if run.returncode:
                 failed.append(part or test)
-    return SuiteResult(len(runs) - len(failed), 0, tuple(failed))
+    return SuiteResult(len(runs) - len(failed), 0, tuple(failed), server.known)
 
 
 def _run(
@@ -174,31 +214,33 @@ def _run(
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description="Test suites of Kafka clients against an embedded cluster.")
+    parser = argparse.ArgumentParser(description="Test suites of Kafka clients against a cluster.")
     parser.add_argument("suite", choices=("kgo", "aiokafka", "librdkafka"))
     parser.add_argument("--source", type=Path, help="a copy of the repository of aiokafka or librdkafka")
+    parser.add_argument("--kafka", metavar="VERSION", help="before real Apache Kafka; without it, the embedded cluster")
     parser.add_argument(
-        "--gateway", choices=tuple(GATEWAYS), help="kgo only: through a gateway, with [readers] off or on"
+        "--gateway", choices=tuple(GATEWAYS), help="through a gateway: off, with [readers], or verified"
     )
     options = parser.parse_args(arguments)
-    if options.suite != "kgo" and options.gateway is not None:
-        parser.error(f"{options.suite} runs without a gateway")
     if options.suite != "kgo" and options.source is None:
         parser.error(f"{options.suite} needs --source, a copy of its repository")
     with tempfile.TemporaryDirectory() as folder:
-        result = run_suite(options.suite, options.source, Path(folder), options.gateway)
+        result = run_suite(options.suite, options.source, Path(folder), options.kafka, options.gateway)
     print(f"{options.suite}: {result.passed} passed, {len(result.failed)} failed, {result.skipped} skipped")
     for name in result.failed:
-        print(f"  {name}: {KNOWN.get(name, 'not known to fail')}")
+        print(f"  {name}: {result.known.get(name, 'not known to fail')}")
     return 1 if result.unexpected or not result.passed else 0
 
 
-def run_suite(suite: str, source: Path | None, folder: Path, gateway: str | None = None) -> SuiteResult:
+def run_suite(
+    suite: str, source: Path | None, folder: Path, kafka: str | None = None, gateway: str | None = None
+) -> SuiteResult:
     """The suite's result. `folder` is for its files."""
+    server = Servers(folder, kafka, gateway)
     if suite == "kgo" or source is None:
-        return kgo(folder, gateway)
+        return kgo(folder, server)
     resolved = source.resolve()
-    return aiokafka(resolved, folder) if suite == "aiokafka" else librdkafka(resolved, folder)
+    return aiokafka(resolved, folder, server) if suite == "aiokafka" else librdkafka(resolved, folder, server)
 
 
 if __name__ == "__main__":
