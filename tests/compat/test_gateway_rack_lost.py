@@ -40,7 +40,7 @@ def admin_of(bootstrap_servers: str) -> AdminClient:
 
 
 def alter(bootstrap_servers: str, topic: str, key: str, value: str) -> None:
-    """By a new client each time: librdkafka's sends to the controller it was told of, and does not ask again when that is gone."""
+    """By a new client each time: librdkafka's keeps to the controller of its first metadata, though that broker is gone."""
 
     def is_altered() -> bool:
         entry = ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
@@ -109,7 +109,7 @@ def test_one_rack_alone_serves_again_by_the_override(cluster: KafkaCluster, tmp_
         cluster.kill_nodes((1, 2))
         cluster.start_nodes((3,))
         # 1. At the brokers: min.insync.replicas of what is left, then leaders. A leader alone that was elected before that
-        # serves nothing until the next append: ListOffsets is answered by OFFSET_NOT_AVAILABLE.
+        # serves nothing until the next append: ListOffsets fails with OFFSET_NOT_AVAILABLE.
         for topic in (TOPIC, GATEWAY_CONFIG_TOPIC):
             alter(cluster.bootstrap_servers, topic, "min.insync.replicas", "1")
             eventually(partial(is_led_by_3, cluster, direct, topic), "broker 3 leads", 60)
