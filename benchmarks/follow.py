@@ -84,12 +84,12 @@ def elsewhere(warehouse: Warehouse, rounds: int) -> Callable[[], Figures]:
     start = datetime.now(UTC) + timedelta(seconds=ELSEWHERE_SECONDS)
     other, bases = create_warehouse(Path(warehouse.root).with_name("elsewhere")), Bases()
     stored: list[list[Path]] = []
-    seen = {*_files(other)}
+    known = {*_files(other)}
     for fleet in _fleets(start + timedelta(seconds=EVERY_SECONDS * number) for number in range(rounds)):
         store_all(fleet, other, bases)
         # In the order of their making: rows before their commit, the table of markers last.
-        new = sorted({*_files(other)} - seen, key=lambda file: file.stat().st_mtime_ns)
-        seen |= {*new}
+        new = sorted({*_files(other)} - known, key=lambda file: file.stat().st_mtime_ns)
+        known |= {*new}
         stored.append([file for file in new if file.suffix == ".json" or file.parent.name != "_delta_log"])
     assert datetime.now(UTC) < start, "the rounds took longer; set RACKSPAN_BENCH_ELSEWHERE_SECONDS higher"
 
