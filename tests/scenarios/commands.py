@@ -26,7 +26,7 @@ from rackspan.placement.exclusion import Exclusion
 from rackspan.placement.kafka.java_random import JavaRandom
 from rackspan.placement.new_partitions import PlacerChoice, new_topic
 from rackspan.reassign import ReassignmentRequest
-from tests.scenarios import gateway, live, moves, spark_source
+from tests.scenarios import gateway, live, moves, spark_source, warehouse
 from tests.strategies import from_rows
 
 
@@ -157,6 +157,12 @@ def begin_stream(world: World, *_: str, **options: str) -> Iterator[str]:
     yield from ()
 
 
+def begin_warehouse(world: World, *_: str, **settings: str) -> Iterator[str]:
+    """warehouse min_insync_racks=2: from here on the page is about a warehouse (warehouse.py)"""
+    world.running = warehouse.WORDS, warehouse.Kept.begun(**settings)
+    yield from ()
+
+
 def run_audit(world: World, *_: str) -> Iterator[str]:
     findings = audit(world.snapshot(), world.policy).findings
     for one in findings:
@@ -254,6 +260,7 @@ COMMANDS: dict[str, Callable[..., Iterator[str]]] = {
     "live": begin_live,
     "gateway": begin_gateway,
     "stream": begin_stream,
+    "warehouse": begin_warehouse,
 }
 
 

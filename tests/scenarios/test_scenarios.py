@@ -1,4 +1,4 @@
-"""Every page beside this file: commands, ----, and what they response. RACKSPAN_REWRITE=1 writes the responses anew."""
+"""Every page beside this file: commands, ----, and what they respond. RACKSPAN_REWRITE=1 writes the responses anew."""
 
 import os
 from pathlib import Path
