@@ -2,6 +2,8 @@
 
 import threading
 import time
+from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +27,7 @@ from rackspan.pipeline.incremental import RunWork
 from rackspan.pipeline.landing.store import SnapshotLocation, store_all
 from rackspan.pipeline.schemas import SNAPSHOTS as SNAPSHOTS_TABLE
 from rackspan.pipeline.schemas import TABLES
+from rackspan.pipeline.spark import session
 from rackspan.pipeline.warehouse import existing_table, only_follow, only_run
 from tests.depth import at_depth
 from tests.pipeline import expected, plain_build
@@ -152,6 +155,115 @@ def test_a_second_follow_of_a_warehouse_is_refused_and_run_is_not(tmp_path: Path
             follow(warehouse, RackPolicy(), lambda _: None, threading.Event(), available_now=True)
         with only_run(warehouse):
             pass
+
+
+def test_no_batch_begins_after_the_end(tmp_path: Path) -> None:
+    """Spark may call for one more batch while its stream is being stopped."""
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    made = batches(warehouse, [])
+    made.finish()
+    with pytest.raises(WarehouseBusy, match="follow ends"):
+        judge(made, ids_of([small()], warehouse), 0)
+
+
+class Stream:
+    """A stream as `follow` sees it: what it does in a thread of its own, and the error that it ends with."""
+
+    def __init__(
+        self,
+        work: Callable[[], None] = lambda: None,
+        error: str | None = None,
+        on_stop: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._error, self._on_stop = error, on_stop
+        self._thread = threading.Thread(target=work)
+        self._thread.start()
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802 - Spark's name
+        return self._thread.is_alive()
+
+    def exception(self) -> Exception | None:
+        return None if self._error is None else RuntimeError(self._error)
+
+    def stop(self) -> None:
+        self._on_stop()
+        self._thread.join()
+
+
+@pytest.fixture
+def streams(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[module._Batches], Stream]]:
+    """What `follow` starts instead of streams of Spark, one after another."""
+    following: list[Callable[[module._Batches], Stream]] = []
+    monkeypatch.setattr(session, "spark_session", lambda _master: nullcontext())
+    monkeypatch.setattr(
+        module,
+        "_spark_build",
+        lambda _spark, warehouse: plain_build.PlainBuild(plain_build.build_for(warehouse), warehouse),
+    )
+    monkeypatch.setattr(module, "_started", lambda _spark, _warehouse, made, _trigger: following.pop(0)(made))
+    monkeypatch.setattr(module, "POLL_SECONDS", 0.01)
+    return following
+
+
+def test_the_stream_is_stopped_after_the_batch_at_work(
+    streams: list[Callable[[module._Batches], Stream]], tmp_path: Path
+) -> None:
+    """Spark interrupts a batch when its stream is stopped."""
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    ids = ids_of([small()], warehouse)
+    stop = threading.Event()
+    ended: list[FollowedBatch] = []
+    ended_at_stop: list[int] = []
+
+    def slow(batch: FollowedBatch) -> None:
+        stop.set()
+        time.sleep(0.2)
+        ended.append(batch)
+
+    streams.append(lambda made: Stream(lambda: judge(made, ids, 0), on_stop=lambda: ended_at_stop.append(len(ended))))
+    follow(warehouse, RackPolicy(), slow, stop)
+    assert [one.report.snapshots for one in ended] == [1]
+    assert ended_at_stop == [1]
+
+
+@pytest.mark.parametrize("changes", [1, module.SCHEMA_CHANGES_MAX])
+def test_a_stream_that_new_columns_end_is_started_again(
+    streams: list[Callable[[module._Batches], Stream]], tmp_path: Path, changes: int
+) -> None:
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    ids = ids_of([small()], warehouse)
+    ended: list[FollowedBatch] = []
+    streams += [lambda _made: Stream(error="[DELTA_SCHEMA_CHANGED] a column")] * changes
+    streams.append(lambda made: Stream(lambda: judge(made, ids, 0)))
+    follow(warehouse, RackPolicy(), ended.append, threading.Event())
+    assert [one.report.snapshots for one in ended] == [1]
+
+
+def test_a_stream_that_changes_of_columns_end_without_a_batch_between_them_is_given_up(
+    streams: list[Callable[[module._Batches], Stream]], tmp_path: Path
+) -> None:
+    streams += [lambda _made: Stream(error="[DELTA_SCHEMA_CHANGED] a column\nmore")] * (module.SCHEMA_CHANGES_MAX + 1)
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    with pytest.raises(
+        InvalidWarehouse, match=r"the stream ended: \[DELTA_SCHEMA_CHANGED\] a column; where checkpoints"
+    ):
+        follow(warehouse, RackPolicy(), lambda _: None, threading.Event())
+    assert not streams
+
+
+def test_a_batch_between_changes_of_columns_begins_their_count_again(
+    streams: list[Callable[[module._Batches], Stream]], tmp_path: Path
+) -> None:
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    ids = ids_of([small()], warehouse)
+    ended: list[FollowedBatch] = []
+    for changes in (module.SCHEMA_CHANGES_MAX, module.SCHEMA_CHANGES_MAX - 1):
+        streams += [lambda _made: Stream(error="[DELTA_SCHEMA_CHANGED] a column")] * changes
+        streams.append(lambda made: Stream(lambda: judge(made, ids, 0), "[DELTA_SCHEMA_CHANGED] a column"))
+    streams.append(lambda _made: Stream())
+    follow(warehouse, RackPolicy(), ended.append, threading.Event())
+    assert len(ended) == 2
 
 
 @pytest.mark.spark

@@ -139,11 +139,11 @@ def follow(
             while not stop.is_set():
                 if query.isActive:
                     time.sleep(POLL_SECONDS)
-                elif changes < SCHEMA_CHANGES_MAX and _schema_changed(query):
-                    changes, ended = 1 if batches.ended > ended else changes + 1, batches.ended
-                    query = _started(spark, warehouse, batches, trigger)
-                else:
+                    continue
+                changes, ended = 1 if batches.ended > ended else changes + 1, batches.ended
+                if changes > SCHEMA_CHANGES_MAX or not _schema_changed(query):
                     break
+                query = _started(spark, warehouse, batches, trigger)
         finally:
             batches.finish()
             query.stop()
@@ -224,15 +224,15 @@ class _Batches:
             except RackspanError as error:
                 self.failure = error
                 raise
-        # Reported once.
-        self._warehouse = replace(self._warehouse, repair=NOT_REPAIRED)
-        newest = report.newest
-        behind = None if newest is None else (datetime.now(UTC) - newest).total_seconds()
-        self.ended += 1
-        self._on_batch(FollowedBatch(number, report, behind, self._build.seconds))
+            # Reported once.
+            self._warehouse = replace(self._warehouse, repair=NOT_REPAIRED)
+            newest = report.newest
+            behind = None if newest is None else (datetime.now(UTC) - newest).total_seconds()
+            self.ended += 1
+            self._on_batch(FollowedBatch(number, report, behind, self._build.seconds))
 
     def finish(self) -> None:
-        """Wait for the batch at work, and let none begin after it."""
+        """Wait for the batch at work and its report, and let none begin after it."""
         self._stop.set()
         with self._at_work:
             pass
