@@ -1,8 +1,11 @@
 """The cluster as a run observes it; a run on Kafka 3, by the command line in this process. Kafka 4 is met in tests/compat/test_reassign_apply.py."""
 
 import json
+from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -13,6 +16,8 @@ from rackspan.cluster.core.ids import CONTROLLER
 from rackspan.kafka_process import KafkaCluster
 from rackspan.model import TopicPartition
 from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster
+from rackspan.plan.execution.throttle import ConfigKey, Holder
+from rackspan.wire.apis import ApiKey
 from tests.cli.conftest import Ran, cli
 from tests.kafka_fixtures import create_topic, eventually
 from tests.kafka_tools import described, produce, reassign
@@ -79,6 +84,56 @@ def sets_planned(document: str) -> set[tuple[int, ...]]:
 def replicas(cluster: KafkaCluster) -> list[tuple[int, ...]]:
     found = described(cluster)
     return [found["moved", partition].replicas for partition in range(3)]
+
+
+def test_an_observation_has_what_its_topics_brokers_and_throttles_are() -> None:
+    rate, replicas = "leader.replication.throttled.rate", "leader.replication.throttled.replicas"
+    of_topic, of_brokers = (
+        ConfigKey(Holder.TOPIC, "moved", replicas),
+        [ConfigKey(Holder.BROKER, str(broker), rate) for broker in (1, 2, 3)],
+    )
+    with EmbeddedCluster(racks=3, brokers=3) as cluster:
+        cluster.create_topic("moved", replicas=[[2, 1], [1, 3]])
+        for topic in ("alone", "other"):
+            cluster.create_topic(topic, replicas=[[3]])
+        with LiveCluster(ConnectionSettings(cluster.bootstrap_servers.split(",")[0])) as live:
+            live.set_configs({of_topic: "0:1", of_brokers[0]: "1000"})
+            cluster.kill(3)
+            request = ObservationRequest(frozenset({"moved", "alone", "missing"}), frozenset({of_topic, *of_brokers}))
+            eventually(lambda: live.observe(request).brokers == {1, 2}, "broker 3 is fenced")
+            found = live.observe(request)
+        ids = {str(topic.name): UUID(topic.topic_id) for topic in cluster.snapshot().topics}
+    zero, one, alone = TopicPartition("moved", 0), TopicPartition("moved", 1), TopicPartition("alone", 0)
+    assert found == ObservedCluster(
+        cluster_id=cluster.cluster_id,
+        brokers=frozenset({1, 2}),
+        topic_ids={name: urlsafe_b64encode(ids[name].bytes).decode().removesuffix("==") for name in ("moved", "alone")},
+        replicas={zero: (2, 1), one: (1, 3), alone: (3,)},
+        isr={zero: (2, 1), one: (1,), alone: ()},
+        leaders={zero: 2, one: 1, alone: -1},
+        leaderless=frozenset({alone}),
+        in_flight={},
+        configs={of_topic: "0:1", of_brokers[0]: "1000", of_brokers[1]: None},
+        copied_bytes={},
+    )
+
+
+def test_reassignments_are_observed_before_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A move that ends between the two still shows as moving, never as neither moving nor done."""
+    sent: list[ApiKey] = []
+    call = ClusterConnection.call
+
+    def recorded(self: ClusterConnection, key: ApiKey, *words: Any, **options: Any) -> Any:
+        sent.append(key)
+        return call(self, key, *words, **options)
+
+    with EmbeddedCluster(racks=1, brokers=1) as cluster:
+        cluster.create_topic("moved", replicas=[[1]])
+        with LiveCluster(ConnectionSettings(cluster.bootstrap_servers)) as live:
+            live.observe(ObservationRequest(frozenset({"moved"})))
+            monkeypatch.setattr(ClusterConnection, "call", recorded)
+            live.observe(ObservationRequest(frozenset({"moved"})))
+    assert sent[-2:] == [ApiKey.LIST_PARTITION_REASSIGNMENTS, ApiKey.METADATA]
 
 
 def test_what_a_copy_has_so_far_is_observed_where_it_arrives() -> None:

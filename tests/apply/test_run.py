@@ -207,6 +207,18 @@ def test_cancelling_needs_a_run_that_began(tmp_path: Path) -> None:
     assert not (tmp_path / "journal").exists()
 
 
+def test_cancelling_is_of_the_journals_plan_and_cluster(tmp_path: Path) -> None:
+    cluster, journal = a_cluster(), tmp_path / "journal"
+    carry_out(cluster, journal, limits=RunLimits(moves=2))
+    before = journal.read_bytes()
+    with pytest.raises(InvalidJournal, match="the journal of another plan"), Journal(journal) as opened:
+        list(cancel(cluster, replace(PLAN, steps=PLAN.steps[:1]), opened, PACE))
+    cluster.cluster_id = "another"
+    with pytest.raises(ReassignmentStopped, match="this is cluster another"), Journal(journal) as opened:
+        list(cancel(cluster, PLAN, opened, PACE))
+    assert journal.read_bytes() == before
+
+
 def test_cancelling_takes_back_what_is_in_flight_and_keeps_what_is_done(tmp_path: Path) -> None:
     cluster, journal = a_cluster(), tmp_path / "journal"
     with Journal(journal) as opened:
