@@ -23,7 +23,7 @@ from rackspan.pipeline import Warehouse, create_warehouse, rows
 from rackspan.pipeline import follow as module
 from rackspan.pipeline.delta.table import add_columns
 from rackspan.pipeline.follow import FollowedBatch, FollowTotals, _spark_build, follow, metric_families
-from rackspan.pipeline.incremental import RunWork
+from rackspan.pipeline.incremental import RunReport, RunWork
 from rackspan.pipeline.landing.store import SnapshotLocation, store_all
 from rackspan.pipeline.schemas import SNAPSHOTS as SNAPSHOTS_TABLE
 from rackspan.pipeline.schemas import TABLES
@@ -110,6 +110,27 @@ def test_a_late_snapshot_is_counted_as_one_that_corrects_another(tmp_path: Path)
     assert totals.judge_seconds > 0
     assert 'rackspan_follow_rows_total{table="drift"} 4.0' not in text
     assert f'rackspan_follow_rows_total{{table="partition_durability"}} {totals.rows["partition_durability"]}.0' in text
+
+
+def test_the_metrics_add_up_batches() -> None:
+    totals = FollowTotals()
+    first = RunReport("1", snapshots=3, corrected=1, partitions=8, seconds=1.5, rows={"findings": 2, "drift": 1})
+    second = RunReport("2", snapshots=1, corrected=0, partitions=4, seconds=0.25, rows={"drift": 4})
+    totals.add(FollowedBatch(0, first, 7.0, judge_seconds=1.0))
+    totals.add(FollowedBatch(1, second, 3.0, judge_seconds=0.125))
+    totals.add(FollowedBatch(2, RunReport(None), None))
+    values = dict(line.rsplit(" ", 1) for line in metrics(totals).splitlines() if not line.startswith("#"))
+    assert {name.removeprefix("rackspan_follow_"): float(value) for name, value in values.items()} == {
+        "batches_total": 3,
+        "snapshots_total": 4,
+        "corrected_total": 1,
+        "partitions_total": 12,
+        "batch_seconds_total": 1.75,
+        "judge_seconds_total": 1.125,
+        'rows_total{table="drift"}': 5,
+        'rows_total{table="findings"}': 2,
+        "behind_seconds": 3,
+    }
 
 
 def metrics(totals: FollowTotals) -> str:

@@ -464,3 +464,13 @@ def test_the_policies_of_a_run_are_read_from_its_row_again() -> None:
         assert {cluster: read.of_cluster(cluster) for cluster in ("one", "two")} == {
             cluster: policies.of_cluster(cluster) for cluster in ("one", "two")
         }
+
+
+def test_equal_policies_are_stored_as_equal_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored: list[pa.Table] = []
+    monkeypatch.setattr(runs, "append", lambda _table, row, *_, **_named: stored.append(row))
+    for topics in ({"audit": 2, "orders": 3}, {"orders": 3, "audit": 2}):
+        document = runs.policies_document(RackPolicy(topic_min_insync_racks=topics))
+        run = runs.Run(1, "0000000001-a", "run", NOON, NOON, document, {}, {})
+        runs.commit_run(Warehouse("unused"), cast("DeltaTable", None), run)
+    assert stored[0] == stored[1]

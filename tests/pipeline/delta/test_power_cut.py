@@ -18,13 +18,14 @@ from deltalake import DeltaTable
 from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidWarehouse
 from rackspan.model import ClusterSnapshot
-from rackspan.pipeline import create_warehouse, rows, store
+from rackspan.pipeline import create_warehouse, rows, runs, store
 from rackspan.pipeline.delta import append as append_module
 from rackspan.pipeline.delta import local_disk
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.read import read_snapshot
 from rackspan.pipeline.maintain import maintain
-from rackspan.pipeline.schemas import TABLES
+from rackspan.pipeline.schemas import JUDGED, TABLES
+from rackspan.pipeline.warehouse import existing_table
 from tests.pipeline import expected, plain_build
 from tests.pipeline.examples import NOON, small
 
@@ -181,6 +182,21 @@ def test_tables_in_force_survive_a_cut_at_any_flush_of_a_run(tmp_path: Path, mon
             least = count
             cut()
     assert checked > 15
+
+
+def test_a_restored_version_is_on_the_disk_before_a_run_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    store(snapshots(1)[0], warehouse)
+    plain_build.refresh(warehouse)
+    disk, judged = Disk(tmp_path), existing_table(warehouse, JUDGED.name)
+    before = judged.version()
+    with observed(disk, monkeypatch, lambda: None):
+        runs.restore(warehouse, judged, JUDGED, 0)
+    entry = Path(warehouse.table(JUDGED.name), "_delta_log", f"{before + 1:020}.json")
+    assert disk.content[entry] == entry.read_bytes()
+    assert entry.name in disk.names[entry.parent]
 
 
 def on_the_disk(disk: Disk, log: Path) -> bool:

@@ -95,6 +95,18 @@ def test_controllers_left_are_described_as_audit_describes_them() -> None:
     assert words.quorum(losses[0]) == "not known"
 
 
+def test_what_a_loss_does_to_controllers_that_are_not_known_is_left_open() -> None:
+    required = RackPolicy(require_controllers=True)
+    _, [loss, *_] = outage(story.snapshot([], brokers=story.SIX_BROKERS), required)
+    assert words.effects(loss) == ["leave it open whether the controllers go on: none is known"]
+    _, [loss, *_] = outage(story.snapshot([], brokers=story.SIX_BROKERS), RackPolicy())
+    assert words.effects(loss) == []
+    voters = {101: None, 102: None, 103: "r1"}
+    _, [loss, other, *_] = outage(story.snapshot([], brokers=story.SIX_BROKERS, voters=voters), RackPolicy())
+    unknown = "stop the controllers if too many of 101, 102 are there, whose racks are not known"
+    assert [words.effects(loss), words.effects(other)] == [[unknown], [unknown]]
+
+
 def test_a_fleet_is_judged_in_one_sentence() -> None:
     safe, bad, new = [story.safe_cluster()], story.shop_history(1), [story.empty_cluster()]
     assert words.fleet_headline(story.report_by_hand(safe, safe)) == (
