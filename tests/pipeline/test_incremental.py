@@ -24,6 +24,7 @@ from rackspan.pipeline.delta.append import NewFile, commit
 from rackspan.pipeline.delta.table import create_table
 from rackspan.pipeline.incremental import RunWork
 from rackspan.pipeline.landing.store import store_all
+from rackspan.pipeline.report.from_warehouse import report_data
 from rackspan.pipeline.schemas import DERIVED, TABLES, Table
 from rackspan.text import utc_text
 from tests.depth import at_depth
@@ -430,8 +431,13 @@ def test_a_table_that_is_gone_or_torn_is_named_in_one_line(warehouse: Warehouse)
     file = next(folder.rglob("part-*.parquet"))
     content = file.read_bytes()
     file.write_bytes(content[:10])
-    with pytest.raises(InvalidWarehouse, match=rf"{file.name} cannot be read"):
-        list(rows(warehouse, "findings"))
+    for read in (
+        lambda: list(rows(warehouse, "findings")),
+        lambda: list(rows(warehouse, "findings", at=NOON)),
+        lambda: report_data(warehouse, RackPolicy()),
+    ):
+        with pytest.raises(InvalidWarehouse, match=rf"{file.name} cannot be read.*; rackspan pipeline check --whole "):
+            read()
     file.unlink()
     with pytest.raises(InvalidWarehouse, match=rf"{file.name} is gone"):
         list(rows(warehouse, "findings"))

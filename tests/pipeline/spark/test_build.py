@@ -29,7 +29,7 @@ from rackspan.pipeline.schemas import TABLES
 from rackspan.pipeline.spark import build as job
 from rackspan.pipeline.spark import session
 from tests.pipeline import expected, plain_build
-from tests.pipeline.examples import NOON, generated, recorded, small, zeros_in_column
+from tests.pipeline.examples import NOON, generated, recorded, small
 
 pytestmark = pytest.mark.spark
 
@@ -236,18 +236,6 @@ def test_a_policy_that_refuses_rackless_brokers_refuses_in_one_line(spark: Spark
     assert last_run(warehouse) is None
 
 
-def test_what_spark_cannot_read_is_left_out_and_the_rest_is_judged(spark: SparkSession, tmp_path: Path) -> None:
-    """A block of zeros in a column that the ids do not show: Spark fails, and the second build leaves that snapshot out."""
-    warehouse = filled(tmp_path, [small()])
-    file = next(Path(warehouse.table("partitions")).rglob("part-*.parquet"))
-    zeros_in_column(file, "leader")
-    later = small(taken_at=NOON + timedelta(hours=1), leader=2)
-    store_all([later], warehouse)
-    report = pipeline.run(warehouse, RackPolicy())
-    assert (report.snapshots, len(report.quarantined)) == (1, 1)
-    check_rows(warehouse, [later])
-
-
 def test_a_failure_of_spark_is_reported_in_one_line(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,10 +247,3 @@ def test_a_failure_of_spark_is_reported_in_one_line(
     assert "\n" not in str(caught.value)
     assert warehouse.root in str(caught.value)
     assert last_run(warehouse) is None
-
-
-def check_rows(warehouse: Warehouse, snapshots: list[ClusterSnapshot]) -> None:
-    """Every table has the rows of these snapshots."""
-    for name, table in TABLES.items():
-        wanted = expected.ordered(expected.table(name, snapshots, RackPolicy()), table.grain)
-        assert expected.judged_columns(pipeline.rows(warehouse, name)) == wanted, name

@@ -1,12 +1,15 @@
+import os
 import subprocess
 import sys
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from pyspark.sql import SparkSession
 
 from rackspan.errors import MissingRequirement, UsageError
+from rackspan.java import Java
 from rackspan.pipeline.spark import session
 
 
@@ -97,6 +100,119 @@ def test_a_master_beside_spark_submit_is_refused(monkeypatch: pytest.MonkeyPatch
         session.spark_session("spark://h:1"),
     ):
         pass
+
+
+class Conf(dict[str, str]):
+    """Settings of a session."""
+
+    def set(self, name: str, value: str) -> None:
+        self[name] = value
+
+
+class Base:
+    """A Spark that was started, and the sessions made of it, as far as `spark_session` uses them."""
+
+    def __init__(self, extensions: str = session.EXTENSION) -> None:
+        self.conf = Conf({"spark.sql.extensions": extensions} if extensions else {})
+        self.sparkContext = self
+        self.master = "local[1]"
+        self.stopped = False
+
+    def newSession(self) -> "Base":  # noqa: N802 - Spark's name
+        return Base("of its own")
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+@pytest.mark.parametrize("active", [False, True])
+def test_a_spark_that_was_started_here_is_stopped_and_one_that_was_active_is_left(
+    monkeypatch: pytest.MonkeyPatch, active: bool
+) -> None:
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    monkeypatch.setattr("pyspark.SparkContext._active_spark_context", object() if active else None)
+    started: list[tuple[str | None, bool, bool]] = []
+    base = Base()
+
+    def start(master: str | None, delta: bool, short: bool) -> Base:
+        started.append((master, delta, short))
+        return base
+
+    monkeypatch.setattr(session, "_started", start)
+    with suppress(KeyError), session.spark_session("local[1]", short=True) as opened:
+        ours: Any = opened
+        assert ours is not base
+        assert ours.conf["spark.sql.session.timeZone"] == "UTC"
+        assert "spark.sql.session.timeZone" not in base.conf
+        assert not base.stopped
+        raise KeyError
+    assert base.stopped is not active
+    assert started == [("local[1]", True, True)]
+
+
+@pytest.mark.parametrize("active", [False, True])
+def test_a_session_without_delta_lake_is_refused_only_where_it_is_needed(
+    monkeypatch: pytest.MonkeyPatch, active: bool
+) -> None:
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    monkeypatch.setattr("pyspark.SparkContext._active_spark_context", object() if active else None)
+    base = Base(extensions="")
+    monkeypatch.setattr(session, "_started", lambda *_: base)
+    with (
+        pytest.raises(
+            UsageError, match=r"^Spark at the running session has no Delta Lake; start it with --packages io.delta:"
+        ),
+        session.spark_session(),
+    ):
+        pass
+    assert base.stopped is not active
+    with session.spark_session("local[1]", delta=False):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("master", "remote", "connected"),
+    [(None, None, "sc://of-a-notebook:1"), (None, "sc://named:1", "sc://named:1"), ("local[1]", None, None)],
+)
+def test_the_variable_of_spark_connect_counts_where_nothing_is_named(
+    monkeypatch: pytest.MonkeyPatch, master: str | None, remote: str | None, connected: str | None
+) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", "sc://of-a-notebook:1")
+    used: list[tuple[str, bool]] = []
+
+    def connect(url: str, delta: bool) -> AbstractContextManager[None]:
+        used.append((url, delta))
+        return nullcontext()
+
+    monkeypatch.setattr(session, "_connected", connect)
+    monkeypatch.setattr(session, "_started", lambda *_: Base())
+    with session.spark_session(master, remote, delta=False):
+        pass
+    assert used == ([] if connected is None else [(connected, False)])
+
+
+def test_variables_of_a_block_are_as_before_it_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RACKSPAN_THERE", "before")
+    monkeypatch.delenv("RACKSPAN_NEW", raising=False)
+    with suppress(KeyError), session._environment({"RACKSPAN_THERE": "within", "RACKSPAN_NEW": "within"}):
+        assert (os.environ["RACKSPAN_THERE"], os.environ["RACKSPAN_NEW"]) == ("within", "within")
+        raise KeyError
+    assert (os.environ["RACKSPAN_THERE"], os.environ.get("RACKSPAN_NEW")) == ("before", None)
+
+
+@pytest.mark.parametrize(("master", "python_of_workers"), [("local[2]", sys.executable), ("yarn", None)])
+def test_the_java_that_was_checked_starts_and_local_workers_run_this_python(
+    monkeypatch: pytest.MonkeyPatch, master: str, python_of_workers: str | None
+) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    java = Java(Path("/a/jdk/bin/java"), 17)
+    variables = session._launch_variables({"spark.master": master}, java)
+    expected = {"JAVA_HOME": "/a/jdk"} | ({"PYSPARK_PYTHON": python_of_workers} if python_of_workers else {})
+    assert variables == expected
+    monkeypatch.setenv("PYSPARK_PYTHON", "python-of-the-user")
+    assert session._launch_variables({"spark.master": master}, None).get("PYSPARK_PYTHON") == (
+        "python-of-the-user" if python_of_workers else None
+    )
 
 
 @pytest.mark.slow

@@ -1,0 +1,51 @@
+"""A Spark in this process, as far as the pipeline uses one: a session, and frames of Arrow tables that functions are mapped over.
+
+tests/pipeline/spark/test_frames.py runs the same tests with it and with Spark.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark import cloudpickle
+
+
+class Frame:
+    """A data frame: an Arrow table for each partition."""
+
+    def __init__(self, partitions: Sequence[pa.Table]) -> None:
+        self.partitions = partitions
+
+    def coalesce(self, count: int) -> "Frame":
+        assert count == 1
+        return Frame([pa.concat_tables(self.partitions)])
+
+    def repartition(self, count: int) -> "Frame":
+        """Rows of one partition are dealt out in turn, from a random partition on."""
+        [rows] = self.partitions
+        dealt = [rows.take(list(range(number, len(rows), count))) for number in range(count)]
+        return Frame([*dealt[1:], dealt[0]])
+
+    def mapInArrow(  # noqa: N802 - Spark's name
+        self, function: Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]], schema: str
+    ) -> "Frame":
+        names = [column.split()[0] for column in schema.split(", ")]
+        sent = cloudpickle.loads(cloudpickle.dumps(function))  # type: ignore[no-untyped-call]
+        mapped = []
+        for rows in self.partitions:
+            batches = list(sent(iter(rows.to_batches(max_chunksize=1))))
+            assert all(batch.schema.names == names for batch in batches)
+            if batches:
+                mapped.append(pa.Table.from_batches(batches))
+        return Frame(mapped)
+
+    def collect(self) -> list[dict[str, Any]]:
+        return [row for rows in self.partitions for row in rows.to_pylist()]
+
+
+class FakeSession:
+    """A session whose frames are tables in memory."""
+
+    def createDataFrame(self, rows: pa.Table) -> Frame:  # noqa: N802 - Spark's name
+        half = len(rows) // 2
+        return Frame([rows.slice(0, half), rows.slice(half)])
