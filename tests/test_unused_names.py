@@ -27,10 +27,18 @@ FILES = {
             return half(price)
 
         class Till(asyncio.Protocol):
-            def add(self, price):
-                return self._added(price)
+            sold: int = 0
+            refused: int = 0
 
-            def _added(self, price):
+            def __init__(self):
+                self.opened_at = 0
+
+            def add(self, price):
+                self.sold += 1
+                self.refused += 1
+                return self._added(price, self.sold)
+
+            def _added(self, price, _number):
                 return price
 
             def connection_made(self, transport):
@@ -65,6 +73,7 @@ def test_names_that_only_tests_or_each_other_use_are_found(shop: Path) -> None:
     found = unused_names.unused(shop, "shop")
     assert set(found) == {
         *("shop.till.FORGOTTEN", "shop.till.half", "shop.till.rounded", "shop.till.Till.emptied", "shop.till.Drawer"),
+        *("shop.till.Till.refused", "shop.till.Till.opened_at"),
     }
     assert found["shop.till.FORGOTTEN"] == "src/shop/till.py:5"
 

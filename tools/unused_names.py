@@ -2,13 +2,14 @@
 
 python tools/unused_names.py
 
-A function, class, constant or method is *live* if it can be reached from a root by reading names. Roots are: statements
+A function, class, constant, method or field is *live* if it can be reached from a root by reading names: a field that is only
+written is not. Roots are: statements
 that run when a module is imported; decorated functions that are registered somewhere (a CLI command, a fixture); entry
 points and the plug-in module; names that a package exports in its `__init__.py`; names in code of README.md, docs/ and
 examples/; templates; methods that override those of a library's class. Tests are no root. What is used by dead code only
 is dead too.
 
-Limits: a method is live if its class is live and live code reads an attribute of its name, of whatever object.
+Limits: a method or a field is live if its class is live and live code reads an attribute of its name, of whatever object.
 """
 
 import ast
@@ -24,7 +25,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 
-ALLOWED: Mapping[str, str] = {}
+ALLOWED: Mapping[str, str] = {
+    "rackspan.cluster.zookeeper_era.protocol_version.ProtocolFeature.era": "a column of docs/protocol-versions.md",
+    "rackspan.errors.ReplicaPlacementException.retriable": "KIP-660 says it, for who writes a placer",
+    "rackspan.streams.user_data.SubscriptionInfo.latest_supported_version": "Kafka Streams' own, read whole",
+    "rackspan.streams.user_data.SubscriptionInfo.end_point": "Kafka Streams' own, read whole",
+    "rackspan.streams.user_data.AssignmentInfo.next_rebalance_ms": "Kafka Streams' own, read whole",
+}
 """Dotted name to the reason why it stays although nothing uses it."""
 
 HARMLESS_DECORATORS = frozenset(
@@ -42,6 +49,11 @@ NOT_FOR_USERS = ("docs/kips.md",)
 INTERFACES = frozenset({"rackspan.api"})
 """Modules whose `__all__` is for users, as a package's is."""
 
+FIELDS_OF_OTHERS = ("rackspan.wire.messages.",)
+"""Classes whose fields are not ours to choose: Kafka's messages."""
+UNPACKED = ("NamedTuple", "TypedDict")
+"""Classes whose fields are read without their names."""
+
 LOADED_BY_NAME: Mapping[str, str] = {"rackspan.cluster.handlers": "handle"}
 """A package whose modules are imported by their names, and what is read from each."""
 
@@ -51,7 +63,7 @@ Name = tuple[str, str]
 
 @dataclass(slots=True)
 class Definition:
-    """One function, class, constant or method: where it stands and what its body reads.
+    """One function, class, constant, method or field: where it stands and what its body reads.
 
     `names` are the module-level names it reads, `attributes` those read from objects whose type is not followed.
     """
@@ -169,18 +181,44 @@ def _top_level(body: Iterable[ast.stmt]) -> Iterator[tuple[str | None, ast.stmt]
 def _methods(
     cls: ast.ClassDef, module: Module, modules: Mapping[str, Module], definition: Definition
 ) -> Iterator[tuple[Name, Definition]]:
-    """A class' own statements are read with the class; its public methods stand for themselves."""
+    """A class' own statements are read with the class; its public methods and fields stand for themselves."""
     inherited = _library_attributes(cls, module)
     for part in [*cls.bases, *cls.keywords, *cls.decorator_list]:
         _read(part, module, modules, definition)
     for statement in cls.body:
         if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) or statement.name.startswith("_"):
             _read(statement, module, modules, definition)
+            if not _is_read_whole(cls, module):
+                for name in _fields(statement):
+                    yield (
+                        (module.name, f"{cls.name}.{name}"),
+                        Definition(statement.lineno, owner=(module.name, cls.name)),
+                    )
             continue
         method = Definition(statement.lineno, owner=(module.name, cls.name))
         method.root = _registered(statement) or statement.name in inherited
         _read(statement, module, modules, method)
         yield (module.name, f"{cls.name}.{statement.name}"), method
+
+
+def _fields(statement: ast.stmt) -> Iterator[str]:
+    """What a statement of a class declares: `name: type`, and `self.name = …` in `__init__`."""
+    match statement:
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            yield name
+        case ast.FunctionDef(name="__init__"):
+            for part in ast.walk(statement):
+                match part:
+                    case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
+                        yield name
+                    case _:
+                        pass
+        case _:
+            pass
+
+
+def _is_read_whole(cls: ast.ClassDef, module: Module) -> bool:
+    return module.name.startswith(FIELDS_OF_OTHERS) or any(ast.unparse(base) in UNPACKED for base in cls.bases)
 
 
 def _library_attributes(cls: ast.ClassDef, module: Module) -> set[str]:
@@ -228,8 +266,10 @@ def _read(node: ast.AST, module: Module, modules: Mapping[str, Module], into: De
                 if inner in modules or f"{source}.{name}" in modules:
                     into.names.add((inner, attribute))
                 into.attributes.add(attribute)
-            case ast.Attribute(attr=attribute):
+            case ast.Attribute(attr=attribute, ctx=ast.Load()):
                 into.attributes.add(attribute)
+            case ast.MatchClass(kwd_attrs=attributes):
+                into.attributes |= set(attributes)
             case ast.Constant(value=str(text)) if text.isidentifier() or "[" in text or "|" in text:
                 _read_quoted(text, module, into)
             case ast.ImportFrom():

@@ -85,7 +85,6 @@ class FetchedRecords:
     records: bytes
     high_watermark: int
     log_start_offset: int
-    preferred_replica: int
     aborted: tuple[FetchedAbort, ...]
     by_name: bool = False
     """The broker compared no topic id: it is of Kafka before 3.1."""
@@ -308,7 +307,7 @@ def _uuid(topic_id: str | None) -> UUID | None:
 
 def _fetched(response: FetchResponseData) -> FetchedRecords:
     if response.error_code != ErrorCode.NONE:
-        return FetchedRecords(response.error_code, b"", -1, -1, NO_BROKER, ())
+        return FetchedRecords(response.error_code, b"", -1, -1, ())
     (topic,) = response.responses
     (row,) = topic.partitions
     return FetchedRecords(
@@ -316,7 +315,6 @@ def _fetched(response: FetchResponseData) -> FetchedRecords:
         records=bytes(cast("memoryview", row.records or b"")),
         high_watermark=row.high_watermark,
         log_start_offset=row.log_start_offset,
-        preferred_replica=row.preferred_read_replica,
         aborted=tuple(
             FetchedAbort(aborted.producer_id, aborted.first_offset) for aborted in row.aborted_transactions or ()
         ),

@@ -87,12 +87,12 @@ def test_a_leader_that_thaws_resigns_and_truncates_what_it_wrote_alone() -> None
     w.run(5_000)
     assert w.state(orders).leader == 2
     assert w.produced(orders, RecordBatch(0, 1, -1)).base_offset == 0
+    assert w.disks[1].logs[orders].batches != w.disks[2].logs[orders].batches
     w.heal()
     w.run(3_000)
     assert lonely in w.results
     assert w.isr(orders) == {1, 2, 3}
     assert w.disks[1].logs[orders].batches == w.disks[2].logs[orders].batches
-    assert sum(broker.counters.truncations for broker in w.brokers) >= 1
 
 
 def test_a_broker_far_behind_is_sent_an_image_and_drops_what_it_holds_no_more() -> None:

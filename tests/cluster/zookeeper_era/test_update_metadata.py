@@ -15,6 +15,7 @@ from rackspan.cluster.zookeeper_era.update_metadata import (
     write_update_metadata,
 )
 from rackspan.errors import MalformedRequest
+from rackspan.kafka_bytes import ByteReader
 
 HOST1 = UpdateMetadataEndPoint(9092, "host1")
 SECURE = UpdateMetadataEndPoint(9093, "host1", 1)
@@ -48,7 +49,7 @@ def golden(text: str) -> bytes:
 def test_a_broker_on_the_wire(version: int, rack: str | None, wanted: str) -> None:
     broker = UpdateMetadataBroker(65543, (HOST1, SECURE), rack)
     assert write_broker(broker, version) == golden(wanted)
-    read = read_broker(golden(wanted), version)
+    read = read_broker(ByteReader(golden(wanted)), version)
     assert read == UpdateMetadataBroker(
         65543, (HOST1, SECURE)[: None if version else 1], rack if version == 2 else None
     )

@@ -30,7 +30,7 @@ def reading(rack: str | None = "r2", start: int = 0, end: int = 10, *, strict: b
 
 def response(*offsets: int, error: int = OK) -> FetchedRecords:
     records = b"".join(built([Record(offset, 1, None, b"v")]) for offset in offsets)
-    return FetchedRecords(error, records, 10, 0, -1, ())
+    return FetchedRecords(error, records, 10, 0, ())
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_leader_that_failed_is_read_again_as_the_follower_in_the_rack() -> Non
 def test_a_changed_byte_is_found_by_the_crc_unless_crcs_are_not_checked() -> None:
     records = bytearray(built([Record(0, 1, None, b"value")]))
     records[-3] ^= 1
-    changed = FetchedRecords(OK, bytes(records), 10, 0, -1, ())
+    changed = FetchedRecords(OK, bytes(records), 10, 0, ())
     with pytest.raises(CorruptRecords):
         reading().received(changed)
     trusting = RangeProgress(OffsetRange(ORDERS, 0, 10), "r2", fail_on_data_loss=True, check_crcs=False)
@@ -126,7 +126,7 @@ def test_a_changed_byte_is_found_by_the_crc_unless_crcs_are_not_checked() -> Non
 def test_records_of_a_transaction_that_the_response_names_as_aborted_are_left_out() -> None:
     records = built([Record(0, 1, None, b"v"), Record(1, 1, None, b"v")], producer=7, transactional=True)
     progress = reading()
-    step = progress.received(FetchedRecords(OK, records, 10, 0, -1, (FetchedAbort(7, 0),)))
+    step = progress.received(FetchedRecords(OK, records, 10, 0, (FetchedAbort(7, 0),)))
     assert step.fetched is not None
     assert len(step.fetched.records) == 0
     assert progress.position == 2
@@ -236,7 +236,7 @@ def test_a_log_that_has_the_position_after_all_is_read_again() -> None:
 
 def test_a_batch_larger_than_a_fetch_names_the_option_to_raise() -> None:
     cut = built([Record(0, 1, None, b"v" * 100)])[:90]
-    larger = FetchedRecords(OK, cut, 10, 0, -1, ())
+    larger = FetchedRecords(OK, cut, 10, 0, ())
     progress = reading()
     assert progress.received(larger).next is Next.FETCH
     assert progress.fetch_bytes(8_000_000) == 8_000_000

@@ -110,17 +110,13 @@ def read_update_metadata(data: bytes) -> UpdateMetadataRequest:
         raise MalformedRequest(f"API key {key} version {version}: not UpdateMetadata 0 to 2")
     head = (reader.int32(), reader.nullable_string(), reader.int32(), reader.int32())
     partitions = reader.array(lambda: _read_partition(reader))
-    brokers = reader.array(lambda: _read_broker(reader, version))
+    brokers = reader.array(lambda: read_broker(reader, version))
     reader.end()
     return UpdateMetadataRequest(*head, tuple(partitions), tuple(brokers))
 
 
-def read_broker(data: bytes, version: int) -> UpdateMetadataBroker:
-    """One broker by itself, as Kafka's Broker.readFrom. Errors: MalformedBytes."""
-    return _read_broker(ByteReader(data), version)
-
-
-def _read_broker(reader: ByteReader, version: int) -> UpdateMetadataBroker:
+def read_broker(reader: ByteReader, version: int) -> UpdateMetadataBroker:
+    """One broker of the request, as Kafka's Broker.readFrom. Errors: MalformedBytes."""
     if version < _END_POINTS_FROM:
         number, host, port = reader.int32(), reader.string(), reader.int32()
         return UpdateMetadataBroker(number, (UpdateMetadataEndPoint(port, host),))

@@ -40,7 +40,6 @@ class Clients:
         self.accepted = 0
         self.refused: Counter[str] = Counter()
         """Clients turned away, by reason."""
-        self.closed_slow = 0
         self.draining = False
         self.shared = shared
         self._cluster = cluster
@@ -152,7 +151,6 @@ class Clients:
         while True:
             await asyncio.sleep(OVERDUE_CHECK_SECONDS)
             for session in [session for session in self.sessions if session.is_overdue]:
-                self.closed_slow += 1
                 log.warning("closing the connection of %s: its request arrives too slowly", session.peer)
                 session.close()
 

@@ -29,9 +29,6 @@ class Counters:
 
     rack_check_failures: int = 0
     """Produces refused for want of racks, those that timed out waiting for racks included (RackCheckFailureRate)."""
-    isr_shrinks: int = 0
-    isr_expands: int = 0
-    truncations: int = 0
     replicated_bytes: Counter[TrafficKey] = field(default_factory=Counter)
 
 

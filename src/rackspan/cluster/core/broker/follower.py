@@ -222,8 +222,6 @@ class ReplicaFetchers:
             if outcome is FetchOutcome.COPIED:
                 copied = sum(batch.size_bytes for batch in fetched_by_partition[follower.partition].batches)
                 self._count_traffic(follower, leader, copied)
-            if outcome is FetchOutcome.TRUNCATED:
-                self._shared.counters.truncations += 1
             if outcome in (FetchOutcome.COPIED, FetchOutcome.WATERMARK):
                 self._shared.effects.append(WatermarkMoved(follower.partition))
         self._stirred[leader] = None

@@ -95,7 +95,6 @@ class Leading:
             broker_epoch=EPOCH,
             settings=SimpleNamespace(replica_lag_time_max_ms=100, alter_partition_retry_ms=RETRY_MS),
             image=SimpleNamespace(brokers=self.registered),
-            counters=SimpleNamespace(isr_expands=0, isr_shrinks=0),
             effects=[],
         )
         self.followers = {one: FollowerState(0, broker_epoch=10 + one) for one in ids(2, 3)}
@@ -135,7 +134,6 @@ def test_only_the_process_that_the_metadata_has_may_join_and_only_when_it_is_act
     inactive.registered[BrokerId(3)].active = False
     del unknown.registered[BrokerId(3)]
     assert [one.proposed() for one in (other, inactive, unknown)] == [[], [], []]
-    assert other.shared.counters.isr_expands == 0
 
 
 def test_nothing_is_proposed_while_a_change_is_pending_or_where_nobody_is_out() -> None:
@@ -148,4 +146,3 @@ def test_nothing_is_proposed_while_a_change_is_pending_or_where_nobody_is_out() 
 def test_members_that_are_behind_leave_the_isr() -> None:
     leading = Leading()
     assert leading.proposed(shrink=True) == [(1, EPOCH)]
-    assert (leading.shared.counters.isr_shrinks, leading.shared.counters.isr_expands) == (1, 0)

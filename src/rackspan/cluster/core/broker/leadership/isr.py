@@ -84,7 +84,6 @@ class IsrMaintenance:
         lag = self._shared.settings.replica_lag_time_max_ms
         joiners = [broker for broker in leader.joiners(now, lag) if self._is_eligible(leader, broker)]
         if joiners:
-            self._shared.counters.isr_expands += 1
             self._propose(leader, (*leader.isr.committed, *joiners))
 
     def _is_eligible(self, leader: Leader, broker: BrokerId) -> bool:
@@ -98,7 +97,6 @@ class IsrMaintenance:
             return
         stragglers = leader.stragglers(now, self._shared.settings.replica_lag_time_max_ms)
         if stragglers:
-            self._shared.counters.isr_shrinks += 1
             self._propose(leader, tuple(member for member in leader.isr.committed if member not in stragglers))
 
     def _propose(self, leader: Leader, isr: tuple[BrokerId, ...]) -> None:
