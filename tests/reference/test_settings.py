@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from rackspan.cli import command_tree
+from rackspan.cli.commands import leaf_commands
+from rackspan.cli.options import settings_table
 from rackspan.cli.options.settings import places
 from rackspan.cli.options.settings_file import SettingsFile, read_settings_file
 from rackspan.errors import UsageError
@@ -28,11 +31,22 @@ def documented(heading: str) -> dict[str, str]:
 
 
 def read(tmp_path: Path, heading: str, line: str) -> SettingsFile:
-    text = TABLES[heading].format(line)
+    content = TABLES[heading].format(line)
     if line.startswith("bootstrap-server") and heading == "[clusters.NAME]":
-        text = f"[clusters.a]\n{line}"
-    (tmp_path / "rackspan.toml").write_text(text)
+        content = f"[clusters.a]\n{line}"
+    (tmp_path / "rackspan.toml").write_text(content)
     return read_settings_file(tmp_path / "rackspan.toml")
+
+
+def test_no_command_declares_a_setting_in_its_own_way() -> None:
+    declared = {f"--{setting.key}": setting for setting in settings_table.IN_FILE}
+    found = set()
+    for words, command in leaf_commands(command_tree()):
+        for option in command.params:
+            for setting in [declared[flag] for flag in option.opts if flag in declared]:
+                assert option.envvar == setting.variable, words
+                found.add(setting.key)
+    assert {f"--{key}" for key in found} == set(declared)
 
 
 @pytest.mark.parametrize("heading", TABLES)

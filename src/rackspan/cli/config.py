@@ -13,7 +13,8 @@ from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.options.given import Given
 from rackspan.cli.options.settings import Settings, places
-from rackspan.cli.options.settings_file import OPTION_KEYS, TOPIC_KEYS
+from rackspan.cli.options.settings_file import TOPIC_KEYS
+from rackspan.cli.options.settings_table import IN_FILE
 from rackspan.cli.pages.config import (
     CheckedCluster,
     CheckedSettings,
@@ -83,8 +84,8 @@ def check(
 
 def _settings(settings: Settings) -> Iterator[SettingShown]:
     origins = settings.origins()
-    for key in sorted(OPTION_KEYS):
-        variable = f"RACKSPAN_{key.replace('-', '_').upper()}"
+    for setting in sorted(IN_FILE, key=lambda setting: setting.key):
+        key, variable = setting.key, setting.variable
         if variable in os.environ:
             yield {"setting": key, "value": os.environ[variable], "from": variable}
         elif key in origins:

@@ -15,6 +15,7 @@ from rackspan import api
 from rackspan.api import Source
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
+from rackspan.cli.options.settings_table import MASTER, REMOTE
 from rackspan.cli.pages.pipeline import check_page
 from rackspan.cli.signals import stopped_by_signals
 from rackspan.errors import UsageError
@@ -31,15 +32,8 @@ app = CommandGroup(
     help="A series of snapshots, audited on Spark: tables and a report.",
 )
 
-Master = Annotated[
-    str | None,
-    typer.Option("--master", envvar="RACKSPAN_MASTER", metavar="URL", help="Spark's master; local[*] by default."),
-]
-
-Remote = Annotated[
-    str | None,
-    typer.Option("--remote", envvar="RACKSPAN_REMOTE", metavar="URL", help="A Spark Connect server, sc://HOST:PORT."),
-]
+Master = Annotated[str | None, MASTER.option()]
+Remote = Annotated[str | None, REMOTE.option()]
 
 Prices = Annotated[
     Path | None,

@@ -1,4 +1,4 @@
-"""The options that commands share: shared.py and policy.py declare each once, flags.py groups them.
+"""The options that commands share: settings_table.py, shared.py and policy.py declare each once, flags.py groups them.
 
 settings_file.py reads rackspan.toml, settings.py and given.py decide which value counts, input_files.py reads the files that
 options name, quantities.py sizes and rates.

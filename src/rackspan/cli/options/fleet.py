@@ -9,6 +9,7 @@ import typer
 
 from rackspan import api
 from rackspan.api import Source
+from rackspan.cli.options import settings_table
 from rackspan.cli.options.given import Given, Level
 from rackspan.cli.options.input_files import STANDARD_STREAM, standard_input
 from rackspan.cli.options.settings import Settings
@@ -39,38 +40,21 @@ class FleetOptions(RackLocatorOptions):
 
     cluster_names: Annotated[
         list[str] | None,
-        typer.Option(
-            "--cluster",
-            envvar="RACKSPAN_CLUSTER",
-            metavar="NAME",
-            help="A running cluster by its name in rackspan.toml; repeat it for each.",
-            rich_help_panel=_READ,
-        ),
+        settings_table.CLUSTER.option("A running cluster by its name in rackspan.toml; repeat it for each.", _READ),
     ] = None
     all_clusters: Annotated[
         bool, typer.Option("--all-clusters", help="Every cluster of rackspan.toml.", rich_help_panel=_READ)
     ] = False
     bootstrap_server: Annotated[
         list[str] | None,
-        typer.Option(
-            "--bootstrap-server",
-            "--bootstrap-servers",
-            envvar="RACKSPAN_BOOTSTRAP_SERVER",
-            metavar="HOST:PORT[,…]",
-            help="A running cluster; repeat it for each.",
-            rich_help_panel=_READ,
-        ),
+        settings_table.BOOTSTRAP_SERVER.option("A running cluster; repeat it for each.", _READ),
     ] = None
     command_config: CommandConfig = None
     timeout: Timeout = DEFAULT_TIMEOUT_MS
     snapshot: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--snapshot",
-            envvar="RACKSPAN_SNAPSHOT",
-            metavar="FILE-OR-DIR",
-            help="An existing snapshot, or - for JSON on standard input; repeat it for each.",
-            rich_help_panel=_READ,
+        settings_table.SNAPSHOT.option(
+            "An existing snapshot, or - for JSON on standard input; repeat it for each.", _READ
         ),
     ] = None
     from_snapshots: Annotated[

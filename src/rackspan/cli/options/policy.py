@@ -1,14 +1,18 @@
 """The options of a rack policy: flags over rackspan.toml, for one cluster or for each of a fleet."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
+from msgspec import convert
+
 from rackspan.audit import FleetPolicy, RackPolicy
 from rackspan.audit.policy import LEADER_RACKS, Survive
+from rackspan.cli.options import settings_table
 from rackspan.cli.options.given import Given, Level
 from rackspan.cli.options.settings import Settings
-from rackspan.cli.options.settings_file import REQUIRE_CONTROLLERS, SURVIVE, Section
+from rackspan.cli.options.settings_file import Section
+from rackspan.cli.options.settings_table import OF_POLICY, REQUIRE_CONTROLLERS, SURVIVE
 from rackspan.cli.options.shared import MinInsyncRacks, RequireControllers, Survives, Unracked
 from rackspan.model import MIN_INSYNC_RACKS, ClusterSnapshot, UnrackedPolicy, shown
 from rackspan.text import nearest
@@ -16,15 +20,7 @@ from rackspan.text import nearest
 _FIELDS: Final = {"topics": "topics", "controllers": "controllers", "brokers": "excluded_brokers"}
 """The field of a Section that holds each table of [clusters.NAME]."""
 
-_POLICY_OPTIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "unracked": UnrackedPolicy,
-    "min-insync-racks": int,
-    SURVIVE: Survive,
-    REQUIRE_CONTROLLERS: bool,
-}
-"""The options of [clusters.NAME] that are part of its policy, and the types of their values."""
-
-_OPTION_OF: Final = {MIN_INSYNC_RACKS: "min-insync-racks", SURVIVE: SURVIVE}
+_OPTION_OF: Final = {MIN_INSYNC_RACKS: settings_table.MIN_INSYNC_RACKS.key, SURVIVE.key: SURVIVE.key}
 """The option for every topic that a key of [topics."NAME"] is for one. Other keys have none."""
 
 
@@ -45,7 +41,7 @@ class PolicyOptions:
             controller_racks=self.given.settings.controller_racks,
             excluded_brokers=excluded_brokers,
             survive=self.to_survive,
-            topic_survive={topic: Survive(value) for topic, value in self._of_topics(SURVIVE).items()},
+            topic_survive={topic: Survive(value) for topic, value in self._of_topics(SURVIVE.key).items()},
             topic_leader_racks={topic: tuple(racks) for topic, racks in self._of_topics(LEADER_RACKS).items()},
             require_controllers=self.requires_controllers,
         )
@@ -70,22 +66,23 @@ class PolicyOptions:
     def _of_cluster(self, chosen: Settings) -> Self:
         own = chosen.options()
         values = {
-            name: kind(own[option])
-            for option, kind in _POLICY_OPTIONS.items()
-            for name in [option.replace("-", "_")]
-            if option in own and hasattr(self, name) and self.given.level(name) <= Level.FILE
+            setting.parameter: convert(own[setting.key], setting.kind)
+            for setting in OF_POLICY
+            if setting.key in own
+            and hasattr(self, setting.parameter)
+            and self.given.level(setting.parameter) <= Level.FILE
         }
         return replace(self, given=replace(self.given, settings=chosen), **values)
 
     @property
     def to_survive(self) -> Survive:
         """The loss to survive; without a flag for it, the value of rackspan.toml."""
-        return Survive(self.given.settings.options().get(SURVIVE, Survive.RACK))
+        return Survive(self.given.settings.options().get(SURVIVE.key, Survive.RACK))
 
     @property
     def requires_controllers(self) -> bool:
         """Whether controllers must be known; without a flag for it, the value of rackspan.toml."""
-        return bool(self.given.settings.options().get(REQUIRE_CONTROLLERS, False))
+        return bool(self.given.settings.options().get(REQUIRE_CONTROLLERS.key, False))
 
     def warnings(self, snapshot: ClusterSnapshot) -> list[str]:
         """A line for each setting that has no effect on this cluster."""
@@ -108,7 +105,7 @@ class PolicyOptions:
             chosen = settings.for_cluster(name)
             for section in chosen.cluster_sections if chosen.cluster_id is None else ():
                 tables = [f"[{what}]" for what, field_name in _FIELDS.items() if getattr(section, field_name)]
-                for what in (*tables, *(option for option in _POLICY_OPTIONS if option in section.options)):
+                for what in (*tables, *(setting.key for setting in OF_POLICY if setting.key in section.options)):
                     yield (
                         f"{section.where}: {what} has no effect here: a warehouse has clusters by their id; "
                         f'add cluster-id = "ID" (rackspan audit --cluster {name} -o json prints it)'

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from rackspan.cli.options.settings_file import Section, SettingsFile, read_settings_file
+from rackspan.cli.options.settings_table import BOOTSTRAP_SERVER, CLUSTER
 from rackspan.errors import UsageError
 from rackspan.model import RackId
 from rackspan.text import nearest
 
 FILE: Final = "rackspan.toml"
 
-_SOURCE_KEYS: Final = ("cluster", "bootstrap-server")
+_SOURCE_KEYS: Final = (CLUSTER.key, BOOTSTRAP_SERVER.key)
 """Either names the cluster: the first section that has one of them decides."""
 
 

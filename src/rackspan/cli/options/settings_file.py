@@ -5,23 +5,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, TypeAlias, TypeVar, cast
 
-from msgspec import Meta, Struct, field, to_builtins
+from msgspec import Meta, Struct, defstruct, field, to_builtins
 
 from rackspan.audit.policy import LEADER_RACKS, Survive
+from rackspan.cli.options.settings_table import (
+    BOOTSTRAP_SERVER,
+    CLUSTER,
+    IN_FILE,
+    OF_CLUSTERS,
+    DeclaredSetting,
+    Text,
+    WholeNumber,
+)
 from rackspan.documents import convert_toml
 from rackspan.errors import UsageError
-from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS, RackId, UnrackedPolicy
+from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS, RackId
 from rackspan.toml_keys import dotted_keys
 
-SURVIVE: Final = "survive"
-"""The loss to survive: a flag, and a key of [topics."NAME"]."""
-
-REQUIRE_CONTROLLERS: Final = "require-controllers"
-
-Text: TypeAlias = Annotated[str, Meta(pattern=r"\S")]
-WholeNumber: TypeAlias = Annotated[int, Meta(ge=1, le=INT32_MAX)]
 BrokerNumber: TypeAlias = Annotated[int, Meta(ge=0, le=INT32_MAX)]
 
 
@@ -39,44 +41,35 @@ class BrokerSettings(Struct, forbid_unknown_fields=True):
     excluded: list[BrokerNumber] | None = None
 
 
-class _Options(Struct, rename="kebab", omit_defaults=True):
-    """Flags that may stand in [clusters.NAME], and above all tables for every cluster."""
-
-    bootstrap_server: Text | None = None
-    command_config: Text | None = None
-    timeout: WholeNumber | None = None
-    rack_locator_class: Text | None = None
-    rack_locator_properties: Text | None = None
-    unracked: UnrackedPolicy | None = None
-    min_insync_racks: WholeNumber | None = None
-    survive: Survive | None = None
-    require_controllers: bool | None = None
-
-
-class _Tables(_Options):
+class _Tables(Struct, omit_defaults=True):
     topics: dict[str, TopicSettings] = {}
     controllers: dict[str, Text] = {}
     brokers: BrokerSettings = field(default_factory=BrokerSettings)
 
 
-class NamedCluster(_Tables, forbid_unknown_fields=True, rename="kebab", omit_defaults=True):
+class _NamedCluster(_Tables, rename="kebab"):
     name: Text | None = None
     cluster_id: Text | None = None
 
 
-class GeneralSettings(_Tables, forbid_unknown_fields=True, rename="kebab", omit_defaults=True):
-    cluster: Text | None = None
-    output: Literal["human", "json", "yaml", "csv"] | None = None
-    warehouse: Text | None = None
-    master: Text | None = None
+class _GeneralSettings(_Tables):
     clusters: dict[str, dict[str, object]] = {}
 
 
-_TABLES: Final = {"topics", "controllers", "brokers", "clusters"}
-_PATHS: Final = ("command-config", "warehouse")
+Tables = TypeVar("Tables", bound=_Tables)
 
-OPTION_KEYS: Final = frozenset(GeneralSettings.__struct_encode_fields__) - _TABLES
-"""Flags without their dashes that may stand above all tables."""
+
+def _with_settings(tables: type[Tables], settings: tuple[DeclaredSetting, ...]) -> type[Tables]:
+    """The class that has a key for each of the settings too, and no other."""
+    keys = [(setting.parameter, setting.kind | None, None) for setting in settings]
+    declared = defstruct(tables.__name__[1:], keys, bases=(tables,), rename="kebab", forbid_unknown_fields=True)
+    return cast("type[Tables]", declared)
+
+
+NamedCluster: Final = _with_settings(_NamedCluster, OF_CLUSTERS)
+GeneralSettings: Final = _with_settings(_GeneralSettings, IN_FILE)
+
+_SETTINGS: Final = {setting.key: setting for setting in IN_FILE}
 
 TOPIC_KEYS: Final = TopicSettings.__struct_encode_fields__
 """The keys of [topics."NAME"]."""
@@ -116,17 +109,19 @@ def read_settings_file(path: Path) -> SettingsFile:
     except RecursionError:
         raise UsageError(f"{path}: brackets nested too deep; fix it in the file") from None
     given = convert_toml(_with_dotted_topics(document), GeneralSettings, str(path))
-    if given.cluster is not None and given.bootstrap_server is not None:
+    general = _section(path, str(path), given)
+    if {CLUSTER.key, BOOTSTRAP_SERVER.key} <= general.options.keys():
         raise UsageError(f"{path}: cluster and bootstrap-server name two clusters; remove one of them")
     clusters = {name: _cluster(path, f"{path}: [clusters.{name}]", table) for name, table in given.clusters.items()}
-    return SettingsFile(path, _section(path, str(path), given), clusters)
+    return SettingsFile(path, general, clusters)
 
 
 def _cluster(path: Path, where: str, table: dict[str, object]) -> Section:
     given = convert_toml(_with_dotted_topics(table), NamedCluster, where)
-    if given.bootstrap_server is None:
+    section = _section(path, where, given)
+    if BOOTSTRAP_SERVER.key not in section.options:
         raise UsageError(f'{where} has no bootstrap-server; add bootstrap-server = "HOST:PORT"')
-    return replace(_section(path, where, given), title=given.name, cluster_id=given.cluster_id)
+    return replace(section, title=given.name, cluster_id=given.cluster_id)
 
 
 def _with_dotted_topics(table: dict[str, Any]) -> dict[str, Any]:
@@ -137,16 +132,16 @@ def _with_dotted_topics(table: dict[str, Any]) -> dict[str, Any]:
     return {**table, "topics": {name: dict(dotted_keys(t)) if isinstance(t, dict) else t for name, t in topics.items()}}
 
 
-def _section(path: Path, where: str, given: NamedCluster | GeneralSettings) -> Section:
+def _section(path: Path, where: str, given: _Tables) -> Section:
     for controller in given.controllers:
         if not controller.isdigit():
             raise UsageError(
                 f'{where}: [controllers] {controller} is not a controller id; write a line such as 101 = "r1"'
             )
-    options = {key: value for key, value in to_builtins(given).items() if key in OPTION_KEYS}
+    options = {key: value for key, value in to_builtins(given).items() if key in _SETTINGS}
     return Section(
         where,
-        {key: _beside(path, value) if key in _PATHS else value for key, value in options.items()},
+        {key: _beside(path, value) if _SETTINGS[key].is_path else value for key, value in options.items()},
         to_builtins(given.topics),
         {int(controller): RackId(rack) for controller, rack in given.controllers.items()},
         None if given.brokers.excluded is None else frozenset(given.brokers.excluded),

@@ -13,11 +13,12 @@ import typer
 from rackspan import api
 from rackspan.api import Cluster, Source
 from rackspan.audit.policy import Survive
+from rackspan.cli.options import settings_table
 from rackspan.cli.options.given import Given, Level
 from rackspan.cli.options.input_files import STANDARD_STREAM, standard_input
 from rackspan.cli.options.settings import FILE, Settings
 from rackspan.errors import UsageError
-from rackspan.model import INT32_MAX, INT64_MAX, ClusterSnapshot, UnrackedPolicy
+from rackspan.model import INT64_MAX, ClusterSnapshot, UnrackedPolicy
 from rackspan.model.client_networks import ClientNetworks
 from rackspan.text import count_noun, nearest
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from rackspan.placement import RandomGenerator
     from rackspan.placement.new_partitions import PlacerChoice
 
-_READ, _JUDGE, _PLACE = "Reading a cluster", "Counting racks", "Placing replicas"
+_PLACE = "Placing replicas"
 
 
 class Output(StrEnum):
@@ -48,133 +49,19 @@ def _choose_cluster(context: typer.Context, name: str | None) -> str | None:
     return name
 
 
-ClusterName: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster",
-        envvar="RACKSPAN_CLUSTER",
-        metavar="NAME",
-        help="A running cluster by its name in rackspan.toml: [clusters.NAME].",
-        rich_help_panel=_READ,
-        is_eager=True,
-        callback=_choose_cluster,
-    ),
-]
-BootstrapServer: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--bootstrap-server",
-        "--bootstrap-servers",
-        envvar="RACKSPAN_BOOTSTRAP_SERVER",
-        metavar="HOST:PORT[,…]",
-        help="A running cluster.",
-        rich_help_panel=_READ,
-    ),
-]
-CommandConfig: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--command-config",
-        envvar="RACKSPAN_COMMAND_CONFIG",
-        metavar="FILE",
-        help="Client properties, as Kafka's own tools take them.",
-        rich_help_panel=_READ,
-    ),
-]
-Timeout: TypeAlias = Annotated[
-    int,
-    typer.Option(
-        "--timeout",
-        envvar="RACKSPAN_TIMEOUT",
-        metavar="MS",
-        help="The longest that reading the cluster may take, in milliseconds.",
-        min=1,
-        max=INT32_MAX,
-        rich_help_panel=_READ,
-    ),
-]
-SnapshotPath: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--snapshot",
-        envvar="RACKSPAN_SNAPSHOT",
-        metavar="FILE-OR-DIR",
-        help="A snapshot instead of a cluster: a JSON file, a Parquet folder, or - for JSON on standard input.",
-        rich_help_panel=_READ,
-    ),
-]
-RackLocatorClass: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--rack-locator-class",
-        envvar="RACKSPAN_RACK_LOCATOR_CLASS",
-        metavar="NAME|MODULE:CLASS",
-        help="The source of racks, where it is not the brokers: properties, file, command, host-pattern, availability-zones, or a class of your own.",
-        rich_help_panel=_READ,
-    ),
-]
-RackLocatorProperties: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--rack-locator-properties",
-        envvar="RACKSPAN_RACK_LOCATOR_PROPERTIES",
-        metavar="KEY=VALUE[,…]",
-        help="The configs of the rack locator.",
-        rich_help_panel=_READ,
-    ),
-]
-Unracked: TypeAlias = Annotated[
-    UnrackedPolicy,
-    typer.Option(
-        "--unracked",
-        envvar="RACKSPAN_UNRACKED",
-        help="How brokers without broker.rack are counted.",
-        rich_help_panel=_JUDGE,
-    ),
-]
-MinInsyncRacks: TypeAlias = Annotated[
-    int,
-    typer.Option(
-        "--min-insync-racks",
-        envvar="RACKSPAN_MIN_INSYNC_RACKS",
-        metavar="N",
-        help="Racks that must hold a record that acks=all acknowledges, on a Kafka without min.insync.racks.",
-        min=1,
-        max=INT32_MAX,
-        rich_help_panel=_JUDGE,
-    ),
-]
-Survives: TypeAlias = Annotated[
-    Survive,
-    typer.Option(
-        "--survive",
-        envvar="RACKSPAN_SURVIVE",
-        help="The loss that topics and controllers have to survive.",
-        rich_help_panel=_JUDGE,
-    ),
-]
-RequireControllers: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--require-controllers",
-        envvar="RACKSPAN_REQUIRE_CONTROLLERS",
-        help="No loss is survived by a cluster whose controllers are not known. Managed Kafka shows none.",
-        rich_help_panel=_JUDGE,
-    ),
-]
-OutputFormat: TypeAlias = Annotated[
-    Output,
-    typer.Option("--output", "-o", envvar="RACKSPAN_OUTPUT", help="The format of standard output."),
-]
-Warehouse: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        "--warehouse",
-        envvar="RACKSPAN_WAREHOUSE",
-        metavar="URL",
-        help="The snapshots and tables: a folder, or a URL such as s3://BUCKET/PATH.",
-    ),
-]
+ClusterName: TypeAlias = Annotated[str | None, settings_table.CLUSTER.option(is_eager=True, callback=_choose_cluster)]
+BootstrapServer: TypeAlias = Annotated[str | None, settings_table.BOOTSTRAP_SERVER.option()]
+CommandConfig: TypeAlias = Annotated[Path | None, settings_table.COMMAND_CONFIG.option()]
+Timeout: TypeAlias = Annotated[int, settings_table.TIMEOUT.option()]
+SnapshotPath: TypeAlias = Annotated[Path | None, settings_table.SNAPSHOT.option()]
+RackLocatorClass: TypeAlias = Annotated[str | None, settings_table.RACK_LOCATOR_CLASS.option()]
+RackLocatorProperties: TypeAlias = Annotated[str | None, settings_table.RACK_LOCATOR_PROPERTIES.option()]
+Unracked: TypeAlias = Annotated[UnrackedPolicy, settings_table.UNRACKED.option()]
+MinInsyncRacks: TypeAlias = Annotated[int, settings_table.MIN_INSYNC_RACKS.option()]
+Survives: TypeAlias = Annotated[Survive, settings_table.SURVIVE.option()]
+RequireControllers: TypeAlias = Annotated[bool, settings_table.REQUIRE_CONTROLLERS.option()]
+OutputFormat: TypeAlias = Annotated[Output, settings_table.OUTPUT.option()]
+Warehouse: TypeAlias = Annotated[str, settings_table.WAREHOUSE.option()]
 Apply: TypeAlias = Annotated[
     bool, typer.Option("--apply", help="Make the change. Without it, the change is only shown.")
 ]
@@ -253,15 +140,7 @@ Seed: TypeAlias = Annotated[
     ),
 ]
 
-ExcludeBrokers: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--exclude-brokers",
-        envvar="RACKSPAN_EXCLUDE_BROKERS",
-        metavar="ID[,ID]",
-        help="Brokers that get nothing new, beside those of rackspan.toml: retiring, or in maintenance.",
-    ),
-]
+ExcludeBrokers: TypeAlias = Annotated[str | None, settings_table.EXCLUDE_BROKERS.option()]
 AllowFewerRacks: TypeAlias = Annotated[
     bool,
     typer.Option(
@@ -329,11 +208,18 @@ class ClusterOptions:
         """The name to show of the cluster that --cluster names; None where it is named in another way."""
         return self.given.settings.title if self._named_by() == "cluster_name" else None
 
+    @property
+    def level(self) -> Level:
+        """The level of the option that names the cluster or a snapshot; the default's if none does."""
+        return max(map(self.given.level, self._named), default=Level.DEFAULT)
+
+    @property
+    def _named(self) -> list[str]:
+        return [name for name in _SOURCES if getattr(self, name, None) is not None]
+
     def _named_by(self) -> str | None:
         """The option that names the cluster: the one of the highest level. Errors: UsageError for two of one level."""
-        named = [name for name in _SOURCES if getattr(self, name, None) is not None]
-        highest = max((self.given.level(name) for name in named), default=Level.DEFAULT)
-        counting = [name for name in named if self.given.level(name) is highest]
+        counting = [name for name in self._named if self.given.level(name) is self.level]
         if len(counting) > 1:
             raise UsageError(f"{' and '.join(_SOURCES[name] for name in counting)}: name one of them")
         return counting[0] if counting else None
