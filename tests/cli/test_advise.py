@@ -65,3 +65,24 @@ def test_what_is_about_traffic_is_refused_of_a_snapshot(
     ran = cli("advise", "--snapshot", str(stacked), *words)
     assert (ran.code, ran.out) == (1, "")
     assert f"{words[0]}: a snapshot has no traffic; name a running cluster with --bootstrap-server" in ran.err
+
+
+def test_what_is_named_at_a_higher_level_counts_before_a_warehouse_and_two_flags_are_refused(
+    cli: Callable[..., Ran], tmp_path: Path, stacked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rackspan.toml").write_text('warehouse = "none"\n')
+    no_folder = "rackspan: none: no such folder; fill it first with rackspan pipeline collect --warehouse none\n"
+    assert cli("advise", "--snapshot", str(stacked)).code == 2
+    assert cli("advise").err == no_folder
+    both = cli("advise", "--snapshot", str(stacked), "--warehouse", "none")
+    assert both.err == "rackspan: --warehouse: is read in place of a cluster or snapshot; name one of them\n"
+    unused = cli("advise", "--snapshot", str(stacked), "--cluster-id", "x")
+    assert (
+        unused.err == "rackspan: --cluster-id: only a warehouse may have several clusters; give it with --warehouse\n"
+    )
+    monkeypatch.setenv("RACKSPAN_SNAPSHOT", str(stacked))
+    assert cli("advise").code == 2
+    assert cli("advise", "--warehouse", "none").err == no_folder
+    monkeypatch.setenv("RACKSPAN_WAREHOUSE", "none")
+    assert cli("advise").code == 2

@@ -9,7 +9,9 @@ from rackspan import api
 from rackspan.advice.json_format import advice_document
 from rackspan.api import Source
 from rackspan.cli import exit_codes, options, output
+from rackspan.cli.options.given import Level
 from rackspan.cli.options.quantities import byte_count
+from rackspan.cli.options.settings_table import WAREHOUSE
 from rackspan.cli.traffic.advise_page import ADVICE_COLUMNS, advice_page
 from rackspan.cli.traffic.flows import SECONDS
 from rackspan.errors import UsageError
@@ -35,7 +37,7 @@ def advise(
     ] = None,
     warehouse: Annotated[
         str | None,
-        typer.Option("--warehouse", metavar="URL", help="In place of SOURCE: the tables of a pipeline, without Spark."),
+        WAREHOUSE.option("In place of SOURCE: the tables of a pipeline, without Spark."),
     ] = None,
     cluster_id: Annotated[
         str | None, typer.Option("--cluster-id", metavar="ID", help="The cluster of a warehouse that has several.")
@@ -46,7 +48,8 @@ def advise(
 
     A snapshot has no traffic: of it only risks are known. A warehouse has savings of its last hour with readings.
     """
-    if cluster_id is not None and warehouse is None:
+    stored = warehouse if _counts(source_options) else None
+    if cluster_id is not None and stored is None:
         raise UsageError("--cluster-id: only a warehouse may have several clusters; give it with --warehouse")
     of_traffic = {
         "--seconds": seconds,
@@ -56,8 +59,8 @@ def advise(
         "--least": least,
     }
     given = [flag for flag, value in of_traffic.items() if value is not None]
-    if warehouse is not None:
-        _of_warehouse(warehouse, cluster_id, source_options, policy_options, given, output_format)
+    if stored is not None:
+        _of_warehouse(stored, cluster_id, policy_options, given, output_format)
     if source_options.address is None and source_options.snapshot is not None and given:
         raise UsageError(f"{given[0]}: a snapshot has no traffic; name a running cluster with --bootstrap-server")
     priced = None if prices is None else options.read_file(prices, api.read_prices, "price file")
@@ -91,16 +94,21 @@ def advise(
     raise exit_codes.finish(impossible=bool(unread), to_act_on=bool(found))
 
 
+def _counts(source_options: options.SourceOptions) -> bool:
+    """Whether the warehouse is named at a higher level than a cluster or snapshot. Errors: UsageError for two flags."""
+    level = source_options.given.level("warehouse")
+    if level is source_options.level is Level.FLAG:
+        raise UsageError("--warehouse: is read in place of a cluster or snapshot; name one of them")
+    return level > source_options.level
+
+
 def _of_warehouse(
     warehouse: str,
     cluster_id: str | None,
-    source_options: options.SourceOptions,
     policy_options: options.SurvivalOptions,
     given: Sequence[str],
     output_format: options.Output,
 ) -> NoReturn:
-    if source_options.address is not None or source_options.snapshot is not None:
-        raise UsageError("--warehouse: is read in place of a cluster or snapshot; name one of them")
     if given:
         raise UsageError(f"{given[0]}: the tables of a warehouse are made already; see rackspan pipeline run")
     snapshot, found, hour = api.advise_stored(warehouse, policy_options.policy(), cluster_id)
