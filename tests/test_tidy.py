@@ -17,7 +17,10 @@ def test_the_tree_is_tidy() -> None:
         ("src/rackspan/a.py", "# TO" + "DO: later\n", tidy.unfinished),
         ("docs/a.md", "see /wo" + "rk/here\n", tidy.elsewhere),
         ("src/rackspan/model/a.py", '"""A node."""\n', tidy.other_words),
-        ("src/rackspan/new/__init__.py", "x = 1\n", tidy.no_package_docstring),
+        ("src/rackspan/new/__init__.py", "x = 1\n", tidy.unclear_packages),
+        ("src/rackspan/new/__init__.py", '"""Sorts topics."""\n', tidy.unclear_packages),
+        ("src/rackspan/new/__init__.py", '"""Never reads a file. Begin with gone.py."""\n', tidy.unclear_packages),
+        ("src/rackspan/new/__init__.py", '"""Never reads a file; gone/ does."""\n', tidy.unclear_packages),
         ("src/rackspan/a.py", "x = 1  # noqa: E402\n", tidy.unexplained_ignores),
         ("src/rackspan/a.py", "x = 1  # type: ignore[misc]\n", tidy.unexplained_ignores),
         (
@@ -50,6 +53,19 @@ def test_a_class_name_that_is_given_twice_is_found() -> None:
         "class Level: in src/rackspan/a.py and in src/rackspan/b.py; name each by what it is"
     ]
     assert not list(tidy.names_given_twice({"src/rackspan/a.py": "class Level:\nclass Source:\n"}))
+
+
+def test_a_package_whose_docstring_lacks_what_it_imports_is_found() -> None:
+    begin = '"""Never reads. Depends on: {}."""\n'
+    sources = {
+        "src/rackspan/a/__init__.py": begin.format("b, c"),
+        "src/rackspan/a/module.py": "from rackspan import b\ndef late():\n    from rackspan.c import x\nfrom rackspan.a import y\n",
+        "src/rackspan/b/__init__.py": begin.format("a, c"),
+        "src/rackspan/c/__init__.py": '"""Never reads. Depends on no other package."""\n',
+    }
+    assert list(tidy.undeclared_dependencies(sources)) == [
+        "src/rackspan/b/__init__.py: end the docstring with: Depends on no other package."
+    ]
 
 
 def test_a_package_with_more_modules_than_fit_into_one_look_is_found() -> None:

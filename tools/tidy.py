@@ -66,9 +66,17 @@ def other_words(name: str, text: str) -> Iterator[str]:
                 yield f"{found!r}: Kafka's word is {word}"
 
 
-def no_package_docstring(name: str, text: str) -> Iterator[str]:
-    if name.startswith("src/") and name.endswith("/__init__.py") and not text.startswith('"""'):
+def unclear_packages(name: str, text: str) -> Iterator[str]:
+    """Packages of `src` whose docstring lacks a part, or names a file or folder that does not exist."""
+    if not name.startswith("src/") or not name.endswith("/__init__.py"):
+        return
+    docstring = ast.get_docstring(ast.parse(text)) or ""
+    if not re.search(r"(?i)\b(?:never|nothing|no|none|not|neither|pure|without|independent)\b", docstring):
         yield "a package opens with its docstring: what it does, where to begin, what it never does"
+    package = ROOT / Path(name).parent
+    for named in re.findall(r"(?<![\w/.])[\w/]+(?:\.py\b|/(?=[\s,.;:)]))", docstring):
+        if not any((home / named).exists() for home in (package, package.parent, ROOT / "src/rackspan", ROOT)):
+            yield f"{named}: there is no such file or folder; name one that exists"
 
 
 def words_to_avoid(name: str, text: str) -> Iterator[str]:
@@ -153,6 +161,30 @@ def packages_to_split(names: list[str]) -> Iterator[str]:
             yield f"{package}: {files - 1} modules side by side; give it sub-packages"
 
 
+def undeclared_dependencies(sources: Mapping[str, str]) -> Iterator[str]:
+    """Packages of `src/rackspan` whose docstring does not end with the packages that they import."""
+    files = {tuple(Path(name).parts[2:]): ast.parse(text) for name, text in sources.items()}
+    packages = {parts[0] for parts in files if parts[1:] == ("__init__.py",)}
+    for package in sorted(packages):
+        trees = [tree for parts, tree in files.items() if parts[0] == package]
+        imported = sorted(packages & {name for tree in trees for name in _imported(tree)} - {package})
+        line = f"Depends on: {', '.join(imported)}." if imported else "Depends on no other package."
+        docstring = ast.get_docstring(files[package, "__init__.py"]) or ""
+        if not " ".join(docstring.split()).endswith(line):
+            yield f"src/rackspan/{package}/__init__.py: end the docstring with: {line}"
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    """The packages of rackspan that a module imports anywhere."""
+    for part in ast.walk(tree):
+        if isinstance(part, ast.ImportFrom) and part.module == "rackspan":
+            yield from (alias.name for alias in part.names)
+        elif isinstance(part, ast.ImportFrom) and (part.module or "").startswith("rackspan."):
+            yield str(part.module).split(".")[1]
+        elif isinstance(part, ast.Import):
+            yield from (alias.name.split(".")[1] for alias in part.names if alias.name.startswith("rackspan."))
+
+
 def names_given_twice(sources: Mapping[str, str]) -> Iterator[str]:
     """Public classes of `src` that share a name: who searches for one would find the other."""
     homes: dict[str, list[str]] = {}
@@ -169,7 +201,7 @@ RULES: tuple[Rule, ...] = (
     unfinished,
     elsewhere,
     other_words,
-    no_package_docstring,
+    unclear_packages,
     words_to_avoid,
     unexplained_ignores,
     unproven_methods,
@@ -197,6 +229,7 @@ def complaints() -> list[str]:
     return [
         *packages_to_split(files()),
         *names_given_twice(sources),
+        *undeclared_dependencies(sources),
         *unused_extras((ROOT / "pyproject.toml").read_text(encoding="utf-8"), "\n".join(sources.values())),
         *_complaints_by_file(),
     ]

@@ -4,6 +4,7 @@ Begin with min_insync_racks.py (the rule inside brokers), verification.py (the s
 proof by replicas' own logs), then harden.py (the same guarantee from min.insync.replicas only), watch.py (metrics from a cluster's
 metadata) and produce_errors.py (errors of refused produces).
 Pure: it never reads a cluster or alters a config.
+Depends on: audit, kafka_bytes, model.
 """
 
 from typing import TYPE_CHECKING

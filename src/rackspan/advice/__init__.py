@@ -3,6 +3,7 @@
 Begin with advice.py (the values and the rule of their order), then risks.py and savings.py (the chain of what-ifs; of_groups.py and
 of_topics.py have them). Pure: findings, flows and prices are arguments. It never adds risk and money up, and recommends nothing
 that the planner refuses.
+Depends on: audit, clients, model, reassign, streams, traffic.
 """
 
 from rackspan.advice.advice import Advice, ranked

@@ -4,6 +4,7 @@ Begin with changes.py (single requests), then run.py, executor.py and journal.py
 and restarts.py (brokers, batch by batch).
 Nothing is decided here: what to write arrives as values. A single change is never retried, since one that timed out may
 have been made; the error says so instead. A run observes the cluster before each effect, so there a retry does no harm.
+Depends on: audit, client, kafka_bytes, model, plan, reassign, restart, wire.
 """
 
 from rackspan.apply.changes import alter_topic_configs, create_partitions, create_topic

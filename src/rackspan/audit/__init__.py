@@ -3,6 +3,7 @@
 Begin with judge.py, then batch.py (the input of every rule), constraints/ and outage.py; drift/ compares two snapshots.
 The CLI, the plan linter, the embedded cluster and the Spark tables call these functions, so a rule exists once. Pure: it
 never reads a cluster, a snapshot is its argument.
+Depends on: model.
 """
 
 from rackspan.audit.batch import ClusterMembers, PartitionBatch, effective_min_isr, requirements, snapshot_batch

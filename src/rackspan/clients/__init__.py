@@ -4,6 +4,7 @@ Begin with reads.py (the values: who reads what from which rack), then causes.py
 likely_rack.py guesses the rack that a misspelt client.rack means; json_format.py writes the document. Pure: `sources` reads
 groups, configs and the counters of gateways. It never says that a setting works: it says which replica Kafka's rules direct a
 member to, and in measured.py what was counted.
+Depends on: audit, consumers, model.
 """
 
 from rackspan.clients.causes import ClientFinding, find_causes

@@ -2,9 +2,10 @@
 
     api ─► host ─► net ─► handlers ─► context ─► core
 
-core/ makes every decision and is pure. host/ runs it in an event loop, net/ serves the sockets, handlers/ has one file per request,
-context/ is what handlers may use, zookeeper_era/ has the formats of KIP-36, api/ is for users: begin with api/embedded.py, or with handlers/metadata.py.
+core/ makes every decision and is pure. host/ runs it in an event loop, net.py serves the sockets, handlers/ has one file per request,
+context.py is what handlers may use, zookeeper_era/ has the formats of KIP-36, api/ is for users: begin with api/embedded.py, or with handlers/metadata.py.
 Never a production broker: nothing is written to a disk, and everything ends with the process.
+Depends on: acks, kafka_bytes, model, placement, prometheus_metrics, sources, wire.
 """
 
 from typing import TYPE_CHECKING

@@ -5,6 +5,7 @@ balance first, then the fewest partitions read across racks, then the fewest mov
 one rebalance: whether racks count, and what is withheld from its new reader.
 member_data.py is the user data that members exchange. Pure: no client, no clock, no random generator. The plug-ins for
 Kafka clients are in the package assignor.
+Depends on: flow, model.
 """
 
 from rackspan.consumers.assign import GroupAssignment, assign

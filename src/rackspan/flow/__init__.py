@@ -2,6 +2,7 @@
 
 Begin with network.py (the value), then min_cost_flow.py (OR-tools solves) and certificate.py (our own code checks the
 solution and raises an error if it cannot prove it). No flow leaves this package without a certificate.
+Depends on no other package.
 """
 
 from rackspan.flow.certificate import Certificate, certify

@@ -4,6 +4,7 @@ Begin with reader.py (one reader, one exception), then writer.py, record_batch.p
 consumer_protocol.py (what every consumer sends to its group) and error_codes.py.
 Pure: bytes in, values out. Requests and responses are in wire/, Kafka Streams' user data in streams/, records of Kafka's own
 topics in cluster/core/.
+Depends on no other package.
 """
 
 from rackspan.kafka_bytes.reader import ByteReader, malformed_as

@@ -1,8 +1,9 @@
 """Real Apache Kafka (KRaft), started and stopped from Python: for tests, the demo and `cluster up --kafka`.
 
-Begin with cluster.py, then topology.py (its brokers and controllers). release/ fetches and runs a Kafka release, keeper.py
+Begin with cluster.py, then topology.py (its brokers and controllers). release/ fetches and runs a Kafka release, child_process
 guarantees that no Java process outlives its owner, ports.py and data_folder.py that clusters do not share ports or files.
 Loopback only; never a cluster for production.
+Depends on: child_process.
 """
 
 from typing import TYPE_CHECKING

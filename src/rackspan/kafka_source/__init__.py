@@ -2,4 +2,5 @@
 
 Begin with data_source.py (what Spark calls), then ranges.py (which offsets), reading/progress.py (which broker, and what a response
 means), records/columns.py (bytes to columns) and writing/sender.py (rows to Kafka). It joins no consumer group.
+Depends on: acks, client, kafka_bytes, model, producers, wire.
 """

@@ -1,6 +1,7 @@
 """A cluster as values: brokers, racks, partitions in columns, and the snapshot that holds them all.
 
 Begin with snapshot.py, then racks.py (the only place where racks are counted). Pure: it never reads a clock or a file.
+Depends on no other package.
 """
 
 from typing import TYPE_CHECKING

@@ -3,6 +3,7 @@
 Begin with placer.py (the contract), then kafka/ (KIP-36's and KRaft's placements) and balanced/ (our own). registry.py
 finds a placer by name, spec.py computes what a placement spec describes, new_partitions.py what a snapshot needs. It never
 reads a cluster and never moves a replica that exists: that is `reassign`. Pure: brokers and rng are arguments.
+Depends on: audit, kafka_bytes, model.
 """
 
 from typing import TYPE_CHECKING

@@ -3,6 +3,8 @@
 Begin with order.py (risk first, then size), then plan_file.py (plans as files), reassignment_file.py (the files of
 kafka-reassign-partitions) and verification.py (how far a reassignment has come). execution/ decides the effects of a run.
 Which replicas move is decided in `reassign`; `apply` carries out the effects on a cluster.
+No replica is chosen here.
+Depends on: audit, model, reassign.
 """
 
 from rackspan.plan.difference import PartitionDifference, PlanDifference, partition_differences, plan_difference

@@ -6,6 +6,7 @@ the replicas themselves; it raises NotEnoughRacks or NotEnoughRacksAfterAppend b
 Weaker than a gateway: the leader is the newest that any replica reports, not the one that was sampled before the record was sent, and
 producers without the wrapper are not checked. A record that is refused after the append stays in the log. The value is the caller's, not
 the topic's config. Each has connections of its own, and needs READ on the topic.
+Depends on: acks, client, kafka_bytes, model.
 """
 
 from typing import TYPE_CHECKING

@@ -3,6 +3,7 @@
 Begin with reassignment_plan.py (the value that all of it is about) and planner.py (the order of goals), then
 optimizer/repair.py (how the fewest moves are found) and optimizer/bounds.py (why fewer cannot do). lint.py judges plans,
 ours or another tool's. Pure: nothing here touches a cluster or a file.
+Depends on: audit, flow, model.
 """
 
 from rackspan.reassign.document import ListedPartition, ReassignmentDocument

@@ -2,6 +2,7 @@
 
 Begin with stopping.py (the rule), safe.py (one set of brokers, judged) and planner.py (batches); search.py
 finds the batches. Pure: a snapshot is an argument.
+Depends on: audit, model, reassign.
 """
 
 from rackspan.restart.lists import SufferingPartition

@@ -7,6 +7,7 @@ user_data.py decodes what members send, live/ turns it into a problem and an aud
 
 Pure: reads no file and no clock, and uses no random generator. Equal input gives equal assignments on every machine; among
 assignments of equal cost the one that moves the fewest tasks.
+Depends on: flow, kafka_bytes, model.
 """
 
 from rackspan.streams.assignment import assign, assign_problem

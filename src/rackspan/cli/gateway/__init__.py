@@ -1,4 +1,4 @@
-"""rackspan gateway, and rackspan gateway check."""
+"""rackspan gateway, and rackspan gateway check. Neither decides anything: the package gateway does."""
 
 from pathlib import Path
 from typing import Annotated, Literal, TypedDict

@@ -2,6 +2,7 @@
 
 settings_file.py reads rackspan.toml, settings.py and given.py decide which value counts, input_files.py reads the files that
 options name, quantities.py sizes and rates.
+Nothing here reads a cluster.
 """
 
 from rackspan.cli.options.flags import with_option_groups

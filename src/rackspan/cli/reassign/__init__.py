@@ -1,4 +1,7 @@
-"""rackspan reassign: plan.py makes and judges plans, run.py carries them out, cancel.py ends them."""
+"""rackspan reassign: plan.py makes and judges plans, run.py carries them out, cancel.py ends them.
+
+They decide nothing.
+"""
 
 from rackspan.cli.reassign import cancel, run
 from rackspan.cli.reassign.plan import app

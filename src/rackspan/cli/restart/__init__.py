@@ -1,4 +1,7 @@
-"""rackspan restart: commands.py judges stops and plans restarts, pages.py draws them; watch.py follows restarts or carries them out."""
+"""rackspan restart: commands.py judges stops and plans restarts, pages.py draws them; watch.py follows restarts or carries them out.
+
+They decide nothing.
+"""
 
 from rackspan.cli.restart.commands import app
 

@@ -1,1 +1,4 @@
-"""Record batches of a fetch response become NumPy columns, and these Spark's rows as Arrow batches. Begin with columns.py."""
+"""Record batches of a fetch response become NumPy columns, and these Spark's rows as Arrow batches. Begin with columns.py.
+
+Nothing here reads from a broker.
+"""

@@ -3,6 +3,7 @@
 Spark's DDL, docs/tables.md (`python tools/tables.py > docs/tables.md`) and the JSON Schema of `pipeline table` are generated from here. A change of columns or
 meaning raises the table's `version`, and the next run makes all of its rows again. LANDING has the snapshots as collected (readings.py: the
 values that change all the time), TABLES what Spark derives from them (hours.py: by hour), HISTORY the record of the runs.
+Nothing here opens a table.
 """
 
 from collections import ChainMap

@@ -1,1 +1,4 @@
-"""Spark itself: sessions of every kind (session.py), and the jars of Delta Lake (jars.py)."""
+"""Spark itself: sessions of every kind (session.py), and the jars of Delta Lake (jars.py).
+
+Nothing is judged here: the tasks that it runs do that.
+"""

@@ -2,6 +2,7 @@
 
 Begin with high_availability.py, Kafka's default; lags.py, movements.py and thread_balance.py are its steps. sticky.py is
 Kafka's older assignor, optimize.py improves an assignment that is given. A new assignor is a file and a line in ASSIGNORS.
+None reads a cluster.
 """
 
 from collections.abc import Callable, Mapping
