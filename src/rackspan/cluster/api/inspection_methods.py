@@ -9,6 +9,7 @@ from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId
 
 if TYPE_CHECKING:
+    from rackspan.cluster.host.broker_host import BrokerHost
     from rackspan.model.snapshot import ClusterSnapshot
     from rackspan.prometheus_metrics.families import BrokerMetrics
     from rackspan.prometheus_metrics.server import MetricsServer
@@ -41,18 +42,28 @@ class InspectionMethods(ThreadedCluster):
         if self._metrics_server is not None:
             raise UsageError(f"this cluster serves its metrics already, at {self._metrics_server.address}")
         # Imported here: few clusters serve metrics, and every start of a cluster would pay for the import.
-        from rackspan.cluster.api.metrics import serve_metrics
+        from rackspan.acks.metrics import METRICS
+        from rackspan.prometheus_metrics.families import broker_families
+        from rackspan.prometheus_metrics.server import MetricsServer
 
-        self._metrics_server = serve_metrics(
-            listen, lambda: self._broker_metrics(partitions=partitions), partitions=partitions
+        self._metrics_server = MetricsServer(
+            listen,
+            lambda: broker_families(METRICS, self._broker_metrics(partitions=partitions), partitions=partitions),
         )
         return self._metrics_server.address
 
     @blocking
     async def _broker_metrics(self, *, partitions: bool) -> "list[BrokerMetrics]":
-        from rackspan.cluster.api.metrics import broker_metrics
+        from rackspan.prometheus_metrics.families import BrokerMetrics
 
-        return [broker_metrics(host, partitions=partitions) for host in self._running.hosts.values() if host.running]
+        def of(host: "BrokerHost") -> BrokerMetrics:
+            core = host.runner.core
+            by_partition = core.partition_metrics().items() if partitions else ()
+            return BrokerMetrics(
+                host.id, host.rack, core.metrics(), [(*partition, values) for partition, values in by_partition]
+            )
+
+        return [of(host) for host in self._running.hosts.values() if host.running]
 
     @property
     def metrics_address(self) -> str | None:

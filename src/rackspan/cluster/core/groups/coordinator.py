@@ -11,13 +11,12 @@ from typing import Final
 
 from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.coordination import CoordinatorEffect, Writes, partition_for
-from rackspan.cluster.core.groups import loading
+from rackspan.cluster.core.groups import loading, offset_commits
 from rackspan.cluster.core.groups.context import GroupContext, GroupSettings
 from rackspan.cluster.core.groups.errors import error_response
 from rackspan.cluster.core.groups.group import Group, GroupState
 from rackspan.cluster.core.groups.member import Member
 from rackspan.cluster.core.groups.membership import heartbeats, joins, rebalance, syncs
-from rackspan.cluster.core.groups.offsets import commits
 from rackspan.cluster.core.groups.requests import (
     DeleteGroup,
     DescribedMember,
@@ -146,7 +145,7 @@ class GroupCoordinator:
         """Delete the committed offsets of these topics."""
         deleted = frozenset(topics)
         for group in self._groups():
-            commits.delete_topics(self._context, now, group, deleted)
+            offset_commits.delete_topics(self._context, now, group, deleted)
         return self._writes.take()
 
     def on_tick(self, now: int) -> list[CoordinatorEffect]:
@@ -167,7 +166,7 @@ class GroupCoordinator:
         groups = self._partitions.get(self.partition_of(request.group_id))
         if groups is None:
             return OffsetFetchResponse(ErrorCode.NOT_COORDINATOR)
-        return commits.fetch(groups.get(request.group_id), request)
+        return offset_commits.fetch(groups.get(request.group_id), request)
 
     def describe(self, group_id: str) -> DescribeGroupResponse:
         groups = self._partitions.get(self.partition_of(group_id))
@@ -226,11 +225,11 @@ class GroupCoordinator:
             case LeaveGroup():
                 self._writes.respond(correlation_id, heartbeats.leave(self._context, now, group, request))
             case OffsetCommit() | TxnOffsetCommit():
-                commits.commit(self._context, now, correlation_id, group, request)
+                offset_commits.commit(self._context, now, correlation_id, group, request)
             case OffsetDelete():
-                commits.delete_offsets(self._context, now, correlation_id, group, request)
+                offset_commits.delete_offsets(self._context, now, correlation_id, group, request)
             case DeleteGroup():
-                commits.delete_group(self._context, now, correlation_id, group, lambda: self._remove(group))
+                offset_commits.delete_group(self._context, now, correlation_id, group, lambda: self._remove(group))
 
     def _remove(self, group: Group) -> None:
         self._partitions.get(group.partition, {}).pop(group.group_id, None)
