@@ -16,7 +16,7 @@ Handle = Callable[[Any], Awaitable[WireStruct | None]]
 
 
 class FakeBroker:
-    """Listens from `start` until `close`. A request without an entry in `handles` gets no response."""
+    """Listens from `start` until `close`. A request without an entry in `handles` gets no response, but for ApiVersions."""
 
     def __init__(self) -> None:
         self.handles: dict[int, Handle] = {}
@@ -72,7 +72,7 @@ class FakeBroker:
                     writer.write(len(body).to_bytes(4, "big") + body)
 
     async def _response(self, api_key: int, body: Any) -> WireStruct | None:
-        if api_key == ApiKey.API_VERSIONS:
+        if api_key == ApiKey.API_VERSIONS and api_key not in self.handles:
             versions = [
                 ApiVersion(api_key=int(key), min_version=one.start, max_version=one.stop - 1)
                 for key, one in VERSIONS.items()

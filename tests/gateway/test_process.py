@@ -1,6 +1,9 @@
 """The gateway as a process of its own: signals, workers, health, metrics and its log."""
 
+import asyncio
+import gc
 import json
+import logging
 import os
 import re
 import signal
@@ -23,6 +26,8 @@ from kafka import KafkaConsumer
 
 from rackspan.__main__ import gateway_options
 from rackspan.cluster import EmbeddedCluster
+from rackspan.gateway import process
+from rackspan.gateway.config import GatewayConfig, read_config
 from tests.gateway.process import GatewayProcess, broker_ports, free_ports, gateway_process
 from tests.gateway.test_app import new_topic
 from tests.kafka_fixtures import eventually
@@ -285,3 +290,63 @@ def test_two_thousand_idle_and_half_open_connections_take_bounded_memory(
 def megabytes(pid: int) -> float:
     """Of resident memory."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+class Served:
+    """A gateway that was opened: what is done with it, in order."""
+
+    bootstrap_servers = "127.0.0.1:19093"
+
+    def __init__(self, config: GatewayConfig, left: int) -> None:
+        self.config = config
+        self.left = left
+        self.done: list[object] = []
+
+    def reload(self, config: GatewayConfig) -> None:
+        self.done.append(config.shutdown_seconds)
+
+    async def drain(self, seconds: float) -> int:
+        self.done.append(("drain", seconds))
+        return self.left
+
+    def close(self) -> None:
+        self.done.append("close")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("left", [0, 2])
+def test_a_signal_reloads_or_ends_in_order_and_connections_that_are_cut_off_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, left: int, number: int
+) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_text('bootstrap.servers = "127.0.0.1:1"\nshutdown.timeout.seconds = 7\n')
+    served = Served(read_config(file), left)
+    # A worker starts with its signals blocked.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, process._SIGNALS)
+    caplog.set_level(logging.INFO, process.__name__)
+
+    async def opened(_config: GatewayConfig, *, shared: bool) -> Served:
+        served.done.append(("opened", shared))
+        return served
+
+    async def scenario() -> None:
+        serving = asyncio.create_task(process._serve(file, served.config, served.done.append, shared=True))
+        for text, logged in (("shutdown.timeout.seconds = 9\n", "was read again"), ("= 3", "the config is kept: ")):
+            await asyncio.sleep(0.01)
+            file.write_text(f'bootstrap.servers = "127.0.0.1:1"\n{text}')
+            os.kill(os.getpid(), signal.SIGHUP)
+            async with asyncio.timeout(10):
+                while not any(logged in line for line in caplog.messages):
+                    await asyncio.sleep(0.001)
+        os.kill(os.getpid(), number)
+        await asyncio.wait_for(serving, 10)
+
+    monkeypatch.setattr(process, "open_gateway", opened)
+    try:
+        asyncio.run(scenario())
+    finally:
+        gc.unfreeze()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    assert served.done == [("opened", True), served.bootstrap_servers, 9, ("drain", 7), "close"]
+    cut_off = [line for line in caplog.messages if "cut off" in line]
+    assert cut_off == (["2 connections were cut off after 7 s"] if left else [])

@@ -147,7 +147,9 @@ async def _open_quorum(backend: Backend) -> MetadataQuorum | None:
         await quorum.current()
     except (OSError, TimeoutError) as error:
         quorum.close()
-        raise ClusterUnreachable(f"the controllers' log cannot be read: {error or type(error).__name__}") from error
+        raise ClusterUnreachable(
+            f"the controllers' log cannot be read: {str(error) or type(error).__name__}"
+        ) from error
     except BaseException:
         quorum.close()
         raise

@@ -1,5 +1,7 @@
 """A listener connects its clients to its own broker alone, whatever brokers their requests name."""
 
+import asyncio
+import errno
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -11,6 +13,8 @@ from typing import Any
 import pytest
 
 from rackspan.cluster import EmbeddedCluster
+from rackspan.gateway.clients.listeners import Listener
+from rackspan.gateway.config import ListenerConfig
 from rackspan.gateway.core.apis import OFFERED
 from rackspan.wire.apis import VERSIONS, ApiKey
 from rackspan.wire.framing import Request
@@ -115,3 +119,28 @@ def test_a_client_reaches_the_broker_of_its_listener_and_no_other(mode: str) -> 
         for broker in BROKERS:
             for listener in {*BROKERS} - {broker}:
                 assert of_clients(frames[broker], listener) == set()
+
+
+def test_a_listener_that_lacks_open_files_says_so_and_listens_on(caplog: pytest.LogCaptureFixture) -> None:
+    class Exhausted:
+        def accept(self) -> tuple[socket, object]:
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    async def scenario() -> int:
+        accepted = asyncio.Queue[int]()
+
+        async def accept(broker: int, client: socket) -> None:
+            client.close()
+            await accepted.put(broker)
+
+        listener = Listener(7, ListenerConfig("127.0.0.1", 0, "127.0.0.1"), accept)
+        listening, listener._socket = listener._socket, Exhausted()  # type: ignore[assignment]
+        listener._accept()
+        listener._socket = listening
+        with create_connection(listener.advertised, 10):
+            broker = await asyncio.wait_for(accepted.get(), 10)
+        listener.close()
+        return broker
+
+    assert asyncio.run(scenario()) == 7
+    assert caplog.messages == ["the listener of broker 7: [Errno 24] Too many open files"]

@@ -43,8 +43,13 @@ def test_contexts_are_kept_if_one_certificate_cannot_be_used(identity: Identity,
     assert (loaded._listeners, loaded._principals) == before
 
 
-def test_a_certificate_that_cannot_be_used_is_named(identity: Identity, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("missing.pem", "No such file"), ("no-certificate.pem", r"\[SSL\]"), ("null\0.pem", "embedded null byte")],
+)
+def test_a_certificate_that_cannot_be_used_is_named(identity: Identity, tmp_path: Path, name: str, reason: str) -> None:
+    (tmp_path / "no-certificate.pem").write_text("text")
     tls = config_of(identity).tls
     assert tls is not None
-    with pytest.raises(UsageError, match=r"listen\.tls: .*missing\.pem.* cannot be used: No such file"):
-        server_context(replace(tls, certificate=tmp_path / "missing.pem"))
+    with pytest.raises(UsageError, match=rf"listen\.tls: .*{name}.* cannot be used: {reason}"):
+        server_context(replace(tls, certificate=tmp_path / name))

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from socket import socket
 from struct import pack
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from kafka import KafkaConsumer
@@ -213,3 +213,16 @@ def test_a_broker_cannot_acknowledge_what_was_not_sent_to_it() -> None:
     ]
     with pytest.raises(MalformedRequest, match="partition 0 that was not sent on"):
         produce.receive(response("plain", "orders"))
+
+
+def test_a_topic_whose_id_no_broker_reports_has_no_name_and_no_requirement() -> None:
+    known, unknown = UUID(int=1), UUID(int=2)
+    data = [PartitionProduceData(index=0, records=memoryview(b""))]
+    topics = [TopicProduceData(topic_id=one, partition_data=data) for one in (unknown, known)]
+    sent = b"".join(write_request(ApiKey.PRODUCE, 13, 7, None, ProduceRequestData(acks=-1, topic_data=topics)))
+    session: Any = None
+    exchange = Exchange(ApiKey.PRODUCE, 13, 7, Treatment.WHOLE)
+    produce = ProduceRequest(session, exchange, memoryview(sent), {known: "orders"})
+    assert produce.unknown_ids() == {unknown}
+    assert [name for name, _ in produce.named_topics()] == ["orders"]
+    assert [produce.partitions(topic) for topic in produce.body.topic_data] == [[(str(unknown), 0)], [("orders", 0)]]

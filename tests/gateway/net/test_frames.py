@@ -118,3 +118,11 @@ def test_every_client_that_goes_on_sending_is_served_whatever_the_others_do(seed
             break
     assert not open_ones
     assert memory.used == 0
+
+
+@pytest.mark.parametrize(("size", "is_reused"), [(262_145, False), (262_144, True), (1, True)])
+def test_memory_of_a_request_that_has_ended_is_used_again_for_one_that_fits(size: int, is_reused: bool) -> None:
+    memory = FrameMemory(MOST)
+    first = begun(memory, 262_144, 1)
+    memory.end(first, 0.0)
+    assert (memory.begin(size, 1.0).buffer is first.buffer) is is_reused

@@ -1,5 +1,6 @@
 """Connections with bytes that no client sends: each costs itself, and no more."""
 
+import logging
 import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -17,7 +18,7 @@ from rackspan.gateway.clients import connections
 from rackspan.gateway.net import channel, frames
 from rackspan.gateway.net.channel import BUFFER_BYTES
 from rackspan.gateway.net.requests import MAX_UNSENT
-from rackspan.gateway.net.session import ClientSession
+from rackspan.gateway.net.session import ClientSession, address_of
 from tests.gateway.pairs import pair
 from tests.gateway.running import RunningGateway, running
 from tests.kafka_fixtures import eventually
@@ -173,6 +174,43 @@ def test_a_client_that_the_broker_turns_away_gets_no_response(gateway: RunningGa
         assert gateway.gateway.clients.shared.frames.used == 0
         broker.close()
         assert is_closed(client)
+
+
+def test_a_client_whose_login_cannot_be_proved_gets_no_response(
+    gateway: RunningGateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The broker's response to the gateway's own request is none."""
+    caplog.set_level(logging.INFO)
+    with scripted(gateway) as (client, broker, _):
+        client.sendall(framed(DESCRIBE_CONFIGS))
+        proof = received(broker)
+        broker.sendall(framed(proof[4:8] + b"\0"))
+        assert is_closed(client)
+    assert any("no login, or the broker is gone" in line for line in caplog.messages)
+
+
+def test_a_client_that_is_gone_before_it_is_accepted_has_no_address() -> None:
+    with socket.socket() as unconnected:
+        assert address_of(unconnected) == ""
+
+
+def produce_request(correlation_id: int, record_bytes: int) -> bytes:
+    """acks=1 to topic "t", version 3."""
+    topics = pack(">ih", 1, 1) + b"t" + pack(">iii", 1, 0, record_bytes) + bytes(record_bytes)
+    return pack(">hhihhhi", 0, 3, correlation_id, -1, -1, 1, 1000) + topics
+
+
+def test_a_request_that_is_read_whole_begins_behind_the_end_of_another(gateway: RunningGateway) -> None:
+    """The first one's header arrives in two parts, and its end with half of the second."""
+    one, other = produce_request(1, 100), produce_request(2, 300)
+    with scripted(gateway) as (client, broker, session):
+        session.is_proven = True
+        client.sendall(framed(one)[:10])
+        eventually(lambda: len(session._requests._header) == 10, "half a header is there", 10)
+        client.sendall(framed(one)[10:] + framed(other)[:150])
+        assert received(broker) == one
+        client.sendall(framed(other)[150:])
+        assert received(broker) == other
 
 
 def test_a_client_that_the_broker_serves_is_served(gateway: RunningGateway) -> None:

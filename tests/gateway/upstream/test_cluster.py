@@ -11,6 +11,8 @@ from rackspan.client.connection import BrokerConnection
 from rackspan.client.known_brokers import KnownBroker
 from rackspan.client.login import Login
 from rackspan.cluster import EmbeddedCluster
+from rackspan.errors import ClusterUnreachable
+from rackspan.gateway.upstream import cluster as upstream_cluster
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.sources.rack_locator import ClusterView
@@ -117,3 +119,29 @@ def test_a_fenced_broker_has_the_rack_that_the_locator_finds() -> None:
         eventually(lambda: any(broker.fenced for broker in cluster.snapshot().brokers), "broker 2 is fenced", 30)
         found = asyncio.run(registered(cluster.bootstrap_servers))
     assert [(broker.rack, broker.fenced) for broker in found] == [("located-1", False), ("located-2", True)]
+
+
+def test_brokers_are_read_again_and_again_but_not_at_every_response_that_names_another(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each refresh fails, and finds that responses have named yet another broker meanwhile."""
+    monkeypatch.setattr(upstream_cluster, "_LEAST_SECONDS", 0.1)
+
+    async def scenario() -> int:
+        cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1))
+        refreshes = 0
+
+        async def refresh() -> None:
+            nonlocal refreshes
+            refreshes += 1
+            cluster.record_from_response(refreshes, "127.0.0.1", 9092)
+            raise ClusterUnreachable("no broker responds")
+
+        monkeypatch.setattr(cluster, "refresh", refresh)
+        cluster.record_from_response(99, "127.0.0.1", 9092)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(cluster.follow(), 0.55)
+        return refreshes
+
+    assert 2 <= asyncio.run(scenario()) <= 5
+    assert set(caplog.messages) == {"the brokers' addresses are kept: no broker responds"}

@@ -1,15 +1,22 @@
 """The config topic while brokers are lost: one whose metadata is behind, and a leader that does not respond."""
 
 import asyncio
+import logging
+import re
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
 
+import pytest
+
 from rackspan.client.known_brokers import KnownBroker
 from rackspan.client.login import Login
+from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
+from rackspan.gateway.upstream import config_topic
 from rackspan.gateway.upstream.cluster import UpstreamCluster
+from rackspan.gateway.upstream.config_leader import Lead
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.kafka_bytes.record_batch import HEADER_BYTES, stored_records, with_records, write_batch
@@ -28,6 +35,7 @@ from rackspan.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 from rackspan.wire.messages.produce import PartitionProduceResponse, ProduceResponseData, TopicProduceResponse
+from rackspan.wire.messages.topics import CreatableTopic, CreatableTopicResult, CreateTopicsResponseData
 from tests.client.fake_broker import FakeBroker, Handle
 
 CONFIGS = "configs"
@@ -238,6 +246,7 @@ def test_a_broker_that_is_down_keeps_its_rack() -> None:
             cluster.record(2, "127.0.0.1", 1)
             cluster.record(3, "127.0.0.1", 1)
             cluster.close()
+            assert [one.id for one in cluster.brokers()] == [1, 2]
             return [(int(one.id), one.rack) for one in cluster.all_brokers()]
 
     assert asyncio.run(scenario()) == [(1, "r1"), (2, "r2")]
@@ -377,3 +386,155 @@ def test_deleted_records_are_reported() -> None:
             return topic.log_start_offset
 
     assert asyncio.run(scenario()) == 1
+
+
+def started(
+    created: CreatableTopicResult | None, brokers_up: int = 1, *, create: bool = True
+) -> tuple[ConfigTopic, list[CreatableTopic]]:
+    """The config topic of a gateway that starts where it is missing, and the topics that it requests. None: it is not missing.
+
+    Errors: those of ConfigTopic.start.
+    """
+    requested: list[CreatableTopic] = []
+    log = Log()
+
+    async def create_topics(request: Any) -> CreateTopicsResponseData:
+        requested.extend(request.topics)
+        return CreateTopicsResponseData(topics=[created])
+
+    async def metadata_of(request: Any) -> MetadataResponseData:
+        response = await described(request)
+        if created is not None and not requested:
+            response.topics = [MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=CONFIGS)]
+        return response
+
+    async def scenario() -> ConfigTopic:
+        async with brokers(1) as (leader,):
+            nonlocal described
+            described = metadata({1: leader.port}, 1, 5)
+            leader.handles |= {
+                ApiKey.METADATA: metadata_of,
+                ApiKey.CREATE_TOPICS: create_topics,
+                ApiKey.FETCH: log.fetch,
+                ApiKey.LIST_OFFSETS: log.list_offsets,
+            }
+            cluster = cluster_of(*[leader.port] * brokers_up)
+            topic = ConfigTopic(CONFIGS, cluster, Login(), lambda _key, _value: None, create=create)
+            try:
+                await topic.start()
+            finally:
+                topic.close()
+                cluster.close()
+            return topic
+
+    described: Handle
+    return asyncio.run(scenario()), requested
+
+
+def lines_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """The log of the config topic alone: fake brokers that are closed leave lines of asyncio."""
+    return [entry.getMessage() for entry in caplog.records if entry.name == config_topic.__name__]
+
+
+def creation(error: int = 0, message: str | None = None) -> CreatableTopicResult:
+    return CreatableTopicResult(name=CONFIGS, error_code=error, error_message=message)
+
+
+@pytest.mark.parametrize(("brokers_up", "factor", "in_sync"), [(1, 1, "1"), (2, 2, "1"), (3, 3, "2"), (5, 3, "2")])
+def test_a_config_topic_that_is_missing_is_created_compacted_with_one_partition(
+    brokers_up: int, factor: int, in_sync: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic, (requested,) = started(creation(), brokers_up)
+    assert (topic.created, topic.current) == (True, True)
+    assert (requested.name, requested.num_partitions, requested.replication_factor) == (CONFIGS, 1, factor)
+    assert {config.name: config.value for config in requested.configs} == {
+        "cleanup.policy": "compact",
+        "min.insync.replicas": in_sync,
+        "compression.type": "uncompressed",
+    }
+    (line,) = lines_of(caplog)
+    assert line.startswith("the config topic configs did not exist and was created: no topic has a value")
+
+
+def test_a_config_topic_that_another_gateway_created_meanwhile_is_read(caplog: pytest.LogCaptureFixture) -> None:
+    topic, _ = started(creation(ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 'configs' already exists."))
+    assert (topic.created, topic.current) == (False, True)
+    assert lines_of(caplog) == []
+
+
+def test_a_config_topic_that_is_there_is_not_created() -> None:
+    topic, requested = started(None)
+    assert (topic.created, topic.current, requested) == (False, True, [])
+
+
+@pytest.mark.parametrize(("message", "shown"), [("Authorization failed.", "Authorization failed."), (None, "29")])
+def test_a_config_topic_that_cannot_be_created_ends_the_start(message: str | None, shown: str) -> None:
+    expected = f"the config topic configs could not be created: {shown}; create it with cleanup.policy=compact"
+    with pytest.raises(ClusterRequestFailed, match=re.escape(expected)):
+        started(creation(ErrorCode.TOPIC_AUTHORIZATION_FAILED, message))
+
+
+def test_a_config_topic_that_is_not_to_be_created_is_missed() -> None:
+    with pytest.raises(
+        ClusterRequestFailed, match=r"configs does not exist, and acknowledgements\.config\.topic\.create"
+    ):
+        started(creation(), create=False)
+
+
+def test_a_config_topic_that_cannot_be_read_ends_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config_topic, "START_SECONDS", 0.2)
+
+    async def scenario() -> None:
+        async with brokers(1) as (silent,):
+            cluster = cluster_of(silent.port)
+            with pytest.raises(
+                ClusterUnreachable, match=r"configs could not be read in 0\.2 s; does the gateway's principal"
+            ):
+                await ConfigTopic(CONFIGS, cluster, Login(), lambda _key, _value: None).start()
+            cluster.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_config_topic_that_cannot_be_followed_is_reported_at_once_and_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(config_topic, "_BACKOFF_SECONDS", 0)
+    caplog.set_level(logging.INFO, config_topic.__name__)
+
+    def unread() -> list[str]:
+        return [line for line in lines_of(caplog) if "cannot be followed for" in line]
+
+    async def scenario() -> None:
+        log, tries = Leader(), 0
+        log.append(b"a", b"1")
+
+        async def refused(_: Any) -> FetchResponseData:
+            nonlocal tries
+            tries += 1
+            refusal = FetchedPartition(partition_index=0, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            return FetchResponseData(responses=[FetchableTopicResponse(topic=CONFIGS, partitions=[refusal])])
+
+        async def timed_out() -> Lead:
+            raise TimeoutError
+
+        async with followed(log) as (topic, _, leader):
+            await until(lambda: topic.current)
+            leader.handles[ApiKey.FETCH] = refused
+            await until(lambda: tries > 5)
+            assert not topic.current
+            assert len(unread()) == 1
+            monkeypatch.setattr(config_topic, "WARN_SECONDS", 0)
+            await until(lambda: len(unread()) > 2)
+            # An error without words: the leader does not respond in time.
+            monkeypatch.setattr(topic._leader, "find", timed_out)
+            topic._drop_connection()
+            await until(lambda: unread()[-1].endswith(" s: TimeoutError"))
+            monkeypatch.undo()
+            monkeypatch.setattr(config_topic, "_BACKOFF_SECONDS", 0)
+            leader.handles[ApiKey.FETCH] = log.fetch
+            await until(lambda: topic.current)
+
+    asyncio.run(scenario())
+    assert unread()[0] == "the config topic configs cannot be followed for 0 s: error 6 from the leader of configs"
+    assert lines_of(caplog)[-1] == "the config topic configs is followed again"

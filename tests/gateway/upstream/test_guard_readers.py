@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from random import Random
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
@@ -22,7 +22,7 @@ from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Ho
 from rackspan.gateway.core.acknowledgement.rules import GuardSettings
 from rackspan.gateway.upstream import guard_readers
 from rackspan.gateway.upstream.cluster import UpstreamCluster
-from rackspan.gateway.upstream.guard_readers import LogEndReader
+from rackspan.gateway.upstream.guard_readers import IsrSampler, IsrSource, LogEndReader
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.fetch import (
@@ -180,3 +180,42 @@ def test_a_topic_that_is_refused_all_the_time_is_logged_once_a_minute(caplog: py
     lines = [record.getMessage() for record in caplog.records]
     assert len([line for line in lines if line.startswith("broker 1 refuses to let")]) == 3
     assert lines.count("broker 2: the log of topic pay could not be read: error 3") == 3
+
+
+class Holding:
+    """A guard that holds responses until so many of them have expired, and whose metadata is ahead of the logs."""
+
+    def __init__(self, holds: int) -> None:
+        self.held = holds
+        self.settings = GuardSettings()
+
+    def next_sample_at(self, _broker: int) -> None:
+        return None
+
+    def expire(self, _now: float) -> Sequence[str]:
+        self.held -= 1
+        return [f"hold {self.held}"]
+
+    def disagreement(self, _now: float) -> str:
+        return "late records"
+
+
+def test_holds_expire_as_long_as_there_are_any_and_late_records_are_logged_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(guard_readers, "_EXPIRY_SECONDS", 0)
+
+    async def scenario() -> list[object]:
+        guard, expired = Holding(3), list[object]()
+        sampler = IsrSampler(cast("AcknowledgementGuard", guard), cast("IsrSource", None), expired.extend)
+        sampler.wake(1)
+        await asyncio.sleep(0.05)
+        # The check ended with the last hold, and begins again with another.
+        guard.held = 1
+        sampler.wake(1)
+        await asyncio.sleep(0.05)
+        sampler.close()
+        return expired
+
+    assert asyncio.run(scenario()) == ["hold 2", "hold 1", "hold 0", "hold 0"]
+    assert caplog.messages == ["late records"]

@@ -17,8 +17,9 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.context import Path as TrafficPath
 from rackspan.gateway.core.record_bytes import BytesPath, ClientLabels, RecordBytes
 from rackspan.gateway.metrics import families
+from rackspan.gateway.upstream import record_topics
 from rackspan.gateway.upstream.cluster import UpstreamCluster
-from rackspan.gateway.upstream.record_topics import settle
+from rackspan.gateway.upstream.record_topics import follow_record_topics, settle
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import (
@@ -177,6 +178,22 @@ def test_ids_and_names_are_looked_up_apart() -> None:
         (BytesPath.CONSUME_LEADER, "pay"): 20,
         (BytesPath.CONSUME, "(unknown)"): 30,
     }
+
+
+def test_bytes_are_settled_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_topics, "SETTLE_SECONDS", 0)
+    counted = RecordBytes(10, 10)
+
+    async def scenario() -> None:
+        following = asyncio.create_task(follow_record_topics(counted, cast("UpstreamCluster", OneBroker())))
+        for total in (10, 20):
+            counted.add(ClientLabels("shop"), 1, "pay", 0, 10)
+            async with asyncio.timeout(10):
+                while counted.flows.total() < total:
+                    await asyncio.sleep(0.001)
+        following.cancel()
+
+    asyncio.run(scenario())
 
 
 async def _families(gateway: RunningGateway) -> list[Metric]:

@@ -22,8 +22,8 @@ class ClusterLoad:
     def __init__(self, cluster: UpstreamCluster) -> None:
         self._cluster = cluster
         self._rows: dict[str, list[tuple[int, ...]]] | None = None
-        self._counts: PlacedCounts | None = None
-        self._brokers: tuple[Broker, ...] = ()
+        self._placed: tuple[PlacedCounts, tuple[Broker, ...]] | None = None
+        """What is placed on each broker, and the registered brokers."""
         self._defaults: dict[str, int] | None = None
 
     async def defaults(self) -> dict[str, int]:
@@ -74,8 +74,9 @@ class ClusterLoad:
         # Imported here: placers need NumPy, and few gateways place.
         from rackspan.gateway.core.placement import PlacedCounts, place
 
-        if self._counts is None:
+        if self._placed is None:
             await self._cluster.refresh()
-            self._counts = PlacedCounts(row for rows in (await self._all()).values() for row in rows)
-            self._brokers = await self._cluster.registered(self._counts.replicas)
-        return place(placer, self._brokers, self._counts, start, partitions, factor, automatic=automatic)
+            counts = PlacedCounts(row for rows in (await self._all()).values() for row in rows)
+            self._placed = counts, await self._cluster.registered(counts.replicas)
+        counts, brokers = self._placed
+        return place(placer, brokers, counts, start, partitions, factor, automatic=automatic)

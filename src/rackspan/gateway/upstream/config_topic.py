@@ -129,7 +129,7 @@ class ConfigTopic:
                 "the config topic %s cannot be followed for %.0f s: %s",
                 self.topic,
                 now - self._unread_since,
-                error or type(error).__name__,
+                str(error) or type(error).__name__,
             )
 
     def _drop_connection(self) -> None:
