@@ -1,7 +1,7 @@
 """A broker of few lines for tests: what it responds to each API, or that it does not, is chosen by the test."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -15,11 +15,27 @@ Handle = Callable[[Any], Awaitable[WireStruct | None]]
 """From a request's body; None: no response, ever."""
 
 
+def api_versions(last: Mapping[ApiKey, int]) -> Handle:
+    """Every API as wire/ has it, some of them up to an earlier version; -1 for none."""
+
+    async def respond(_: Any) -> ApiVersionsResponseData:
+        offered = {key: last.get(key, versions.stop - 1) for key, versions in VERSIONS.items()}
+        return ApiVersionsResponseData(
+            api_keys=[
+                ApiVersion(api_key=int(key), min_version=VERSIONS[key].start, max_version=stop)
+                for key, stop in offered.items()
+                if stop >= 0
+            ]
+        )
+
+    return respond
+
+
 class FakeBroker:
     """Listens from `start` until `close`. A request without an entry in `handles` gets no response, but for ApiVersions."""
 
     def __init__(self) -> None:
-        self.handles: dict[int, Handle] = {}
+        self.handles: dict[int, Handle] = {ApiKey.API_VERSIONS: api_versions({})}
         self.raw_handles: dict[int, Callable[[ByteReader], bytes]] = {}
         """For APIs that wire/ has no class for, in a flexible version: from a request's body to the response's."""
         self.received: list[ApiKey] = []
@@ -72,12 +88,6 @@ class FakeBroker:
                     writer.write(len(body).to_bytes(4, "big") + body)
 
     async def _response(self, api_key: int, body: Any) -> WireStruct | None:
-        if api_key == ApiKey.API_VERSIONS and api_key not in self.handles:
-            versions = [
-                ApiVersion(api_key=int(key), min_version=one.start, max_version=one.stop - 1)
-                for key, one in VERSIONS.items()
-            ]
-            return ApiVersionsResponseData(api_keys=versions)
         handle = self.handles.get(api_key)
         # As a broker does, requests of one connection are handled one at a time.
         return await handle(body) if handle is not None else await asyncio.Event().wait()  # type: ignore[return-value]

@@ -16,8 +16,7 @@ from rackspan.gateway.check import CheckLevel, check_cluster
 from rackspan.gateway.config import GatewayConfig, PrincipalTable, parse_config
 from rackspan.gateway.core.policies import Entry, Scope, record
 from rackspan.kafka_bytes.record_batch import stamp, write_batch
-from rackspan.wire.apis import VERSIONS, ApiKey
-from rackspan.wire.messages.api_versions import ApiVersion, ApiVersionsResponseData
+from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.configs import (
     DescribeConfigsResourceResult,
     DescribeConfigsResponseData,
@@ -30,7 +29,7 @@ from rackspan.wire.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from tests.client.fake_broker import Handle
+from tests.client.fake_broker import Handle, api_versions
 from tests.gateway.core.test_metadata_log import register
 from tests.gateway.running import document
 from tests.gateway.upstream.test_config_topic import CONFIGS, Log, brokers, dead_port
@@ -73,7 +72,7 @@ def metadata(ports: Sequence[int], racks: Sequence[str | None], topics: Sequence
                 MetadataResponseBroker(node_id=number, host="127.0.0.1", port=port, rack=rack)
                 for number, (port, rack) in enumerate(zip(ports, racks, strict=True), 1)
             ],
-            topics=[known.get(name) or topic(name, error=UNKNOWN_TOPIC) for name in requested],
+            topics=[known.get(name) or topic(name or "", error=UNKNOWN_TOPIC) for name in requested],
         )
 
     return respond
@@ -93,22 +92,6 @@ def describe_configs(values: Mapping[str, str], error: int = 0) -> Handle:
     return respond
 
 
-def api_versions(last: Mapping[ApiKey, int]) -> Handle:
-    """Every API as wire/ has it, some of them up to an earlier version; -1 for none."""
-
-    async def respond(_: Any) -> ApiVersionsResponseData:
-        offered = {key: last.get(key, versions.stop - 1) for key, versions in VERSIONS.items()}
-        return ApiVersionsResponseData(
-            api_keys=[
-                ApiVersion(api_key=int(key), min_version=VERSIONS[key].start, max_version=stop)
-                for key, stop in offered.items()
-                if stop >= 0
-            ]
-        )
-
-    return respond
-
-
 def checked(
     racks: Sequence[str | None] = ("a", "b"),
     described: Sequence[MetadataResponseTopic] = (),
@@ -116,7 +99,7 @@ def checked(
     log: Log | None = None,
     last: Mapping[ApiKey, int] | None = None,
     gone: Iterable[int] = (),
-    **tables: Any,
+    tables: Mapping[str, Any] | None = None,
 ) -> Found:
     """What the check finds. `described` are topics, `configs` the brokers' responses to DescribeConfigs, `gone` brokers that are down."""
 
@@ -130,7 +113,7 @@ def checked(
                     fake.handles[ApiKey.API_VERSIONS] = api_versions(last)
                 if log is not None:
                     fake.handles |= {ApiKey.FETCH: log.fetch, ApiKey.LIST_OFFSETS: log.list_offsets}
-            config = parse_config(document(f"127.0.0.1:{fakes[0].port}", **tables))
+            config = parse_config(document(f"127.0.0.1:{fakes[0].port}", **(tables or {})))
             return await check_cluster(config)
 
     return {result.check: (result.level, result.reason) for result in asyncio.run(scenario())}
@@ -157,26 +140,26 @@ def test_the_config_topic_is_there_or_can_be_created(
     found: dict[str, int] | None, create: bool, level: CheckLevel, reason: str
 ) -> None:
     topics = [] if found is None else [topic(CONFIGS, **found)]
-    results = checked(described=topics, log=Log(), **{TOPIC_KEY: CONFIGS, f"{TOPIC_KEY}.create": create})
+    results = checked(described=topics, log=Log(), tables={TOPIC_KEY: CONFIGS, f"{TOPIC_KEY}.create": create})
     assert results[f"config topic {CONFIGS}"] == (level, reason)
 
 
 def test_a_config_topic_whose_leader_serves_no_fetch_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "_READ_SECONDS", 0.3)
-    level, reason = checked(described=[topic(CONFIGS)], **{TOPIC_KEY: CONFIGS})[f"config topic {CONFIGS}"]
+    level, reason = checked(described=[topic(CONFIGS)], tables={TOPIC_KEY: CONFIGS})[f"config topic {CONFIGS}"]
     assert (level, reason) == (FAILURE, "could not be read in 0.3 s; look at its leader")
 
 
 def test_values_of_the_config_topic_are_judged() -> None:
     log = Log()
     log.batches = [write_batch([record(Scope.TOPIC, "orders", Entry(7))], 0)]
-    level, reason = checked(described=[topic(CONFIGS)], log=log, **{TOPIC_KEY: CONFIGS})["min.insync.racks"]
+    level, reason = checked(described=[topic(CONFIGS)], log=log, tables={TOPIC_KEY: CONFIGS})["min.insync.racks"]
     assert level is WARNING
     assert reason.startswith("topic orders: min.insync.racks 7: the config topic configs has replicas in 2 racks")
 
 
 def test_in_mode_off_nothing_is_said_of_racks_values_and_logs() -> None:
-    found = checked(**{"acknowledgements.mode": "off", TOPIC_KEY: CONFIGS})
+    found = checked(tables={"acknowledgements.mode": "off", TOPIC_KEY: CONFIGS})
     assert not {"racks", "replicas' logs", "metadata log", f"config topic {CONFIGS}"} & found.keys()
 
 
@@ -224,14 +207,14 @@ def test_the_number_of_brokers_and_the_cluster_are_named() -> None:
 
 def test_a_listener_has_a_port_that_is_free() -> None:
     free = dead_port()
-    found = checked(listen={"first": {"port": free - 1}, "advertised": {"host": "g"}}, racks=("a",))
+    found = checked(("a",), tables={"listen": {"first": {"port": free - 1}, "advertised": {"host": "g"}}})
     assert found["listener of broker 1"] == (OK, f"127.0.0.1:{free}, advertised as g:{free}")
     assert checked()["listener of broker 2"] == (OK, "127.0.0.1:any free port, advertised as 127.0.0.1:any free port")
-    beyond = checked(listen={"first": {"port": 65_535}})["listener of broker 1"]
+    beyond = checked(tables={"listen": {"first": {"port": 65_535}}})["listener of broker 1"]
     assert (beyond[0], "leaves no port for broker 1" in beyond[1]) == (FAILURE, True)
     with closing(socket.create_server(("127.0.0.1", 0))) as other:
         port = other.getsockname()[1]
-        found = checked(listen={"first": {"port": port - 1}}, racks=("a",))
+        found = checked(("a",), tables={"listen": {"first": {"port": port - 1}}})
     taken = f"127.0.0.1:{port}: Address already in use; choose another port"
     assert found["listener of broker 1"] == (FAILURE, taken)
 
@@ -254,12 +237,12 @@ def test_an_unclean_election_is_warned_of(
 def test_brokers_whose_selector_ignores_racks_are_named() -> None:
     readers: dict[str, Any] = {"readers": {"rack": "a"}}
     aware, other = describe_configs({SELECTOR: AWARE}), describe_configs({SELECTOR: "Other"})
-    level, reason = checked(("a", "b", "b"), configs=[aware, other, other], **readers)[SELECTOR]
+    level, reason = checked(("a", "b", "b"), configs=[aware, other, other], tables=readers)[SELECTOR]
     assert (level, reason) == (
         WARNING,
         f"brokers 2, 3 have another than {AWARE}: racks of [readers] have no effect there; set it and restart them in turn",
     )
-    assert checked(**readers)[SELECTOR] == (OK, "rack-aware on every broker")
+    assert checked(tables=readers)[SELECTOR] == (OK, "rack-aware on every broker")
     assert SELECTOR not in checked()
 
 
@@ -280,7 +263,7 @@ def test_logs_of_guarded_topics_can_be_read(
     # Of guarded topics only those are looked at.
     others = [topic("other", error=NOT_AUTHORIZED)] if guarded else []
     tables = {"topics": {name: {"min.insync.racks": 2} for name in guarded} | {"other": {"fail.open": True}}}
-    result = checked(described=[topic("t0", **found), *others], **tables)["replicas' logs"]
+    result = checked(described=[topic("t0", **found), *others], tables=tables)["replicas' logs"]
     assert (result[0], result[1][: len(reason)]) == (level, reason)
 
 

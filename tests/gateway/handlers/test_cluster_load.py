@@ -1,7 +1,6 @@
 """What a placer is given of the cluster: read once for a request, and again if that failed."""
 
 import asyncio
-from collections.abc import Sequence
 from random import Random
 from typing import Any, cast
 
@@ -11,7 +10,7 @@ from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
 from rackspan.gateway.handlers.cluster_load import ClusterLoad
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.model import Broker, BrokerId, RackId
-from rackspan.placement.cluster_placer import ClusterPlacer
+from rackspan.placement.cluster_placer import ClusterPlacer, PlacementRefusal
 from rackspan.placement.registry import PLACER_CLASS_CONFIG, configured_placer
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.configs import (
@@ -66,10 +65,10 @@ def load_of(cluster: OneConnection) -> ClusterLoad:
     return ClusterLoad(cast("UpstreamCluster", cluster))
 
 
-def placed(load: ClusterLoad, partitions: int) -> Sequence[Sequence[int]]:
+def placed(load: ClusterLoad, partitions: int) -> tuple[tuple[int, ...], ...]:
     placer = ClusterPlacer({PLACER_CLASS_CONFIG: "balanced"}, lambda configs: configured_placer(configs, Random(1)))
     rows = asyncio.run(load.place(placer, 0, partitions, 1))
-    assert isinstance(rows, tuple)
+    assert not isinstance(rows, PlacementRefusal)
     return rows
 
 

@@ -1,8 +1,10 @@
 """Produce requests before the embedded cluster: refused partitions taken out, the rest forwarded, acknowledgements held."""
 
+import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from random import Random
 from socket import socket
 from struct import pack
 from typing import Any
@@ -11,12 +13,22 @@ from uuid import UUID, uuid4
 import pytest
 from kafka import KafkaConsumer
 
+from rackspan.acks.min_insync_racks import ProduceVerdict, Thresholds
+from rackspan.acks.produce_errors import Cause, Refusal
+from rackspan.acks.verification import Requirement
+from rackspan.client.brokers import addresses
+from rackspan.client.login import Login
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import MalformedRequest
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard
+from rackspan.gateway.core.acknowledgement.rules import GuardSettings
 from rackspan.gateway.core.apis import Treatment
+from rackspan.gateway.core.policies import FilePolicies, Policies
+from rackspan.gateway.handlers.produce import ProduceHandler
 from rackspan.gateway.handlers.produce_request import ProduceRequest
 from rackspan.gateway.metrics import families
 from rackspan.gateway.net.byte_flow import Exchange
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import read_response, write_request
 from rackspan.wire.messages.produce import (
@@ -226,3 +238,63 @@ def test_a_topic_whose_id_no_broker_reports_has_no_name_and_no_requirement() -> 
     assert produce.unknown_ids() == {unknown}
     assert [name for name, _ in produce.named_topics()] == ["orders"]
     assert [produce.partitions(topic) for topic in produce.body.topic_data] == [[(str(unknown), 0)], [("orders", 0)]]
+
+
+class Peer:
+    """A client's session, as far as refused sequences are remembered for it."""
+
+
+def test_a_batch_behind_a_refused_one_is_refused_until_that_one_is_sent_again() -> None:
+    orders = ("orders", 0)
+    refusal = Refusal(orders, ProduceVerdict.NOT_ENOUGH_RACKS, Cause.RACKS, "too few", ("a",))
+    parts: Any = None
+
+    async def scenario() -> list[list[Cause]]:
+        policies = Policies(FilePolicies())
+        cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1))
+        handler = ProduceHandler(
+            AcknowledgementGuard(GuardSettings()), policies, parts, cluster, parts, None,
+            extended_error_codes=False, deny_weak_acks=False,
+        )  # fmt: skip
+        session: Any = Peer()
+
+        def judged(sequence: int, *refusals: Refusal) -> list[Cause]:
+            data = [PartitionProduceData(index=0, records=memoryview(batch(b"x", producer=(77, 0), sequence=sequence)))]
+            body = ProduceRequestData(acks=-1, topic_data=[TopicProduceData(name="orders", partition_data=data)])
+            sent = b"".join(write_request(ApiKey.PRODUCE, 9, 7, None, body))
+            produce = ProduceRequest(session, Exchange(ApiKey.PRODUCE, 9, 7, Treatment.WHOLE), memoryview(sent), {})
+            produce.requirements = {orders: Requirement(Thresholds(1, 2))}
+            return [one.cause for one in handler._in_order(produce, {one.partition: one for one in refusals}).values()]
+
+        return [judged(0), judged(1, refusal), judged(2), judged(1), judged(2)]
+
+    assert asyncio.run(scenario()) == [[], [Cause.RACKS], [Cause.ORDER], [], []]
+
+
+def produced_by_id(gateway: RunningGateway, topic_id: UUID, racks: int = 1) -> tuple[UUID | None, int, str | None]:
+    """Topic id, error code and message of the response to one record, by version 13, which names topics by id."""
+    data = PartitionProduceData(index=0, records=memoryview(batch(b"x")))
+    topics = [TopicProduceData(topic_id=topic_id, partition_data=[data])]
+    body = ProduceRequestData(acks=-1, timeout=5000, topic_data=topics)
+    request = pack(">hhih", ApiKey.PRODUCE, 13, 3, -1) + b"\0" + encoded(ApiKey.PRODUCE, 13, body, request=True)
+    with connected("{}:{}".format(*gateway.address(1))) as link:
+        link.sendall(pack(">i", len(request)) + request)
+        (topic,) = read_response(ApiKey.PRODUCE, 13, received(link)).responses
+    (partition,) = topic.partition_responses
+    return topic.topic_id, partition.error_code, partition.error_message
+
+
+def test_a_topic_is_guarded_by_its_id_too_and_an_id_that_no_broker_reports_is_refused(lossy: EmbeddedCluster) -> None:
+    (topic,) = new_topics(lossy, 1)
+    address = "{}:{}".format(*next(iter(addresses("", lossy.bootstrap_servers))))
+    (found,) = send(address, "Metadata", 12, {"topics": [{"topic_id": None, "name": topic}]})["topics"]
+    topic_id = UUID(str(found["topic_id"]))
+    with guarded(lossy, topic) as gateway:
+        assert produced_by_id(gateway, topic_id) == (topic_id, 0, None)
+        assert gateway.gateway.guarding is not None
+        assert gateway.gateway.guarding.produce.holds.count == 1
+        unknown = UUID(int=5)
+        assert produced_by_id(gateway, unknown) == (unknown, 100, "no broker reports this topic id")
+    with guarded(lossy, topic, racks=4) as gateway:
+        shown = topic_id, NOT_ENOUGH_REPLICAS, f"{topic}-0: in-sync racks r1,r2,r3 = 3 < min.insync.racks 4"
+        assert produced_by_id(gateway, topic_id) == shown

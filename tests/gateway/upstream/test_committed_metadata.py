@@ -41,7 +41,7 @@ def test_a_sample_has_the_committed_isr_racks_and_ids_of_its_topics() -> None:
     source = CommittedMetadata(cast("MetadataQuorum", quorum), cluster, policies)
     asyncio.run(source.prepare(1))
     sample = asyncio.run(source.sample(1, 7.0, frozenset({"orders", "missing"})))
-    assert (sample.source, sample.requested_at, sample.topics) == (1, 7.0, {"orders", "missing"})
+    assert (sample.source, sample.requested_at, sample.topics) == (1, 7.0, frozenset({"orders", "missing"}))
     first, second = (BrokerId(1), BrokerId(2)), (BrokerId(3),)
     assert sample.partitions == {
         ("orders", 0): SampledPartition(1, 5, first),

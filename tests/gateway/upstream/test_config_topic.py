@@ -14,13 +14,14 @@ import pytest
 from rackspan.client.known_brokers import KnownBroker
 from rackspan.client.login import Login
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
-from rackspan.gateway.upstream import config_topic
+from rackspan.gateway.upstream import config_topic, config_writer
 from rackspan.gateway.upstream.cluster import UpstreamCluster
-from rackspan.gateway.upstream.config_leader import Lead
+from rackspan.gateway.upstream.config_leader import ConfigLeader, Lead
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.kafka_bytes.record_batch import HEADER_BYTES, stored_records, with_records, write_batch
 from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.messages.fetch import FetchableTopicResponse, FetchResponseData
 from rackspan.wire.messages.fetch import FetchResponsePartitionData as FetchedPartition
 from rackspan.wire.messages.log_offsets import (
@@ -400,18 +401,18 @@ def started(
 
     async def create_topics(request: Any) -> CreateTopicsResponseData:
         requested.extend(request.topics)
-        return CreateTopicsResponseData(topics=[created])
-
-    async def metadata_of(request: Any) -> MetadataResponseData:
-        response = await described(request)
-        if created is not None and not requested:
-            response.topics = [MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=CONFIGS)]
-        return response
+        return CreateTopicsResponseData(topics=[created] if created else [])
 
     async def scenario() -> ConfigTopic:
         async with brokers(1) as (leader,):
-            nonlocal described
             described = metadata({1: leader.port}, 1, 5)
+            missing = MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=CONFIGS)
+
+            async def metadata_of(request: Any) -> WireStruct | None:
+                if created is not None and not requested:
+                    return MetadataResponseData(topics=[missing])
+                return await described(request)
+
             leader.handles |= {
                 ApiKey.METADATA: metadata_of,
                 ApiKey.CREATE_TOPICS: create_topics,
@@ -427,7 +428,6 @@ def started(
                 cluster.close()
             return topic
 
-    described: Handle
     return asyncio.run(scenario()), requested
 
 
@@ -538,3 +538,103 @@ def test_a_config_topic_that_cannot_be_followed_is_reported_at_once_and_now_and_
     asyncio.run(scenario())
     assert unread()[0] == "the config topic configs cannot be followed for 0 s: error 6 from the leader of configs"
     assert lines_of(caplog)[-1] == "the config topic configs is followed again"
+
+
+def refusing(log: Log, *refusals: tuple[int, str | None]) -> Handle:
+    """Produce with these errors, one after the other, and then the log's own response."""
+    left = list(refusals)
+
+    async def produce(request: Any) -> ProduceResponseData:
+        if not left:
+            return await log.produce(request)
+        code, message = left.pop(0)
+        refused = PartitionProduceResponse(index=0, error_code=code, error_message=message)
+        return ProduceResponseData(responses=[TopicProduceResponse(name=CONFIGS, partition_responses=[refused])])
+
+    return produce
+
+
+def test_a_record_that_is_refused_is_written_again() -> None:
+    async def scenario() -> None:
+        log = Leader()
+        async with followed(log) as (topic, replayed, leader):
+            leader.handles[ApiKey.PRODUCE] = refusing(log, (6, None), (19, "too few"))
+            await topic.write(b"a", b"1")
+            assert replayed == [(b"a", b"1")]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(("refusal", "shown"), [((6, None), "error 6"), ((19, "too few"), "too few")])
+def test_a_record_that_cannot_be_written_is_an_error_with_the_last_reason(
+    monkeypatch: pytest.MonkeyPatch, refusal: tuple[int, str | None], shown: str
+) -> None:
+    monkeypatch.setattr(config_writer, "WRITE_SECONDS", 0.25)
+
+    async def scenario() -> None:
+        log = Leader()
+        async with followed(log) as (topic, _, leader):
+            leader.handles[ApiKey.PRODUCE] = refusing(log, *[refusal] * 9)
+            expected = (
+                f"configs could not be written to 1 rack in 0.25 s, or not be read after that: {shown}; look at its"
+            )
+            with pytest.raises(ClusterUnreachable, match=re.escape(expected)):
+                await topic.write(b"a", b"1")
+
+    asyncio.run(scenario())
+
+
+def test_a_record_that_the_other_racks_do_not_show_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broker 2 is in sync by the metadata, and is not there."""
+    monkeypatch.setattr(config_writer, "WRITE_SECONDS", 0.4)
+
+    async def scenario() -> None:
+        log = Leader()
+        async with followed(log) as (topic, replayed, leader):
+            leader.handles[ApiKey.METADATA] = metadata({1: leader.port, 2: dead_port()}, 1, 5)
+            await topic._cluster.refresh()
+            with pytest.raises(
+                ClusterUnreachable, match=r"could not be written to 2 racks in 0\.4 s, .*: no response; look"
+            ):
+                await topic.write(b"a", b"1", racks=2)
+            # It is there all the same: what requires too much refuses, and loses nothing.
+            await until(lambda: replayed == [(b"a", b"1")])
+
+    asyncio.run(scenario())
+
+
+def found(response: MetadataResponseData) -> Lead:
+    """The leader that a broker with this metadata reports. Errors: those of ConfigLeader.find and open."""
+
+    async def respond(_: Any) -> MetadataResponseData:
+        return response
+
+    async def scenario() -> Lead:
+        async with brokers(1) as (broker,):
+            broker.handles[ApiKey.METADATA] = respond
+            cluster = cluster_of(broker.port)
+            leader = ConfigLeader(CONFIGS, cluster, Login())
+            try:
+                lead = await leader.find()
+                (await leader.open(lead.leader)).close()
+                return lead
+            finally:
+                cluster.close()
+
+    return asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("error", "leader", "partitions", "words"),
+    [
+        (29, 1, 1, "no broker reports the leader of configs: error 29 for configs"),
+        (0, 1, 0, "no broker reports the leader of configs: error 0 for configs"),
+        (0, -1, 1, "the config topic configs has no leader"),
+        (0, 3, 1, "the leader of configs, broker 3, is not known"),
+    ],
+)
+def test_a_config_topic_without_a_leader_is_reported(error: int, leader: int, partitions: int, words: str) -> None:
+    of_topic = [MetadataResponsePartition(partition_index=0, leader_id=leader, leader_epoch=4)] * partitions
+    topic = MetadataResponseTopic(error_code=error, name=CONFIGS, partitions=of_topic)
+    with pytest.raises(ClusterUnreachable, match=f"^{words}"):
+        found(MetadataResponseData(topics=[topic]))

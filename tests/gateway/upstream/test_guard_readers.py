@@ -20,9 +20,10 @@ from rackspan.client.observations import read_log_ends
 from rackspan.errors import ClusterRequestFailed
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold
 from rackspan.gateway.core.acknowledgement.rules import GuardSettings
+from rackspan.gateway.core.policies import FilePolicies, Policies
 from rackspan.gateway.upstream import guard_readers
 from rackspan.gateway.upstream.cluster import UpstreamCluster
-from rackspan.gateway.upstream.guard_readers import IsrSampler, IsrSource, LogEndReader
+from rackspan.gateway.upstream.guard_readers import BrokerMetadata, IsrSampler, IsrSource, LogEndReader
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.fetch import (
@@ -219,3 +220,119 @@ def test_holds_expire_as_long_as_there_are_any_and_late_records_are_logged_now_a
 
     assert asyncio.run(scenario()) == ["hold 2", "hold 1", "hold 0", "hold 0"]
     assert caplog.messages == ["late records"]
+
+
+class Sampled:
+    """A guard that requires samples of broker 1 as long as `due`, and counts what it observes."""
+
+    def __init__(self) -> None:
+        self.due = True
+        self.held = 0
+        self.observed: list[object] = []
+        self.settings = GuardSettings()
+
+    def next_sample_at(self, _broker: int) -> float | None:
+        return 0.0 if self.due else None
+
+    def topics_to_sample(self, _broker: int, _now: float) -> frozenset[str]:
+        return frozenset({"orders"})
+
+    def observe(self, sample: object) -> list[str]:
+        self.observed.append(sample)
+        self.due = False
+        return ["complete"]
+
+
+class Failing:
+    """A source that fails so often, and then has a sample."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.topics: list[frozenset[str]] = []
+
+    async def prepare(self, _broker: int) -> None:
+        """Nothing takes long here."""
+
+    async def sample(self, _broker: int, _requested_at: float, topics: frozenset[str]) -> str:
+        self.topics.append(topics)
+        if self.errors:
+            raise self.errors.pop(0)
+        return "sample"
+
+
+def test_a_broker_that_cannot_be_sampled_is_logged_once_and_holds_up_no_request(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(guard_readers, "_BACKOFF_SECONDS", 0)
+
+    async def scenario() -> None:
+        guard, completed = Sampled(), list[object]()
+        source = Failing(OSError("gone"), TimeoutError("late"))
+        sampler = IsrSampler(cast("AcknowledgementGuard", guard), cast("IsrSource", source), completed.extend)
+        async with asyncio.timeout(10):
+            # Done at the first error: the request is refused or waits for others, it is not forgotten.
+            await sampler.sampled(1, ["pay"])
+            assert (sampler.failures, sampler.samples) in ((1, 0), (2, 0))
+            assert sampler.failing
+            while not completed:
+                await asyncio.sleep(0.001)
+        assert (sampler.samples, sampler.failures, sampler.failing) == (1, 2, False)
+        assert (guard.observed, completed) == (["sample"], ["complete"])
+        assert source.topics == [frozenset({"orders", "pay"}), frozenset({"orders"}), frozenset({"orders"})]
+        # Another failure after a success is another line.
+        guard.due, source.errors = True, [ConnectionError("gone again")]
+        sampler.wake(1)
+        async with asyncio.timeout(10):
+            while sampler.samples < 2:
+                await asyncio.sleep(0.001)
+        sampler.close()
+
+    asyncio.run(scenario())
+    assert caplog.messages == [
+        "broker 1 could not be sampled: OSError: gone",
+        "broker 1 could not be sampled: ConnectionError: gone again",
+    ]
+
+
+def test_a_connection_whose_metadata_could_not_be_read_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is behind a request without a response waits with it."""
+    closed: list[bool] = []
+    connection = SimpleNamespace(close=lambda: closed.append(True))
+
+    async def connected(_broker: int) -> object:
+        return connection
+
+    async def suspended(*_: object) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(guard_readers, "read_metadata", suspended)
+    source = BrokerMetadata(cast("UpstreamCluster", SimpleNamespace(connection=connected)), Policies(FilePolicies()))
+    with pytest.raises(TimeoutError):
+        asyncio.run(source.sample(1, 0.0, frozenset({"orders"})))
+    assert closed == [True]
+
+
+def test_log_ends_that_cannot_be_read_are_counted() -> None:
+    class Reading:
+        """A guard that requires log ends of broker 2, which is not known, three times."""
+
+        left = 3
+
+        def replicas_to_read(self) -> list[int]:
+            return [2]
+
+        def next_read_at(self, _broker: int) -> float | None:
+            self.left -= 1
+            return 0.0 if self.left >= 0 else None
+
+    async def scenario() -> int:
+        cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1))
+        reader = LogEndReader(cast("AcknowledgementGuard", Reading()), cluster, lambda _: None)
+        reader.wake()
+        async with asyncio.timeout(10):
+            while reader._loops._running:
+                await asyncio.sleep(0.001)
+        assert reader.reads == 0
+        return reader.failures
+
+    assert asyncio.run(scenario()) == 3

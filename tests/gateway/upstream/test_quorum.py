@@ -1,6 +1,7 @@
 """The metadata log of real Kafka, read as an observer, beside what brokers report of the same cluster; and controllers that are broken."""
 
 import asyncio
+import re
 from uuid import uuid4
 
 import pytest
@@ -8,11 +9,11 @@ from confluent_kafka.admin import AdminClient
 
 from rackspan.client.brokers import addresses
 from rackspan.client.login import Login
-from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable
+from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable, CorruptRecords
 from rackspan.gateway.core.metadata_log import CommittedImage
 from rackspan.gateway.upstream.quorum import TOPIC, TOPIC_ID, MetadataQuorum
 from rackspan.kafka_bytes import NO_TAGS, ByteReader, compact_array, compact_string, int32, int64
-from rackspan.kafka_bytes.record_batch import write_batch
+from rackspan.kafka_bytes.record_batch import stamp, write_batch
 from rackspan.kafka_bytes.writer import int16, unsigned_varint
 from rackspan.kafka_process import KafkaCluster
 from rackspan.wire.apis import ApiKey
@@ -31,8 +32,9 @@ from rackspan.wire.messages.fetch import (
     FetchResponsePartitionData,
     SnapshotId,
 )
-from tests.client.fake_broker import FakeBroker
+from tests.client.fake_broker import FakeBroker, api_versions
 from tests.gateway.core.test_metadata_log import partition, register, topic
+from tests.gateway.upstream.test_config_topic import dead_port
 from tests.kafka_fixtures import create_topic, eventually
 
 FETCH_SNAPSHOT = 59
@@ -107,13 +109,21 @@ class Controller(FakeBroker):
     def __init__(self, *fetched: FetchResponsePartitionData) -> None:
         super().__init__()
         self._fetched = list(fetched)
-        self.handles = {ApiKey.DESCRIBE_QUORUM: self._describe, ApiKey.FETCH: self._fetch}
+        self.handles |= {ApiKey.DESCRIBE_QUORUM: self._describe, ApiKey.FETCH: self._fetch}
+        self.errors = 0, 0
+        """Of a response to DescribeQuorum, and of the partition in it."""
+        self.voters = [101]
+        self.leader = 101
 
     async def _describe(self, _: object) -> DescribeQuorumResponseData:
-        voters = [DescribeQuorumResponseReplicaState(replica_id=101)]
-        quorum = DescribeQuorumResponsePartitionData(leader_id=101, leader_epoch=5, current_voters=voters)
+        voters = [DescribeQuorumResponseReplicaState(replica_id=voter) for voter in self.voters]
+        error, of_partition = self.errors
+        quorum = DescribeQuorumResponsePartitionData(
+            error_code=of_partition, leader_id=self.leader, leader_epoch=5, current_voters=voters
+        )
         listener = DescribeQuorumResponseListener(name="CONTROLLER", host="127.0.0.1", port=self.port)
         return DescribeQuorumResponseData(
+            error_code=error,
             topics=[DescribeQuorumResponseTopicData(topic_name=TOPIC, partitions=[quorum])],
             nodes=[DescribeQuorumResponseNode(node_id=101, listeners=[listener])],
         )
@@ -124,12 +134,18 @@ class Controller(FakeBroker):
         return FetchResponseData(responses=[of_log])
 
 
-def read_from(controller: Controller, known: CommittedImage, cluster_id: str | None = None) -> CommittedImage:
-    """What a reader that has `known` reads from the controller. Errors: those of MetadataQuorum.current."""
+def read_from(
+    controller: Controller, known: CommittedImage, cluster_id: str | None = None, first_port: int | None = None
+) -> CommittedImage:
+    """What a reader that has `known` reads from the controller. Errors: those of MetadataQuorum.current.
+
+    `first_port` is of another controller that is tried first.
+    """
 
     async def scenario() -> CommittedImage:
         await controller.start()
-        quorum = MetadataQuorum((("127.0.0.1", controller.port),), Login(), cluster_id)
+        ports = (controller.port,) if first_port is None else (first_port, controller.port)
+        quorum = MetadataQuorum(tuple(("127.0.0.1", port) for port in ports), Login(), cluster_id)
         quorum.image = known
         try:
             async with asyncio.timeout(SECONDS):
@@ -227,3 +243,103 @@ def test_a_controller_that_offers_a_snapshot_of_what_was_read_is_reported(end: i
     offer = FetchResponsePartitionData(high_watermark=20, snapshot_id=SnapshotId(end_offset=end, epoch=4))
     error = refused(offer, CommittedImage(9, 4))
     assert f"controller 101 offers a snapshot up to offset {end} to a reader at 9" in error
+
+
+NOT_LEADER, UNAUTHORIZED, OTHER_CLUSTER = 6, 31, 104
+
+
+@pytest.mark.parametrize(
+    ("errors", "error", "words"),
+    [
+        ((NOT_LEADER, 0), ClusterUnreachable, "leads the quorum (an election is under way); does it name all of them?"),
+        ((0, NOT_LEADER), ClusterUnreachable, "leads the quorum (an election is under way); does it name all of them?"),
+        (
+            (UNAUTHORIZED, 0),
+            ClusterUnauthorized,
+            "refuses the metadata log; grant the gateway's principal CLUSTER_ACTION",
+        ),
+        (
+            (0, UNAUTHORIZED),
+            ClusterUnauthorized,
+            "refuses the metadata log; grant the gateway's principal CLUSTER_ACTION",
+        ),
+        ((OTHER_CLUSTER, 0), ClusterRequestFailed, "is of another cluster than bootstrap.servers"),
+        ((0, 3), ClusterUnreachable, ": error 3 for the metadata log"),
+    ],
+)
+def test_a_controller_that_does_not_describe_a_quorum_of_its_own_is_reported(
+    errors: tuple[int, int], error: type[Exception], words: str
+) -> None:
+    controller = Controller(AFTER)
+    controller.errors = errors
+    with pytest.raises(error, match=re.escape(words)):
+        read_from(controller, CommittedImage(9, 4))
+
+
+def test_a_controller_that_is_gone_is_passed_over() -> None:
+    gone = dead_port()
+    assert (
+        read_from(controller_with(Snapshots(snapshot_of(topic()), 100)), CommittedImage(9, 4), None, gone).offset == 20
+    )
+    controller = Controller(AFTER)
+    controller.errors = NOT_LEADER, 0
+    with pytest.raises(ClusterUnreachable, match=r"leads the quorum \(.*; does it name all of them"):
+        read_from(controller, CommittedImage(9, 4), None, gone)
+
+
+@pytest.mark.parametrize(("voters", "leader"), [([101, 102], 101), ([101], 102)])
+def test_a_quorum_with_a_voter_whose_address_is_not_known_is_refused(voters: list[int], leader: int) -> None:
+    controller = Controller(AFTER)
+    controller.voters, controller.leader = voters, leader
+    with pytest.raises(ClusterRequestFailed, match="do not name the addresses of all voters; strict cannot be exact"):
+        read_from(controller, CommittedImage(9, 4))
+
+
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [
+        ({ApiKey.DESCRIBE_QUORUM: 1}, "do not name the voters' addresses; strict needs Kafka 3.9 or later"),
+        ({ApiKey.FETCH: 12}, "Fetch names no topic ids; strict needs Kafka 3.9 or later"),
+    ],
+)
+def test_controllers_that_are_too_old_are_reported(last: dict[ApiKey, int], words: str) -> None:
+    controller = Controller(AFTER)
+    controller.handles[ApiKey.API_VERSIONS] = api_versions(last)
+    with pytest.raises(ClusterRequestFailed, match=words):
+        read_from(controller, CommittedImage(9, 4))
+
+
+def test_a_log_without_the_records_up_to_its_high_watermark_is_reported() -> None:
+    empty = FetchResponsePartitionData(high_watermark=20, records=memoryview(b""))
+    assert refused(empty, CommittedImage(9, 5)) == "controller 101 has no record at offset 9 of 20"
+
+
+def test_a_leader_that_has_committed_nothing_in_its_epoch_is_reported() -> None:
+    """Records that an earlier leader committed may be behind its high watermark."""
+    nothing = FetchResponsePartitionData(high_watermark=9, records=memoryview(b""))
+    assert refused(nothing, CommittedImage(9, 4)) == "controller 101 has committed nothing in its epoch yet"
+    assert read_from(Controller(nothing), CommittedImage(9, 5)).offset == 9
+
+
+def test_after_records_that_cannot_be_read_the_log_is_read_from_its_beginning() -> None:
+    records = bytearray(snapshot_of(register(1, "r1")))
+    stamp(records, base_offset=0, leader_epoch=5)
+    corrupt = bytearray(records)
+    corrupt[-1] ^= 1
+    fetched = [FetchResponsePartitionData(high_watermark=1, records=memoryview(data)) for data in (corrupt, records)]
+    controller, known = Controller(*fetched), CommittedImage(0, 5, racks={7: "r7"})
+
+    async def scenario() -> CommittedImage:
+        await controller.start()
+        quorum = MetadataQuorum((("127.0.0.1", controller.port),), Login(), None)
+        quorum.image = known
+        try:
+            with pytest.raises(CorruptRecords):
+                await quorum.current()
+            assert quorum.image == CommittedImage()
+            return await quorum.current()
+        finally:
+            quorum.close()
+            await controller.close()
+
+    assert asyncio.run(scenario()).racks == {1: "r1"}
