@@ -158,7 +158,7 @@ def test_values_of_the_config_topic_are_judged() -> None:
     assert reason.startswith("topic orders: min.insync.racks 7: the config topic configs has replicas in 2 racks")
 
 
-def test_in_mode_off_nothing_is_said_of_racks_values_and_logs() -> None:
+def test_in_mode_off_racks_values_and_logs_have_no_result() -> None:
     found = checked(tables={"acknowledgements.mode": "off", TOPIC_KEY: CONFIGS})
     assert not {"racks", "replicas' logs", "metadata log", f"config topic {CONFIGS}"} & found.keys()
 
@@ -215,8 +215,8 @@ def test_a_listener_has_a_port_that_is_free() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as other:
         port = other.getsockname()[1]
         found = checked(("a",), tables={"listen": {"first": {"port": port - 1}}})
-    taken = f"127.0.0.1:{port}: Address already in use; choose another port"
-    assert found["listener of broker 1"] == (FAILURE, taken)
+    in_use = f"127.0.0.1:{port}: Address already in use; choose another port"
+    assert found["listener of broker 1"] == (FAILURE, in_use)
 
 
 @pytest.mark.parametrize(

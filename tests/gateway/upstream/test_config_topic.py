@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -13,15 +12,13 @@ import pytest
 
 from rackspan.client.known_brokers import KnownBroker
 from rackspan.client.login import Login
-from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
-from rackspan.gateway.upstream import config_topic, config_writer
+from rackspan.gateway.upstream import config_topic
 from rackspan.gateway.upstream.cluster import UpstreamCluster
-from rackspan.gateway.upstream.config_leader import ConfigLeader, Lead
+from rackspan.gateway.upstream.config_leader import Lead
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.kafka_bytes.record_batch import HEADER_BYTES, stored_records, with_records, write_batch
 from rackspan.wire.apis import ApiKey
-from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.messages.fetch import FetchableTopicResponse, FetchResponseData
 from rackspan.wire.messages.fetch import FetchResponsePartitionData as FetchedPartition
 from rackspan.wire.messages.log_offsets import (
@@ -36,7 +33,6 @@ from rackspan.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 from rackspan.wire.messages.produce import PartitionProduceResponse, ProduceResponseData, TopicProduceResponse
-from rackspan.wire.messages.topics import CreatableTopic, CreatableTopicResult, CreateTopicsResponseData
 from tests.client.fake_broker import FakeBroker, Handle
 
 CONFIGS = "configs"
@@ -389,111 +385,9 @@ def test_deleted_records_are_reported() -> None:
     assert asyncio.run(scenario()) == 1
 
 
-def started(
-    created: CreatableTopicResult | None, brokers_up: int = 1, *, create: bool = True
-) -> tuple[ConfigTopic, list[CreatableTopic]]:
-    """The config topic of a gateway that starts where it is missing, and the topics that it requests. None: it is not missing.
-
-    Errors: those of ConfigTopic.start.
-    """
-    requested: list[CreatableTopic] = []
-    log = Log()
-
-    async def create_topics(request: Any) -> CreateTopicsResponseData:
-        requested.extend(request.topics)
-        return CreateTopicsResponseData(topics=[created] if created else [])
-
-    async def scenario() -> ConfigTopic:
-        async with brokers(1) as (leader,):
-            described = metadata({1: leader.port}, 1, 5)
-            missing = MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=CONFIGS)
-
-            async def metadata_of(request: Any) -> WireStruct | None:
-                if created is not None and not requested:
-                    return MetadataResponseData(topics=[missing])
-                return await described(request)
-
-            leader.handles |= {
-                ApiKey.METADATA: metadata_of,
-                ApiKey.CREATE_TOPICS: create_topics,
-                ApiKey.FETCH: log.fetch,
-                ApiKey.LIST_OFFSETS: log.list_offsets,
-            }
-            cluster = cluster_of(*[leader.port] * brokers_up)
-            topic = ConfigTopic(CONFIGS, cluster, Login(), lambda _key, _value: None, create=create)
-            try:
-                await topic.start()
-            finally:
-                topic.close()
-                cluster.close()
-            return topic
-
-    return asyncio.run(scenario()), requested
-
-
 def lines_of(caplog: pytest.LogCaptureFixture) -> list[str]:
     """The log of the config topic alone: fake brokers that are closed leave lines of asyncio."""
     return [entry.getMessage() for entry in caplog.records if entry.name == config_topic.__name__]
-
-
-def creation(error: int = 0, message: str | None = None) -> CreatableTopicResult:
-    return CreatableTopicResult(name=CONFIGS, error_code=error, error_message=message)
-
-
-@pytest.mark.parametrize(("brokers_up", "factor", "in_sync"), [(1, 1, "1"), (2, 2, "1"), (3, 3, "2"), (5, 3, "2")])
-def test_a_config_topic_that_is_missing_is_created_compacted_with_one_partition(
-    brokers_up: int, factor: int, in_sync: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    topic, (requested,) = started(creation(), brokers_up)
-    assert (topic.created, topic.current) == (True, True)
-    assert (requested.name, requested.num_partitions, requested.replication_factor) == (CONFIGS, 1, factor)
-    assert {config.name: config.value for config in requested.configs} == {
-        "cleanup.policy": "compact",
-        "min.insync.replicas": in_sync,
-        "compression.type": "uncompressed",
-    }
-    (line,) = lines_of(caplog)
-    assert line.startswith("the config topic configs did not exist and was created: no topic has a value")
-
-
-def test_a_config_topic_that_another_gateway_created_meanwhile_is_read(caplog: pytest.LogCaptureFixture) -> None:
-    topic, _ = started(creation(ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 'configs' already exists."))
-    assert (topic.created, topic.current) == (False, True)
-    assert lines_of(caplog) == []
-
-
-def test_a_config_topic_that_is_there_is_not_created() -> None:
-    topic, requested = started(None)
-    assert (topic.created, topic.current, requested) == (False, True, [])
-
-
-@pytest.mark.parametrize(("message", "shown"), [("Authorization failed.", "Authorization failed."), (None, "29")])
-def test_a_config_topic_that_cannot_be_created_ends_the_start(message: str | None, shown: str) -> None:
-    expected = f"the config topic configs could not be created: {shown}; create it with cleanup.policy=compact"
-    with pytest.raises(ClusterRequestFailed, match=re.escape(expected)):
-        started(creation(ErrorCode.TOPIC_AUTHORIZATION_FAILED, message))
-
-
-def test_a_config_topic_that_is_not_to_be_created_is_missed() -> None:
-    with pytest.raises(
-        ClusterRequestFailed, match=r"configs does not exist, and acknowledgements\.config\.topic\.create"
-    ):
-        started(creation(), create=False)
-
-
-def test_a_config_topic_that_cannot_be_read_ends_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(config_topic, "START_SECONDS", 0.2)
-
-    async def scenario() -> None:
-        async with brokers(1) as (silent,):
-            cluster = cluster_of(silent.port)
-            with pytest.raises(
-                ClusterUnreachable, match=r"configs could not be read in 0\.2 s; does the gateway's principal"
-            ):
-                await ConfigTopic(CONFIGS, cluster, Login(), lambda _key, _value: None).start()
-            cluster.close()
-
-    asyncio.run(scenario())
 
 
 def test_a_config_topic_that_cannot_be_followed_is_reported_at_once_and_now_and_then(
@@ -538,103 +432,3 @@ def test_a_config_topic_that_cannot_be_followed_is_reported_at_once_and_now_and_
     asyncio.run(scenario())
     assert unread()[0] == "the config topic configs cannot be followed for 0 s: error 6 from the leader of configs"
     assert lines_of(caplog)[-1] == "the config topic configs is followed again"
-
-
-def refusing(log: Log, *refusals: tuple[int, str | None]) -> Handle:
-    """Produce with these errors, one after the other, and then the log's own response."""
-    left = list(refusals)
-
-    async def produce(request: Any) -> ProduceResponseData:
-        if not left:
-            return await log.produce(request)
-        code, message = left.pop(0)
-        refused = PartitionProduceResponse(index=0, error_code=code, error_message=message)
-        return ProduceResponseData(responses=[TopicProduceResponse(name=CONFIGS, partition_responses=[refused])])
-
-    return produce
-
-
-def test_a_record_that_is_refused_is_written_again() -> None:
-    async def scenario() -> None:
-        log = Leader()
-        async with followed(log) as (topic, replayed, leader):
-            leader.handles[ApiKey.PRODUCE] = refusing(log, (6, None), (19, "too few"))
-            await topic.write(b"a", b"1")
-            assert replayed == [(b"a", b"1")]
-
-    asyncio.run(scenario())
-
-
-@pytest.mark.parametrize(("refusal", "shown"), [((6, None), "error 6"), ((19, "too few"), "too few")])
-def test_a_record_that_cannot_be_written_is_an_error_with_the_last_reason(
-    monkeypatch: pytest.MonkeyPatch, refusal: tuple[int, str | None], shown: str
-) -> None:
-    monkeypatch.setattr(config_writer, "WRITE_SECONDS", 0.25)
-
-    async def scenario() -> None:
-        log = Leader()
-        async with followed(log) as (topic, _, leader):
-            leader.handles[ApiKey.PRODUCE] = refusing(log, *[refusal] * 9)
-            expected = (
-                f"configs could not be written to 1 rack in 0.25 s, or not be read after that: {shown}; look at its"
-            )
-            with pytest.raises(ClusterUnreachable, match=re.escape(expected)):
-                await topic.write(b"a", b"1")
-
-    asyncio.run(scenario())
-
-
-def test_a_record_that_the_other_racks_do_not_show_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Broker 2 is in sync by the metadata, and is not there."""
-    monkeypatch.setattr(config_writer, "WRITE_SECONDS", 0.4)
-
-    async def scenario() -> None:
-        log = Leader()
-        async with followed(log) as (topic, replayed, leader):
-            leader.handles[ApiKey.METADATA] = metadata({1: leader.port, 2: dead_port()}, 1, 5)
-            await topic._cluster.refresh()
-            with pytest.raises(
-                ClusterUnreachable, match=r"could not be written to 2 racks in 0\.4 s, .*: no response; look"
-            ):
-                await topic.write(b"a", b"1", racks=2)
-            # It is there all the same: what requires too much refuses, and loses nothing.
-            await until(lambda: replayed == [(b"a", b"1")])
-
-    asyncio.run(scenario())
-
-
-def found(response: MetadataResponseData) -> Lead:
-    """The leader that a broker with this metadata reports. Errors: those of ConfigLeader.find and open."""
-
-    async def respond(_: Any) -> MetadataResponseData:
-        return response
-
-    async def scenario() -> Lead:
-        async with brokers(1) as (broker,):
-            broker.handles[ApiKey.METADATA] = respond
-            cluster = cluster_of(broker.port)
-            leader = ConfigLeader(CONFIGS, cluster, Login())
-            try:
-                lead = await leader.find()
-                (await leader.open(lead.leader)).close()
-                return lead
-            finally:
-                cluster.close()
-
-    return asyncio.run(scenario())
-
-
-@pytest.mark.parametrize(
-    ("error", "leader", "partitions", "words"),
-    [
-        (29, 1, 1, "no broker reports the leader of configs: error 29 for configs"),
-        (0, 1, 0, "no broker reports the leader of configs: error 0 for configs"),
-        (0, -1, 1, "the config topic configs has no leader"),
-        (0, 3, 1, "the leader of configs, broker 3, is not known"),
-    ],
-)
-def test_a_config_topic_without_a_leader_is_reported(error: int, leader: int, partitions: int, words: str) -> None:
-    of_topic = [MetadataResponsePartition(partition_index=0, leader_id=leader, leader_epoch=4)] * partitions
-    topic = MetadataResponseTopic(error_code=error, name=CONFIGS, partitions=of_topic)
-    with pytest.raises(ClusterUnreachable, match=f"^{words}"):
-        found(MetadataResponseData(topics=[topic]))

@@ -1,0 +1,54 @@
+"""The leader of the config topic, as brokers report it."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from rackspan.client.login import Login
+from rackspan.errors import ClusterUnreachable
+from rackspan.gateway.upstream.config_leader import ConfigLeader, Lead
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.metadata import (
+    MetadataResponseData,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from tests.gateway.upstream.test_config_topic import CONFIGS, brokers, cluster_of
+
+
+def found(response: MetadataResponseData) -> Lead:
+    """The leader that a broker with this metadata reports. Errors: those of ConfigLeader.find and open."""
+
+    async def respond(_: Any) -> MetadataResponseData:
+        return response
+
+    async def scenario() -> Lead:
+        async with brokers(1) as (broker,):
+            broker.handles[ApiKey.METADATA] = respond
+            cluster = cluster_of(broker.port)
+            leader = ConfigLeader(CONFIGS, cluster, Login())
+            try:
+                lead = await leader.find()
+                (await leader.open(lead.leader)).close()
+                return lead
+            finally:
+                cluster.close()
+
+    return asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("error", "leader", "partitions", "words"),
+    [
+        (29, 1, 1, "no broker reports the leader of configs: error 29 for configs"),
+        (0, 1, 0, "no broker reports the leader of configs: error 0 for configs"),
+        (0, -1, 1, "the config topic configs has no leader"),
+        (0, 3, 1, "the leader of configs, broker 3, is not known"),
+    ],
+)
+def test_a_config_topic_without_a_leader_is_reported(error: int, leader: int, partitions: int, words: str) -> None:
+    of_topic = [MetadataResponsePartition(partition_index=0, leader_id=leader, leader_epoch=4)] * partitions
+    topic = MetadataResponseTopic(error_code=error, name=CONFIGS, partitions=of_topic)
+    with pytest.raises(ClusterUnreachable, match=f"^{words}"):
+        found(MetadataResponseData(topics=[topic]))
