@@ -1,15 +1,32 @@
-"""A broker's metadata as a sample: a broker adds the rack that it is given with, or none."""
+"""Observations of one broker: its metadata as a sample, with the racks it is given with, and log ends."""
 
 import asyncio
-from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from rackspan.acks.isr_samples import LogRead
+from rackspan.acks.log_ends import BEYOND_END, LogEnd
+from rackspan.client.connection import BrokerConnection
+from rackspan.client.login import Login
 from rackspan.client.observations import read_log_ends, registered_brokers, sample_of
 from rackspan.errors import ClusterRequestFailed
 from rackspan.model import Broker, BrokerId, RackId
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequestData,
+    FetchResponseData,
+    FetchResponseEpochEndOffset,
+    FetchResponsePartitionData,
+)
 from rackspan.wire.messages.metadata import MetadataResponseBroker, MetadataResponseData
+from tests.client.fake_broker import FakeBroker
+
+ORDERS, TOPIC_ID = ("orders", 0), UUID(int=7)
+END = 40
+
 
 METADATA = MetadataResponseData(
     brokers=[MetadataResponseBroker(node_id=number, host="h", port=1, rack=f"r{number}") for number in (1, 2, 3)]
@@ -26,10 +43,73 @@ def test_registered_racks_are_those_of_the_metadata() -> None:
     assert [(broker.id, broker.rack) for broker in registered_brokers(METADATA)] == [(1, "r1"), (2, "r2"), (3, "r3")]
 
 
-def test_logs_of_a_broker_before_diverging_epochs_are_not_read() -> None:
-    async def sent(*_: object) -> object:
-        raise AssertionError("a request was sent")
+def data(error: int = 0, epoch: int = -1, end: int = -1, start: int = 0) -> FetchResponsePartitionData:
+    diverging = FetchResponseEpochEndOffset(epoch=epoch, end_offset=end)
+    return FetchResponsePartitionData(error_code=error, log_start_offset=start, diverging_epoch=diverging, records=[])
 
-    connection: Any = SimpleNamespace(version=lambda _: 11, call=sent)
-    with pytest.raises(ClusterRequestFailed, match=r"offers Fetch up to version 11, .* \(Kafka 2\.7\)"):
-        asyncio.run(read_log_ends(connection, [], 1.0))
+
+def responding(fake: FakeBroker, partition: FetchResponsePartitionData) -> list[FetchRequestData]:
+    """The requests that the broker gets. It names each topic as the request does."""
+    requests: list[FetchRequestData] = []
+
+    async def fetch(request: Any) -> FetchResponseData:
+        requests.append(request)
+        topics = [
+            FetchableTopicResponse(topic=one.topic, topic_id=one.topic_id, partitions=[partition])
+            for one in request.topics
+        ]
+        return FetchResponseData(responses=topics)
+
+    fake.handles[ApiKey.FETCH] = fetch
+    return requests
+
+
+async def read(
+    partition: FetchResponsePartitionData, topic_id: UUID | None = TOPIC_ID, offered: int | None = None
+) -> tuple[FetchRequestData, tuple[dict[LogRead, LogEnd | None], dict[LogRead, int]]]:
+    fake = FakeBroker()
+    await fake.start()
+    requests = responding(fake, partition)
+    connection = await BrokerConnection.open("127.0.0.1", fake.port, Login())
+    if offered is not None:
+        connection._versions[ApiKey.FETCH] = (4, offered)
+    try:
+        found = await read_log_ends(connection, [LogRead(ORDERS, topic_id, 5)], 2.0)
+        return requests[0], found
+    finally:
+        connection.close()
+        await fake.close()
+
+
+@pytest.mark.parametrize(
+    ("response", "ends", "errors"),
+    [
+        (data(epoch=5, end=END, start=3), [LogEnd(5, END, 3)], []),
+        (data(epoch=4, end=9), [LogEnd(4, 9, 0)], []),
+        (data(error=1), [None], []),
+        (data(error=29), [], [29]),
+        (data(error=100), [], [100]),
+        # A broker that passes over the last fetched epoch shows nothing.
+        (data(), [], []),
+    ],
+)
+def test_what_a_response_is_taken_for(
+    response: FetchResponsePartitionData, ends: list[LogEnd | None], errors: list[int]
+) -> None:
+    request, (found, refused) = asyncio.run(read(response))
+    assert (list(found.values()), list(refused.values())) == (ends, errors)
+    (partition,) = request.topics[0].partitions
+    assert (partition.fetch_offset, partition.last_fetched_epoch) == (BEYOND_END, 5)
+    assert (request.max_wait, request.max_bytes, request.session_epoch) == (0, 0, -1)
+
+
+@pytest.mark.parametrize(("topic_id", "offered"), [(None, None), (TOPIC_ID, 12)])
+def test_without_topic_ids_a_topic_is_read_by_name(topic_id: UUID | None, offered: int | None) -> None:
+    request, (found, _) = asyncio.run(read(data(epoch=5, end=END), topic_id, offered))
+    assert request.topics[0].topic == "orders"
+    assert list(found.values()) == [LogEnd(5, END)]
+
+
+def test_a_broker_that_is_too_old_is_an_error() -> None:
+    with pytest.raises(ClusterRequestFailed, match=r"Fetch up to version 11, .* from 12 on \(Kafka 2.7\)"):
+        asyncio.run(read(data(), offered=11))

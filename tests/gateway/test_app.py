@@ -18,10 +18,14 @@ from kafka import KafkaConsumer, KafkaProducer
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import MalformedRequest, UsageError
+from rackspan.gateway.app import open_gateway
 from rackspan.gateway.check import check_cluster
-from rackspan.gateway.config import parse_config
+from rackspan.gateway.config import GatewayConfig, parse_config
 from rackspan.gateway.metrics import READY_SECONDS, not_ready
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.metadata import MetadataResponseBroker, MetadataResponseData
 from tests.certificates import authority
+from tests.client.fake_broker import FakeBroker
 from tests.gateway.running import RunningGateway, document, running
 from tests.kafka_fixtures import eventually
 
@@ -268,6 +272,7 @@ def test_a_gateway_that_has_read_nothing_for_long_is_not_ready(gateway: RunningG
         ({"racks": {"rack": {"locator": {"properties": "a=b"}}}}, "racks.rack.locator.properties"),
         ({"log": {"format": "json"}}, "log.format"),
         ({"acknowledgements": {"mode": "pre"}}, "acknowledgements.mode"),
+        ({"placement": {"replica.placer.class.name": "striped"}}, "placement.replica.placer.class.name"),
     ],
 )
 def test_a_reload_refuses_what_it_would_ignore_and_names_it(
@@ -282,6 +287,51 @@ def test_a_reload_refuses_what_it_would_ignore_and_names_it(
     with pytest.raises(UsageError, match=f"{re.escape(refused)} cannot change while the gateway runs; restart it"):
         gateway.run(reload())
     assert gateway.gateway.policies.requirement("ignored", 1) is None
+
+
+def test_a_reload_takes_over_readers_and_does_not_begin_them(gateway: RunningGateway, cluster: EmbeddedCluster) -> None:
+    def config(rack: str | None) -> GatewayConfig:
+        readers = {} if rack is None else {"readers": {"rack": rack}}
+        return parse_config(document(cluster.bootstrap_servers, **readers))
+
+    with pytest.raises(UsageError, match=r"\[readers\] cannot begin or end while the gateway runs; restart it"):
+        gateway.gateway.reload(config("r1"))
+    with running(cluster.bootstrap_servers, readers={"rack": "r1"}) as reading:
+
+        async def reload() -> object:
+            reading.gateway.reload(config("r2"))
+            assert reading.gateway.fetch is not None
+            return reading.gateway.fetch.rack_of("127.0.0.1", "anybody")
+
+        assert reading.run(reload()) == "r2"
+        with pytest.raises(UsageError, match=r"\[readers\] cannot begin or end"):
+            reading.gateway.reload(config(None))
+
+
+def test_a_gateway_does_not_start_before_a_cluster_without_brokers_nor_at_a_port_in_use() -> None:
+    async def scenario() -> None:
+        reported: list[MetadataResponseBroker] = []
+
+        async def metadata(_: object) -> MetadataResponseData:
+            return MetadataResponseData(brokers=reported)
+
+        broker = FakeBroker()
+        await broker.start()
+        broker.handles[ApiKey.METADATA] = metadata
+        servers = f"127.0.0.1:{broker.port}"
+        with pytest.raises(UsageError, match=f"{servers}: the cluster reports no broker; is it starting"):
+            await open_gateway(parse_config(document(servers)))
+        reported.append(MetadataResponseBroker(node_id=0, host="127.0.0.1", port=broker.port))
+        tables: dict[str, Any] = {"brokers": {"0": {"port": broker.port}}, "acknowledgements": {"mode": "off"}}
+        in_use = f"the listener of broker 0 cannot be at {servers}: Address already in use; choose another"
+        with pytest.raises(UsageError, match=in_use):
+            await open_gateway(parse_config(document(servers, **tables)))
+        # Nothing is left running.
+        await asyncio.sleep(0)
+        assert [task for task in asyncio.all_tasks() if "rackspan/gateway" in repr(task)] == []
+        await broker.close()
+
+    asyncio.run(scenario())
 
 
 def test_a_reload_refuses_tls_where_there_was_none(gateway: RunningGateway, tmp_path: Path) -> None:

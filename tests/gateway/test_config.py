@@ -86,6 +86,26 @@ def test_the_mode_is_strict_by_default_if_the_controllers_are_named() -> None:
         ('bootstrap.servers = "a:1"\ntopics = 3', "topics is 3, not a table"),
         ('bootstrap.servers = "a:1"\nlog.format = "xml"', "expected text or json"),
         ("bootstrap.servers = ", "not TOML"),
+        ('bootstrap.servers = "a:1"\nlisten.tls.key = "gateway.toml"', "add the one that is missing"),
+        ('bootstrap.servers = "a:1"\nlisten.tls.client.authorities = "gateway.toml"', "add the one that is missing"),
+        (
+            'bootstrap.servers = "a:1"\nlisten.tls.key = "gateway.toml"\nlisten.tls.certificate = "gateway.toml"\n'
+            '[principals."alice"]\nkey = "gateway.toml"\ncertificate = "gateway.toml"',
+            "add listen.tls.client.authorities, which verifies them",
+        ),
+        (
+            'bootstrap.servers = "a:1"\n[principals."alice"]\nkey = "none.pem"\ncertificate = "gateway.toml"',
+            r'\[principals\."alice"\] key: .*none.pem is not a file',
+        ),
+        (
+            'bootstrap.servers = "a:1"\nacknowledgements.mode = "off"\nacknowledgements.min.insync.racks = 2',
+            "remove one of them",
+        ),
+        (
+            'bootstrap.servers = "a:1"\nacknowledgements.mode = "off"\nacknowledgements.override.min.insync.racks = 1',
+            "remove one of them",
+        ),
+        ('bootstrap.servers = "a:1"\n[brokers.01]\nport = 1', "'01' is not a broker id"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, text: str, complaint: str) -> None:
@@ -102,3 +122,29 @@ def test_a_port_beyond_the_last_is_refused(tmp_path: Path) -> None:
     config = read_config(written(tmp_path, 'bootstrap.servers = "a:1"\nlisten.first.port = 65000'))
     with pytest.raises(UsageError, match="leaves no port for broker 1000"):
         config.listener(1000)
+
+
+def test_an_empty_config_topic_is_none(tmp_path: Path) -> None:
+    config = read_config(written(tmp_path, 'bootstrap.servers = "a:1"\nacknowledgements.config.topic = ""'))
+    assert config.config_topic is None
+    assert parse_config({"bootstrap.servers": "a:1"}).config_topic == "__rackspan_configs"
+
+
+def test_files_are_beside_the_config_and_those_with_secrets_are_known(tmp_path: Path) -> None:
+    for name in ("own.key", "own.pem", "all.pem", "alice.key", "alice.pem", "command.properties"):
+        (tmp_path / name).write_text("")
+    text = """
+bootstrap.servers = "a:1"
+command.config = "command.properties"
+listen.tls.key = "own.key"
+listen.tls.certificate = "own.pem"
+listen.tls.client.authorities = "all.pem"
+[principals."alice"]
+key = "alice.key"
+certificate = "alice.pem"
+"""
+    config = read_config(written(tmp_path, text))
+    assert config.tls is not None
+    assert config.tls.client_authorities == tmp_path / "all.pem"
+    assert config.tls.principals == {"alice": (tmp_path / "alice.pem", tmp_path / "alice.key")}
+    assert config.secret_files == [tmp_path / name for name in ("command.properties", "own.key", "alice.key")]

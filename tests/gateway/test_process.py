@@ -26,6 +26,7 @@ from kafka import KafkaConsumer
 
 from rackspan.__main__ import gateway_options
 from rackspan.cluster import EmbeddedCluster
+from rackspan.errors import UsageError
 from rackspan.gateway import process
 from rackspan.gateway.config import GatewayConfig, read_config
 from tests.gateway.process import GatewayProcess, broker_ports, free_ports, gateway_process
@@ -350,3 +351,49 @@ def test_a_signal_reloads_or_ends_in_order_and_connections_that_are_cut_off_are_
     assert served.done == [("opened", True), served.bootstrap_servers, 9, ("drain", 7), "close"]
     cut_off = [line for line in caplog.messages if "cut off" in line]
     assert cut_off == (["2 connections were cut off after 7 s"] if left else [])
+
+
+def test_workers_need_ports_that_are_known_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_log_as", lambda _: None)
+    file = tmp_path / "gateway.toml"
+    for ports in ("listen.first.port = 0", "listen.first.port = 19092\n[brokers.2]\nhost = '127.0.0.1'"):
+        file.write_text(f'bootstrap.servers = "127.0.0.1:1"\n{ports}\n')
+        with pytest.raises(
+            UsageError, match="--workers shares ports among processes, and port 0 is another one for each"
+        ):
+            process.run_gateway(file, 2, lambda _: None)
+
+
+def test_a_line_of_the_log_in_json_has_its_exception() -> None:
+    try:
+        raise ValueError("a fault")
+    except ValueError:
+        found = sys.exc_info()
+    entry = logging.LogRecord("rackspan.x", logging.ERROR, "x.py", 1, "%d are %s", (2, "gone"), found)
+    entry.created = 1_700_000_000.25
+    line = json.loads(process.JsonLines().format(entry))
+    assert line.pop("exception").splitlines()[-1] == "ValueError: a fault"
+    assert line == {
+        "time": "2023-11-14T22:13:20.250+00:00",
+        "level": "ERROR",
+        "logger": "rackspan.x",
+        "message": "2 are gone",
+    }
+
+
+def test_a_worker_that_does_not_end_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    waited: list[float] = []
+
+    class Child:
+        def __init__(self, *, ends: bool) -> None:
+            self._ends = ends
+
+        def wait(self, seconds: float) -> None:
+            waited.append(seconds)
+            if not self._ends:
+                raise subprocess.TimeoutExpired("worker", seconds)
+
+    process._wait({0: Child(ends=True), 1: Child(ends=False), 2: Child(ends=True)}, 3.0)  # type: ignore[dict-item]
+    assert len(waited) == 3
+    assert all(0 < seconds <= 3.0 for seconds in waited)
+    assert caplog.messages == ["worker 1 did not end in 3 s and is killed"]

@@ -93,3 +93,17 @@ def test_a_client_that_is_gone_at_two_checks_is_closed_and_no_other(monkeypatch:
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(clients.close_gone())
     assert closed == ["gone"]
+
+
+def test_a_client_of_a_broker_that_is_gone_is_turned_away(
+    cluster: EmbeddedCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, connections.__name__)
+    with running(cluster.bootstrap_servers) as gateway:
+        gateway.gateway.cluster.by_id.pop(1)
+        with closing(connection(gateway)) as link:
+            link.sendall(framed(API_VERSIONS))
+            assert is_closed(link)
+        assert gateway.gateway.clients.refused == {"connect": 1}
+    expected = "a client of broker 1 is turned away: ConnectionRefusedError: broker 1 is not in the cluster"
+    assert expected in caplog.messages

@@ -12,10 +12,14 @@ from typing import Any
 
 import pytest
 
+from rackspan.client.known_brokers import KnownBroker
+from rackspan.client.login import Login
 from rackspan.cluster import EmbeddedCluster
-from rackspan.gateway.clients.listeners import Listener
-from rackspan.gateway.config import ListenerConfig
+from rackspan.errors import MalformedRequest
+from rackspan.gateway.clients.listeners import Listener, Listeners
+from rackspan.gateway.config import PORT_MAX, BrokerListenerTable, GatewayConfig, ListenerConfig
 from rackspan.gateway.core.apis import OFFERED
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.wire.apis import VERSIONS, ApiKey
 from rackspan.wire.framing import Request
 from rackspan.wire.messages.base import WireStruct
@@ -144,3 +148,35 @@ def test_a_listener_that_lacks_open_files_says_so_and_listens_on(caplog: pytest.
 
     assert asyncio.run(scenario()) == 7
     assert caplog.messages == ["the listener of broker 7: [Errno 24] Too many open files"]
+
+
+def test_a_broker_without_a_port_is_reported_and_the_others_have_listeners(caplog: pytest.LogCaptureFixture) -> None:
+    """The last port of all is the one of broker 1."""
+    config = GatewayConfig(bootstrap_servers="127.0.0.1:1", first_port=PORT_MAX - 1, brokers={
+        str(broker): BrokerListenerTable() for broker in (1, 3)
+    })  # fmt: skip
+
+    async def nobody(_broker: int, _client: socket) -> None:
+        """No client comes."""
+
+    async def scenario() -> None:
+        cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1))
+        listeners = Listeners(config, cluster, nobody)
+        cluster.by_id = {broker: KnownBroker(broker, "127.0.0.1", 1) for broker in (1, 2, 3)}
+        listeners.follow_brokers()
+        assert listeners.by_broker == {}, "it is still starting"
+        listeners.by_broker[1] = listeners._listener(1)
+        cluster._registered_racks = {1: None}
+        listeners.follow_brokers()
+        # Broker 3 was named by a response only: its listener is closed again.
+        assert set(listeners.by_broker) == {1}
+        cluster._registered_racks |= {2: None, 3: None}
+        listeners.follow_brokers()
+        assert set(listeners.by_broker) == {1, 3}
+        with pytest.raises(MalformedRequest, match=r"^a response names broker 2: listen\.first\.port 65534 leaves no"):
+            listeners.advertised(2, "127.0.0.1", 1)
+        listeners.close()
+
+    asyncio.run(scenario())
+    words = "listen.first.port 65534 leaves no port for broker 2; write [brokers.2] with a port"
+    assert caplog.messages.count(words) == 2

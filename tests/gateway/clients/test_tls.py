@@ -1,14 +1,25 @@
 """The TLS contexts of clients when the config is read again: all of them or none, and no principal that was taken out."""
 
+import asyncio
+import socket
+import ssl
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
+from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
 from rackspan.gateway.clients.tls import ClientTls, server_context
 from rackspan.gateway.config import GatewayConfig, PrincipalTable
-from tests.certificates import Identity, authority
+from rackspan.gateway.net.channel import connected, sends
+from tests.certificates import Authority, Identity, authority
+from tests.gateway.net.test_session import API_VERSIONS, framed, is_closed, received
+from tests.gateway.running import running
+from tests.gateway.upstream.test_config_topic import dead_port
+from tests.kafka_fixtures import eventually
 
 COMMAND = {"security.protocol": "SSL"}
 
@@ -53,3 +64,128 @@ def test_a_certificate_that_cannot_be_used_is_named(identity: Identity, tmp_path
     assert tls is not None
     with pytest.raises(UsageError, match=rf"listen\.tls: .*{name}.* cannot be used: {reason}"):
         server_context(replace(tls, certificate=tmp_path / name))
+
+
+@pytest.fixture
+def vouching(tmp_path: Path) -> Authority:
+    return authority(tmp_path, "everybody")
+
+
+def trusting(vouching: Authority, shown: Identity | None = None) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=vouching.certificate)
+    if shown is not None:
+        context.load_cert_chain(shown.certificate, shown.key)
+    return context
+
+
+def of_gateway(vouching: Authority) -> dict[str, str]:
+    identity = vouching.identity("gateway")
+    return {"certificate": str(identity.certificate), "key": str(identity.key)}
+
+
+def test_requests_and_responses_pass_over_tls_however_many_there_are(
+    cluster: EmbeddedCluster, vouching: Authority
+) -> None:
+    """TLS decrypts 16 KB at a time: more of them are there than the system reports."""
+    with running(cluster.bootstrap_servers, listen={"tls": of_gateway(vouching)}) as gateway:
+        plain = socket.create_connection(gateway.address(1), 10)
+        with trusting(vouching).wrap_socket(plain, server_hostname="127.0.0.1") as link:
+            link.sendall(framed(API_VERSIONS) * 5000)
+            assert {received(link)[:4] for _ in range(5000)} == {API_VERSIONS[4:8]}
+        clients = gateway.gateway.clients
+        eventually(lambda: not clients.sessions, "the session has ended", 10)
+        with socket.create_connection(gateway.address(1), 10) as other:
+            other.sendall(framed(API_VERSIONS))
+            assert is_closed(other)
+        eventually(lambda: clients.refused == {"handshake": 1}, "a client without TLS is turned away", 10)
+
+
+def secured(
+    tls: ClientTls, context: ssl.SSLContext
+) -> tuple[socket.socket, ssl.SSLContext | None, str | None] | OSError:
+    """What a client with this context is accepted as, or the error."""
+    accepted, client = socket.socketpair()
+
+    def handshake() -> None:
+        # With TLS 1.3 its handshake ends before it is refused.
+        with suppress(OSError), context.wrap_socket(client, server_hostname="127.0.0.1") as link:
+            link.recv(1)
+
+    async def scenario() -> tuple[socket.socket, ssl.SSLContext | None, str | None] | OSError:
+        accepted.setblocking(False)
+        try:
+            return await tls.secured(accepted)
+        except OSError as error:
+            return error
+
+    thread = Thread(target=handshake)
+    thread.start()
+    outcome = asyncio.run(scenario())
+    (accepted if isinstance(outcome, OSError) else outcome[0]).close()
+    thread.join(10)
+    assert not thread.is_alive()
+    return outcome
+
+
+def test_a_client_is_shown_to_brokers_by_the_certificate_of_its_own_principal(vouching: Authority) -> None:
+    names = {name: vouching.identity(name) for name in ("gateway", "alice", "bob")}
+    own = names["gateway"]
+    config = GatewayConfig(
+        bootstrap_servers="127.0.0.1:1",
+        tls_certificate=own.certificate,
+        tls_key=own.key,
+        tls_client_authorities=vouching.certificate,
+        principals={"alice": PrincipalTable(names["alice"].certificate, names["alice"].key)},
+    )
+    tls = ClientTls(config, COMMAND)
+    accepted = secured(tls, trusting(vouching, names["alice"]))
+    assert not isinstance(accepted, OSError)
+    assert accepted[1:] == (tls._principals["alice"], "alice")
+    assert accepted[1] is not tls.upstream
+    refused = secured(tls, trusting(vouching, names["bob"]))
+    assert "no [principals] entry for the certificate of 'bob'" in str(refused)
+    # Without a certificate.
+    assert isinstance(secured(tls, trusting(vouching)), ssl.SSLError)
+
+
+@pytest.mark.parametrize("command", [{}, COMMAND])
+def test_without_principals_a_client_is_shown_by_no_certificate(vouching: Authority, command: dict[str, str]) -> None:
+    own = vouching.identity("gateway")
+    config = GatewayConfig(bootstrap_servers="127.0.0.1:1", tls_certificate=own.certificate, tls_key=own.key)
+    tls = ClientTls(config, command)
+    accepted = secured(tls, trusting(vouching))
+    assert not isinstance(accepted, OSError)
+    assert accepted[1:] == (tls.upstream, None)
+    assert (tls.upstream is None) is (command == {})
+
+
+def test_principals_need_tls_to_the_brokers(vouching: Authority) -> None:
+    own = vouching.identity("gateway")
+    principals = {"alice": PrincipalTable(own.certificate, own.key)}
+    config = GatewayConfig(
+        bootstrap_servers="127.0.0.1:1", tls_certificate=own.certificate, tls_key=own.key, principals=principals
+    )
+    with pytest.raises(UsageError, match=r"\[principals\.'alice'\]: brokers get a certificate over TLS only"):
+        ClientTls(config, {})
+
+
+def test_a_broker_is_connected_to_over_tls_if_its_certificate_is_its_own(vouching: Authority) -> None:
+    own = vouching.identity("broker")
+    listener = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    listener.load_cert_chain(own.certificate, own.key)
+    context = trusting(vouching)
+
+    async def scenario() -> None:
+        server = await asyncio.start_server(lambda _reader, writer: writer.write(b"x"), "127.0.0.1", 0, ssl=listener)
+        address = server.sockets[0].getsockname()[:2]
+        link = await connected(address, context, "127.0.0.1")
+        assert await sends(asyncio.get_running_loop(), link)
+        assert link.recv(1) == b"x"
+        link.close()
+        with pytest.raises(ssl.SSLCertVerificationError, match="not valid for 'elsewhere'"):
+            await connected(address, context, "elsewhere")
+        server.close()
+        with pytest.raises(ConnectionRefusedError):
+            await connected(("127.0.0.1", dead_port()), context, "127.0.0.1")
+
+    asyncio.run(scenario())

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from rackspan.gateway.core import policies as policies_module
 from rackspan.gateway.core.policies import (
     GONE_SECONDS,
     Entry,
@@ -182,3 +183,24 @@ def test_a_value_that_cannot_be_read_is_replaced_as_by_a_raise() -> None:
     key, _ = record(Scope.TOPIC, "odd", Entry(2))
     policies.replay(key, b"{")
     assert policies.racks_to_hold(Scope.TOPIC, "odd", 1) == 3
+
+
+def test_requirements_of_ever_new_topics_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policies_module, "_MOST_CACHED", 3)
+    policies = Policies(FilePolicies(2))
+    for number in range(20):
+        requirement = policies.requirement(f"topic-{number}", 1)
+        assert requirement is not None
+        assert requirement.thresholds.min_insync_racks == 2
+        assert len(policies._cache) <= 3
+
+
+def test_a_topic_without_a_value_has_that_of_its_leader_then_of_all_brokers_then_of_the_file() -> None:
+    policies = Policies(FilePolicies(4))
+    assert policies.topic_value("t", 1) == (4, ValueSource.FILE)
+    policies.replay(*record(Scope.BROKER, "", Entry(3)))
+    assert policies.topic_value("t", 1) == (3, ValueSource.CLUSTER)
+    policies.replay(*record(Scope.BROKER, "1", Entry(2)))
+    assert policies.topic_value("t", 1) == (2, ValueSource.BROKER)
+    assert policies.topic_value("t", 2) == policies.topic_value("t", None) == (3, ValueSource.CLUSTER)
+    assert Policies(FilePolicies()).topic_value("t", 1) == (1, ValueSource.DEFAULT)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rackspan.gateway.core.policies import Entry, FilePolicies, Policies, Scope, record
+from rackspan.gateway.core.policies import Entry, FilePolicies, Policies, Scope, TopicPolicy, record
 from rackspan.gateway.core.topic_configs import (
     DELETE,
     SET,
@@ -17,6 +17,7 @@ from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.messages.configs import DescribeConfigsResult
 
+APPEND, SUBTRACT = 2, 3
 BROKERS = [Broker(BrokerId(1), RackId("a")), Broker(BrokerId(2), RackId("b")), Broker(BrokerId(3), None)]
 
 
@@ -83,3 +84,73 @@ def test_a_topics_value_is_accepted_with_a_warning_about_brokers_without_a_rack(
 def test_a_value_above_the_racks_is_refused(value: int | None, known: int, held: int, part: str | None) -> None:
     outcome = refused_above(ConfigChange(Scope.TOPIC, "t", value), known, held)
     assert isinstance(outcome, ConfigChange) if part is None else part in getattr(outcome, "message", "")
+
+
+@pytest.mark.parametrize(
+    ("operation", "values", "code", "message"),
+    [
+        (SET, ["2", "3"], ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys: min.insync.racks"),
+        (
+            APPEND,
+            ["2"],
+            ErrorCode.INVALID_CONFIG,
+            "Can't append to or subtract from key min.insync.racks: it is no list",
+        ),
+        (
+            SUBTRACT,
+            ["2"],
+            ErrorCode.INVALID_CONFIG,
+            "Can't append to or subtract from key min.insync.racks: it is no list",
+        ),
+        (SET, [None], ErrorCode.INVALID_REQUEST, "Null value not supported for : min.insync.racks"),
+    ],
+)
+@pytest.mark.parametrize("kind", [ConfigResourceType.TOPIC, ConfigResourceType.BROKER])
+def test_what_kafka_refuses_of_any_config_is_refused_in_its_words(
+    kind: int, operation: int, values: list[str | None], code: ErrorCode, message: str
+) -> None:
+    assert change_of(kind, "1", operation, values, BROKERS, policies(1)) == RefusedChange(code, message)
+
+
+@pytest.mark.parametrize(
+    ("result", "keys"),
+    [
+        (DescribeConfigsResult(error_code=3, resource_type=ConfigResourceType.TOPIC, resource_name="t"), None),
+        (DescribeConfigsResult(resource_type=ConfigResourceType.BROKER_LOGGER, resource_name="1"), None),
+        (DescribeConfigsResult(resource_type=ConfigResourceType.TOPIC, resource_name="t"), ["min.insync.replicas"]),
+        # The default of all brokers, which was not set.
+        (DescribeConfigsResult(resource_type=ConfigResourceType.BROKER, resource_name=""), None),
+    ],
+)
+def test_nothing_is_added_to_what_has_no_value(result: DescribeConfigsResult, keys: list[str] | None) -> None:
+    describe(result, keys, policies(2), synonyms=True, documentation=True)
+    assert result.configs == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "chain"),
+    [
+        (ConfigResourceType.TOPIC, "t", [(2, 4), (4, 1), (3, 4), (6, 3), (5, 4), (1, 5)]),
+        (ConfigResourceType.TOPIC, "other", [(2, 4), (6, 3), (5, 4), (1, 5)]),
+        (ConfigResourceType.BROKER, "1", [(2, 4), (7, 2), (6, 3), (5, 4), (1, 5)]),
+        (ConfigResourceType.BROKER, "", [(2, 4), (6, 3), (5, 4), (1, 5)]),
+    ],
+)
+@pytest.mark.parametrize("full", [False, True])
+def test_a_value_has_its_source_and_on_request_its_synonyms_and_documentation(
+    kind: int, name: str, chain: list[tuple[int, int]], full: bool
+) -> None:
+    """Sources by Kafka's ConfigSource: 1 topic, 2 broker, 3 default of brokers, 4 static, 5 default."""
+    values = Policies(FilePolicies(5, {"t": TopicPolicy(3)}, override=2))
+    for scope, of, value in ((Scope.TOPIC, "t", 4), (Scope.BROKER, "1", 7), (Scope.BROKER, "", 6)):
+        values.replay(*record(scope, of, Entry(value)))
+    result = DescribeConfigsResult(resource_type=kind, resource_name=name)
+    describe(result, ["min.insync.racks"], values, synonyms=full, documentation=full)
+    (described,) = result.configs
+    assert (described.value, described.config_source) == (str(chain[0][0]), chain[0][1])
+    assert (described.name, described.config_type, described.read_only, described.is_sensitive) == (
+        *("min.insync.racks", 3, False, False),
+    )
+    synonyms = [(int(one.value or 0), one.source) for one in described.synonyms]
+    assert synonyms == (chain if full else [])
+    assert (described.documentation is not None) is full

@@ -1,5 +1,6 @@
 """Connections with bytes that no client sends: each costs itself, and no more."""
 
+import asyncio
 import logging
 import socket
 from collections.abc import Iterator
@@ -14,11 +15,16 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 
 from rackspan.cluster import EmbeddedCluster
+from rackspan.errors import MalformedRequest
 from rackspan.gateway.clients import connections
+from rackspan.gateway.core.apis import Treatment
 from rackspan.gateway.net import channel, frames
+from rackspan.gateway.net.byte_flow import Exchange
 from rackspan.gateway.net.channel import BUFFER_BYTES
 from rackspan.gateway.net.requests import MAX_UNSENT
 from rackspan.gateway.net.session import ClientSession, address_of
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.metadata import MetadataRequestData
 from tests.gateway.pairs import pair
 from tests.gateway.running import RunningGateway, running
 from tests.kafka_fixtures import eventually
@@ -444,3 +450,58 @@ def test_a_client_that_is_gone_while_its_request_waits_leaves_nothing_behind(
         client.close()
         eventually(lambda: session.closed, "the session has ended", 10)
         assert is_closed(broker)
+
+
+def test_a_request_whose_handling_fails_costs_its_connection(
+    gateway: RunningGateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    for error, logged in (
+        (ValueError("a fault"), "a request failed"),
+        (ConnectionResetError("gone"), ": gone"),
+        (MalformedRequest("no frame"), ": no frame"),
+    ):
+
+        async def fail(error: Exception = error) -> list[Any]:
+            raise error
+
+        with scripted(gateway) as (client, _, session):
+
+            async def handled(session: ClientSession = session) -> None:
+                session.handle(Exchange(ApiKey.LIST_GROUPS, 0, 5, Treatment.WHOLE), fail())
+
+            gateway.run(handled())
+            assert is_closed(client)
+        assert logged in caplog.messages[-1]
+    assert serves(gateway)
+
+
+def test_a_request_of_the_gateways_own_fails_with_the_connection(gateway: RunningGateway) -> None:
+    """While it waits, and after the broker has closed its side."""
+    with scripted(gateway) as (_, broker, session):
+
+        async def closed() -> None:
+            call = asyncio.ensure_future(session.call(ApiKey.METADATA, 4, None, MetadataRequestData(topics=[])))
+            await asyncio.sleep(0)
+            session.close()
+            with pytest.raises(ConnectionResetError, match="the connection is closed"):
+                await call
+            with pytest.raises(ConnectionResetError, match="the broker closed its connection"):
+                await session.call(ApiKey.METADATA, 4, None, MetadataRequestData(topics=[]))
+
+        gateway.run(closed())
+        assert received(broker)[:4] == pack(">hh", 3, 4)
+        assert is_closed(broker)
+
+
+def test_a_bug_costs_one_connection(gateway: RunningGateway, caplog: pytest.LogCaptureFixture) -> None:
+    def fail() -> None:
+        raise ValueError("a fault")
+
+    with scripted(gateway) as (client, _, session):
+
+        async def guarded() -> None:
+            session.run_guarded(fail)
+
+        gateway.run(guarded())
+        assert is_closed(client)
+    assert [entry.exc_info is not None for entry in caplog.records if entry.levelname == "ERROR"] == [True]

@@ -15,6 +15,7 @@ from prometheus_client.core import Metric
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.context import Path as TrafficPath
+from rackspan.errors import ClusterUnreachable
 from rackspan.gateway.core.record_bytes import BytesPath, ClientLabels, RecordBytes
 from rackspan.gateway.metrics import families
 from rackspan.gateway.upstream import record_topics
@@ -194,6 +195,20 @@ def test_bytes_are_settled_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None
         following.cancel()
 
     asyncio.run(scenario())
+
+
+def test_bytes_that_cannot_be_looked_up_count_later(caplog: pytest.LogCaptureFixture) -> None:
+    class Gone(OneBroker):
+        async def any_connection(self) -> OneBroker:
+            raise ClusterUnreachable("no broker responds")
+
+    counted = RecordBytes(10, 10)
+    counted.add(ClientLabels("shop"), 1, "pay", 0, 20)
+    asyncio.run(settle(counted, cast("UpstreamCluster", Gone())))
+    assert (counted.flows.total(), counted.unsettled()) == (0, frozenset({"pay"}))
+    assert caplog.messages == ["topics of counted bytes could not be looked up: no broker responds"]
+    asyncio.run(settle(counted, cast("UpstreamCluster", OneBroker())))
+    assert counted.flows.total() == 20
 
 
 async def _families(gateway: RunningGateway) -> list[Metric]:
