@@ -44,7 +44,6 @@ def test_a_gateway_before_kafka_differs_from_kafka_only_where_listed(kafkas: tup
 
 
 @pytest.mark.kafka
-@pytest.mark.soak
 def test_a_gateway_before_kafka_offers_every_api_in_every_version_but_those_listed(
     kafkas: tuple[Subject, Subject],
 ) -> None:

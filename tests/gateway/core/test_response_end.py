@@ -102,9 +102,9 @@ def test_addresses_that_do_not_fit_are_left_out_unless_the_size_may_change() -> 
     assert [one.host for one in read_response(ApiKey.FETCH, 17, longer).node_endpoints] == ["gateway-1"]
 
 
-def share_response(api_key: int) -> tuple[Any, bytes]:
+def share_response(api_key: int, version: int) -> tuple[Any, bytes]:
     """By kio: one partition that moved, and where its new leader is."""
-    schema: Any = load_response_schema(api_key, 1)
+    schema: Any = load_response_schema(api_key, version)
     module = __import__(schema.__module__, fromlist=["*"])
     leader = module.LeaderIdAndEpoch(leader_id=2, leader_epoch=3)
     more: dict[str, Any] = {}
@@ -117,7 +117,7 @@ def share_response(api_key: int) -> tuple[Any, bytes]:
     topic_type = module.ShareFetchableTopicResponse if api_key == SHARE_FETCH else module.ShareAcknowledgeTopicResponse
     endpoint = module.NodeEndpoint(node_id=2, host="upstream.example", port=1, rack="b")
     common = {"throttle_time": timedelta(0), "error_code": module.ErrorCode.none}
-    if api_key == SHARE_FETCH:
+    if api_key == SHARE_FETCH or version >= 2:
         common["acquisition_lock_timeout"] = timedelta(seconds=30)
     topic = topic_type(topic_id=UUID(int=1), partitions=(partition,))
     response = schema(**common, responses=(topic,), node_endpoints=(endpoint,))
@@ -127,13 +127,14 @@ def share_response(api_key: int) -> tuple[Any, bytes]:
 
 
 @pytest.mark.parametrize("api_key", [SHARE_FETCH, SHARE_ACKNOWLEDGE])
+@pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("same_size", [True, False])
 @pytest.mark.parametrize("seed", range(3))
-def test_share_groups_find_new_leaders_at_the_gateway(api_key: int, same_size: bool, seed: int) -> None:
-    schema, original = share_response(api_key)
+def test_share_groups_find_new_leaders_at_the_gateway(api_key: int, version: int, same_size: bool, seed: int) -> None:
+    schema, original = share_response(api_key, version)
     # kio skips no tagged field, so the addresses are as long as those they replace.
     addresses = renamed("gatewayexample")
-    changed = passed(api_key, 1, original, cuts(original, seed), addresses, same_size=same_size)
+    changed = passed(api_key, version, original, cuts(original, seed), addresses, same_size=same_size)
     assert len(changed) == len(original)
     read, _ = entity_reader(schema)(changed, 5)
     assert [(one.node_id, one.host, one.port) for one in read.node_endpoints] == [(2, "gatewayexample-2", 9002)]

@@ -38,6 +38,9 @@ _REWRITTEN: Final[Mapping[int, Treatment]] = {
 }
 
 _FORWARDED: Final[Mapping[int, range]] = {
+    ApiKey.LIST_OFFSETS: range(1, 12),
+    ApiKey.OFFSET_COMMIT: range(2, 11),
+    ApiKey.OFFSET_FETCH: range(1, 11),
     17: range(2),  # SaslHandshake
     34: range(3),  # AlterReplicaLogDirs
     36: range(3),  # SaslAuthenticate
@@ -54,16 +57,16 @@ _FORWARDED: Final[Mapping[int, range]] = {
     71: range(1),  # GetTelemetrySubscriptions
     72: range(1),  # PushTelemetry
     76: range(2),  # ShareGroupHeartbeat
-    SHARE_FETCH: range(1, 2),
-    SHARE_ACKNOWLEDGE: range(1, 2),
-    80: range(1),  # AddRaftVoter
+    SHARE_FETCH: range(1, 3),
+    SHARE_ACKNOWLEDGE: range(1, 3),
+    80: range(2),  # AddRaftVoter
     81: range(1),  # RemoveRaftVoter
     88: range(1),  # StreamsGroupHeartbeat
-    90: range(1),  # DescribeShareGroupOffsets
+    90: range(2),  # DescribeShareGroupOffsets
     91: range(1),  # AlterShareGroupOffsets
     92: range(1),  # DeleteShareGroupOffsets
 }
-"""APIs without addresses that wire/ has no classes for; versions of Kafka 4.1. The others are in wire/apis.py."""
+"""APIs of which nothing is read but addresses at their end: versions of Kafka 4.3, some of which wire/ has no classes for. The others are in wire/apis.py."""
 
 BEFORE_LOGIN: Final = frozenset({ApiKey.API_VERSIONS, 17, 36})
 """ApiVersions, SaslHandshake, SaslAuthenticate: brokers respond to them before a client has logged in, and to nothing else."""

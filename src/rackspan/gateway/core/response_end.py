@@ -164,7 +164,7 @@ def _length(flexible: bool) -> Generator[int, memoryview, int]:
 
 
 def _share_fetch(_version: int) -> Walk:
-    """Version 1."""
+    """Versions 1 and 2."""
     yield -4
     yield from _skip_tags()
     yield -6  # throttle_time_ms, error_code
@@ -190,12 +190,14 @@ def _share_fetch(_version: int) -> Walk:
         yield from _skip_tags()
 
 
-def _share_acknowledge(_version: int) -> Walk:
-    """Version 1."""
+def _share_acknowledge(version: int) -> Walk:
+    """Versions 1 and 2."""
     yield -4
     yield from _skip_tags()
     yield -6
     yield from _skip_sized()
+    if version >= _RENEWED_ACKNOWLEDGEMENTS:
+        yield -4  # acquisition_lock_timeout_ms
     topics = yield from _unsigned_varint()
     for _ in range(topics - 1):
         yield -16
@@ -208,6 +210,9 @@ def _share_acknowledge(_version: int) -> Walk:
             yield from _skip_tags()
         yield from _skip_tags()
 
+
+_RENEWED_ACKNOWLEDGEMENTS: Final = 2
+"""The first version of ShareAcknowledge of KIP-1222."""
 
 _WALKS: Final = {SHARE_FETCH: _share_fetch, SHARE_ACKNOWLEDGE: _share_acknowledge}
 
