@@ -7,11 +7,20 @@ from datetime import UTC, datetime
 from rackspan.audit import ClusterPolicies
 from rackspan.pipeline import Warehouse, incremental
 from rackspan.pipeline.delta.append import NewFile
-from rackspan.pipeline.hours.task import write_task as write_hours
+from rackspan.pipeline.hours.task import write_task as write_hours_of
 from rackspan.pipeline.hours.work import HoursWork, hour_tasks
 from rackspan.pipeline.incremental import Files, RunReport, RunWork
 from rackspan.pipeline.judging.tasks import judge_tasks
 from rackspan.pipeline.judging.write import write_task
+
+
+def write_hours(warehouse: Warehouse, work: HoursWork, policies: ClusterPolicies) -> Files:
+    """The files of tables of hours, by table."""
+    files: dict[str, list[NewFile]] = {}
+    for task in hour_tasks(warehouse, work, policies):
+        for name, file in write_hours_of(task):
+            files.setdefault(name, []).append(file)
+    return files
 
 
 @dataclass(slots=True)
@@ -35,10 +44,7 @@ class InProcessBuild:
 
     def hours(self, work: HoursWork, policies: ClusterPolicies) -> Files:
         began = time.process_time()
-        files: dict[str, list[NewFile]] = {}
-        for task in hour_tasks(self.warehouse, work, policies):
-            for name, file in write_hours(task):
-                files.setdefault(name, []).append(file)
+        files = write_hours(self.warehouse, work, policies)
         self.hours_seconds += time.process_time() - began
         return files
 

@@ -17,12 +17,12 @@ import numpy as np
 import polars
 
 from benchmarks._fleet import FIRST
+from benchmarks._in_process import write_hours
 from rackspan.audit import RackPolicy
 from rackspan.clients import ReplicaSelectors
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from rackspan.pipeline import Warehouse, create_warehouse
-from rackspan.pipeline.hours.task import write_task
-from rackspan.pipeline.hours.work import HoursWork, concerned_hours, hour_tasks, with_reading
+from rackspan.pipeline.hours.work import HoursWork, concerned_hours, with_reading
 from rackspan.pipeline.landing.bases import Bases
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.store import store_all
@@ -55,12 +55,7 @@ def _made(warehouse: Warehouse) -> int:
     markers = with_reading(read_markers(warehouse))
     given = markers.of_days(markers.count_by_day())
     work = HoursWork("0000000001-bench", tuple(concerned_hours(markers, given)))
-    return sum(
-        file.rows
-        for task in hour_tasks(warehouse, work, RackPolicy())
-        for name, file in write_task(task)
-        if name == "traffic"
-    )
+    return sum(file.rows for file in write_hours(warehouse, work, RackPolicy())["traffic"])
 
 
 def _by_duckdb(query: str) -> int:

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from rackspan import reassign as _reassign
     from rackspan import restart as _restart
     from rackspan import streams as _streams
-    from rackspan import traffic as _traffic
     from rackspan.acks import HardenAdvice, Watch
     from rackspan.acks import harden as _harden
     from rackspan.acks import watch as _acks_watch
@@ -96,12 +95,11 @@ if TYPE_CHECKING:
     from rackspan.sources import rack_locator as _rack_locator
     from rackspan.sources import rack_locators as _rack_locators
     from rackspan.sources.live.clients import ReadClients
-    from rackspan.sources.live.traffic import TrafficReading
     from rackspan.streams import CapturedGroup, Setting, StreamsGroup
     from rackspan.streams.assignment import AssignmentDocument
     from rackspan.streams.lab.replay import LabDocument
     from rackspan.streams.live.group_audit import StreamsAuditDocument
-    from rackspan.traffic import ClusterReading, PriceFile, TrafficFlow
+    from rackspan.traffic import ClusterReading, Interval, PriceFile
 else:
 
     class _LazyModule:
@@ -127,7 +125,6 @@ else:
     _new_partitions = _LazyModule("rackspan.placement.new_partitions")
     _proposal_format = _LazyModule("rackspan.placement.proposal_format")
     _spec = _LazyModule("rackspan.placement.spec")
-    _traffic = _LazyModule("rackspan.traffic")
     _watching = _LazyModule("rackspan.sources.polling")
     _rack_locator = _LazyModule("rackspan.sources.rack_locator")
     _rack_locators = _LazyModule("rackspan.sources.rack_locators")
@@ -402,14 +399,16 @@ def clients(
     return reads, measured, causes
 
 
-def measure_traffic(cluster: Cluster, seconds: float, counters: Sequence[str] = ()) -> TrafficReading:
-    """The logs of a running cluster twice, so many seconds apart, and its groups.
+def measure_traffic(
+    cluster: Cluster, seconds: float, counters: Sequence[str] = (), *, of_brokers: bool = True
+) -> Interval:
+    """Two readings of a running cluster, so many seconds apart, and what passed in between.
 
-    `counters`: the metrics of gateways that clients go through, and of brokers. Errors: UsageError, SourceError.
+    `counters`: the metrics of gateways that clients go through, and, `of_brokers`, of brokers. Errors: UsageError, SourceError.
     """
     from rackspan.sources.live import traffic as live_traffic
 
-    return live_traffic.read_traffic(_settings(cluster), seconds, counters=counters)
+    return live_traffic.read_traffic(_settings(cluster), seconds, counters=counters, of_brokers=of_brokers)
 
 
 def read_prices(content: bytes) -> PriceFile:
@@ -419,60 +418,26 @@ def read_prices(content: bytes) -> PriceFile:
     return price_file(content)
 
 
-def traffic(
-    reading: TrafficReading, snapshot: ClusterSnapshot | None = None, networks: ClientNetworks | None = None
-) -> tuple[list[TrafficFlow], list[GroupReads]]:
-    """The bytes of each path between racks, and what each group with members reads.
-
-    `snapshot`: the one of the second reading, with racks from a locator.
-    """
-    racked = reading.after.snapshot if snapshot is None else snapshot
-    clients = reading.clients
-    volumes = _traffic.volumes_between(reading.before, reading.after)
-    reads = _traffic.reads_of(racked, clients.groups, clients.selectors, networks)
-    progress = _traffic.group_progress(reading.before, reading.after, volumes)
-    flows = [*_traffic.flows_of(racked, volumes, reads, progress, clients.groups, reading.counted)]
-    flows += _traffic.follower_bounds(reading.before.snapshot, racked, reading.bytes_out, clients.selectors, flows)
-    if reading.clients_before is not None:
-        after, earlier = replace(reading.after, snapshot=racked), reading.clients_before.groups
-        flows += _traffic.restore_flows(reading.before, after, earlier, clients.groups, clients.selectors, networks)
-    return flows, list(reads)
+def traffic(passed: Interval, snapshot: ClusterSnapshot, networks: ClientNetworks | None = None) -> Interval:
+    """The same, with racks from a locator in `snapshot`, else the one of the second reading, and clients where `networks` has them."""
+    return replace(passed, after=passed.after.of_snapshot(snapshot), networks=networks)
 
 
 def advise(
     snapshot: ClusterSnapshot,
     policy: RackPolicy = RackPolicy(),
-    reading: TrafficReading | None = None,
-    networks: ClientNetworks | None = None,
+    passed: Interval | None = None,
     prices: PriceFile | None = None,
     least_bytes_a_month: int | None = None,
 ) -> list[Advice]:
     """What to do first, ranked: what an audit finds, and of the traffic that was measured what need not cross racks.
 
-    `snapshot`: the one of the second reading, with racks from a locator. Savings below `least_bytes_a_month` are left out. Errors:
-    UsageError for a reading with counters of brokers, by which nothing is judged.
+    `snapshot`: the one of the second reading of `passed`. Savings below `least_bytes_a_month` are left out.
     """
     found = [*_advice.risks(audit(snapshot, policy).findings)]
-    if reading is not None:
-        if reading.bytes_out:
-            raise UsageError(
-                "--counters: advice does not depend on what brokers count; give the metrics of gateways only, and to rackspan traffic those of brokers"
-            )
+    if passed is not None:
         least = _advice.LEAST_BYTES_A_MONTH if least_bytes_a_month is None else least_bytes_a_month
-        flows, described = traffic(reading, snapshot, networks)
-        volumes = _traffic.volumes_between(reading.before, reading.after)
-        passed = _advice.measured_traffic(
-            snapshot,
-            volumes,
-            described,
-            _traffic.group_progress(reading.before, reading.after, volumes),
-            reading.seconds,
-            reading.clients.selectors,
-            flows,
-            reading.clients.groups,
-            reading.counted,
-        )
-        found += _advice.savings(*passed, policy, prices, least)
+        found += _advice.savings(*_advice.measured_traffic(passed), policy, prices, least)
     return _advice.ranked(found)
 
 

@@ -28,9 +28,8 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
 from rackspan.pipeline import RunReport
 from rackspan.pipeline.check import CheckReport
-from rackspan.sources.live.clients import ReadClients
-from rackspan.sources.live.traffic import TrafficReading
 from rackspan.sources.source import Source
+from rackspan.traffic import ClusterReading, Interval
 from tests.cli.conftest import GOOD, Ran
 from tests.cli.replaced_groups import replace_group, two_groups
 from tests.cli.test_streams import PROBLEM
@@ -599,10 +598,12 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
     monkeypatch.setattr(cluster_command, "_real", record("real", refused))
 
 
-def five_records(cluster: api.Cluster, seconds: float, counters: Sequence[str] = ()) -> TrafficReading:
+def five_records(
+    cluster: api.Cluster, seconds: float, counters: Sequence[str] = (), *, of_brokers: bool = True
+) -> Interval:
     """Traffic of five records of 100 bytes in each partition, and of two groups."""
-    found = MEASURE_TRAFFIC(cluster, 0, counters)
-    after = replace(found.after, read_at=LATER)
+    found = MEASURE_TRAFFIC(cluster, 0, counters, of_brokers=of_brokers)
+    after = replace(found.after.logs, read_at=LATER)
     before = replace(
         after,
         read_at=LATER - timedelta(seconds=seconds),
@@ -614,7 +615,7 @@ def five_records(cluster: api.Cluster, seconds: float, counters: Sequence[str] =
         replace(group, members=tuple(replace(member, rack=None) for member in group.members))
         for group in two_groups(cluster, None).groups
     )
-    return TrafficReading(before, after, ReadClients(groups, leaders))
+    return Interval(ClusterReading(before, groups), replace(found.after, logs=after, groups=groups, selectors=leaders))
 
 
 MEASURE_TRAFFIC = api.measure_traffic

@@ -13,16 +13,17 @@ from confluent_kafka import Producer
 from rackspan import api
 from rackspan.client.cluster import ConnectionSettings
 from rackspan.cluster import EmbeddedCluster
-from rackspan.sources.live.traffic import TrafficReading, read_traffic
-from rackspan.traffic import TrafficPath
+from rackspan.sources.live.traffic import read_traffic
+from rackspan.traffic import ClusterReading, Interval, TrafficPath
 from tests.cli.conftest import Ran
+from tests.sources.test_broker_counters import STRIMZI, serving
 
 PRICES = Path(__file__).parents[2] / "deploy" / "prices"
 T0 = datetime(2026, 11, 24, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def reading() -> TrafficReading:
+def reading() -> Interval:
     """900,000 bytes in a topic of three partitions, three replicas each, as if in 30 seconds."""
     with EmbeddedCluster(racks=3, brokers=3) as cluster:
         cluster.create_topic("orders", partitions=3)
@@ -39,12 +40,16 @@ def reading() -> TrafficReading:
         return read_traffic(ConnectionSettings(cluster.bootstrap_servers), 30.0, produce)
 
 
+def at(reading: ClusterReading, time: datetime) -> ClusterReading:
+    return replace(reading, logs=replace(reading.logs, read_at=time))
+
+
 @pytest.fixture
-def traffic(reading: TrafficReading, cli: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+def traffic(reading: Interval, cli: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
     timed = replace(
         reading,
-        before=replace(reading.before, read_at=T0),
-        after=replace(reading.after, read_at=T0 + timedelta(seconds=30)),
+        before=at(reading.before, T0),
+        after=at(reading.after, T0 + timedelta(seconds=30)),
     )
     monkeypatch.setattr(api, "measure_traffic", lambda _cluster, _seconds, _counters: timed)
     return lambda *words: cli("traffic", "--bootstrap-server", "here:9092", *words)
@@ -103,13 +108,20 @@ def test_the_page_names_basis_assumption_and_unread_prices(traffic: Callable[...
 
 
 def test_what_could_not_be_read_is_named_and_ends_with_1(
-    traffic: Callable[..., Ran], reading: TrafficReading, monkeypatch: pytest.MonkeyPatch
+    traffic: Callable[..., Ran], reading: Interval, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     less = replace(reading, after=replace(reading.after, partial=("offsets of 3 partitions: unknown, no leader",)))
     monkeypatch.setattr(api, "measure_traffic", lambda _cluster, _seconds, _counters: less)
     ran = traffic()
     assert ran.code == 1
     assert "could not be read: offsets of 3 partitions: unknown, no leader" in ran.out
+
+
+def test_counters_of_brokers_are_refused_for_advice_before_the_cluster_is_read(cli: Callable[..., Ran]) -> None:
+    with serving({"/metrics": STRIMZI}) as url:
+        ran = cli("advise", "--bootstrap-server", "127.0.0.1:1", "--counters", f"1={url}/metrics")
+    assert (ran.code, ran.out) == (1, "")
+    assert "advice does not depend on what brokers count" in ran.err
 
 
 def test_a_wrong_price_file_is_one_line(traffic: Callable[..., Ran], tmp_path: Path) -> None:

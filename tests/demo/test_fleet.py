@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from rackspan import api
-from rackspan.advice import Advice, MeasuredTraffic, ranked, risks, savings
+from rackspan.advice import Advice
 from rackspan.advice.advice import Concern
-from rackspan.clients import find_causes, group_reads
 from rackspan.demo.fleet import (
     RECORD_BYTES,
     START,
@@ -23,39 +22,15 @@ from rackspan.demo.fleet import (
 )
 from rackspan.pipeline import create_warehouse
 from rackspan.pipeline.landing.store import SnapshotLocation, store_all
-from rackspan.traffic import (
-    Basis,
-    ClusterReading,
-    TrafficPath,
-    consume_flows,
-    group_progress,
-    produce_flows,
-    replication_flows,
-    volumes_between,
-)
+from rackspan.traffic import Basis, ClusterReading, Interval, TrafficPath
 
 DAY = timedelta(days=1)
 
 
-def measured(before: ClusterReading, after: ClusterReading) -> MeasuredTraffic:
-    snapshot = after.logs.snapshot
-    volumes = volumes_between(before.logs, after.logs)
-    return MeasuredTraffic(
-        snapshot,
-        volumes,
-        [group_reads(group, snapshot, after.selectors) for group in after.groups if group.members],
-        group_progress(before.logs, after.logs, volumes),
-        (after.logs.read_at - before.logs.read_at).total_seconds(),
-        after.selectors,
-        produce_flows(snapshot, volumes),
-    )
-
-
 def advised(fleet: SyntheticFleet, cluster: SyntheticCluster) -> list[Advice]:
     """Over a whole day, in which every topic receives what it does on average."""
-    traffic = measured(cluster.reading(fleet.end - DAY), cluster.reading(fleet.end))
-    causes = [cause for reads in traffic.reads for cause in find_causes(reads, traffic.snapshot)]
-    return ranked([*risks(api.audit(traffic.snapshot).findings), *savings(traffic, causes)])
+    passed = Interval(cluster.reading(fleet.end - DAY), cluster.reading(fleet.end))
+    return api.advise(passed.after.snapshot, passed=passed)
 
 
 def as_designed(fault: PlantedFault) -> tuple[bool, int]:
@@ -84,14 +59,10 @@ def test_every_planted_fault_is_found_ranked_as_designed_and_nothing_else(seed: 
 def test_what_passes_in_a_day_follows_from_the_rates_of_its_topics() -> None:
     fleet = synthetic_fleet(3)
     cluster = fleet.clusters[0]
-    traffic = measured(cluster.reading(fleet.end - DAY), cluster.reading(fleet.end))
+    passed = Interval(cluster.reading(fleet.end - DAY), cluster.reading(fleet.end))
     bytes_of = {topic.name: topic.partitions * topic.records_an_hour * 24 * RECORD_BYTES for topic in cluster.topics}
     sums = Counter[tuple[str, TrafficPath]]()
-    for flow in (
-        *traffic.produced,
-        *replication_flows(traffic.snapshot, traffic.volumes),
-        *consume_flows(traffic.snapshot, traffic.volumes, traffic.reads, traffic.progress),
-    ):
+    for flow in passed.flows:
         assert flow.link.basis is not Basis.ESTIMATED or flow.link.path is TrafficPath.PRODUCE
         sums[flow.link.topic, flow.link.path] += flow.size_bytes or 0
     for name, size in bytes_of.items():

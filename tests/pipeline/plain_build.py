@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from benchmarks._in_process import write_hours
 from rackspan.audit import ClusterPolicies, RackPolicy
 from rackspan.pipeline import Warehouse, incremental
 from rackspan.pipeline.changes.difference import changes
 from rackspan.pipeline.delta.append import NewFile, statistics
 from rackspan.pipeline.delta.table import filesystem_of, open_table
-from rackspan.pipeline.hours.task import write_task
-from rackspan.pipeline.hours.work import HoursWork, hour_tasks
+from rackspan.pipeline.hours.work import HoursWork
 from rackspan.pipeline.incremental import Files, RunReport, RunWork, TableWork
 from rackspan.pipeline.landing.read import read_snapshot
 from rackspan.pipeline.schemas import Table, own_columns
@@ -36,11 +36,7 @@ class PlainBuild:
         return self._judged(work, policies)
 
     def hours(self, work: HoursWork, policies: ClusterPolicies) -> Files:
-        files: dict[str, list[NewFile]] = {}
-        for task in hour_tasks(self._warehouse, work, policies):
-            for name, file in write_task(task):
-                files.setdefault(name, []).append(file)
-        return files
+        return write_hours(self._warehouse, work, policies)
 
 
 def build_for(warehouse: Warehouse) -> Judged:

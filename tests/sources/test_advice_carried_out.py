@@ -65,8 +65,8 @@ def measured(
         wait_until_counted(counters, 2)
 
     reading = read_traffic(ConnectionSettings(cluster.bootstrap_servers), 1.0, workload, counters=counters)
-    networks = ClientNetworks({} if home is None else {"127.0.0.0/8": home})
-    advice = api.advise(reading.after.snapshot, api.RackPolicy(), reading, networks)
+    snapshot, networks = reading.after.snapshot, ClientNetworks({} if home is None else {"127.0.0.0/8": home})
+    advice = api.advise(snapshot, passed=api.traffic(reading, snapshot, networks))
     passed = across(cluster, home)
     passed.subtract(before)
     return advice, passed, reading.seconds
@@ -248,4 +248,4 @@ def measured_together(
     reading = read_traffic(ConnectionSettings(cluster.bootstrap_servers), 1.0, workload)
     passed = across(cluster)
     passed.subtract(before)
-    return api.advise(reading.after.snapshot, api.RackPolicy(), reading), passed, reading.seconds
+    return api.advise(reading.after.snapshot, passed=reading), passed, reading.seconds

@@ -10,11 +10,12 @@ import pytest
 
 from rackspan.client.cluster import ConnectionSettings
 from rackspan.cluster import EmbeddedCluster
-from rackspan.errors import SourceError, UsageError
+from rackspan.errors import ClusterUnreachable, SourceError, UsageError
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.sources.broker_counters import by_broker, read_counters
 from rackspan.sources.gateway_counters import gateway_counters
 from rackspan.sources.live.traffic import read_everything, read_traffic
+from rackspan.traffic import bytes_out_between
 from tests.streams.groups import cluster
 
 EXAMPLE_RULES = """\
@@ -167,10 +168,22 @@ def test_readings_of_a_cluster_have_the_counters_of_its_brokers() -> None:
             pages["/2"] = EXAMPLE_RULES.replace("5000.0", "5600.0")
 
         reading = read_traffic(settings, 1.0, later, counters=options)
-        assert reading.bytes_out == {1: {"orders": 0, "eu.pay_v2-log": 0}, 2: {"orders": 600, "eu.pay_v2-log": 0}}
+        sent = bytes_out_between(reading.before.bytes_out, reading.after.bytes_out)
+        assert sent == {1: {"orders": 0, "eu.pay_v2-log": 0}, 2: {"orders": 600, "eu.pay_v2-log": 0}}
         everything = read_everything(settings, 60, [*options, f"3={url}/1", f"2={url}/none"])
     assert everything.bytes_out == {1: SENT, 2: {**SENT, "orders": 5600}}
     assert [line.split(": ")[1] for line in everything.partial if "--counters" in line] == [
         "the cluster has no broker 3; it has [1, 2]",
         "cannot be read",
     ]
+
+
+def test_counters_of_brokers_are_refused_for_advice_before_the_cluster_is_read() -> None:
+    unreachable = ConnectionSettings("127.0.0.1:1", timeout_seconds=0.1)
+    with serving({"/gateway": GATEWAY, "/broker": STRIMZI}) as url:
+        options = [f"{url}/gateway", f"2={url}/broker"]
+        with pytest.raises(UsageError, match=r"--counters 2=.*: advice does not depend on what brokers count"):
+            read_traffic(unreachable, 1.0, lambda _: None, counters=options, of_brokers=False)
+        for counters, of_brokers in ((options[:1], False), (options, True)):
+            with pytest.raises(ClusterUnreachable):
+                read_traffic(unreachable, 1.0, lambda _: None, counters=counters, of_brokers=of_brokers)

@@ -7,13 +7,12 @@ from typing import TypeAlias
 import pytest
 from confluent_kafka import Producer
 
-from rackspan import api
 from rackspan.apply import reassignments
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
 from rackspan.cluster import EmbeddedCluster
 from rackspan.model import TopicPartition
-from rackspan.sources.live.traffic import TrafficReading, read_traffic
-from rackspan.traffic import Basis, TrafficPath
+from rackspan.sources.live.traffic import read_traffic
+from rackspan.traffic import Basis, Interval, TrafficPath
 from rackspan.traffic.flows import READ_COMMITTED
 from tests.kafka_fixtures import eventually
 from tests.sources.consumers import consumer, read_all
@@ -30,13 +29,13 @@ def produce(cluster: EmbeddedCluster, records: int) -> None:
     assert producer.flush(30) == 0
 
 
-def reading(cluster: EmbeddedCluster, workload: Callable[[], None]) -> TrafficReading:
+def reading(cluster: EmbeddedCluster, workload: Callable[[], None]) -> Interval:
     return read_traffic(ConnectionSettings(cluster.bootstrap_servers), 1.0, lambda _: workload())
 
 
-def derived(found: TrafficReading, path: TrafficPath) -> Sums:
+def derived(found: Interval, path: TrafficPath) -> Sums:
     sums = Sums()
-    for flow in api.traffic(found)[0]:
+    for flow in found.flows:
         if flow.link.path is path:
             assert flow.size_bytes is not None
             sums[flow.link.topic, flow.link.group, flow.link.source_rack, flow.link.destination_rack] += flow.size_bytes
@@ -97,9 +96,9 @@ def test_each_path_of_groups_is_what_the_brokers_served_within_five_percent(clus
     assert far_bytes == pytest.approx(by_group["far"], rel=0.05)
     # All that it reads is in its own rack, from followers or from leaders.
     assert {ends[2:] for ends in (local + across) if ends[1] == "near"} == {("r1", "r1")}
-    bases = {flow.link.group: flow.link.basis for flow in api.traffic(found)[0] if flow.link.group}
+    bases = {flow.link.group: flow.link.basis for flow in found.flows if flow.link.group}
     assert bases == {"near": Basis.DERIVED, "far": Basis.ESTIMATED}
-    assert {flow.link.assumption for flow in api.traffic(found)[0] if flow.link.group == "near"} == {READ_COMMITTED}
+    assert {flow.link.assumption for flow in found.flows if flow.link.group == "near"} == {READ_COMMITTED}
 
 
 def test_a_group_that_catches_up_reads_what_it_commits_and_one_that_stands_still_is_not_known(
@@ -117,7 +116,7 @@ def test_a_group_that_catches_up_reads_what_it_commits_and_one_that_stands_still
 
         found = reading(cluster, workload)
     sizes: dict[str | None, list[int | None]] = {}
-    for flow in api.traffic(found)[0]:
+    for flow in found.flows:
         sizes.setdefault(flow.link.group, []).append(flow.size_bytes)
     assert sum(size or 0 for size in sizes["late"]) == pytest.approx(6600 * 660, rel=0.1)
     assert set(sizes["stuck"]) == {None}

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from rackspan import api
 from rackspan.client.cluster import ConnectionSettings
 from rackspan.cluster import EmbeddedCluster
 from rackspan.sources.gateway_counters import counting
@@ -53,7 +52,7 @@ def test_rows_of_clients_behind_a_gateway_are_measured(tmp_path: Path) -> None:
             settings = ConnectionSettings(cluster.bootstrap_servers)
             reading = read_traffic(settings, 1.0, lambda _: round_trip(so_far), counters=[url])
             passed = Counter(cluster.traffic()) - before
-    flows = [flow for flow in api.traffic(reading)[0] if flow.link.topic == "orders"]
+    flows = [flow for flow in reading.flows if flow.link.topic == "orders"]
     measured = Counter[tuple[str | None, ...]]()
     for flow in flows:
         if flow.link.basis is Basis.MEASURED:

@@ -10,20 +10,17 @@ import pytest
 
 from rackspan import api
 from rackspan.clients import ReplicaSelectors
-from rackspan.errors import UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId
-from rackspan.sources.live.clients import ReadClients
-from rackspan.sources.live.traffic import TrafficReading
 from rackspan.traffic import (
     Basis,
     BrokerBytes,
     ClusterLogs,
     ClusterReading,
+    Interval,
     TrafficFlow,
     TrafficPath,
     bytes_out_between,
     follower_bounds,
-    interval,
 )
 from rackspan.traffic.flows import Link
 from rackspan.traffic.followers import LESS_OF_GROUPS, SENT_BY_FOLLOWERS
@@ -135,23 +132,19 @@ def test_counters_advance_and_begin_again_after_a_restart() -> None:
     assert bytes_out_between(before, after) == {1: {"a": 15, "b": 7, "c": 3}}
 
 
-def test_an_interval_and_a_live_reading_have_the_bounds_beside_the_rest() -> None:
+def test_an_interval_has_the_bounds_beside_the_rest() -> None:
     def logs(seconds: int) -> ClusterLogs:
         return ClusterLogs(ORDERS, T0 + timedelta(seconds=seconds), np.zeros(1, np.int64), np.zeros((1, 3), np.int64))
 
     first, second = logs(0), logs(60)
-    passed = interval(
+    passed = Interval(
         ClusterReading(first, (), RACK_AWARE, bytes_out={2: {"orders": 1000}}),
         ClusterReading(second, (), RACK_AWARE, bytes_out={2: {"orders": 1700}}),
     )
     assert [(flow.link.basis, flow.size_bytes) for flow in passed.flows] == [(Basis.DERIVED_LOWER_BOUND, 700)]
-    live = TrafficReading(first, second, ReadClients((), RACK_AWARE), bytes_out={2: {"orders": 700}})
-    assert api.traffic(live)[0] == [*passed.flows]
-    with pytest.raises(UsageError, match=r"advice does not depend on what brokers count; give the metrics of gateways"):
-        api.advise(ORDERS, reading=live)
     # By the racks of a locator.
     moved = replace(
         ORDERS,
         brokers=tuple(Broker(BrokerId(broker.id), RackId("x"), host=broker.host) for broker in ORDERS.brokers),
     )
-    assert [flow.link.source_rack for flow in api.traffic(live, moved)[0]] == ["x"]
+    assert [flow.link.source_rack for flow in api.traffic(passed, moved).flows] == ["x"]

@@ -14,16 +14,14 @@ from rackspan.model import ClusterSnapshot, RackId
 from rackspan.model.client_networks import ClientNetworks
 from rackspan.model.group import GroupDescription, GroupKind, MemberDescription, StreamsMember, SubtopologyTopics
 from rackspan.model.partitions import UNKNOWN_SIZE
-from rackspan.sources.live.clients import ReadClients
-from rackspan.sources.live.traffic import TrafficReading
 from rackspan.traffic import (
     Basis,
     ClusterLogs,
     ClusterReading,
+    Interval,
     TrafficFlow,
     TrafficPath,
     bill,
-    interval,
     restore_flows,
 )
 from rackspan.traffic.price_file import price_file
@@ -239,22 +237,15 @@ CONSUME_LIKE = price_file(
 )
 
 
-def test_an_interval_and_a_live_reading_have_the_restores_and_the_bill_their_price() -> None:
+def test_an_interval_has_the_restores_and_the_bill_their_price() -> None:
     snapshot = cluster(PLACED)
     first, second = logs_of(snapshot, [10**9] * 15), logs_of(snapshot, [10**9] * 15, T0 + timedelta(seconds=60))
-    passed = interval(
+    passed = Interval(
         ClusterReading(first, (HELD,), LEADERS),
         ClusterReading(second, (MOVED,), LEADERS),
     )
     of_interval = [flow for flow in passed.flows if flow.link.path is TrafficPath.RESTORE]
     assert sum(flow.size_bytes or 0 for flow in of_interval) == 2 * 10**9
     assert sum(row.money for row in bill(of_interval, CONSUME_LIKE).rows if row.money) * 100 == 4
-    live = TrafficReading(
-        first, second, ReadClients((MOVED,), LEADERS), clients_before=ReadClients((HELD,), {}, ("x: unread",))
-    )
-    assert live.unread == ("x: unread",)
-    assert [flow for flow in api.traffic(live)[0] if flow.link.path is TrafficPath.RESTORE] == of_interval
-    located, _ = api.traffic(live, networks=ClientNetworks({"10.0.0.7": "r3"}))
+    located = api.traffic(passed, snapshot, ClientNetworks({"10.0.0.7": "r3"})).flows
     assert {flow.link.destination_rack for flow in located if flow.link.path is TrafficPath.RESTORE} == {"r3"}
-    unread = replace(live, clients_before=None)
-    assert not [flow for flow in api.traffic(unread)[0] if flow.link.path is TrafficPath.RESTORE]

@@ -9,10 +9,9 @@ from typing import Final
 from rackspan.advice.advice import Advice, Concern
 from rackspan.clients import ClientFinding, GroupReads, ReplicaSelectors, find_causes, measured_reads
 from rackspan.model import ClusterSnapshot
-from rackspan.model.group import GroupDescription
 from rackspan.traffic import (
-    CountedBytes,
     GroupProgress,
+    Interval,
     PriceFile,
     TrafficFlow,
     TrafficPath,
@@ -43,34 +42,22 @@ class MeasuredTraffic:
     through_gateway: frozenset[str] = frozenset()
 
 
-def measured_traffic(
-    snapshot: ClusterSnapshot,
-    volumes: Volumes,
-    described: Sequence[GroupReads],
-    progress: GroupProgress,
-    seconds: float,
-    selectors: Mapping[int, ReplicaSelectors],
-    flows: Sequence[TrafficFlow],
-    every_group: Sequence[GroupDescription],
-    counted: CountedBytes,
-) -> tuple[MeasuredTraffic, list[ClientFinding]]:
-    """What passed, and why groups read across racks. `described` are groups with members, as their coordinators describe them.
-
-    `every_group` are all groups of the cluster, and `counted` what gateways counted meanwhile.
-    """
-    measured = [measured_reads(group, every_group, read_bytes(counted)) for group in described]
-    pairs = [*zip(described, measured, strict=True)]
-    passed = MeasuredTraffic(
-        snapshot,
-        volumes,
+def measured_traffic(passed: Interval) -> tuple[MeasuredTraffic, list[ClientFinding]]:
+    """What passed, and why groups read across racks."""
+    after, counted = passed.after, passed.counted
+    measured = [measured_reads(group, after.groups, read_bytes(counted)) for group in passed.reads]
+    pairs = [*zip(passed.reads, measured, strict=True)]
+    traffic = MeasuredTraffic(
+        after.snapshot,
+        passed.volumes,
         [reading_as_measured(group, measure, counted) for group, measure in pairs],
-        progress,
-        seconds,
-        selectors,
-        [flow for flow in flows if flow.link.path is TrafficPath.PRODUCE],
+        passed.progress,
+        passed.seconds,
+        after.selectors,
+        [flow for flow in passed.flows if flow.link.path is TrafficPath.PRODUCE],
         frozenset(flow.client_id for flow in counted if flow.path is not TrafficPath.PRODUCE),
     )
-    return passed, [cause for group, measure in pairs for cause in find_causes(group, snapshot, measure)]
+    return traffic, [cause for group, measure in pairs for cause in find_causes(group, after.snapshot, measure)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from rackspan.traffic.logs import ClusterLogs, Volumes, volumes_between
 from rackspan.traffic.measured import CountedBytes, CountedFlow, measured_flows, produced_flows, read_bytes
 from rackspan.traffic.prices import Price, PriceFile, Side, Unit, prices_json
 from rackspan.traffic.progress import GroupProgress, group_progress
-from rackspan.traffic.reading import ClusterReading, Interval, counted_between, flows_of, interval, reads_of
+from rackspan.traffic.reading import ClusterReading, Interval, counted_between, reads_of
 from rackspan.traffic.restores import restore_flows
 from rackspan.traffic.what_if import reading_as_measured
 
@@ -39,10 +39,8 @@ __all__ = [
     "bytes_out_between",
     "consume_flows",
     "counted_between",
-    "flows_of",
     "follower_bounds",
     "group_progress",
-    "interval",
     "measured_flows",
     "prices_json",
     "produce_flows",

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Final
 
 from rackspan.clients import GroupReads, ReplicaSelectors, group_reads
@@ -49,17 +50,13 @@ class ClusterReading:
         return replace(self, logs=replace(self.logs, snapshot=snapshot))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Interval:
-    """What passed between two readings. `reads` has the groups with members at the second."""
+    """What passed between two readings of a cluster. `networks`: where clients are, by their addresses."""
 
     before: ClusterReading
     after: ClusterReading
-    flows: tuple[TrafficFlow, ...]
-    reads: tuple[GroupReads, ...]
-    volumes: Volumes
-    progress: GroupProgress
-    counted: CountedBytes
+    networks: ClientNetworks | None = None
 
     @property
     def seconds(self) -> float:
@@ -71,18 +68,44 @@ class Interval:
         longest = timedelta(seconds=GAP_PERIODS * max(self.before.period_seconds, self.after.period_seconds))
         return self.after.read_at - self.before.read_at > longest
 
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """A line for each part that could not be read, in either reading."""
+        return tuple(dict.fromkeys((*self.before.partial, *self.after.partial)))
 
-def interval(before: ClusterReading, after: ClusterReading) -> Interval:
-    """What passed between two readings of a cluster."""
-    counted = counted_between(before.counters, after.counters)
-    volumes = volumes_between(before.logs, after.logs)
-    progress = group_progress(before.logs, after.logs, volumes)
-    reads = reads_of(after.snapshot, after.groups, after.selectors)
-    flows = flows_of(after.snapshot, volumes, reads, progress, after.groups, counted)
-    restored = restore_flows(before.logs, after.logs, before.groups, after.groups, after.selectors)
-    sent = bytes_out_between(before.bytes_out, after.bytes_out)
-    bounds = follower_bounds(before.snapshot, after.snapshot, sent, after.selectors, flows)
-    return Interval(before, after, (*flows, *bounds, *restored), reads, volumes, progress, counted)
+    @cached_property
+    def counted(self) -> CountedBytes:
+        """What gateways counted."""
+        return counted_between(self.before.counters, self.after.counters)
+
+    @cached_property
+    def volumes(self) -> Volumes:
+        return volumes_between(self.before.logs, self.after.logs)
+
+    @cached_property
+    def progress(self) -> GroupProgress:
+        return group_progress(self.before.logs, self.after.logs, self.volumes)
+
+    @cached_property
+    def reads(self) -> tuple[GroupReads, ...]:
+        """The groups with members at the second reading."""
+        return reads_of(self.after.snapshot, self.after.groups, self.after.selectors, self.networks)
+
+    @cached_property
+    def flows(self) -> tuple[TrafficFlow, ...]:
+        """The flows of every path: what gateways counted, and the rest as derived, estimated or a lower bound."""
+        before, after = self.before, self.after
+        measured = [measured_flows(group, after.groups, self.counted) for group in self.reads]
+        flows = (
+            *produced_flows(produce_flows(after.snapshot, self.volumes), self.counted),
+            *replication_flows(after.snapshot, self.volumes),
+            *consume_flows(after.snapshot, self.volumes, [left for _, left in measured], self.progress),
+            *(flow for found, _ in measured for flow in found),
+        )
+        sent = bytes_out_between(before.bytes_out, after.bytes_out)
+        bounds = follower_bounds(before.snapshot, after.snapshot, sent, after.selectors, flows)
+        groups = before.groups, after.groups
+        return *flows, *bounds, *restore_flows(before.logs, after.logs, *groups, after.selectors, self.networks)
 
 
 def reads_of(
@@ -93,27 +116,6 @@ def reads_of(
 ) -> tuple[GroupReads, ...]:
     """What each group with members reads."""
     return tuple(group_reads(group, snapshot, selectors, networks) for group in groups if group.members)
-
-
-def flows_of(
-    snapshot: ClusterSnapshot,
-    volumes: Volumes,
-    reads: Sequence[GroupReads],
-    progress: GroupProgress,
-    every_group: Sequence[GroupDescription],
-    counted: CountedBytes,
-) -> tuple[TrafficFlow, ...]:
-    """The flows of every path but restores, without lower bounds: what gateways counted, and the rest as derived or estimated.
-
-    `every_group` are all of the cluster.
-    """
-    measured = [measured_flows(group, every_group, counted) for group in reads]
-    return (
-        *produced_flows(produce_flows(snapshot, volumes), counted),
-        *replication_flows(snapshot, volumes),
-        *consume_flows(snapshot, volumes, [left for _, left in measured], progress),
-        *(flow for found, _ in measured for flow in found),
-    )
 
 
 def counted_between(before: Mapping[str, CountedBytes], after: Mapping[str, CountedBytes]) -> CountedBytes:

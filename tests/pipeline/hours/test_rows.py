@@ -18,7 +18,7 @@ from rackspan.model.group import GroupDescription, GroupKind, MemberDescription,
 from rackspan.model.ids import TopicPartition
 from rackspan.pipeline.hours.rows import OVER_A_GAP, hour_rows, parts
 from rackspan.pipeline.hours.work import HOUR, hour_of
-from rackspan.traffic import ClusterLogs, ClusterReading, interval, reads_of
+from rackspan.traffic import ClusterLogs, ClusterReading, Interval, reads_of
 from rackspan.traffic.measured import read_bytes
 from rackspan.traffic.price_file import price_file
 from rackspan.traffic.restores import RESTORED_WHOLE
@@ -80,7 +80,7 @@ def test_hours_together_have_the_flows_of_each_two_readings(seed: int) -> None:
     for number in range(1, len(readings)):
         before, after = readings[number - 1], readings[number]
         gap = after.read_at - before.read_at > timedelta(seconds=3 * 600)
-        for flow in interval(before, after).flows:
+        for flow in Interval(before, after).flows:
             link = flow.link
             basis, assumption = str(link.basis), link.assumption
             if gap:
@@ -255,7 +255,7 @@ def test_groups_and_findings_are_those_of_the_last_reading_of_an_hour(seed: int)
         assert (shop["members"], shop["read_at"], shop["partitions"]) == (2, last.read_at, 6)
         assert shop["member_racks"] == sorted({str(one.rack) for one in last.groups[2].members if one.rack})
         assert groups[hour, "empty"]["lag"] is None
-        counted = {} if inside[-1] == 0 else interval(readings[inside[-1] - 1], last).counted
+        counted = {} if inside[-1] == 0 else Interval(readings[inside[-1] - 1], last).counted
         reads = reads_of(last.snapshot, last.groups, last.selectors)
         wanted = [
             (each.group, each.cause, each.reason)

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from rackspan import api
 from rackspan.client.cluster import ConnectionSettings
 from rackspan.kafka_process import KafkaCluster, console_tool
 from rackspan.kafka_source.cluster import SourceCluster
 from rackspan.kafka_source.options import ClientOptions
 from rackspan.model import TopicPartition
-from rackspan.sources.live.traffic import TrafficReading, read_traffic
-from rackspan.traffic import Basis, TrafficPath
+from rackspan.sources.live.traffic import read_traffic
+from rackspan.traffic import Basis, Interval, TrafficPath
 from tests.kafka_fixtures import create_topic
 from tests.sources.live.test_cluster import wait_until_whole
 
@@ -44,9 +43,9 @@ def served_bytes(cluster: KafkaCluster, topic: str) -> int:
         )
 
 
-def by_path(reading: TrafficReading, topic: str) -> Counter[TrafficPath]:
+def by_path(passed: Interval, topic: str) -> Counter[TrafficPath]:
     sums = Counter[TrafficPath]()
-    for flow in api.traffic(reading)[0]:
+    for flow in passed.flows:
         if flow.link.topic == topic:
             assert flow.size_bytes is not None
             sums[flow.link.path] += flow.size_bytes
@@ -84,5 +83,5 @@ def test_records_deleted_in_between_do_not_change_what_was_written(kafka: KafkaC
 
     reading = read_traffic(ConnectionSettings(kafka.bootstrap_servers), 1.0, workload)
     assert by_path(reading, "deleted")[TrafficPath.PRODUCE] == pytest.approx(tenth, rel=0.05)
-    bases = {flow.link.basis for flow in api.traffic(reading)[0] if flow.link.path is TrafficPath.REPLICATE}
+    bases = {flow.link.basis for flow in reading.flows if flow.link.path is TrafficPath.REPLICATE}
     assert bases == {Basis.DERIVED}

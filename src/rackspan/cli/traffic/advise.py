@@ -68,7 +68,8 @@ def advise(
     reading = None
     source = source_options.source()
     if source_options.address is not None:
-        reading = api.measure_traffic(source_options.cluster(), SECONDS if seconds is None else seconds, counters or ())
+        waited = SECONDS if seconds is None else seconds
+        reading = api.measure_traffic(source_options.cluster(), waited, counters or (), of_brokers=False)
         measured = ReadSnapshot(reading.after.snapshot, ())
         source = Source(source.name, lambda: measured)
     read = rack_options.of(source).read()
@@ -76,8 +77,7 @@ def advise(
     found = api.advise(
         read.snapshot,
         policy_options.policy(),
-        reading,
-        ranges,
+        None if reading is None else api.traffic(reading, read.snapshot, ranges),
         priced,
         None if least is None else byte_count(least),
     )

@@ -36,10 +36,15 @@ def traffic(
     ranges = options.networks(network)
     reading = api.measure_traffic(running.cluster(), seconds, counters or ())
     read = rack_options.of(Source(str(running.address), lambda: ReadSnapshot(reading.after.snapshot, ()))).read()
-    flows, reads = api.traffic(reading, read.snapshot, ranges)
-    unread = reading.unread
+    passed = api.traffic(reading, read.snapshot, ranges)
     document = traffic_document(
-        read.snapshot, flows, reading.seconds, groups=len(reads), unread=unread, prices=priced, name=running.title
+        read.snapshot,
+        passed.flows,
+        passed.seconds,
+        groups=len(passed.reads),
+        unread=passed.unread,
+        prices=priced,
+        name=running.title,
     )
     output.write(document, output_format, traffic_page(document), output.Rows(FLOW_COLUMNS, document["flows"]))
-    raise exit_codes.finish(impossible=bool(unread))
+    raise exit_codes.finish(impossible=bool(passed.unread))

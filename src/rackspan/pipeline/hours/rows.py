@@ -26,7 +26,6 @@ from rackspan.traffic import (
     TrafficFlow,
     bill,
     consume_flows,
-    interval,
     reads_of,
 )
 from rackspan.traffic.flows import Link
@@ -83,7 +82,7 @@ def hour_rows(
     before: ClusterReading | None = None
     strategies, stream_groups = _Strategies(), StreamGroups()
     for after in readings:
-        passed = None if before is None else interval(before, after)
+        passed = None if before is None else Interval(before, after)
         if passed is not None:
             _add_bytes(made, passed, strategies)
         hour = made.get(hour_of(after.read_at))
@@ -226,18 +225,7 @@ def _advice_rows(
 ) -> Iterator[dict[str, Any]]:
     found = [*risks(audit(last.snapshot, policy).findings)]
     if passed is not None:
-        traffic = measured_traffic(
-            last.snapshot,
-            passed.volumes,
-            passed.reads,
-            passed.progress,
-            passed.seconds,
-            last.selectors,
-            passed.flows,
-            last.groups,
-            passed.counted,
-        )
-        found += savings(*traffic, policy, prices)
+        found += savings(*measured_traffic(passed), policy, prices)
     for rank, advice in enumerate(ranked(found), 1):
         yield {
             "rank": rank,

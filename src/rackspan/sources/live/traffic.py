@@ -2,46 +2,14 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 
 from rackspan.client.cluster import ConnectionSettings
-from rackspan.errors import SourceError
-from rackspan.sources.broker_counters import by_broker, read_counters
+from rackspan.errors import SourceError, UsageError
+from rackspan.sources.broker_counters import ReadCounters, by_broker, read_counters
 from rackspan.sources.live.clients import ReadClients, read_clients
 from rackspan.sources.live.logs import read_logs
-from rackspan.traffic import (
-    BrokerBytes,
-    ClusterLogs,
-    ClusterReading,
-    CountedBytes,
-    bytes_out_between,
-    counted_between,
-)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TrafficReading:
-    """The logs and groups before and after, and what gateways and brokers counted in between.
-
-    `clients_before` is None if they were not read.
-    """
-
-    before: ClusterLogs
-    after: ClusterLogs
-    clients: ReadClients
-    counted: CountedBytes = field(default_factory=dict)
-    clients_before: ReadClients | None = None
-    bytes_out: BrokerBytes = field(default_factory=dict)
-
-    @property
-    def seconds(self) -> float:
-        return (self.after.read_at - self.before.read_at).total_seconds()
-
-    @property
-    def unread(self) -> tuple[str, ...]:
-        """A line for each part that could not be read, in either reading."""
-        earlier = () if self.clients_before is None else self.clients_before.unread
-        return tuple(dict.fromkeys((*self.before.partial, *self.after.partial, *earlier, *self.clients.unread)))
+from rackspan.traffic import ClusterLogs, ClusterReading, CountedBytes, Interval
 
 
 def read_traffic(
@@ -50,19 +18,21 @@ def read_traffic(
     sleep: Callable[[float], None] = time.sleep,
     *,
     counters: Sequence[str] = (),
-) -> TrafficReading:
-    """Reads, waits so many seconds and reads again. `counters`: URLs of the metrics of gateways and brokers.
+    of_brokers: bool = True,
+) -> Interval:
+    """Reads, waits so many seconds and reads again. `counters`: URLs of the metrics of gateways and, `of_brokers`, of brokers.
 
-    Errors: those of read_logs, read_clients, read_counters and by_broker.
+    Errors: those of read_logs, read_clients, read_counters and by_broker; UsageError for a broker's counters unless `of_brokers`.
     """
     first = read_counters(counters)
-    before, clients_before = read_logs(settings), read_clients(settings)
+    if first.brokers and not of_brokers:
+        raise UsageError(
+            f"--counters {next(iter(first.brokers))}: advice does not depend on what brokers count; give the metrics of gateways only, and to "
+            "rackspan traffic those of brokers"
+        )
+    before = _reading(read_logs(settings), read_clients(settings), first, seconds)
     sleep(seconds)
-    after = read_logs(settings)
-    last = read_counters(counters)
-    counted = counted_between(first.gateways, last.gateways)
-    sent = bytes_out_between(by_broker(first.brokers, before.snapshot), by_broker(last.brokers, after.snapshot))
-    return TrafficReading(before, after, read_clients(settings), counted, clients_before, sent)
+    return Interval(before, _reading(read_logs(settings), read_clients(settings), read_counters(counters), seconds))
 
 
 def read_everything(
@@ -72,8 +42,7 @@ def read_everything(
 
     Errors: those of read_logs and read_clients; UsageError for a URL that is none.
     """
-    logs = read_logs(settings, starts=True)
-    clients = read_clients(settings)
+    reading = _reading(read_logs(settings, starts=True), read_clients(settings), ReadCounters({}, {}), period_seconds)
     counted: dict[str, CountedBytes] = {}
     sent: dict[int, Mapping[str, int]] = {}
     unread: list[str] = []
@@ -81,8 +50,12 @@ def read_everything(
         try:
             read = read_counters([url])
             counted |= read.gateways
-            sent |= by_broker(read.brokers, logs.snapshot)
+            sent |= by_broker(read.brokers, reading.snapshot)
         except SourceError as error:
             unread.append(str(error))
-    partial = tuple(dict.fromkeys((*logs.partial, *clients.unread, *unread)))
-    return ClusterReading(logs, clients.groups, clients.selectors, counted, period_seconds, partial, sent)
+    return replace(reading, counters=counted, bytes_out=sent, partial=tuple(dict.fromkeys((*reading.partial, *unread))))
+
+
+def _reading(logs: ClusterLogs, clients: ReadClients, counters: ReadCounters, period_seconds: float) -> ClusterReading:
+    partial, sent = tuple(dict.fromkeys((*logs.partial, *clients.unread))), by_broker(counters.brokers, logs.snapshot)
+    return ClusterReading(logs, clients.groups, clients.selectors, counters.gateways, period_seconds, partial, sent)
