@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from rackspan.advice import Advice, MeasuredTraffic, savings
+from rackspan.advice.of_groups import _restored
 from rackspan.audit import RackPolicy
 from rackspan.clients import ReplicaSelectors, find_causes, group_reads
 from rackspan.model.group import GroupKind, StreamsMember, SubtopologyTopics
+from rackspan.streams.live import CapturedGroup
 from rackspan.traffic.bill import MONTH_SECONDS
 from rackspan.traffic.flows import READ_ANYWHERE
 from rackspan.traffic.price_file import price_file
@@ -213,3 +215,17 @@ def test_a_strategy_of_kafka_streams_saves_what_the_best_of_all_assignments_read
             assert "rack.aware.assignment.strategy=min_traffic" in each.command
             assert each.cost == "a restart of 2 processes; state of no task is restored once"
     assert counts >= {0, 2}
+
+
+def test_state_of_a_task_whose_changelog_is_not_known_has_no_known_size() -> None:
+    snapshot = World({1: "r1"}, {("log", 0): (1, [1], [1])}, {}).snapshot()
+    tasks = [
+        {"id": "0_0", "stateful": False, "changelog": []},
+        {"id": "1_0", "stateful": True, "changelog": []},
+        {"id": "2_0", "stateful": True, "changelog": ["log:0"]},
+    ]
+    captured = CapturedGroup({"tasks": tasks}, ())
+    sized = replace(snapshot, partitions=replace(snapshot.partitions, size_bytes=np.array([4096])))
+    assert _restored(sized, captured, {"0_0"}) == "no task"
+    assert _restored(sized, captured, {"0_0", "2_0"}) == "4.0 KiB"
+    assert _restored(sized, captured, {"0_0", "1_0", "2_0"}) == "unknown size"

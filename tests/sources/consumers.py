@@ -15,13 +15,14 @@ class Served(Protocol):
 
 
 @contextmanager
-def consumer(cluster: Served, group: str, rack: str | None) -> Iterator[Consumer]:
+def consumer(cluster: Served, group: str, rack: str | None, *, subscribed: bool = True) -> Iterator[Consumer]:
     properties = {"bootstrap.servers": cluster.bootstrap_servers, "group.id": group, "client.id": group, "log_level": 0}
     properties["enable.auto.commit"] = "false"
     if rack is not None:
         properties["client.rack"] = rack
     reader = Consumer(properties | {"auto.offset.reset": "earliest"})
-    reader.subscribe(["orders"])
+    if subscribed:
+        reader.subscribe(["orders"])
     try:
         yield reader
     finally:

@@ -18,6 +18,7 @@ from rackspan.model.client_networks import ClientNetworks
 from rackspan.sources.gateway_counters import gateway_counters
 from rackspan.sources.live.traffic import read_traffic
 from rackspan.traffic.bill import MONTH_SECONDS
+from tests.compat.streams_app import StreamsProcess
 from tests.gateway.process import free_ports, gateway_process
 from tests.kafka_fixtures import eventually
 from tests.sources.consumers import consumer, read_all
@@ -193,6 +194,93 @@ def test_an_assignor_that_looks_at_racks_saves_what_was_foretold() -> None:
     assert "range" in assignor.command
     assert before["fetch"] > RECORDS * 500
     assert before["fetch"] - after["fetch"] == pytest.approx(foretold(advice, "assignor", seconds), rel=0.1)
+
+
+STREAMED = "streamed-clicks"
+CLICKS = 8
+
+
+@pytest.mark.java
+def test_a_strategy_that_looks_at_racks_saves_what_was_foretold(tmp_path: Path) -> None:
+    """A Kafka Streams application of two processes: whichever is first, half of its tasks read in the other's rack."""
+    with EmbeddedCluster(racks=2, brokers=2) as cluster:
+        cluster.create_topic(STREAMED, replicas=[[1], [1], [2], [2]] * (CLICKS // 4))
+        for name in ("orders", "customers"):
+            cluster.create_topic(f"streamed-{name}", replicas=[[1], [2]])
+        cluster.create_topic("streamed-kept", partitions=1, replication_factor=1)
+        with application(cluster, tmp_path, "none"):
+            advice, before, seconds = measured_application(cluster)
+        with application(cluster, tmp_path / "then", "min_traffic"):
+            done, after, _ = measured_application(cluster)
+    assert before > RECORDS * 200
+    assert before - after == pytest.approx(foretold(advice, "strategy", seconds), rel=0.1)
+    assert [each.kind for each in done if each.kind == "strategy"] == []
+
+
+@contextmanager
+def application(cluster: EmbeddedCluster, folder: Path, strategy: str) -> Iterator[None]:
+    """The application with its tasks running, a process in each rack."""
+    folder.mkdir(exist_ok=True)
+    with ExitStack() as stack:
+        processes = [
+            stack.enter_context(
+                StreamsProcess(
+                    folder,
+                    {
+                        "application.id": "streamed",
+                        "bootstrap.servers": cluster.bootstrap_servers,
+                        "client.id": f"in-{rack}",
+                        "client.rack": rack,
+                        "rack.aware.assignment.strategy": strategy,
+                        "replication.factor": "1",
+                        "session.timeout.ms": "6000",
+                        "commit.interval.ms": "200",
+                        "sources.prefix": "streamed-",
+                    },
+                )
+            )
+            for rack in ("r1", "r2")
+        ]
+
+        def is_at_rest() -> bool:
+            tasks = [process.tasks() for process in processes]
+            return [each.state for each in tasks] == ["RUNNING"] * 2 and {len(each.active) for each in tasks} == {6}
+
+        eventually(is_at_rest, "each process runs half of the tasks", 120)
+        yield
+
+
+def measured_application(cluster: EmbeddedCluster) -> tuple[list[Advice], int, float]:
+    """What is advised after one round of clicks, the bytes of them that crossed racks, and its seconds."""
+    produce_clicks(cluster)
+    before = clicks_across(cluster)
+    passed = read_traffic(ConnectionSettings(cluster.bootstrap_servers), 1.0, lambda _: produce_clicks(cluster))
+    return api.advise(passed.after.snapshot, passed=passed), clicks_across(cluster) - before, passed.seconds
+
+
+def produce_clicks(cluster: EmbeddedCluster) -> None:
+    """Until the application has committed all of them."""
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0, "linger.ms": 20})
+    for number in range(RECORDS):
+        producer.produce(STREAMED, bytes(600), partition=number % CLICKS)
+        producer.poll(0)
+    assert producer.flush(30) == 0
+    with consumer(cluster, "streamed", None, subscribed=False) as reader:
+        partitions = [TopicPartition(STREAMED, number) for number in range(CLICKS)]
+
+        def is_committed() -> bool:
+            ends = [reader.get_watermark_offsets(partition)[1] for partition in partitions]
+            return [each.offset for each in reader.committed(partitions, 10)] == ends
+
+        eventually(is_committed, "the application has read every click")
+
+
+def clicks_across(cluster: EmbeddedCluster) -> int:
+    return sum(
+        size
+        for flow, size in cluster.traffic().items()
+        if (flow.path, flow.topic) == ("fetch", STREAMED) and flow.from_rack != flow.to_rack
+    )
 
 
 @contextmanager

@@ -256,9 +256,12 @@ def _in_racks(running: StreamsGroup, group: ReadingGroup) -> StreamsGroup:
 
 def _restored(snapshot: ClusterSnapshot, captured: CapturedGroup, moved: Collection[TaskId]) -> str:
     """The size of the changelogs of tasks that move."""
-    logs = {log for task in captured.document["tasks"] if task["id"] in moved for log in task["changelog"]}
-    if not logs:
+    stateful = [task["changelog"] for task in captured.document["tasks"] if task["id"] in moved and task["stateful"]]
+    if not stateful:
         return "no task"
+    if not all(stateful):
+        return "unknown size"
+    logs = {log for changelogs in stateful for log in changelogs}
     rows = snapshot.partitions
     names = [str(topic.name) for topic in snapshot.topics]
     sizes = {

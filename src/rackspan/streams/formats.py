@@ -467,7 +467,7 @@ def _check_changelogs(
     configs: AssignmentConfigs, tasks: TaskColumns, standby: tuple[frozenset[int], ...] | None
 ) -> None:
     """Refuse a task whose standbys have no changelog to price them by: Kafka throws an exception in mid-assignment."""
-    if configs.strategy is Strategy.NONE or not (configs.num_standbys or standby):
+    if configs.strategy is Strategy.NONE or not (configs.num_standbys or any(standby or ())):
         return
     unpriced = tasks.stateful & (tasks.changelog.sizes() == 0)
     if unpriced.any():

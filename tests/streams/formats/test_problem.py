@@ -277,3 +277,14 @@ def test_unknown_keys_and_tasks_that_are_gone_are_warned_of() -> None:
         "config: unknown key 'retries' ignored",
         f"client {A}: prev_active: task 7_7 is not among the tasks; ignored",
     )
+
+
+def test_a_group_without_standbys_needs_no_changelogs() -> None:
+    document = deepcopy(GOOD)
+    document["config"]["num_standbys"] = 0
+    document["initial_standby"] = {A: [], B: []}
+    document["tasks"][0]["changelog"] = []
+    assert from_document(document).initial_standby == (frozenset(), frozenset())
+    document["initial_standby"] = {A: ["0_1"], B: []}
+    with pytest.raises(InvalidProblem, match="task 0_0: is stateful but has no changelog"):
+        from_document(document)
