@@ -1,7 +1,21 @@
+"""Advice from findings: its order, and the bytes of each plan beside those that following the remedy copies."""
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from rackspan import api
 from rackspan.advice import Advice, ranked, risks
 from rackspan.advice.advice import Concern
-from rackspan.audit import Finding
+from rackspan.advice.risks import NOT_PLANNED, PLANNED_MAX
+from rackspan.audit import Finding, RackPolicy
 from rackspan.audit.findings import Severity
+from rackspan.model import ClusterSnapshot
+from rackspan.text import human_bytes
+from tests.audit import repairs
+from tests.streams.groups import cluster
 
 
 def finding(
@@ -16,15 +30,18 @@ def saving(kind: str, money: float | None, size: int) -> Advice:
 
 
 def test_findings_of_one_constraint_and_remedy_are_one_piece_in_the_order_of_repair() -> None:
+    snapshot = cluster({topic: [[1, 2, 3]] * 3 for topic in "abc"})
     found = list(
         risks(
+            snapshot,
+            RackPolicy(),
             [
                 finding("rack-spread", "a", 0, "rackspan reassign plan"),
                 finding("rack-spread", "b", 2, "rackspan reassign plan"),
                 finding("leader-racks", "c", None, "rackspan reassign plan --leaders --topic c", warning=True),
                 finding("offline", "a", 1, "bring back broker 3"),
                 finding("unracked-broker", None, None, "set broker.rack on broker 9 and restart it"),
-            ]
+            ],
         )
     )
     assert [(each.concern, each.kind, each.topic, each.command) for each in found] == [
@@ -50,3 +67,47 @@ def test_risk_comes_before_money_and_money_before_what_has_no_price() -> None:
     dear, cheap, unpriced = saving("dear", 900.0, 1), saving("cheap", 2.0, 10**15), saving("unpriced", None, 10**16)
     assert ranked([unpriced, cheap, warning, dear, risk]) == [risk, warning, dear, cheap, unpriced]
     assert ranked([saving("less", None, 1), saving("more", None, 2)])[0].kind == "more"
+
+
+def copies(before: ClusterSnapshot, after: ClusterSnapshot) -> tuple[int, int]:
+    """The replicas and the bytes that a change copies, by plain loops."""
+    count = size_bytes = 0
+    for old, new in zip(before.partitions, after.partitions, strict=True):
+        added = len({*new.replicas} - {*old.replicas})
+        count, size_bytes = count + added, size_bytes + added * (old.size_bytes or 0)
+    return count, size_bytes
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_each_plan_costs_the_bytes_that_following_it_copies(seed: int) -> None:
+    """Generated clusters; the command line's own parser reads the remedy, which is then carried out."""
+    rng, counts = Random(seed), Counter[str]()
+    for _ in range(100):
+        snapshot, policy = repairs.generated(rng)
+        if len(snapshot.brokers) > 1 and rng.random() < 0.3:
+            policy = replace(policy, excluded_brokers=frozenset({int(rng.choice(snapshot.brokers).id)}))
+        for advice in risks(snapshot, policy, api.audit(snapshot, policy).findings):
+            command = advice.command.partition(",")[0]
+            if not command.startswith("rackspan reassign plan"):
+                assert advice.cost == ""
+                continue
+            count, size_bytes = copies(snapshot, repairs._run(snapshot, policy, command))
+            if advice.cost == NOT_PLANNED:
+                counts["refused in part"] += 1
+                continue
+            replicas = "1 replica" if count == 1 else f"{count} replicas"
+            expected = f"{replicas} copied once, {human_bytes(size_bytes)}" if count else "nothing is copied"
+            assert advice.cost == expected
+            flags = [word for word in command.split() if word.startswith("--")]
+            counts.update(flags or ["cluster"])
+    assert counts["refused in part"] < 0.2 * counts.total()
+    assert {"--topic", "--replication-factor", "--drain", "--balance", "cluster"} <= counts.keys()
+
+
+def test_plans_of_the_first_pieces_of_advice_are_made_and_the_others_name_the_command() -> None:
+    """Every topic in one of two racks, and each with a plan of its own."""
+    snapshot = cluster({f"t{number:03}": [[1, 3, 5]] for number in range(PLANNED_MAX + 20)}, ("x", "y") * 3)
+    found = list(risks(snapshot, RackPolicy(), api.audit(snapshot).findings))
+    planned = [each.cost != NOT_PLANNED for each in found if "reassign plan" in each.command]
+    assert planned == [True] * PLANNED_MAX + [False] * (len(planned) - PLANNED_MAX)
+    assert len(planned) > PLANNED_MAX

@@ -15,6 +15,7 @@ from rackspan.audit import RackPolicy
 from rackspan.clients import ReplicaSelectors, find_causes, group_reads
 from rackspan.model.group import GroupKind, StreamsMember, SubtopologyTopics
 from rackspan.streams.live import CapturedGroup
+from rackspan.streams.problem import TaskId
 from rackspan.traffic.bill import MONTH_SECONDS
 from rackspan.traffic.flows import READ_ANYWHERE
 from rackspan.traffic.price_file import price_file
@@ -226,6 +227,6 @@ def test_state_of_a_task_whose_changelog_is_not_known_has_no_known_size() -> Non
     ]
     captured = CapturedGroup({"tasks": tasks}, ())
     sized = replace(snapshot, partitions=replace(snapshot.partitions, size_bytes=np.array([4096])))
-    assert _restored(sized, captured, {"0_0"}) == "no task"
-    assert _restored(sized, captured, {"0_0", "2_0"}) == "4.0 KiB"
-    assert _restored(sized, captured, {"0_0", "1_0", "2_0"}) == "unknown size"
+    assert _restored(sized, captured, {TaskId("0_0")}) == "no task"
+    assert _restored(sized, captured, {TaskId("0_0"), TaskId("2_0")}) == "4.0 KiB"
+    assert _restored(sized, captured, {TaskId("1_0"), TaskId("2_0")}) == "unknown size"

@@ -93,13 +93,13 @@ class PassingTopic:
         The topic alone is enough to see what is refused, and fast. Where replicas end depends on the loads of all topics.
         """
         policy = policy or self.policy
-        if _plan_in_full(self.snapshot, policy, request) is None:
+        if plan_in_full(self.snapshot, policy, request) is None:
             return None
-        found = _plan_in_full(self.cluster, policy, request)
+        found = plan_in_full(self.cluster, policy, request)
         if found is None:
             return None
         cluster = snapshot_after(self.cluster, found)
-        after = _only(cluster, self.name)
+        after = only_topic(cluster, self.name)
         every = re.compile(re.escape(self.name))
         if _violations(after, policy, every) - _violations(self.snapshot, self.policy, every):
             return None
@@ -126,17 +126,18 @@ class PassingTopic:
         )
 
 
-def _plan_in_full(
+def plan_in_full(
     snapshot: ClusterSnapshot, policy: RackPolicy, request: ReassignmentRequest
 ) -> ReassignmentPlan | None:
+    """The plan of a request; None if it changes nothing, or the planner refuses a part."""
     try:
         found = plan(snapshot, policy, request)
     except UsageError:
         return None
-    return None if found.cost is None or found.infeasible or not found.by_partition else found
+    return None if found.cost is None or found.infeasible or not len(found) else found
 
 
-def _only(snapshot: ClusterSnapshot, topic: str) -> ClusterSnapshot:
+def only_topic(snapshot: ClusterSnapshot, topic: str) -> ClusterSnapshot:
     """The snapshot with one of its topics."""
     (code,) = (code for code, each in enumerate(snapshot.topics) if each.name == topic)
     first, end = np.searchsorted(snapshot.partitions.topic, (code, code + 1))
@@ -191,7 +192,7 @@ def _replica_in_each_rack(topic: PassingTopic) -> Iterator[tuple[Remedy, Passing
             kind="replica-in-rack",
             reason=f"{topic.name} is read in racks that have no replica of it",
             command=f"rackspan reassign plan --topic '{topic.pattern}'{f' --replication-factor {factor}' if more else ''}",
-            cost=_copied(planned),
+            cost=copied(planned),
             undo=_UNDO,
             topic=topic.name,
         ),
@@ -263,7 +264,7 @@ def _fewer_replicas(topic: PassingTopic) -> Iterator[tuple[Remedy, PassingTopic]
                 kind="lower-factor",
                 reason=f"{topic.name} has {topic.factors[1]} replicas; the policy asks for no more than {factor} keep",
                 command=f"rackspan reassign plan --topic '{topic.pattern}' --replication-factor {factor}{flag}",
-                cost=_copied(planned),
+                cost=copied(planned),
                 undo=f"{_UNDO}, which copies the replicas again",
                 topic=topic.name,
             ),
@@ -271,7 +272,8 @@ def _fewer_replicas(topic: PassingTopic) -> Iterator[tuple[Remedy, PassingTopic]
         )
 
 
-def _copied(planned: ReassignmentPlan) -> str:
+def copied(planned: ReassignmentPlan) -> str:
+    """What a plan copies, in words."""
     if planned.cost is None or not planned.moves:
         return "nothing is copied"
     size = "of unknown size" if planned.cost.unsized_moves else human_bytes(planned.cost.bytes)
@@ -297,7 +299,7 @@ def passing_topics(
         name = str(topic.name)
         yield PassingTopic(
             traffic.snapshot,
-            _only(traffic.snapshot, name),
+            only_topic(traffic.snapshot, name),
             policy,
             _volumes_of(traffic.volumes, chosen),
             tuple(produced.get(name, ())),

@@ -56,7 +56,7 @@ def advise_stored(
         savings = [row for row in rows if row["hour"] == hour and row["concern"] == Concern.MONEY]
         seconds = _seconds_at_risk(warehouse, run, snapshot)
     currencies = {(row["kind"], row["topic"], row["group_id"]): row["currency"] for row in savings}
-    found = ranked([*risks(audit(snapshot, policy).findings), *map(_advice, savings)])
+    found = ranked([*risks(snapshot, policy, audit(snapshot, policy).findings), *map(_advice, savings)])
     return (
         snapshot,
         [

@@ -282,7 +282,9 @@ def test_each_hour_has_the_advice_of_its_own_last_reading(seed: int) -> None:
     assert {row["hour"]: row["read_at"] for row in rows} == {hour: reading.read_at for hour, reading in last.items()}
     for hour, reading in last.items():
         of_hour = [row["kind"] for row in rows if row["hour"] == hour and row["concern"] != "money"]
-        assert of_hour == [risk.kind for risk in ranked(risks(audit(reading.snapshot, policy).findings))]
+        assert of_hour == [
+            risk.kind for risk in ranked(risks(reading.snapshot, policy, audit(reading.snapshot, policy).findings))
+        ]
 
 
 def grown(reading: ClusterReading) -> ClusterReading:

@@ -223,7 +223,7 @@ def _rows_of(
 def _advice_rows(
     last: ClusterReading, passed: Interval | None, policy: RackPolicy, prices: PriceFile | None
 ) -> Iterator[dict[str, Any]]:
-    found = [*risks(audit(last.snapshot, policy).findings)]
+    found = [*risks(last.snapshot, policy, audit(last.snapshot, policy).findings)]
     if passed is not None:
         found += savings(*measured_traffic(passed), policy, prices)
     for rank, advice in enumerate(ranked(found), 1):
