@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
@@ -189,6 +190,94 @@ def test_spark_shows_the_rows_at_each_snapshot_and_as_of_a_timestamp(
     assert rows() == of_table(warehouse, name)
     assert rows(at=TIMES[1]) == of_table(warehouse, name, TIMES[1])
     assert notebook.read(spark, warehouse, name, changes=True).columns[:2] == ["cluster_id", "valid_from"]
+
+
+class Statements:
+    """A session that shows what it is given: SQL with the frames in it, and a stored table as its path and version."""
+
+    def __init__(self) -> None:
+        self.run: list[str] = []
+        self.version: int | None = None
+
+    @property
+    def read(self) -> "Statements":
+        return Statements()
+
+    def format(self, name: str) -> "Statements":
+        assert name == "delta"
+        return self
+
+    def option(self, name: str, value: int) -> "Statements":
+        assert name == "versionAsOf"
+        self.version = value
+        return self
+
+    def load(self, path: str) -> Any:
+        return path, self.version
+
+    def sql(self, query: str, **frames: Any) -> Any:
+        self.run.append(query)
+        return query, frames
+
+
+def stored_in_force(warehouse: Warehouse, name: str) -> tuple[str, int | None]:
+    run = last_run(warehouse)
+    assert run is not None
+    return warehouse.spark_path(name), run.versions.get(name)
+
+
+def test_a_table_is_read_at_the_version_of_the_newest_run(warehouse: Warehouse) -> None:
+    spark: Any = Statements()
+    judged = stored_in_force(warehouse, "judged")
+    for name in EVERY:
+        of = table_named(name)
+        frames = {"rows": stored_in_force(warehouse, name), "judged": judged}
+        assert notebook.read(spark, warehouse, name, changes=True) == frames["rows"]
+        if name not in AS_CHANGES:
+            assert notebook.read(spark, warehouse, name) == frames["rows"]
+            with pytest.raises(
+                UsageError,
+                match=f"^table {name}: has no rows as of a time; those that have are {', '.join(AS_CHANGES)}$",
+            ):
+                notebook.read(spark, warehouse, name, at=NOON)
+            continue
+        query = views.at_each_snapshot(of, views.SPARK, "{rows}", "{judged}")
+        assert notebook.read(spark, warehouse, name) == (query, frames)
+        query = views.as_of(of, views.SPARK, "{rows}", NOON, "{judged}")
+        assert notebook.read(spark, warehouse, name, at=NOON) == (query, frames)
+    query, frames = notebook.incidents(spark, warehouse)  # type: ignore[misc]
+    assert frames == {
+        name: stored_in_force(warehouse, name) for name in ("drift", "outage_impact", "brokers", "snapshots", "judged")
+    }
+    assert query == views.incidents(views.SPARK, *(f"{{{name}}}" for name in frames))
+
+
+def test_what_a_run_made_is_registered_at_its_version_and_the_rest_by_its_path(warehouse: Warehouse) -> None:
+    spark: Any = Statements()
+    shutil.rmtree(warehouse.table("refusals"))
+    names = notebook.register(spark, warehouse, "my `fleet")
+    there = [name for name in EVERY if name != "refusals"]
+    assert names == [f"my `fleet.{name}" for name in (*there, "incidents")]
+    first, *made, last = spark.run
+    assert first == "CREATE SCHEMA IF NOT EXISTS `my ``fleet`"
+    for name, statement in zip(there, made, strict=True):
+        path, version = stored_in_force(warehouse, name)
+        full = f"`my ``fleet`.`{name}`"
+        assert statement == (
+            f"CREATE TABLE IF NOT EXISTS {full} USING DELTA LOCATION '{path}'"
+            if version is None
+            else f"CREATE OR REPLACE VIEW {full} AS SELECT * FROM delta.`{path}` VERSION AS OF {version}"  # noqa: S608
+        )
+    assert last.startswith("CREATE OR REPLACE VIEW `my ``fleet`.incidents AS ")
+    assert "`my ``fleet`.`outage_impact`" in last
+
+
+def test_before_a_run_what_is_collected_is_registered(tmp_path: Path) -> None:
+    warehouse = pipeline.create_warehouse(tmp_path / "it's")
+    store_all(snapshots_to_store()[:1], warehouse)
+    spark: Any = Statements()
+    assert notebook.register(spark, warehouse) == [f"rackspan.{name}" for name in LANDING]
+    assert all("/it\\'s/tables/" in statement for statement in spark.run[1:])
 
 
 def examples() -> list[str]:

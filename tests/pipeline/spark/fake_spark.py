@@ -3,6 +3,7 @@
 tests/pipeline/spark/test_frames.py runs the same tests with it and with Spark.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ class Frame:
     def mapInArrow(  # noqa: N802 - Spark's name
         self, function: Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]], schema: str
     ) -> "Frame":
-        names = [column.split()[0] for column in schema.split(", ")]
+        names = re.findall(r"(?:^|, )`?(\w+)`? [A-Z]", schema)
         sent = cloudpickle.loads(cloudpickle.dumps(function))  # type: ignore[no-untyped-call]
         mapped = []
         for rows in self.partitions:
@@ -44,7 +45,13 @@ class Frame:
 
 
 class FakeSession:
-    """A session whose frames are tables in memory."""
+    """A local session whose frames are tables in memory."""
+
+    master = "local[1]"
+
+    @property
+    def sparkContext(self) -> "FakeSession":  # noqa: N802 - Spark's name
+        return self
 
     def createDataFrame(self, rows: pa.Table) -> Frame:  # noqa: N802 - Spark's name
         half = len(rows) // 2

@@ -16,7 +16,7 @@ from rackspan import pipeline
 from rackspan.audit import ClusterMembers, ClusterPolicies, FleetPolicy, RackPolicy
 from rackspan.errors import InvalidWarehouse, UsageError
 from rackspan.model import ClusterSnapshot
-from rackspan.pipeline import Warehouse
+from rackspan.pipeline import Warehouse, notebook
 from rackspan.pipeline.judging import tasks
 from rackspan.pipeline.judging.tasks import JudgeTask, TaskSnapshot
 from rackspan.pipeline.landing.markers import read_markers
@@ -25,6 +25,8 @@ from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import TABLES
 from rackspan.pipeline.spark import build as job
 from rackspan.pipeline.spark import session
+from rackspan.pipeline.table import _json_value
+from rackspan.text import utc_text
 from tests.pipeline import expected
 from tests.pipeline.examples import NOON, small, zeros_in_column
 from tests.pipeline.spark.fake_spark import FakeSession
@@ -154,6 +156,26 @@ def check_rows(warehouse: Warehouse, snapshots: list[ClusterSnapshot], policies:
     for name, table in TABLES.items():
         wanted = expected.ordered(expected.table(name, snapshots, policies), table.grain)
         assert expected.judged_columns(pipeline.rows(warehouse, name)) == wanted, name
+
+
+def test_some_snapshots_are_judged_under_another_policy(warehouse: Warehouse) -> None:
+    """Whole, and drift from the snapshot before; in a notebook nothing is written."""
+    spark: Any = FakeSession()
+    second = SNAPSHOTS[2:4]
+    ids = [
+        row["snapshot_id"]
+        for row in pipeline.rows(warehouse, "snapshots")
+        if row["taken_at"] == utc_text(NOON + timedelta(hours=7))
+    ]
+    for name, table in TABLES.items():
+        frame: Any = notebook.judge(spark, warehouse, name, ids, POLICIES)
+        before = SNAPSHOTS[:2] if name == "drift" else []
+        wanted = expected.ordered(expected.table(name, [*before, *second], POLICIES), table.grain)
+        rows = pa.concat_tables(frame.partitions).to_pylist()
+        assert {row["run_id"] for row in rows} == {""}
+        found = [{column: _json_value(value) for column, value in row.items()} | {"run_id": "none"} for row in rows]
+        assert expected.ordered(expected.judged_columns(found), table.grain) == wanted, name
+    assert last_run(warehouse) is None
 
 
 class JavaError:
