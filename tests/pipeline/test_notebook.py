@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -228,24 +228,26 @@ def stored_in_force(warehouse: Warehouse, name: str) -> tuple[str, int | None]:
 
 def test_a_table_is_read_at_the_version_of_the_newest_run(warehouse: Warehouse) -> None:
     spark: Any = Statements()
+    read: Callable[..., Any] = notebook.read
     judged = stored_in_force(warehouse, "judged")
     for name in EVERY:
         of = table_named(name)
         frames = {"rows": stored_in_force(warehouse, name), "judged": judged}
-        assert notebook.read(spark, warehouse, name, changes=True) == frames["rows"]
+        assert read(spark, warehouse, name, changes=True) == frames["rows"]
         if name not in AS_CHANGES:
-            assert notebook.read(spark, warehouse, name) == frames["rows"]
+            assert read(spark, warehouse, name) == frames["rows"]
             with pytest.raises(
                 UsageError,
                 match=f"^table {name}: has no rows as of a time; those that have are {', '.join(AS_CHANGES)}$",
             ):
-                notebook.read(spark, warehouse, name, at=NOON)
+                read(spark, warehouse, name, at=NOON)
             continue
         query = views.at_each_snapshot(of, views.SPARK, "{rows}", "{judged}")
-        assert notebook.read(spark, warehouse, name) == (query, frames)
+        assert read(spark, warehouse, name) == (query, frames)
         query = views.as_of(of, views.SPARK, "{rows}", NOON, "{judged}")
-        assert notebook.read(spark, warehouse, name, at=NOON) == (query, frames)
-    query, frames = notebook.incidents(spark, warehouse)  # type: ignore[misc]
+        assert read(spark, warehouse, name, at=NOON) == (query, frames)
+    found: Any = notebook.incidents(spark, warehouse)
+    query, frames = found
     assert frames == {
         name: stored_in_force(warehouse, name) for name in ("drift", "outage_impact", "brokers", "snapshots", "judged")
     }
