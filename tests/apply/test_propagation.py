@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 import pytest
@@ -79,3 +80,13 @@ def test_nobody_waits_longer_than_there_is_time() -> None:
     brokers.remaining_seconds = 0.0
     wait(brokers)
     assert brokers.requests == [0]
+
+
+def test_a_broker_that_lags_is_waited_for_some_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The change is made, and the connection has half a minute left."""
+    clock = count(100.0, 0.5)
+    monkeypatch.setattr("rackspan.apply.changes.time.monotonic", lambda: next(clock))
+    brokers = Brokers(["2"], ["2"])
+    wait(brokers)
+    assert 1 <= brokers.requests[0] <= 10
+    assert brokers.requests[1] == 0
