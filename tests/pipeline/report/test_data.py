@@ -37,6 +37,7 @@ def test_one_partition_offline_is_worse_than_ten_under_min_isr() -> None:
         states=(),
         seconds_at_risk=60.0,
         longest_gap_seconds=60.0,
+        seconds_unknown=0.0,
     )
     assert history.worst == history.points[1]
     assert history.seconds == 60.0

@@ -21,7 +21,7 @@ def histories(draw: st.DrawFn) -> History:
     shares = sorted({0.0, 1.0, *draw(st.lists(st.floats(0, 1), max_size=20))})
     times = sorted({start + timedelta(seconds=round(share * seconds)) for share in shares})
     points = tuple(HistoryPoint(at, draw(counts)) for at in times)
-    return History(len(points), times[0], times[-1], points, (), 0.0, 0.0)
+    return History(len(points), times[0], times[-1], points, (), 0.0, 0.0, 0.0)
 
 
 def text_boxes(root: Element) -> list[tuple[float, float, float, float]]:

@@ -117,7 +117,7 @@ class History:
     states: tuple[StateTime, ...]
     seconds_at_risk: float
     longest_gap_seconds: float
-    seconds_unknown: float = 0.0
+    seconds_unknown: float
 
     @property
     def seconds(self) -> float:
