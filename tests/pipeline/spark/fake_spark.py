@@ -12,20 +12,29 @@ from pyspark import cloudpickle
 
 
 class Frame:
-    """A data frame: an Arrow table for each partition."""
+    """A data frame: an Arrow table for each partition. `below` are those of before a coalesce."""
 
-    def __init__(self, partitions: Sequence[pa.Table]) -> None:
+    def __init__(self, partitions: Sequence[pa.Table], below: Sequence[pa.Table] | None = None) -> None:
         self.partitions = partitions
+        self._below = below
 
     def coalesce(self, count: int) -> "Frame":
         assert count == 1
-        return Frame([pa.concat_tables(self.partitions)])
+        return Frame([pa.concat_tables(self.partitions)], self.partitions)
+
+    def sortWithinPartitions(self, column: str) -> "Frame":  # noqa: N802 - Spark's name
+        return Frame([rows.sort_by(column) for rows in self.partitions])
 
     def repartition(self, count: int) -> "Frame":
-        """Rows of one partition are dealt out in turn, from a random partition on."""
-        [rows] = self.partitions
-        dealt = [rows.take(list(range(number, len(rows), count))) for number in range(count)]
-        return Frame([*dealt[1:], dealt[0]])
+        """Rows of each partition are dealt out in turn, after a sort by their hash, from a random partition on.
+
+        Spark's optimizer skips a coalesce directly below.
+        """
+        dealt: list[list[pa.Table]] = [[] for _ in range(count)]
+        for rows in self.partitions if self._below is None else self._below:
+            for number in reversed(range(len(rows))):
+                dealt[(number + 1) % count].append(rows.slice(number, 1))
+        return Frame([pa.concat_tables(part) if part else self.partitions[0].slice(0, 0) for part in dealt])
 
     def mapInArrow(  # noqa: N802 - Spark's name
         self, function: Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]], schema: str

@@ -87,14 +87,13 @@ def judged_frame(
 
 def task_frame(spark: SparkSession, tasks: Sequence[JudgeTask] | Sequence[HourTask]) -> DataFrame:
     """A row for each task, in as many partitions as there is work for. Grain: task."""
-    # The largest first, so that every partition gets as much.
-    ordered = sorted(tasks, key=lambda task: -task.partitions)
-    rows = pa.table({"task": pa.array([pickle.dumps(task) for task in ordered], pa.binary())})
-    frame = spark.createDataFrame(rows).coalesce(1)
+    pickled = pa.array([pickle.dumps(task) for task in tasks], pa.binary())
+    frame = spark.createDataFrame(pa.table({"task": pickled, "number": range(len(tasks))})).coalesce(1)
     full = -(-sum(task.partitions for task in tasks) // TASK_PARTITIONS)
     count = min(len(tasks), full)
-    # From one partition Spark deals rows out in turn.
-    return frame.repartition(count) if count > 1 else frame
+    # Spark deals rows out in turn, from a random partition on: evenly only where all come from one. It skips a `coalesce` directly
+    # below a `repartition`, so a sort is between them.
+    return frame.sortWithinPartitions("number").repartition(count) if count > 1 else frame
 
 
 def _tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
