@@ -119,6 +119,37 @@ def test_a_cluster_without_a_snapshot_for_so_long_is_a_problem(root: Path) -> No
     ]
 
 
+def stored_twice(root: Path, table: str, ids: list[str]) -> None:
+    """Append the rows of some snapshots once more."""
+    opened = existing_table(named_warehouse(root), table)
+    rows = opened.to_pyarrow_table()
+    append(opened, rows.filter(pc.is_in(rows["snapshot_id"], pa.array(ids))), {})
+
+
+def test_rows_that_are_there_twice_are_a_problem(root: Path) -> None:
+    ids = [row["snapshot_id"] for row in rows(open_warehouse(root), "judged")]
+    stored_twice(root, "judged", ids[:2])
+    stored_twice(root, "snapshots", ids[1:2])
+    found = [(one.kind, one.table, one.problem) for one in checked(root).problems]
+    assert (
+        "doubled",
+        "snapshots",
+        "1 snapshots are there twice, such as that of eu at 2026-11-20T20:00:00+00:00",
+    ) in found
+    assert not [one for one in found if one[:2] == ("doubled", "judged")]
+    # In force is the version that the newest run names.
+    last = last_run(open_warehouse(root))
+    assert last is not None
+    version = DeltaTable(str(root / "tables" / "judged")).version()
+    made = replace(
+        last, number=last.number + 1, run_id=f"{last.number + 1:010}-a", versions={**last.versions, "judged": version}
+    )
+    commit_run(open_warehouse(root), existing_table(open_warehouse(root), "runs"), made)
+    [one] = [one for one in checked(root).problems if (one.kind, one.table) == ("doubled", "judged")]
+    assert one.problem == f"2 snapshots are there twice ({ids[0]}, {ids[1]})"
+    assert one.remedy == f"rackspan pipeline rebuild --warehouse {root}"
+
+
 def rarely(*names: str, every: Iterable[str] = (*OF_SNAPSHOTS, *TABLES, *HISTORY)) -> list[Any]:
     """Every table; those named in make soak only."""
     return [pytest.param(one, marks=pytest.mark.soak if one in names else []) for one in every]

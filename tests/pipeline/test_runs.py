@@ -1,0 +1,113 @@
+"""What a run says it made its tables of, and by which policies; the rest of `runs` is in test_incremental.py."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rackspan.audit import FleetPolicy, RackPolicy
+from rackspan.errors import InvalidWarehouse
+from rackspan.model import UnrackedPolicy
+from rackspan.pipeline import Warehouse, create_warehouse, runs
+from rackspan.pipeline.runs import Run
+from rackspan.pipeline.schemas import DERIVED, HOURLY, JUDGED, TABLES
+from rackspan.pipeline.warehouse import existing_table
+from rackspan.traffic import prices_json
+from tests.pipeline.examples import NOON
+from tests.pipeline.hours.prices import PRICES
+
+PLAIN = RackPolicy()
+STRICT = RackPolicy(min_insync_racks=2)
+RUN = Run(1, "0000000001-a", "run", NOON, NOON, runs.policies_document(PLAIN), {}, {})
+
+
+def test_tables_made_by_the_policies_of_the_page_need_no_warning() -> None:
+    fleet = FleetPolicy(PLAIN, {"b": STRICT})
+    assert runs.policy_warnings(replace(RUN, policy=runs.policies_document(fleet)), fleet, ["a", "b"]) == []
+
+
+def test_a_warning_names_what_differs_and_the_clusters_that_it_is_about() -> None:
+    run = replace(RUN, policy=runs.policies_document(FleetPolicy(PLAIN, {"b": STRICT})))
+    line = (
+        "the tables were made with min_insync_racks 1, the verdicts on the page with min_insync_racks 2; "
+        "give run and report the same policy"
+    )
+    assert runs.policy_warnings(run, STRICT, ["a", "b", "c"]) == [f"a, c: {line}"]
+    assert runs.policy_warnings(run, STRICT, ["a", "c"]) == [line]
+    other = RackPolicy(UnrackedPolicy.OWN, 2)
+    assert runs.policy_warnings(run, other, ["a", "b"]) == [
+        "a: the tables were made with unracked shared, min_insync_racks 1, the verdicts on the page with "
+        "unracked own, min_insync_racks 2; give run and report the same policy",
+        "b: the tables were made with unracked shared, the verdicts on the page with unracked own; "
+        "give run and report the same policy",
+    ]
+
+
+def changed(first: dict[str, str], second: dict[str, str]) -> set[str]:
+    assert first.keys() == second.keys() == DERIVED.keys()
+    return {name for name in first if first[name] != second[name]}
+
+
+def test_tables_of_snapshots_follow_the_policy_and_the_bill_and_advice_the_prices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    document, prices = runs.policies_document(PLAIN), prices_json(PRICES)
+    plain = runs.made_by(document)
+    assert len(set(plain.values())) == len(plain)
+    assert changed(plain, runs.made_by(runs.policies_document(STRICT))) == set(TABLES)
+    assert changed(plain, runs.made_by(document, prices)) == {"bill", "advice"}
+    assert changed(plain, runs.made_by(dict(reversed(document.items())))) == set()
+    newer = replace(DERIVED["groups"], version=DERIVED["groups"].version + 1)
+    monkeypatch.setitem(DERIVED, "groups", newer)
+    assert changed(plain, runs.made_by(document)) == {"groups"}
+    assert plain["groups"].startswith(f"{newer.version - 1}-")
+    assert "groups" in HOURLY
+
+
+def test_the_prices_of_a_run_are_those_of_its_bill() -> None:
+    assert runs.prices_of(None) is None
+    assert runs.prices_of(RUN) is None
+    assert runs.prices_of(replace(RUN, prices=prices_json(PRICES))) == PRICES
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    return create_warehouse(tmp_path / "warehouse")
+
+
+def test_a_newer_releases_rows_are_refused_unless_they_are_replaced(warehouse: Warehouse) -> None:
+    at = DERIVED["findings"].version
+    for version, replaced in ((at, ()), (at - 1, ()), (at + 1, ("findings",))):
+        runs.refuse_newer_rows(warehouse, replace(RUN, made_by={"findings": f"{version}-0123"}), replaced)
+    runs.refuse_newer_rows(warehouse, None, ())
+    with pytest.raises(
+        InvalidWarehouse, match=rf"a newer rackspan made the rows of findings \(version {at + 1}; this one makes {at}\)"
+    ):
+        runs.refuse_newer_rows(warehouse, replace(RUN, made_by={"findings": f"{at + 1}-0123"}), ("drift",))
+
+
+def test_leftovers_are_those_of_runs_after_the_last_one(warehouse: Warehouse) -> None:
+    runs.open_history(warehouse)
+    folder = Path(warehouse.table("findings"))
+    for number in (1, 2, 3):
+        (folder / f"{number:010}-abc" / "day=2026-11-20").mkdir(parents=True)
+        (folder / f"{number:010}-abc" / "day=2026-11-20" / "part-0.parquet").touch()
+    runs.remove_leftovers(warehouse, replace(RUN, number=2))
+    assert sorted(entry.name for entry in folder.glob("0*")) == ["0000000001-abc", "0000000002-abc"]
+    (folder / "0000000001-abc" / "day=2026-11-20" / "part-0.parquet").unlink()
+    runs.remove_empty_folders(folder)
+    assert [entry.name for entry in folder.glob("0*")] == ["0000000002-abc"]
+    runs.remove_leftovers(warehouse, None)
+    assert not list(folder.glob("0*"))
+
+
+def test_a_table_that_cannot_be_used_is_begun_anew_with_what_earlier_attempts_left(warehouse: Warehouse) -> None:
+    runs.open_history(warehouse)
+    folder = Path(warehouse.table(JUDGED.name))
+    (folder.parent / f".{JUDGED.name}.removed-0123").mkdir()
+    (folder / "_delta_log" / f"{0:020}.json").write_text('{"protocol": {}}')
+    with pytest.raises(InvalidWarehouse, match=r"rackspan pipeline rebuild --warehouse .* makes it again"):
+        runs.open_history(warehouse)
+    runs.open_history(warehouse, {JUDGED.name})
+    assert existing_table(warehouse, JUDGED.name).version() == 0
+    assert not list(folder.parent.glob(".*"))
