@@ -1,6 +1,7 @@
 """Rows of hours beside the pure functions of each two readings, and plain loops over minutes."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -294,31 +295,66 @@ def grown(reading: ClusterReading) -> ClusterReading:
     )
 
 
-def test_a_month_of_the_hand_made_hour_costs_what_was_calculated_by_hand() -> None:
-    """300 MiB/s in, factor 3, three racks, two groups, clients anywhere; 30 days, 0.01 a GiB and side: 60,750."""
+def hand_made_hour(
+    selector: ReplicaSelectors = ReplicaSelectors.LEADER, rack: str | None = None, in_sync: Sequence[int] = (1, 2, 3)
+) -> list[ClusterReading]:
+    """Two readings an hour apart: 300 MiB/s in, factor 3, three racks, and two groups of one member each, in `rack`.
+
+    `in_sync` is the ISR of the partition that broker 2 leads.
+    """
     rows = columns(
         topic=[0, 0, 0],
         partition=[0, 1, 2],
         leader=[1, 2, 3],
         replicas=[[1, 2, 3], [2, 3, 1], [3, 1, 2]],
-        isr=[[1, 2, 3]] * 3,
+        isr=[[1, 2, 3], [*in_sync], [1, 2, 3]],
     )
     brokers = tuple(Broker(BrokerId(one), RackId(f"r{one}")) for one in (1, 2, 3))
     read = tuple(TopicPartition("orders", partition) for partition in range(3))
-    groups = tuple(
-        GroupDescription(name, "Stable", "consumer", "range", (MemberDescription("m", "c", partitions=read),))
-        for name in "ab"
-    )
+    member = MemberDescription("m", "c", rack=RackId(rack) if rack else None, partitions=read)
+    groups = tuple(GroupDescription(name, "Stable", "consumer", "range", (member,)) for name in "ab")
 
     def at(hours: int) -> ClusterReading:
         snapshot = ClusterSnapshot(brokers, (Topic(TopicName("orders")),), rows, "one", NOON + hours * HOUR)
         size = hours * 3600 * 100 * 2**20
         logs = ClusterLogs(snapshot, NOON + hours * HOUR, np.full(3, 1000 * hours), np.full((3, 3), size))
-        return ClusterReading(logs, groups, dict.fromkeys((1, 2, 3), ReplicaSelectors.LEADER), period_seconds=3600)
+        return ClusterReading(logs, groups, dict.fromkeys((1, 2, 3), selector), period_seconds=3600)
 
+    return [at(0), at(1)]
+
+
+def test_a_month_of_the_hand_made_hour_costs_what_was_calculated_by_hand() -> None:
+    """Clients anywhere; 30 days, 0.01 a GiB and side: 60,750."""
     aws = price_file(
         """{"currency": "USD", "prices": [{"paths": ["produce", "replicate", "consume"], "sides": ["source", "destination"],
             "amount": 0.01, "unit": "GiB", "source": "x", "read_on": null}]}"""
     )
-    money = [row["money"] for name, row in hour_rows([at(0), at(1)], [NOON], aws) if name == "bill"]
+    money = [row["money"] for name, row in hour_rows(hand_made_hour(), [NOON], aws) if name == "bill"]
     assert sum(money) * 30 * 24 == pytest.approx(60_750)
+
+
+@pytest.mark.parametrize(
+    ("selector", "rack", "in_sync", "across"),
+    [
+        (ReplicaSelectors.LEADER, "r1", (1, 2, 3), 2),
+        (ReplicaSelectors.RACK_AWARE, "r1", (1, 2, 3), 0),
+        # Broker 1, in r1, is out of sync of one partition, which is therefore read from its leader.
+        (ReplicaSelectors.RACK_AWARE, "r1", (2, 3), 1),
+        # Where a broker whose rule is not known sends readers is not known, unless the leader is in their rack.
+        (ReplicaSelectors.OTHER, "r1", (1, 2, 3), None),
+        (ReplicaSelectors.RACK_AWARE, None, (1, 2, 3), None),
+    ],
+)
+def test_what_a_group_costs_now_is_counted_by_the_replica_that_serves_it(
+    selector: ReplicaSelectors, rack: str | None, in_sync: tuple[int, ...], across: int | None
+) -> None:
+    """By KIP-392: each of three partitions received 100 MiB/s for an hour. The other strategy has all of it at home."""
+    first, last = hand_made_hour(selector, rack, in_sync)
+    # The last reading is of the hour itself, which is where rows of groups come from.
+    last = replace(last, logs=replace(last.logs, read_at=NOON + HOUR - timedelta(microseconds=1)))
+    rows = {row["strategy"]: row for row in rows_of([first, last], "consumer_groups", [NOON]) if row["group_id"] == "a"}
+    now, size = rows["now"], 3600 * 100 * 2**20
+    assert (now["partitions_across"], now["bytes"]) == (across, 3 * size)
+    if rack is not None:
+        assert now["bytes_across"] == (None if across is None else across * size)
+        assert rows["follower-fetch"]["partitions_across"] == (1 if in_sync == (2, 3) else 0)

@@ -156,7 +156,12 @@ CONSUMER_GROUPS: Final = hourly_table(
         TableColumn("kind", pa.string(), "`classic`, `consumer`, `share` or `streams`."),
         TableColumn("members", pa.int32(), "Its members."),
         TableColumn("partitions", pa.int32(), "The partitions that they read, a partition once for each reader."),
-        TableColumn("partitions_across", pa.int32(), "Those read across racks; null where a rack is not known.", True),
+        TableColumn(
+            "partitions_across",
+            pa.int32(),
+            "Those served by a replica in another rack (KIP-392 where brokers select replicas by rack); null where a rack is not known.",
+            True,
+        ),
         TableColumn("bytes", pa.int64(), "What it read within the hour; null where no part is known.", True),
         TableColumn(
             "bytes_across",
