@@ -12,7 +12,7 @@ from rackspan.advice.advice import Concern
 from rackspan.advice.risks import NOT_PLANNED, PLANNED_MAX
 from rackspan.audit import Finding, RackPolicy
 from rackspan.audit.findings import Severity
-from rackspan.model import ClusterSnapshot
+from rackspan.model import ClusterSnapshot, RackId
 from rackspan.text import human_bytes
 from tests.audit import repairs
 from tests.streams.groups import cluster
@@ -102,6 +102,14 @@ def test_each_plan_costs_the_bytes_that_following_it_copies(seed: int) -> None:
             counts.update(flags or ["cluster"])
     assert counts["refused in part"] < 0.2 * counts.total()
     assert {"--topic", "--replication-factor", "--drain", "--balance", "cluster"} <= counts.keys()
+
+
+def test_leaders_brought_into_racks_copy_nothing_though_replicas_are_uneven() -> None:
+    snapshot = cluster({"orders": [[1, 4, 2], [2, 3, 1]]}, ("r1", "r2", "r3", "r1"))
+    policy = RackPolicy(topic_leader_racks={"orders": (RackId("r2"),)})
+    costs = {each.kind: each.cost for each in risks(snapshot, policy, api.audit(snapshot, policy).findings)}
+    assert costs["leader-racks"] == "nothing is copied"
+    assert costs["rack-spread"].startswith("1 replica copied once")
 
 
 def test_plans_of_the_first_pieces_of_advice_are_made_and_the_others_name_the_command() -> None:

@@ -110,10 +110,15 @@ def test_the_page_names_basis_assumption_and_unread_prices(traffic: Callable[...
 def test_what_could_not_be_read_is_named_and_ends_with_1(
     traffic: Callable[..., Ran], reading: Interval, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    less = replace(reading, after=replace(reading.after, partial=("offsets of 3 partitions: unknown, no leader",)))
+    less = replace(
+        reading,
+        before=replace(reading.before, partial=("groups: not authorized",)),
+        after=replace(reading.after, partial=("offsets of 3 partitions: unknown, no leader",)),
+    )
     monkeypatch.setattr(api, "measure_traffic", lambda _cluster, _seconds, _counters: less)
     ran = traffic()
     assert ran.code == 1
+    assert "could not be read: groups: not authorized" in ran.out
     assert "could not be read: offsets of 3 partitions: unknown, no leader" in ran.out
 
 
