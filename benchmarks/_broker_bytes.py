@@ -1,35 +1,58 @@
-"""Bytes that real brokers sent to clients, by their own counter BytesOutPerSec, which leaves replication out.
+"""Bytes that real brokers count, by their own BrokerTopicMetrics.
 
 The brokers run without a JMX port: `jcmd`, of the same JDK, opens one in the running process.
 """
 
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from rackspan.kafka_process import KafkaCluster
 
-_MBEAN: Final = "kafka.server:type=BrokerTopicMetrics,name=BytesOutPerSec"
+_MBEANS: Final = "kafka.server:type=BrokerTopicMetrics,*"
 _JMX_TOOL: Final = "org.apache.kafka.tools.JmxTool"
+_COUNT: Final = re.compile(
+    r"kafka\.server:type=BrokerTopicMetrics,name=(?P<name>\w+)(?:,topic=(?P<topic>[^:,]+))?:Count\W+(?P<count>\d+)\b"
+)
+BYTES_OUT: Final = "BytesOutPerSec"
+"""Bytes to clients: replication is left out."""
+
+
+class BrokerCount(NamedTuple):
+    """What one counter counts. `topic` is None for all together."""
+
+    rack: str
+    name: str
+    topic: str | None
 
 
 def bytes_out(cluster: KafkaCluster) -> dict[str, int]:
     """Bytes sent to clients since each broker started, by rack."""
+    counts = broker_counts(cluster)
+    return {rack: counts[BrokerCount(rack, BYTES_OUT, None)] for rack in {node.rack or "" for node in cluster.brokers}}
+
+
+def broker_counts(cluster: KafkaCluster) -> Counter[BrokerCount]:
+    """All counts since each broker started, summed by rack."""
     runtime = cluster.runtime
     racks = {node.id: node.rack or "" for node in cluster.brokers}
-    found: dict[str, int] = dict.fromkeys(racks.values(), 0)
+    found = Counter[BrokerCount]()
     for broker, pid in cluster.pids.items():
         if broker not in racks:
             continue  # A controller alone.
         address = _address(runtime.java.home / "bin" / "jcmd", pid)
-        arguments = ("--object-name", _MBEAN, "--attributes", "Count", "--one-time", "--report-format", "properties")
+        arguments = ("--object-name", _MBEANS, "--attributes", "Count", "--one-time", "--report-format", "properties")
         printed = runtime.run_tool(_JMX_TOOL, *arguments, "--jmx-url", address)
-        counts = re.findall(r":Count\W+(\d+)\b", printed)
-        if len(counts) != 1:
+        counts = {
+            BrokerCount(racks[broker], match["name"], match["topic"]): int(match["count"])
+            for match in _COUNT.finditer(printed)
+        }
+        if BrokerCount(racks[broker], BYTES_OUT, None) not in counts:
             # Nothing found is not nothing sent.
             raise RuntimeError(f"broker {broker}: JmxTool prints no counter:\n{printed}")
-        found[racks[broker]] += int(counts[0])
+        found.update(counts)
     return found
 
 

@@ -1,25 +1,36 @@
-"""Traffic of Apache Kafka beside the bytes that its brokers serve of the same logs."""
+"""Traffic of Apache Kafka beside the bytes that its brokers serve of the same logs, and those that they count."""
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as Partition
 
-from rackspan.client.cluster import ConnectionSettings
+from benchmarks._broker_bytes import BrokerCount, broker_counts
+from rackspan import api
+from rackspan.apply import reassignments
+from rackspan.client.cluster import ClusterConnection, ConnectionSettings
+from rackspan.client.requests import metadata
 from rackspan.kafka_process import KafkaCluster, console_tool
 from rackspan.kafka_source.cluster import SourceCluster
 from rackspan.kafka_source.options import ClientOptions
 from rackspan.model import TopicPartition
 from rackspan.sources.live.traffic import read_traffic
 from rackspan.traffic import Basis, Interval, TrafficPath
-from tests.kafka_fixtures import create_topic
+from tests.kafka_fixtures import create_topic, eventually, started
+from tests.kafka_versions import KAFKA
+from tests.sources.consumers import consumer, read_all
 from tests.sources.live.test_cluster import wait_until_whole
+from tests.sources.test_advice_carried_out import foretold
 
 pytestmark = pytest.mark.kafka
 
 PARTITIONS = 6
+RACKS = ("r1", "r2", "r3")
+SELECTOR = "replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector"
 MOST_BYTES = 64 << 20
 DELETE_TOOL = "org.apache.kafka.tools.DeleteRecordsCommand"
 
@@ -85,3 +96,123 @@ def test_records_deleted_in_between_do_not_change_what_was_written(kafka: KafkaC
     assert by_path(reading, "deleted")[TrafficPath.PRODUCE] == pytest.approx(tenth, rel=0.05)
     bases = {flow.link.basis for flow in reading.flows if flow.link.path is TrafficPath.REPLICATE}
     assert bases == {Basis.DERIVED}
+
+
+@pytest.fixture(scope="module")
+def reading_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KafkaCluster, Path]]:
+    """Three brokers in three racks whose replica selector changes, and their folder; the topic orders is in every rack."""
+    folder = tmp_path_factory.mktemp("reading-kafka")
+    for cluster in started(KafkaCluster(racks=RACKS, brokers=3, version=KAFKA, data_dir=folder)):
+        create_topic(cluster, "orders", partitions=PARTITIONS, replication_factor=3)
+        yield cluster, folder
+
+
+def select_by_rack(cluster: KafkaCluster, folder: Path) -> None:
+    """Set replica.selector.class of every broker, if it is not, and restart them in turn."""
+    for node in cluster.brokers:
+        file = folder / f"node-{node.id}.properties"
+        if SELECTOR not in file.read_text():
+            file.write_text(f"{file.read_text()}\n{SELECTOR}\n")
+            cluster.stop_broker(node.id)
+            cluster.start_broker(node.id)
+            wait_until_whole(cluster)
+
+
+def test_the_advice_to_select_replicas_by_rack_saves_what_was_foretold(
+    reading_kafka: tuple[KafkaCluster, Path],
+) -> None:
+    """A reader in r1, which names it: what brokers in other racks count to have sent is what crosses racks."""
+    cluster, folder = reading_kafka
+
+    def measured() -> tuple[Interval, int]:
+        with consumer(cluster, "shop", "r1") as reader:
+            produce(cluster, "orders", 600)
+            read_all(reader, 600)
+            before = broker_counts(cluster)
+
+            def workload(_seconds: float) -> None:
+                produce(cluster, "orders", 12_000)
+                read_all(reader, 12_000)
+
+            passed = read_traffic(ConnectionSettings(cluster.bootstrap_servers), 1.0, workload)
+            sent = counts(broker_counts(cluster) - before, "BytesOutPerSec", "orders")
+        return passed, sent["r2"] + sent["r3"]
+
+    passed, before = measured()
+    seconds = passed.seconds
+    advice = api.advise(passed.after.snapshot, passed=passed)
+    [at_home] = [each for each in advice if each.kind == "read-in-rack"]
+    assert at_home.command == f"set {SELECTOR} on every broker, and restart them in turn"
+    select_by_rack(cluster, folder)
+    passed, after = measured()
+    assert before > 6_000_000
+    assert before - after == pytest.approx(foretold(advice, "read-in-rack", seconds), rel=0.1)
+    assert [each.kind for each in api.advise(passed.after.snapshot, passed=passed) if each.kind == "read-in-rack"] == []
+
+
+def test_bytes_of_each_path_are_those_that_the_brokers_count(reading_kafka: tuple[KafkaCluster, Path]) -> None:
+    """Two groups read, one from leaders and one in its rack, while replicas of another topic are added."""
+    cluster, folder = reading_kafka
+    select_by_rack(cluster, folder)
+    create_topic(cluster, "moving", partitions=PARTITIONS, replication_factor=1)
+    produce(cluster, "moving", 6_000)
+    with consumer(cluster, "near", "r1") as near, consumer(cluster, "far", None) as far:
+        produce(cluster, "orders", 600)
+        written = sum(near.get_watermark_offsets(Partition("orders", number))[1] for number in range(PARTITIONS))
+        for reader in (near, far):
+            read_all(reader, written)
+        before = broker_counts(cluster)
+        settings = ConnectionSettings(cluster.bootstrap_servers)
+
+        def workload(_seconds: float) -> None:
+            produce(cluster, "orders", 12_000)
+            read_all(near, 12_000)
+            read_all(far, 12_000)
+            grow(settings)
+
+        reading = read_traffic(settings, 1.0, workload)
+        counted = broker_counts(cluster) - before
+    assert reading.unread == ()
+    sums = Counter[tuple[TrafficPath, str, str | None]]()
+    for flow in reading.flows:
+        link = flow.link
+        assert flow.size_bytes is not None or link.topic.startswith("__")
+        broker_rack = link.destination_rack if link.path is TrafficPath.PRODUCE else link.source_rack
+        sums[link.path, link.topic, broker_rack] += flow.size_bytes or 0
+    produced, read, copied, moved = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    for rack in RACKS:
+        produced[rack] = sums[TrafficPath.PRODUCE, "orders", rack]
+        read[rack] = sum(sums[path, "orders", rack] for path in (TrafficPath.CONSUME, TrafficPath.FOLLOWER_FETCH))
+        moved[rack] = sums[TrafficPath.REASSIGN, "moving", rack]
+        copied[rack] = sum(
+            size for (path, _, source), size in sums.items() if (path, source) == (TrafficPath.REPLICATE, rack)
+        )
+    assert produced == pytest.approx(counts(counted, "BytesInPerSec", "orders"), rel=0.01)
+    assert read == pytest.approx(counts(counted, "BytesOutPerSec", "orders"), rel=0.05)
+    assert moved == pytest.approx(counts(counted, "ReassignmentBytesOutPerSec", None), rel=0.01)
+    # Brokers count what followers fetch of all topics together, with what a reassignment copies.
+    assert copied + moved == pytest.approx(counts(counted, "ReplicationBytesOutPerSec", None), rel=0.01)
+    # A reader in r1 has all of it there, of whichever leader.
+    near_links = {flow.link for flow in reading.flows if flow.link.group == "near"}
+    assert {(link.source_rack, link.basis) for link in near_links} == {("r1", Basis.DERIVED)}
+    assert sum(moved.values()) > 4_000_000
+
+
+def counts(counted: Counter[BrokerCount], name: str, topic: str | None) -> dict[str, int]:
+    return {rack: counted[BrokerCount(rack, name, topic)] for rack in RACKS}
+
+
+def grow(settings: ConnectionSettings) -> None:
+    """Add a replica of each partition of the topic moving, on the broker after its only one."""
+    with ClusterConnection(settings) as connection:
+        [topic] = connection.run(metadata, connection, ("moving",)).topics
+        placed = {part.partition_index: part.leader_id for part in topic.partitions}
+        targets = {TopicPartition("moving", part): (leader, leader % 3 + 1) for part, leader in placed.items()}
+        connection.run(reassignments.alter, connection, targets)
+
+    def is_done() -> bool:
+        with ClusterConnection(settings) as connection:
+            [topic] = connection.run(metadata, connection, ("moving",)).topics
+            return all(len(part.isr_nodes) == 2 for part in topic.partitions)
+
+    eventually(is_done, "every partition has its second replica")
