@@ -92,8 +92,9 @@ def test_a_mistake_gets_one_line(
         ),
         (
             "colour = 'red'\n",
-            'rackspan.toml: there is no key "colour"; there are bootstrap-server, command-config, timeout, rack-locator-class, '
-            "rack-locator-properties, unracked, min-insync-racks, survive, require-controllers, topics, controllers, brokers, cluster, output, warehouse, master, clusters",
+            'rackspan.toml: there is no key "colour"; there are topics, controllers, brokers, clusters, survive, '
+            "require-controllers, min-insync-racks, unracked, bootstrap-server, command-config, timeout, rack-locator-class, "
+            "rack-locator-properties, cluster, output, warehouse, master",
         ),
         (
             "unracked = 'own '\n",
