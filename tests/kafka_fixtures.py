@@ -1,4 +1,4 @@
-"""Real Kafka for a whole test run: started once, when the first test needs it, and shared.
+"""An embedded cluster for a module's tests, and real Kafka for a whole test run: started once, when the first test needs it, and shared.
 
 A test that stops something starts it again (`whole` waits until it has), and names its own topics.
 """
@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import MissingRequirement
 from rackspan.kafka_process import KafkaCluster
 from rackspan.wire.apis import ApiKey
@@ -18,6 +19,13 @@ from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequest
 from tests.kafka_versions import KAFKA, OLDEST
 
 TOPIC_TOOL = "org.apache.kafka.tools.TopicCommand"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[EmbeddedCluster]:
+    """Three brokers in three racks. Files whose tests need others have a fixture of this name."""
+    with EmbeddedCluster(racks=3, brokers=3, seed=3) as started:
+        yield started
 
 
 def started(cluster: KafkaCluster) -> Iterator[KafkaCluster]:

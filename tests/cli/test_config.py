@@ -1,7 +1,7 @@
 """rackspan config show and check, and collecting from named clusters."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,12 +12,6 @@ from tests.cli.conftest import GOOD, Ran
 Cli = Callable[..., Ran]
 
 HIDDEN = "never-shown"
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(racks=3, brokers=3) as running:
-        yield running
 
 
 @pytest.fixture

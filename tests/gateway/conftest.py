@@ -9,12 +9,6 @@ from tests.gateway.running import RunningGateway, running
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(racks=3, brokers=3, seed=3) as cluster:
-        yield cluster
-
-
-@pytest.fixture(scope="module")
 def gateway(cluster: EmbeddedCluster) -> Iterator[RunningGateway]:
     with running(cluster.bootstrap_servers) as gateway:
         yield gateway

@@ -13,7 +13,6 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from struct import pack
@@ -34,12 +33,6 @@ from tests.gateway.test_app import new_topic
 from tests.kafka_fixtures import eventually
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(racks=3, brokers=3, seed=4) as cluster:
-        yield cluster
 
 
 def two_in_a_row() -> int:

@@ -21,12 +21,6 @@ from rackspan.producers.verifier import RecordVerifier
 T = TypeVar("T")
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(racks=3, brokers=3, seed=5) as cluster:
-        yield cluster
-
-
 def meanwhile_verifies(records: RecordVerifier, meanwhile: Callable[[], None]) -> None:
     """Have something happen between an acknowledgement and its verification."""
     verify = records.verify

@@ -1,6 +1,6 @@
 """Each fault as a block, on an embedded cluster: it is there within the block and undone after it, also after an exception."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -9,12 +9,6 @@ import pytest
 from rackspan.cluster import EmbeddedCluster
 from rackspan.testing import faults
 from rackspan.testing.faults import cutting, fencing, freezing, isolating, killing, lagging, losing
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(racks=3, brokers=3, seed=5) as started:
-        yield started
 
 
 def states(cluster: EmbeddedCluster) -> list[str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -25,12 +25,6 @@ Record = tuple[bytes | None, int | None]
 
 Send = Callable[[str, str, list[Record], str | None], None]
 """(servers, topic, records, rack or None): sends each record."""
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(racks=3, brokers=3, seed=5) as cluster:
-        yield cluster
 
 
 def by_confluent(servers: str, topic: str, records: list[Record], rack: str | None) -> None:
