@@ -15,26 +15,21 @@ from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.constraints import PARTITION_CONSTRAINTS
 from rackspan.audit.policy import Survive
 from rackspan.errors import UsageError
-from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, UnrackedPolicy, columns
+from rackspan.model import ClusterSnapshot, Topic, UnrackedPolicy, columns
 from tests.audit.brute_force import document, min_racks, min_replicas, rack_of, staying
+from tests.snapshots import of_one_topic
 from tests.strategies import policies, snapshots
 
 
 def cluster(
     racks: str, *replicas: list[int], min_insync_replicas: int = 1, removing: list[int] | None = None
 ) -> ClusterSnapshot:
-    """Broker i is in rack racks[i], `-` for none; one topic."""
-    return ClusterSnapshot(
-        brokers=tuple(Broker(BrokerId(i), None if r == "-" else RackId(r)) for i, r in enumerate(racks)),
-        topics=(Topic(TopicName("orders"), config={"min.insync.replicas": str(min_insync_replicas)}),),
-        partitions=columns(
-            topic=[0] * len(replicas),
-            partition=range(len(replicas)),
-            leader=[held[0] for held in replicas],
-            replicas=replicas,
-            isr=replicas,
-            removing_replicas=[removing or []] * len(replicas),
-        ),
+    """Broker i is in rack racks[i], `-` for none."""
+    return of_one_topic(
+        {broker: None if rack == "-" else rack for broker, rack in enumerate(racks)},
+        replicas,
+        config={"min.insync.replicas": str(min_insync_replicas)},
+        more={"removing_replicas": [removing or []] * len(replicas)},
     )
 
 

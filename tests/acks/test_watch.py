@@ -8,8 +8,9 @@ from hypothesis import given
 from rackspan.acks.watch import ClusterIsr, Watch, cluster_isr, watch_readings
 from rackspan.audit import RackPolicy
 from rackspan.errors import ClusterUnreachable, RackspanError, UsageError
-from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, UnrackedPolicy, columns
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, UnrackedPolicy
 from tests.audit.brute_force import document, min_racks, rack_of
+from tests.snapshots import of_one_topic
 from tests.strategies import policies, snapshots
 
 GONE = ClusterUnreachable("nobody answers at broker:9092 within 30 s; is it the right address?")
@@ -17,19 +18,8 @@ GONE = ClusterUnreachable("nobody answers at broker:9092 within 30 s; is it the 
 
 def cluster(*isrs: list[int], leaders: list[int] | None = None, partial: tuple[str, ...] = ()) -> ClusterSnapshot:
     """Brokers 1 to 3 in racks r1 to r3, each partition replicated to all; broker 4 in r1 is fenced."""
-    brokers = [Broker(BrokerId(one), RackId(f"r{one}")) for one in (1, 2, 3)]
-    return ClusterSnapshot(
-        brokers=(*brokers, Broker(BrokerId(4), RackId("r1"), fenced=True)),
-        topics=(Topic(TopicName("orders")),),
-        partial=partial,
-        partitions=columns(
-            topic=[0] * len(isrs),
-            partition=range(len(isrs)),
-            leader=leaders or [isr[0] for isr in isrs],
-            replicas=[[1, 2, 3]] * len(isrs),
-            isr=isrs,
-        ),
-    )
+    racks = {1: "r1", 2: "r2", 3: "r3", 4: "r1"}
+    return of_one_topic(racks, [[1, 2, 3]] * len(isrs), isr=isrs, leader=leaders, fenced={4}, partial=partial)
 
 
 TWO = RackPolicy(min_insync_racks=2)

@@ -5,8 +5,9 @@ from hypothesis import given
 from rackspan.audit import RackPolicy
 from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.durability import ONE_RACK, STATES, states
-from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
+from rackspan.model import ClusterSnapshot
 from tests.audit import brute_force
+from tests.snapshots import of_one_topic
 from tests.strategies import policies, snapshots
 
 
@@ -23,12 +24,9 @@ def test_a_state_is_the_first_of_its_constraints_that_is_broken(snapshot: Cluste
 
 def of_one_partition(racks: str, isr: list[int], leader: int = 1, replicas_required: str = "1") -> str:
     """The state of a partition on brokers 1… in the given racks, `-` for none."""
-    ids = range(1, len(racks) + 1)
-    snapshot = ClusterSnapshot(
-        brokers=tuple(Broker(BrokerId(one), rack=RackId(rack)) for one, rack in zip(ids, racks, strict=True)),
-        topics=(Topic(TopicName("orders"), config={"min.insync.replicas": replicas_required}),),
-        partitions=columns(topic=[0], partition=[0], leader=[leader], replicas=[[*ids, 99]], isr=[isr]),
-    )
+    by_broker = dict(enumerate(racks, start=1))
+    config = {"min.insync.replicas": replicas_required}
+    snapshot = of_one_topic(by_broker, [[*by_broker, 99]], isr=[isr], leader=[leader], config=config)
     return STATES[int(states(snapshot_batch(snapshot, RackPolicy(min_insync_racks=1)))[0])]
 
 

@@ -1,25 +1,16 @@
 from dataclasses import replace
 
 from rackspan.audit import RackPolicy, Severity, audit
-from rackspan.model import MIN_INSYNC_REPLICAS, Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
+from rackspan.model import MIN_INSYNC_REPLICAS, ClusterSnapshot
+from tests.snapshots import of_one_topic
 
 
 def cluster(
     replicas: list[list[int]], *, leaders: list[int] | None = None, sizes: list[int] | None = None
 ) -> ClusterSnapshot:
-    """Six brokers, two in each of three racks, one topic."""
-    return ClusterSnapshot(
-        brokers=tuple(Broker(BrokerId(b), RackId(f"r{b % 3}")) for b in range(6)),
-        topics=(Topic(TopicName("orders"), config={MIN_INSYNC_REPLICAS: "2"}),),
-        partitions=columns(
-            topic=[0] * len(replicas),
-            partition=range(len(replicas)),
-            leader=leaders or [held[0] for held in replicas],
-            replicas=replicas,
-            isr=replicas,
-            size_bytes=sizes,
-        ),
-    )
+    """Six brokers, two in each of three racks."""
+    racks = {broker: f"r{broker % 3}" for broker in range(6)}
+    return of_one_topic(racks, replicas, leader=leaders, config={MIN_INSYNC_REPLICAS: "2"}, more={"size_bytes": sizes})
 
 
 def warnings(snapshot: ClusterSnapshot) -> dict[str, str]:
@@ -90,14 +81,8 @@ def test_bytes_are_fair_up_to_one_partition() -> None:
 
 def test_a_rack_too_small_for_its_share_is_no_reason_to_warn() -> None:
     """Three racks of 2, 2 and 1 with RF 3: the lone broker must hold a replica of everything."""
-    brokers = tuple(Broker(BrokerId(b), RackId(r)) for b, r in enumerate(("a", "a", "b", "b", "c")))
     held = [[(0, 2, 4), (2, 4, 1), (4, 1, 3), (1, 3, 4), (3, 0, 4)][p % 5] for p in range(50)]
-    snapshot = ClusterSnapshot(
-        brokers=brokers,
-        topics=(Topic(TopicName("t"), config={MIN_INSYNC_REPLICAS: "2"}),),
-        partitions=columns(topic=[0] * 50, partition=range(50), leader=[h[0] for h in held], replicas=held, isr=held),
-    )
-    assert warnings(snapshot) == {}
+    assert warnings(of_one_topic(dict(enumerate("aabbc")), held, config={MIN_INSYNC_REPLICAS: "2"})) == {}
 
 
 def findings_with(excluded: set[int], replicas: list[list[int]]) -> dict[str, tuple[str, str]]:

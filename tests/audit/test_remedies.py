@@ -14,8 +14,9 @@ from rackspan.audit import Finding, RackPolicy, Severity
 from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.constraints.remedies import bring_back_racks, survive_loss, target_that_survives
 from rackspan.audit.findings import REPAIR_ORDER
-from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, UnrackedPolicy, columns
+from rackspan.model import ClusterSnapshot, UnrackedPolicy, columns
 from tests.audit import brute_force, repairs
+from tests.snapshots import of_one_topic
 
 STEPS_MAX = 200
 """Far more than any cluster of three topics needs: a remedy that undoes another never ends."""
@@ -169,14 +170,8 @@ def one_partition(
     racks: str, replicas: list[int], config: dict[str, str], isr: list[int] | None = None
 ) -> ClusterSnapshot:
     """Brokers from 1 on, one a letter, a blank for one without a rack; one partition of topic `t`."""
-    in_sync = replicas if isr is None else isr
-    return ClusterSnapshot(
-        brokers=tuple(
-            Broker(BrokerId(one), None if rack == " " else RackId(rack)) for one, rack in enumerate(racks, start=1)
-        ),
-        topics=(Topic(TopicName("t"), config=config),),
-        partitions=columns(topic=[0], partition=[0], leader=in_sync[:1], replicas=[replicas], isr=[in_sync]),
-    )
+    by_broker = {broker: None if rack == " " else rack for broker, rack in enumerate(racks, start=1)}
+    return of_one_topic(by_broker, [replicas], isr=[replicas if isr is None else isr], topic="t", config=config)
 
 
 def remedies(snapshot: ClusterSnapshot, policy: RackPolicy) -> dict[str, str]:

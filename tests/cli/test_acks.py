@@ -7,7 +7,8 @@ import pytest
 
 from rackspan.cli import main
 from rackspan.cluster import EmbeddedCluster
-from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns, json_format
+from rackspan.model import json_format
+from tests.snapshots import of_one_topic
 
 
 @pytest.fixture
@@ -15,17 +16,9 @@ def snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two brokers in each of three racks; orders has 2/2/1 replicas and requires 2."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    replicas = [0, 3, 1, 4, 2]
+    racks = {broker: "abc"[broker % 3] for broker in range(6)}
     path = tmp_path / "moment.json"
-    path.write_text(
-        json_format.write(
-            ClusterSnapshot(
-                brokers=tuple(Broker(BrokerId(i), RackId("abc"[i % 3])) for i in range(6)),
-                topics=(Topic(TopicName("orders"), config={"min.insync.replicas": "2"}),),
-                partitions=columns(topic=[0], partition=[0], leader=[0], replicas=[replicas], isr=[replicas]),
-            )
-        )
-    )
+    path.write_text(json_format.write(of_one_topic(racks, [[0, 3, 1, 4, 2]], config={"min.insync.replicas": "2"})))
     return path
 
 

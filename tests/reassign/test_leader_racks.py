@@ -13,6 +13,7 @@ from rackspan.audit import RackPolicy, audit
 from rackspan.errors import UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from rackspan.reassign import ReassignmentRequest, plan, snapshot_after
+from tests.snapshots import of_one_topic
 
 LEADERS = ReassignmentRequest(leaders=True)
 
@@ -114,18 +115,9 @@ def test_no_other_leaders_are_in_better_racks_or_more_level_in_2000_clusters(fir
 
 
 def three_racks(replicas: list[list[int]]) -> ClusterSnapshot:
-    """Brokers 1 to 6, to the racks a, b and c in turn; the topic orders."""
-    return ClusterSnapshot(
-        brokers=tuple(Broker(BrokerId(b), RackId("abc"[(b - 1) % 3])) for b in range(1, 7)),
-        topics=(Topic(TopicName("orders"), config={"min.insync.replicas": "2"}),),
-        partitions=columns(
-            topic=[0] * len(replicas),
-            partition=range(len(replicas)),
-            leader=[held[0] for held in replicas],
-            replicas=replicas,
-            isr=replicas,
-        ),
-    )
+    """Brokers 1 to 6, to the racks a, b and c in turn."""
+    racks = {broker: "abc"[(broker - 1) % 3] for broker in range(1, 7)}
+    return of_one_topic(racks, replicas, config={"min.insync.replicas": "2"})
 
 
 IN_RACK_A = RackPolicy(topic_leader_racks={"orders": (RackId("a"),)})

@@ -9,9 +9,10 @@ import pytest
 
 from rackspan.audit import RackPolicy
 from rackspan.errors import UsageError
-from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName, columns
+from rackspan.model import BrokerId, ClusterSnapshot, Controller
 from rackspan.restart import RestartRequest, StopPolicy, brokers_in_racks, judge_stop, plan_restart
 from rackspan.restart.gain import ReassignmentGain
+from tests.snapshots import of_one_topic
 
 
 def cluster(
@@ -22,21 +23,15 @@ def cluster(
     fenced: frozenset[int] = frozenset(),
     controllers: tuple[Controller, ...] = (),
 ) -> ClusterSnapshot:
-    """One topic; brokers 1 to `brokers` in racks r1, r2, … in turn."""
-    return ClusterSnapshot(
-        brokers=tuple(
-            Broker(BrokerId(broker), RackId(f"r{(broker - 1) % racks + 1}"), broker in fenced)
-            for broker in range(1, brokers + 1)
-        ),
+    """Brokers 1 to `brokers` in racks r1, r2, … in turn."""
+    return of_one_topic(
+        {broker: f"r{(broker - 1) % racks + 1}" for broker in range(1, brokers + 1)},
+        replicas,
+        isr=[[broker for broker in row if broker not in fenced] for row in replicas],
+        leader=[row[0] for row in replicas],
+        fenced=fenced,
+        config={"min.insync.replicas": str(minimum)},
         controllers=controllers,
-        topics=(Topic(TopicName("orders"), config={"min.insync.replicas": str(minimum)}),),
-        partitions=columns(
-            topic=[0] * len(replicas),
-            partition=list(range(len(replicas))),
-            leader=[row[0] for row in replicas],
-            replicas=[list(row) for row in replicas],
-            isr=[[broker for broker in row if broker not in fenced] for row in replicas],
-        ),
     )
 
 

@@ -13,8 +13,9 @@ from rackspan.audit.drift.causes import SEVERAL
 from rackspan.audit.drift.changes import CHANGES, Change
 from rackspan.audit.drift.compare import drift
 from rackspan.audit.durability import STATES, states
-from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
+from rackspan.model import ClusterSnapshot
 from tests.audit import brute_force, brute_force_drift
+from tests.snapshots import of_one_topic
 from tests.strategies import policies, snapshots, successors
 
 POLICY = RackPolicy()
@@ -101,11 +102,9 @@ def cluster(
     racks: str = "abc", isr: tuple[int, ...] = (1, 2, 3), leader: int = 1, required: int = 2
 ) -> ClusterSnapshot:
     """Brokers from 1 on, one a letter; a blank for one that is not there. One partition on 1, 2 and 3."""
-    return ClusterSnapshot(
-        brokers=tuple(Broker(BrokerId(n), RackId(rack)) for n, rack in enumerate(racks, start=1) if rack != " "),
-        topics=(Topic(TopicName("t"), config={"min.insync.replicas": str(required)}),),
-        partitions=columns(topic=[0], partition=[0], leader=[leader], replicas=[[1, 2, 3]], isr=[isr]),
-    )
+    there = {broker: rack for broker, rack in enumerate(racks, start=1) if rack != " "}
+    config = {"min.insync.replicas": str(required)}
+    return of_one_topic(there, [[1, 2, 3]], isr=[isr], leader=[leader], topic="t", config=config)
 
 
 def safety(before: ClusterSnapshot, after: ClusterSnapshot) -> list[Change]:

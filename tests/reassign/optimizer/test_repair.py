@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rackspan.audit import RackPolicy
-from rackspan.model import Broker, BrokerId, ClusterSnapshot, Topic, TopicName, UnrackedPolicy, columns
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, UnrackedPolicy
 from rackspan.reassign import ReassignmentRequest, plan
 from rackspan.reassign.optimizer.repair import in_need, repair
 from rackspan.reassign.problem import reassignment_problem
@@ -12,26 +12,19 @@ from tests.reassign.brute_force import fewest_moves
 from tests.reassign.instances import cluster
 from tests.reassign.plans import cost, rows
 from tests.reassign.test_planner import judged
+from tests.snapshots import of_one_topic
 
 
 def test_a_replica_out_of_sync_leaves_before_one_in_sync() -> None:
     racks = {0: "a", 1: "a", 2: "b"}
     for lagging in (0, 1):
         in_sync = 1 - lagging
-        snapshot = ClusterSnapshot(
-            brokers=cluster([[0]], racks).brokers,
-            topics=(Topic(TopicName("orders")),),
-            partitions=columns(topic=[0], partition=[0], leader=[in_sync], replicas=[[0, 1]], isr=[[in_sync]]),
-        )
+        snapshot = of_one_topic(racks, [[0, 1]], isr=[[in_sync]])
         assert plan(snapshot).columns().replicas.tolist() in ([[in_sync, 2]], [[2, in_sync]])
 
 
 def test_lowering_the_factor_keeps_what_is_in_sync() -> None:
-    snapshot = ClusterSnapshot(
-        brokers=cluster([[0]], {0: "a", 1: "b", 2: "c"}).brokers,
-        topics=(Topic(TopicName("orders")),),
-        partitions=columns(topic=[0], partition=[0], leader=[2], replicas=[[0, 1, 2]], isr=[[2]]),
-    )
+    snapshot = of_one_topic({0: "a", 1: "b", 2: "c"}, [[0, 1, 2]], isr=[[2]])
     assert (
         2
         in plan(snapshot, request=ReassignmentRequest(replication_factor=1, allow_fewer_racks=True))
