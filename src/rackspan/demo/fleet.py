@@ -5,7 +5,7 @@ readings may begin anywhere. Placement is the same rotation over brokers in ever
 but what is planted.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -159,31 +159,7 @@ class SyntheticCluster:
             _Row(topic, partition, frozenset(down), self._moved_part(topic, partition, at))
             for topic, partition in self._every()
         ]
-        snapshot = ClusterSnapshot(
-            brokers=tuple(Broker(BrokerId(broker), _rack_of(broker), fenced=broker in down) for broker in BROKERS),
-            topics=tuple(
-                Topic(
-                    TopicName(topic.name),
-                    config={"min.insync.replicas": str(topic.min_insync_replicas)},
-                )
-                for topic in self.topics
-            ),
-            partitions=columns(
-                topic=[self.topics.index(row.topic) for row in rows],
-                partition=[row.partition for row in rows],
-                leader=[row.leader for row in rows],
-                replicas=[row.replicas for row in rows],
-                isr=[row.in_sync for row in rows],
-                adding_replicas=[row.adding for row in rows],
-                removing_replicas=[row.removing for row in rows],
-                size_bytes=[_records(row.topic, at) * RECORD_BYTES for row in rows],
-            ),
-            cluster_id=self.name,
-            taken_at=at,
-            controllers=tuple(
-                Controller(BrokerId(101 + number), rack, voter=True) for number, rack in enumerate(RACKS)
-            ),
-        )
+        snapshot = self._snapshot(at, down, rows)
         width = snapshot.partitions.replicas.shape[1]
         sizes = [[*row.sizes(at), *[UNKNOWN_SIZE] * (width - len(row.replicas))] for row in rows]
         ends = [_records(row.topic, at) if row.leader != NO_BROKER else UNKNOWN_OFFSET for row in rows]
@@ -202,6 +178,30 @@ class SyntheticCluster:
             tuple(self._group(group, at) for group in self.groups),
             dict.fromkeys(BROKERS, self.selector),
             period_seconds=period_seconds,
+        )
+
+    def _snapshot(self, at: datetime, down: Collection[int], rows: Sequence["_Row"]) -> ClusterSnapshot:
+        return ClusterSnapshot(
+            brokers=tuple(Broker(BrokerId(broker), _rack_of(broker), fenced=broker in down) for broker in BROKERS),
+            topics=tuple(
+                Topic(TopicName(topic.name), config={"min.insync.replicas": str(topic.min_insync_replicas)})
+                for topic in self.topics
+            ),
+            partitions=columns(
+                topic=[self.topics.index(row.topic) for row in rows],
+                partition=[row.partition for row in rows],
+                leader=[row.leader for row in rows],
+                replicas=[row.replicas for row in rows],
+                isr=[row.in_sync for row in rows],
+                adding_replicas=[row.adding for row in rows],
+                removing_replicas=[row.removing for row in rows],
+                size_bytes=[_records(row.topic, at) * RECORD_BYTES for row in rows],
+            ),
+            cluster_id=self.name,
+            taken_at=at,
+            controllers=tuple(
+                Controller(BrokerId(101 + number), rack, voter=True) for number, rack in enumerate(RACKS)
+            ),
         )
 
     def _every(self) -> Iterator[tuple[SyntheticTopic, int]]:

@@ -16,6 +16,7 @@ from rackspan.errors import UsageError
 from rackspan.gateway.app import Gateway
 from rackspan.gateway.clients.connections import Clients
 from rackspan.gateway.core.guarded_isr import Partitions
+from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.core.record_bytes import RecordFlow
 from rackspan.gateway.guarding import Guarding
 from rackspan.gateway.handlers.refusals import Refusals
@@ -41,14 +42,7 @@ def families(gateway: Gateway) -> Iterator[Family]:
         not_ready(gateway) is None,
     )
     yield from _connections(gateway.clients)
-    record_bytes = CounterMetricFamily(
-        "rackspan_gateway_record_bytes_total",
-        "bytes of records between clients and brokers; a rack that is not known is empty",
-        labels=RecordFlow._fields,
-    )
-    for flow, size_bytes in gateway.record_bytes.flows.items():
-        record_bytes.add_metric(flow, size_bytes)
-    yield record_bytes
+    yield _record_bytes(gateway.record_bytes.flows)
     if gateway.guarding is not None:
         yield from _acknowledgements(gateway, gateway.guarding)
     if gateway.admin is not None and gateway.admin.topics.placer is not None:
@@ -72,7 +66,21 @@ def families(gateway: Gateway) -> Iterator[Family]:
         )
     if gateway.guarding is not None and gateway.guarding.config_topic is not None:
         yield from _config_topic(gateway.guarding.config_topic)
-    policies = gateway.policies
+    yield from _policies(gateway.policies)
+
+
+def _record_bytes(flows: Mapping[RecordFlow, int]) -> Family:
+    family = CounterMetricFamily(
+        "rackspan_gateway_record_bytes_total",
+        "bytes of records between clients and brokers; a rack that is not known is empty",
+        labels=RecordFlow._fields,
+    )
+    for flow, size_bytes in flows.items():
+        family.add_metric(flow, size_bytes)
+    return family
+
+
+def _policies(policies: Policies) -> Iterator[Family]:
     yield _gauge(
         "rackspan_gateway_guarded_topics",
         "topics with a value of their own above 1",

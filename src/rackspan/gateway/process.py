@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -123,6 +123,15 @@ async def _reload(gateway: Gateway, path: Path, changed: asyncio.Event) -> None:
             log.info("%s was read again", path)
 
 
+def _await_start(children: Iterable[subprocess.Popen[str]], ready: Callable[[str], None]) -> None:
+    """Wait until every worker serves, and hand on the address of the first. Errors: UsageError."""
+    first = [child.stdout.readline() if child.stdout else "" for child in children]
+    if not all(first):
+        raise UsageError("a worker did not start; its reason stands above")
+    if first:
+        ready(first[0].partition("=")[2].strip())
+
+
 def _supervise(path: Path, config: GatewayConfig, workers: int, ready: Callable[[str], None]) -> None:
     command = [sys.executable, "-m", "rackspan", "gateway", "--config", str(path), "--workers", "1"]
     children: dict[int, subprocess.Popen[str]] = {}
@@ -149,11 +158,7 @@ def _supervise(path: Path, config: GatewayConfig, workers: int, ready: Callable[
     try:
         for index in range(workers):
             start(index)
-        first = [child.stdout.readline() if child.stdout else "" for child in children.values()]
-        if not all(first):
-            raise UsageError("a worker did not start; its reason stands above")
-        if first:
-            ready(first[0].partition("=")[2].strip())
+        _await_start(children.values(), ready)
         while not ending:
             time.sleep(0.2)
             for index, child in tuple(children.items()):

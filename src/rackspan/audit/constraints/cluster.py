@@ -103,10 +103,16 @@ def controller_quorum_spread(members: ClusterMembers) -> Iterator[Finding]:
                 f"{_bring_back(after) if enough else 'spread the controllers over at least three racks'}, "
                 f"{ACCEPT_QUORUM.format(weaker='none' if one_less_fails else 'broker')}",
             )
+    if of_rack:
+        yield from _unknown_racks(members, now)
+
+
+def _unknown_racks(members: ClusterMembers, now: QuorumAfter) -> Iterator[Finding]:
+    """Voters without a known rack, where it would decide, or where all brokers run on one machine."""
     unknown = now.unknown_rack
     after_each = [quorum_without(members, {rack}) for rack in members.failure_racks] or [quorum_without(members, set())]
     decide = any(outcome is not None and outcome.holds and not outcome.certain for outcome in after_each)
-    if unknown and of_rack and (decide or members.on_one_machine):
+    if unknown and (decide or members.on_one_machine):
         ids, lines = ",".join(map(str, unknown)), ", ".join(f'{voter} = "RACK"' for voter in unknown)
         whose = "the rack of controller {} is" if len(unknown) == 1 else "the racks of controllers {} are"
         why = (

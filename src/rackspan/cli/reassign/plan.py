@@ -8,9 +8,11 @@ from typing import Annotated, Any, Final, TypeAlias, TypedDict
 import typer
 
 from rackspan import api
+from rackspan.api import Source
 from rackspan.audit.constraints.cluster import partial_racks
 from rackspan.audit.findings import Severity
 from rackspan.audit.json_format import FINDING_COLUMNS, FindingDocument, finding_document
+from rackspan.audit.policy import RackPolicy
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.options.input_files import read_file
@@ -20,6 +22,7 @@ from rackspan.cli.pages.reassignment_plan import generate_page, lint_page, plan_
 from rackspan.disk import replace_file, writing_output
 from rackspan.documents import Count
 from rackspan.errors import UsageError
+from rackspan.model import ClusterSnapshot
 from rackspan.placement.generate import GENERATE_PLACER, unknown_brokers
 from rackspan.plan import (
     PlanDocument,
@@ -202,22 +205,17 @@ def plan(
             "or give --drain, --replace or --replication-factor"
         )
     limits = StepLimits(moves=moves_per_step, bytes=bytes_per_step, moves_per_broker=moves_per_broker)
-    read = rack_options.of(source_options.source()).read()
-    output.warn_of(read)
-    output.warn(policy_options.warnings(read.snapshot))
-    output.warn(exclusion_options.warnings(read.snapshot))
-    policy = policy_options.policy(exclusion_options.excluded(read.snapshot))
-    output.warn(partial_racks(read.snapshot.brokers, policy.unracked))
-    planned = api.plan_reassignment(read.snapshot, policy, request, limits)
+    snapshot, policy = _read(rack_options.of(source_options.source()), policy_options, exclusion_options)
+    planned = api.plan_reassignment(snapshot, policy, request, limits)
     columns = planned.columns()
     document: dict[str, Any] = {
         **plan_document(planned),
-        "difference": difference_document(api.plan_difference(read.snapshot, columns, policy)),
+        "difference": difference_document(api.plan_difference(snapshot, columns, policy)),
     }
     if details:
         steps = [step.number for step in planned.steps for _ in range(len(step.columns))]
         document["details"] = details_document(
-            api.partition_differences(read.snapshot, columns, policy, steps, request.leaving)
+            api.partition_differences(snapshot, columns, policy, steps, request.leaving)
         )
     if out is not None:
         _save(document, out)
@@ -268,14 +266,9 @@ def lint(
         allow_fewer_racks=allow_fewer_racks,
     )
     document = read_file(reassignment_json_file, read_reassignment, REASSIGNMENT)
-    read = rack_options.of(source_options.source()).read()
-    output.warn_of(read)
-    output.warn(policy_options.warnings(read.snapshot))
-    output.warn(exclusion_options.warnings(read.snapshot))
-    policy = policy_options.policy(exclusion_options.excluded(read.snapshot))
-    output.warn(partial_racks(read.snapshot.brokers, policy.unracked))
-    found = api.lint_reassignment(read.snapshot, policy, document, request)
-    columns = api.known_reassignments(read.snapshot, document)
+    snapshot, policy = _read(rack_options.of(source_options.source()), policy_options, exclusion_options)
+    found = api.lint_reassignment(snapshot, policy, document, request)
+    columns = api.known_reassignments(snapshot, document)
     violations = sum(finding.severity is Severity.VIOLATION for finding in found)
     written: LintDocument = {
         "summary": {
@@ -284,15 +277,28 @@ def lint(
             "warnings": len(found) - violations,
         },
         "findings": [finding_document(finding) for finding in found],
-        "difference": difference_document(api.plan_difference(read.snapshot, columns, policy)),
+        "difference": difference_document(api.plan_difference(snapshot, columns, policy)),
     }
     if details:
         nowhere = [0] * len(columns)
         written["details"] = details_document(
-            api.partition_differences(read.snapshot, columns, policy, nowhere, request.leaving)
+            api.partition_differences(snapshot, columns, policy, nowhere, request.leaving)
         )
     output.write(written, output_format, lint_page(written), output.Rows(FINDING_COLUMNS, written["findings"]))
     raise exit_codes.finish(to_act_on=violations > 0)
+
+
+def _read(
+    source: Source, policy_options: options.PolicyOptions, exclusion_options: options.ExclusionOptions
+) -> tuple[ClusterSnapshot, RackPolicy]:
+    """A snapshot and the policy for it, after their warnings."""
+    read = source.read()
+    output.warn_of(read)
+    output.warn(policy_options.warnings(read.snapshot))
+    output.warn(exclusion_options.warnings(read.snapshot))
+    policy = policy_options.policy(exclusion_options.excluded(read.snapshot))
+    output.warn(partial_racks(read.snapshot.brokers, policy.unracked))
+    return read.snapshot, policy
 
 
 def _move_rows(document: dict[str, Any]) -> output.Rows:

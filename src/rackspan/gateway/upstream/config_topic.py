@@ -200,24 +200,8 @@ class ConfigTopic:
             self._connection = await self._leader.open(lead.leader)
             self._end = await self._leader.listed_offset(self._connection, LATEST)
         connection = self._connection
-        request = FetchRequestData(
-            replica_id=-1,
-            max_wait=max_wait_ms,
-            min_bytes=1,
-            max_bytes=_MAX_BYTES,
-            session_id=0,
-            session_epoch=-1,
-            topics=[
-                FetchTopic(
-                    topic=self.topic,
-                    partitions=[
-                        FetchPartition(partition=0, fetch_offset=self._records.offset, partition_max_bytes=_MAX_BYTES)
-                    ],
-                )
-            ],
-        )
         version = connection.version(ApiKey.FETCH, _FETCH_VERSION)
-        response = await connection.call(ApiKey.FETCH, request, version, max_wait_ms / 1000 + 2)
+        response = await connection.call(ApiKey.FETCH, self._request(max_wait_ms), version, max_wait_ms / 1000 + 2)
         partition = first(first(response.responses, "topic").partitions, "partition")
         if partition.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self._read_again(await self._leader.listed_offset(connection, EARLIEST))
@@ -234,6 +218,18 @@ class ConfigTopic:
             self._replayed.notify_all()
         self.current = at_end
         self.read_at = asyncio.get_running_loop().time()
+
+    def _request(self, max_wait_ms: int) -> FetchRequestData:
+        partition = FetchPartition(partition=0, fetch_offset=self._records.offset, partition_max_bytes=_MAX_BYTES)
+        return FetchRequestData(
+            replica_id=-1,
+            max_wait=max_wait_ms,
+            min_bytes=1,
+            max_bytes=_MAX_BYTES,
+            session_id=0,
+            session_epoch=-1,
+            topics=[FetchTopic(topic=self.topic, partitions=[partition])],
+        )
 
     def _read_again(self, offset: int) -> None:
         self._records.read_again(offset)
