@@ -74,6 +74,14 @@ def test_a_package_with_more_modules_than_fit_into_one_look_is_found() -> None:
     assert not list(tidy.packages_to_split(names[:-1]))
 
 
+def test_the_picture_and_the_table_of_architecture_have_every_package() -> None:
+    page = Path("ARCHITECTURE.md").read_text()
+    picture = re.findall(r"\w+", page.split("```")[1])
+    packages = {folder.parent.name for folder in Path("src/rackspan").glob("*/__init__.py")}
+    assert packages - set(picture) == set()
+    assert [package for package in packages if f"`{package}/" not in page] == []
+
+
 def test_what_architecture_names_to_begin_with_exists() -> None:
     """`ARCHITECTURE.md`: | `package/` | what it does | `file.py` |."""
     rows = re.findall(r"^\| (`[^|]*`) \|.*\| ([^|]+) \|$", Path("ARCHITECTURE.md").read_text(), re.MULTILINE)
