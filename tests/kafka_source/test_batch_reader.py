@@ -11,10 +11,7 @@ from rackspan.kafka_source.data_source import FilteringReader
 from rackspan.kafka_source.options import parse
 from rackspan.kafka_source.range_partition import RangePartition
 from rackspan.kafka_source.stream_reader import KafkaStreamReader
-from tests.kafka_source.conftest import cluster
 from tests.kafka_source.filled_topics import created, produced
-
-__all__ = ["cluster"]
 
 
 @pytest.fixture(scope="module")

@@ -18,10 +18,7 @@ from rackspan.kafka_source.range_partition import RangePartition
 from rackspan.kafka_source.reading.task import _RangeReader
 from rackspan.kafka_source.stream_reader import KafkaStreamReader
 from tests.kafka_fixtures import create_topic
-from tests.kafka_source.conftest import cluster
 from tests.kafka_source.filled_topics import created, deleted, produced
-
-__all__ = ["cluster"]
 
 Document = dict[str, dict[str, Any]]
 

@@ -10,10 +10,7 @@ from rackspan.kafka_source.data_loss import ATTEMPTS, ends_below, report_loss
 from rackspan.kafka_source.data_source import KafkaReader
 from rackspan.kafka_source.options import parse
 from rackspan.model.ids import TopicPartition
-from tests.kafka_source.conftest import cluster
 from tests.kafka_source.filled_topics import created, produced
-
-__all__ = ["cluster"]
 
 ZERO, ONE = TopicPartition("orders", 0), TopicPartition("orders", 1)
 

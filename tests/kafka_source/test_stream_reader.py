@@ -18,11 +18,8 @@ from rackspan.kafka_source.cluster import SourceCluster
 from rackspan.kafka_source.options import parse
 from rackspan.kafka_source.stream_reader import KafkaStreamReader
 from rackspan.model.ids import TopicPartition
-from tests.kafka_source.conftest import cluster
 from tests.kafka_source.ended_query import ended
 from tests.kafka_source.filled_topics import consumed, created, produced, transaction
-
-__all__ = ["cluster"]
 
 
 def stream(spark: SparkSession, cluster: EmbeddedCluster, topic: str, **options: str) -> DataFrame:

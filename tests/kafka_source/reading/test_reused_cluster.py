@@ -12,10 +12,7 @@ from rackspan.kafka_source.ranges import OffsetRange
 from rackspan.kafka_source.reading.report import Batch
 from rackspan.kafka_source.reading.task import IDLE_SECONDS, TaskOptions, read_range, reused_cluster
 from rackspan.model.ids import TopicPartition
-from tests.kafka_source.conftest import cluster
 from tests.kafka_source.filled_topics import consumed, created, produced
-
-__all__ = ["cluster"]
 
 HERE, ELSEWHERE = ClientOptions("127.0.0.1:1"), ClientOptions("127.0.0.1:2")
 
