@@ -22,7 +22,7 @@ def finding(
     constraint: str, topic: str | None, partition: int | None, remedy: str, *, warning: bool = False
 ) -> Finding:
     severity = Severity.WARNING if warning else Severity.VIOLATION
-    return Finding(constraint, severity, topic, partition, f"why {constraint}", remedy)
+    return Finding(constraint, severity, f"why {constraint}", remedy, topic, partition)
 
 
 def saving(kind: str, money: float | None, size: int) -> Advice:

@@ -22,7 +22,7 @@ ORDER = [
 def finding(
     constraint: str, severity: Severity, topic: str | None = None, partition: int | None = None, reason: str = ""
 ) -> Finding:
-    return Finding(constraint, severity, topic, partition, reason, "")
+    return Finding(constraint, severity, reason, "", topic, partition)
 
 
 def test_violations_come_in_the_order_of_repair_then_warnings() -> None:

@@ -19,10 +19,10 @@ class Finding:
 
     constraint: str
     severity: Severity
-    topic: str | None
-    partition: int | None
     reason: str
     remedy: str
+    topic: str | None = None
+    partition: int | None = None
 
 
 REPAIR_ORDER: Final = (

@@ -34,7 +34,7 @@ class Goal:
     def findings(self, members: ClusterMembers, loads: BrokerLoads) -> Iterator[Finding]:
         reason = self.missed(members, loads)
         if reason is not None:
-            yield Finding(self.name, Severity.WARNING, None, None, reason, self.remedy)
+            yield Finding(self.name, Severity.WARNING, reason, self.remedy)
 
 
 def _leaders_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
@@ -137,8 +137,6 @@ def excluded_broker_findings(members: ClusterMembers, loads: BrokerLoads) -> Ite
         yield Finding(
             constraint="excluded-broker",
             severity=Severity.WARNING,
-            topic=None,
-            partition=None,
             reason=f"{why}: it gets nothing new, and holds {held}",
             remedy=_emptied(members, loads, broker, int(members.rack_map.rack_codes[index]))
             + _ending(broker, cordoned=broker in cordoned),

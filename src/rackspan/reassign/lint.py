@@ -155,8 +155,8 @@ def _row_numbers(snapshot: ClusterSnapshot) -> dict[tuple[str, int], int]:
 
 def _finding(fault: Fault) -> Finding:
     if fault.constraint == EMPTY:
-        return Finding(EMPTY, Severity.WARNING, None, None, fault.reason, EMPTY_REMEDY)
-    return Finding(fault.constraint, Severity.VIOLATION, fault.topic, fault.partition, fault.reason, REMEDY)
+        return Finding(EMPTY, Severity.WARNING, fault.reason, EMPTY_REMEDY)
+    return Finding(fault.constraint, Severity.VIOLATION, fault.reason, REMEDY, fault.topic, fault.partition)
 
 
 def _unknown(
@@ -167,12 +167,12 @@ def _unknown(
     for entry in document.partitions:
         if (entry.topic, entry.partition) not in row_of:
             why = f"Unable to find partition: {entry.name}"
-            yield Finding("plan-unknown-partition", Severity.VIOLATION, entry.topic, entry.partition, why, REMEDY)
+            yield Finding("plan-unknown-partition", Severity.VIOLATION, why, REMEDY, entry.topic, entry.partition)
         if not brokers.issuperset(entry.replicas):
             for broker in dict.fromkeys(entry.replicas):
                 if broker >= 0 and broker not in brokers:
                     why = f"Unknown broker id {broker}"
-                    yield Finding("plan-unknown-broker", Severity.VIOLATION, entry.topic, entry.partition, why, REMEDY)
+                    yield Finding("plan-unknown-broker", Severity.VIOLATION, why, REMEDY, entry.topic, entry.partition)
 
 
 def _may_have_findings(batch: PartitionBatch, request: ReassignmentRequest, listed: _Listed) -> Bools:
@@ -210,7 +210,7 @@ def _of_entry(
     """What one entry does to its partition, placement apart."""
 
     def finding(constraint: str, severity: Severity, reason: str, remedy: str) -> Finding:
-        return Finding(constraint, severity, entry.topic, entry.partition, reason, remedy)
+        return Finding(constraint, severity, reason, remedy, entry.topic, entry.partition)
 
     now, factor = batch.rows.row(row), int(batch.replication_factor[row])
     new = [broker for broker in entry.replicas if broker not in now.replicas]
@@ -439,8 +439,6 @@ def _needless(
         yield Finding(
             constraint="plan-needless-moves",
             severity=Severity.WARNING,
-            topic=None,
-            partition=None,
             reason=f"it copies {count_noun(moves, 'replica')}; the constraints of these partitions need {enough}{drained}",
             remedy=f"if meant, lint it with {meant}; else rackspan reassign plan",
         )

@@ -28,8 +28,6 @@ def unracked_brokers(members: ClusterMembers) -> Iterator[Finding]:
         yield Finding(
             constraint="unracked-broker",
             severity=Severity.VIOLATION if mixed and policy is not UnrackedPolicy.IGNORE else Severity.WARNING,
-            topic=None,
-            partition=None,
             reason=f"broker {broker.id} has no rack: {COUNTED_AS[policy]}",
             remedy=f"set broker.rack on broker {broker.id} and restart it",
         )
@@ -57,8 +55,6 @@ def rack_names_alike(members: ClusterMembers) -> Iterator[Finding]:
         yield Finding(
             constraint="rack-names-alike",
             severity=Severity.VIOLATION,
-            topic=None,
-            partition=None,
             reason=f"racks {', '.join(ascii(spelling) for spelling in (name, *others))} count as {1 + len(others)}, and their names "
             "differ by case, blanks or Unicode form only: what survives the loss of one may not survive the loss of all",
             remedy="; ".join(parts),
@@ -123,15 +119,13 @@ def _unknown_racks(members: ClusterMembers, now: QuorumAfter) -> Iterator[Findin
         yield Finding(
             constraint="controller-quorum-spread",
             severity=Severity.VIOLATION if decide else Severity.WARNING,
-            topic=None,
-            partition=None,
             reason=f"{whose.format(ids)} not known: {why}",
             remedy=f"name them in rackspan.toml, a line each under [controllers]: {lines}",
         )
 
 
 def _quorum_violation(reason: str, remedy: str) -> Finding:
-    return Finding("controller-quorum-spread", Severity.VIOLATION, None, None, reason, remedy)
+    return Finding("controller-quorum-spread", Severity.VIOLATION, reason, remedy)
 
 
 def _of_them_down(quorum: QuorumAfter) -> str:
@@ -155,8 +149,6 @@ def dead_controllers(members: ClusterMembers) -> Iterator[Finding]:
         yield Finding(
             constraint="dead-controller",
             severity=Severity.WARNING,
-            topic=None,
-            partition=None,
             reason=f"controller {voter}{where} is down or far behind the quorum's leader: it counts as lost already",
             remedy=f"bring back controller {voter}",
         )
@@ -169,8 +161,6 @@ def fenced_brokers(members: ClusterMembers) -> Iterator[Finding]:
             yield Finding(
                 constraint="fenced-broker",
                 severity=Severity.WARNING,
-                topic=None,
-                partition=None,
                 reason=f"broker {broker.id} (rack {shown(broker.rack or UNNAMED_RACK)}) is fenced: it neither leads nor follows any partition",
                 remedy=f"bring back broker {broker.id}",
             )

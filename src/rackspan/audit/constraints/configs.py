@@ -38,10 +38,9 @@ def _unknown(topic: str) -> Finding:
     return Finding(
         "min-insync-replicas-unknown",
         Severity.WARNING,
-        topic,
-        None,
         f"{MIN_INSYNC_REPLICAS} is not in the snapshot, and is judged as 1",
         f"grant DESCRIBE_CONFIGS on topic {topic}, and take the snapshot again",
+        topic,
     )
 
 
@@ -49,11 +48,10 @@ def _one_in_sync(batch: PartitionBatch, row: int) -> Finding:
     return Finding(
         "min-insync-replicas-one",
         Severity.WARNING,
-        batch.topic(row),
-        None,
         f"{MIN_INSYNC_REPLICAS} is 1: the leader may acknowledge acks=all by itself, and the record is lost with it; with 2 the "
         f"loss of a {SURVIVE_CODES[int(batch.required.survive[row])]} stops no writes",
         set_min_insync_replicas(batch, row, 2),
+        batch.topic(row),
     )
 
 
@@ -61,10 +59,9 @@ def _unclean_election(topic: str) -> Finding:
     return Finding(
         "unclean-leader-election",
         Severity.WARNING,
-        topic,
-        None,
         f"{UNCLEAN_LEADER_ELECTION} is true: a replica that is not in sync may become leader, and acknowledged records are lost",
         f"{CONFIGS} {topic} --add-config {UNCLEAN_LEADER_ELECTION}=false",
+        topic,
     )
 
 
@@ -77,10 +74,9 @@ def _left_behind(topic: str, throttles: list[str]) -> Finding:
     return Finding(
         "throttle-left-behind",
         Severity.WARNING,
-        topic,
-        None,
         f"{' and '.join(throttles)} {'is' if len(throttles) == 1 else 'are'} set, and nothing is being reassigned: followers may fall behind",
         f"{CONFIGS} {topic} --delete-config {','.join(throttles)}",
+        topic,
     )
 
 

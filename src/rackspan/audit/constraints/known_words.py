@@ -44,7 +44,7 @@ class FindingColumns:
     def __iter__(self) -> Iterator[Finding]:
         columns = self.batch.rows.topic[self.rows].tolist(), self.batch.rows.partition[self.rows].tolist()
         for constraint, topic, partition, words in zip(self.constraints, *columns, self.words, strict=True):
-            yield Finding(constraint, words.severity, self.batch.topics[topic], partition, words.reason, words.remedy)
+            yield Finding(constraint, words.severity, words.reason, words.remedy, self.batch.topics[topic], partition)
 
 
 class KnownWords:

@@ -105,8 +105,6 @@ def too_few_racks(members: ClusterMembers, loads: BrokerLoads) -> Iterator[Findi
         yield Finding(
             constraint=SURVIVES_RACK_LOSS,
             severity=Severity.VIOLATION,
-            topic=None,
-            partition=None,
             reason=f"{count_noun(partitions, 'partition', ',')} must survive the loss of a rack, and the cluster {has}",
             remedy=f'{where}; or require less: survive = "broker" or "none" in rackspan.toml',
         )

@@ -31,7 +31,6 @@ def mixed_replication_factors(batch: PartitionBatch) -> Iterator[Finding]:
             constraint="mixed-replication-factors",
             severity=Severity.WARNING,
             topic=batch.topics[code],
-            partition=None,
             reason="; ".join(
                 f"replication factor {factor}: "
                 + (count_noun(len(held), "partition", ",") if factor == usual else partitions_named(held))
@@ -56,7 +55,6 @@ def leader_rack_findings(batch: PartitionBatch) -> Iterator[Finding]:
             constraint="leader-racks",
             severity=Severity.WARNING,
             topic=topic,
-            partition=None,
             reason=f"{count_noun(len(partitions), 'preferred leader')} not in {required}: {partitions_named(partitions)}",
             remedy=f"rackspan reassign plan --leaders --topic {topic}",
         )
