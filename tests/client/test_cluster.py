@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 
 import pytest
@@ -343,3 +344,54 @@ def test_the_log_sizes_of_chosen_partitions_are_requested_by_topic() -> None:
 
     with_brokers(scenario)
     assert requested == [{"orders": [0, 2], "payments": [1]}, None]
+
+
+def test_a_broker_that_moved_is_connected_to_at_its_new_address() -> None:
+    def scenario(connection: ClusterConnection, first: FakeBroker, second: FakeBroker) -> None:
+        assert served_by(connection, 2) == "2"
+        assert second.connections == 1
+        # Broker 2 is now at the address of broker 1.
+        first.handles[ApiKey.METADATA] = responding(metadata_of(first, first))
+        connection.run(connection.replace_silent_server)
+        assert served_by(connection, 2) == "1"
+
+    with_brokers(scenario)
+
+
+def test_a_cluster_that_lists_no_broker_is_starting() -> None:
+    async def run() -> str:
+        broker = FakeBroker()
+        await broker.start()
+        broker.handles[ApiKey.METADATA] = responding(MetadataResponseData())
+        message = await asyncio.to_thread(refusal, f"127.0.0.1:{broker.port}")
+        await broker.close()
+        return message
+
+    assert ": it lists no broker yet; is the cluster starting?" in asyncio.run(run())
+
+
+def test_a_coroutine_that_ends_after_the_deadline_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_cluster, "_GRACE_SECONDS", 0.05)
+
+    async def late() -> None:
+        await asyncio.sleep(GENEROUS_SECONDS)
+
+    async def timed_out() -> None:
+        raise TimeoutError("of the coroutine itself")
+
+    def scenario(connection: ClusterConnection, _first: FakeBroker, _second: FakeBroker) -> None:
+        with pytest.raises(TimeoutError, match="of the coroutine itself"):
+            connection.run(timed_out)
+        connection._deadline = time.monotonic()
+        with pytest.raises(ClusterUnreachable, match=r"no broker responded: .*: nothing within 20 s"):
+            connection.run(late)
+        assert connection.remaining_seconds == 0
+        connection.renew_deadline()
+        assert GENEROUS_SECONDS - 5 < connection.remaining_seconds <= GENEROUS_SECONDS
+        assert served_by(connection) == "1"
+        ended = connection.submit(late)
+        connection.close()
+        with pytest.raises(CancelledError):
+            ended()
+
+    with_brokers(scenario)

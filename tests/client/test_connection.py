@@ -2,16 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from struct import pack
+from contextlib import asynccontextmanager, suppress
+from struct import pack, unpack_from
 from typing import Any
 
 import pytest
 
-from rackspan.client.connection import BrokerConnection
-from rackspan.client.login import Login
-from rackspan.errors import MalformedRequest
-from rackspan.wire.apis import ApiKey
+from rackspan.client.connection import BrokerConnection, UnsupportedVersion, first
+from rackspan.client.login import SASL_AUTHENTICATE, SASL_HANDSHAKE, Login, LoginRefused
+from rackspan.errors import ClusterRequestFailed, MalformedRequest
+from rackspan.kafka_bytes import ByteReader
+from rackspan.wire.apis import VERSIONS, ApiKey
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataResponseData
 from tests.client.fake_broker import FakeBroker
 
@@ -78,3 +79,157 @@ def test_correlation_ids_begin_again_before_they_are_too_large() -> None:
             return response
 
     assert asyncio.run(scenario()).cluster_id == "c"
+
+
+class SaslBroker:
+    """Responds to ApiVersions and SaslHandshake, and to SaslAuthenticate or, without `accepts`, closes the connection."""
+
+    def __init__(self, *, accepts: bool) -> None:
+        self._accepts = accepts
+        self.requests: list[tuple[int, int, bytes]] = []
+        """API key, version, and what follows the correlation id."""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError):
+            while True:
+                frame = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+                key, version, correlation_id = unpack_from(">hhi", frame)
+                self.requests.append((key, version, frame[8:]))
+                if key == SASL_AUTHENTICATE and not self._accepts:
+                    break
+                body = {
+                    ApiKey.API_VERSIONS: pack(">hihhh", 0, 1, ApiKey.METADATA, 0, 9),
+                    SASL_HANDSHAKE: pack(">hi", 0, 0),
+                    SASL_AUTHENTICATE: pack(">hhi", 0, -1, 0) + bytes(8),
+                }[key]
+                writer.write(framed(correlation_id, body))
+        writer.close()
+
+
+PLAIN = Login(sasl={"sasl_mechanism": "PLAIN", "sasl_plain_username": "u", "sasl_plain_password": "p"}, client_id="me")
+
+
+async def opened(broker: SaslBroker, login: Login) -> BrokerConnection:
+    server = await asyncio.start_server(broker.serve, "127.0.0.1", 0)
+    async with server:
+        return await BrokerConnection.open("127.0.0.1", server.sockets[0].getsockname()[1], login)
+
+
+def test_a_login_follows_the_versions_and_has_no_tagged_fields() -> None:
+    broker = SaslBroker(accepts=True)
+
+    async def scenario() -> tuple[int, int] | None:
+        link = await opened(broker, PLAIN)
+        try:
+            return link.offered(ApiKey.METADATA)
+        finally:
+            link.close()
+
+    assert asyncio.run(scenario()) == (0, 9)
+    client_id = pack(">h", 2) + b"me"
+    assert broker.requests == [
+        (ApiKey.API_VERSIONS, 0, client_id),
+        (SASL_HANDSHAKE, 1, client_id + pack(">h", 5) + b"PLAIN"),
+        (SASL_AUTHENTICATE, 0, client_id + pack(">i", 5) + b"u\0u\0p"),
+    ]
+
+
+def test_a_connection_that_ends_during_the_login_is_a_login_that_was_refused() -> None:
+    with pytest.raises(LoginRefused, match=r"127\.0\.0\.1: the connection ended during the login: the broker closed"):
+        asyncio.run(opened(SaslBroker(accepts=False), PLAIN))
+
+
+def test_a_connection_that_is_closed_takes_no_request() -> None:
+    async def scenario() -> None:
+        async with connection() as (_, link):
+            assert link.is_usable
+            link.close()
+            assert not link.is_usable
+            with pytest.raises(ConnectionResetError, match="the connection to the broker is closed"):
+                await link.call(ApiKey.METADATA, MetadataRequestData(topics=()))
+
+    asyncio.run(scenario())
+
+
+def test_a_request_without_a_response_ends_the_connection() -> None:
+    async def scenario() -> None:
+        async with connection() as (_, link):
+            with pytest.raises(TimeoutError, match=r"no response to METADATA in 0\.1 s"):
+                await link.call(ApiKey.METADATA, MetadataRequestData(topics=()), seconds=0.1)
+            assert link.closed
+
+    asyncio.run(scenario())
+
+
+def test_a_request_that_wire_has_no_class_for_has_tagged_fields() -> None:
+    async def scenario() -> None:
+        async with connection() as (broker, link):
+            requests: list[bytes] = []
+
+            def respond(request: ByteReader) -> bytes:
+                requests.append(bytes(request.data[request.at :]))
+                return b"response"
+
+            broker.raw_handles[59] = respond
+            reader = await link.call_raw(59, 0, b"request")
+            assert (requests, bytes(reader.data[reader.at :])) == ([b"request"], b"response")
+            with pytest.raises(TimeoutError, match=r"no response to API key 16 in 0\.1 s"):
+                await link.call_raw(16, 3, b"\0", 0.1)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("offered", "most", "least", "used"),
+    [
+        ((0, 99), None, 0, VERSIONS[ApiKey.METADATA].stop - 1),
+        ((0, 5), None, 0, 5),
+        ((0, 5), 3, 2, 3),
+        ((0, 5), None, 6, None),
+        ((4, 5), 3, 0, None),
+        ((99, 99), None, 0, None),
+        (None, None, 0, None),
+    ],
+)
+def test_a_version_is_the_highest_that_both_sides_have(
+    offered: tuple[int, int] | None, most: int | None, least: int, used: int | None
+) -> None:
+    async def scenario() -> int:
+        async with connection() as (_, link):
+            link._versions = {} if offered is None else {ApiKey.METADATA: offered}
+            assert link.offered(ApiKey.METADATA) == offered
+            return link.version(ApiKey.METADATA, most, least)
+
+    if used is not None:
+        assert asyncio.run(scenario()) == used
+        return
+    with pytest.raises(
+        UnsupportedVersion, match=r"the broker offers METADATA in versions .*, rackspan needs "
+    ) as refused:
+        asyncio.run(scenario())
+    assert refused.value.api_key is ApiKey.METADATA
+
+
+def test_a_connection_that_was_not_used_for_long_is_not_usable() -> None:
+    async def scenario() -> None:
+        broker = FakeBroker()
+        await broker.start()
+        link = await BrokerConnection.open("127.0.0.1", broker.port, Login(idle_seconds=30.0))
+        assert link.is_usable
+        link._used_at -= 31.0
+        assert not link.is_usable
+        waiting = link.send(ApiKey.METADATA, MetadataRequestData(topics=()))
+        link._used_at -= 31.0
+        assert link.is_usable, "a response is expected"
+        waiting.cancel()
+        assert not link.is_usable, "nobody waits for it any more, and what is behind it would wait"
+        link.close()
+        await broker.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_response_that_lacks_what_it_has_to_hold_is_an_error() -> None:
+    assert first([3, 4], "topic") == 3
+    with pytest.raises(ClusterRequestFailed, match="the response holds no topic"):
+        first([], "topic")

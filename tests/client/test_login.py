@@ -142,3 +142,59 @@ def test_settings_without_a_login_make_none() -> None:
 
 def test_a_login_is_shown_without_its_secrets() -> None:
     assert "topsecret" not in repr(Login(sasl={"sasl_plain_password": "topsecret"}))
+
+
+class Mechanism:
+    """A mechanism of one round whose proof of the broker is wrong."""
+
+    def __init__(self, **settings: object) -> None:
+        assert settings["host"] == "broker1"
+        self._done = False
+
+    def auth_bytes(self) -> bytes:
+        return b"hello"
+
+    def receive(self, _token: bytes) -> None:
+        self._done = True
+
+    def is_done(self) -> bool:
+        return self._done
+
+    def is_authenticated(self) -> bool:
+        return False
+
+
+def test_a_wrong_proof_of_the_broker_ends_the_login(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka.net.sasl.get_sasl_mechanism", lambda _: Mechanism)
+    with pytest.raises(LoginRefused, match="broker1: the broker's proof of PLAIN is wrong; see command"):
+        logged_in(PLAIN, ScriptedBroker(accepted()))
+
+
+def test_an_error_of_the_token_is_the_error_of_the_login(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says which file or endpoint; a login that fails on this side would hide that."""
+
+    class NoToken(Mechanism):
+        def auth_bytes(self) -> bytes:
+            raise UsageError("/run/token: it holds no token")
+
+    monkeypatch.setattr("kafka.net.sasl.get_sasl_mechanism", lambda _: NoToken)
+    with pytest.raises(UsageError, match=r"^/run/token: it holds no token$"):
+        logged_in(PLAIN, ScriptedBroker(accepted()))
+
+
+def test_a_token_is_fetched_before_the_first_connection() -> None:
+    fetched: list[str] = []
+    tokens = SimpleNamespace(token=lambda: fetched.append("token"))
+    Login(sasl={"sasl_mechanism": "OAUTHBEARER", "sasl_oauth_token_provider": tokens}).fetch_token()
+    Login(sasl={"sasl_mechanism": "PLAIN"}).fetch_token()
+    Login().fetch_token()
+    assert fetched == ["token"]
+
+
+def test_times_of_a_java_client_are_seconds_here() -> None:
+    login = login_of(
+        {"socket_connection_setup_timeout_ms": 1500, "request_timeout_ms": 2500, "connections_max_idle_ms": 3500}
+    )
+    assert (login.connect_seconds, login.request_seconds, login.idle_seconds) == (1.5, 2.5, 3.5)
+    assert (Login().connect_seconds, login_of({}).idle_seconds, login_of({}).client_id) == (None, None, "rackspan")
+    assert (login_of(PLAIN).mechanism, Login().mechanism) == ("PLAIN", None)

@@ -6,11 +6,11 @@ from uuid import UUID
 
 import pytest
 
-from rackspan.acks.isr_samples import LogRead
+from rackspan.acks.isr_samples import LogRead, SampledPartition
 from rackspan.acks.log_ends import BEYOND_END, LogEnd
 from rackspan.client.connection import BrokerConnection
 from rackspan.client.login import Login
-from rackspan.client.observations import read_log_ends, registered_brokers, sample_of
+from rackspan.client.observations import read_log_ends, read_metadata, registered_brokers, sample_of
 from rackspan.errors import ClusterRequestFailed
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey
@@ -21,7 +21,12 @@ from rackspan.wire.messages.fetch import (
     FetchResponseEpochEndOffset,
     FetchResponsePartitionData,
 )
-from rackspan.wire.messages.metadata import MetadataResponseBroker, MetadataResponseData
+from rackspan.wire.messages.metadata import (
+    MetadataResponseBroker,
+    MetadataResponseData,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from tests.client.fake_broker import FakeBroker
 
 ORDERS, TOPIC_ID = ("orders", 0), UUID(int=7)
@@ -113,3 +118,84 @@ def test_without_topic_ids_a_topic_is_read_by_name(topic_id: UUID | None, offere
 def test_a_broker_that_is_too_old_is_an_error() -> None:
     with pytest.raises(ClusterRequestFailed, match=r"Fetch up to version 11, .* from 12 on \(Kafka 2.7\)"):
         asyncio.run(read(data(), offered=11))
+
+
+def test_partitions_that_were_not_requested_are_passed_over_and_an_error_of_the_response_is_raised() -> None:
+    requested = LogRead(ORDERS, TOPIC_ID, 5)
+    other = FetchableTopicResponse(topic_id=UUID(int=8), partitions=[data(epoch=5, end=END)])
+    own = FetchableTopicResponse(
+        topic_id=TOPIC_ID,
+        partitions=[FetchResponsePartitionData(partition_index=1, error_code=3), data(epoch=5, end=7)],
+    )
+    response = FetchResponseData(responses=[other, own])
+    calls: list[tuple[object, ...]] = []
+
+    class Connection:
+        def version(self, _key: object) -> int:
+            return 17
+
+        async def call(self, *arguments: object) -> FetchResponseData:
+            calls.append(arguments)
+            return response
+
+    connection: Any = Connection()
+    assert asyncio.run(read_log_ends(connection, [requested], 1.5)) == ({requested: LogEnd(5, 7, 0)}, {})
+    assert (calls[0][0], calls[0][2:]) == (ApiKey.FETCH, (17, 1.5))
+    response.error_code = 56
+    with pytest.raises(ClusterRequestFailed, match="Fetch: error 56"):
+        asyncio.run(read_log_ends(connection, [requested], 1.0))
+
+
+def test_log_ends_of_many_partitions_are_one_request_in_their_order() -> None:
+    reads = [LogRead((topic, number), UUID(int=one), 5) for one, topic in ((2, "b"), (1, "a")) for number in (1, 0)]
+
+    async def scenario() -> FetchRequestData:
+        fake = FakeBroker()
+        await fake.start()
+        requests = responding(fake, data(epoch=5, end=END))
+        connection = await BrokerConnection.open("127.0.0.1", fake.port, Login())
+        found, _ = await read_log_ends(connection, reads, 2.0)
+        connection.close()
+        await fake.close()
+        # The fake broker responds with partition 0 of each.
+        assert {read.partition for read in found} == {("a", 0), ("b", 0)}
+        return requests[0]
+
+    request = asyncio.run(scenario())
+    listed = [(one.topic_id, [partition.partition for partition in one.partitions]) for one in request.topics]
+    assert listed == [(UUID(int=1), [0, 1]), (UUID(int=2), [0, 1])]
+
+
+def test_metadata_of_topics_is_read_in_order_and_creates_none() -> None:
+    async def scenario() -> tuple[MetadataResponseData, Any]:
+        fake, requests = FakeBroker(), list[Any]()
+        await fake.start()
+
+        async def metadata(request: Any) -> MetadataResponseData:
+            requests.append(request)
+            return METADATA
+
+        fake.handles[ApiKey.METADATA] = metadata
+        connection = await BrokerConnection.open("127.0.0.1", fake.port, Login())
+        found = await read_metadata(connection, {"c", "a", "b"}, 2.0)
+        connection.close()
+        await fake.close()
+        return found, requests[0]
+
+    found, request = asyncio.run(scenario())
+    assert [broker.rack for broker in found.brokers] == ["r1", "r2", "r3"]
+    assert [topic.name for topic in request.topics] == ["a", "b", "c"]
+    assert not request.allow_auto_topic_creation
+
+
+def test_a_sample_has_the_partitions_of_topics_without_an_error() -> None:
+    partition = MetadataResponsePartition(partition_index=2, leader_id=1, leader_epoch=5, isr_nodes=[1, 3])
+    topics = [
+        MetadataResponseTopic(error_code=0, name="orders", topic_id=TOPIC_ID, partitions=[partition]),
+        MetadataResponseTopic(error_code=5, name="pay", topic_id=UUID(int=8), partitions=[partition]),
+        MetadataResponseTopic(error_code=0, name="old", topic_id=None),
+    ]
+    sample = sample_of(7, 1.5, frozenset({"orders", "pay"}), MetadataResponseData(topics=topics), [])
+    assert (sample.source, sample.requested_at, sample.topics) == (7, 1.5, frozenset({"orders", "pay"}))
+    assert sample.partitions == {("orders", 2): SampledPartition(1, 5, (BrokerId(1), BrokerId(3)))}
+    assert sample.topic_ids == {"orders": TOPIC_ID, "pay": UUID(int=8)}

@@ -12,7 +12,7 @@ from rackspan.errors import ClusterUnreachable, UsageError
 
 Address = tuple[str, int]
 
-_ADDRESS: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:.%]+\]|[^\s:,\[\]]+)(:(?P<port>\d{1,5}))?")
+_ADDRESS: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+(?:%[\w.-]+)?\]|[^\s:,\[\]]+)(:(?P<port>\d{1,5}))?")
 _PORT: Final = 9092
 _LARGEST_PORT: Final = 65535
 
@@ -49,7 +49,7 @@ class BrokerConnections:
 
     def _opened(self, broker_id: int, opening: "asyncio.Task[BrokerConnection]") -> None:
         """Keep the connection, and retrieve the error, if nobody waits for it any more."""
-        self._opening.pop(broker_id, None)
+        del self._opening[broker_id]
         if not opening.cancelled() and opening.exception() is None:
             self.keep(broker_id, opening.result())
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rackspan.client.config.oauthbearer import BearerTokens
+from rackspan.client.config.oauthbearer import BearerTokens, _from_response
 from rackspan.errors import ClusterUnauthorized, ClusterUnreachable, UsageError
 from tests.token_server import CLIENT_ID, CLIENT_SECRET, TokenServer
 
@@ -62,3 +62,28 @@ def test_a_file_without_a_token_is_named(tmp_path: Path) -> None:
     file.write_text("\n")
     with pytest.raises(UsageError, match="it holds no token"):
         BearerTokens(file.as_uri()).token()
+
+
+@pytest.mark.parametrize("content", [b"", b"no JSON", b"[]", b"{}", b'{"access_token": "t", "expires_in": "soon"}'])
+def test_a_response_without_a_token_is_named(content: bytes) -> None:
+    with pytest.raises(
+        ClusterUnauthorized, match=r"the token endpoint http://id responded without an access_token; check sasl\.oauth"
+    ):
+        _from_response("http://id", content)
+
+
+def test_a_token_without_a_lifetime_is_used_once() -> None:
+    assert _from_response("http://id", b'{"access_token": "t", "expires_in": 60}') == ("t", 60.0)
+    assert _from_response("http://id", b'{"access_token": "t"}') == ("t", 0.0)
+
+
+def test_a_token_that_is_no_text_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_bytes(b"\xff")
+    with pytest.raises(UsageError, match="the token cannot be read: it is not text"):
+        BearerTokens(file.as_uri()).token()
+
+
+def test_a_url_that_cannot_be_requested_is_named() -> None:
+    with pytest.raises(ClusterUnreachable, match="the token endpoint http:// cannot be used: "):
+        BearerTokens("http://", "a", "b").token()

@@ -91,3 +91,38 @@ def test_a_file_that_is_not_there_is_named() -> None:
         UsageError, match=r"ssl\.truststore in --command-config: /absent\.pem cannot be used: No such file"
     ):
         tls_context(ca_file="/absent.pem")
+
+
+def locked(identity: Path) -> str:
+    """The private key under a password, in place."""
+    command = ["openssl", "pkcs8", "-topk8", "-in", f"{identity}/key.pem", "-passout", "pass:secret"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_a_key_under_a_password_is_read_with_it_alone(identity: Path) -> None:
+    certificate, key = (identity / "cert.pem").read_text(), locked(identity)
+    context = tls_context(ca_pem=certificate, key_pem=key, chain_pem=certificate, key_password="secret")  # noqa: S106
+    assert shaken_hands(context, identity) == "ok"
+    in_place = r"ssl\.keystore in --command-config: the PEM given in place cannot be used: "
+    with pytest.raises(UsageError, match=f"{in_place}the private key is encrypted, and ssl.key.password is missing"):
+        tls_context(key_pem=key, chain_pem=certificate)
+    with pytest.raises(UsageError, match=f"{in_place}it holds no PEM private key and its certificate, or ssl.key.pass"):
+        tls_context(key_pem=key, chain_pem=certificate, key_password="wrong")  # noqa: S106
+
+
+def test_a_key_of_another_certificate_is_named(identity: Path, tmp_path: Path) -> None:
+    files = ["-keyout", f"{tmp_path}/other.pem", "-out", f"{tmp_path}/unused.pem"]
+    subprocess.run([*OPENSSL, *files], check=True, capture_output=True)
+    both = tmp_path / "both.pem"
+    both.write_text((tmp_path / "other.pem").read_text() + (identity / "cert.pem").read_text())
+    with pytest.raises(UsageError, match=r"both\.pem cannot be used: its private key does not belong to its first"):
+        tls_context(key_file=str(both))
+
+
+def test_a_key_in_place_is_left_in_no_file(identity: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    certificate, key = (identity / "cert.pem").read_text(), (identity / "key.pem").read_text()
+    tls_context(key_pem=key, chain_pem=certificate)
+    with pytest.raises(UsageError):
+        tls_context(key_pem="none", chain_pem=certificate)
+    assert list(tmp_path.iterdir()) == []

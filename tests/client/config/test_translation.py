@@ -8,7 +8,7 @@ from confluent_kafka.admin import AdminClient
 from kafka.net.manager import KafkaConnectionManager
 
 from rackspan.client.config.keys import KEYS
-from rackspan.client.config.translation import kafka_python_settings, librdkafka_settings
+from rackspan.client.config.translation import kafka_python_settings, librdkafka_settings, presents_certificate
 from rackspan.errors import MissingRequirement, UsageError
 
 JAAS = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="secret";'
@@ -146,5 +146,138 @@ def test_a_truststore_that_is_no_pem_is_named(tmp_path: Path) -> None:
         kafka_python_settings(tls)
 
 
-def test_every_key_says_what_it_is_for() -> None:
-    assert all(key.about and name == key.name for name, key in KEYS.items())
+PLAIN = 'a.PlainLoginModule required username="u" password="p";'
+BEARER = 'a.OAuthBearerLoginModule required clientId="i" clientSecret="s" scope="k";'
+TRANSLATED: dict[str, tuple[str, dict[str, object], dict[str, object]]] = {
+    "security.protocol": ("ssl", {"security_protocol": "SSL"}, {"security.protocol": "SSL"}),
+    "sasl.mechanism": ("plain", {"sasl_mechanism": "PLAIN"}, {"sasl.mechanism": "PLAIN"}),
+    "sasl.jaas.config": (
+        PLAIN,
+        {"sasl_plain_username": "u", "sasl_plain_password": "p"},
+        {"sasl.username": "u", "sasl.password": "p"},
+    ),
+    "sasl.oauthbearer.token.endpoint.url": (
+        "https://id",
+        {"oauth.token_url": "https://id"},
+        {"sasl.oauthbearer.token.endpoint.url": "https://id"},
+    ),
+    "sasl.oauthbearer.client.credentials.client.id": (
+        "i",
+        {"oauth.client_id": "i"},
+        {"sasl.oauthbearer.client.id": "i"},
+    ),
+    "sasl.oauthbearer.client.credentials.client.secret": (
+        "s",
+        {"oauth.client_secret": "s"},
+        {"sasl.oauthbearer.client.secret": "s"},
+    ),
+    "sasl.oauthbearer.scope": ("k", {"oauth.scope": "k"}, {"sasl.oauthbearer.scope": "k"}),
+    "sasl.kerberos.service.name": ("n", {"sasl_kerberos_service_name": "n"}, {"sasl.kerberos.service.name": "n"}),
+    "sasl.login.callback.handler.class": ("a.OAuthBearerLoginCallbackHandler", {}, {}),
+    "sasl.oauthbearer.jwt.retriever.class": ("a.FileJwtRetriever", {}, {}),
+    "ssl.truststore.type": ("PEM", {}, {}),
+    "ssl.truststore.location": ("f", {"tls.ca_file": "f"}, {"ssl.ca.location": "f"}),
+    "ssl.truststore.certificates": ("c", {"tls.ca_pem": "c"}, {"ssl.ca.pem": "c"}),
+    "ssl.keystore.type": ("PEM", {}, {}),
+    "ssl.keystore.location": ("f", {"tls.key_file": "f"}, {"ssl.certificate.location": "f", "ssl.key.location": "f"}),
+    "ssl.keystore.certificate.chain": ("c", {"tls.chain_pem": "c"}, {"ssl.certificate.pem": "c"}),
+    "ssl.keystore.key": ("k", {"tls.key_pem": "k"}, {"ssl.key.pem": "k"}),
+    "ssl.key.password": ("p", {"tls.key_password": "p"}, {"ssl.key.password": "p"}),
+    "ssl.endpoint.identification.algorithm": (
+        "HTTPS",
+        {"tls.check_hostname": True},
+        {"ssl.endpoint.identification.algorithm": "https"},
+    ),
+    "client.id": ("me", {"client_id": "me"}, {"client.id": "me"}),
+    "request.timeout.ms": ("1", {"request_timeout_ms": 1}, {"socket.timeout.ms": 1}),
+    "socket.connection.setup.timeout.ms": (
+        "2",
+        {"socket_connection_setup_timeout_ms": 2},
+        {"socket.connection.setup.timeout.ms": 2},
+    ),
+    "connections.max.idle.ms": ("3", {"connections_max_idle_ms": 3}, {"connections.max.idle.ms": 3}),
+    **{
+        name: ("anything", {}, {})
+        for name in (
+            *("bootstrap.servers", "client.dns.lookup", "default.api.timeout.ms", "metadata.max.age.ms", "retries"),
+            *("reconnect.backoff.max.ms", "reconnect.backoff.ms", "retry.backoff.max.ms", "retry.backoff.ms"),
+        )
+    },
+}
+"""A value of each key, and the settings of kafka-python and of librdkafka that it becomes."""
+
+
+def test_every_key_becomes_the_setting_of_each_client() -> None:
+    assert {
+        name: (value, KEYS[name].kafka_python(value), KEYS[name].librdkafka(value))
+        for name, (value, _, _) in TRANSLATED.items()
+    } == TRANSLATED
+    assert KEYS.keys() == TRANSLATED.keys()
+    assert all(name == key.name for name, key in KEYS.items())
+    unchecked = KEYS["ssl.endpoint.identification.algorithm"]
+    assert unchecked.kafka_python("") == {"tls.check_hostname": False}
+    assert unchecked.librdkafka("") == {"ssl.endpoint.identification.algorithm": "none"}
+
+
+@pytest.mark.parametrize(
+    ("line", "options"),
+    [
+        (BEARER, {"client_id": "i", "client_secret": "s", "scope": "k"}),
+        ('a.OAuthBearerLoginModule required clientId="i";', {"client_id": "i"}),
+    ],
+)
+def test_a_bearer_login_has_the_options_that_it_is_given(line: str, options: dict[str, str]) -> None:
+    key = KEYS["sasl.jaas.config"]
+    assert key.kafka_python(line) == {f"oauth.{name}": value for name, value in options.items()}
+    names = {"client_id": "client.id", "client_secret": "client.secret", "scope": "scope"}
+    assert key.librdkafka(line) == {f"sasl.oauthbearer.{names[name]}": value for name, value in options.items()}
+
+
+def test_tokens_are_fetched_for_a_login_alone() -> None:
+    own = {
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.token.endpoint.url": "https://id/token",
+        "sasl.oauthbearer.client.credentials.client.id": "me",
+        "sasl.oauthbearer.client.credentials.client.secret": "s",
+        "sasl.oauthbearer.scope": "kafka",
+    }
+    settings = kafka_python_settings({"security.protocol": "SASL_PLAINTEXT", **own})
+    tokens = settings.pop("sasl_oauth_token_provider")
+    assert (tokens._url, tokens._client_id, tokens._client_secret, tokens._scope) == (
+        *("https://id/token", "me", "s", "kafka"),
+    )
+    assert settings == {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "OAUTHBEARER"}
+    assert kafka_python_settings(own) == {"sasl_mechanism": "OAUTHBEARER"}
+    assert "sasl.oauthbearer.method" not in librdkafka_settings(own)
+    by_file = {"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.token.endpoint.url": "file:///run/token"}
+    file = kafka_python_settings({"security.protocol": "SASL_PLAINTEXT", **by_file})["sasl_oauth_token_provider"]
+    assert (file._url, file._client_id) == ("file:///run/token", None)
+
+
+@pytest.mark.parametrize(
+    ("properties", "command"),
+    [
+        ({"ssl.truststore.location": "/t.jks"}, "keytool -list -rfc -keystore /t.jks > /t.jks.pem;"),
+        (
+            {"ssl.keystore.location": "/k.p12", "ssl.keystore.type": "PKCS12"},
+            "openssl pkcs12 -nodes -in /k.p12 -out /k.p12.pem;",
+        ),
+        ({"ssl.keystore.type": "jks"}, "keytool -importkeystore -srckeystore FILE -destkeystore FILE.p12"),
+        (
+            {"ssl.truststore.type": "PKCS12"},
+            "keytool -list -rfc -keystore FILE > FILE.pem; then set ssl.truststore.type=PEM",
+        ),
+    ],
+)
+def test_a_store_that_only_java_reads_comes_with_the_command_that_copies_it(
+    properties: dict[str, str], command: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        kafka_python_settings(properties)
+    assert f"make a PEM copy with: {command}" in str(refused.value)
+
+
+def test_a_certificate_is_presented_from_a_file_or_in_place() -> None:
+    assert presents_certificate({"ssl.keystore.location": "f"})
+    assert presents_certificate({"ssl.keystore.key": "k"})
+    assert not presents_certificate({"ssl.truststore.location": "f", "ssl.keystore.type": "PEM"})

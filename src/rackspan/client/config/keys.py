@@ -1,6 +1,6 @@
 """The table of a Java client's settings, with each setting's equivalent in kafka-python and in librdkafka.
 
-docs/security.md is generated from it. A key that is not here is refused; adding one is a line.
+A key that is not here is refused; adding one is a line. docs/security.md says what the values of each may be.
 """
 
 import re
@@ -29,10 +29,9 @@ def _nothing(_: str) -> ClientSettings:
 
 @dataclass(frozen=True, slots=True)
 class ClientKey:
-    """One Java key. `about` is for the documents: its values, or why it has no effect."""
+    """One Java key."""
 
     name: str
-    about: str
     kafka_python: Translate = _nothing
     librdkafka: Translate = _nothing
 
@@ -115,20 +114,14 @@ def _key_file(value: str) -> ClientSettings:
 def _security() -> Iterator[ClientKey]:
     yield ClientKey(
         "security.protocol",
-        ", ".join(SECURITY_PROTOCOLS),
         _one_of(SECURITY_PROTOCOLS, "security_protocol"),
         _one_of(SECURITY_PROTOCOLS, "security.protocol"),
     )
     yield ClientKey(
-        "sasl.mechanism",
-        ", ".join(SASL_MECHANISMS),
-        _one_of(SASL_MECHANISMS, "sasl_mechanism"),
-        _one_of(SASL_MECHANISMS, "sasl.mechanism"),
+        "sasl.mechanism", _one_of(SASL_MECHANISMS, "sasl_mechanism"), _one_of(SASL_MECHANISMS, "sasl.mechanism")
     )
     yield ClientKey(
         "sasl.jaas.config",
-        "username and password of PlainLoginModule or ScramLoginModule; clientId, clientSecret and scope of "
-        "OAuthBearerLoginModule; Krb5LoginModule with useTicketCache=true",
         _login(
             "sasl_plain_username",
             "sasl_plain_password",
@@ -150,102 +143,72 @@ def _tokens() -> Iterator[ClientKey]:
     """SASL OAUTHBEARER, in the keys of Kafka 3 and of Kafka 4.1 (KIP-1139), and GSSAPI."""
     yield ClientKey(
         "sasl.oauthbearer.token.endpoint.url",
-        "of the token endpoint (http, https), or file: and the path of a file that holds a token",
         _token_url("oauth.token_url", ("http", "https", "file")),
         _token_url("sasl.oauthbearer.token.endpoint.url", ("http", "https")),
     )
-    for name, about, kafka_python, librdkafka in (
-        (
-            "sasl.oauthbearer.client.credentials.client.id",
-            "of the client",
-            "oauth.client_id",
-            "sasl.oauthbearer.client.id",
-        ),
-        (
-            "sasl.oauthbearer.client.credentials.client.secret",
-            "of the client",
-            "oauth.client_secret",
-            "sasl.oauthbearer.client.secret",
-        ),
-        ("sasl.oauthbearer.scope", "the scope of the token", "oauth.scope", "sasl.oauthbearer.scope"),
+    for name, kafka_python, librdkafka in (
+        ("sasl.oauthbearer.client.credentials.client.id", "oauth.client_id", "sasl.oauthbearer.client.id"),
+        ("sasl.oauthbearer.client.credentials.client.secret", "oauth.client_secret", "sasl.oauthbearer.client.secret"),
+        ("sasl.oauthbearer.scope", "oauth.scope", "sasl.oauthbearer.scope"),
+        ("sasl.kerberos.service.name", "sasl_kerberos_service_name", "sasl.kerberos.service.name"),
     ):
-        yield ClientKey(name, about, _renamed(kafka_python), _renamed(librdkafka))
+        yield ClientKey(name, _renamed(kafka_python), _renamed(librdkafka))
+    # Kafka's own classes need no setting here.
     for name in ("sasl.login.callback.handler.class", "sasl.oauthbearer.jwt.retriever.class"):
-        yield ClientKey(name, "Kafka's own class, which needs no setting here", _handler, _handler)
-    yield ClientKey(
-        "sasl.kerberos.service.name",
-        "the brokers' Kerberos service, kafka by default",
-        _renamed("sasl_kerberos_service_name"),
-        _renamed("sasl.kerberos.service.name"),
-    )
+        yield ClientKey(name, _handler, _handler)
 
 
 def _tls() -> Iterator[ClientKey]:
-    yield ClientKey("ssl.truststore.type", "PEM; JKS and PKCS12 are refused")
-    yield ClientKey(
-        "ssl.truststore.location", "a PEM file of certificates", _renamed("tls.ca_file"), _renamed("ssl.ca.location")
-    )
-    yield ClientKey(
-        "ssl.truststore.certificates", "PEM certificates in place", _renamed("tls.ca_pem"), _renamed("ssl.ca.pem")
-    )
-    yield ClientKey("ssl.keystore.type", "PEM; JKS and PKCS12 are refused")
-    yield ClientKey(
-        "ssl.keystore.location", "a PEM file of a key and its certificates", _renamed("tls.key_file"), _key_file
-    )
-    yield ClientKey(
-        "ssl.keystore.certificate.chain",
-        "PEM certificates in place",
-        _renamed("tls.chain_pem"),
-        _renamed("ssl.certificate.pem"),
-    )
-    yield ClientKey("ssl.keystore.key", "a PEM private key in place", _renamed("tls.key_pem"), _renamed("ssl.key.pem"))
-    yield ClientKey(
-        "ssl.key.password", "of the private key", _renamed("tls.key_password"), _renamed("ssl.key.password")
-    )
+    # JKS and PKCS12 are refused by translation.py.
+    for name in ("ssl.truststore.type", "ssl.keystore.type"):
+        yield ClientKey(name)
+    yield ClientKey("ssl.keystore.location", _renamed("tls.key_file"), _key_file)
+    for name, kafka_python, librdkafka in (
+        ("ssl.truststore.location", "tls.ca_file", "ssl.ca.location"),
+        ("ssl.truststore.certificates", "tls.ca_pem", "ssl.ca.pem"),
+        ("ssl.keystore.certificate.chain", "tls.chain_pem", "ssl.certificate.pem"),
+        ("ssl.keystore.key", "tls.key_pem", "ssl.key.pem"),
+        ("ssl.key.password", "tls.key_password", "ssl.key.password"),
+    ):
+        yield ClientKey(name, _renamed(kafka_python), _renamed(librdkafka))
     yield ClientKey(
         "ssl.endpoint.identification.algorithm",
-        "https, or empty to leave host names unchecked",
         _host_check("tls.check_hostname", checked=True, unchecked=False),
         _host_check("ssl.endpoint.identification.algorithm", checked="https", unchecked="none"),
     )
 
 
 def _connections() -> Iterator[ClientKey]:
-    yield ClientKey("client.id", "the name in brokers' logs and quotas", _renamed("client_id"), _renamed("client.id"))
-    for name, about, kafka_python, librdkafka in (
-        ("request.timeout.ms", "of one request", "request_timeout_ms", "socket.timeout.ms"),
+    yield ClientKey("client.id", _renamed("client_id"), _renamed("client.id"))
+    for name, kafka_python, librdkafka in (
+        ("request.timeout.ms", "request_timeout_ms", "socket.timeout.ms"),
         (
             "socket.connection.setup.timeout.ms",
-            "of one connection",
             "socket_connection_setup_timeout_ms",
             "socket.connection.setup.timeout.ms",
         ),
-        (
-            "connections.max.idle.ms",
-            "when an idle connection is closed",
-            "connections_max_idle_ms",
-            "connections.max.idle.ms",
-        ),
+        ("connections.max.idle.ms", "connections_max_idle_ms", "connections.max.idle.ms"),
     ):
-        yield ClientKey(name, about, _milliseconds(kafka_python), _milliseconds(librdkafka))
+        yield ClientKey(name, _milliseconds(kafka_python), _milliseconds(librdkafka))
 
 
-def _without_effect() -> Iterator[ClientKey]:
-    """Keys that are accepted and ignored, since files are shared between tools."""
-    for name in ("bootstrap.servers", "client.dns.lookup"):
-        yield ClientKey(name, "no effect: --bootstrap-server says where")
-    for name in (
-        "default.api.timeout.ms",
-        "metadata.max.age.ms",
-        "reconnect.backoff.max.ms",
-        "reconnect.backoff.ms",
-        "retries",
-        "retry.backoff.max.ms",
-        "retry.backoff.ms",
-    ):
-        yield ClientKey(name, "no effect: --timeout bounds the whole")
+WITHOUT_EFFECT: Final = (
+    # --bootstrap-server says where.
+    "bootstrap.servers",
+    "client.dns.lookup",
+    # --timeout bounds the whole.
+    "default.api.timeout.ms",
+    "metadata.max.age.ms",
+    "reconnect.backoff.max.ms",
+    "reconnect.backoff.ms",
+    "retries",
+    "retry.backoff.max.ms",
+    "retry.backoff.ms",
+)
+"""Keys that are accepted and ignored, since files are shared between tools."""
 
+_WITH_EFFECT: Final = (_security, _tokens, _tls, _connections)
 
 KEYS: Final[Mapping[str, ClientKey]] = MappingProxyType(
-    {key.name: key for group in (_security, _tokens, _tls, _connections, _without_effect) for key in group()}
+    {name: ClientKey(name) for name in WITHOUT_EFFECT} | {key.name: key for group in _WITH_EFFECT for key in group()}
 )
