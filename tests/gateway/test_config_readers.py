@@ -36,4 +36,5 @@ def test_what_cannot_be_meant_is_refused_in_one_line(readers: dict[str, Any], wo
     with pytest.raises(UsageError) as refusal:
         config(**readers)
     assert words in str(refusal.value)
+    assert str(refusal.value).startswith("config")
     assert "\n" not in str(refusal.value)

@@ -293,7 +293,9 @@ async def until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
-def test_values_that_a_topic_created_anew_lacks_are_kept_and_reported_until_they_are_set_again() -> None:
+def test_values_that_a_topic_created_anew_lacks_are_kept_and_reported_until_they_are_set_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def scenario() -> None:
         log = Leader()
         for key, value in ((b"a", b"1"), (b"b", b"1"), (b"c", b"1"), (b"c", None), (b"a", b"2")):
@@ -306,6 +308,7 @@ def test_values_that_a_topic_created_anew_lacks_are_kept_and_reported_until_they
             await until(lambda: bool(topic.lost))
             # The tombstone of c took its value away before.
             assert topic.lost == {b"b"}
+            assert [line for line in lines_of(caplog) if "configs no longer has b, and no tombstone" in line]
             assert (b"b", None) not in replayed
             await topic.write(b"b", b"1")
             assert topic.lost == set()
@@ -373,16 +376,21 @@ def test_what_is_read_again_is_replayed_by_the_last_record_of_each_key_only() ->
     asyncio.run(scenario())
 
 
-def test_deleted_records_are_reported() -> None:
+def test_deleted_records_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> int:
         log = Leader()
         log.append(b"a", b"1")
         log.start = 1
-        async with followed(log) as (topic, _, _leader):
+        async with followed(log) as (topic, _, leader):
             await until(lambda: topic.current)
+            fetches = leader.received.count(ApiKey.FETCH)
+            await until(lambda: leader.received.count(ApiKey.FETCH) > fetches + 1)
             return topic.log_start_offset
 
     assert asyncio.run(scenario()) == 1
+    # Once, however often it is read.
+    (line,) = lines_of(caplog)
+    assert line.startswith("the config topic configs begins at offset 1: records were deleted, and with them maybe")
 
 
 def lines_of(caplog: pytest.LogCaptureFixture) -> list[str]:

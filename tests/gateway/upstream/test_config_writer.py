@@ -3,15 +3,22 @@
 import asyncio
 import re
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from rackspan.errors import ClusterUnreachable
 from rackspan.gateway.upstream import config_writer
 from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchResponseData,
+    FetchResponseEpochEndOffset,
+    FetchResponsePartitionData,
+)
 from rackspan.wire.messages.produce import PartitionProduceResponse, ProduceResponseData, TopicProduceResponse
 from tests.client.fake_broker import Handle
-from tests.gateway.upstream.test_config_topic import CONFIGS, Leader, Log, dead_port, followed, metadata, until
+from tests.gateway.upstream.test_config_topic import CONFIGS, Leader, Log, brokers, dead_port, followed, metadata, until
 
 
 def refusing(log: Log, *refusals: tuple[int, str | None]) -> Handle:
@@ -73,5 +80,76 @@ def test_a_record_that_the_other_racks_do_not_show_is_not_written(monkeypatch: p
                 await topic.write(b"a", b"1", racks=2)
             # It is there all the same: what requires too much refuses, and loses nothing.
             await until(lambda: replayed == [(b"a", b"1")])
+
+    asyncio.run(scenario())
+
+
+TOPIC_ID = UUID(int=9)
+
+
+def two_replicas(ports: dict[int, int], epoch: int) -> Handle:
+    """Metadata as of test_config_topic.py, with the topic's id."""
+    respond = metadata(ports, 1, epoch)
+
+    async def with_id(request: Any) -> Any:
+        response: Any = await respond(request)
+        response.topics[0].topic_id = TOPIC_ID
+        return response
+
+    return with_id
+
+
+def log_end(requests: list[Any], *ends: tuple[int, int]) -> Handle:
+    """Fetch of a follower whose log ends at these epochs and offsets, one after the other, the last for good."""
+    left = list(ends)
+
+    async def fetch(request: Any) -> FetchResponseData:
+        requests.append(request)
+        epoch, end = left.pop(0) if len(left) > 1 else left[0]
+        diverging = FetchResponseEpochEndOffset(epoch=epoch, end_offset=end)
+        partition = FetchResponsePartitionData(partition_index=0, diverging_epoch=diverging, records=[])
+        (topic,) = request.topics
+        return FetchResponseData(responses=[FetchableTopicResponse(topic_id=topic.topic_id, partitions=[partition])])
+
+    return fetch
+
+
+def test_a_record_is_written_when_the_log_of_another_rack_shows_it() -> None:
+    """At the first reading broker 2 has not fetched it yet."""
+    requests: list[Any] = []
+
+    async def scenario() -> None:
+        log = Leader()
+        async with followed(log) as (topic, replayed, leader), brokers(1) as (follower,):
+            leader.handles[ApiKey.METADATA] = two_replicas({1: leader.port, 2: follower.port}, 5)
+            follower.handles[ApiKey.FETCH] = log_end(requests, (5, 0), (5, 1))
+            await topic._cluster.refresh()
+            await topic.write(b"a", b"1", racks=2)
+            assert replayed == [(b"a", b"1")]
+            assert log.batches[1:] == [], "it is written once"
+
+    asyncio.run(scenario())
+    assert len(requests) == 2
+    (read,) = requests[0].topics
+    assert (read.topic_id, read.partitions[0].last_fetched_epoch) == (TOPIC_ID, 5)
+
+
+def test_under_another_leader_a_record_is_written_again() -> None:
+    requests: list[Any] = []
+
+    async def scenario() -> None:
+        log = Leader()
+        async with followed(log) as (topic, _, leader), brokers(1) as (follower,):
+            ports = {1: leader.port, 2: follower.port}
+            leader.handles[ApiKey.METADATA] = two_replicas(ports, 5)
+            follower.handles[ApiKey.FETCH] = log_end(requests, (5, 0))
+            await topic._cluster.refresh()
+            writing = asyncio.create_task(topic.write(b"a", b"1", racks=2))
+            await until(lambda: bool(requests))
+            # The leader of epoch 6 may lack what the one of epoch 5 appended.
+            follower.handles[ApiKey.FETCH] = log_end(requests, (6, 2))
+            leader.handles[ApiKey.METADATA] = two_replicas(ports, 6)
+            await writing
+            assert len(log.batches) == 2
 
     asyncio.run(scenario())

@@ -48,10 +48,6 @@ _FORWARDED: Final[Mapping[int, range]] = {
     39: range(3),  # RenewDelegationToken
     40: range(3),  # ExpireDelegationToken
     41: range(4),  # DescribeDelegationToken
-    48: range(2),  # DescribeClientQuotas
-    49: range(2),  # AlterClientQuotas
-    50: range(1),  # DescribeUserScramCredentials
-    51: range(1),  # AlterUserScramCredentials
     57: range(3),  # UpdateFeatures
     68: range(2),  # ConsumerGroupHeartbeat
     71: range(1),  # GetTelemetrySubscriptions

@@ -1,0 +1,61 @@
+"""The APIs that are offered beside those of wire/: versions that Kafka's own schemas have, as kio holds them."""
+
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
+
+import kio.schema
+import pytest
+
+from rackspan.gateway.core.apis import OFFERED, TREATMENTS, Treatment
+from rackspan.wire.apis import VERSIONS
+
+SINCE_4_2 = {78: 2, 79: 2, 80: 1, 90: 1}
+"""Versions that came with Kafka 4.2; those of 4.1 are offered."""
+
+
+@pytest.fixture(scope="module")
+def of_kafka() -> dict[int, set[int]]:
+    """The versions of each request by its key."""
+    found: dict[int, set[int]] = {}
+    for package in iter_modules(kio.schema.__path__, "kio.schema."):
+        names = [one.name for one in iter_modules(import_module(package.name).__path__)] if package.ispkg else []
+        if not names or find_spec(f"{package.name}.{names[0]}.request") is None:
+            continue
+        request = import_module(f"{package.name}.{names[0]}.request")
+        (key,) = {int(one.__api_key__) for one in vars(request).values() if hasattr(one, "__api_key__")}
+        found[key] = {int(name.removeprefix("v")) for name in names}
+    return found
+
+
+def test_what_is_only_forwarded_is_offered_up_to_kafkas_last_version(of_kafka: dict[int, set[int]]) -> None:
+    forwarded = {key: versions for key, versions in OFFERED.items() if key not in VERSIONS}
+    assert len(forwarded) == 20
+    last = {key: max(of_kafka[key] - {SINCE_4_2.get(key, -1)}) for key in forwarded}
+    assert {key: versions.stop - 1 for key, versions in forwarded.items()} == last
+    # Kafka 4.0 has removed some first versions, which older brokers still have.
+    assert all(versions.start in (0, min(of_kafka[key])) for key, versions in forwarded.items())
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "treatment"),
+    [
+        (0, 9, Treatment.WHOLE),
+        (1, 15, Treatment.STREAM),
+        (1, 16, Treatment.ENDPOINTS_LAST),
+        (3, 1, Treatment.BROKERS_FIRST),
+        (10, 4, Treatment.WHOLE),
+        (18, 3, Treatment.WHOLE),
+        (55, 2, Treatment.WHOLE),
+        (60, 1, Treatment.WHOLE),
+        (78, 1, Treatment.ENDPOINTS_LAST),
+        (79, 1, Treatment.ENDPOINTS_LAST),
+        (17, 1, Treatment.STREAM),
+        (27, 1, None),
+    ],
+)
+def test_a_response_with_an_address_is_rewritten_and_any_other_forwarded(
+    key: int, version: int, treatment: Treatment | None
+) -> None:
+    """27 is WriteTxnMarkers, which brokers send to each other."""
+    assert TREATMENTS.get((key, version)) is treatment
