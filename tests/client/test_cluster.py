@@ -2,11 +2,13 @@
 
 import asyncio
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -24,7 +26,9 @@ from rackspan.wire.messages.brokers import (
     DescribeLogDirsResponseData,
 )
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataResponseBroker, MetadataResponseData
+from tests.certificates import authority
 from tests.client.fake_broker import FakeBroker, Handle
+from tests.client.test_connection import SaslBroker
 
 TIMEOUT_SECONDS = 1.0
 GENEROUS_SECONDS = 20.0
@@ -395,3 +399,61 @@ def test_a_coroutine_that_ends_after_the_deadline_is_not_waited_for(monkeypatch:
             ended()
 
     with_brokers(scenario)
+
+
+def refused_over_tls(folder: Path, *, presented: bool) -> str:
+    """The error for a server that accepts certificates of an authority of its own."""
+    servers, strangers = authority(folder / "servers", "servers"), authority(folder / "strangers", "strangers")
+    own = servers.identity("server")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(own.certificate, own.key)
+    context.load_verify_locations(servers.certificate)
+    context.verify_mode = ssl.CERT_REQUIRED
+    properties = {
+        "security.protocol": "SSL",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(servers.certificate),
+    }
+    if presented:
+        stranger = strangers.identity("stranger")
+        properties |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(stranger.store)}
+
+    async def run() -> str:
+        server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0, ssl=context)
+        async with server:
+            address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            settings = ConnectionSettings(address, properties, GENEROUS_SECONDS)
+            with pytest.raises(ClusterUnauthorized) as refused:
+                await asyncio.to_thread(ClusterConnection(settings).__enter__)
+            return str(refused.value).removeprefix(address)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("presented", "words"),
+    [(False, " requires a client certificate; set ssl.keystore"), (True, " does not accept the client certificate of")],
+)
+def test_a_server_that_refuses_the_client_certificate_says_which_is_missing(
+    tmp_path: Path, presented: bool, words: str
+) -> None:
+    assert refused_over_tls(tmp_path, presented=presented).startswith(words)
+
+
+def test_a_login_that_is_refused_or_cut_off_has_the_same_words() -> None:
+    jaas = 'a.PlainLoginModule required username="u" password="p";'
+    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": jaas}
+
+    async def run() -> str:
+        async with await asyncio.start_server(SaslBroker(accepts=False).serve, "127.0.0.1", 0) as server:
+            return await asyncio.to_thread(refusal_of, f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
+
+    def refusal_of(address: str) -> str:
+        with pytest.raises(ClusterUnauthorized) as refused:
+            ClusterConnection(ConnectionSettings(address, login, GENEROUS_SECONDS)).__enter__()
+        return str(refused.value).removeprefix(address)
+
+    assert asyncio.run(run()) == (
+        " refused the login: user, password or mechanism PLAIN is wrong; check sasl.mechanism and sasl.jaas.config in "
+        "--command-config"
+    )

@@ -126,3 +126,22 @@ def test_metadata_that_cannot_be_read_costs_its_connection() -> None:
         await broker.close()
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_seed_chooses_the_same_brokers_whatever_their_ids(seed: int) -> None:
+    """A set of 1 and 8 has 8 first."""
+    expected = [1, 8]
+    Random(seed).shuffle(expected)
+
+    async def scenario() -> int:
+        broker = FakeBroker()
+        await broker.start()
+        known = KnownBrokers("127.0.0.1:1", Login(), Random(seed))
+        known.by_id = {number: KnownBroker(number, "127.0.0.1", broker.port) for number in (8, 1)}
+        number, _ = await known.any_broker()
+        known.close()
+        await broker.close()
+        return number
+
+    assert asyncio.run(scenario()) == expected[0]

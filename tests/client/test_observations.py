@@ -177,14 +177,14 @@ def test_metadata_of_topics_is_read_in_order_and_creates_none() -> None:
 
         fake.handles[ApiKey.METADATA] = metadata
         connection = await BrokerConnection.open("127.0.0.1", fake.port, Login())
-        found = await read_metadata(connection, {"c", "a", "b"}, 2.0)
+        found = await read_metadata(connection, set("hgfedcba"), 2.0)
         connection.close()
         await fake.close()
         return found, requests[0]
 
     found, request = asyncio.run(scenario())
     assert [broker.rack for broker in found.brokers] == ["r1", "r2", "r3"]
-    assert [topic.name for topic in request.topics] == ["a", "b", "c"]
+    assert [topic.name for topic in request.topics] == list("abcdefgh")
     assert not request.allow_auto_topic_creation
 
 
