@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from typing import Any
 
 from rackspan.kafka_bytes import NO_TAGS, ByteReader
@@ -39,6 +38,8 @@ class FakeBroker:
         self.raw_handles: dict[int, Callable[[ByteReader], bytes]] = {}
         """For APIs that wire/ has no class for, in a flexible version: from a request's body to the response's."""
         self.received: list[ApiKey] = []
+        self.ended = 0
+        """Connections that were closed, by clients or here."""
         self.port = 0
         self._server: asyncio.Server
         self._writers: list[asyncio.StreamWriter] = []
@@ -70,7 +71,7 @@ class FakeBroker:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.append(writer)
-        with suppress(asyncio.IncompleteReadError, ConnectionError):
+        try:
             while True:
                 frame = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
                 if (raw := self.raw_handles.get(int.from_bytes(frame[:2], "big"))) is not None:
@@ -86,6 +87,8 @@ class FakeBroker:
                 if response is not None:
                     body = b"".join(write_response(header, response))
                     writer.write(len(body).to_bytes(4, "big") + body)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self.ended += 1
 
     async def _response(self, api_key: int, body: Any) -> WireStruct | None:
         handle = self.handles.get(api_key)

@@ -29,6 +29,7 @@ from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRespons
 from tests.certificates import authority
 from tests.client.fake_broker import FakeBroker, Handle
 from tests.client.test_connection import SaslBroker
+from tests.kafka_fixtures import eventually
 
 TIMEOUT_SECONDS = 1.0
 GENEROUS_SECONDS = 20.0
@@ -309,6 +310,33 @@ def test_a_silent_bootstrap_server_costs_nothing_where_another_one_responds() ->
 
         await asyncio.to_thread(blocking)
         await broker.close()
+
+    asyncio.run(run())
+
+
+def test_of_several_bootstrap_servers_the_later_ones_are_left() -> None:
+    async def late(_request: object) -> WireStruct:
+        await asyncio.sleep(0.3)
+        return metadata_of(*brokers)
+
+    brokers = FakeBroker(), FakeBroker()
+
+    async def run() -> None:
+        for broker in brokers:
+            await broker.start()
+        brokers[0].handles[ApiKey.METADATA] = responding(metadata_of(brokers[0]))
+        brokers[1].handles[ApiKey.METADATA] = late
+        servers = ",".join(f"127.0.0.1:{broker.port}" for broker in reversed(brokers))
+
+        def blocking() -> None:
+            with ClusterConnection(ConnectionSettings(servers, {}, GENEROUS_SECONDS)) as connection:
+                assert connection.address == f"127.0.0.1:{brokers[0].port}"
+                eventually(lambda: brokers[1].ended == brokers[1].connections == 1, "it is left", 10)
+                assert brokers[0].ended == 0
+
+        await asyncio.to_thread(blocking)
+        for broker in brokers:
+            await broker.close()
 
     asyncio.run(run())
 
