@@ -10,9 +10,6 @@ import pytest
 from rackspan.gateway.core.apis import OFFERED, TREATMENTS, Treatment
 from rackspan.wire.apis import VERSIONS
 
-SINCE_4_2 = {78: 2, 79: 2, 80: 1, 90: 1}
-"""Versions that came with Kafka 4.2; those of 4.1 are offered."""
-
 
 @pytest.fixture(scope="module")
 def of_kafka() -> dict[int, set[int]]:
@@ -31,7 +28,7 @@ def of_kafka() -> dict[int, set[int]]:
 def test_what_is_only_forwarded_is_offered_up_to_kafkas_last_version(of_kafka: dict[int, set[int]]) -> None:
     forwarded = {key: versions for key, versions in OFFERED.items() if key not in VERSIONS}
     assert len(forwarded) == 20
-    last = {key: max(of_kafka[key] - {SINCE_4_2.get(key, -1)}) for key in forwarded}
+    last = {key: max(of_kafka[key]) for key in forwarded}
     assert {key: versions.stop - 1 for key, versions in forwarded.items()} == last
     # Kafka 4.0 has removed some first versions, which older brokers still have.
     assert all(versions.start in (0, min(of_kafka[key])) for key, versions in forwarded.items())

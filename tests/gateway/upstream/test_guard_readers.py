@@ -126,12 +126,13 @@ def test_holds_expire_as_long_as_there_are_any_and_late_records_are_logged_now_a
     async def scenario() -> list[object]:
         guard, expired = Holding(3), list[object]()
         sampler = IsrSampler(cast("AcknowledgementGuard", guard), cast("IsrSource", None), expired.extend)
-        sampler.wake(1)
-        await asyncio.sleep(0.05)
-        # The check ended with the last hold, and begins again with another.
-        guard.held = 1
-        sampler.wake(1)
-        await asyncio.sleep(0.05)
+        # The check ends with the last hold, and begins again with another.
+        for further in (0, 1):
+            guard.held += further
+            sampler.wake(1)
+            async with asyncio.timeout(10):
+                while sampler._expiry is not None:
+                    await asyncio.sleep(0.001)
         sampler.close()
         return expired
 
