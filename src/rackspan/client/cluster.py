@@ -252,7 +252,7 @@ class ClusterConnection:
             if not metadata.brokers:
                 raise ClusterRequestFailed("it lists no broker yet; is the cluster starting?")
         except ConnectionError as error:
-            connection.close()
+            # The connection has ended.
             raise login_refused(self._login.mechanism) from error
         except BaseException:
             connection.close()

@@ -17,7 +17,7 @@ from rackspan.errors import UsageError
         ("a=1 \\\n    2 \\\r\n  3", {"a": "1 2 3"}),
         ("a=x\\\\\nb=y", {"a": "x\\", "b": "y"}),
         ("a\\=b=c\\:d", {"a=b": "c:d"}),
-        ("tab=\\t\nnew=\\n\nu=\\u00e9", {"tab": "\t", "new": "\n", "u": "é"}),
+        ("tab=\\t\nnew=\\n\nu=\\u00e9\\u20ac", {"tab": "\t", "new": "\n", "u": "é€"}),
         ("alone\nempty=", {"alone": "", "empty": ""}),
         ("a=1\na=2", {"a": "2"}),
         ("a=b=c d # e", {"a": "b=c d # e"}),
