@@ -1,0 +1,97 @@
+"""The rows of a table as `pipeline table` has them: which are shown, in which order, as which values."""
+
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from rackspan.errors import UsageError
+from rackspan.pipeline import Warehouse, create_warehouse, rows, table
+from rackspan.pipeline.landing.store import store_all
+from rackspan.pipeline.runs import last_run
+from rackspan.pipeline.schemas import CONTENT, HISTORY, LANDING, OF_READINGS, TABLES
+from rackspan.pipeline.table import in_order
+from tests.pipeline import plain_build
+from tests.pipeline.examples import NOON, small
+from tests.pipeline.readings import history, store_readings
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    made = create_warehouse(tmp_path / "warehouse")
+    store_all([small(cluster, NOON + timedelta(hours=20 * n), 1 + n) for n in range(3) for cluster in ("a", "b")], made)
+    store_readings(made, history(Random(1), 3, "read"))
+    return made
+
+
+def ids_in(warehouse: Warehouse, name: str, **options: Any) -> set[str]:
+    return {row["snapshot_id"] for row in rows(warehouse, name, **options)}
+
+
+def test_rows_without_a_marker_are_shown_in_no_landing_table(warehouse: Warehouse) -> None:
+    """They belong to a collect that was killed, or that is at work."""
+    markers = list(rows(warehouse, "snapshots"))
+    gone = {row["snapshot_id"] for row in markers if row["taken_at"] == max(one["taken_at"] for one in markers)}
+    newest_reading = max(ids_in(warehouse, "readings"))
+    before = {name: ids_in(warehouse, name, changes=True) for name in LANDING}
+    gone.add(newest_reading)
+    named = ", ".join(f"'{identity}'" for identity in sorted(gone))
+    DeltaTable(warehouse.table("snapshots")).delete(f"snapshot_id in ({named})")
+    for name in LANDING:
+        assert before[name] & gone, name
+        assert ids_in(warehouse, name, changes=True) == before[name] - gone, name
+    assert not ids_in(warehouse, "partitions") & gone
+    assert {*CONTENT} <= {*LANDING.values()}
+    assert {*OF_READINGS} <= {*LANDING}
+
+
+def test_a_table_that_does_not_fit_is_read_a_cluster_and_day_at_a_time_to_the_same_rows(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain_build.refresh(warehouse)
+    names = (*TABLES, *LANDING, *HISTORY, "traffic")
+    whole = {name: list(rows(warehouse, name)) for name in names if name != "runs"}
+    monkeypatch.setattr(table, "AT_ONCE", 1)
+    monkeypatch.setattr(table, "JOINED_ROWS", 3)
+    for name, wanted in whole.items():
+        assert list(rows(warehouse, name)) == wanted != [], name
+    for name in ("findings", "traffic"):
+        files = table.table_files(warehouse, table.table_named(name), last_run(warehouse))
+        assert len(list(table.sorted_batches(warehouse, files))) > 1, name
+    assert list(rows(warehouse, "findings", limit=2)) == whole["findings"][:2]
+
+
+def test_values_are_those_of_json(warehouse: Warehouse) -> None:
+    plain_build.refresh(warehouse)
+    [run] = rows(warehouse, "runs")
+    assert run["versions"].keys() > TABLES.keys()
+    assert isinstance(run["rows"]["findings"], int)
+    assert run["quarantined"] == {}
+    assert run["started_at"].endswith("Z")
+    first = next(iter(rows(warehouse, "outage_impact")))
+    assert (first["day"], first["taken_at"], first["lost_racks"]) == ("2026-11-20", "2026-11-20T12:00:00Z", [])
+
+
+def test_rows_as_of_a_time_are_those_of_the_last_snapshot_of_each_cluster(warehouse: Warehouse) -> None:
+    plain_build.refresh(warehouse)
+    found = list(rows(warehouse, "partition_durability", at=NOON + timedelta(hours=21)))
+    assert {(row["cluster_id"], row["taken_at"]) for row in found if row["cluster_id"] != "read"} == {
+        ("a", "2026-11-21T08:00:00Z"),
+        ("b", "2026-11-21T08:00:00Z"),
+    }
+    assert list(rows(warehouse, "partition_durability", at=NOON - timedelta(days=1))) == []
+    with pytest.raises(UsageError, match=r"^table drift: has no rows as of a time; those that have are partition_dura"):
+        list(rows(warehouse, "drift", at=NOON))
+
+
+def test_rows_are_sorted_with_nulls_first_and_lists_by_their_items() -> None:
+    shuffled = [["a"], ["b"], [], ["a", "b"], [""]]
+    read = pa.table({"name": ["x"] * 4 + [None], "list": pa.array(shuffled, pa.list_(pa.string()))})
+    assert in_order(read, ("name", "list")).to_pylist() == [
+        {"name": None, "list": [""]},
+        *({"name": "x", "list": value} for value in ([], ["a"], ["a", "b"], ["b"])),
+    ]
