@@ -13,7 +13,7 @@ from rackspan.errors import UsageError
 from rackspan.pipeline import Warehouse, create_warehouse, rows, table
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.runs import last_run
-from rackspan.pipeline.schemas import CONTENT, HISTORY, LANDING, OF_READINGS, TABLES
+from rackspan.pipeline.schemas import CONTENT, HISTORY, LANDING, OF_READINGS, TABLES, table_named
 from rackspan.pipeline.table import in_order
 from tests.pipeline import plain_build
 from tests.pipeline.examples import NOON, small
@@ -60,7 +60,7 @@ def test_a_table_that_does_not_fit_is_read_a_cluster_and_day_at_a_time_to_the_sa
     for name, wanted in whole.items():
         assert list(rows(warehouse, name)) == wanted != [], name
     for name in ("findings", "traffic"):
-        files = table.table_files(warehouse, table.table_named(name), last_run(warehouse))
+        files = table.table_files(warehouse, table_named(name), last_run(warehouse))
         assert len(list(table.sorted_batches(warehouse, files))) > 1, name
     assert list(rows(warehouse, "findings", limit=2)) == whole["findings"][:2]
 
