@@ -290,6 +290,27 @@ def test_a_table_of_an_earlier_rackspan_gets_its_new_column_although_a_killed_ru
     check(warehouse, [at(0), at(1, 2)])
 
 
+def test_a_table_that_no_run_names_yet_is_taken_back_to_its_beginning(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release adds a table, and its first run dies after that table's commit."""
+    store(at(0), warehouse)
+    refresh(warehouse)
+    last = runs.last_run(warehouse)
+    assert last is not None
+    versions = {name: version for name, version in last.versions.items() if name != "drift"}
+    made_by = {name: made for name, made in last.made_by.items() if name != "drift"}
+    earlier = replace(last, number=2, run_id="0000000002-a", versions=versions, made_by=made_by)
+    runs.commit_run(warehouse, DeltaTable(warehouse.table("runs")), earlier)
+    store(at(24, 2), warehouse)
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "add_judged", failing_at(1, runs.add_judged))
+        with pytest.raises(KilledError):
+            refresh(warehouse)
+    refresh(warehouse)
+    check(warehouse, [at(0), at(24, 2)])
+
+
 def columns(warehouse: Warehouse, name: str) -> list[str]:
     names = [field.name for field in DeltaTable(warehouse.table(name)).schema().fields]
     return sorted(names, key=TABLES[name].schema.names.index)

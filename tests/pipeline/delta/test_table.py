@@ -111,6 +111,19 @@ def test_a_check_constraint_of_somebody_else_stops_a_write_in_one_line(evolved: 
     assert rows_by_duckdb(DeltaTable(evolved.table_uri)) == ROWS
 
 
+def test_a_disk_that_is_full_is_named_and_nothing_is_committed(
+    evolved: DeltaTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_words: Any, **_options: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    before = evolved.version()
+    monkeypatch.setattr(pq, "write_table", full)
+    with pytest.raises(InvalidWarehouse, match=r"cannot be written: .*No space left on device.*; make room or rights$"):
+        append(evolved, evolved.to_pyarrow_table(), {})
+    assert DeltaTable(evolved.table_uri).version() == before
+
+
 def test_a_table_with_deletion_vectors_is_not_read_as_if_nothing_were_deleted(evolved: DeltaTable) -> None:
     evolved.alter.add_feature(TableFeatures.DeletionVectors, allow_protocol_versions_increase=True)
     with pytest.raises(InvalidWarehouse, match="somebody enabled deletionVectors, which rackspan does not read"):

@@ -4,13 +4,15 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
 
-from rackspan.errors import InvalidSnapshot
+from rackspan.errors import InvalidSnapshot, InvalidWarehouse
 from rackspan.model import BrokerId, ClusterSnapshot, Controller
 from rackspan.pipeline import Warehouse, create_warehouse, open_warehouse, rows, store
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, append
@@ -182,6 +184,26 @@ def many(seed: int) -> list[ClusterSnapshot]:
 
 def collector(root: str, seed: int) -> list[bool]:
     return [store(one, open_warehouse(root)).new for one in many(seed)]
+
+
+@pytest.mark.parametrize("conflicts", [1, 10**9])
+def test_a_collector_that_meets_the_commit_of_another_tries_again_some_times(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, conflicts: int
+) -> None:
+    met = count(1)
+
+    def meeting(*words: Any, **options: Any) -> None:
+        if next(met) <= conflicts:
+            raise ConcurrentTransactionError
+        append(*words, **options)
+
+    monkeypatch.setattr(landing, "append", meeting)
+    if conflicts == 1:
+        assert [one.new for one in store_all([small()], warehouse) if isinstance(one, SnapshotLocation)] == [True]
+        assert len(kept(warehouse)) == 1
+    else:
+        with pytest.raises(InvalidWarehouse, match="other collectors store the same snapshots all the time; stop one"):
+            store_all([small()], warehouse)
 
 
 @pytest.mark.slow

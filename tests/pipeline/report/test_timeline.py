@@ -118,6 +118,18 @@ def test_the_worst_point_is_marked_with_its_time_and_counts() -> None:
     assert len(root.all("path", "worst")) == 1
 
 
+def test_the_axes_have_their_values_units_and_lines() -> None:
+    history = story.report_by_hand(story.shop_history(20)).clusters[0].history
+    root = drawn(timeline.timeline(history, "t", 1040, 270))
+    texts = [one.text for one in root.all("text")]
+    top = timeline.top_of_axis(max(point.counts.at_risk for point in history.points))
+    values = [text for text in texts if text.isdigit()]
+    assert values == [str(value) for value in ([0, top] if top % 2 else [0, top // 2, top])]
+    assert len(root.all("path", "grid")) == len(values)
+    assert {"partitions not ok", "times in UTC", "12:03", "21 Nov"} <= set(texts)
+    assert texts.count("21 Nov") == 1
+
+
 def test_days_are_shown_where_a_history_spans_them() -> None:
     snapshots = story.shop_history(1) + story.at_times(story.shop_history(9)[-1], [story.NOON + timedelta(days=2)])
     root = drawn(timeline.timeline(story.report_by_hand(snapshots).clusters[0].history, "t", 1040, 270))
