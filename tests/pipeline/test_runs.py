@@ -1,14 +1,17 @@
 """What a run says it made its tables of, and by which policies; the rest of `runs` is in test_incremental.py."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from rackspan.audit import FleetPolicy, RackPolicy
 from rackspan.errors import InvalidWarehouse
 from rackspan.model import UnrackedPolicy
 from rackspan.pipeline import Warehouse, create_warehouse, runs
+from rackspan.pipeline.delta.table import create_table
 from rackspan.pipeline.runs import Run
 from rackspan.pipeline.schemas import DERIVED, HOURLY, JUDGED, TABLES
 from rackspan.pipeline.warehouse import existing_table
@@ -111,3 +114,21 @@ def test_a_table_that_cannot_be_used_is_begun_anew_with_what_earlier_attempts_le
     runs.open_history(warehouse, {JUDGED.name})
     assert existing_table(warehouse, JUDGED.name).version() == 0
     assert not list(folder.parent.glob(".*"))
+
+
+@pytest.mark.parametrize("nullable", [True, False])
+def test_a_table_without_a_column_that_every_row_has_now_is_begun_anew(warehouse: Warehouse, nullable: bool) -> None:
+    """A nullable one is added to it instead."""
+    of = TABLES["partition_durability"]
+    lacking = next(column.name for column in of.columns if column.nullable is nullable and column.name != "day")
+    schema = pa.schema([field for field in of.declared if field.name != lacking])
+    create_table(warehouse.table(of.name), schema, by_day=True)
+    opened = runs.open_history(warehouse)
+    runs.commit_run(warehouse, opened.runs, replace(RUN, versions={of.name: 0}))
+    shutil.rmtree(warehouse.table(of.name))
+    create_table(warehouse.table(of.name), schema, by_day=True)
+    opened = runs.open_history(warehouse)
+    assert opened.lost == (() if nullable else (of.name,))
+    assert opened.lines == (() if nullable else (f"table {of.name}: lost, so its rows are made again",))
+    names = {field.name for field in existing_table(warehouse, of.name).schema().fields}
+    assert names == {column.name for column in of.columns}
