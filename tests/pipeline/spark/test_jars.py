@@ -4,12 +4,14 @@ import re
 import zipfile
 from importlib.metadata import version
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
+from rackspan import ivy
 from rackspan.errors import MissingRequirement
 from rackspan.java import Java, find_java
-from rackspan.pipeline.spark.jars import DELTA, artifact, delta_jars
+from rackspan.pipeline.spark.jars import DELTA, artifact, delta_jars, fetch_by_ivy
 
 
 @pytest.mark.parametrize(
@@ -34,7 +36,9 @@ def jar(name: str, scratch: Path) -> None:
         archive.writestr("a", "b")
 
 
-@pytest.mark.java
+JAVA = Java(Path("/a/jdk/bin/java"), 17)
+
+
 def test_jars_are_fetched_once_and_nothing_is_kept_of_a_download_that_broke(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -50,13 +54,31 @@ def test_jars_are_fetched_once_and_nothing_is_kept_of_a_download_that_broke(
         jar(name, scratch)
 
     with pytest.raises(MissingRequirement, match=r"came incomplete .*; try again, nothing was kept"):
-        delta_jars(find_java(), cache=tmp_path, fetch=broken)
+        delta_jars(JAVA, cache=tmp_path, fetch=broken)
     assert list(tmp_path.iterdir()) == []
-    first = delta_jars(find_java(), cache=tmp_path, fetch=whole)
-    assert delta_jars(find_java(), cache=tmp_path, fetch=whole) == first
+    first = delta_jars(JAVA, cache=tmp_path, fetch=whole)
+    assert [one.name for one in first] == [f"{artifact(version('pyspark'))}-{DELTA}.jar"]
+    assert delta_jars(JAVA, cache=tmp_path, fetch=whole) == first
     assert len(fetched) == 1
     printed = capsys.readouterr()
     assert (printed.out, printed.err.count("fetching Delta Lake")) == ("", 2)
+
+
+def test_delta_lakes_own_jars_are_fetched_and_nothing_that_spark_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched: list[tuple[ivy.Download, tuple[object, ...]]] = []
+    monkeypatch.setattr(ivy, "ivy_jar", lambda _what: Path("ivy.jar"))
+    monkeypatch.setattr(ivy, "fetch", lambda download, *more: fetched.append((download, more)))
+    fetch_by_ivy("delta-spark_4.1_2.13", JAVA, tmp_path)
+    [(download, more)] = fetched
+    assert more == (JAVA, Path("ivy.jar"), tmp_path / "work", tmp_path / "lib")
+    dependencies = ElementTree.fromstring(f"<all>{download.dependencies}</all>")  # noqa: S314 - made above
+    [wanted] = dependencies.iter("dependency")
+    assert (wanted.get("org"), wanted.get("name"), wanted.get("rev")) == ("io.delta", "delta-spark_4.1_2.13", DELTA)
+    [excluded] = dependencies.iter("exclude")
+    others = ("io.delta", "io.unitycatalog", "org.apache.spark", "io.deltas", "com.fasterxml.jackson.core")
+    assert [one for one in others if not re.match(str(excluded.get("org")), one)] == ["io.delta", "io.unitycatalog"]
 
 
 @pytest.mark.java
