@@ -248,6 +248,70 @@ def test_the_stream_is_stopped_after_the_batch_at_work(
     assert ended_at_stop == [1]
 
 
+class Calls:
+    """A reader and a writer of streams: each call is recorded, and returns the object."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    @property
+    def readStream(self) -> "Calls":  # noqa: N802 - Spark's name
+        return self
+
+    @property
+    def writeStream(self) -> "Calls":  # noqa: N802 - Spark's name
+        return self
+
+    def __getattr__(self, name: str) -> Callable[..., "Calls"]:
+        def call(*words: Any, **options: Any) -> "Calls":
+            self.calls.append((name, *words, *options.items()))
+            return self
+
+        return call
+
+
+def test_the_stream_reads_added_markers_some_files_at_a_time_and_keeps_its_place(tmp_path: Path) -> None:
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    made, spark = batches(warehouse, []), Calls()
+    module._started(spark, warehouse, made, {"availableNow": True})  # type: ignore[arg-type]
+    assert spark.calls == [
+        ("format", "delta"),
+        ("option", "maxFilesPerTrigger", 20),
+        ("option", "skipChangeCommits", "true"),
+        ("load", warehouse.spark_path("snapshots")),
+        ("select", "snapshot_id"),
+        ("foreachBatch", made.judge),
+        ("option", "checkpointLocation", f"{warehouse.spark_root}/checkpoints/follow"),
+        ("trigger", ("availableNow", True)),
+        ("start",),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("available_now", "trigger"), [(True, {"availableNow": True}), (False, {"processingTime": "2.5 seconds"})]
+)
+def test_a_stream_is_triggered_by_time_or_for_what_is_stored_now(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, available_now: bool, trigger: dict[str, Any]
+) -> None:
+    triggers: list[Any] = []
+
+    def start(_spark: Any, _warehouse: Any, _batches: Any, given: Any) -> Stream:
+        triggers.append(dict(given))
+        return Stream()
+
+    monkeypatch.setattr(session, "spark_session", lambda _master: nullcontext())
+    monkeypatch.setattr(module, "_started", start)
+    follow(
+        create_warehouse(tmp_path / "w"),
+        RackPolicy(),
+        lambda _: None,
+        threading.Event(),
+        every=2.5,
+        available_now=available_now,
+    )
+    assert triggers == [trigger]
+
+
 @pytest.mark.parametrize("changes", [1, module.SCHEMA_CHANGES_MAX])
 def test_a_stream_that_new_columns_end_is_started_again(
     streams: list[Callable[[module._Batches], Stream]], tmp_path: Path, changes: int
