@@ -19,7 +19,7 @@ from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import create_warehouse
 from rackspan.pipeline.delta.append import NewFile, append, commit, statistics, statistics_of_file
 from rackspan.pipeline.delta.replace import joined
-from rackspan.pipeline.delta.table import add_columns, create_table, data_files, open_table
+from rackspan.pipeline.delta.table import _groups_with, add_columns, create_table, data_files, open_table, read_files
 from rackspan.pipeline.incremental import RunWork, TableWork
 from rackspan.pipeline.judging.task import judged_rows
 from rackspan.pipeline.judging.tasks import judge_tasks
@@ -109,6 +109,23 @@ def test_a_check_constraint_of_somebody_else_stops_a_write_in_one_line(evolved: 
         append(DeltaTable(evolved.table_uri), refused, {})
     assert "\n" not in str(caught.value)
     assert rows_by_duckdb(DeltaTable(evolved.table_uri)) == ROWS
+
+
+@pytest.mark.parametrize("with_statistics", [True, False])
+def test_row_groups_are_skipped_only_where_their_statistics_leave_out_every_id(
+    tmp_path: Path, with_statistics: bool
+) -> None:
+    """Another program may have written a file anew, without statistics."""
+    table = written(str(tmp_path / "table"), EARLIER, snapshot_id="a")
+    [file] = data_files(table)
+    ids = pa.table({"snapshot_id": list("bbddff")})
+    pq.write_table(ids, tmp_path / "table" / file.path, row_group_size=2, write_statistics=with_statistics)
+    for wanted, groups in (("d", [1]), ("bf", [0, 2]), ("ace", []), ("c", []), ("bdf", [0, 1, 2])):
+        parquet = pq.ParquetFile(tmp_path / "table" / file.path)
+        found = list(_groups_with(parquet, "snapshot_id", list(wanted)))
+        assert found == (groups if with_statistics else [0, 1, 2]), wanted
+        read = pa.Table.from_batches(read_files(table, [file], EARLIER, list(wanted)), EARLIER)
+        assert read["snapshot_id"].to_pylist() == [one for one in "bbddff" if one in wanted]
 
 
 def test_a_disk_that_is_full_is_named_and_nothing_is_committed(
