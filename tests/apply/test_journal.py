@@ -1,5 +1,6 @@
 """The journal on a real disk: torn, locked, mistaken for another file."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -84,11 +85,16 @@ def test_cut_off_at_any_byte_it_says_what_was_whole_and_can_be_gone_on_with(tmp_
 
 def test_two_runs_cannot_share_one(tmp_path: Path) -> None:
     path = tmp_path / "journal"
-    with (
-        Journal(path),
-        pytest.raises(UsageError, match=r"journal: another rackspan is carrying this plan out; wait for it"),
-    ):
-        Journal(path)
+    with Journal(path):
+        with pytest.raises(
+            UsageError, match=r"journal: another rackspan is carrying this plan out; wait for it"
+        ) as refused:
+            Journal(path)
+        # The error's frames still hold the second file.
+        assert refused.tb is not None
+        assert [os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()].count(
+            str(path)
+        ) == 1
     Journal(path).close()
 
 
