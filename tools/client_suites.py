@@ -163,7 +163,7 @@ def aiokafka(source: Path, folder: Path, server: Servers) -> SuiteResult:
     python = str(folder / "environment" / "bin" / "python")
     _run([python, "-m", "pip", "install", "--quiet", *AIOKAFKA], folder)
     options = ["-p", PLUGIN.stem, "--noconftest", "--timeout", "300", "-q", "-rfE", "tests"]
-    with server.started(brokers=1, num_partitions="2") as servers:
+    with server.started(brokers=1, num_partitions="2", group_initial_rebalance_delay_ms="0") as servers:
         environment = {
             **os.environ,
             "AIOKAFKA_TEST_BROKER": servers,
