@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from rackspan.audit import FleetPolicy, RackPolicy
+from rackspan.audit.policy import Survive
 from rackspan.errors import InvalidWarehouse
 from rackspan.model import UnrackedPolicy
 from rackspan.pipeline import Warehouse, create_warehouse, runs
@@ -43,6 +44,14 @@ def test_a_warning_names_what_differs_and_the_clusters_that_it_is_about() -> Non
         "unracked own, min_insync_racks 2; give run and report the same policy",
         "b: the tables were made with unracked shared, the verdicts on the page with unracked own; "
         "give run and report the same policy",
+    ]
+
+
+def test_a_warning_says_what_a_default_is() -> None:
+    policy = RackPolicy(survive=Survive.BROKER, excluded_brokers=frozenset({4}))
+    assert runs.policy_warnings(RUN, policy, ["a"]) == [
+        "the tables were made with excluded_brokers none, survive rack, the verdicts on the page with "
+        "excluded_brokers [4], survive broker; give run and report the same policy"
     ]
 
 

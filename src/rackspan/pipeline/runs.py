@@ -472,6 +472,10 @@ def _policy_of(document: Mapping[str, Any]) -> RackPolicy:
     )
 
 
+_ABSENT: Final = {"survive": Survive.RACK.value, "require_controllers": False}
+"""What a key means that a document of a policy leaves out; of lists and tables, that they are empty."""
+
+
 def policy_warnings(run: Run, policies: ClusterPolicies, cluster_ids: Collection[str]) -> list[str]:
     """A warning where the tables of a cluster were made with another policy than this one, with the differences."""
     given = policies_document(policies)
@@ -481,7 +485,8 @@ def policy_warnings(run: Run, policies: ClusterPolicies, cluster_ids: Collection
         differing = [name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name)]
         if differing:
             made, shown = (
-                ", ".join(f"{name} {policy_values.get(name)}" for name in differing) for policy_values in (theirs, ours)
+                ", ".join(f"{name} {policy_values.get(name, _ABSENT.get(name, 'none'))}" for name in differing)
+                for policy_values in (theirs, ours)
             )
             difference = f"the tables were made with {made}, the verdicts on the page with {shown}"
             clusters.setdefault(difference, []).append(cluster_id)
