@@ -20,7 +20,7 @@ from rackspan.gateway.clients.listeners import Listener, Listeners
 from rackspan.gateway.config import PORT_MAX, BrokerListenerTable, GatewayConfig, ListenerConfig
 from rackspan.gateway.core.apis import OFFERED
 from rackspan.gateway.upstream.cluster import UpstreamCluster
-from rackspan.wire.apis import VERSIONS, ApiKey
+from rackspan.wire.apis import ApiKey
 from rackspan.wire.framing import Request
 from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.messages.configs import DescribeConfigsRequestData, DescribeConfigsResource
@@ -28,7 +28,7 @@ from rackspan.wire.messages.fetch import FetchPartition, FetchRequestData, Fetch
 from rackspan.wire.messages.log_offsets import ListOffsetsRequestData, OffsetForLeaderEpochRequestData
 from rackspan.wire.schema import is_flexible, request_shape
 from tests.cluster.test_mutated_frames import random_struct
-from tests.gateway.frames import encoded
+from tests.gateway.frames import encoded, is_known
 from tests.gateway.running import running
 from tests.kafka_fixtures import eventually
 
@@ -76,12 +76,12 @@ def _client(listener: int) -> bytes:
 def naming(other: int, rng: Random) -> Iterator[tuple[int, int, bytes]]:
     """API key, version and body of a request to every API, and of those that can name a broker, naming another."""
     for key, versions in OFFERED.items():
-        if key in VERSIONS:
-            version = rng.choice(versions)
+        version = rng.choice(versions)
+        if is_known(key, version):
             shape = request_shape(ApiKey(key), version)
             yield key, version, encoded(ApiKey(key), version, random_struct(shape, rng), request=True)
         else:
-            yield key, rng.choice(versions), pack(">i", other) * 10
+            yield key, version, pack(">i", other) * 10
     partition = FetchTopic(topic="t", partitions=[FetchPartition(partition=0)])
     broker = DescribeConfigsResource(resource_type=BROKER_RESOURCE, resource_name=str(other), configuration_keys=None)
     named: list[tuple[ApiKey, int, WireStruct]] = [
@@ -96,7 +96,7 @@ def naming(other: int, rng: Random) -> Iterator[tuple[int, int, bytes]]:
 
 def sent(link: socket, listener: int, key: int, version: int, body: bytes) -> None:
     client = _client(listener)
-    tags = b"\0" if key in VERSIONS and is_flexible(key, version) else b""
+    tags = b"\0" if is_known(key, version) and is_flexible(key, version) else b""
     request = pack(">hhih", key, version, 1, len(client)) + client + tags + body
     with suppress(ConnectionError):
         link.sendall(pack(">i", len(request)) + request)
