@@ -240,6 +240,18 @@ def test_a_topic_whose_id_no_broker_reports_has_no_name_and_no_requirement() -> 
     assert [produce.partitions(topic) for topic in produce.body.topic_data] == [[(str(unknown), 0)], [("orders", 0)]]
 
 
+def test_a_topic_with_an_empty_name_is_refused_as_any_other() -> None:
+    """Found by mutated frames: its partitions were looked up by another key than they are guarded by."""
+    topics = [TopicProduceData(name="", partition_data=[PartitionProduceData(index=0, records=memoryview(b""))])]
+    sent = b"".join(write_request(ApiKey.PRODUCE, 9, 7, None, ProduceRequestData(acks=-1, topic_data=topics)))
+    session: Any = None
+    produce = ProduceRequest(session, Exchange(ApiKey.PRODUCE, 9, 7, Treatment.WHOLE), memoryview(sent), {})
+    ((name, topic),) = produce.named_topics()
+    assert produce.partitions(topic) == [(name, 0)]
+    produce.responses = {(name, 0): PartitionProduceResponse(index=0, error_code=NOT_ENOUGH_REPLICAS)}
+    assert produce.is_refused
+
+
 class Peer:
     """A client's session, as far as refused sequences are remembered for it."""
 

@@ -97,8 +97,9 @@ class ProduceRequest:
         return [(name, data.index) for data in topic.partition_data]
 
     def _key(self, topic: TopicProduceData) -> str:
-        """The topic's name, or its id as text."""
-        return self.name(topic) or str(topic.topic_id or _NO_ID)
+        """The topic's name, which may be empty, or its id as text."""
+        name = self.name(topic)
+        return str(topic.topic_id or _NO_ID) if name is None else name
 
     def guarded_data(self) -> Iterator[tuple[Partition, PartitionProduceData]]:
         """The records of each partition that is guarded, in the order of the request."""
