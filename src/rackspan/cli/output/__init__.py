@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         warn,
         warn_of,
     )
-    from rackspan.cli.output.tables import page, table, whole
+    from rackspan.cli.output.tables import cluster_line, page, table, unread_lines, whole
 else:
     __getattr__ = lazy_getattr(
         __name__,
@@ -34,13 +34,14 @@ else:
                 "warn",
                 "warn_of",
             ),
-            "tables": ("page", "table", "whole"),
+            "tables": ("cluster_line", "page", "table", "unread_lines", "whole"),
         },
     )
 
 __all__ = [
     "Rows",
     "as_json",
+    "cluster_line",
     "discard_standard_output",
     "fail",
     "flush",
@@ -49,6 +50,7 @@ __all__ = [
     "page",
     "stderr_console",
     "table",
+    "unread_lines",
     "warn",
     "warn_of",
     "whole",

@@ -130,6 +130,16 @@ class Paragraph:
                 yield _whole(wrapped)
 
 
+def cluster_line(name: str | None, cluster_id: str | None, words: str) -> Text:
+    """The first line of a page about a cluster. `words` follow its name or id."""
+    return Text.assemble(("cluster ", "bold"), (name or cluster_id or "without an id", "bold"), words)
+
+
+def unread_lines(parts: Iterable[str]) -> list[Text]:
+    """A line for each part of the cluster that could not be read."""
+    return [Text(f"could not be read: {part}", style="yellow") for part in parts]
+
+
 def page(*parts: RenderableType) -> Group:
     """The parts below each other; text is wrapped at spaces unless it is `whole`."""
     texts = (Text(part) if isinstance(part, str) else part for part in parts)

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from rackspan.audit.outage import AFTER_REASSIGNMENT, STATES
-from rackspan.cli.output import page, table
+from rackspan.cli.output import page, table, unread_lines
 from rackspan.model import UNNAMED_RACK, shown
 from rackspan.text import count_noun, noun_and_ids
 
@@ -33,7 +33,7 @@ def audit_page(document: Mapping[str, Any]) -> RenderableType:
     summary, findings = document["summary"], document["findings"]
     return page(
         _head(summary, racks=summary["racks"]),
-        *_partial(summary),
+        *unread_lines(summary["partial"]),
         Text(),
         _losses_table(summary["losses"]),
         Text(),
@@ -43,7 +43,7 @@ def audit_page(document: Mapping[str, Any]) -> RenderableType:
 
 
 def outage_page(document: Mapping[str, Any]) -> RenderableType:
-    parts: list[RenderableType] = [_head(document), *_partial(document)]
+    parts: list[RenderableType] = [_head(document), *unread_lines(document["partial"])]
     if document["now"]["topics"]:
         parts += [Text("\nAlready harmed, with no rack lost", style="bold"), _topics_table(document["now"]["topics"])]
     for loss in document["losses"] if document["partitions"] else ():
@@ -73,10 +73,6 @@ def _head(summary: Mapping[str, Any], racks: Sequence[str] | None = None) -> Tex
         f" at {summary['taken_at'] or 'an unknown time'}: {counts}, {count_noun(summary['topics'], 'topic', ',')}, "
         f"{count_noun(summary['partitions'], 'partition', ',')}",
     )
-
-
-def _partial(summary: Mapping[str, Any]) -> list[Text]:
-    return [Text(f"could not be read: {words}", style="yellow") for words in summary["partial"]]
 
 
 def _losses_table(losses: Sequence[Mapping[str, Any]]) -> RenderableType:

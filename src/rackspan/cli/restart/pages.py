@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias
 from rich.console import RenderableType
 from rich.text import Text
 
-from rackspan.cli.output import page, table
+from rackspan.cli.output import page, table, unread_lines
 from rackspan.restart.json_format import BlockedDocument, RestartPlanDocument, StopDocument, SufferingDocument
 from rackspan.text import count_noun, noun_and_ids
 
@@ -38,7 +38,7 @@ LISTS: Final[dict[List, str]] = {
 
 
 def stop_page(document: StopDocument) -> RenderableType:
-    parts: list[RenderableType] = [*_partial(document["partial"])]
+    parts: list[RenderableType] = [*unread_lines(document["partial"])]
     for name, heading in LISTS.items():
         parts += _list(heading, document[name])
     return page(*parts, *_controllers(document), _stop_verdict(document))
@@ -48,17 +48,13 @@ def restart_plan_page(document: RestartPlanDocument) -> RenderableType:
     return page(
         Text(f"as of {document['as_of'] or 'an unknown time'}, at most {_most(document)} in a batch", style="bold"),
         *_margin(document),
-        *_partial(document["partial"]),
+        *unread_lines(document["partial"]),
         Text(),
         *_batches(document),
         *_blocked(document["blocked"]),
         *_forcing(document),
         _plan_verdict(document),
     )
-
-
-def _partial(partial: Sequence[str]) -> list[Text]:
-    return [Text(f"could not be read: {words}", style="yellow") for words in partial]
 
 
 def _list(heading: str, partitions: Sequence[SufferingDocument]) -> Iterator[RenderableType]:

@@ -15,7 +15,7 @@ from rackspan.cli import exit_codes, options, output
 from rackspan.cli.options.given import Level
 from rackspan.cli.options.quantities import byte_count
 from rackspan.cli.options.settings_table import WAREHOUSE
-from rackspan.cli.output import page, whole
+from rackspan.cli.output import cluster_line, page, unread_lines, whole
 from rackspan.cli.traffic.flows import SECONDS
 from rackspan.errors import UsageError
 from rackspan.model.snapshot import ReadSnapshot
@@ -142,12 +142,12 @@ def advice_page(document: AdvisedDocument) -> RenderableType:
     watched = "" if summary["seconds"] is None else f", traffic of {summary['seconds']:.1f} s"
     left_out = len(advice) - ADVICE_SHOWN
     return page(
-        Text.assemble(
-            ("cluster ", "bold"),
-            (summary["cluster_name"] or summary["cluster_id"] or "without an id", "bold"),
+        cluster_line(
+            summary["cluster_name"],
+            summary["cluster_id"],
             f"{watched}: {count_noun(summary['topics'], 'topic', ',')}",
         ),
-        *[Text(f"could not be read: {words}", style="yellow") for words in summary["unread"]],
+        *unread_lines(summary["unread"]),
         Text(),
         *[line for each in advice[:ADVICE_SHOWN] for line in _lines(each)],
         *([Text(f"and {left_out:,} more: -o json and csv list them", style="dim")] if left_out > 0 else []),

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from rackspan import api
 from rackspan.cli import exit_codes, options, output
-from rackspan.cli.output import page, table, whole
+from rackspan.cli.output import cluster_line, page, table, unread_lines, whole
 from rackspan.clients.json_format import ClientFindingDocument, ClientsDocument, clients_document
 from rackspan.errors import UsageError
 from rackspan.text import count_noun
@@ -102,12 +102,12 @@ def clients_page(document: ClientsDocument) -> RenderableType:
     rows = list(member_rows(document))
     left_out = len(rows) - MEMBERS_SHOWN
     return page(
-        Text.assemble(
-            ("cluster ", "bold"),
-            (summary["cluster_name"] or summary["cluster_id"] or "without an id", "bold"),
+        cluster_line(
+            summary["cluster_name"],
+            summary["cluster_id"],
             f": {count_noun(summary['groups'], 'group', ',')} with {count_noun(summary['members'], 'member', ',')}",
         ),
-        *[Text(f"could not be read: {words}", style="yellow") for words in summary["unread"]],
+        *unread_lines(summary["unread"]),
         Text(),
         table(
             ("group", "kind", "client", "rack", "partitions", "in its rack", "across racks", "at best", "measured"),

@@ -11,7 +11,7 @@ from rich.text import Text
 from rackspan import api
 from rackspan.api import Source
 from rackspan.cli import exit_codes, options, output
-from rackspan.cli.output import page, table
+from rackspan.cli.output import cluster_line, page, table, unread_lines
 from rackspan.model.snapshot import ReadSnapshot
 from rackspan.text import count_noun, human_bytes
 from rackspan.traffic.json_format import BillDocument, FlowDocument, PathDocument, TrafficDocument, traffic_document
@@ -64,12 +64,12 @@ FLOW_COLUMNS: Final = tuple(FlowDocument.__annotations__)
 def traffic_page(document: TrafficDocument) -> RenderableType:
     summary = document["summary"]
     return page(
-        Text.assemble(
-            ("cluster ", "bold"),
-            (summary["cluster_name"] or summary["cluster_id"] or "without an id", "bold"),
+        cluster_line(
+            summary["cluster_name"],
+            summary["cluster_id"],
             f", {summary['seconds']:.1f} s: {count_noun(summary['topics'], 'topic', ',')}, {count_noun(summary['groups'], 'group', ',')}",
         ),
-        *[Text(f"could not be read: {words}", style="yellow") for words in summary["unread"]],
+        *unread_lines(summary["unread"]),
         Text(),
         *_paths(document["paths"], summary["seconds"]),
         *_flows(document["flows"], summary["seconds"]),
