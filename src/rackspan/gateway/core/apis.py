@@ -62,7 +62,8 @@ _FORWARDED: Final[Mapping[int, range]] = {
     91: range(1),  # AlterShareGroupOffsets
     92: range(1),  # DeleteShareGroupOffsets
 }
-"""APIs of which nothing is read but addresses at their end: versions of Kafka 4.3, some of which wire/ has no classes for. The others are in wire/apis.py."""
+"""APIs that are forwarded as they come, but for addresses at their end: versions of Kafka 4.3. The others are in wire/apis.py, which
+has the first three too, in the versions that it has classes for."""
 
 BEFORE_LOGIN: Final = frozenset({ApiKey.API_VERSIONS, 17, 36})
 """ApiVersions, SaslHandshake, SaslAuthenticate: brokers respond to them before a client has logged in, and to nothing else."""
