@@ -1,7 +1,7 @@
 """Runs of the pipeline in this process, without Spark: the tasks that executors get, one after another."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from rackspan.audit import ClusterPolicies
@@ -12,6 +12,7 @@ from rackspan.pipeline.hours.work import HoursWork, hour_tasks
 from rackspan.pipeline.incremental import Files, RunReport, RunWork
 from rackspan.pipeline.judging.tasks import judge_tasks
 from rackspan.pipeline.judging.write import write_task
+from rackspan.pipeline.warehouse import FilesRead
 
 
 def write_hours(warehouse: Warehouse, work: HoursWork, policies: ClusterPolicies) -> Files:
@@ -52,7 +53,11 @@ class InProcessBuild:
         """`pipeline run` of all snapshots that have no rows yet."""
         began = time.process_time()
         report = incremental.refresh(
-            self.warehouse, policies, self, now=lambda: datetime.now(UTC), seconds=time.monotonic
+            replace(self.warehouse, read=FilesRead()),
+            policies,
+            self,
+            now=lambda: datetime.now(UTC),
+            seconds=time.monotonic,
         )
         self.run_seconds += time.process_time() - began
         return report

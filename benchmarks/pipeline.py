@@ -87,7 +87,7 @@ def growth(less: int, small: Mapping[str, float], more: int, large: Mapping[str,
 def one_size(rows: int, folder: Path) -> None:
     """Print all tables at one size. Writes the seconds of processors of Spark and DuckDB for two tables to SIZE.json in the folder."""
     os.environ.setdefault("SPARK_DRIVER_MEMORY", DRIVER_MEMORY)
-    with session.spark_session("local[*]", delta=False, short=True) as spark:
+    with session.spark_session("local[*]", delta=False, light=True) as spark:
         warehouse = fleet(folder / f"{rows}", rows)
         work = compare(spark, warehouse, rows, folder)
         medians = {engine: work[engine].median for engine in (SPARK, DUCKDB)}

@@ -29,6 +29,7 @@ def test_the_tree_is_tidy() -> None:
             tidy.unproven_methods,
         ),
         ("src/rackspan/a.py", '"""Sorts. Method: merge. Test: tests/test_a.py."""\n', tidy.unproven_methods),
+        ("src/rackspan/a.py", '"""Sorts. Test: tests/test_none.py."""\n', tidy.missing_tests),
         ("src/rackspan/a.py", "x = [one for one in ()]\n", tidy.loops_over_one),
         ("src/rackspan/a.py", '"""What is read."""\n', tidy.headless_docstrings),
         ("src/rackspan/a.py", 'def a() -> None:\n    """Of one cluster."""\n', tidy.headless_docstrings),

@@ -102,6 +102,14 @@ def unproven_methods(name: str, text: str) -> Iterator[str]:
                     yield f"Method: of {getattr(part, 'name', 'the module')}: state its {' and its '.join(lacking)} too"
 
 
+def missing_tests(name: str, text: str) -> Iterator[str]:
+    """Tests that a file of `src` names and that are not there."""
+    if name.startswith("src/"):
+        for path in re.findall(r"\btests/[a-z0-9_/]+\.py", text):
+            if not (ROOT / path).exists():
+                yield f"{path} does not exist: name the test that judges it"
+
+
 def loops_over_one(name: str, text: str) -> Iterator[str]:
     """Loops and comprehensions of `src` whose variable is `one`."""
     if name.startswith("src/"):
@@ -205,6 +213,7 @@ RULES: tuple[Rule, ...] = (
     words_to_avoid,
     unexplained_ignores,
     unproven_methods,
+    missing_tests,
     loops_over_one,
     headless_docstrings,
     without_unit,

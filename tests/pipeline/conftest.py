@@ -11,7 +11,7 @@ from rackspan.pipeline.judging import task
 from rackspan.pipeline.judging.kept import KeptSnapshots
 from rackspan.pipeline.spark import session
 
-QUICK_JAVA = {"JDK_JAVA_OPTIONS": session.SHORT_JAVA}
+QUICK_JAVA = {"JDK_JAVA_OPTIONS": session.LIGHT_JAVA}
 """The environment of a JVM that a test starts, as that of `run`."""
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import fields, replace
@@ -20,12 +21,15 @@ from rackspan.audit.policy import Survive
 from rackspan.errors import InvalidWarehouse
 from rackspan.model import ClusterSnapshot, RackId, UnrackedPolicy
 from rackspan.pipeline import Warehouse, commits, create_warehouse, incremental, rows, runs, store
+from rackspan.pipeline import warehouse as layout
 from rackspan.pipeline.delta.append import NewFile, commit
-from rackspan.pipeline.delta.table import create_table
+from rackspan.pipeline.delta.table import DataFile, create_table
 from rackspan.pipeline.incremental import RunWork
+from rackspan.pipeline.landing import markers
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.report.from_warehouse import report_data
 from rackspan.pipeline.schemas import DERIVED, TABLES, Table
+from rackspan.pipeline.warehouse import FilesRead
 from rackspan.text import utc_text
 from tests.depth import at_depth
 from tests.pipeline import expected, plain_build
@@ -90,6 +94,50 @@ def test_only_new_snapshots_are_judged_even_within_a_day(warehouse: Warehouse) -
     stored = rows(warehouse, "partition_durability", changes=True)
     assert [(row["partition"], row["run_id"]) for row in stored] == [(0, first.run), (1, first.run), (0, second.run)]
     check(warehouse, [at(0), at(1), at(2, leader=2)])
+
+
+def test_a_run_that_keeps_what_it_reads_opens_each_file_of_markers_once(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a batch of `follow` would read all rounds of its day again, several times."""
+    opened: Counter[str] = Counter()
+
+    def counted(module: Any) -> None:
+        read = module.read_files
+
+        def read_files(table: DeltaTable, files: Sequence[DataFile], *more: Any) -> Any:
+            opened.update(file.path for file in files)
+            return read(table, files, *more)
+
+        monkeypatch.setattr(module, "read_files", read_files)
+
+    counted(markers)
+    counted(runs)
+    keeping = replace(warehouse, read=FilesRead())
+    snapshots = [at(hours, leader) for hours, leader in ((0, 1), (0.5, 2), (1.5, 1), (2.5, 2))]
+    for snapshot in snapshots:
+        store(snapshot, warehouse)
+        refresh(keeping)
+    check(warehouse, snapshots)
+    of_markers = {Path(path).name for path in DeltaTable(warehouse.table("snapshots")).file_uris()}
+    of_judged = {Path(path).name for path in DeltaTable(warehouse.table("judged")).file_uris()}
+    times = {Path(path).name: count for path, count in opened.items()}
+    assert {name: times[name] for name in of_markers} == dict.fromkeys(of_markers, 1)
+    assert all(times.get(name, 0) <= 1 for name in of_judged)
+    assert keeping.read is not None
+    assert keeping.read.snapshots
+    assert keeping.read.judged
+
+
+def test_of_too_many_rows_that_were_read_the_newest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "READ_ROWS_MAX", 10)
+    files = [DataFile(f"{number}", NOON.date(), 2, f"{number}", f"{number}~") for number in range(6)]
+    read: dict[str, Sequence[Any]] = {file.path: [1, 2] for file in files[:5]}
+    assert layout.rows_kept(read, files).keys() == {"0", "1", "2", "3", "4"}
+    read["5"] = [1, 2]
+    read["of an older version"] = [1, 2]
+    assert layout.rows_kept(read, files) is read
+    assert read.keys() == {"4", "5"}
 
 
 def test_another_policy_makes_every_snapshot_anew_and_says_how_many(warehouse: Warehouse) -> None:

@@ -10,6 +10,7 @@ Depends on: advice, audit, clients, model, sources, streams, traffic.
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -27,7 +28,7 @@ from rackspan.pipeline.landing.store import SnapshotLocation, store
 from rackspan.pipeline.runs import policy_warnings
 from rackspan.pipeline.schemas import DERIVED, HISTORY, TABLES, table_named
 from rackspan.pipeline.table import rows
-from rackspan.pipeline.warehouse import Warehouse, open_warehouse
+from rackspan.pipeline.warehouse import FilesRead, Warehouse, open_warehouse
 from rackspan.traffic import PriceFile
 
 if TYPE_CHECKING:
@@ -100,12 +101,13 @@ def run(
             f"rackspan pipeline check --warehouse {warehouse.root} shows what to do about the others"
         )
 
+    warehouse = replace(warehouse, read=FilesRead())
     with ExitStack() as started:
 
         def session() -> "SparkSession":
             from rackspan.pipeline.spark.session import spark_session
 
-            return started.enter_context(spark_session(master, remote, delta=False, short=True))
+            return started.enter_context(spark_session(master, remote, delta=False, light=True))
 
         def part(rebuilt: tuple[str, ...]) -> RunReport:
             return refresh(

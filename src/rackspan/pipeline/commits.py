@@ -51,9 +51,9 @@ def committed(warehouse: Warehouse, replaced: ReplacedRows, number: int, added: 
     return expected, sum(file.rows for file in added)
 
 
-def standing(warehouse: Warehouse, table: Table, named: int) -> tuple[int, int | None]:
-    """The version a derived table is at, and the one it has to be restored to if a killed run has left rows there."""
-    current = existing_table(warehouse, table.name)
+def standing(warehouse: Warehouse, past: history.RunHistory, table: Table) -> tuple[int, int | None]:
+    """The version a derived table was at when the run began, and the one it has to be restored to if a killed run has left rows there."""
+    current, named = past.derived[table.name], 0 if past.last is None else past.last.versions.get(table.name, 0)
     version = int(current.version())
     if version == named or history.same_files(current, warehouse, table, named):
         return version, None

@@ -20,7 +20,7 @@ from rackspan.errors import InvalidWarehouse, RackspanError, UsageError, Warehou
 from rackspan.pipeline.hours.work import HoursWork
 from rackspan.pipeline.incremental import Build, Files, RunReport, RunWork, refresh
 from rackspan.pipeline.schemas import SNAPSHOTS
-from rackspan.pipeline.warehouse import NOT_REPAIRED, Warehouse, only_follow
+from rackspan.pipeline.warehouse import NOT_REPAIRED, FilesRead, Warehouse, only_follow
 from rackspan.traffic import PriceFile
 
 if TYPE_CHECKING:
@@ -129,7 +129,8 @@ def follow(
         raise UsageError(
             "SPARK_REMOTE is set, and follow does not run through Spark Connect; unset it, or give --master"
         )
-    with only_follow(warehouse), session.spark_session(master) as spark:
+    warehouse = replace(warehouse, read=FilesRead())
+    with only_follow(warehouse), session.spark_session(master, light=True) as spark:
         batches = _Batches(warehouse, policies, _spark_build(spark, warehouse), on_batch, stop, prices)
         # Its type wants exactly one of the two, which an expression cannot show.
         trigger: Mapping[str, Any] = {"availableNow": True} if available_now else {"processingTime": f"{every} seconds"}

@@ -27,7 +27,7 @@ from rackspan.pipeline.hours.work import HoursWork, concerned_hours, has_reading
 from rackspan.pipeline.landing.markers import Markers, StoredSnapshot, read_markers
 from rackspan.pipeline.landing.neighbours import neighbours
 from rackspan.pipeline.landing.read import Damage, find_damage, ids_with_rows
-from rackspan.pipeline.runs import Run
+from rackspan.pipeline.runs import Run, RunHistory
 from rackspan.pipeline.schemas import DERIVED, HOURLY, JUDGED, OUTAGE_IMPACT, PARTITION_DURABILITY, TABLES, Table
 from rackspan.pipeline.schemas.hours import OF_STATES
 from rackspan.pipeline.warehouse import NOT_REPAIRED, Repair, Warehouse, existing_table, naming_check, only_run
@@ -187,7 +187,6 @@ def refresh(
 
     `prices` make the bill; every hour is made again where they are others than before.
     With `partitions_max`, of the snapshots without rows only the earliest are judged, which have so many partitions together.
-
     Every row of the tables `rebuild` is made again, by the prices of the newest run if none are given. Snapshots that are not whole are left out, and reported. Errors:
     InvalidWarehouse where it is damaged, cannot be written, or where another run is active.
     """
@@ -238,7 +237,7 @@ def refresh(
         judged_version = history.add_judged(warehouse, past.judged, plan.new, plan.rebased, work.bases, run)
         hours, files, unread = _hours_built(warehouse, past.judged, plan, every_hour, prices, policies, build)
         if hours:
-            commits |= _hours_committed(warehouse, hours, last, number, files, rebuild)
+            commits |= _hours_committed(warehouse, hours, past, number, files, rebuild)
         versions = {name: 0 if last is None else last.versions.get(name, 0) for name in DERIVED}
         versions |= {name: version for name, (version, _) in commits.items()}
         run = replace(
@@ -313,7 +312,7 @@ class _Plan:
 
 def _built(
     warehouse: Warehouse,
-    past: history.RunHistory,
+    past: RunHistory,
     outdated: "_Outdated",
     policies: ClusterPolicies,
     build: Build,
@@ -338,16 +337,14 @@ def _built(
         damage = Damage({**damage.files, **found.files}, {**damage.snapshots, **found.snapshots})
 
 
-def _planned(
-    warehouse: Warehouse, past: history.RunHistory, outdated: "_Outdated", wanted: _Wanted, damage: Damage
-) -> _Plan:
+def _planned(warehouse: Warehouse, past: RunHistory, outdated: "_Outdated", wanted: _Wanted, damage: Damage) -> _Plan:
     last = past.last
     markers = replace(read_markers(warehouse, skip_damaged=True), hidden=damage.snapshots.keys())
     # The rest are damaged files of `snapshots`.
     waiting = {
         snapshot_id for snapshot_id in (() if last is None else last.quarantined) if "/" not in snapshot_id
     } - damage.snapshots.keys()
-    waits = _without_rows(markers, past.judged, None if wanted.only is None else {*wanted.only, *waiting})
+    waits = _without_rows(warehouse, markers, past.judged, None if wanted.only is None else {*wanted.only, *waiting})
     new = wanted.earliest(waits)
     again = _others(markers, waits, outdated) if outdated else []
     ids = {snapshot.snapshot_id for snapshot in (*new, *again)}
@@ -357,7 +354,7 @@ def _planned(
     again = [*again, *returned]
     run_id = history.new_run_id(1 if last is None else last.number + 1)
     unreadable = frozenset(ids_with_rows(past.judged, sorted(damage.snapshots)))
-    work, rebased = _work(warehouse, markers, past.judged, run_id, last, outdated, new, again, unreadable)
+    work, rebased = _work(warehouse, markers, past, run_id, outdated, new, again, unreadable)
     stored = sum(markers.count_by_day().values())
     of_states = [
         snapshot
@@ -367,14 +364,16 @@ def _planned(
     return _Plan(work, new, again, stored, len(waits) - len(new), damage, markers, rebased, returned, of_states)
 
 
-def _without_rows(markers: Markers, judged: "DeltaTable", only: Collection[str] | None) -> list[StoredSnapshot]:
+def _without_rows(
+    warehouse: Warehouse, markers: Markers, judged: "DeltaTable", only: Collection[str] | None
+) -> list[StoredSnapshot]:
     """The stored snapshots that the tables do not have yet."""
     if only is not None:
         known = ids_with_rows(judged, sorted(only))
         return markers.named(set(only) - known)
     counts = history.judged_counts(judged)
     days = [day for day, count in markers.count_by_day().items() if counts.get(day) != count]
-    ids = history.judged_ids(judged, days)
+    ids = history.judged_bases(judged, days, warehouse.read)
     return [snapshot for snapshot in markers.of_days(days) if snapshot.snapshot_id not in ids]
 
 
@@ -449,9 +448,8 @@ def _corrected(work: RunWork, again: Sequence[StoredSnapshot]) -> int:
 def _work(
     warehouse: Warehouse,
     markers: Markers,
-    judged: "DeltaTable",
+    past: RunHistory,
     run_id: str,
-    last: Run | None,
     outdated: _Outdated,
     new: Sequence[StoredSnapshot],
     again: Sequence[StoredSnapshot],
@@ -459,7 +457,7 @@ def _work(
 ) -> tuple[RunWork, list[StoredSnapshot]]:
     """The work of a run, and the snapshots that it stores as what differs from another one than before."""
     near = neighbours(markers, [*new, *again])
-    known = ids_with_rows(judged, [snapshot.snapshot_id for snapshot in near.following])
+    known = ids_with_rows(past.judged, [snapshot.snapshot_id for snapshot in near.following])
     # Those that now follow another snapshot than before, because one came late.
     following = [snapshot for snapshot in near.following if snapshot.snapshot_id in known]
     made = {snapshot.snapshot_id: snapshot for snapshot in (*new, *again, *following)}
@@ -476,7 +474,8 @@ def _work(
         return tuple(sorted(place[snapshot.snapshot_id] for snapshot in stored))
 
     judged_by_day = {
-        day: history.judged_bases(judged, [day]) for day in sorted({snapshot.day for snapshot in (*again, *following)})
+        day: history.judged_bases(past.judged, [day], warehouse.read)
+        for day in sorted({snapshot.day for snapshot in (*again, *following)})
     }
     bases = RunWork(run_id, snapshots, {}, unreadable=unreadable).bases
     rebased = [
@@ -490,8 +489,7 @@ def _work(
         replaced = {snapshot.snapshot_id: snapshot for snapshot in (*outdated_rows, *following, *rebased)}
         if not new and not replaced:
             continue
-        named = 0 if last is None else last.versions.get(name, 0)
-        version, restored = standing(warehouse, table, named)
+        version, restored = standing(warehouse, past, table)
         tables[name] = TableWork(
             table,
             version,
@@ -530,7 +528,7 @@ def _hours_built(
     """Plan and build the hours, again without readings that prove to be damaged; and why those are left out, by id."""
     unread: dict[str, str] = {}
     while True:
-        work = _hours_work(judged, plan, every_hour, prices)
+        work = _hours_work(warehouse, judged, plan, every_hour, prices)
         if not work:
             return work, {}, unread
         try:
@@ -547,13 +545,15 @@ def _hours_built(
             plan = replace(plan, markers=markers, work=replace(plan.work, damaged=damaged))
 
 
-def _hours_work(judged: "DeltaTable", plan: _Plan, every_hour: bool, prices: PriceFile | None) -> HoursWork:
+def _hours_work(
+    warehouse: Warehouse, judged: "DeltaTable", plan: _Plan, every_hour: bool, prices: PriceFile | None
+) -> HoursWork:
     """The hours that the snapshots of a run concern, or every one."""
     markers = plan.markers
 
     @cache
     def bases(day: date) -> Mapping[str, str | None]:
-        return history.judged_bases(judged, [day])
+        return history.judged_bases(judged, [day], warehouse.read)
 
     def is_judged(snapshot: StoredSnapshot) -> bool:
         return snapshot.snapshot_id in bases(snapshot.day)
@@ -580,7 +580,7 @@ def _hours_work(judged: "DeltaTable", plan: _Plan, every_hour: bool, prices: Pri
 
 
 def _hours_committed(
-    warehouse: Warehouse, work: HoursWork, last: Run | None, number: int, files: Files, rebuilt: Collection[str]
+    warehouse: Warehouse, work: HoursWork, past: RunHistory, number: int, files: Files, rebuilt: Collection[str]
 ) -> dict[str, tuple[int, int]]:
     """Commit the rows of the hours. Returns for each table its version and the rows written."""
     found = {}
@@ -588,7 +588,7 @@ def _hours_committed(
         ids = work.ids_by_day(of_states=name in OF_STATES)
         if not ids and not work.every_hour:
             continue
-        version, restored = standing(warehouse, table, 0 if last is None else last.versions.get(name, 0))
+        version, restored = standing(warehouse, past, table)
         opened = existing_table(warehouse, name, restored)
         # Every row may be of hours that no reading concerns any more.
         whole = frozenset(file.day for file in data_files(opened) if file.day is not None and work.every_hour)

@@ -36,7 +36,7 @@ from rackspan.pipeline.delta.table import (
 from rackspan.pipeline.landing.markers import StoredSnapshot
 from rackspan.pipeline.schemas import DERIVED, HOURLY, JUDGED, RUNS, TABLES, Table
 from rackspan.pipeline.schemas.hours import ADVICE, BILL
-from rackspan.pipeline.warehouse import Warehouse, existing_table
+from rackspan.pipeline.warehouse import FilesRead, Warehouse, existing_table, rows_kept
 from rackspan.traffic import PriceFile
 
 if TYPE_CHECKING:
@@ -108,6 +108,8 @@ class RunHistory:
     last: Run | None
     lost: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
+    derived: "Mapping[str, DeltaTable]" = field(default_factory=dict)
+    """The derived tables as of when the run began."""
 
 
 def open_history(warehouse: Warehouse, rebuilt: Collection[str] = ()) -> RunHistory:
@@ -124,21 +126,31 @@ def open_history(warehouse: Warehouse, rebuilt: Collection[str] = ()) -> RunHist
             lines.append(f"table {name}: {', '.join(torn)} in its log was torn, and is kept with the ending .torn")
     if RUNS.name in rebuilt and not _has_rows(warehouse):
         _begin_anew(warehouse, RUNS)
-    create_table(warehouse.table(RUNS.name), RUNS.declared, RUNS.meaning, by_day=False)
-    runs = existing_table(warehouse, RUNS.name)
+    runs = _ready(warehouse, RUNS, open_table(warehouse.table(RUNS.name)))
     last = newest_row(runs)
-    lost = [name for name in every if name != RUNS.name and _is_lost(warehouse, name, last, name in rebuilt)]
+    found = {name: _found(warehouse, name, last, name in rebuilt) for name in every if name != RUNS.name}
+    lost = [name for name, (_, is_lost) in found.items() if is_lost]
     if JUDGED.name in lost:
         # It lists which snapshots the others have rows of.
-        lost = [name for name in every if name != RUNS.name]
+        lost = list(found)
     if lost and last is not None:
         lines += [f"table {name}: lost, so its rows are made again" for name in lost]
         last = _without_tables(warehouse, runs, last, lost)
     for name in lost:
         _begin_anew(warehouse, every[name])
-    for name, table in every.items():
-        create_table(warehouse.table(name), table.declared, table.meaning, by_day=table is not RUNS)
-    return RunHistory(existing_table(warehouse, JUDGED.name), runs, last, tuple(lost), tuple(lines))
+    ready = {
+        name: _ready(warehouse, every[name], None if name in lost else opened) for name, (opened, _) in found.items()
+    }
+    return RunHistory(ready.pop(JUDGED.name), runs, last, tuple(lost), tuple(lines), ready)
+
+
+def _ready(warehouse: Warehouse, table: Table, opened: "DeltaTable | None") -> "DeltaTable":
+    """A table with every column it is declared with, created where it is missing."""
+    if opened is None:
+        create_table(warehouse.table(table.name), table.declared, table.meaning, by_day=table is not RUNS)
+        return existing_table(warehouse, table.name)
+    add_columns(opened, table.declared)
+    return opened
 
 
 def _has_rows(warehouse: Warehouse) -> bool:
@@ -149,8 +161,8 @@ def _has_rows(warehouse: Warehouse) -> bool:
         return False
 
 
-def _is_lost(warehouse: Warehouse, name: str, last: Run | None, rebuilt: bool) -> bool:
-    """Whether a table does not have the version that the newest run names."""
+def _found(warehouse: Warehouse, name: str, last: Run | None, rebuilt: bool) -> "tuple[DeltaTable | None, bool]":
+    """A table, if it is there, and whether it is lost: without the version that the newest run names."""
     named = 0 if last is None else last.versions.get(name, 0)
     try:
         opened = open_table(warehouse.table(name))
@@ -160,11 +172,12 @@ def _is_lost(warehouse: Warehouse, name: str, last: Run | None, rebuilt: bool) -
                 snapshot_counts(opened, file)
     except InvalidWarehouse as error:
         if rebuilt:
-            return True
+            return None, True
         raise InvalidWarehouse(f"{error}; {how_to_rebuild(warehouse, name)}") from None
     if opened is None:
-        return last is not None and name in last.versions
-    return int(opened.version()) < named or _has_another_layout(opened, {**DERIVED, JUDGED.name: JUDGED}[name])
+        return None, last is not None and name in last.versions
+    behind = int(opened.version()) < named
+    return opened, behind or _has_another_layout(opened, {**DERIVED, JUDGED.name: JUDGED}[name])
 
 
 def _has_another_layout(opened: "DeltaTable", table: Table) -> bool:
@@ -258,19 +271,19 @@ def judged_counts(judged: "DeltaTable") -> Mapping[date, int]:
     return counts
 
 
-def judged_ids(judged: "DeltaTable", days: Sequence[date]) -> set[str]:
-    """The ids of the snapshots of some days that the tables have."""
-    return set(judged_bases(judged, days))
-
-
-def judged_bases(judged: "DeltaTable", days: Sequence[date]) -> dict[str, str | None]:
+def judged_bases(judged: "DeltaTable", days: Sequence[date], read: FilesRead | None = None) -> dict[str, str | None]:
     """For each snapshot of some days that the tables have the one that its rows differ from, by id."""
-    wanted = set(days)
-    files = [file for file in data_files(judged) if file.day in wanted]
+    wanted, files = set(days), data_files(judged)
+    known = {} if read is None else rows_kept(read.judged, files)
     schema = pa.schema([JUDGED.schema.field(name) for name in ("snapshot_id", "base_id")])
-    return {
-        row["snapshot_id"]: row["base_id"] for batch in read_files(judged, files, schema) for row in batch.to_pylist()
-    }
+    found: dict[str, str | None] = {}
+    for file in files:
+        if file.day in wanted:
+            if file.path not in known:
+                rows = (row for batch in read_files(judged, [file], schema) for row in batch.to_pylist())
+                known[file.path] = [(row["snapshot_id"], row["base_id"]) for row in rows]
+            found.update(known[file.path])
+    return found
 
 
 def judged_times(judged: "DeltaTable") -> dict[str, tuple[str, datetime]]:

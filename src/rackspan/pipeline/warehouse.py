@@ -15,17 +15,18 @@ It does not use Spark. Credentials of object stores are those of the engines: de
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rackspan.disk import to_disk
 from rackspan.errors import InvalidWarehouse, WarehouseBusy
 from rackspan.pipeline.delta.credentials import has_credentials
 from rackspan.pipeline.delta.local_disk import torn_entries
-from rackspan.pipeline.delta.table import create_table, local_folder, open_table
+from rackspan.pipeline.delta.table import DataFile, create_table, local_folder, open_table
 from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING, SNAPSHOTS
 
 if TYPE_CHECKING:
@@ -45,6 +46,29 @@ class Repair:
 NOT_REPAIRED: Final = Repair()
 
 
+READ_ROWS_MAX: Final = 200_000
+"""Of snapshots some 150 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilesRead:
+    """Rows of data files of the tables `snapshots` and `judged` by path: files never change, so each is read once."""
+
+    snapshots: dict[str, Sequence[Any]] = field(default_factory=dict)
+    judged: dict[str, Sequence[Any]] = field(default_factory=dict)
+
+
+def rows_kept(read: dict[str, Sequence[Any]], files: Sequence[DataFile]) -> dict[str, Sequence[Any]]:
+    """The same rows by path, of the newest of `files` alone where there are too many of them: the next ones that are needed are there."""
+    if sum(map(len, read.values())) > READ_ROWS_MAX:
+        newest = sorted(files, key=lambda file: file.most or "", reverse=True)
+        totals = accumulate(file.rows for file in newest)
+        kept = {file.path for file, total in zip(newest, totals, strict=True) if total <= READ_ROWS_MAX // 2}
+        for path in read.keys() - kept:
+            del read[path]
+    return read
+
+
 @dataclass(frozen=True, slots=True)
 class Warehouse:
     """A warehouse that `open_warehouse` or `create_warehouse` has checked. `root` is a URL or an absolute local path."""
@@ -54,6 +78,8 @@ class Warehouse:
     """What was repaired when it was opened for writing."""
     damaged: frozenset[str] = field(default=frozenset(), compare=False)
     """Data files of landing tables that are not read, as TABLE/PATH."""
+    read: "FilesRead | None" = field(default=None, compare=False, repr=False)
+    """What was read before, where it is kept: by a run while it lasts, by `follow` from batch to batch."""
 
     @property
     def folder(self) -> Path | None:

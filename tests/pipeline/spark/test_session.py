@@ -139,7 +139,7 @@ def test_a_spark_that_was_started_here_is_stopped_and_one_that_was_active_is_lef
         return base
 
     monkeypatch.setattr(session, "_started", start)
-    with suppress(KeyError), session.spark_session("local[1]", short=True) as opened:
+    with suppress(KeyError), session.spark_session("local[1]", light=True) as opened:
         ours: Any = opened
         assert ours is not base
         assert ours.conf["spark.sql.session.timeZone"] == "UTC"
@@ -252,9 +252,9 @@ def test_delta_lake_can_be_read_after_a_session_without_it_has_ended(tmp_path: P
     table = str(tmp_path / "five")
     rows_read = python(
         "from rackspan.pipeline.spark import session",
-        "with session.spark_session('local[1]', delta=False, short=True) as spark:",
+        "with session.spark_session('local[1]', delta=False, light=True) as spark:",
         "    print(spark.range(3).count())",
-        "with session.spark_session('local[1]', short=True) as spark:",
+        "with session.spark_session('local[1]', light=True) as spark:",
         f"    spark.range(5).write.format('delta').save({table!r})",
         f"    print(spark.read.format('delta').load({table!r}).count())",
     )

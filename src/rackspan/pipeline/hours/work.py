@@ -24,6 +24,8 @@ from rackspan.pipeline.warehouse import Warehouse, existing_table
 from rackspan.traffic import PriceFile
 
 HOUR: Final = timedelta(hours=1)
+LEAST: Final = timedelta(microseconds=1)
+"""The least by which times of snapshots differ."""
 TASK_PARTITIONS: Final = 200_000
 """The most partitions, once for each reading of the hours, that a task has, unless the hours of one cluster and day have more."""
 
@@ -137,31 +139,36 @@ def concerned_hours(markers: Markers, given: Sequence[StoredSnapshot], *, ended:
     if not given:
         return []
     firsts = {
-        snapshot.cluster_id: snapshot.taken_at
+        snapshot.cluster_id: snapshot
         for snapshot in sorted(given, key=lambda snapshot: snapshot.taken_at, reverse=True)
     }
-    lasts = {
-        snapshot.cluster_id: snapshot.taken_at for snapshot in sorted(given, key=lambda snapshot: snapshot.taken_at)
-    }
-    before, after = markers.before(firsts), markers.after(lasts)
-    first_day, last_day = min(firsts.values()).date(), max(lasts.values()).date()
-    days = {day for day in markers.count_by_day() if first_day <= day <= last_day}
-    listed = _by_cluster([*before.values(), *markers.of_days(days), *after.values()])
+    lasts = {snapshot.cluster_id: snapshot for snapshot in sorted(given, key=lambda snapshot: snapshot.taken_at)}
+    firsts |= markers.before(_times(firsts))
+    lasts |= markers.after(_times(lasts))
+    starts = {cluster_id: hour_of(first.taken_at) for cluster_id, first in firsts.items()}
+    ends = {cluster_id: hour_of(last.taken_at) + HOUR - LEAST for cluster_id, last in lasts.items()}
+    following = markers.after(ends)
+    if ended:
+        starts = {
+            cluster_id: start
+            for cluster_id, start in starts.items()
+            if cluster_id in following or start + HOUR < ends[cluster_id]
+        }
+    if not starts:
+        return []
+    near = markers.between(min(starts.values()), max(ends[cluster_id] for cluster_id in starts))
+    known = _by_cluster([*markers.before(starts).values(), *near, *following.values()])
     ids = {snapshot.snapshot_id for snapshot in given}
-    touched = {cluster_id: _touched(listed[cluster_id], ids) for cluster_id in firsts}
-    ends = {cluster_id: (min(hours), max(hours) + HOUR) for cluster_id, hours in touched.items()}
-    # The outermost hours may begin before what is listed, or end after it.
-    edges = [
-        *markers.before({cluster_id: start for cluster_id, (start, _) in ends.items()}).values(),
-        *markers.of_days({at.date() for start, end in ends.values() for at in (start, end - HOUR)} - days),
-        *markers.after({cluster_id: end - timedelta(microseconds=1) for cluster_id, (_, end) in ends.items()}).values(),
-    ]
-    known = _by_cluster([*(snapshot for of_cluster in listed.values() for snapshot in of_cluster), *edges])
+    touched = {cluster_id: _touched(known[cluster_id], ids) for cluster_id in starts}
     return [
         each
         for cluster_id in sorted(touched)
         for each in _by_day(cluster_id, sorted(touched[cluster_id]), known[cluster_id], ended)
     ]
+
+
+def _times(snapshots: Mapping[str, StoredSnapshot]) -> dict[str, datetime]:
+    return {cluster_id: snapshot.taken_at for cluster_id, snapshot in snapshots.items()}
 
 
 def _by_cluster(snapshots: Iterable[StoredSnapshot]) -> dict[str, list[StoredSnapshot]]:

@@ -16,7 +16,7 @@ from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline.delta.table import DataFile, data_files, read_files, snapshot_counts
 from rackspan.pipeline.landing.rows import time_text
 from rackspan.pipeline.schemas import SNAPSHOTS
-from rackspan.pipeline.warehouse import Warehouse, existing_table
+from rackspan.pipeline.warehouse import Warehouse, existing_table, rows_kept
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -69,6 +69,8 @@ class Markers:
     """Damaged files that were left out, as TABLE/PATH, with the reason."""
     chosen: Callable[[StoredSnapshot], bool] | None = None
     """Which snapshots count; every one where it is None."""
+    read: dict[str, Sequence[StoredSnapshot]] = field(default_factory=dict)
+    """The snapshots of data files that were read, by path."""
 
     def count_by_day(self) -> Mapping[date, int]:
         """How many snapshots each day has, from the log alone."""
@@ -82,6 +84,11 @@ class Markers:
         """The snapshots of some days, in order of cluster and time."""
         wanted = set(days)
         return self._read([file for file in self.files if file.day in wanted])
+
+    def between(self, first: datetime, last: datetime) -> list[StoredSnapshot]:
+        """The snapshots of files that can hold one of these times or one between them, in order of cluster and time."""
+        least, most = time_text(first), time_text(last) + LAST
+        return self._read([file for file in self.files if file.may_hold(least, most)])
 
     def at(self, times: Iterable[datetime]) -> list[StoredSnapshot]:
         """The snapshots taken at exactly these times, of whatever cluster."""
@@ -148,38 +155,43 @@ class Markers:
         return found
 
     def _read(self, files: Sequence[DataFile]) -> list[StoredSnapshot]:
-        rows = (row for file in files for row in self._rows(file) if row["snapshot_id"] not in self.hidden)
         stored = (
-            StoredSnapshot(
-                row["snapshot_id"],
-                row["cluster_id"],
-                row["taken_at"].astimezone(UTC),
-                row["day"],
-                row["topics"],
-                row["partitions"],
-                row["longest_list"],
-                row["members"],
-                tuple(row["partial"] or ()),
-                row["base_id"],
-                row["root_id"],
-                bool(row["unchanged"]),
-                dict(row["stored_rows"] or ()),
-            )
-            for row in rows
+            snapshot for file in files for snapshot in self._of_file(file) if snapshot.snapshot_id not in self.hidden
         )
         chosen = stored if self.chosen is None else filter(self.chosen, stored)
         return sorted(chosen, key=lambda snapshot: (snapshot.cluster_id, snapshot.taken_at))
 
-    def _rows(self, file: DataFile) -> list[dict[str, Any]]:
-        try:
-            if self.damaged is not None:
-                snapshot_counts(self.table, file)
-            return [row for batch in read_files(self.table, [file], READ) for row in batch.to_pylist()]
-        except InvalidWarehouse as error:
-            if self.damaged is None:
-                raise
-            self.damaged[f"{SNAPSHOTS.name}/{file.path}"] = str(error)
-            return []
+    def _of_file(self, file: DataFile) -> Sequence[StoredSnapshot]:
+        if file.path not in self.read:
+            try:
+                if self.damaged is not None:
+                    snapshot_counts(self.table, file)
+                rows = [row for batch in read_files(self.table, [file], READ) for row in batch.to_pylist()]
+            except InvalidWarehouse as error:
+                if self.damaged is None:
+                    raise
+                self.damaged[f"{SNAPSHOTS.name}/{file.path}"] = str(error)
+                return ()
+            self.read[file.path] = [_stored(row) for row in rows]
+        return self.read[file.path]
+
+
+def _stored(row: Mapping[str, Any]) -> StoredSnapshot:
+    return StoredSnapshot(
+        row["snapshot_id"],
+        row["cluster_id"],
+        row["taken_at"].astimezone(UTC),
+        row["day"],
+        row["topics"],
+        row["partitions"],
+        row["longest_list"],
+        row["members"],
+        tuple(row["partial"] or ()),
+        row["base_id"],
+        row["root_id"],
+        bool(row["unchanged"]),
+        dict(row["stored_rows"] or ()),
+    )
 
 
 def _in_reach(file: DataFile, found: Iterable[StoredSnapshot], earlier: bool) -> bool:
@@ -202,4 +214,6 @@ def _may_improve(file: DataFile, time: datetime, best: StoredSnapshot | None, ea
 def read_markers(warehouse: Warehouse, *, skip_damaged: bool = False) -> Markers:
     """The stored snapshots as of now. Errors: InvalidWarehouse."""
     table = existing_table(warehouse, SNAPSHOTS.name)
-    return Markers(table, data_files(table), damaged={} if skip_damaged else None)
+    files = data_files(table)
+    read = {} if warehouse.read is None else rows_kept(warehouse.read.snapshots, files)
+    return Markers(table, files, damaged={} if skip_damaged else None, read=read)

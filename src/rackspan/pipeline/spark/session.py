@@ -40,8 +40,8 @@ DELTA: Final[Mapping[str, str]] = {
 }
 """What Delta Lake needs when Spark starts."""
 
-SHORT_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
-"""For a JVM that ends after seconds: otherwise it spends half of its processor time on compiling what it never runs again.
+LIGHT_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
+"""For a JVM that hands out tasks of Python: otherwise it spends half of its processor time on compiling what it hardly runs again.
 
 With one compiler Java reserves 48 MB for compiled code, fills them after some fifty seconds, and then compiles nothing more.
 """
@@ -59,12 +59,12 @@ WORKERS_CHECKED: Final = 256
 
 @contextmanager
 def spark_session(
-    master: str | None = None, remote: str | None = None, *, delta: bool = True, short: bool = False
+    master: str | None = None, remote: str | None = None, *, delta: bool = True, light: bool = False
 ) -> Iterator["SparkSession"]:
     """A session for one run. `master` None means that of spark-submit where it started us, `local[*]` otherwise.
 
-    `remote` is the URL of a Spark Connect server, sc://HOST:PORT. Without `delta` the session need not read Delta tables. `short`
-    means that a Spark started here is not to work for more than some seconds. Errors: MissingRequirement without pyspark,
+    `remote` is the URL of a Spark Connect server, sc://HOST:PORT. Without `delta` the session need not read Delta tables. `light`
+    means that the work of a Spark started here is done in Python. Errors: MissingRequirement without pyspark,
     Java or Delta Lake; UsageError where Spark does not come up, or its executors lack something.
     """
     require_pyspark()
@@ -79,7 +79,7 @@ def spark_session(
 
     # Not getActiveSession(), which returns only sessions of its own thread.
     active = SparkContext._active_spark_context is not None
-    base = _started(master, delta, short)
+    base = _started(master, delta, light)
     try:
         if delta:
             _require_delta(base, master or "the running session")
@@ -144,7 +144,7 @@ def is_local(master: str) -> bool:
     return master.startswith("local") and not master.startswith("local-cluster")
 
 
-def start_settings(master: str, jars: list[Path], *, short: bool = False) -> dict[str, str]:
+def start_settings(master: str, jars: list[Path], *, light: bool = False) -> dict[str, str]:
     """Settings that have effect only before Spark starts: on a cluster Delta Lake alone, on a local Spark some of our own.
 
     Without `jars`, those of Delta Lake, Spark reads no Delta tables.
@@ -162,7 +162,7 @@ def start_settings(master: str, jars: list[Path], *, short: bool = False) -> dic
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": os.environ.get("SPARK_DRIVER_MEMORY", "2g"),
-        "spark.driver.extraJavaOptions": f"{logging} {SHORT_JAVA}" if short else logging,
+        "spark.driver.extraJavaOptions": f"{logging} {LIGHT_JAVA}" if light else logging,
         # Spark's 200 are for a cluster: on one machine each is a file and a task with next to nothing in it.
         "spark.sql.shuffle.partitions": str(max(4, 2 * (os.cpu_count() or 2))),
     }
@@ -190,7 +190,7 @@ def spark_defaults(environ: Mapping[str, str]) -> dict[str, str]:
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
 
 
-def _started(master: str | None, delta: bool, short: bool) -> "SparkSession":
+def _started(master: str | None, delta: bool, light: bool) -> "SparkSession":
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
@@ -203,7 +203,7 @@ def _started(master: str | None, delta: bool, short: bool) -> "SparkSession":
         raise UsageError(f"--master {master}: spark-submit has started Spark already; give --master to spark-submit")
     java = None if submitted else find_java()
     jars = delta_jars(java) if delta and java is not None else []
-    settings = {} if java is None else start_settings(master or LOCAL, jars, short=short)
+    settings = {} if java is None else start_settings(master or LOCAL, jars, light=light)
     try:
         # The JVM of a session that was stopped, ours or the user's, goes on, with the jars it began with.
         if jars and SparkContext._gateway is not None:
