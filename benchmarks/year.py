@@ -2,10 +2,13 @@
 
 A year of 100,000 partitions every 5 minutes, 0.2 % of them changed, scaled down to four days of 10,000 partitions every 15 minutes. Half of the
 partitions that change lose a replica from their ISR, the others, those of the round before, have it back. Everything is stored as a
-collector does, and judged once an hour in this process, without Spark. Figures of one, two and four days; then a day with twice the
-changes, one in which every second snapshot is as the one before, and another policy for all that is kept.
-RACKSPAN_BENCH_PARTITIONS, RACKSPAN_BENCH_PERIOD (seconds), RACKSPAN_BENCH_DAYS and RACKSPAN_BENCH_CHANGED for another size: 100000, 300, 365 and 0.002
-are the whole year, some days of work.
+collector does, and judged once an hour in this process, without Spark. Figures of one, two and four days; then a day with twice the changes,
+one in which every second snapshot is as the one before, and another policy for all that is kept.
+
+RACKSPAN_BENCH_PARTITIONS, RACKSPAN_BENCH_PERIOD and RACKSPAN_BENCH_RUN (seconds from one snapshot, or run, to the next), RACKSPAN_BENCH_DAYS and
+RACKSPAN_BENCH_CHANGED for another size: 100000, 300, 3600, 365 and 0.002 are the whole year, some days of work. RACKSPAN_BENCH_MAINTAINED=1
+joins the files of each day after it, as `pipeline maintain` does; bytes are then those of data files in force, since it deletes other files
+and old logs by the clock, and predictions do not know of it.
 """
 
 import os
@@ -13,9 +16,9 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -38,13 +41,18 @@ from rackspan.pipeline import Warehouse, create_warehouse
 from rackspan.pipeline.delta.table import data_files, open_table
 from rackspan.pipeline.landing.bases import Bases
 from rackspan.pipeline.landing.store import store_all
+from rackspan.pipeline.maintain import maintain
 from rackspan.pipeline.schemas import CONTENT, TABLES
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 PARTITIONS: Final = int(os.environ.get("RACKSPAN_BENCH_PARTITIONS", "10000"))
 PERIOD_SECONDS: Final = float(os.environ.get("RACKSPAN_BENCH_PERIOD", "900"))
 DAYS: Final = int(os.environ.get("RACKSPAN_BENCH_DAYS", "4"))
 CHANGED: Final = float(os.environ.get("RACKSPAN_BENCH_CHANGED", "0.002"))
-RUN_SECONDS: Final = 3_600
+RUN_SECONDS: Final = int(os.environ.get("RACKSPAN_BENCH_RUN", "3600"))
+MAINTAINED: Final = os.environ.get("RACKSPAN_BENCH_MAINTAINED") == "1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +125,8 @@ def _days(warehouse: Warehouse, fleet: Fleet, days: int) -> Iterator[Measured]:
             storing += time.process_time() - began
         build.run(RackPolicy())
         if number % runs_a_day == 0:
+            if MAINTAINED:
+                maintain(warehouse, now=lambda: datetime.now(UTC))
             yield Measured(_bytes(warehouse), _rows(warehouse), storing, replace(build), changed)
 
 
@@ -141,12 +151,18 @@ def _history(fleet: Fleet) -> Iterator[tuple[ClusterSnapshot, bool]]:
 
 
 def _bytes(warehouse: Warehouse) -> int:
+    if MAINTAINED:
+        return sum(file.size_bytes for table in _tables(warehouse).values() for file in data_files(table))
     return sum(file.stat().st_size for file in Path(warehouse.root, "tables").rglob("*") if file.is_file())
 
 
 def _rows(warehouse: Warehouse) -> Mapping[str, int]:
+    return {name: sum(file.rows for file in data_files(table)) for name, table in _tables(warehouse).items()}
+
+
+def _tables(warehouse: Warehouse) -> "Mapping[str, DeltaTable]":
     tables = {table.name: open_table(warehouse.table(table.name)) for table in (*CONTENT, *TABLES.values())}
-    return {name: sum(file.rows for file in data_files(table)) for name, table in tables.items() if table is not None}
+    return {name: table for name, table in tables.items() if table is not None}
 
 
 if __name__ == "__main__":
