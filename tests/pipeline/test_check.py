@@ -29,7 +29,7 @@ from rackspan.pipeline.maintain import maintain
 from rackspan.pipeline.runs import commit_run, last_run
 from rackspan.pipeline.schemas import DERIVED, HISTORY, HOURLY, OF_READINGS, TABLES
 from rackspan.pipeline.table import table_files
-from rackspan.pipeline.warehouse import existing_table, named_warehouse
+from rackspan.pipeline.warehouse import FilesRead, existing_table, named_warehouse
 from tests.pipeline import expected
 from tests.pipeline.examples import NOON, OF_SNAPSHOTS, small, zeros_in_column
 from tests.pipeline.hours.prices import PRICES
@@ -295,6 +295,18 @@ def test_what_the_ids_of_a_file_do_not_show_quarantines_its_snapshots_too(root: 
     report = refresh(open_warehouse(root))
     assert (report.snapshots, len(report.quarantined)) == (0, 2)
     check_tables(open_warehouse(root), SNAPSHOTS)
+
+
+def test_markers_that_are_damaged_once_a_follow_has_read_them_are_left_out_of_its_next_batch(root: Path) -> None:
+    following = replace(open_warehouse(root), read=FilesRead())
+    store_all([small("eu", NOON + timedelta(hours=30), 3)], following)
+    assert refresh(following).snapshots == 1
+    file = newest_file(root, "snapshots")
+    half(file)
+    store_all([small("eu", NOON + timedelta(hours=31), 2)], following)
+    report = refresh(following)
+    assert (report.snapshots, [file.name in why for why in report.quarantined.values()]) == (1, [True])
+    assert refresh(following).snapshots == 0
 
 
 def test_readers_leave_out_whole_snapshots_and_say_which(root: Path) -> None:

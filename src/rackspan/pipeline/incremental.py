@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import cache
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from rackspan.audit import ClusterPolicies
 from rackspan.errors import InvalidWarehouse
@@ -27,6 +27,7 @@ from rackspan.pipeline.hours.work import HoursWork, concerned_hours, has_reading
 from rackspan.pipeline.landing.markers import Markers, StoredSnapshot, read_markers
 from rackspan.pipeline.landing.neighbours import neighbours
 from rackspan.pipeline.landing.read import Damage, find_damage, ids_with_rows
+from rackspan.pipeline.outdated import Outdated, outdated_rows
 from rackspan.pipeline.runs import Run, RunHistory
 from rackspan.pipeline.schemas import DERIVED, HOURLY, JUDGED, OUTAGE_IMPACT, PARTITION_DURABILITY, TABLES, Table
 from rackspan.pipeline.schemas.hours import OF_STATES
@@ -199,7 +200,7 @@ def refresh(
         history.restore_judged(warehouse, past.judged, last)
         history.remove_leftovers(warehouse, last)
         made_by = history.made_by(document, None if prices is None else prices_json(prices))
-        outdated = _outdated(last, document, TABLES.keys() & {*rebuild, *past.lost})
+        outdated = outdated_rows(last, document, TABLES.keys() & {*rebuild, *past.lost})
         plan = _built(warehouse, past, outdated, policies, build, _Wanted(only, partitions_max))
         every_hour = bool(HOURLY.keys() & {*rebuild, *past.lost}) or (
             last is not None and any(last.made_by.get(name) != made_by[name] for name in HOURLY)
@@ -313,13 +314,14 @@ class _Plan:
 def _built(
     warehouse: Warehouse,
     past: RunHistory,
-    outdated: "_Outdated",
+    outdated: Outdated,
     policies: ClusterPolicies,
     build: Build,
     wanted: _Wanted,
 ) -> _Plan:
     """Plan the run and build its rows, again without snapshots that prove to be not whole."""
     damage = Damage({}, {})
+    kept = {} if warehouse.read is None else warehouse.read.snapshots
     while True:
         plan = _planned(warehouse, past, outdated, wanted, damage)
         found = find_damage(warehouse, plan.work.snapshots)
@@ -332,12 +334,16 @@ def _built(
                 # What the ids of a file do not show.
                 found = find_damage(warehouse, plan.work.snapshots, whole=True)
                 if not found.snapshots:
-                    raise
+                    if not kept:
+                        raise
+                    # A file of markers was whole when it was read.
+                    kept.clear()
+                    kept = {}
                 history.remove_leftovers(warehouse, past.last)
         damage = Damage({**damage.files, **found.files}, {**damage.snapshots, **found.snapshots})
 
 
-def _planned(warehouse: Warehouse, past: RunHistory, outdated: "_Outdated", wanted: _Wanted, damage: Damage) -> _Plan:
+def _planned(warehouse: Warehouse, past: RunHistory, outdated: Outdated, wanted: _Wanted, damage: Damage) -> _Plan:
     last = past.last
     markers = replace(read_markers(warehouse, skip_damaged=True), hidden=damage.snapshots.keys())
     # The rest are damaged files of `snapshots`.
@@ -346,7 +352,7 @@ def _planned(warehouse: Warehouse, past: RunHistory, outdated: "_Outdated", want
     } - damage.snapshots.keys()
     waits = _without_rows(warehouse, markers, past.judged, None if wanted.only is None else {*wanted.only, *waiting})
     new = wanted.earliest(waits)
-    again = _others(markers, waits, outdated) if outdated else []
+    again = outdated.others(markers, waits)
     ids = {snapshot.snapshot_id for snapshot in (*new, *again)}
     # Judged before they were damaged; what has changed since then is made up for.
     returned = [snapshot for snapshot in markers.named(waiting) if snapshot.snapshot_id not in ids]
@@ -377,65 +383,6 @@ def _without_rows(
     return [snapshot for snapshot in markers.of_days(days) if snapshot.snapshot_id not in ids]
 
 
-@dataclass(frozen=True, slots=True)
-class _Outdated:
-    """What the last run made in another way than this one: all rows of `tables`, and those of clusters with another policy."""
-
-    tables: frozenset[str]
-    policies_before: Mapping[str, Any]
-    policies: Mapping[str, Any]
-    rebuilt: frozenset[str] = frozenset()
-    """Those of `tables` that are made again because they were damaged, or on request."""
-    returned: frozenset[str] = frozenset()
-    """Ids of snapshots that could not be judged by the last run."""
-
-    def __bool__(self) -> bool:
-        return bool(self.tables) or self.policies_before != self.policies
-
-    def with_another_policy(self, stored: Sequence[StoredSnapshot]) -> list[StoredSnapshot]:
-        """Those of the snapshots whose clusters are judged by another policy than before."""
-        clusters = {
-            cluster_id
-            for cluster_id in {snapshot.cluster_id for snapshot in stored}
-            if history.document_of(self.policies_before, cluster_id) != history.document_of(self.policies, cluster_id)
-        }
-        return [snapshot for snapshot in stored if snapshot.cluster_id in clusters]
-
-    def of_table(self, name: str, again: Sequence[StoredSnapshot]) -> list[StoredSnapshot]:
-        """The snapshots whose rows in a table are made again."""
-        if name in self.tables:
-            return list(again)
-        changed = {snapshot.snapshot_id for snapshot in self.with_another_policy(again)} | self.returned
-        return [snapshot for snapshot in again if snapshot.snapshot_id in changed]
-
-    def reason(self, again: Sequence[StoredSnapshot]) -> str:
-        """Why snapshots are judged again."""
-        if not self:
-            return "their data files are whole again"
-        if self.tables and self.tables == self.rebuilt:
-            return f"a rebuild of {', '.join(name for name in TABLES if name in self.tables)}"
-        if self.tables:
-            return f"another version of {', '.join(name for name in TABLES if name in self.tables)}"
-        single = {*self.policies_before.get(history.CLUSTERS, ()), *self.policies.get(history.CLUSTERS, ())}
-        clusters = sorted({snapshot.cluster_id for snapshot in again})
-        return f"another policy of {', '.join(clusters)}" if single.issuperset(clusters) else "another policy"
-
-
-def _outdated(last: Run | None, policies: Mapping[str, Any], rebuilt: Collection[str]) -> _Outdated:
-    if last is None:
-        return _Outdated(frozenset(), policies, policies)
-    same_versions = history.made_by(last.policy)
-    tables = frozenset(name for name in TABLES if last.made_by.get(name) != same_versions[name])
-    return _Outdated(tables | set(rebuilt), last.policy, policies, frozenset(rebuilt))
-
-
-def _others(markers: Markers, new: Sequence[StoredSnapshot], outdated: _Outdated) -> list[StoredSnapshot]:
-    """The snapshots that the tables have, and that are judged again."""
-    ids = {snapshot.snapshot_id for snapshot in new}
-    others = [snapshot for snapshot in markers.of_days(markers.count_by_day()) if snapshot.snapshot_id not in ids]
-    return others if outdated.tables else outdated.with_another_policy(others)
-
-
 def _corrected(work: RunWork, again: Sequence[StoredSnapshot]) -> int:
     """The snapshots that only follow another one than before."""
     ids = {snapshot.snapshot_id for snapshot in again}
@@ -450,7 +397,7 @@ def _work(
     markers: Markers,
     past: RunHistory,
     run_id: str,
-    outdated: _Outdated,
+    outdated: Outdated,
     new: Sequence[StoredSnapshot],
     again: Sequence[StoredSnapshot],
     unreadable: frozenset[str],
@@ -485,8 +432,8 @@ def _work(
     ]
     tables = {}
     for name, table in TABLES.items():
-        outdated_rows = outdated.of_table(name, again)
-        replaced = {snapshot.snapshot_id: snapshot for snapshot in (*outdated_rows, *following, *rebased)}
+        made_again = outdated.of_table(name, again)
+        replaced = {snapshot.snapshot_id: snapshot for snapshot in (*made_again, *following, *rebased)}
         if not new and not replaced:
             continue
         version, restored = standing(warehouse, past, table)
