@@ -20,13 +20,14 @@ from rackspan.audit import ClusterPolicies, FleetPolicy, RackPolicy
 from rackspan.audit.policy import Survive
 from rackspan.errors import InvalidWarehouse
 from rackspan.model import ClusterSnapshot, RackId, UnrackedPolicy
-from rackspan.pipeline import Warehouse, commits, create_warehouse, incremental, rows, runs, store
+from rackspan.pipeline import Warehouse, create_warehouse, incremental, rows, runs, store
 from rackspan.pipeline import warehouse as layout
 from rackspan.pipeline.delta.append import NewFile, commit
 from rackspan.pipeline.delta.table import DataFile, create_table
 from rackspan.pipeline.incremental import RunWork
 from rackspan.pipeline.landing import markers
 from rackspan.pipeline.landing.store import store_all
+from rackspan.pipeline.policies import policies_document, policies_of
 from rackspan.pipeline.report.from_warehouse import report_data
 from rackspan.pipeline.schemas import DERIVED, TABLES, Table
 from rackspan.pipeline.warehouse import FilesRead
@@ -159,7 +160,8 @@ def test_another_version_of_a_table_makes_that_table_alone_anew(
     def made_by(document: Mapping[str, Any], prices: str | None = None) -> dict[str, str]:
         return {**hashes(document, prices), "findings": "1-judged in another way"}
 
-    monkeypatch.setattr("rackspan.pipeline.runs.made_by", made_by)
+    for module in ("runs", "policies"):
+        monkeypatch.setattr(f"rackspan.pipeline.{module}.made_by", made_by)
     report = refresh(warehouse)
     assert (report.remade, report.reason, set(report.rows)) == (1, "another version of findings", {"findings"})
     after = versions(warehouse)
@@ -305,7 +307,7 @@ def test_a_run_that_dies_between_two_tables_is_invisible_to_readers_and_taken_ba
     before = versions(warehouse)
     for _ in range(2):
         with monkeypatch.context() as patch:
-            patch.setattr(commits, "commit", failing_at(3, commit))
+            patch.setattr(runs, "commit", failing_at(3, commit))
             with pytest.raises(KilledError):
                 refresh(warehouse)
         assert sum(versions(warehouse)[name] != before[name] for name in TABLES) == 2
@@ -329,7 +331,7 @@ def test_a_table_of_an_earlier_rackspan_gets_its_new_column_although_a_killed_ru
         patch.setattr(runs, "create_table", earlier)
         refresh(warehouse)
         store(at(1, 2), warehouse)
-        patch.setattr(commits, "commit", failing_at(3, commit))
+        patch.setattr(runs, "commit", failing_at(3, commit))
         with pytest.raises(KilledError):
             refresh(warehouse)
     assert "isr_racks" not in columns(warehouse, "partition_durability")
@@ -457,7 +459,7 @@ def test_a_run_that_meets_another_ones_commits_counts_for_nothing(
 
     monkeypatch.setattr(incremental, "only_run", lambda _warehouse: nullcontext())
     monkeypatch.setattr(runs, "remove_leftovers", lambda _warehouse, _last: None)
-    monkeypatch.setattr(commits, "commit", committed)
+    monkeypatch.setattr(runs, "commit", committed)
     store(at(0), warehouse)
     with pytest.raises(InvalidWarehouse, match=r"another rackspan pipeline run wrote its tables at the same time"):
         refresh(warehouse, RackPolicy(), with_another)
@@ -534,8 +536,8 @@ def test_the_policies_of_a_run_are_read_from_its_row_again() -> None:
         FleetPolicy(RackPolicy(), {"one": own}),
         FleetPolicy(own, {"one": RackPolicy()}),
     ):
-        document = runs.policies_document(policies)
-        read = runs.policies_of(json.loads(json.dumps(document)))
+        document = policies_document(policies)
+        read = policies_of(json.loads(json.dumps(document)))
         assert {cluster: read.of_cluster(cluster) for cluster in ("one", "two")} == {
             cluster: policies.of_cluster(cluster) for cluster in ("one", "two")
         }
@@ -545,7 +547,7 @@ def test_equal_policies_are_stored_as_equal_text(monkeypatch: pytest.MonkeyPatch
     stored: list[pa.Table] = []
     monkeypatch.setattr(runs, "append", lambda _table, row, *_, **_named: stored.append(row))
     for topics in ({"audit": 2, "orders": 3}, {"orders": 3, "audit": 2}):
-        document = runs.policies_document(RackPolicy(topic_min_insync_racks=topics))
+        document = policies_document(RackPolicy(topic_min_insync_racks=topics))
         run = runs.Run(1, "0000000001-a", "run", NOON, NOON, document, {}, {})
         runs.commit_run(Warehouse("unused"), cast("DeltaTable", None), run)
     assert stored[0] == stored[1]

@@ -13,6 +13,7 @@ from rackspan.errors import InvalidWarehouse
 from rackspan.model import UnrackedPolicy
 from rackspan.pipeline import Warehouse, create_warehouse, runs
 from rackspan.pipeline.delta.table import create_table
+from rackspan.pipeline.policies import policies_document, policy_warnings
 from rackspan.pipeline.runs import Run
 from rackspan.pipeline.schemas import DERIVED, HOURLY, JUDGED, TABLES
 from rackspan.pipeline.warehouse import existing_table
@@ -22,24 +23,24 @@ from tests.pipeline.hours.prices import PRICES
 
 PLAIN = RackPolicy()
 STRICT = RackPolicy(min_insync_racks=2)
-RUN = Run(1, "0000000001-a", "run", NOON, NOON, runs.policies_document(PLAIN), {}, {})
+RUN = Run(1, "0000000001-a", "run", NOON, NOON, policies_document(PLAIN), {}, {})
 
 
 def test_tables_made_by_the_policies_of_the_page_need_no_warning() -> None:
     fleet = FleetPolicy(PLAIN, {"b": STRICT})
-    assert runs.policy_warnings(replace(RUN, policy=runs.policies_document(fleet)), fleet, ["a", "b"]) == []
+    assert policy_warnings(replace(RUN, policy=policies_document(fleet)), fleet, ["a", "b"]) == []
 
 
 def test_a_warning_names_what_differs_and_the_clusters_that_it_is_about() -> None:
-    run = replace(RUN, policy=runs.policies_document(FleetPolicy(PLAIN, {"b": STRICT})))
+    run = replace(RUN, policy=policies_document(FleetPolicy(PLAIN, {"b": STRICT})))
     line = (
         "the tables were made with min_insync_racks 1, the verdicts on the page with min_insync_racks 2; "
         "give run and report the same policy"
     )
-    assert runs.policy_warnings(run, STRICT, ["a", "b", "c"]) == [f"a, c: {line}"]
-    assert runs.policy_warnings(run, STRICT, ["a", "c"]) == [line]
+    assert policy_warnings(run, STRICT, ["a", "b", "c"]) == [f"a, c: {line}"]
+    assert policy_warnings(run, STRICT, ["a", "c"]) == [line]
     other = RackPolicy(UnrackedPolicy.OWN, 2)
-    assert runs.policy_warnings(run, other, ["a", "b"]) == [
+    assert policy_warnings(run, other, ["a", "b"]) == [
         "a: the tables were made with unracked shared, min_insync_racks 1, the verdicts on the page with "
         "unracked own, min_insync_racks 2; give run and report the same policy",
         "b: the tables were made with unracked shared, the verdicts on the page with unracked own; "
@@ -49,7 +50,7 @@ def test_a_warning_names_what_differs_and_the_clusters_that_it_is_about() -> Non
 
 def test_a_warning_says_what_a_default_is() -> None:
     policy = RackPolicy(survive=Survive.BROKER, excluded_brokers=frozenset({4}))
-    assert runs.policy_warnings(RUN, policy, ["a"]) == [
+    assert policy_warnings(RUN, policy, ["a"]) == [
         "the tables were made with excluded_brokers none, survive rack, the verdicts on the page with "
         "excluded_brokers [4], survive broker; give run and report the same policy"
     ]
@@ -63,10 +64,10 @@ def changed(first: dict[str, str], second: dict[str, str]) -> set[str]:
 def test_tables_of_snapshots_follow_the_policy_and_the_bill_and_advice_the_prices(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    document, prices = runs.policies_document(PLAIN), prices_json(PRICES)
+    document, prices = policies_document(PLAIN), prices_json(PRICES)
     plain = runs.made_by(document)
     assert len(set(plain.values())) == len(plain)
-    assert changed(plain, runs.made_by(runs.policies_document(STRICT))) == set(TABLES)
+    assert changed(plain, runs.made_by(policies_document(STRICT))) == set(TABLES)
     assert changed(plain, runs.made_by(document, prices)) == {"bill", "advice"}
     assert changed(plain, runs.made_by(dict(reversed(document.items())))) == set()
     newer = replace(DERIVED["groups"], version=DERIVED["groups"].version + 1)

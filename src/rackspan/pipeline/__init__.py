@@ -25,7 +25,7 @@ from rackspan.pipeline.hours.work import HoursWork
 from rackspan.pipeline.incremental import Files, RunReport, RunWork, refresh
 from rackspan.pipeline.landing import recover
 from rackspan.pipeline.landing.store import SnapshotLocation, store
-from rackspan.pipeline.runs import policy_warnings
+from rackspan.pipeline.policies import policy_warnings
 from rackspan.pipeline.schemas import DERIVED, HISTORY, TABLES, table_named
 from rackspan.pipeline.table import rows
 from rackspan.pipeline.warehouse import FilesRead, Warehouse, open_warehouse

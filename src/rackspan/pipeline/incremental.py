@@ -20,15 +20,14 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from rackspan.audit import ClusterPolicies
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import runs as history
-from rackspan.pipeline.commits import ReplacedRows, committed, standing
 from rackspan.pipeline.delta.append import NewFile
 from rackspan.pipeline.delta.table import data_files
 from rackspan.pipeline.hours.work import HoursWork, concerned_hours, has_reading, with_reading, with_whole
 from rackspan.pipeline.landing.markers import Markers, StoredSnapshot, read_markers
 from rackspan.pipeline.landing.neighbours import neighbours
 from rackspan.pipeline.landing.read import Damage, find_damage, ids_with_rows
-from rackspan.pipeline.outdated import Outdated, outdated_rows
-from rackspan.pipeline.runs import Run, RunHistory
+from rackspan.pipeline.policies import Outdated, outdated_rows, policies_document
+from rackspan.pipeline.runs import ReplacedRows, Run, RunHistory, committed, standing
 from rackspan.pipeline.schemas import DERIVED, HOURLY, JUDGED, OUTAGE_IMPACT, PARTITION_DURABILITY, TABLES, Table
 from rackspan.pipeline.schemas.hours import OF_STATES
 from rackspan.pipeline.warehouse import NOT_REPAIRED, Repair, Warehouse, existing_table, naming_check, only_run
@@ -194,7 +193,7 @@ def refresh(
     began, started_at = seconds(), now()
     with only_run(warehouse), naming_check(warehouse):
         past = history.open_history(warehouse, rebuild)
-        last, document = past.last, history.policies_document(policies)
+        last, document = past.last, policies_document(policies)
         history.refuse_newer_rows(warehouse, last, rebuild)
         prices = history.prices_of(last) if rebuild and prices is None else prices
         history.restore_judged(warehouse, past.judged, last)

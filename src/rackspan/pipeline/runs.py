@@ -18,10 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from rackspan import __version__
-from rackspan.audit.policy import ClusterPolicies, FleetPolicy, RackPolicy, Survive
 from rackspan.errors import InvalidWarehouse, WarehouseBusy
-from rackspan.model import RackId, UnrackedPolicy
-from rackspan.pipeline.delta.append import ConcurrentTransactionError, append, commit, new_files
+from rackspan.pipeline.delta.append import ConcurrentTransactionError, NewFile, append, commit, new_files
 from rackspan.pipeline.delta.local_disk import flush_log, repair_log
 from rackspan.pipeline.delta.replace import without_rows
 from rackspan.pipeline.delta.table import (
@@ -44,9 +42,6 @@ if TYPE_CHECKING:
 
 TRANSACTION: Final = "rackspan-run"
 """The application id of every commit of a run: of two runs that write at once, Delta refuses the second."""
-
-CLUSTERS: Final = "clusters"
-"""The key of the policies of single clusters, by cluster id, in the policy of a run."""
 
 RUN_FOLDERS: Final = "[0-9]" * 10 + "-*"
 """What a run writes for a table is in a folder of its id, from where no commit moves it."""
@@ -296,6 +291,55 @@ def judged_times(judged: "DeltaTable") -> dict[str, tuple[str, datetime]]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class ReplacedRows:
+    """The rows of one table that a run replaces: those of the units `ids` on `days`, and all of `whole_days`."""
+
+    table: Table
+    run_id: str
+    version: int
+    restored: int | None
+    ids: Collection[str]
+    days: Collection[date]
+    whole_days: frozenset[date] = frozenset()
+    skip_damaged: bool = False
+    """Whether the rows of a damaged file are made again, but for those of snapshots that are not whole."""
+
+
+def committed(warehouse: Warehouse, replaced: ReplacedRows, number: int, added: Sequence[NewFile]) -> tuple[int, int]:
+    """Commit what the build wrote for a table. Returns the table's version, which is on the disk, and the rows written.
+
+    Errors: InvalidWarehouse where somebody else has committed since the run began.
+    """
+    table = existing_table(warehouse, replaced.table.name)
+    if table.version() != replaced.version:
+        raise concurrent(warehouse)
+    expected = replaced.version
+    if replaced.restored is not None:
+        expected += restore(warehouse, table, replaced.table, replaced.restored, replaced.run_id)
+    removed, kept = without_rows(
+        table, replaced.ids, replaced.whole_days, replaced.days, skip_damaged=replaced.skip_damaged
+    )
+    if added or removed:
+        try:
+            commit(table, [*added, *kept], {TRANSACTION: number}, removed=removed, run_id=replaced.run_id)
+        except ConcurrentTransactionError:
+            raise concurrent(warehouse) from None
+        expected += 1
+    if table.version() != expected:
+        raise concurrent(warehouse)
+    return expected, sum(file.rows for file in added)
+
+
+def standing(warehouse: Warehouse, past: RunHistory, table: Table) -> tuple[int, int | None]:
+    """The version a derived table was at when the run began, and the one it has to be restored to if a killed run has left rows there."""
+    current, named = past.derived[table.name], 0 if past.last is None else past.last.versions.get(table.name, 0)
+    version = int(current.version())
+    if version == named or same_files(current, warehouse, table, named):
+        return version, None
+    return version, named
+
+
 def add_judged(
     warehouse: Warehouse,
     judged: "DeltaTable",
@@ -420,98 +464,6 @@ def refuse_newer_rows(warehouse: Warehouse, last: Run | None, replaced: Collecti
                 f"{warehouse.root}: a newer rackspan made the rows of {name} (version {version}; this one makes {table.version}): "
                 f"upgrade, or rackspan pipeline rebuild {name} --warehouse {warehouse.root}"
             )
-
-
-def policies_document(policies: ClusterPolicies) -> dict[str, Any]:
-    """The policy of every cluster as JSON, and under CLUSTERS those of single clusters, where they are others."""
-    if isinstance(policies, RackPolicy):
-        return policy_document(policies)
-    general = policy_document(policies.general)
-    own = {cluster_id: policy_document(policy) for cluster_id, policy in policies.by_cluster.items()}
-    differing = {cluster_id: document for cluster_id, document in sorted(own.items()) if document != general}
-    return {**general, **({CLUSTERS: differing} if differing else {})}
-
-
-def document_of(document: Mapping[str, Any], cluster_id: str) -> Mapping[str, Any]:
-    """The policy of one cluster, from a document of `policies_document`."""
-    own: Mapping[str, Any] | None = document.get(CLUSTERS, {}).get(cluster_id)
-    return {name: value for name, value in document.items() if name != CLUSTERS} if own is None else own
-
-
-def policy_document(policy: RackPolicy) -> dict[str, Any]:
-    """A policy as JSON; two of them are equal exactly if the policies are."""
-    return {
-        "unracked": policy.unracked.value,
-        "min_insync_racks": policy.min_insync_racks,
-        "topic_min_insync_racks": dict(policy.topic_min_insync_racks),
-        "controller_racks": {str(controller): rack for controller, rack in policy.controller_racks.items()},
-        # Absent where there are none, or where nothing but the default is required, as in documents of an earlier rackspan.
-        **({"excluded_brokers": sorted(policy.excluded_brokers)} if policy.excluded_brokers else {}),
-        **({} if policy.survive is Survive.RACK else {"survive": policy.survive.value}),
-        **(
-            {"topic_survive": {topic: str(survive) for topic, survive in policy.topic_survive.items()}}
-            if policy.topic_survive
-            else {}
-        ),
-        **(
-            {"topic_leader_racks": {topic: list(racks) for topic, racks in policy.topic_leader_racks.items()}}
-            if policy.topic_leader_racks
-            else {}
-        ),
-        **({"require_controllers": True} if policy.require_controllers else {}),
-    }
-
-
-def policies_of(document: Mapping[str, Any]) -> ClusterPolicies:
-    """The policies that a document of `policies_document` states."""
-    own = {cluster_id: _policy_of(policy) for cluster_id, policy in document.get(CLUSTERS, {}).items()}
-    general = _policy_of({name: value for name, value in document.items() if name != CLUSTERS})
-    return FleetPolicy(general, own) if own else general
-
-
-def _policy_of(document: Mapping[str, Any]) -> RackPolicy:
-    return RackPolicy(
-        unracked=UnrackedPolicy(document["unracked"]),
-        min_insync_racks=document["min_insync_racks"],
-        topic_min_insync_racks=document["topic_min_insync_racks"],
-        controller_racks={int(controller): RackId(rack) for controller, rack in document["controller_racks"].items()},
-        excluded_brokers=frozenset(document.get("excluded_brokers", ())),
-        survive=Survive(document.get("survive", Survive.RACK)),
-        topic_survive={topic: Survive(survive) for topic, survive in document.get("topic_survive", {}).items()},
-        topic_leader_racks={
-            topic: tuple(map(RackId, racks)) for topic, racks in document.get("topic_leader_racks", {}).items()
-        },
-        require_controllers=document.get("require_controllers", False),
-    )
-
-
-_ABSENT: Final = {"survive": Survive.RACK.value, "require_controllers": False}
-"""What a key means that a document of a policy leaves out; of lists and tables, that they are empty."""
-
-
-def policy_warnings(run: Run, policies: ClusterPolicies, cluster_ids: Collection[str]) -> list[str]:
-    """A warning where the tables of a cluster were made with another policy than this one, with the differences."""
-    given = policies_document(policies)
-    clusters: dict[str, list[str]] = {}
-    for cluster_id in cluster_ids:
-        theirs, ours = document_of(run.policy, cluster_id), document_of(given, cluster_id)
-        differing = [name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name)]
-        if differing:
-            made, shown = (
-                ", ".join(f"{name} {policy_values.get(name, _ABSENT.get(name, 'none'))}" for name in differing)
-                for policy_values in (theirs, ours)
-            )
-            difference = f"the tables were made with {made}, the verdicts on the page with {shown}"
-            clusters.setdefault(difference, []).append(cluster_id)
-    return [
-        _whose(named, cluster_ids) + f"{difference}; give run and report the same policy"
-        for difference, named in clusters.items()
-    ]
-
-
-def _whose(named: Collection[str], cluster_ids: Collection[str]) -> str:
-    """The clusters that a line is about, unless it is about all of them."""
-    return "" if len(named) == len(cluster_ids) else f"{', '.join(named)}: "
 
 
 def _run(row: Mapping[str, Any]) -> Run:

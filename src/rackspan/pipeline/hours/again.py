@@ -29,7 +29,8 @@ from rackspan.pipeline.hours.work import (
     with_whole,
 )
 from rackspan.pipeline.landing.markers import StoredSnapshot, read_markers
-from rackspan.pipeline.runs import Run, document_of, judged_bases, policies_of
+from rackspan.pipeline.policies import document_of, policies_of
+from rackspan.pipeline.runs import Run, judged_bases
 from rackspan.pipeline.schemas import HOURLY, JUDGED, RUNS, Table
 from rackspan.pipeline.schemas.hours import ADVICE, OF_STATES
 from rackspan.pipeline.table import in_order

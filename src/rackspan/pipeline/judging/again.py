@@ -15,7 +15,8 @@ from rackspan.pipeline.judging.task import judged_rows
 from rackspan.pipeline.judging.tasks import judge_tasks
 from rackspan.pipeline.landing.bases import VOLATILE
 from rackspan.pipeline.landing.markers import StoredSnapshot
-from rackspan.pipeline.runs import Run, policies_of
+from rackspan.pipeline.policies import policies_of
+from rackspan.pipeline.runs import Run
 from rackspan.pipeline.schemas import DRIFT, TABLES, Table, own_columns
 from rackspan.pipeline.table import TableFiles, table_files
 from rackspan.pipeline.warehouse import Warehouse
