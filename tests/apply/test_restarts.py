@@ -12,19 +12,22 @@ from random import Random
 
 import pytest
 
-from rackspan.apply import Pace, RestartCommand, RestartJournal, RestartUpdate, restart
+from rackspan.apply import Pace, RestartCommand, RestartJournal, RestartUpdate, next_step, restart
 from rackspan.audit import RackPolicy
 from rackspan.errors import ClusterUnreachable, InvalidJournal, RestartStopped, UsageError
 from rackspan.model import ClusterSnapshot, TopicPartition
-from rackspan.restart.execution.decision import AwaitBrokers, CommandStatus, RecordEvent, RestartFinished
-from rackspan.restart.execution.events import BatchStarted
+from rackspan.restart.execution.decision import AwaitBrokers, CommandStatus, RecordEvent, RestartFinished, decide
+from rackspan.restart.execution.events import BatchStarted, RestartState
 from tests.restart.execution.snapshots import BATCHES, REPLICAS, cluster
 
 POLLS_DOWN, POLLS_LAGGING = 6, 3
 
 
 class FakeCluster:
-    """Each reading is a second later: a broker that is stopped is down for some readings, then out of sync for some."""
+    """Each reading is a second later: a broker that is stopped is down for some readings, then out of sync for some.
+
+    Another replica leads its partitions then, until the preferred leader is elected.
+    """
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -33,6 +36,7 @@ class FakeCluster:
         self.until_in_sync: dict[int, int] = {}
         self.restarts: list[int] = []
         self.violations: list[str] = []
+        self.leaders = {(topic, at): row[0] for topic, rows in REPLICAS.items() for at, row in enumerate(rows)}
         self.elected: list[TopicPartition] = []
         self.dead: set[int] = set()
         self.unreachable: set[int] = set()
@@ -58,7 +62,15 @@ class FakeCluster:
             for topic, rows in REPLICAS.items()
             for at, row in enumerate(rows)
         }
-        return cluster(gone=tuple(down), isr=isr)
+        for partition, in_sync in isr.items():
+            if self.leaders[partition] not in in_sync and in_sync:
+                self.leaders[partition] = in_sync[0]
+        return cluster(gone=tuple(down), isr=isr, leaders=self.leaders)
+
+    def elect(self, partitions: tuple[TopicPartition, ...]) -> None:
+        self.elected += partitions
+        for topic, at in partitions:
+            self.leaders[topic, at] = REPLICAS[topic][at][0]
 
     def pace(self, patience_seconds: float = 60.0) -> Pace:
         return Pace(patience_seconds, 1.0, 0.25, now=lambda: self.seconds, sleep=self._sleep)
@@ -93,7 +105,7 @@ class FakeExecutor:
         return CommandStatus(running, self._exit_status if pid in self._own and not running else None)
 
     def elect_leaders(self, partitions: tuple[TopicPartition, ...]) -> None:
-        self.target.elected += partitions
+        self.target.elect(partitions)
 
     def killed(self) -> None:
         """The next run did not start this one's commands."""
@@ -130,6 +142,8 @@ def test_a_command_restarts_every_batch_once_the_one_before_is_back(tmp_path: Pa
     updates = list(run(target, tmp_path / "journal", FakeExecutor(target)))
     assert updates[-1].effect == RestartFinished()
     assert (target.restarts, target.violations) == (ALL, [])
+    assert sorted(target.elected) == [("logs", 0), *(("orders", at) for at in range(4))]
+    assert target.leaders == FakeCluster().leaders
 
 
 @pytest.mark.parametrize("execute", [False, True], ids=["watch", "exec"])
@@ -296,6 +310,66 @@ def test_an_end_that_is_requested_waits_for_the_command(tmp_path: Path) -> None:
     assert not isinstance(last.effect, RestartFinished)
 
 
+def test_the_next_step_is_that_of_a_run_which_starts_and_leaves_no_journal(tmp_path: Path) -> None:
+    target = FakeCluster()
+    step = next_step(target.read(True), BATCHES, tmp_path / "journal", RackPolicy())
+    assert step.state == RestartState(BATCHES)
+    assert not (tmp_path / "journal").exists()
+    first = next(run(target, tmp_path / "journal", FakeExecutor(target)))
+    assert step.effect == first.effect
+
+
+@pytest.mark.parametrize("effects", [2, 5, 8])
+def test_the_next_step_is_that_of_a_run_which_resumes(tmp_path: Path, effects: int) -> None:
+    target = FakeCluster()
+    executor = FakeExecutor(target)
+    list(islice(run(target, tmp_path / "journal", executor), effects))
+    with RestartJournal(tmp_path / "journal") as opened:
+        state = opened.state
+    assert state != RestartState(BATCHES)
+    snapshot = target.read(True)
+    step = next_step(snapshot, BATCHES, tmp_path / "journal", RackPolicy())
+    assert (step.state, step.snapshot) == (state, snapshot)
+    assert step.effect == decide(state, snapshot, RackPolicy(), CommandStatus())
+
+
+def test_the_next_step_of_another_plan_or_cluster_is_refused(tmp_path: Path) -> None:
+    target = FakeCluster()
+    next(run(target, tmp_path / "journal", FakeExecutor(target)))
+    with pytest.raises(InvalidJournal, match="the journal of another plan"):
+        next_step(target.read(True), replace_batches(margin=1), tmp_path / "journal", RackPolicy())
+    with pytest.raises(RestartStopped, match="this is cluster c1, the plan is for another"):
+        next_step(target.read(True), replace_batches(cluster_id="another"), tmp_path / "none", RackPolicy())
+
+
+class Observing(FakeExecutor):
+    """Notes which process the journal named at each start, and whether it had the election's end at the election."""
+
+    def __init__(self, target: FakeCluster, journal: RestartJournal) -> None:
+        super().__init__(target)
+        self._journal = journal
+        self.named_at_start: list[bool] = []
+        self.elected_before: list[bool] = []
+
+    def start(self) -> None:
+        self.named_at_start.append(self._journal.state.command_pid == max(self._own))
+        super().start()
+
+    def elect_leaders(self, partitions: tuple[TopicPartition, ...]) -> None:
+        self.elected_before.append(self._journal.state.elected)
+        super().elect_leaders(partitions)
+
+
+def test_a_command_is_in_the_journal_before_it_starts_and_an_election_once_it_is_over(tmp_path: Path) -> None:
+    target = FakeCluster()
+    with RestartJournal(tmp_path / "journal") as opened:
+        executor = Observing(target, opened)
+        for _ in restart(opened, BATCHES, target.read, RackPolicy(), executor, target.pace()):
+            pass
+    assert executor.named_at_start == [True] * 3
+    assert executor.elected_before == [False] * 3
+
+
 def no_election(partitions: tuple[TopicPartition, ...]) -> None:
     raise AssertionError(partitions)
 
@@ -304,6 +378,7 @@ def test_a_command_is_given_the_ids_of_its_brokers_and_begins_when_it_is_started
     command = RestartCommand(f"echo {{brokers}} > {tmp_path}/given; exit 3", no_election)
     pid = command.prepare((1, 4))
     assert command.status(pid) == CommandStatus(running=True)
+    assert os.getpgid(pid) == pid  # Ctrl-C of the terminal does not reach it.
     assert not (tmp_path / "given").exists()
     command.start()
     while command.status(pid).running:
