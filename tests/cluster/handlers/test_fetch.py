@@ -6,10 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from rackspan.cluster import EmbeddedCluster
+from rackspan.cluster.context import Path
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.fetch import FetchPartition, FetchRequestData, FetchResponsePartitionData, FetchTopic
-from tests.cluster.raw import produced, response_to
+from tests.cluster.raw import batch, produced, response_to
 
 
 @pytest.fixture(scope="module")
@@ -19,11 +20,18 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 def fetched(
-    cluster: EmbeddedCluster, broker: int, topic: str, version: int, *, offset: int = 0, max_wait_ms: int = 0
+    cluster: EmbeddedCluster,
+    broker: int,
+    topic: str,
+    version: int,
+    *,
+    offset: int = 0,
+    max_wait_ms: int = 0,
+    min_bytes: int = 1,
 ) -> FetchResponsePartitionData:
     partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
     request = FetchRequestData(
-        max_wait=max_wait_ms, min_bytes=1, topics=[FetchTopic(topic=topic, partitions=[partition])]
+        max_wait=max_wait_ms, min_bytes=min_bytes, topics=[FetchTopic(topic=topic, partitions=[partition])]
     )
     response = response_to(cluster.address(broker), ApiKey.FETCH, version, request)
     found: FetchResponsePartitionData = response.responses[0].partitions[0]
@@ -49,3 +57,37 @@ def test_a_fetch_that_waits_gets_the_record_that_is_produced_meanwhile(cluster: 
         waiting = threads.submit(fetched, cluster, 1, "awaited", 11, max_wait_ms=3_600_000)
         assert produced(cluster.address(1), "awaited").error_code == 0
         assert waiting.result().records
+
+
+def test_a_client_whose_records_were_truncated_gets_the_place_where_the_logs_part(cluster: EmbeddedCluster) -> None:
+    cluster.create_topic("diverged", replicas=[[1, 2]])
+    assert produced(cluster.address(1), "diverged").error_code == 0
+    partition = FetchPartition(partition=0, fetch_offset=5, last_fetched_epoch=0, partition_max_bytes=1 << 20)
+    request = FetchRequestData(topics=[FetchTopic(topic="diverged", partitions=[partition])])
+    [found] = response_to(cluster.address(1), ApiKey.FETCH, 12, request).responses[0].partitions
+    assert (found.error_code, found.diverging_epoch.epoch, found.diverging_epoch.end_offset) == (0, 0, 1)
+    assert not found.records
+
+
+def test_a_fetch_of_a_session_that_was_never_given_is_an_error(cluster: EmbeddedCluster) -> None:
+    response = response_to(cluster.address(1), ApiKey.FETCH, 12, FetchRequestData(session_id=7, session_epoch=3))
+    assert (response.error_code, response.session_id) == (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0)
+
+
+def test_a_fetch_that_waits_for_more_than_a_record_gets_them_together(cluster: EmbeddedCluster) -> None:
+    cluster.create_topic("several", replicas=[[1, 2]])
+    one = len(batch(b"x"))
+    with ThreadPoolExecutor() as threads:
+        waiting = threads.submit(fetched, cluster, 1, "several", 11, max_wait_ms=3_600_000, min_bytes=2 * one + 1)
+        for _ in range(3):
+            assert produced(cluster.address(1), "several").error_code == 0
+        assert len(waiting.result().records or b"") >= 2 * one + 1
+
+
+def test_the_bytes_of_a_producer_are_counted_by_topic_and_by_the_rack_they_go_to(cluster: EmbeddedCluster) -> None:
+    cluster.create_topic("counted", replicas=[[1, 2]])
+    before = cluster.traffic()
+    assert produced(cluster.address(1), "counted").error_code == 0
+    new = {flow: size for flow, size in cluster.traffic().items() if before.get(flow) != size}
+    [(flow, size)] = [(flow, size) for flow, size in new.items() if flow.path is Path.PRODUCE]
+    assert (flow.topic, flow.from_rack, flow.to_rack, size) == ("counted", None, "r1", len(batch(b"x")))

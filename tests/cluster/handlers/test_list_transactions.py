@@ -44,3 +44,10 @@ def test_an_invalid_pattern_is_an_error(address: str) -> None:
     request = ListTransactionsRequestData(transactional_id_pattern="(")
     response: ListTransactionsResponseData = response_to(address, ApiKey.LIST_TRANSACTIONS, 2, request)
     assert response.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
+
+
+def test_states_that_there_are_not_are_named(address: str) -> None:
+    request = ListTransactionsRequestData(state_filters=["Ongoing", "Odd", "Empty", "ongoing"])
+    response: ListTransactionsResponseData = response_to(address, ApiKey.LIST_TRANSACTIONS, 2, request)
+    assert list(response.unknown_state_filters) == ["Odd", "ongoing"]
+    assert {transaction.transaction_state for transaction in response.transaction_states} == {"Empty"}

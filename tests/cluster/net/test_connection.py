@@ -10,6 +10,7 @@ import pytest
 
 from rackspan.cluster.net import MAX_IN_FLIGHT, Connection
 from rackspan.errors import MalformedRequest
+from rackspan.testing.report import LOGGER
 from rackspan.wire.framing import Request
 from tests.cluster.raw import framed
 
@@ -72,11 +73,28 @@ def test_responses_leave_in_the_order_of_the_requests() -> None:
     asyncio.run(scene())
 
 
-@pytest.mark.parametrize("bad", [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", framed([b"malformed"]), framed([b"broken"])])
-def test_one_bad_request_costs_its_own_connection_alone(bad: bytes) -> None:
-    def serve(request: bytes) -> list[bytes]:
+@pytest.mark.parametrize(
+    ("bad", "logged"),
+    [
+        (b"\xff\xff\xff\xff", "closing the connection of 127.0.0.1: "),
+        (b"\x7f\xff\xff\xff", "closing the connection of 127.0.0.1: "),
+        (framed([b"malformed"]), "closing the connection of 127.0.0.1: as the test wants it"),
+        (framed([b"broken"]), "closing the connection of 127.0.0.1: a request failed"),
+        (framed([b"broken later"]), "closing the connection of 127.0.0.1: a request failed"),
+    ],
+)
+def test_one_bad_request_costs_its_own_connection_alone(
+    bad: bytes, logged: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken_later() -> list[bytes]:
+        await asyncio.sleep(0)
+        return [str(1 // 0).encode()]
+
+    def serve(request: bytes) -> Any:
         if request == b"malformed":
             raise MalformedRequest("as the test wants it")
+        if request == b"broken later":
+            return broken_later()
         return [str(1 // (request != b"broken")).encode(), request]
 
     async def scene() -> None:
@@ -89,6 +107,51 @@ def test_one_bad_request_costs_its_own_connection_alone(bad: bytes) -> None:
             assert await received(good_reader) == b"1still here"
             assert len(stub.connections) == 1
             good.close()
+
+    asyncio.run(scene())
+    [record] = caplog.records
+    assert record.getMessage().startswith(logged)
+    # The report of a user's failed test has the lines below this name.
+    assert record.name.startswith(f"{LOGGER}.")
+
+
+def test_a_request_that_its_broker_drops_closes_the_connection() -> None:
+    async def scene() -> None:
+        dropped: list[asyncio.Future[list[bytes]]] = []
+
+        def serve(_: bytes) -> asyncio.Future[list[bytes]]:
+            dropped.append(asyncio.get_running_loop().create_future())
+            return dropped[0]
+
+        async with listening(serve) as (_, port):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(framed([b"request"]))
+            while not dropped:
+                await asyncio.sleep(0)
+            dropped[0].cancel()
+            assert await asyncio.wait_for(reader.read(), 10) == b""
+            writer.close()
+
+    asyncio.run(scene())
+
+
+def test_what_a_client_waited_for_is_cancelled_when_it_leaves() -> None:
+    async def scene() -> None:
+        waiting: list[asyncio.Future[list[bytes]]] = []
+
+        def serve(_: bytes) -> asyncio.Future[list[bytes]]:
+            waiting.append(asyncio.get_running_loop().create_future())
+            return waiting[-1]
+
+        async with listening(serve) as (stub, port):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(framed([b"request"]) * 2)
+            while len(waiting) < 2:
+                await asyncio.sleep(0)
+            writer.close()
+            await asyncio.wait(waiting, timeout=10)
+            assert [one.cancelled() for one in waiting] == [True, True]
+            assert stub.connections == set()
 
     asyncio.run(scene())
 

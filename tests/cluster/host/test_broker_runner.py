@@ -1,0 +1,113 @@
+"""A broker's process in its event loop: what it holds back while frozen, and what it forgets."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from random import Random
+
+import pytest
+
+from rackspan.cluster.core import messages
+from rackspan.cluster.core.ids import CLIENT
+from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.cluster.host.assembly import Assembly
+from rackspan.errors import UsageError
+from rackspan.model.ids import BrokerId, RackId, TopicPartition
+
+ONE, TWO = BrokerId(1), BrokerId(2)
+
+
+def run(scene: Callable[[Assembly], Awaitable[None]], settings: ClusterSettings | None = None) -> None:
+    async def started() -> None:
+        assembly = Assembly({one: RackId(f"r{one}") for one in (ONE, TWO)}, settings or ClusterSettings(), Random(1))
+        try:
+            await assembly.start(10)
+            await scene(assembly)
+        finally:
+            assembly.stop()
+
+    asyncio.run(started())
+
+
+def test_a_request_without_a_response_is_forgotten_after_its_timeout() -> None:
+    async def scene(assembly: Assembly) -> None:
+        runner = assembly.hosts[ONE].runner
+        pending = runner._shared.pending_responses
+        verification = messages.VerifyTransaction(0, "t", 1, 0, TopicPartition("orders", 0), adds=False)
+        assembly.network.cut((ONE, TWO))
+        before = len(pending)
+        runner._execute([messages.SendRequest(TWO, verification, 1, timeout_ms=5)])
+        assert len(pending) == before + 1
+        await assembly.wait_for(lambda: len(pending) <= before, 10)
+
+    run(scene)
+
+
+def test_messages_to_a_frozen_broker_are_handled_in_order_when_it_thaws(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene(assembly: Assembly) -> None:
+        runner, handled = assembly.hosts[ONE].runner, list[int]()
+
+        def on_message(_now: int, _source: int, message: object) -> list[messages.Effect]:
+            handled.append(message)  # type: ignore[arg-type]
+            return []
+
+        monkeypatch.setattr(runner._process, "on_message", on_message)
+        assembly.hosts[ONE].freeze()
+        for number in range(3):
+            runner.receive(CLIENT, number)  # type: ignore[arg-type]
+        assert handled == []
+        assembly.hosts[ONE].thaw()
+        assert handled[:3] == [0, 1, 2]
+
+    run(scene)
+
+
+def test_a_frozen_broker_does_not_notice_the_time() -> None:
+    async def scene(assembly: Assembly) -> None:
+        assembly.hosts[TWO].freeze()
+        await assembly.wait_for(lambda: not assembly.is_active(TWO), 10)
+        assembly.hosts[TWO].thaw()
+        await assembly.wait_for(lambda: assembly.is_active(TWO), 10)
+
+    run(scene, ClusterSettings(session_timeout_ms=500, heartbeat_interval_ms=50))
+
+
+def test_a_broker_that_has_stopped_is_no_context_for_a_request() -> None:
+    async def scene(assembly: Assembly) -> None:
+        runner = assembly.hosts[ONE].runner
+        assembly.hosts[ONE].kill()
+        with pytest.raises(asyncio.CancelledError, match="broker 1 is not running"):
+            _ = runner.core
+        with pytest.raises(asyncio.CancelledError, match="broker 1 is not running"):
+            _ = assembly.hosts[ONE].runner
+        runner.receive(CLIENT, messages.ShutDown())
+        assert not assembly.hosts[ONE].running
+
+    run(scene)
+
+
+def test_a_broker_that_shuts_down_stops_and_a_refused_one_says_why() -> None:
+    async def scene(assembly: Assembly) -> None:
+        host = assembly.hosts[TWO]
+        host.shut_down()
+        await assembly.wait_for(lambda: not host.running, 10)
+        assert host.start_error is None
+        await host.start()
+        host.runner._execute([messages.StartRefused("no such rack")])
+        assert not host.running
+        assert str(host.start_error) == "no such rack"
+        with pytest.raises(UsageError, match="broker 2 refuses to start: no such rack"):
+            assembly._has_started(TWO)
+        await assembly.start_brokers([TWO], 10)
+        assert host.start_error is None
+
+    run(scene)
+
+
+def test_each_process_of_a_broker_has_an_incarnation_of_its_own() -> None:
+    async def scene(assembly: Assembly) -> None:
+        assert [assembly.image.brokers[one].incarnation for one in (ONE, TWO)] == [1, 1]
+        assembly.hosts[TWO].kill()
+        await assembly.start_brokers([TWO], 10)
+        assert assembly.image.brokers[TWO].incarnation == 2
+
+    run(scene)
