@@ -118,3 +118,11 @@ def test_a_locators_own_refusal_is_passed_on() -> None:
 
     with pytest.raises(UsageError, match=r"^as it was said$"):
         rack_info(FixedLocator(refuse), CLUSTER)
+
+
+def test_an_error_without_words_is_reported_as_one() -> None:
+    def silent() -> Any:
+        raise ValueError
+
+    with pytest.raises(RackLocatorFailed, match=r"^rack locator FixedLocator: ValueError: no reason given; --debug"):
+        rack_info(FixedLocator(silent), CLUSTER)

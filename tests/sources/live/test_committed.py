@@ -1,0 +1,79 @@
+"""Committed offsets by group, and what is reported of those that cannot be read."""
+
+from typing import Any
+
+from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.model.ids import TopicPartition
+from rackspan.sources.live.committed import CommittedOffsets, committed_offsets
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.group_offsets import (
+    OffsetFetchResponseData,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+)
+from rackspan.wire.messages.groups import ListGroupsResponseData
+from tests.scripted_connection import ScriptedConnection, listing
+
+CONSUMER = ("classic", "consumer")
+
+
+def fetched(*rows: tuple[int, int, int]) -> OffsetFetchResponseData:
+    """Partitions of orders: number, offset, error code."""
+    partitions = [
+        OffsetFetchResponsePartition(partition_index=index, committed_offset=offset, error_code=error)
+        for index, offset, error in rows
+    ]
+    return OffsetFetchResponseData(topics=[OffsetFetchResponseTopic(name="orders", partitions=partitions)])
+
+
+def read(connection: ScriptedConnection) -> CommittedOffsets:
+    found: CommittedOffsets = connection.run(committed_offsets, connection)
+    return found
+
+
+def test_the_offsets_of_every_group_come_from_its_coordinator() -> None:
+    sent: list[tuple[str, int | None]] = []
+
+    def fetch(request: Any, broker: int | None) -> OffsetFetchResponseData:
+        sent.append((request.group_id, broker))
+        assert request.topics is None
+        # Partition 1 has no committed offset, partition 2 an error, and 0 is an offset.
+        return fetched((0, 0, 0), (1, -1, 0), (2, 7, ErrorCode.UNSTABLE_OFFSET_COMMIT), (3, 9, 0))
+
+    connection = ScriptedConnection(
+        {ApiKey.LIST_GROUPS: listing({1: {"a": CONSUMER}, 2: {"b": CONSUMER}}), ApiKey.OFFSET_FETCH: fetch}
+    )
+    offsets = {TopicPartition("orders", 0): 0, TopicPartition("orders", 3): 9}
+    assert read(connection) == CommittedOffsets({"a": offsets, "b": offsets})
+    assert sorted(sent) == [("a", 1), ("b", 2)]
+
+
+def test_groups_that_cannot_be_read_are_named_with_the_reason_and_others_are_kept() -> None:
+    codes = {
+        "secret": ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        "shares": ErrorCode.GROUP_ID_NOT_FOUND,
+        "moves": ErrorCode.NOT_COORDINATOR,
+    }
+
+    def fetch(request: Any, _: int | None) -> OffsetFetchResponseData | Exception:
+        if request.group_id == "late":
+            return TimeoutError("no response in time")
+        response = fetched((0, 5, 0))
+        response.error_code = codes.get(request.group_id, 0)
+        return response
+
+    names = dict.fromkeys((*codes, "late", "fine"), CONSUMER)
+
+    def list_groups(request: Any, broker: int | None) -> Any:
+        refused = ListGroupsResponseData(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        return refused if broker == 2 else listing({1: names})(request, broker)
+
+    assert read(ScriptedConnection({ApiKey.LIST_GROUPS: list_groups, ApiKey.OFFSET_FETCH: fetch})) == CommittedOffsets(
+        {"shares": {}, "fine": {TopicPartition("orders", 0): 5}},
+        (
+            "offsets of group secret: this user needs Describe on Group secret",
+            "offsets of group moves: NOT_COORDINATOR",
+            "offsets of group late: no response in time",
+            "the groups of broker 2: COORDINATOR_LOAD_IN_PROGRESS",
+        ),
+    )
