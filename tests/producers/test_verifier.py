@@ -1,17 +1,23 @@
 """The guard's own connections: rounds, pauses, brokers that do not respond, and the end of its thread."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from rackspan.acks.isr_samples import LogEnds, LogRead, Sample, SampledPartition
+from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.acks.verification import RecordVerification
 from rackspan.client.login import Login
-from rackspan.errors import ClusterUnreachable, NotEnoughRacksAfterAppend
-from rackspan.producers import logins, verifier
+from rackspan.errors import ClusterUnreachable, NotEnoughRacksAfterAppend, UsageError
+from rackspan.model import Broker, BrokerId, RackId
+from rackspan.producers import GuardedAIOKafkaProducer, GuardedKafkaProducer, kafka_python, logins, verifier
 from rackspan.producers.verifier import RecordVerifier, VerifierThread, _responses
 
 ORDERS = ("orders", 0)
+RACKS = rack_bits([Broker(BrokerId(1), RackId("r1")), Broker(BrokerId(2), RackId("r2"))])
+IN_TWO_RACKS = SampledPartition(1, 0, (BrokerId(1), BrokerId(2)))
 
 
 def made(**options: Any) -> RecordVerifier:
@@ -103,6 +109,75 @@ def test_when_no_replica_responds_the_cluster_is_looked_for_again() -> None:
     assert asyncio.run(work())[ORDERS].startswith("no broker responds: ")
 
 
+def test_the_isr_is_read_before_a_record_unless_it_was_read_within_a_second() -> None:
+    async def work() -> list[int]:
+        records, loop, clock, read = made(), asyncio.get_running_loop(), [100.0], list[str]()
+
+        async def any_broker() -> tuple[int, None]:
+            return 1, None
+
+        async def sample(_broker: int, topics: frozenset[str]) -> Sample:
+            [topic] = topics
+            read.append(topic)
+            return Sample(1, clock[0], topics=topics, racks=RACKS, partitions={(topic, 0): IN_TWO_RACKS})
+
+        records._cluster.any_broker = any_broker  # type: ignore[assignment, method-assign]
+        records._sample = sample  # type: ignore[assignment, method-assign]
+        counts = []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(loop, "time", lambda: clock[0])
+            for seconds, topic in ((0.0, "orders"), (0.9, "orders"), (0.0, "payments"), (0.2, "orders")):
+                clock[0] += seconds
+                assert await records.before(topic, 0) is None
+                counts.append(len(read))
+        return counts
+
+    assert asyncio.run(work()) == [1, 1, 2, 3]
+
+
+def test_an_isr_that_cannot_be_read_before_a_record_is_an_error() -> None:
+    async def work() -> None:
+        records = made()
+
+        async def any_broker() -> tuple[int, None]:
+            return 1, None
+
+        async def sample(*_: object) -> None:
+            raise ConnectionResetError("closed")
+
+        records._cluster.any_broker = any_broker  # type: ignore[assignment, method-assign]
+        records._sample = sample  # type: ignore[assignment, method-assign]
+        with pytest.raises(ClusterUnreachable, match="the ISR of topic orders cannot be read: closed"):
+            await records.before("orders", 0)
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (29, "broker 2 refuses to let its log be read: error 29; grant READ on the topic"),
+        (1, "broker 2 refuses to let its log be read: error 1"),
+    ],
+)
+def test_a_log_that_may_not_be_read_is_named_in_the_error(code: int, words: str) -> None:
+    async def work() -> Exception | None:
+        records, failures = made(), dict[Any, str]()
+        record = RecordVerification(ORDERS, records._requirement("orders"), 1, 0.0)
+        log_read = LogRead(ORDERS, None, 0)
+
+        async def read(replica: Any, reads: Any) -> Any:
+            return LogEnds(replica, 0.0, reads, {}), {log_read: code}
+
+        records._read = read  # type: ignore[method-assign]
+        record.reads = {BrokerId(2): (0.0, log_read)}
+        await records._observe_logs([record], failures)
+        record.expire()
+        return verifier._error(record, failures[ORDERS])
+
+    assert str(asyncio.run(work())).endswith(f"; {words}")
+
+
 def test_closing_the_thread_ends_what_is_verified_and_the_connections() -> None:
     records, reported, closed = made(), list[object](), list[bool]()
     close = records.close
@@ -148,3 +223,92 @@ def test_every_setting_of_a_login_has_its_name_of_kafka_python(monkeypatch: pyte
             "sasl_plain_password": "p",
         }
     ]
+
+
+def test_a_producer_of_aiokafka_delivers_before_its_connections_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
+
+    async def stop() -> None:
+        steps.append("client stopped")
+
+    async def work() -> None:
+        producer = GuardedAIOKafkaProducer({"orders": 2}, bootstrap_servers="127.0.0.1:1")
+        monkeypatch.setattr(producer._producer, "stop", stop)
+        monkeypatch.setattr(producer._records, "close", lambda: steps.append("connections closed"))
+        await producer.stop()
+        monkeypatch.undo()
+        producer._records.close()
+        producer._producer._closed = True  # It was never started.
+
+    asyncio.run(work())
+    assert steps == ["client stopped", "connections closed"]
+
+
+@pytest.mark.parametrize("acks", ["all", "-1", -1])
+def test_a_producer_waits_for_all_replicas_whichever_way_that_is_written(acks: object) -> None:
+    async def work() -> object:
+        producer = GuardedAIOKafkaProducer({"orders": 2}, bootstrap_servers="127.0.0.1:1", acks=acks)
+        producer._records.close()
+        producer._producer._closed = True
+        return producer._producer._sender._acks
+
+    assert asyncio.run(work()) == -1
+    for key in ("acks", "request.required.acks"):
+        verifier.refuse_weak_acks({key: acks}, "acks", "request.required.acks")
+        with pytest.raises(UsageError, match=f"{key} is 1, and min.insync.racks applies to acks=all only"):
+            verifier.refuse_weak_acks({key: 1}, "acks", "request.required.acks")
+
+
+def test_only_replicas_are_read_once_they_are_known() -> None:
+    async def work() -> list[list[int]]:
+        records, rounds = made(), list[list[int]]()
+
+        async def sample(broker: int, topics: frozenset[str]) -> Sample:
+            rounds[-1].append(broker)
+            return Sample(broker, 0.0, racks=RACKS, topics=topics, partitions={})
+
+        records._sample = sample  # type: ignore[method-assign]
+        for broker in (1, 2, 3):
+            records._cluster.record(broker, "127.0.0.1", broker)
+        for replicas in (None, frozenset({2})):
+            if replicas is not None:
+                records._replicas[ORDERS] = replicas
+            rounds.append([])
+            await records._observe_isr([RecordVerification(ORDERS, records._requirement("orders"), 1, 0.0)], {})
+        return [sorted(brokers) for brokers in rounds]
+
+    assert asyncio.run(work()) == [[1, 2, 3], [2]]
+
+
+def test_a_record_of_kafka_python_is_verified_if_its_topic_requires_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    verified: list[str] = []
+
+    class Sent:
+        def __init__(self, topic: str) -> None:
+            self._topic = topic
+
+        def add_errback(self, _: Any) -> None:
+            """It does not fail."""
+
+        def add_callback(self, callback: Any) -> None:
+            callback(SimpleNamespace(topic=self._topic, partition=0, offset=5))
+
+    class Client:
+        def __init__(self, **_: Any) -> None:
+            """No connection."""
+
+        def send(self, topic: str, **_: Any) -> Sent:
+            return Sent(topic)
+
+    monkeypatch.setattr(kafka_python, "KafkaProducer", Client)
+    producer = GuardedKafkaProducer({"orders": 2}, bootstrap_servers="127.0.0.1:1")
+
+    def when_verified(topic: str, _partition: int, _offset: int, report: Any) -> None:
+        verified.append(topic)
+        report(None)
+
+    monkeypatch.setattr(producer._verifier, "when_verified", when_verified)
+    monkeypatch.setattr(producer._verifier, "before", lambda *_: None)
+    assert [producer.send(topic).result(10).topic for topic in ("payments", "orders")] == ["payments", "orders"]
+    assert verified == ["orders"]
+    producer._verifier.close()
