@@ -43,6 +43,13 @@ def consumer(cluster: EmbeddedCluster | KafkaCluster, settings: Mapping[str, Any
     return member
 
 
+def test_the_assignor_that_looks_at_racks_is_named() -> None:
+    """Not left to librdkafka's default, which may change."""
+    for cooperative, assignor in ((False, "range"), (True, "cooperative-sticky")):
+        settings = in_rack("r1", cooperative=cooperative)
+        assert settings == {"client.rack": "r1", "partition.assignment.strategy": assignor}
+
+
 def test_the_coordinators_protocol_takes_no_assignor_of_the_client() -> None:
     settings = in_rack("r1", group_protocol="consumer")
     assert settings == {"client.rack": "r1", "group.protocol": "consumer"}

@@ -86,3 +86,23 @@ def test_the_solver_is_loaded_before_the_first_rebalance(monkeypatch: pytest.Mon
     monkeypatch.setattr(membership, "required_module", lambda name, _reason: loaded.append(name))
     Membership("r1", cooperative=False)
     assert loaded == ["ortools.graph.python.min_cost_flow"]
+
+
+def test_each_rebalance_is_summed_up_in_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "rackspan.assignor")
+    leader = Membership("r1", cooperative=False)
+    leader.decide_rebalance([member("a", "r1"), member("b", "r2")], RACKS)
+    leader.decide_rebalance([member("a", "r1")], RACKS)
+    leader.decide_rebalance([member("a", "")], RACKS)
+    assert [line for line in caplog.messages if " to " in line and "across racks" in line] == [
+        "4 partitions to 2 members: 0 across racks, 0 moved, 0 waiting for the member that reads them",
+        "4 partitions to 1 member: 2 across racks, 0 moved, 0 waiting for the member that reads them",
+        "4 partitions to 1 member: not counted across racks, 0 moved, 0 waiting for the member that reads them",
+    ]
+
+
+def test_an_epoch_is_the_time_in_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Members of both clients compare them: the greatest is the latest assignment."""
+    monkeypatch.setattr(membership, "time_ns", lambda: 1_700_000_000_123_456_789)
+    decision = Membership("r1", cooperative=False).decide_rebalance([member("a", "r1")], RACKS)
+    assert decision.epoch == 1_700_000_000_123

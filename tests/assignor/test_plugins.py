@@ -40,10 +40,12 @@ def lead_with_kafka_python(
     return {name: bytes(one.encode()) for name, one in leader.assign(cluster, joined).items()}
 
 
-def lead_with_aiokafka(leader: aiokafka.AiokafkaAssignor, members: Mapping[str, bytes]) -> dict[str, bytes]:
+def lead_with_aiokafka(
+    leader: aiokafka.AiokafkaAssignor, members: Mapping[str, bytes], replicas: Replicas = REPLICAS
+) -> dict[str, bytes]:
     cluster = AiokafkaCluster()
     brokers = [(broker, "127.0.0.1", 9092, f"r{broker}") for broker in (1, 2, 3)]
-    rows = [(0, number, its[0], its, its) for number, its in enumerate(REPLICAS)]
+    rows = [(0, number, its[0], its, its) for number, its in enumerate(replicas)]
     cluster.update_metadata(MetadataResponse_v1(brokers, 1, [(0, "orders", False, rows)]))
     joined = {name: ConsumerProtocolMemberMetadata.decode(data) for name, data in members.items()}
     return {name: one.encode() for name, one in leader.assign(cluster, joined).items()}
@@ -118,6 +120,54 @@ def test_in_rack_returns_keyword_arguments_of_the_clients() -> None:
     assert kafka_python.in_rack("r1")["client_rack"] == aiokafka.in_rack("r1")["client_rack"] == "r1"
     assert set(kafka_python.in_rack("r1")) <= set(KafkaConsumer.DEFAULT_CONFIG)
     assert aiokafka.in_rack("r1")["partition_assignment_strategy"][0].name == kafka_python.KafkaPythonAssignor.name
+
+
+@pytest.mark.parametrize("followers", [False, True, None])
+def test_in_rack_passes_on_whether_followers_are_read(followers: bool | None) -> None:
+    """They are by default."""
+    for client in (kafka_python, aiokafka):
+        given = {} if followers is None else {"followers": followers}
+        made = client.in_rack("r1", **given)["partition_assignment_strategy"][0]
+        assignor = made() if client is kafka_python else made
+        members = {"a": sent(assignor), "b": sent(kafka_python.KafkaPythonAssignor("r2"))}
+        near_1 = [0, 1] if followers is False else [0, 2]
+        if client is kafka_python:
+            assert assigned(lead_with_kafka_python(assignor, members, BOTH_RACKS))["a"] == near_1
+        else:
+            assert assigned(lead_with_aiokafka(assignor, members, BOTH_RACKS))["a"] == near_1
+
+
+def test_aiokafkas_strategies_of_older_members_come_after_it() -> None:
+    older = object()
+    first, second = aiokafka.in_rack("r1", also=[older])["partition_assignment_strategy"]
+    assert (type(first), second) == (aiokafka.AiokafkaAssignor, older)
+
+
+@pytest.mark.parametrize("cooperative", [False, True])
+def test_in_rack_passes_on_whether_reading_goes_on_in_a_rebalance(cooperative: bool) -> None:
+    made = kafka_python.in_rack("r1", cooperative=cooperative)["partition_assignment_strategy"][0]()
+    protocol = RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER
+    assert made.supported_protocols() == [protocol]
+
+
+def test_members_name_their_topics_in_one_order() -> None:
+    topics = tuple("hgfedcba")
+    assert ConsumerProtocolSubscription.decode(sent(kafka_python.KafkaPythonAssignor("r1"), topics)).topics == [
+        *"abcdefgh"
+    ]
+    decoded = ConsumerProtocolMemberMetadata.decode(sent(aiokafka.AiokafkaAssignor("r1"), topics))
+    assert list(decoded.subscription) == [*"abcdefgh"]
+
+
+def test_a_consumer_that_joins_claims_nothing_in_the_protocols_own_fields() -> None:
+    """What it owns is in the user data, for every version of the protocol."""
+    subscription = kafka_python.KafkaPythonAssignor("r1").metadata(["orders"])
+    assert (subscription.owned_partitions, subscription.generation_id) == ([], -1)
+
+
+def test_a_consumer_without_a_rack_sends_none() -> None:
+    subscription = ConsumerProtocolSubscription.decode(sent(kafka_python.KafkaPythonAssignor("")))
+    assert subscription.rack_id is None
 
 
 def test_kafka_python_refuses_range_beside_a_cooperative_assignor() -> None:
