@@ -19,15 +19,21 @@ def test_sources_are_looked_at_in_order(tmp_path: Path, monkeypatch: pytest.Monk
     sources = RackSources(file=str(file), by_host={"worker-1": "of-map"}, script=str(script))
     script.write_text("#!/bin/sh\necho /of-script-of-$1\n")
     script.chmod(0o700)
-    assert executor_rack(sources, "worker-2").rack == "of-script-of-worker-2"
-    assert executor_rack(sources, "worker-1.example").rack == "of-map"
-    file.write_text("of-file\nand more\n")
-    assert executor_rack(sources, "worker-1").rack == "of-file"
+
+    def found(sources: RackSources, host: str | None = None) -> tuple[str | None, str]:
+        rack = executor_rack(sources, host)
+        return rack.rack, rack.origin
+
+    assert found(sources, "worker-2") == ("of-script-of-worker-2", f"script {script}")
+    assert found(sources, "worker-1.example") == ("of-map", "rack.map of host worker-1.example")
+    file.write_text(" of-file \nand more\n")
+    assert found(sources, "worker-1") == ("of-file", f"file {file}")
     monkeypatch.setenv("RACKSPAN_RACK", "of-variable")
-    assert executor_rack(sources, "worker-1").rack == "of-variable"
+    assert found(sources, "worker-1") == ("of-variable", "environment variable RACKSPAN_RACK")
     monkeypatch.setenv("NODE_ZONE", "of-other-variable")
-    assert executor_rack(RackSources(environment="NODE_ZONE")).rack == "of-other-variable"
-    assert executor_rack(RackSources(fixed="of-option")).rack == "of-option"
+    other = RackSources(environment="NODE_ZONE")
+    assert found(other) == ("of-other-variable", "environment variable NODE_ZONE")
+    assert found(RackSources(fixed="of-option")) == ("of-option", "kafka.client.rack")
 
 
 def test_no_rack_is_an_outcome_that_says_where_it_was_looked_for() -> None:
@@ -61,13 +67,15 @@ REQUIRED_HEADERS = {
 
 
 class _Metadata(BaseHTTPRequestHandler):
+    ENCODING = "utf-8"
+
     def _respond(self) -> None:
         path = self.path.split("?")[0]
         required = next((header for prefix, header in REQUIRED_HEADERS.items() if path.startswith(prefix)), None)
         allowed = required is None or self.headers.get(required[0]) == required[1]
         self.send_response(200 if allowed else 403)
         self.end_headers()
-        self.wfile.write(METADATA[(self.command, path)].encode() if allowed else b"refused")
+        self.wfile.write(METADATA[(self.command, path)].encode(self.ENCODING) if allowed else b"refused")
 
     do_GET = do_PUT = _respond  # noqa: N815 — the library's names
 
@@ -89,6 +97,14 @@ def metadata_host() -> Iterator[str]:
 @pytest.mark.parametrize(("cloud", "rack"), [("aws", "euc1-az2"), ("gcp", "europe-west3-a"), ("azure", "westeurope-2")])
 def test_a_cloud_names_the_rack(cloud: str, rack: str, metadata_host: str) -> None:
     assert executor_rack(RackSources(metadata=cloud, metadata_host=metadata_host)).rack == rack
+
+
+def test_bytes_that_are_no_text_are_a_rack_with_marks_in_their_place(
+    monkeypatch: pytest.MonkeyPatch, metadata_host: str
+) -> None:
+    monkeypatch.setitem(METADATA, ("GET", "/computeMetadata/v1/instance/zone"), "zones/caf\u00e9")
+    monkeypatch.setattr(_Metadata, "ENCODING", "latin-1")
+    assert executor_rack(RackSources(metadata="gcp", metadata_host=metadata_host)).rack == "caf\ufffd"
 
 
 def test_a_metadata_service_that_does_not_respond_gives_no_rack() -> None:

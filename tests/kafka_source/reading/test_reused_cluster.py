@@ -1,6 +1,8 @@
 """Which connection a task gets: that of the task before, unless something speaks against it."""
 
+import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,14 +38,40 @@ def test_two_tasks_at_once_have_two_connections() -> None:
 
 
 def test_a_connection_is_closed_after_an_error_and_when_it_was_idle_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[SourceCluster] = []
+    monkeypatch.setattr(SourceCluster, "close", lambda self: closed.append(self))
     with pytest.raises(ZeroDivisionError), reused_cluster(HERE) as first:
         raise ZeroDivisionError
+    assert closed == [first]
     with reused_cluster(HERE) as second:
         assert second is not first
     later = time.monotonic() + IDLE_SECONDS
     monkeypatch.setattr(time, "monotonic", lambda: later)
     with reused_cluster(HERE) as third:
         assert third is not second
+    assert closed == [first, second]
+
+
+def test_the_row_of_a_task_counts_its_records_and_names_where_its_rack_is_from(
+    cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    topic = created(cluster)
+    produced(cluster.bootstrap_servers, topic, 100)
+    given = {
+        "kafka.bootstrap.servers": cluster.bootstrap_servers,
+        "subscribe": topic,
+        "kafka.client.rack": "r2",
+        "metricsPath": str(tmp_path),
+    }
+    task = TaskOptions(parse(given, streaming=False), ("offset",))
+    for number in (0, 1):
+        wanted = OffsetRange(TopicPartition(topic, number), 0, 40)
+        assert sum(batch.num_rows for batch in read_range(wanted, task, Batch("b", 2))) == 40
+    rows = [json.loads(line) for file in tmp_path.rglob("*.json") for line in file.read_text().splitlines()]
+    assert [(row["records"], row["executor_rack"], row["rack_origin"]) for row in rows] == [
+        (40, "r2", "kafka.client.rack")
+    ] * 2
+    assert {row["partition"] for row in rows} == {0, 1}
 
 
 def test_a_connection_that_was_closed_meanwhile_costs_no_record_and_no_change_of_replica(
