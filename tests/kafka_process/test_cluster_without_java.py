@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -154,13 +155,21 @@ def test_a_node_that_fails_is_named_with_the_cause_and_nothing_is_left(
     assert list(tmp_path.glob("rackspan-kafka-*")) == []
 
 
-def test_nodes_that_are_never_ready_are_named(make: Make) -> None:
+def test_nodes_that_are_never_ready_are_named(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        time.sleep(seconds)
+
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
     silent = {"config": {"fake.silent": "yes"}, "ready_seconds": 1.4}
     with (
         pytest.raises(KafkaProcessFailed, match=r"Kafka nodes 1, 2, 3, 101 were not ready after 1 s; are enough"),
         make(**silent),
     ):
         pass
+    assert set(pauses) == {0.1}
 
 
 def test_a_folder_of_the_users_own_is_stopped_in_order_and_is_the_same_cluster_again(

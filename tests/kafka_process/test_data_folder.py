@@ -1,5 +1,6 @@
 """Temporary data goes when its cluster closes, and the next one removes what a dead owner left."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -63,3 +64,20 @@ def test_the_next_cluster_sweeps_what_a_killed_owner_left(tmp_path: Path) -> Non
     folder = DataFolder()
     assert not left.exists()
     folder.close()
+
+
+def test_a_sweep_names_what_it_removed_and_keeps_no_file_open(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        (tmp_path / f"{PREFIX}{name}").mkdir()
+        (tmp_path / f"{PREFIX}{name}" / "owner.lock").touch()
+    living = DataFolder()
+    (tmp_path / f"{PREFIX}c").mkdir()
+    (tmp_path / f"{PREFIX}c" / "owner.lock").touch()
+    before = os.listdir("/proc/self/fd")
+    assert sweep(tmp_path) == [tmp_path / f"{PREFIX}c"]
+    assert len(os.listdir("/proc/self/fd")) == len(before)
+    living.close()
+    for name in ("b", "a"):
+        (tmp_path / f"{PREFIX}{name}").mkdir()
+        (tmp_path / f"{PREFIX}{name}" / "owner.lock").touch()
+    assert sweep() == [tmp_path / f"{PREFIX}a", tmp_path / f"{PREFIX}b"]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rackspan.kafka_process.node_config import properties, text
+from rackspan.kafka_process.node_config import defaults, properties, text
 from rackspan.kafka_process.topology import KafkaNode, distribute_nodes
 
 NODES = distribute_nodes(("r1", "r2"), 2, {1: "r1", 101: None})
@@ -30,6 +30,46 @@ def test_internal_topics_never_have_more_replicas_than_there_are_brokers() -> No
     own = settings(NODES[1])
     assert own["offsets.topic.replication.factor"] == "2"
     assert own["transaction.state.log.min.isr"] == "2"
+
+
+def test_a_cluster_starts_and_loses_brokers_in_seconds_on_one_machine() -> None:
+    """Settings that would else be Kafka's: fifty partitions of internal topics, a session of 9 s, a lag of 30 s."""
+    assert defaults(6) == {
+        "offsets.topic.replication.factor": "3",
+        "offsets.topic.num.partitions": "3",
+        "transaction.state.log.replication.factor": "3",
+        "transaction.state.log.min.isr": "2",
+        "transaction.state.log.num.partitions": "3",
+        "share.coordinator.state.topic.replication.factor": "3",
+        "share.coordinator.state.topic.min.isr": "2",
+        "share.coordinator.state.topic.num.partitions": "3",
+        "default.replication.factor": "3",
+        "min.insync.replicas": "1",
+        "group.initial.rebalance.delay.ms": "0",
+        "auto.create.topics.enable": "false",
+        "broker.session.timeout.ms": "5000",
+        "broker.heartbeat.interval.ms": "500",
+        "controlled.shutdown.max.retries": "1",
+        "controlled.shutdown.retry.backoff.ms": "500",
+        "replica.lag.time.max.ms": "10000",
+        "num.network.threads": "2",
+        "num.io.threads": "4",
+        "background.threads": "2",
+        "num.recovery.threads.per.data.dir": "1",
+        "log.cleaner.dedupe.buffer.size": "2097152",
+    }
+    assert {key for key, value in defaults(1).items() if value != defaults(6)[key]} == {
+        key
+        for key, value in defaults(6).items()
+        if "topic.replication.factor" in key or key.endswith(("log.replication.factor", "min.isr"))
+    } | {"default.replication.factor"}
+
+
+def test_every_voter_and_the_nodes_own_folder_are_named() -> None:
+    own = settings(NODES[1])
+    assert (own["node.id"], own["log.dirs"], own["controller.listener.names"]) == ("2", "/data", "CONTROLLER")
+    assert own["inter.broker.listener.name"] == "CLIENT"
+    assert own["listener.security.protocol.map"] == "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT"
 
 
 def test_config_overrides_a_default_but_not_who_the_node_is() -> None:

@@ -53,7 +53,13 @@ def test_a_test_gets_the_cluster_of_its_markers(pytester: pytest.Pytester) -> No
 @pytest.mark.parametrize("scope", ["function", "session"])
 def test_every_test_gets_a_cluster_without_traces_of_the_one_before(pytester: pytest.Pytester, scope: str) -> None:
     pytester.makeini(f"[pytest]\nrackspan_cluster_scope = {scope}\n")
-    ran(
+    pytester.makeconftest("""
+        import threading
+
+        def pytest_unconfigure():
+            print("left:", [thread.name for thread in threading.enumerate() if thread.name == "rackspan-cluster"])
+    """)
+    result = ran(
         pytester,
         """
         import pytest
@@ -95,6 +101,7 @@ def test_every_test_gets_a_cluster_without_traces_of_the_one_before(pytester: py
         """.replace("CLUSTERS", {"function": "2", "session": "1"}[scope]),
         passed=3,
     )
+    result.stdout.fnmatch_lines(["left: []"])
 
 
 def test_the_report_of_a_failed_test_has_the_cluster_status_and_warnings(pytester: pytest.Pytester) -> None:

@@ -10,7 +10,7 @@ import pytest
 from rackspan import ivy
 from rackspan.errors import MissingRequirement
 from rackspan.java import Java
-from rackspan.kafka_process.release.jars import Fetch, cache_folder, is_complete, resolve_jars
+from rackspan.kafka_process.release.jars import Fetch, cache_folder, fetch_release, is_complete, resolve_jars
 from rackspan.kafka_process.release.versions import KafkaVersion
 
 VERSION = KafkaVersion(4, 1, 0)
@@ -20,7 +20,27 @@ NAMES = ("kafka_2.13-4.1.0.jar", "kafka-clients-4.1.0.jar", "kafka-tools-4.1.0.j
 
 @pytest.fixture(autouse=True)
 def _an_ivy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ivy, "ivy_jar", lambda needed_for: Path("/ivy.jar"))
+    def found(needed_for: str) -> Path:
+        assert needed_for == "real Kafka"  # A message about a missing Ivy says so.
+        return Path("/ivy.jar")
+
+    monkeypatch.setattr(ivy, "ivy_jar", found)
+
+
+def test_kafkas_server_and_tools_are_fetched_by_their_coordinates(monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched: list[tuple[ivy.Download, tuple[object, ...]]] = []
+    monkeypatch.setattr(ivy, "fetch", lambda download, *others: fetched.append((download, others)))
+    fetch_release(VERSION, JAVA, Path("/ivy.jar"), Path("/work"), Path("/lib"))
+    [(download, others)] = fetched
+    assert others == (JAVA, Path("/ivy.jar"), Path("/work"), Path("/lib"))
+    assert (download.name, download.seconds) == ("Apache Kafka 4.1.0", 900)
+    for part in (
+        'org="org.apache.kafka" name="kafka_2.13" rev="4.1.0"',
+        'org="org.apache.kafka" name="kafka-tools" rev="4.1.0"',
+        'name="slf4j-simple"',
+        'module="slf4j-reload4j"',
+    ):
+        assert part in download.dependencies
 
 
 def fetch(names: tuple[str, ...] = NAMES, calls: list[str] | None = None) -> Fetch:

@@ -38,3 +38,9 @@ def test_a_cluster_id_never_looks_like_an_option() -> None:
     ids = {random_cluster_id() for _ in range(2_000)}
     assert len(ids) == 2_000
     assert all(len(one) == 22 and not one.startswith("-") for one in ids)
+
+
+def test_a_cluster_id_that_would_look_like_an_option_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = iter([b"\xf8" + bytes(15), bytes(16)])
+    monkeypatch.setattr("secrets.token_bytes", lambda size: next(drawn)[:size])
+    assert random_cluster_id() == "A" * 22
