@@ -36,13 +36,13 @@ class NothingChanged(Exception):
     """A command was followed, and the cluster is as it was."""
 
 
-def generated(rng: Random) -> tuple[ClusterSnapshot, RackPolicy]:
+def generated(rng: Random, topics_max: int = 3) -> tuple[ClusterSnapshot, RackPolicy]:
     """A cluster of 1 to 5 racks, healthy or not: brokers fenced, gone or without a rack, any factor and minimum."""
     brokers = tuple(_brokers(rng))
     ids = [int(one.id) for one in brokers]
     gone = [900] if rng.random() < 0.15 else []
     topics, rows = [], []
-    for code in range(rng.randint(1, 3)):
+    for code in range(rng.randint(1, topics_max)):
         config = {}
         if rng.random() < 0.8:
             config[MIN_INSYNC_REPLICAS] = str(rng.choice([1, 1, 2, 2, 2, 3, 4]))
@@ -186,14 +186,7 @@ def _run(snapshot: ClusterSnapshot, policy: RackPolicy, command: str) -> Cluster
     assert tool == "rackspan", command
     path, params = parsed(arguments)
     if path == ("reassign", "plan"):
-        drain = frozenset(map(int, (params["drain"] or "").split(","))) if params["drain"] else frozenset()
-        request = ReassignmentRequest(
-            drain=drain,
-            topics=params["topic"],
-            replication_factor=params["replication_factor"],
-            balance=params["balance"],
-        )
-        planned = api.plan_reassignment(snapshot, policy, request)
+        planned = api.plan_reassignment(snapshot, policy, requested(params))
         return api.snapshot_after(snapshot, planned) if len(planned) else snapshot
     if path == ("acks", "harden"):
         # As on the command line: the flag counts for every topic.
@@ -204,6 +197,17 @@ def _run(snapshot: ClusterSnapshot, policy: RackPolicy, command: str) -> Cluster
         set_to = {one.topic: one.least for one in advice if one.outcome == "raise"}
         return _configured(snapshot, {topic: {MIN_INSYNC_REPLICAS: str(value)} for topic, value in set_to.items()})
     raise AssertionError(f"no model of {command}")
+
+
+def requested(params: Mapping[str, Any]) -> ReassignmentRequest:
+    """What `rackspan reassign plan` would plan with these options."""
+    return ReassignmentRequest(
+        drain=frozenset(map(int, params["drain"].split(","))) if params["drain"] else frozenset(),
+        topics=params["topic"],
+        replication_factor=params["replication_factor"],
+        balance=params["balance"],
+        leaders=params["leaders"],
+    )
 
 
 def parsed(arguments: list[str]) -> tuple[tuple[str, ...], dict[str, Any]]:

@@ -1,4 +1,19 @@
-from rackspan.audit.findings import Finding, Severity, in_order
+"""The order of findings, and remedies that begin with a plan beside what the command line's own parser reads from their words."""
+
+import shlex
+from collections import Counter
+from dataclasses import asdict, replace
+from random import Random
+
+import numpy as np
+import pytest
+
+from rackspan import api
+from rackspan.audit import RackPolicy
+from rackspan.audit.findings import Finding, PlanCommand, PlanRemedy, Severity, in_order, or_else, plan_of
+from rackspan.model import NO_BROKER, RackId
+from tests.audit import repairs
+from tests.streams.groups import cluster
 
 ORDER = [
     "offline",
@@ -41,3 +56,68 @@ def test_findings_of_a_constraint_come_by_topic_partition_and_reason() -> None:
         finding("offline", Severity.VIOLATION, "b", 0, "x"),
     ]
     assert in_order(reversed(listed)) == listed
+
+
+def options_of(command: PlanCommand) -> dict[str, object]:
+    """The options of the command line of a plan, as its parser names them."""
+    fields = asdict(command)
+    return {**fields, "drain": ",".join(map(str, command.drain)) or None}
+
+
+def read_from(words: str) -> dict[str, object]:
+    path, options = repairs.parsed(shlex.split(words)[1:])
+    assert path == ("reassign", "plan")
+    return {name: options[name] for name in ("topic", "replication_factor", "drain", "balance", "leaders")}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        PlanCommand(),
+        PlanCommand("orders", 3),
+        PlanCommand("orders", leaders=True),
+        PlanCommand(drain=(3, 9)),
+        PlanCommand(balance=True),
+    ],
+)
+def test_the_words_of_a_plan_are_a_command_with_its_options(command: PlanCommand) -> None:
+    assert read_from(str(command)) == options_of(command)
+
+
+def test_each_remedy_that_begins_with_a_plan_has_it_and_no_other_does() -> None:
+    found, rng = Counter[str](), Random(3)
+    for _ in range(150):
+        snapshot, policy = repairs.generated(rng)
+        if len(snapshot.brokers) > 1 and rng.random() < 0.3:
+            excluded = frozenset({int(rng.choice(snapshot.brokers).id)})
+            policy = RackPolicy(excluded_brokers=excluded, topic_leader_racks={"topic-0": (RackId("r1"),)})
+        for finding in api.audit(snapshot, policy).findings:
+            begins = finding.remedy.startswith("rackspan reassign plan")
+            assert begins == (finding.plan is not None), finding
+            if finding.plan is not None:
+                assert read_from(finding.remedy.partition(",")[0]) == options_of(finding.plan)
+                found[finding.constraint] += 1
+    assert {"rack-spread", "mixed-replication-factors", "excluded-broker", "leader-racks"} <= found.keys()
+    assert {"replica-balance", "leader-balance", "survives-rack-loss"} <= found.keys()
+
+
+def test_another_way_out_follows_a_plan_and_any_other_words() -> None:
+    plan = or_else(PlanRemedy(PlanCommand("orders", 3)), "lower min.insync.racks")
+    assert str(plan) == "rackspan reassign plan --topic orders --replication-factor 3, or lower min.insync.racks"
+    assert plan_of(plan) == PlanCommand("orders", 3)
+    words = or_else("bring back broker 3; then rackspan reassign plan", "lower it")
+    assert (words, plan_of(words)) == ("bring back broker 3; then rackspan reassign plan, or lower it", None)
+
+
+def test_what_has_to_be_waited_for_is_no_plan() -> None:
+    snapshot = cluster({"orders": [[1, 2, 3], [1, 2]]})
+    (mixed,) = (each for each in api.audit(snapshot).findings if each.constraint == "mixed-replication-factors")
+    assert mixed.plan == PlanCommand("orders", 3)
+    adding = np.array([[3], [NO_BROKER]], np.int32)
+    moving = replace(snapshot, partitions=replace(snapshot.partitions, adding_replicas=adding))
+    (mixed,) = (each for each in api.audit(moving).findings if each.constraint == "mixed-replication-factors")
+    assert (
+        mixed.remedy
+        == "wait for the reassignment to end; then rackspan reassign plan --topic orders --replication-factor 3"
+    )
+    assert mixed.plan is None

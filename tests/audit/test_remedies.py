@@ -183,13 +183,13 @@ PLAN = "rackspan reassign plan --topic t"
 
 def test_replicas_on_a_broker_that_is_gone_are_moved_and_their_minimum_is_left() -> None:
     gone = one_partition("aabbcc", [9, 5], {"min.insync.replicas": "1"})
-    assert survive_loss(snapshot_batch(gone, RackPolicy()), 0) == PLAN
+    assert str(survive_loss(snapshot_batch(gone, RackPolicy()), 0)) == PLAN
 
 
 def test_racks_that_no_replica_is_on_need_a_plan_and_those_of_lagging_replicas_their_brokers() -> None:
     required = {"min.insync.racks": "2"}
     crowded = snapshot_batch(one_partition("aabbcc", [1, 2], required), RackPolicy())
-    assert bring_back_racks(crowded, 0) == f"{PLAN} --replication-factor 3, or lower min.insync.racks"
+    assert str(bring_back_racks(crowded, 0)) == f"{PLAN} --replication-factor 3, or lower min.insync.racks"
     lagging = one_partition("abc", [1, 2, 3], required, isr=[1])
     assert remedies(lagging, RackPolicy())["under-min-racks"] == "wait until brokers 2,3 are in sync"
     in_another_order = one_partition("abc", [1, 3, 2], required, isr=[1])
@@ -223,7 +223,7 @@ def test_harden_names_the_minimum_of_all_topics_and_leaves_out_one_of_the_topic(
 
 
 def target(snapshot: ClusterSnapshot, policy: RackPolicy) -> str:
-    return target_that_survives(snapshot_batch(snapshot, policy), 0)
+    return str(target_that_survives(snapshot_batch(snapshot, policy), 0))
 
 
 def test_a_target_that_does_not_survive_is_replaced_by_one_that_does() -> None:

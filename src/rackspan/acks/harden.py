@@ -15,8 +15,9 @@ import numpy as np
 from rackspan.acks.spreads import RackSpread, better_spreads
 from rackspan.audit import Finding, PartitionBatch, RackPolicy, effective_min_isr, in_order, snapshot_batch
 from rackspan.audit.constraints import partition_findings
-from rackspan.audit.constraints.remedies import before_hardening, factor_to_harden, is_plan, name_uncounted
+from rackspan.audit.constraints.remedies import before_hardening, factor_to_harden, name_uncounted
 from rackspan.audit.constraints.survival import SURVIVAL_NAMES
+from rackspan.audit.findings import PlanRemedy, Remedy
 from rackspan.model import (
     MIN_INSYNC_REPLICAS,
     NO_RACK,
@@ -219,7 +220,7 @@ def _advice(topics: tuple[Topic, ...], batch: PartitionBatch, columns: _Topics) 
         if advice.outcome is HardenOutcome.UNSAFE:
             first = before_hardening(batch, code)
             spread = _spread_first(batch, first, row, advice.min_insync_racks, rack_sizes)
-            yield replace(advice, first=first, better=spread)
+            yield replace(advice, first=str(first), better=spread)
         else:
             better = _better(advice, rack_sizes, int(columns.largest_factor[index]))
             rows = np.flatnonzero(uncounted & (batch.rows.topic == code)) if better and uncounted.any() else no_rows
@@ -235,11 +236,11 @@ def _lower_first(advice: HardenAdvice, brokers: int) -> str:
 
 
 def _spread_first(
-    batch: PartitionBatch, first: str, row: int, k: int, rack_sizes: tuple[int, ...]
+    batch: PartitionBatch, first: Remedy, row: int, k: int, rack_sizes: tuple[int, ...]
 ) -> tuple[RackSpread, ...]:
     """The spread that the plan before hardening leads to, if there is one."""
     factor = factor_to_harden(batch, row)
-    if factor is None or not is_plan(first):
+    if factor is None or not isinstance(first, PlanRemedy):
         return ()
     return (RackSpread(tuple(spread for spread in even_spread(rack_sizes, factor) if spread), k),)
 

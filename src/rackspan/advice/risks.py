@@ -1,6 +1,5 @@
 """Advice from an audit: a piece for each constraint and remedy, in the order in which to repair, with what a plan would copy."""
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final
@@ -8,8 +7,7 @@ from typing import Final
 from rackspan.advice.advice import Advice, Concern
 from rackspan.advice.of_topics import copied, only_topic, plan_in_full
 from rackspan.audit import Finding, RackPolicy
-from rackspan.audit.constraints.remedies import is_plan
-from rackspan.audit.findings import Severity, in_order
+from rackspan.audit.findings import PlanCommand, Severity, in_order
 from rackspan.model import ClusterSnapshot
 from rackspan.reassign import ReassignmentRequest
 from rackspan.text import count_noun
@@ -17,31 +15,24 @@ from rackspan.text import count_noun
 PLANNED_MAX: Final = 100
 """A plan takes milliseconds for a topic and seconds for a large cluster; thousands of topics may be at risk together."""
 
-_PLAN: Final = re.compile(
-    r"rackspan reassign plan(?P<leaders> --leaders)?(?P<balance> --balance)?(?: --drain (?P<drain>\d+))?"
-    r"(?: --topic (?P<topic>[\w.-]+))?(?: --replication-factor (?P<factor>\d+))?(?=$|,)"
-)
-"""A remedy that begins with a plan. What follows a comma is another way out."""
-
-
 NOT_PLANNED: Final = "the command prints what it would move, and moves nothing without rackspan reassign apply --apply"
 
 
 def risks(snapshot: ClusterSnapshot, policy: RackPolicy, findings: Sequence[Finding]) -> Iterator[Advice]:
     """`findings` of an audit of the snapshot. Those of one constraint with one remedy are one piece of advice."""
-    cost = cache(lambda remedy: _cost(snapshot, policy, remedy))
+    cost = cache(lambda command: _cost(snapshot, policy, command))
     together: dict[tuple[Severity, str, str], list[Finding]] = {}
     for finding in in_order(findings):
         together.setdefault((finding.severity, finding.constraint, finding.remedy), []).append(finding)
     for place, ((severity, constraint, remedy), same) in enumerate(together.items()):
-        topics = {finding.topic for finding in same}
+        topics, command = {finding.topic for finding in same}, same[0].plan
         yield Advice(
             Concern.RISK if severity is Severity.VIOLATION else Concern.WARNING,
             constraint,
             _reason(same),
             remedy,
-            (cost(remedy) if place < PLANNED_MAX else NOT_PLANNED) if is_plan(remedy) else "",
-            "rackspan reassign undo, with the journal of the run" if is_plan(remedy) else "",
+            "" if command is None else cost(command) if place < PLANNED_MAX else NOT_PLANNED,
+            "" if command is None else "rackspan reassign undo, with the journal of the run",
             topic=same[0].topic if len(topics) == 1 else None,
             place=place,
         )
@@ -59,16 +50,13 @@ def _reason(findings: Sequence[Finding]) -> str:
     return f"{count_noun(partitions, 'partition', ',')} of {count_noun(topics, 'topic', ',')}, such as {where}: {first.reason}"
 
 
-def _cost(snapshot: ClusterSnapshot, policy: RackPolicy, remedy: str) -> str:
-    """What the plan of a remedy copies. The topic alone is enough to see that: loads of others change where to, and not what."""
-    match = _PLAN.match(remedy)
-    if match is None:
-        return NOT_PLANNED
+def _cost(snapshot: ClusterSnapshot, policy: RackPolicy, command: PlanCommand) -> str:
+    """What a plan copies. The topic alone is enough to see that: loads of others change where to, and not what."""
     request = ReassignmentRequest(
-        drain=frozenset() if match["drain"] is None else frozenset({int(match["drain"])}),
-        replication_factor=None if match["factor"] is None else int(match["factor"]),
-        balance=match["balance"] is not None,
-        leaders=match["leaders"] is not None,
+        drain=frozenset(command.drain),
+        replication_factor=command.replication_factor,
+        balance=command.balance,
+        leaders=command.leaders,
     )
-    planned = plan_in_full(only_topic(snapshot, match["topic"]) if match["topic"] else snapshot, policy, request)
+    planned = plan_in_full(only_topic(snapshot, command.topic) if command.topic else snapshot, policy, request)
     return NOT_PLANNED if planned is None else copied(planned)

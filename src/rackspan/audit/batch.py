@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from rackspan.audit.findings import Remedy
 from rackspan.audit.policy import SURVIVE_CODES, RackPolicy
 from rackspan.audit.survival import WorstLoss, worst_loss
 from rackspan.model import (
@@ -331,7 +332,7 @@ class PartitionBatch:
         return np.asarray(accepting & (self.isr_size < self.hardened.min_isr))
 
     @cached_property
-    def known_before_hardening(self) -> dict[int, str]:
+    def known_before_hardening(self) -> dict[int, Remedy]:
         """What comes before hardening, by topic code, as far as it was needed."""
         return {}
 

@@ -1,9 +1,55 @@
-"""A finding: which constraint is broken, where, why, and what repairs it."""
+"""A finding: which constraint is broken, where, why, and what repairs it: words for an operator, or a plan with what has to be planned."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCommand:
+    """`rackspan reassign plan` with the options that a remedy needs. `topic` is a name; None is for all topics."""
+
+    topic: str | None = None
+    replication_factor: int | None = None
+    drain: tuple[int, ...] = ()
+    balance: bool = False
+    leaders: bool = False
+
+    def __str__(self) -> str:
+        words = [
+            "rackspan reassign plan",
+            "--leaders" if self.leaders else "",
+            "--balance" if self.balance else "",
+            f"--drain {','.join(map(str, self.drain))}" if self.drain else "",
+            f"--topic {self.topic}" if self.topic else "",
+            f"--replication-factor {self.replication_factor}" if self.replication_factor else "",
+        ]
+        return " ".join(filter(None, words))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRemedy:
+    """A plan that nothing has to be done before, and another way out, if there is one."""
+
+    plan: PlanCommand
+    otherwise: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.plan}, or {self.otherwise}" if self.otherwise else str(self.plan)
+
+
+Remedy: TypeAlias = str | PlanRemedy
+
+
+def or_else(remedy: Remedy, otherwise: str) -> Remedy:
+    """The remedy with another way out."""
+    return replace(remedy, otherwise=otherwise) if isinstance(remedy, PlanRemedy) else f"{remedy}, or {otherwise}"
+
+
+def plan_of(remedy: Remedy) -> PlanCommand | None:
+    """None if the remedy does not begin with a plan."""
+    return remedy.plan if isinstance(remedy, PlanRemedy) else None
 
 
 class Severity(StrEnum):
@@ -15,7 +61,10 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One broken constraint or missed goal. `topic` and `partition` are None where the whole cluster is meant."""
+    """One broken constraint or missed goal. `topic` and `partition` are None where the whole cluster is meant.
+
+    `plan`: what `remedy` begins with, if it begins with a plan.
+    """
 
     constraint: str
     severity: Severity
@@ -23,6 +72,7 @@ class Finding:
     remedy: str
     topic: str | None = None
     partition: int | None = None
+    plan: PlanCommand | None = None
 
 
 REPAIR_ORDER: Final = (

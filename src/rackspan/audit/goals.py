@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from rackspan.audit.batch import ClusterMembers
-from rackspan.audit.findings import Finding, Severity
+from rackspan.audit.findings import Finding, PlanCommand, PlanRemedy, Remedy, Severity, or_else, plan_of
 from rackspan.audit.loads import BrokerLoads, replica_bound
 from rackspan.model import Bools, Int64s, even_spread, shown
 from rackspan.text import count_noun, human_bytes
@@ -29,12 +29,12 @@ class Goal:
 
     name: str
     missed: Callable[[ClusterMembers, BrokerLoads], str | None]
-    remedy: str
+    remedy: Remedy
 
     def findings(self, members: ClusterMembers, loads: BrokerLoads) -> Iterator[Finding]:
         reason = self.missed(members, loads)
         if reason is not None:
-            yield Finding(self.name, Severity.WARNING, reason, self.remedy)
+            yield Finding(self.name, Severity.WARNING, reason, str(self.remedy), plan=plan_of(self.remedy))
 
 
 def _leaders_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
@@ -106,9 +106,9 @@ BY_SIZE: Final = "rackspan does not plan by bytes; write a plan yourself and che
 """No plan of rackspan chooses brokers by bytes before replicas are even."""
 
 GOALS: Final = (
-    Goal("leader-balance", _leaders_uneven, "rackspan reassign plan"),
-    Goal("replica-balance", _replicas_uneven, "rackspan reassign plan --balance"),
-    Goal("rack-leader-balance", _rack_leaders_uneven, "rackspan reassign plan"),
+    Goal("leader-balance", _leaders_uneven, PlanRemedy(PlanCommand())),
+    Goal("replica-balance", _replicas_uneven, PlanRemedy(PlanCommand(balance=True))),
+    Goal("rack-leader-balance", _rack_leaders_uneven, PlanRemedy(PlanCommand())),
     Goal("byte-balance", _bytes_uneven, BY_SIZE),
     Goal(
         "preferred-leader",
@@ -134,16 +134,18 @@ def excluded_broker_findings(members: ClusterMembers, loads: BrokerLoads) -> Ite
             if broker in cordoned
             else f"broker {broker} is excluded"
         )
+        emptied = _emptied(members, loads, broker, int(members.rack_map.rack_codes[index]))
+        remedy = or_else(emptied, _ending(broker, cordoned=broker in cordoned))
         yield Finding(
             constraint="excluded-broker",
             severity=Severity.WARNING,
             reason=f"{why}: it gets nothing new, and holds {held}",
-            remedy=_emptied(members, loads, broker, int(members.rack_map.rack_codes[index]))
-            + _ending(broker, cordoned=broker in cordoned),
+            remedy=str(remedy),
+            plan=plan_of(remedy),
         )
 
 
-def _emptied(members: ClusterMembers, loads: BrokerLoads, broker: int, rack: int) -> str:
+def _emptied(members: ClusterMembers, loads: BrokerLoads, broker: int, rack: int) -> Remedy:
     """How an excluded broker comes to hold nothing; its rack has to keep enough brokers for the widest spread."""
     code_of = {name: code for code, name in enumerate(members.open_rack_map.racks)}
     sizes = members.open_rack_map.sizes
@@ -151,17 +153,17 @@ def _emptied(members: ClusterMembers, loads: BrokerLoads, broker: int, rack: int
     widest = len(loads.by_replication_factor) - 1
     if rack >= 0 and even_spread(left[left > 0], widest) != even_spread(members.rack_map.sizes, widest):
         return f"add brokers to rack {shown(members.rack_map.racks[rack])}"
-    return f"rackspan reassign plan --drain {broker}"
+    return PlanRemedy(PlanCommand(drain=(broker,)))
 
 
 def _ending(broker: int, *, cordoned: bool) -> str:
     """How it gets replicas again."""
     if cordoned:
         return (
-            f", or uncordon it: kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type brokers "
+            f"uncordon it: kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type brokers "
             f"--entity-name {broker} --delete-config cordoned.log.dirs"
         )
-    return ", or end the exclusion when it is back in service"
+    return "end the exclusion when it is back in service"
 
 
 def _above(

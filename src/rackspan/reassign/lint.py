@@ -353,7 +353,7 @@ def _not_survived(
                 topic=entry.topic,
                 partition=entry.partition,
                 reason=f"once it is done, {constraint.reason(arrived, at)}",
-                remedy=target_that_survives(arrived, at, int(largest[batch.rows.topic[rows[at]]])),
+                remedy=str(target_that_survives(arrived, at, int(largest[batch.rows.topic[rows[at]]]))),
             )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rackspan.audit.batch import PartitionBatch
-from rackspan.audit.findings import Finding, Severity
+from rackspan.audit.findings import Finding, Remedy, Severity, plan_of
 from rackspan.model import Bools
 
 
@@ -21,20 +21,22 @@ class PartitionConstraint:
     name: str
     broken: Callable[[PartitionBatch], Bools]
     reason: Callable[[PartitionBatch, int], str]
-    remedy: Callable[[PartitionBatch, int], str]
+    remedy: Callable[[PartitionBatch, int], Remedy]
     severity: Callable[[PartitionBatch, int], Severity] = lambda _batch, _row: Severity.VIOLATION
-    of_topic: Callable[[PartitionBatch, int], str] = lambda _batch, _topic: ""
+    of_topic: Callable[[PartitionBatch, int], Remedy] = lambda _batch, _topic: ""
 
     def findings(self, batch: PartitionBatch) -> Iterator[Finding]:
         """A finding for each partition that breaks the constraint, whatever else it breaks."""
         return (self.finding(batch, row) for row in np.flatnonzero(self.broken(batch)).tolist())
 
     def finding(self, batch: PartitionBatch, row: int) -> Finding:
+        remedy = self.remedy(batch, row)
         return Finding(
             constraint=self.name,
             severity=self.severity(batch, row),
             topic=batch.topic(row),
             partition=int(batch.rows.partition[row]),
             reason=self.reason(batch, row),
-            remedy=self.remedy(batch, row),
+            remedy=str(remedy),
+            plan=plan_of(remedy),
         )

@@ -14,7 +14,7 @@ import numpy as np
 
 from rackspan.audit.batch import ClusterMembers, PartitionBatch, Requirements
 from rackspan.audit.constraints.constraint import PartitionConstraint
-from rackspan.audit.findings import Finding, Severity
+from rackspan.audit.findings import Finding, PlanCommand, Severity, plan_of
 from rackspan.audit.policy import RackPolicy
 from rackspan.model import Broker, Controller, Int32s, Int64s
 
@@ -30,6 +30,7 @@ class Words(NamedTuple):
     severity: Severity
     reason: str
     remedy: str
+    plan: PlanCommand | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,10 @@ class FindingColumns:
     words: Sequence[Words]
 
     def __iter__(self) -> Iterator[Finding]:
+        topics = self.batch.topics
         columns = self.batch.rows.topic[self.rows].tolist(), self.batch.rows.partition[self.rows].tolist()
         for constraint, topic, partition, words in zip(self.constraints, *columns, self.words, strict=True):
-            yield Finding(constraint, words.severity, words.reason, words.remedy, self.batch.topics[topic], partition)
+            yield Finding(constraint, words.severity, words.reason, words.remedy, topics[topic], partition, words.plan)
 
 
 class KnownWords:
@@ -79,7 +81,8 @@ class KnownWords:
 
     def _made(self, batch: PartitionBatch, constraint: PartitionConstraint, row: int, key: bytes, topic: str) -> Words:
         batch.named.discard(row)
-        made = Words(constraint.severity(batch, row), constraint.reason(batch, row), constraint.remedy(batch, row))
+        remedy = constraint.remedy(batch, row)
+        made = Words(constraint.severity(batch, row), constraint.reason(batch, row), str(remedy), plan_of(remedy))
         made = self._distinct.setdefault(made, made)
         if row in batch.named:
             self._words[key], self._naming[key, topic] = None, made

@@ -11,7 +11,8 @@ from typing import Final
 import numpy as np
 
 from rackspan.audit.batch import PartitionBatch
-from rackspan.audit.constraints.wording import broker_list, listed, out_of_sync, staying, unlisted
+from rackspan.audit.constraints.wording import broker_list, out_of_sync, staying, unlisted
+from rackspan.audit.findings import PlanCommand, PlanRemedy, Remedy, or_else
 from rackspan.audit.policy import SURVIVE_CODES, Survive
 from rackspan.audit.survival import Demand, Reachable, reachable, value_for
 from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Int64s
@@ -22,12 +23,12 @@ END_OF_REASSIGNMENT: Final = "wait for the reassignment to end"
 ACCEPT: Final = 'or accept it with survive = "{weaker}" for the topic in rackspan.toml'
 
 
-def repair(batch: PartitionBatch, row: int) -> str:
+def repair(batch: PartitionBatch, row: int) -> Remedy:
     """Spread the replicas of the topic evenly."""
     return move(batch, row, int(batch.replication_factor[row]))
 
 
-def survive_loss(batch: PartitionBatch, row: int) -> str:
+def survive_loss(batch: PartitionBatch, row: int) -> Remedy:
     """Bring one partition to a placement, and then to a min.insync.replicas, that survive."""
     if not batch.worst_loss_placed.harmed[row]:
         return bring_back_missing(batch, row)
@@ -45,11 +46,11 @@ def survive_loss(batch: PartitionBatch, row: int) -> str:
     command = move(batch, row, target.replication_factor)
     lower = value_for(sizes, wanted)
     if target.replication_factor > wanted.replication_factor and lower is not None and _is_even(batch, row):
-        return f"{command}, or lower {MIN_INSYNC_REPLICAS} to {lower}"
+        return or_else(command, f"lower {MIN_INSYNC_REPLICAS} to {lower}")
     return command
 
 
-def target_that_survives(batch: PartitionBatch, row: int, topic_factor: int = 0) -> str:
+def target_that_survives(batch: PartitionBatch, row: int, topic_factor: int = 0) -> Remedy:
     """Instead of a planned target that does not survive: the plan that does, from wherever the replicas are now.
 
     `topic_factor`: the largest replication factor of the topic's partitions that the batch does not hold.
@@ -62,10 +63,10 @@ def target_that_survives(batch: PartitionBatch, row: int, topic_factor: int = 0)
         return _out_of_reach(batch, row)
     if target.min_insync_replicas < wanted.min_insync_replicas:
         return set_min_insync_replicas(batch, row, target.min_insync_replicas)
-    return f"rackspan reassign plan --topic {batch.topic(row)} --replication-factor {target.replication_factor}"
+    return PlanRemedy(PlanCommand(batch.topic(row), target.replication_factor))
 
 
-def make_racks_satisfiable(batch: PartitionBatch, row: int) -> str:
+def make_racks_satisfiable(batch: PartitionBatch, row: int) -> Remedy:
     """Bring one partition onto as many racks as it requires, and one more where it has to survive the loss of one."""
     if unknown := _without_rack(batch, row):
         return _name_racks(unknown)
@@ -75,10 +76,10 @@ def make_racks_satisfiable(batch: PartitionBatch, row: int) -> str:
         return _out_of_reach(batch, row)
     command = move(batch, row, target.replication_factor)
     raised = target.replication_factor > wanted.replication_factor and wanted.min_insync_racks > 1
-    return f"{command}, or lower {MIN_INSYNC_RACKS}" if raised else command
+    return or_else(command, f"lower {MIN_INSYNC_RACKS}") if raised else command
 
 
-def harden(batch: PartitionBatch, row: int) -> str:
+def harden(batch: PartitionBatch, row: int) -> Remedy:
     """Force the racks by min.insync.replicas; first by a placement with which that value survives the loss, if need be."""
     wanted = demand(batch, row)
     if not wanted.forced:
@@ -101,7 +102,7 @@ def harden(batch: PartitionBatch, row: int) -> str:
     return f"rackspan acks harden --topic {topic}{flag}"
 
 
-def before_hardening(batch: PartitionBatch, topic: int) -> str:
+def before_hardening(batch: PartitionBatch, topic: int) -> Remedy:
     """What has to be done before the value that forces a topic's racks is set; nothing where it stops nothing."""
     known = batch.known_before_hardening
     if topic not in known:
@@ -109,23 +110,18 @@ def before_hardening(batch: PartitionBatch, topic: int) -> str:
     return known[topic]
 
 
-def _before_hardening(batch: PartitionBatch, topic: int) -> str:
+def _before_hardening(batch: PartitionBatch, topic: int) -> Remedy:
     rows = np.flatnonzero(batch.rows.topic == topic)
     if bool(batch.stopped_by_hardening[rows].any()):
         # Whichever partition blocks the plan is named.
         proposed = (_place_before_hardening(batch, row) for row in rows.tolist())
         first = next(proposed)
-        return next((remedy for remedy in (first, *proposed) if not is_plan(remedy)), first)
+        return next((remedy for remedy in (first, *proposed) if not isinstance(remedy, PlanRemedy)), first)
     refused = rows[batch.refused_by_hardening[rows]]
     return bring_back_out_of_sync(batch, int(refused[0])) if len(refused) else ""
 
 
-def is_plan(remedy: str) -> bool:
-    """Whether a remedy is a plan that nothing has to be done before."""
-    return remedy.startswith("rackspan reassign plan")
-
-
-def _place_before_hardening(batch: PartitionBatch, row: int) -> str:
+def _place_before_hardening(batch: PartitionBatch, row: int) -> Remedy:
     """The plan for the whole topic after which the value that forces the racks stops nothing that continues now."""
     if unknown := _without_rack(batch, row):
         return _name_racks(unknown)
@@ -153,14 +149,14 @@ def factor_to_harden(batch: PartitionBatch, row: int) -> int | None:
     return None if target is None else target.replication_factor
 
 
-def lower_min_insync_replicas(batch: PartitionBatch, row: int) -> str:
+def lower_min_insync_replicas(batch: PartitionBatch, row: int) -> Remedy:
     """The remedy that adds as many replicas as min.insync.replicas requires, or requires fewer."""
     value, brokers = int(batch.required.min_insync_replicas[row]), sum(batch.members.rack_sizes)
     # No partition of the topic loses replicas by it.
     factor = max(value, int(batch.topic_replication_factor[batch.rows.topic[row]]))
     if factor > brokers:
         return set_min_insync_replicas(batch, row, int(batch.replication_factor[row]))
-    return f"{move(batch, row, factor)}, or lower {MIN_INSYNC_REPLICAS}"
+    return or_else(move(batch, row, factor), f"lower {MIN_INSYNC_REPLICAS}")
 
 
 def set_min_insync_replicas(batch: PartitionBatch, row: int, value: int) -> str:
@@ -171,24 +167,23 @@ def set_min_insync_replicas(batch: PartitionBatch, row: int, value: int) -> str:
     )
 
 
-def move(batch: PartitionBatch, row: int, factor: int, whole_topic: bool = False) -> str:
+def move(batch: PartitionBatch, row: int, factor: int, whole_topic: bool = False) -> Remedy:
     """The plan that brings the topic to a replication factor, evenly spread; before it, whatever would block it.
 
     `whole_topic`: the factor is for all partitions, and not only the one that this partition needs.
     """
-    command = f"rackspan reassign plan --topic {batch.topic(row)}"
-    if whole_topic or factor != int(batch.replication_factor[row]):
-        command += f" --replication-factor {factor}"
+    changes = whole_topic or factor != int(batch.replication_factor[row])
+    plan = PlanCommand(batch.topic(row), factor if changes else None)
     if batch.reassigning[row]:
-        return f"wait for the reassignment to end; then {command}"
+        return f"{END_OF_REASSIGNMENT}; then {plan}"
     blocking = _blocking(batch, row, factor)
     if not blocking:
-        return command
+        return PlanRemedy(plan)
     excluded = [broker for broker in blocking if broker in batch.members.excluded_ids]
     fenced = [broker for broker in blocking if broker not in excluded]
     first = [f"bring back {broker_list(fenced)}"] if fenced else []
     first += [f"stop excluding {broker_list(excluded)}"] if excluded else []
-    return f"{' and '.join(first)}; then {command}"
+    return f"{' and '.join(first)}; then {plan}"
 
 
 def _reachable(batch: PartitionBatch, row: int, wanted: Demand, topic_factor: int = 0) -> Reachable | None:
@@ -214,7 +209,7 @@ def bring_back_out_of_sync(batch: PartitionBatch, row: int) -> str:
     return _bring_back(batch, row, absent) if absent else END_OF_REASSIGNMENT
 
 
-def bring_back_racks(batch: PartitionBatch, row: int) -> str:
+def bring_back_racks(batch: PartitionBatch, row: int) -> Remedy:
     if not out_of_sync(batch, row):
         return make_racks_satisfiable(batch, row)
     return bring_back_out_of_sync(batch, row)
@@ -281,7 +276,7 @@ def _bring_back(batch: PartitionBatch, row: int, ids: Sequence[int]) -> str:
     if behind:
         are = "is" if len(behind) == 1 else "are"
         parts.append(f"wait until {broker_list(behind)} {are} in sync")
-    return " and ".join(parts) + (f", or rackspan reassign plan --drain {listed(gone)}" if drains else "")
+    return " and ".join(parts) + (f", or {PlanCommand(drain=tuple(gone))}" if drains else "")
 
 
 def _down(batch: PartitionBatch, ids: Sequence[int]) -> list[int]:

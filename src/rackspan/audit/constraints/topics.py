@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from rackspan.audit.batch import PartitionBatch
+from rackspan.audit.constraints.remedies import END_OF_REASSIGNMENT
 from rackspan.audit.constraints.wording import partitions_named
-from rackspan.audit.findings import Finding, Severity
+from rackspan.audit.findings import Finding, PlanCommand, PlanRemedy, Remedy, Severity, plan_of
 from rackspan.audit.leader_racks import leader_choices
 from rackspan.model import shown
 from rackspan.text import count_noun
@@ -26,7 +27,9 @@ def mixed_replication_factors(batch: PartitionBatch) -> Iterator[Finding]:
         for row in rows:
             by_factor.setdefault(int(factors[row]), []).append(int(batch.rows.partition[row]))
         usual = max(by_factor, key=lambda factor: (len(by_factor[factor]), factor))
-        wait = "wait for the reassignment to end; then " if bool(batch.reassigning[rows].any()) else ""
+        plan = PlanCommand(batch.topics[code], usual)
+        moving = bool(batch.reassigning[rows].any())
+        remedy: Remedy = f"{END_OF_REASSIGNMENT}; then {plan}" if moving else PlanRemedy(plan)
         yield Finding(
             constraint="mixed-replication-factors",
             severity=Severity.WARNING,
@@ -36,7 +39,8 @@ def mixed_replication_factors(batch: PartitionBatch) -> Iterator[Finding]:
                 + (count_noun(len(held), "partition", ",") if factor == usual else partitions_named(held))
                 for factor, held in sorted(by_factor.items(), key=lambda item: (item[0] != usual, item[0]))
             ),
-            remedy=f"{wait}rackspan reassign plan --topic {batch.topics[code]} --replication-factor {usual}",
+            remedy=str(remedy),
+            plan=plan_of(remedy),
         )
 
 
@@ -51,10 +55,12 @@ def leader_rack_findings(batch: PartitionBatch) -> Iterator[Finding]:
         required = (
             f"rack {racks[0]}" if len(racks) == 1 else f"the first of racks {', '.join(racks)} that has a replica"
         )
+        plan = PlanCommand(topic, leaders=True)
         yield Finding(
             constraint="leader-racks",
             severity=Severity.WARNING,
             topic=topic,
             reason=f"{count_noun(len(partitions), 'preferred leader')} not in {required}: {partitions_named(partitions)}",
-            remedy=f"rackspan reassign plan --leaders --topic {topic}",
+            remedy=str(plan),
+            plan=plan,
         )

@@ -63,7 +63,7 @@ def finding_rows(found: Sequence[Finding]) -> pa.Table:
 
 def partition_finding_rows(found: FindingColumns) -> pa.Table:
     """One row a finding about a partition."""
-    severities, reasons, remedies = zip(*found.words, strict=True) if found.words else ((), (), ())
+    severities, reasons, remedies, _ = zip(*found.words, strict=True) if found.words else ((), (), (), ())
     return _rows(
         FINDINGS,
         {
