@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 
@@ -27,6 +27,8 @@ from rackspan.traffic.what_if import produced_with_leaders_of
 
 FEWEST_COPIES = 2
 """No advice leaves one copy of a record."""
+
+NOTHING_COPIED = "nothing is copied"
 
 _UNDO = "rackspan reassign undo, with the journal of the run"
 
@@ -99,7 +101,7 @@ class PassingTopic:
         if found is None:
             return None
         cluster = snapshot_after(self.cluster, found)
-        after = only_topic(cluster, self.name)
+        after = only_topics(cluster, {self.name})
         every = re.compile(re.escape(self.name))
         if _violations(after, policy, every) - _violations(self.snapshot, self.policy, every):
             return None
@@ -137,15 +139,17 @@ def plan_in_full(
     return None if found.cost is None or found.infeasible or not len(found) else found
 
 
-def only_topic(snapshot: ClusterSnapshot, topic: str) -> ClusterSnapshot:
-    """The snapshot with one of its topics."""
-    (code,) = (code for code, each in enumerate(snapshot.topics) if each.name == topic)
-    first, end = np.searchsorted(snapshot.partitions.topic, (code, code + 1))
-    rows = snapshot.partitions.take(np.arange(first, end))
+def only_topics(snapshot: ClusterSnapshot, topics: Collection[str]) -> ClusterSnapshot:
+    """The snapshot with some of its topics."""
+    codes = np.array([code for code, each in enumerate(snapshot.topics) if each.name in topics], np.int32)
+    firsts, ends = (np.searchsorted(snapshot.partitions.topic, edges) for edges in (codes, codes + 1))
+    held = np.concatenate([np.arange(first, end) for first, end in zip(firsts, ends, strict=True)])
     return replace(
         snapshot,
-        topics=(snapshot.topics[code],),
-        partitions=replace(rows, topic=np.zeros(int(end - first), np.int32)),
+        topics=tuple(snapshot.topics[code] for code in codes.tolist()),
+        partitions=replace(
+            snapshot.partitions.take(held), topic=np.repeat(np.arange(len(codes), dtype=np.int32), ends - firsts)
+        ),
     )
 
 
@@ -274,10 +278,16 @@ def _fewer_replicas(topic: PassingTopic) -> Iterator[tuple[Remedy, PassingTopic]
 
 def copied(planned: ReassignmentPlan) -> str:
     """What a plan copies, in words."""
-    if planned.cost is None or not planned.moves:
-        return "nothing is copied"
-    size = "of unknown size" if planned.cost.unsized_moves else human_bytes(planned.cost.bytes)
-    return f"{count_noun(planned.moves, 'replica', ',')} copied once, {size}"
+    cost = planned.cost
+    return NOTHING_COPIED if cost is None else replicas_copied(planned.moves, cost.bytes, cost.unsized_moves)
+
+
+def replicas_copied(replicas: int, known_bytes: int, unsized: int) -> str:
+    """The same of a number of replicas, `unsized` of which have no known size."""
+    if not replicas:
+        return NOTHING_COPIED
+    size = "of unknown size" if unsized else human_bytes(known_bytes)
+    return f"{count_noun(replicas, 'replica', ',')} copied once, {size}"
 
 
 def passing_topics(
@@ -299,7 +309,7 @@ def passing_topics(
         name = str(topic.name)
         yield PassingTopic(
             traffic.snapshot,
-            only_topic(traffic.snapshot, name),
+            only_topics(traffic.snapshot, {name}),
             policy,
             _volumes_of(traffic.volumes, chosen),
             tuple(produced.get(name, ())),

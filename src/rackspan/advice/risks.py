@@ -1,15 +1,16 @@
 """Advice from an audit: a piece for each constraint and remedy, in the order in which to repair, with what a plan would copy."""
 
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from rackspan.advice.advice import Advice, Concern
-from rackspan.advice.of_topics import copied, only_topic, plan_in_full
+from rackspan.advice.of_topics import NOTHING_COPIED, only_topics, replicas_copied
 from rackspan.audit import Finding, RackPolicy
 from rackspan.audit.findings import PlanCommand, Severity, in_order
+from rackspan.errors import UsageError
 from rackspan.model import ClusterSnapshot
-from rackspan.reassign import ReassignmentRequest
+from rackspan.reassign import ReassignmentPlan, ReassignmentRequest, bytes_copied, plan, snapshot_rows
 from rackspan.text import count_noun
 
 PLANNED_MAX: Final = 100
@@ -20,18 +21,19 @@ NOT_PLANNED: Final = "the command prints what it would move, and moves nothing w
 
 def risks(snapshot: ClusterSnapshot, policy: RackPolicy, findings: Sequence[Finding]) -> Iterator[Advice]:
     """`findings` of an audit of the snapshot. Those of one constraint with one remedy are one piece of advice."""
-    cost = cache(lambda command: _cost(snapshot, policy, command))
     together: dict[tuple[Severity, str, str], list[Finding]] = {}
     for finding in in_order(findings):
         together.setdefault((finding.severity, finding.constraint, finding.remedy), []).append(finding)
+    commands = [same[0].plan for same in together.values()]
+    costs = _costs(snapshot, policy, filter(None, commands[:PLANNED_MAX]))
     for place, ((severity, constraint, remedy), same) in enumerate(together.items()):
-        topics, command = {finding.topic for finding in same}, same[0].plan
+        topics, command = {finding.topic for finding in same}, commands[place]
         yield Advice(
             Concern.RISK if severity is Severity.VIOLATION else Concern.WARNING,
             constraint,
             _reason(same),
             remedy,
-            "" if command is None else cost(command) if place < PLANNED_MAX else NOT_PLANNED,
+            "" if command is None else costs.get(command, NOT_PLANNED),
             "" if command is None else "rackspan reassign undo, with the journal of the run",
             topic=same[0].topic if len(topics) == 1 else None,
             place=place,
@@ -50,13 +52,51 @@ def _reason(findings: Sequence[Finding]) -> str:
     return f"{count_noun(partitions, 'partition', ',')} of {count_noun(topics, 'topic', ',')}, such as {where}: {first.reason}"
 
 
-def _cost(snapshot: ClusterSnapshot, policy: RackPolicy, command: PlanCommand) -> str:
-    """What a plan copies. The topic alone is enough to see that: loads of others change where to, and not what."""
+def _costs(snapshot: ClusterSnapshot, policy: RackPolicy, commands: Iterable[PlanCommand]) -> dict[PlanCommand, str]:
+    """What each plan copies, without those that the planner refuses in part.
+
+    Plans that differ in their topics only are made as one: other topics change where replicas go, and not how many.
+    """
+    costs: dict[PlanCommand, str] = {}
+    together: dict[PlanCommand, list[str | None]] = {}
+    for command in commands:
+        if command.leaders:
+            costs[command] = NOTHING_COPIED
+        else:
+            together.setdefault(replace(command, topic=None), []).append(command.topic)
+    for options, topics in together.items():
+        of = snapshot if None in topics else only_topics(snapshot, {topic for topic in topics if topic is not None})
+        planned = _planned(of, policy, options)
+        if planned is not None:
+            costs |= {replace(options, topic=topic): cost for topic, cost in _by_topic(of, planned, topics)}
+    return costs
+
+
+def _by_topic(
+    snapshot: ClusterSnapshot, planned: ReassignmentPlan, topics: Iterable[str | None]
+) -> Iterator[tuple[str | None, str]]:
+    """What a plan copies of each of these topics, None for all of it, if it refuses nothing of it. One that changes nothing has no cost."""
+    refused: set[str | None] = {topic for conflict in planned.infeasible for topic in conflict.topics}
+    if refused or not len(planned):
+        refused.add(None)
+    columns = planned.columns()
+    additions, sizes = columns.additions, snapshot.partitions.size_bytes[snapshot_rows(snapshot, columns)]
+    code_of = {str(topic.name): code for code, topic in enumerate(snapshot.topics)}
+    for topic in topics:
+        if topic not in refused:
+            rows = slice(None) if topic is None else columns.topic == code_of[topic]
+            moved = additions[rows]
+            yield topic, replicas_copied(int(moved.sum()), *bytes_copied(moved, sizes[rows]))
+
+
+def _planned(snapshot: ClusterSnapshot, policy: RackPolicy, command: PlanCommand) -> ReassignmentPlan | None:
+    """None where the planner refuses all of it."""
     request = ReassignmentRequest(
         drain=frozenset(command.drain),
         replication_factor=command.replication_factor,
         balance=command.balance,
-        leaders=command.leaders,
     )
-    planned = plan_in_full(only_topic(snapshot, command.topic) if command.topic else snapshot, policy, request)
-    return NOT_PLANNED if planned is None else copied(planned)
+    try:
+        return plan(snapshot, policy, request)
+    except UsageError:
+        return None

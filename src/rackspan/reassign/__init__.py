@@ -10,7 +10,7 @@ from rackspan.reassign.document import ListedPartition, ReassignmentDocument
 from rackspan.reassign.intermediate import refuses_midway
 from rackspan.reassign.lint import FORCES_RACKS, known_reassignments, lint
 from rackspan.reassign.plan_cost import Balance, Conflict, LoadRange, PlanCost
-from rackspan.reassign.planner import plan
+from rackspan.reassign.planner import bytes_copied, plan
 from rackspan.reassign.reassignment_plan import (
     Direction,
     PartitionReassignment,
@@ -37,6 +37,7 @@ __all__ = [
     "ReassignmentPlan",
     "ReassignmentRequest",
     "Step",
+    "bytes_copied",
     "known_reassignments",
     "lint",
     "plan",

@@ -37,10 +37,11 @@ def too_few_brokers(snapshot: ClusterSnapshot, problem: ReassignmentProblem, row
     left = int(problem.rack_map.sizes.sum())
     for factor in np.unique(problem.target_factor[rows]).tolist():
         selected = rows[problem.target_factor[rows] == factor]
-        yield Conflict(
-            reason=f"{_topics(snapshot, problem, selected)} replication factor {factor}, {count_noun(left, 'broker')} left to hold replicas",
+        yield _conflict(
+            snapshot,
+            selected,
+            f"replication factor {factor}, {count_noun(left, 'broker')} left to hold replicas",
             remedy="add brokers, drain fewer, or lower the replication factor",
-            partitions=len(selected),
         )
 
 
@@ -64,10 +65,11 @@ def blocked_racks(
     ways = [f"bring {noun_and_ids('broker', fenced)} back"] * bool(fenced) + [
         f"end the exclusion of {_ids(excluded)}"
     ] * bool(excluded)
-    yield Conflict(
-        reason=f"{_topics(snapshot, problem, rows)} partitions that need rack {racks}, whose {' and '.join(why)} and can receive nothing",
+    yield _conflict(
+        snapshot,
+        rows,
+        f"partitions that need rack {racks}, whose {' and '.join(why)} and can receive nothing",
         remedy=f"{', '.join(ways)}, or --drain {_ids(ids)}",
-        partitions=len(rows),
     )
 
 
@@ -104,10 +106,11 @@ def missing_brokers(
     ids, they = ",".join(map(str, brokers)), "it is" if len(brokers) == 1 else "they are"
     yield (
         rows,
-        Conflict(
-            reason=f"{_topics(snapshot, problem, rows)} {count_noun(len(rows), 'partition')} on {_broker_list(brokers)}, which the cluster does not list: before Kafka 4 that is also a broker that restarts",
+        _conflict(
+            snapshot,
+            rows,
+            f"{count_noun(len(rows), 'partition')} on {_broker_list(brokers)}, which the cluster does not list: before Kafka 4 that is also a broker that restarts",
             remedy=f"wait until {they} back; if {they} gone for good, add --drain {ids}, or --replace-missing-brokers",
-            partitions=len(rows),
             refused=True,
         ),
     )
@@ -116,7 +119,6 @@ def missing_brokers(
 def costs_safety(
     snapshot: ClusterSnapshot,
     policy: RackPolicy,
-    problem: ReassignmentProblem,
     request: ReassignmentRequest,
     refused: Sequence[tuple[Int64s, PlacementSafety]],
 ) -> Iterator[Conflict]:
@@ -133,10 +135,11 @@ def costs_safety(
         *(["request more replicas"] if request.replication_factor is not None else []),
         "accept it with --allow-fewer-racks",
     ]
-    yield Conflict(
-        reason=f"{_topics(snapshot, problem, rows)} {count_noun(len(rows), 'partition')} that {cause} would leave {words(safety_of_rows(snapshot, policy, rows), after)}",
+    yield _conflict(
+        snapshot,
+        rows,
+        f"{count_noun(len(rows), 'partition')} that {cause} would leave {words(safety_of_rows(snapshot, policy, rows), after)}",
         remedy=", or ".join(ways),
-        partitions=len(rows),
         refused=True,
     )
 
@@ -165,10 +168,11 @@ def _too_few_racks(
         selected = np.flatnonzero(broken & (required.min_insync_racks == minimum))
         yield (
             selected,
-            Conflict(
-                reason=f"{_topics(snapshot, problem, selected)} min.insync.racks {minimum}, draining {','.join(map(str, sorted(request.leaving)))} leaves {count_noun(left, 'rack')}",
+            _conflict(
+                snapshot,
+                selected,
+                f"min.insync.racks {minimum}, draining {','.join(map(str, sorted(request.leaving)))} leaves {count_noun(left, 'rack')}",
                 remedy="drain fewer brokers, or lower min.insync.racks",
-                partitions=len(selected),
             ),
         )
 
@@ -186,34 +190,36 @@ def _too_low_factor(
         named = [(name, value) for name, value in zip(names, pair, strict=True) if value]
         yield (
             selected,
-            Conflict(
-                reason=f"{_topics(snapshot, problem, selected)} {' and '.join(f'{name} {value}' for name, value in named)}, the requested replication factor is {factor}",
+            _conflict(
+                snapshot,
+                selected,
+                f"{' and '.join(f'{name} {value}' for name, value in named)}, the requested replication factor is {factor}",
                 remedy=f"request {max(pair)} or more, or lower {' and '.join(name for name, _ in named)}",
-                partitions=len(selected),
             ),
         )
 
 
-def without_leader(snapshot: ClusterSnapshot, problem: ReassignmentProblem, rows: Int64s) -> Iterator[Conflict]:
+def without_leader(snapshot: ClusterSnapshot, rows: Int64s) -> Iterator[Conflict]:
     """Partitions that no new replica can copy from."""
     if not len(rows):
         return
-    yield Conflict(
-        reason=f"{_topics(snapshot, problem, rows)} {count_noun(len(rows), 'partition')} without a leader, which a new replica cannot copy from",
-        remedy=f"{_bring_back_in_sync(problem, rows)}; then plan again",
-        partitions=len(rows),
+    yield _conflict(
+        snapshot,
+        rows,
+        f"{count_noun(len(rows), 'partition')} without a leader, which a new replica cannot copy from",
+        remedy=f"{_bring_back_in_sync(snapshot, rows)}; then plan again",
     )
 
 
-def leaderless(snapshot: ClusterSnapshot, problem: ReassignmentProblem, rows: Int64s) -> Iterator[str]:
+def leaderless(snapshot: ClusterSnapshot, rows: Int64s) -> Iterator[str]:
     """A sentence about partitions that no plan can help: they have no leader, and their replicas need not move."""
     if len(rows):
-        of = f"{_topics(snapshot, problem, rows)} {count_noun(len(rows), 'partition')} without a leader"
-        yield f"{of}: {_bring_back_in_sync(problem, rows)}"
+        of = f"{_have(_names(snapshot, rows))} {count_noun(len(rows), 'partition')} without a leader"
+        yield f"{of}: {_bring_back_in_sync(snapshot, rows)}"
 
 
-def _bring_back_in_sync(problem: ReassignmentProblem, rows: Int64s) -> str:
-    isr = problem.rows.isr[rows]
+def _bring_back_in_sync(snapshot: ClusterSnapshot, rows: Int64s) -> str:
+    isr = snapshot.partitions.isr[rows]
     in_sync = np.unique(isr[isr != NO_BROKER]).tolist()
     brokers = "" if not in_sync else f" ({_broker_list(in_sync)})"
     return f"bring back a replica that was in sync{brokers}, or accept the loss of data and elect a leader uncleanly"
@@ -224,8 +230,23 @@ def _broker_list(brokers: list[int]) -> str:
     return f"{'broker' if len(brokers) == 1 else 'brokers'} {listed}"
 
 
-def _topics(snapshot: ClusterSnapshot, problem: ReassignmentProblem, rows: Int64s) -> str:
+def _conflict(
+    snapshot: ClusterSnapshot,
+    rows: Int64s,
+    reason: str,
+    remedy: str,
+    refused: bool = False,
+) -> Conflict:
+    """`reason` follows `topic t has`."""
+    topics = _names(snapshot, rows)
+    return Conflict(f"{_have(topics)} {reason}", remedy, len(rows), refused, frozenset(topics))
+
+
+def _names(snapshot: ClusterSnapshot, rows: Int64s) -> list[str]:
+    return [str(snapshot.topics[code].name) for code in np.unique(snapshot.partitions.topic[rows]).tolist()]
+
+
+def _have(names: Sequence[str]) -> str:
     """`3 topics (a, b, c) have`."""
-    names = [snapshot.topics[code].name for code in np.unique(problem.rows.topic[rows]).tolist()]
     listed = ", ".join(names[:NAMED_MAX]) + (", …" if len(names) > NAMED_MAX else "")
     return f"{count_noun(len(names), 'topic')} ({listed}) {'has' if len(names) == 1 else 'have'}"

@@ -1,6 +1,6 @@
 """What a plan costs, what it leaves, and the bound below which no plan can go."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,14 @@ class Balance:
 class Conflict:
     """Partitions that stay as they are, what contradicts what, and the ways out.
 
-    `refused`: it could be done, but only where the operator says so.
+    `refused`: it could be done, but only where the operator says so. `topics` have these partitions; a file does not name them.
     """
 
     reason: str
     remedy: str
     partitions: int
     refused: bool = False
+    topics: frozenset[str] = field(default=frozenset(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

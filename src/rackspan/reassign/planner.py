@@ -63,7 +63,7 @@ def plan(
         targets = _targets(snapshot, policy, problem, request)
         rows, after = _less_safe(snapshot, policy, problem, targets, request)
         refused.append((rows, after))
-    conflicts = (*conflicts, *costs_safety(snapshot, policy, problem, request, refused))
+    conflicts = (*conflicts, *costs_safety(snapshot, policy, request, refused))
     return _plan_of(snapshot, problem, targets, conflicts)
 
 
@@ -125,7 +125,7 @@ def _targets(
         (
             *too_few_brokers(snapshot, problem, too_many),
             *blocked_racks(snapshot, policy, problem, changes.blocked),
-            *without_leader(snapshot, problem, waiting),
+            *without_leader(snapshot, waiting),
         ),
     )
 
@@ -231,21 +231,28 @@ def _plan_of(
         replicas=replicas,
         undo=rows.replicas[changed],
     )
-    additions, size_bytes = columns.additions, rows.size_bytes[changed]
+    additions = columns.additions
+    known_bytes, unsized = bytes_copied(additions, rows.size_bytes[changed])
     cost = PlanCost(
         lower_bound=targets.bound.moves,
         gap_reason=targets.bound.why(int(additions.sum())),
-        bytes=int((additions * np.clip(size_bytes, 0, BELIEVED_BYTES_MAX)).sum()),
-        unsized_moves=int(additions[size_bytes < 0].sum()),
+        bytes=known_bytes,
+        unsized_moves=unsized,
         before=balance(problem, problem.replica_index),
         after=balance(problem, targets.index),
         replicas_bound=replica_bound(problem.rack_map, np.bincount(_placed_factors(problem, targets.infeasible))),
-        left_out=(*_left_out(problem), *leaderless(snapshot, problem, targets.leaderless)),
+        left_out=(*_left_out(problem), *leaderless(snapshot, targets.leaderless)),
         infeasible=(*conflicts, *targets.conflicts),
         leaderless=len(targets.leaderless),
     )
     steps = (Step(1, UNORDERED, columns, cost.bytes),) if len(changed) else ()
     return ReassignmentPlan(snapshot.cluster_id, _topic_ids(snapshot, columns), steps, cost)
+
+
+def bytes_copied(additions: Int64s, size_bytes: Int64s) -> tuple[int, int]:
+    """The bytes of copies of partitions as far as sizes are known, and how many copies have none. Shapes (P,)."""
+    known_bytes = int((additions * np.clip(size_bytes, 0, BELIEVED_BYTES_MAX)).sum())
+    return known_bytes, int(additions[size_bytes < 0].sum())
 
 
 def _topic_ids(snapshot: ClusterSnapshot, columns: ReassignmentColumns) -> dict[str, str]:
