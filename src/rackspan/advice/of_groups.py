@@ -20,9 +20,9 @@ from rackspan.streams.problem import TaskId
 from rackspan.text import count_noun, human_bytes
 from rackspan.traffic import TrafficFlow, consume_flows
 from rackspan.traffic.what_if import (
-    reading_as_assigned,
     reading_at_home,
     reading_best_assigned,
+    reading_by_tasks,
     selecting_by_rack,
 )
 
@@ -203,16 +203,11 @@ def _by_strategy(
         return None
     if best is None:
         return None
-    first_of = {process.process_id: process.threads[0].client_id for process in running.processes}
-    member_of = {member.member.client_id: member.member.member_id for member in group.reads.members}
-    owners = {
-        partition: member_of[first_of[process]] for task, process in best.items() for partition in running.sources[task]
-    }
-    read = {each.partition for member in group.reads.members for each in member.reads}
-    if owners.keys() != read or len(member_of) != len(group.reads.members):
+    assigned = reading_by_tasks(group.reads, running, best)
+    if assigned is None:
         return None
     moved = {task for process in running.processes for task in process.active if best[task] != process.process_id}
-    then = read_again(reading_as_assigned(group.reads, owners), traffic.snapshot, group.selectors)
+    then = read_again(assigned, traffic.snapshot, group.selectors)
     protocol = (
         "set group.protocol=classic (brokers look at no racks, KIP-1071) and "
         if described.kind is GroupKind.STREAMS

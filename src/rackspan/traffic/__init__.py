@@ -3,7 +3,7 @@
 Begin with reading.py (all that a cluster is read for, and what passed between two readings), logs.py (two readings of logs to bytes),
 flows.py (the rows), restores.py (state of Kafka Streams), measured.py (what gateways counted), followers.py (what brokers did), then prices.py and price_file.py (prices, and the file of them) and bill.py. Pure: a snapshot, bytes in and reads are arguments.
 It never reports an estimate without its assumption, nor an unknown figure as zero.
-Depends on: audit, clients, consumers, model.
+Depends on: audit, clients, consumers, model, streams.
 """
 
 from rackspan.traffic.bill import Bill, BillRow, bill

@@ -15,6 +15,8 @@ from rackspan.model import ClusterSnapshot
 from rackspan.model.group import GroupKind
 from rackspan.model.ids import RackId, TopicPartition
 from rackspan.model.partitions import UNKNOWN_SIZE, Int64s
+from rackspan.streams.live import StreamsGroup
+from rackspan.streams.problem import ProcessId, TaskId
 from rackspan.traffic.flows import Link, TrafficFlow, TrafficPath, places_of
 from rackspan.traffic.measured import CountedBytes
 
@@ -103,6 +105,24 @@ def reading_as_assigned(reads: GroupReads, owners: Mapping[TopicPartition, str])
             )
             for member in reads.members
         ),
+    )
+
+
+def reading_by_tasks(
+    reads: GroupReads, running: StreamsGroup, process_of: Mapping[TaskId, ProcessId]
+) -> GroupReads | None:
+    """The source partitions of each active task, read by the first member of the process that `process_of` has for it.
+
+    None if partitions and members of `reads` are not those of `running`.
+    """
+    first_of = {process.process_id: process.threads[0].client_id for process in running.processes}
+    member_of = {member.member.client_id: member.member.member_id for member in reads.members}
+    read = {each.partition for member in reads.members for each in member.reads}
+    sources = {partition: task for task in process_of for partition in running.sources[task]}
+    if sources.keys() != read or len(member_of) != len(reads.members) or not member_of.keys() >= set(first_of.values()):
+        return None
+    return reading_as_assigned(
+        reads, {partition: member_of[first_of[process_of[task]]] for partition, task in sources.items()}
     )
 
 

@@ -84,7 +84,7 @@ def hour_rows(
     for after in readings:
         passed = None if before is None else Interval(before, after)
         if passed is not None:
-            _add_bytes(made, passed, strategies)
+            _add_bytes(made, passed, strategies, stream_groups)
         hour = made.get(hour_of(after.read_at))
         if hour is not None:
             _add_reading(hour, after, passed)
@@ -133,7 +133,9 @@ class _Strategies:
         return found
 
 
-def _add_bytes(made: Mapping[datetime, _Hour], passed: Interval, strategies: _Strategies) -> None:
+def _add_bytes(
+    made: Mapping[datetime, _Hour], passed: Interval, strategies: _Strategies, stream_groups: StreamGroups
+) -> None:
     """Add what passed between two readings to the hours."""
     start, end = passed.before.read_at, passed.after.read_at
     for flow in passed.flows:
@@ -142,15 +144,28 @@ def _add_bytes(made: Mapping[datetime, _Hour], passed: Interval, strategies: _St
             if at in made and part != 0:
                 made[at].links.setdefault(link, Sum()).add(part)
     for reads in passed.reads:
-        for strategy, then in strategies.of(reads, passed.after.snapshot).items():
-            for flow in consume_flows(passed.after.snapshot, passed.volumes, [then], passed.progress):
-                for at, part in parts(flow.size_bytes, start, end):
+        then_by: dict[str, GroupReads | None] = {
+            **strategies.of(reads, passed.after.snapshot),
+            **stream_groups.reading_by_strategy(reads, passed.after),
+        }
+        for strategy, then in then_by.items():
+            for size_bytes, crosses in _read_bytes(passed, then):
+                for at, part in parts(size_bytes, start, end):
                     if at in made:
                         key = reads.group.group_id, strategy
                         total, across = made[at].by_strategy.setdefault(key, (Sum(), Sum()))
                         total.add(part)
-                        if flow.link.crosses is not False:
-                            across.add(part if flow.link.crosses else None)
+                        if crosses is not False:
+                            across.add(part if crosses else None)
+
+
+def _read_bytes(passed: Interval, reads: GroupReads | None) -> Iterator[tuple[int | None, bool | None]]:
+    """Bytes that a group reads, and whether they cross racks; None if who reads what is not known."""
+    if reads is None:
+        yield None, None
+        return
+    for flow in consume_flows(passed.after.snapshot, passed.volumes, [reads], passed.progress):
+        yield flow.size_bytes, flow.link.crosses
 
 
 def _over_gap(link: Link) -> Link:
@@ -203,7 +218,8 @@ def _rows_of(
     for reads in hour.reads:
         for strategy, then in strategies.of(reads, hour.last.snapshot).items():
             yield "consumer_groups", _strategy_row(hour, hour.last, reads, strategy, then)
-    yield from (("stream_groups", row) for row in stream_groups.rows(hour.last))
+    for row in stream_groups.rows(hour.last):
+        yield "stream_groups", {**row, **_bytes_by_tasks(hour, row["group_id"], row["strategy"])}
     for finding in hour.findings:
         yield (
             "client_findings",
@@ -335,9 +351,8 @@ def _group_row(group: GroupDescription, last: ClusterReading, lags: Sequence[int
 def _strategy_row(
     hour: _Hour, last: ClusterReading, reads: GroupReads, strategy: str, then: GroupReads
 ) -> dict[str, Any]:
-    total, across = hour.by_strategy.get((reads.group.group_id, strategy), (Sum(), Sum()))
+    total, bytes_across = _bytes_by(hour, reads.group.group_id, strategy)
     known = strategy == NOW or all(member.rack is not None for member in reads.members)
-    nothing = total.size_bytes is not None and across.size_bytes is None and across.complete
     return {
         "group_id": reads.group.group_id,
         "strategy": strategy,
@@ -346,6 +361,18 @@ def _strategy_row(
         "members": len(reads.members),
         "partitions": sum(len(member.reads) for member in reads.members),
         "partitions_across": then.across if known else None,
-        "bytes": total.size_bytes,
-        "bytes_across": 0 if nothing else across.size_bytes if across.complete else None,
+        "bytes": total,
+        "bytes_across": bytes_across,
     }
+
+
+def _bytes_by_tasks(hour: _Hour, group_id: str, strategy: str) -> dict[str, int | None]:
+    total, now = _bytes_by(hour, group_id, NOW)
+    return {"bytes": total, "bytes_across_now": now, "bytes_across_best": _bytes_by(hour, group_id, strategy)[1]}
+
+
+def _bytes_by(hour: _Hour, group_id: str, strategy: str) -> tuple[int | None, int | None]:
+    """All bytes of a group within the hour as far as they are known, and those that cross racks; None if not known."""
+    total, across = hour.by_strategy.get((group_id, strategy), (Sum(), Sum()))
+    nothing = total.size_bytes is not None and across.size_bytes is None and across.complete
+    return total.size_bytes, 0 if nothing else across.size_bytes if across.complete else None

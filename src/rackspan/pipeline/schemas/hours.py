@@ -175,7 +175,9 @@ CONSUMER_GROUPS: Final = hourly_table(
 STREAM_GROUPS: Final = hourly_table(
     "stream_groups",
     "What the active tasks of each Kafka Streams group with members read across racks, as they run at the last reading of each hour and as "
-    "Kafka's assignor would assign them by each strategy (KIP-925), as `rackspan streams audit` finds it. Groups of the streams protocol "
+    "Kafka's assignor would assign them by each strategy (KIP-925), as `rackspan streams audit` finds it. KIP-925 counts a partition as local "
+    "if any replica is in the rack, whether or not brokers let clients read from it; bytes go by the replica that serves each partition, with "
+    "the `replica.selector.class` that brokers have. Groups of the streams protocol "
     "(KIP-1071) are described by brokers, which look at no racks themselves; of groups of the classic protocol readings have no tasks.",
     ("group_id", "strategy"),
     (
@@ -221,6 +223,14 @@ STREAM_GROUPS: Final = hourly_table(
             True,
         ),
         TableColumn("cost_best", pa.int64(), "The same by the strategy.", True),
+        TableColumn("bytes", pa.int64(), "What active tasks read within the hour; null where no part is known.", True),
+        TableColumn(
+            "bytes_across_now",
+            pa.int64(),
+            "What of it crossed racks (KIP-392 where brokers select replicas by rack); null where it is not known of a part.",
+            True,
+        ),
+        TableColumn("bytes_across_best", pa.int64(), "What of it would have by the strategy.", True),
         TableColumn("known", pa.bool_(), "Whether both costs are known."),
         TableColumn(
             "reason",
@@ -229,6 +239,7 @@ STREAM_GROUPS: Final = hourly_table(
             True,
         ),
     ),
+    version=2,
 )
 
 CLIENT_FINDINGS: Final = hourly_table(

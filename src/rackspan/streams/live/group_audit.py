@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final, TypedDict
+from typing import Annotated, Any, Final, TypeAlias, TypedDict
 
 import numpy as np
 from msgspec import Meta
@@ -86,19 +86,32 @@ class StreamsAuditDocument(TypedDict):
     unknown: list[str]
 
 
+ActiveTasks: TypeAlias = Mapping[TaskId, ProcessId]
+"""The process of each active task."""
+
+
 def audit_group(group: StreamsGroup, captured: CapturedGroup) -> StreamsAuditDocument:
     """The costs of a group as it runs, and as HighAvailabilityTaskAssignor would assign it under each strategy.
 
     `cross_rack` counts partitions read by a client in whose rack they have no replica: sources for active tasks, changelogs
-    for standbys. It is null where that is not known, with the reason in `unknown`. The assignment of a strategy is the
+    for standbys. Whether brokers let clients read from followers does not count, as in KIP-925, whose cost is of partitions with
+    "no replica in same rack". It is null where that is not known, with the reason in `unknown`. The assignment of a strategy is the
     lasting one, after all warm-ups. Errors: InvalidProblem, UsageError.
     """
+    return audit_with_tasks(group, captured)[0]
+
+
+def audit_with_tasks(
+    group: StreamsGroup, captured: CapturedGroup
+) -> tuple[StreamsAuditDocument, Mapping[Strategy, ActiveTasks]]:
+    """The audit, and the active tasks that each strategy assigns. Errors: as audit_group."""
     problem = from_document(captured.document)
     reason = client_rack_reason(problem.clients) or source_reason(problem)
     now = running_assignment(problem)
     crossings = _Crossings.of(problem)
-    strategies = {strategy: _under(problem, strategy, now, crossings) for strategy in Strategy}
-    return {
+    outputs = {strategy: _assigned(_configured(problem, strategy)) for strategy in Strategy}
+    strategies = {strategy: _under(problem, output, now, crossings) for strategy, output in outputs.items()}
+    document: StreamsAuditDocument = {
         "group": group.group_id,
         "clients": [_client(group, problem, crossings, index) for index in range(len(problem.clients))],
         "tasks": {"stateful": len(problem.stateful), "stateless": len(problem.stateless)},
@@ -109,23 +122,16 @@ def audit_group(group: StreamsGroup, captured: CapturedGroup) -> StreamsAuditDoc
         "strategies": strategies,
         "unknown": [*([f"active tasks have no price: {reason}"] if reason else []), *captured.unknown],
     }
+    return document, {strategy: output.active for strategy, output in outputs.items()}
 
 
-def active_at_best(captured: CapturedGroup) -> Mapping[TaskId, ProcessId] | None:
-    """The process of each active task under the strategy of least traffic; None if a rack or a partition is not known.
+def active_at_best(captured: CapturedGroup) -> ActiveTasks | None:
+    """The active tasks under the strategy of least traffic; None if a rack or a partition is not known.
 
     Errors: InvalidProblem, UsageError.
     """
-    problem = _configured(from_document(captured.document), AT_BEST)
-    awareness = judge_rack_awareness(problem)
-    if not awareness.enabled:
-        return None
-    active = high_availability(problem, awareness).assignment.active
-    return {
-        problem.tasks.ids[task]: client.process_id
-        for client, held in zip(problem.clients, active, strict=True)
-        for task in held
-    }
+    assigned = _assigned(_configured(from_document(captured.document), AT_BEST))
+    return assigned.active if assigned.awareness.enabled else None
 
 
 def could_read_less(audit: Mapping[str, Any]) -> bool:
@@ -147,11 +153,31 @@ def _now(problem: Problem, now: TaskAssignment, crossings: "_Crossings") -> Runn
     }
 
 
-def _under(problem: Problem, strategy: Strategy, now: TaskAssignment, crossings: "_Crossings") -> StrategyDocument:
-    configured = _configured(problem, strategy)
+@dataclass(frozen=True, slots=True)
+class _Assigned:
+    """What Kafka's assignor makes of a problem with a strategy."""
+
+    problem: Problem
+    awareness: RackAwareness
+    output: AssignorOutput
+
+    @property
+    def active(self) -> ActiveTasks:
+        return {
+            self.problem.tasks.ids[task]: client.process_id
+            for client, held in zip(self.problem.clients, self.output.assignment.active, strict=True)
+            for task in held
+        }
+
+
+def _assigned(configured: Problem) -> _Assigned:
     awareness = judge_rack_awareness(configured)
-    output = high_availability(configured, awareness)
-    assigned = assignment_document(configured, awareness, output, 0.0)
+    return _Assigned(configured, awareness, high_availability(configured, awareness))
+
+
+def _under(problem: Problem, assigned_by: _Assigned, now: TaskAssignment, crossings: "_Crossings") -> StrategyDocument:
+    awareness, output = assigned_by.awareness, assigned_by.output
+    assigned = assignment_document(assigned_by.problem, awareness, output, 0.0)
     return {
         "enabled": awareness.enabled,
         "reason": awareness.reason,
