@@ -17,11 +17,12 @@ BEFORE_RACKS = "3.3.2"
 
 @dataclass(frozen=True, slots=True)
 class LocalTasks:
-    """What a process says of itself."""
+    """What a process says of itself. `restored`: bytes that its restore consumers have received, by broker; negative ids are bootstrap servers."""
 
     state: str
     active: frozenset[str]
     standby: frozenset[str]
+    restored: Mapping[int, int]
 
 
 class StreamsProcess:
@@ -64,8 +65,9 @@ class StreamsProcess:
         assert process.stdout is not None
         process.stdin.write("?\n")
         process.stdin.flush()
-        state, active, standby = process.stdout.readline().split()
-        return LocalTasks(state, _ids(active), _ids(standby))
+        state, active, standby, restored = process.stdout.readline().split()
+        by_node = (part.split(":") for part in _ids(restored))
+        return LocalTasks(state, _ids(active), _ids(standby), {int(node): int(size) for node, size in by_node})
 
 
 def _compile(javac: Path, jars: Path, classes: Path) -> None:

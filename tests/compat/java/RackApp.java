@@ -2,7 +2,8 @@
 // and customers), and one that counts behind a repartition topic. Argument: a properties file.
 //
 // Each line on standard input is answered by a line: the state, then the tasks of each thread as Kafka Streams itself tells
-// them: "RUNNING active=0_1,1_2 standby=1_0". It ends when standard input does.
+// them, and the bytes that its restore consumers have received from each broker: "RUNNING active=0_1,1_2 standby=1_0
+// restored=1:7000,2:90". It ends when standard input does.
 import java.io.BufferedReader;
 import java.io.FileReader;
 import java.io.InputStreamReader;
@@ -39,7 +40,7 @@ public final class RackApp {
         final BufferedReader questions = new BufferedReader(new InputStreamReader(System.in));
         while (questions.readLine() != null) {
             System.out.println(streams.state() + " active=" + tasks(streams, ThreadMetadata::activeTasks)
-                + " standby=" + tasks(streams, ThreadMetadata::standbyTasks));
+                + " standby=" + tasks(streams, ThreadMetadata::standbyTasks) + " restored=" + restored(streams));
         }
         // No farewell: closing takes seconds, and the group forgets whoever is silent.
         Runtime.getRuntime().halt(0);
@@ -48,6 +49,16 @@ public final class RackApp {
     private static String tasks(final KafkaStreams streams, final Function<ThreadMetadata, Set<TaskMetadata>> role) {
         return streams.metadataForLocalThreads().stream().flatMap(thread -> role.apply(thread).stream())
             .map(task -> task.taskId().toString()).sorted().collect(Collectors.joining(","));
+    }
+
+    private static String restored(final KafkaStreams streams) {
+        return streams.metrics().entrySet().stream()
+            .filter(metric -> metric.getKey().name().equals("incoming-byte-total"))
+            .filter(metric -> metric.getKey().group().equals("consumer-node-metrics"))
+            .filter(metric -> metric.getKey().tags().get("client-id").endsWith("restore-consumer"))
+            .map(metric -> metric.getKey().tags().get("node-id").substring("node-".length()) + ":"
+                + ((Double) metric.getValue().metricValue()).longValue())
+            .sorted().collect(Collectors.joining(","));
     }
 
     private static StreamsBuilder topology(final String prefix) {
