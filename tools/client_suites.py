@@ -3,10 +3,12 @@
     python -m tools.client_suites kgo [--kafka VERSION] [--gateway off|readers|verified]
     python -m tools.client_suites aiokafka --source CHECKOUT [--kafka VERSION] [--gateway …]
     python -m tools.client_suites librdkafka --source CHECKOUT [--kafka VERSION] [--gateway …]
+    python -m tools.client_suites sarama --kafka VERSION [--gateway …]
 
-Without --kafka the cluster is an embedded one; with it, real Apache Kafka of that version.
+Without --kafka the cluster is an embedded one; with it, real Apache Kafka of that version. --log FILE keeps what a suite printed.
 
-kgo is franz-go's: its tests are part of the module, which Go's own client downloads. aiokafka's tests are in no package, so
+kgo is franz-go's: its tests are part of the module, which Go's own client downloads; so are sarama's functional tests, which
+run against sarama_cluster.py. aiokafka's tests are in no package, so
 that CHECKOUT is a copy of its repository; they run against the release of aiokafka named below, in an environment made for
 them. librdkafka's are C: CHECKOUT is a copy of its repository in which tests/test-runner has been built. Nothing of any of
 them is part of this project. Exits with 0 if nothing failed but what KNOWN names. docs/conformance.md has the results.
@@ -28,9 +30,13 @@ from typing import Final
 
 from rackspan.kafka_process import KafkaCluster
 from tests.gateway.process import gateway_process
+from tools.sarama_cluster import sarama_cluster
 
 KGO: Final = "github.com/twmb/franz-go"
 KGO_VERSION: Final = "v1.22.2"
+SARAMA: Final = "github.com/IBM/sarama"
+SARAMA_VERSION: Final = "v1.50.2"
+TOXIPROXY: Final = "github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0"
 AIOKAFKA: Final = ("aiokafka==0.14.0", "pytest", "pytest-asyncio", "pytest-mock", "pytest-timeout", "cramjam")
 LIBRDKAFKA_TESTS: Final = ("0045", "0107", "0113", "0081")
 LOCAL_LIBRDKAFKA_TESTS: Final = "0045_subscribe_update_mock,0045_subscribe_update_racks_mock"
@@ -47,8 +53,17 @@ KNOWN: Final[Mapping[str, str]] = {
 }
 """The reason of each failure on the embedded cluster, by the name of its test."""
 
-KNOWN_ON_KAFKA: Final = {name: reason for name, reason in KNOWN.items() if name != "do_test_DescribeConsumerGroups"}
-"""The same on Apache Kafka."""
+KNOWN_ON_KAFKA: Final = {name: reason for name, reason in KNOWN.items() if not name.startswith("do_test_")}
+"""The same on Apache Kafka, which has an authorizer where a suite wants one."""
+
+AUTHORIZER: Final[Mapping[str, str]] = {
+    "authorizer_class_name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super_users": "User:ANONYMOUS",
+}
+"""Configs with which ACLs are kept, and every client may do everything."""
+
+OUTPUT: Final = "output.txt"
+"""What a suite printed, in its folder."""
 
 GATEWAYS: Final[Mapping[str, str]] = {
     "off": 'acknowledgements.mode = "off"\n',
@@ -143,10 +158,37 @@ def kgo(folder: Path, server: Servers) -> SuiteResult:
     _run(["go", "get", "-t", f"{KGO}/pkg/kgo@{KGO_VERSION}"], folder)
     with server.started() as servers:
         environment = {**os.environ, "KGO_SEEDS": servers, "KGO_LOG_LEVEL": "none"}
-        command = ["go", "test", "-v", "-count=1", "-timeout", "40m", f"{KGO}/pkg/kgo"]
-        output = _run(command, folder, environment, check=False)
+        return _go_test(folder, environment, server, [f"{KGO}/pkg/kgo"])
+
+
+def sarama(folder: Path, server: Servers) -> SuiteResult:
+    """sarama's functional tests, on real Kafka alone: they stop brokers. Errors: CalledProcessError, as `kgo`."""
+    if server.kafka is None:
+        raise ValueError("sarama's functional tests stop brokers of real Kafka: name its version")
+    _run(["go", "mod", "init", "suite"], folder)
+    _run(["go", "get", "-t", f"{SARAMA}@{SARAMA_VERSION}"], folder)
+    _run(["go", "install", TOXIPROXY], folder, {**os.environ, "GOBIN": str(folder)})
+    source = Path(_run(["go", "list", "-m", "-f", "{{.Dir}}", SARAMA], folder).strip())
+    texts = [path.read_text("utf-8") for path in sorted(source.glob("*_test.go"))]
+    tests = [
+        name
+        for text in texts
+        if text.startswith("//go:build functional")
+        for name in re.findall(r"^func (Test(?!Main)\w+)\(", text, re.M)
+    ]
+    lines = None if server.gateway is None else GATEWAYS[server.gateway]
+    with sarama_cluster(folder, server.kafka, folder / "server", lines) as environment:
+        # Its go.sum names what tests without a tag import.
+        options = ["-mod=mod", "-tags=functional", f"-run=^({'|'.join(tests)})$", SARAMA]
+        return _go_test(folder, {**os.environ, **environment}, server, options)
+
+
+def _go_test(folder: Path, environment: Mapping[str, str], server: Servers, options: Sequence[str]) -> SuiteResult:
+    """`options` end with the package."""
+    output = _run(["go", "test", "-v", "-count=1", "-timeout", "40m", *options], folder, environment, check=False)
+    (folder / OUTPUT).write_text(output, encoding="utf-8")
     found = {how: re.findall(rf"^ *--- {how}: (\S+)", output, re.M) for how in ("PASS", "FAIL", "SKIP")}
-    if not re.search(r"^(ok|FAIL)\s+\S*/kgo\s", output, re.M):
+    if not re.search(rf"^(ok|FAIL)\s+{re.escape(options[-1])}\s", output, re.M):
         found["FAIL"].append("the suite did not end")
     return SuiteResult(len(found["PASS"]), len(found["SKIP"]), tuple(found["FAIL"]), server.known)
 
@@ -162,8 +204,9 @@ def aiokafka(source: Path, folder: Path, server: Servers) -> SuiteResult:
     _run([sys.executable, "-m", "venv", "environment"], folder)
     python = str(folder / "environment" / "bin" / "python")
     _run([python, "-m", "pip", "install", "--quiet", *AIOKAFKA], folder)
-    options = ["-p", PLUGIN.stem, "--noconftest", "--timeout", "300", "-q", "-rfE", "tests"]
-    with server.started(brokers=1, num_partitions="2", group_initial_rebalance_delay_ms="0") as servers:
+    options = ["-p", PLUGIN.stem, "--noconftest", "--timeout", "120", "-q", "-rfE", "tests"]
+    config = {"num_partitions": "2", "auto_create_topics_enable": "true", "group_initial_rebalance_delay_ms": "0"}
+    with server.started(brokers=1, **config) as servers:
         environment = {
             **os.environ,
             "AIOKAFKA_TEST_BROKER": servers,
@@ -171,6 +214,7 @@ def aiokafka(source: Path, folder: Path, server: Servers) -> SuiteResult:
             "PYTHONPATH": str(folder),
         }
         output = _run([python, "-m", "pytest", *options], folder, environment, check=False)
+    (folder / OUTPUT).write_text(output, encoding="utf-8")
     counts = {how: int(number) for number, how in re.findall(r"(\d+) (passed|skipped)", output.rsplit("\n", 2)[-2])}
     failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
     return SuiteResult(counts.get("passed", 0), counts.get("skipped", 0), tuple(failed), server.known)
@@ -183,7 +227,8 @@ def librdkafka(source: Path, folder: Path, server: Servers) -> SuiteResult:
     runs = [(test, part) for test in LIBRDKAFKA_TESTS for part in (parts if test == "0081" else [""])]
     failed = []
     # Members that join a group one after the other are expected in one rebalance, as Kafka's default delay gives it.
-    with server.started(group_initial_rebalance_delay_ms="3000") as servers:
+    more = {} if server.kafka is None else AUTHORIZER
+    with server.started(group_initial_rebalance_delay_ms="3000", **more) as servers:
         config = folder / "test.conf"
         config.write_text(f"metadata.broker.list={servers}\ntest.topic.random=true\n", encoding="utf-8")
         environment = {
@@ -195,9 +240,14 @@ def librdkafka(source: Path, folder: Path, server: Servers) -> SuiteResult:
         }
         for test, part in runs:
             subtest = {"SUBTESTS": part} if part else {}
-            run = subprocess.run(
-                ["./test-runner", "-p1"], cwd=tests, env={**environment, "TESTS": test, **subtest}, capture_output=True
-            )
+            with (folder / OUTPUT).open("a") as log:
+                run = subprocess.run(
+                    ["./test-runner", "-p1"],
+                    cwd=tests,
+                    env={**environment, "TESTS": test, **subtest},
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                )
             if run.returncode:
                 failed.append(part or test)
     return SuiteResult(len(runs) - len(failed), 0, tuple(failed), server.known)
@@ -215,17 +265,22 @@ def _run(
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="Test suites of Kafka clients against a cluster.")
-    parser.add_argument("suite", choices=("kgo", "aiokafka", "librdkafka"))
+    parser.add_argument("suite", choices=("kgo", "aiokafka", "librdkafka", "sarama"))
     parser.add_argument("--source", type=Path, help="a copy of the repository of aiokafka or librdkafka")
     parser.add_argument("--kafka", metavar="VERSION", help="before real Apache Kafka; without it, the embedded cluster")
     parser.add_argument(
         "--gateway", choices=tuple(GATEWAYS), help="through a gateway: off, with [readers], or verified"
     )
+    parser.add_argument("--log", type=Path, help="a file for what the suite printed")
     options = parser.parse_args(arguments)
-    if options.suite != "kgo" and options.source is None:
+    if options.suite in {"aiokafka", "librdkafka"} and options.source is None:
         parser.error(f"{options.suite} needs --source, a copy of its repository")
+    if options.suite == "sarama" and options.kafka is None:
+        parser.error("sarama needs --kafka: its tests stop brokers of real Kafka")
     with tempfile.TemporaryDirectory() as folder:
         result = run_suite(options.suite, options.source, Path(folder), options.kafka, options.gateway)
+        if options.log is not None:
+            shutil.copy(Path(folder) / OUTPUT, options.log)
     print(f"{options.suite}: {result.passed} passed, {len(result.failed)} failed, {result.skipped} skipped")
     for name in result.failed:
         print(f"  {name}: {result.known.get(name, 'not known to fail')}")
@@ -237,6 +292,8 @@ def run_suite(
 ) -> SuiteResult:
     """The suite's result. `folder` is for its files."""
     server = Servers(folder, kafka, gateway)
+    if suite == "sarama":
+        return sarama(folder, server)
     if suite == "kgo" or source is None:
         return kgo(folder, server)
     resolved = source.resolve()
