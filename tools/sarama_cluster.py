@@ -70,7 +70,7 @@ def sarama_cluster(folder: Path, version: str, toxiproxy: Path, gateway: str | N
         cluster,
         _listeners(folder, cluster, gateway) as upstream,
         _toxiproxy(toxiproxy, upstream) as address,
-        _docker(folder, cluster) as programs,
+        docker_program(folder, cluster) as programs,
     ):
         path = f"{programs}{os.pathsep}{os.environ['PATH']}"
         yield {"TOXIPROXY_ADDR": f"http://{address}", "KAFKA_VERSION": version, "PATH": path}
@@ -142,7 +142,7 @@ def _await_listening(port: int) -> None:
 
 
 @contextmanager
-def _docker(folder: Path, cluster: KafkaCluster) -> Iterator[Path]:
+def docker_program(folder: Path, cluster: KafkaCluster) -> Iterator[Path]:
     """The folder of a program named docker, which does to the cluster what its words say."""
 
     class Handler(socketserver.StreamRequestHandler):
