@@ -185,8 +185,8 @@ def sarama(folder: Path, server: Servers) -> SuiteResult:
 
 def _go_test(folder: Path, environment: Mapping[str, str], server: Servers, options: Sequence[str]) -> SuiteResult:
     """`options` end with the package."""
-    output = _run(["go", "test", "-v", "-count=1", "-timeout", "40m", *options], folder, environment, check=False)
-    (folder / OUTPUT).write_text(output, encoding="utf-8")
+    _logged(["go", "test", "-v", "-count=1", "-timeout", "40m", *options], folder, environment)
+    output = (folder / OUTPUT).read_text(encoding="utf-8", errors="replace")
     found = {how: re.findall(rf"^ *--- {how}: (\S+)", output, re.M) for how in ("PASS", "FAIL", "SKIP")}
     if not re.search(rf"^(ok|FAIL)\s+{re.escape(options[-1])}\s", output, re.M):
         found["FAIL"].append("the suite did not end")
@@ -204,7 +204,7 @@ def aiokafka(source: Path, folder: Path, server: Servers) -> SuiteResult:
     _run([sys.executable, "-m", "venv", "environment"], folder)
     python = str(folder / "environment" / "bin" / "python")
     _run([python, "-m", "pip", "install", "--quiet", *AIOKAFKA], folder)
-    options = ["-p", PLUGIN.stem, "--noconftest", "--timeout", "120", "-q", "-rfE", "tests"]
+    options = ["-p", PLUGIN.stem, "--noconftest", "--timeout", "120", "-v", "-rfE", "tests"]
     config = {"num_partitions": "2", "auto_create_topics_enable": "true", "group_initial_rebalance_delay_ms": "0"}
     with server.started(brokers=1, **config) as servers:
         environment = {
@@ -213,8 +213,8 @@ def aiokafka(source: Path, folder: Path, server: Servers) -> SuiteResult:
             "AIOKAFKA_TEST_VERSION": server.version,
             "PYTHONPATH": str(folder),
         }
-        output = _run([python, "-m", "pytest", *options], folder, environment, check=False)
-    (folder / OUTPUT).write_text(output, encoding="utf-8")
+        _logged([python, "-m", "pytest", *options], folder, environment)
+    output = (folder / OUTPUT).read_text(encoding="utf-8", errors="replace")
     counts = {how: int(number) for number, how in re.findall(r"(\d+) (passed|skipped)", output.rsplit("\n", 2)[-2])}
     failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
     return SuiteResult(counts.get("passed", 0), counts.get("skipped", 0), tuple(failed), server.known)
@@ -240,27 +240,25 @@ def librdkafka(source: Path, folder: Path, server: Servers) -> SuiteResult:
         }
         for test, part in runs:
             subtest = {"SUBTESTS": part} if part else {}
-            with (folder / OUTPUT).open("a") as log:
-                run = subprocess.run(
-                    ["./test-runner", "-p1"],
-                    cwd=tests,
-                    env={**environment, "TESTS": test, **subtest},
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                )
-            if run.returncode:
+            chosen = {**environment, "TESTS": test, **subtest}
+            if _logged(["./test-runner", "-p1"], folder, chosen, at=tests) != 0:
                 failed.append(part or test)
     return SuiteResult(len(runs) - len(failed), 0, tuple(failed), server.known)
 
 
-def _run(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None, *, check: bool = True
-) -> str:
-    """What the command prints. Errors: CalledProcessError where `check` holds and it fails."""
-    run = subprocess.run(
-        command, cwd=folder, env=environment, check=check, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    return run.stdout
+def _logged(command: Sequence[str], folder: Path, environment: Mapping[str, str], *, at: Path | None = None) -> int:
+    """The status of the command, run in the folder unless `at` is another. OUTPUT has what it prints while it runs."""
+    with (folder / OUTPUT).open("a", encoding="utf-8") as log:
+        return subprocess.run(
+            command, cwd=at or folder, env=environment, stdout=log, stderr=subprocess.STDOUT
+        ).returncode
+
+
+def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> str:
+    """What the command prints. Errors: CalledProcessError where it fails."""
+    return subprocess.run(
+        command, cwd=folder, env=environment, check=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ).stdout
 
 
 def main(arguments: Sequence[str]) -> int:
