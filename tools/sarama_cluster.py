@@ -30,9 +30,10 @@ _CONFIG: Final[Mapping[str, str]] = {
     "default.replication.factor": "2",
     "offsets.topic.replication.factor": "2",
     "transaction.state.log.replication.factor": "2",
+    "transaction.state.log.min.isr": "1",
     "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
 }
-"""Where docker-compose.yml of sarama differs from what a KafkaCluster has."""
+"""Where docker-compose.yml of sarama, and what Kafka comes with, differ from what a KafkaCluster has."""
 
 _TOOLS: Final = {
     "kafka-console-producer.sh": "org.apache.kafka.tools.ConsoleProducer",
