@@ -242,7 +242,7 @@ def librdkafka(source: Path, folder: Path, server: Servers) -> SuiteResult:
     failed = []
     # Members that join a group one after the other are expected in one rebalance, as Kafka's default delay gives it.
     more = {} if server.kafka is None else AUTHORIZER
-    with server.started(group_initial_rebalance_delay_ms="3000", **more) as servers:
+    with server.started(brokers=3, group_initial_rebalance_delay_ms="3000", **more) as servers:
         config = folder / "test.conf"
         config.write_text(f"metadata.broker.list={servers}\ntest.topic.random=true\n", encoding="utf-8")
         environment = {

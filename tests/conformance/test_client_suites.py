@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.kafka_fixtures import KAFKA
+from tests.kafka_versions import KAFKA
 from tools.client_suites import GATEWAYS, SuiteResult, run_suite
 from tools.sarama_cluster import docker_program
 

@@ -1,6 +1,6 @@
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host.assembly import configured_locator
-from rackspan.model import Broker, BrokerId
+from rackspan.model import Broker, BrokerId, RackId
 
 
 def test_a_cluster_without_the_properties_has_no_locator() -> None:
@@ -17,4 +17,4 @@ def test_a_configured_locator_gets_its_properties_and_the_brokers() -> None:
 def test_a_locator_needs_no_properties() -> None:
     locate = configured_locator(ClusterSettings(extra_configs={"rack.locator.class": "registered"}), "c1")
     assert locate is not None
-    assert locate([Broker(BrokerId(1), host="a", rack="r1"), Broker(BrokerId(2), host="b")]) == {1: "r1"}
+    assert locate([Broker(BrokerId(1), host="a", rack=RackId("r1")), Broker(BrokerId(2), host="b")]) == {1: "r1"}
