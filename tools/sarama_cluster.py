@@ -46,11 +46,11 @@ import json, os, socket, sys
 with socket.socket(socket.AF_UNIX) as connection:
     connection.connect({address!r})
     connection.sendall(json.dumps(sys.argv[1:]).encode() + b"\\n")
-    reply = json.loads(connection.makefile().read())
-if reply["command"]:
-    os.execv(reply["command"][0], reply["command"])
-print(reply["output"])
-sys.exit(reply["status"])
+    response = json.loads(connection.makefile().read())
+if response["command"]:
+    os.execv(response["command"][0], response["command"])
+print(response["output"])
+sys.exit(response["status"])
 """
 
 
@@ -148,8 +148,8 @@ def docker_program(folder: Path, cluster: KafkaCluster) -> Iterator[Path]:
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
-            reply = _compose(cluster, folder / "kafka", json.loads(self.rfile.readline()))
-            self.wfile.write(json.dumps(reply).encode())
+            response = _compose(cluster, folder / "kafka", json.loads(self.rfile.readline()))
+            self.wfile.write(json.dumps(response).encode())
 
     address = str(folder / "docker.socket")
     programs = folder / "programs"
