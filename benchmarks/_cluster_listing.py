@@ -11,11 +11,11 @@ from confluent_kafka.cimpl import NewTopic
 
 from benchmarks._cluster_servers import EMBEDDED, Server, served
 from benchmarks._measure import RUNS, Figures
-from rackspan.kafka_bytes.writer import NO_TAGS
+from rackspan.kafka_bytes.primitives import NO_TAGS
 from rackspan.wire.apis import ApiKey
+from rackspan.wire.compiled import struct_writer
 from rackspan.wire.messages.metadata import MetadataRequestData
 from rackspan.wire.schema import request_shape
-from rackspan.wire.writing import struct_writer
 
 BROKERS: Final = 3
 TOPICS, PARTITIONS = 1_000, 10

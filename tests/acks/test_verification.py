@@ -4,8 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from rackspan.acks.isr_samples import LogEnds, Sample, SampledPartition, newest_leader_sample
-from rackspan.acks.log_ends import LogEnd
+from rackspan.acks.isr_samples import LogEnd, LogEnds, Sample, SampledPartition, newest_leader_sample
 from rackspan.acks.min_insync_racks import Thresholds, rack_bits
 from rackspan.acks.produce_errors import Cause
 from rackspan.acks.verification import RecordVerification, Requirement, refusal_before, topic_refusal_before

@@ -6,8 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from rackspan.acks.isr_samples import LogRead, SampledPartition
-from rackspan.acks.log_ends import BEYOND_END, LogEnd
+from rackspan.acks.isr_samples import BEYOND_END, LogEnd, LogRead, SampledPartition
 from rackspan.client.connection import BrokerConnection
 from rackspan.client.login import Login
 from rackspan.client.observations import read_log_ends, read_metadata, registered_brokers, sample_of

@@ -8,8 +8,9 @@ from typing import Any, Final
 from kafka.record import MemoryRecordsBuilder
 
 from rackspan.kafka_bytes import ByteReader
-from rackspan.kafka_bytes.writer import NO_TAGS
+from rackspan.kafka_bytes.primitives import NO_TAGS
 from rackspan.wire.apis import ApiKey
+from rackspan.wire.compiled import read_value, skip_tags, struct_reader, struct_writer
 from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.messages.produce import (
     PartitionProduceData,
@@ -18,9 +19,7 @@ from rackspan.wire.messages.produce import (
     ProduceResponseData,
     TopicProduceData,
 )
-from rackspan.wire.reading import read_value, skip_tags, struct_reader
 from rackspan.wire.schema import is_flexible, request_shape, response_shape
-from rackspan.wire.writing import struct_writer
 
 _NO_CLIENT_ID: Final = -1
 

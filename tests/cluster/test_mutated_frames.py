@@ -16,9 +16,9 @@ from rackspan.cluster.host.broker_host import BrokerHost
 from rackspan.cluster.net import Connection
 from rackspan.model.ids import BrokerId, RackId
 from rackspan.wire.apis import VERSIONS
+from rackspan.wire.compiled import struct_writer
 from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.schema import FieldShape, StructShape, request_shape
-from rackspan.wire.writing import struct_writer
 from tests.cluster.raw import framed
 
 CORPUS: Final = 4_000

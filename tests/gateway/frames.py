@@ -9,6 +9,7 @@ from rackspan.errors import MalformedRequest
 from rackspan.gateway.core.apis import OFFERED
 from rackspan.wire.apis import VERSIONS, ApiKey
 from rackspan.wire.codec import RequestHeader, read_body, read_header, response_header
+from rackspan.wire.compiled import struct_writer
 from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.messages.metadata import MetadataResponseData
 from rackspan.wire.messages.produce import (
@@ -20,7 +21,6 @@ from rackspan.wire.messages.produce import (
     TopicProduceResponse,
 )
 from rackspan.wire.schema import is_flexible, request_shape, response_shape
-from rackspan.wire.writing import struct_writer
 from tests.cluster.test_mutated_frames import random_struct
 
 PRODUCE_VERSIONS: Final = range(3, 13)

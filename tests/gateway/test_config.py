@@ -6,7 +6,7 @@ import pytest
 
 from rackspan.errors import UsageError
 from rackspan.gateway.config import ListenerConfig, parse_config, read_config
-from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode
 
 
 def written(folder: Path, text: str) -> Path:

@@ -17,8 +17,7 @@ from typing import Final
 
 import pytest
 
-from rackspan.acks.isr_samples import LogRead, Sample, SampledPartition
-from rackspan.acks.log_ends import LogEnd
+from rackspan.acks.isr_samples import LogEnd, LogRead, Sample, SampledPartition
 from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host.assembly import Assembly

@@ -25,6 +25,7 @@ from rackspan.wire.codec import (
     write_element,
     write_response,
 )
+from rackspan.wire.compiled import read_value, struct_reader, struct_writer
 from rackspan.wire.messages.api_versions import ApiVersionsResponseData
 from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.messages.metadata import (
@@ -33,9 +34,7 @@ from rackspan.wire.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from rackspan.wire.reading import read_value, struct_reader
 from rackspan.wire.schema import FieldShape, StructShape, request_shape, response_shape
-from rackspan.wire.writing import struct_writer
 
 PAIRS = [(key, version) for key, versions in VERSIONS.items() for version in versions]
 

@@ -1,7 +1,7 @@
 """min.insync.racks: when a produce with acks=all is acknowledged, and the min.insync.replicas that guarantees as much.
 
-Begin with min_insync_racks.py (the rule inside brokers), verification.py (the same rule for a gateway or a producer) and log_ends.py (its
-proof by replicas' own logs), then harden.py (the same guarantee from min.insync.replicas only), watch.py (metrics from a cluster's
+Begin with min_insync_racks.py (the rule inside brokers), verification.py (the same rule for a gateway or a producer, proven by
+replicas' own logs), then harden.py (the same guarantee from min.insync.replicas only), watch.py (metrics from a cluster's
 metadata) and produce_errors.py (errors of refused produces).
 Pure: it never reads a cluster or alters a config.
 Depends on: audit, kafka_bytes, model.

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 from uuid import UUID
 
-from rackspan.acks.log_ends import LogEnd
 from rackspan.acks.min_insync_racks import RackBits
 from rackspan.model import BrokerId
+
+BEYOND_END: Final = 2**62
+"""The offset of a Fetch that reads a log end. No log is that long, so that every response names the diverging epoch."""
 
 Partition: TypeAlias = tuple[str, int]
 """Topic and partition."""
@@ -32,6 +34,19 @@ class Sample:
     topics: frozenset[str]
     partitions: Mapping[Partition, SampledPartition]
     topic_ids: Mapping[str, UUID] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnd:
+    """The largest leader epoch of a replica's log up to the requested one, and the offset after its last record.
+
+    A Fetch at `BEYOND_END` reads it from a leader or a follower: it is the response's diverging epoch. OFFSET_OUT_OF_RANGE says that
+    the log ends in an older epoch.
+    """
+
+    leader_epoch: int
+    end_offset: int
+    log_start_offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)

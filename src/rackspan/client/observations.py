@@ -1,6 +1,6 @@
 """Requests that observe a record's partition: the ISR in a broker's metadata, and the log ends of replicas.
 
-See acks/log_ends.py for what a log end proves. Nothing is judged here.
+See acks/verification.py for what a log end proves. Nothing is judged here.
 """
 
 from collections.abc import Iterable
@@ -8,8 +8,7 @@ from itertools import groupby
 from typing import Final
 from uuid import UUID
 
-from rackspan.acks.isr_samples import LogRead, Sample, SampledPartition
-from rackspan.acks.log_ends import BEYOND_END, LogEnd
+from rackspan.acks.isr_samples import BEYOND_END, LogEnd, LogRead, Sample, SampledPartition
 from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.client.connection import REQUEST_SECONDS, BrokerConnection
 from rackspan.errors import ClusterRequestFailed

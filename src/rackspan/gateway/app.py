@@ -11,7 +11,7 @@ from rackspan.gateway.backend import Backend
 from rackspan.gateway.clients.connections import Clients
 from rackspan.gateway.clients.listeners import Listeners
 from rackspan.gateway.config import GatewayConfig
-from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode
 from rackspan.gateway.core.endpoints import Addresses
 from rackspan.gateway.core.record_bytes import RecordBytes
 from rackspan.gateway.core.value_warnings import rackless_warning
@@ -21,7 +21,6 @@ from rackspan.gateway.handlers.fetch import FetchHandler
 from rackspan.gateway.handlers.produce import forward_produce
 from rackspan.gateway.net.byte_flow import Shared, Take
 from rackspan.gateway.net.frames import FrameMemory
-from rackspan.gateway.secret_files import exposed
 from rackspan.gateway.upstream.record_topics import follow_record_topics, settle
 from rackspan.wire.apis import ApiKey
 
@@ -110,7 +109,7 @@ class Gateway:
         return of_values if rackless is None else [rackless, *of_values]
 
     def _log_warnings(self) -> None:
-        for warning in (*self.warnings(), *exposed(self.config.secret_files)):
+        for warning in (*self.warnings(), *self.config.exposed_secrets()):
             log.warning("%s", warning)
 
     async def drain(self, seconds: float) -> int:

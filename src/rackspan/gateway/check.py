@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from rackspan.client.errors import message_of
 from rackspan.client.observations import DIVERGING_EPOCH_SINCE
 from rackspan.errors import RackspanError, UsageError
 from rackspan.gateway.backend import Backend
 from rackspan.gateway.config import GatewayConfig
-from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode
 from rackspan.gateway.core.apis import OFFERED
 from rackspan.gateway.core.value_warnings import rackless_warning
 from rackspan.gateway.net.channel import connected
 from rackspan.gateway.net.open_files import raise_limit, too_few
-from rackspan.gateway.secret_files import exposed
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import MIN_INSYNC_RACKS
@@ -71,7 +71,7 @@ async def check_cluster(config: GatewayConfig) -> list[Result]:
                 f"{count_noun(len(backend.cluster.by_id), 'broker')} of cluster {backend.cluster.cluster_id}",
             )
         ]
-        results += [Result("secrets", CheckLevel.WARNING, warning) for warning in exposed(config.secret_files)]
+        results += [Result("secrets", CheckLevel.WARNING, warning) for warning in config.exposed_secrets()]
         results += [_open_files(config, backend), *_listeners(config, backend)]
         async for result in _brokers(backend):
             results.append(result)
@@ -335,7 +335,7 @@ async def _metadata_log(config: GatewayConfig, backend: Backend) -> AsyncIterato
         finally:
             quorum.close()
     except (OSError, TimeoutError, RackspanError) as error:
-        yield Result("metadata log", CheckLevel.FAILURE, str(error) or type(error).__name__)
+        yield Result("metadata log", CheckLevel.FAILURE, message_of(error))
     else:
         yield Result("metadata log", CheckLevel.OK, f"read to offset {image.offset}, epoch {image.epoch}")
 

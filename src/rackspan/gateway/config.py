@@ -1,8 +1,9 @@
 """The gateway's config file, TOML with dotted keys like Kafka's: one table of keys, checked whole before anything starts."""
 
 import re
+import stat
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from pathlib import Path
@@ -12,7 +13,7 @@ from msgspec import Meta, Struct, field
 
 from rackspan.documents import convert_toml
 from rackspan.errors import UsageError
-from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode
 from rackspan.gateway.core.policies import FilePolicies, TopicPolicy
 from rackspan.gateway.core.reader_racks import ReaderRacks
 from rackspan.model import GATEWAY_CONFIG_TOPIC, INT32_MAX, MIN_INSYNC_RACKS
@@ -143,6 +144,13 @@ class GatewayConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         keys = [shown.key for shown in self.principals.values()]
         named = (self.command_config, self.controllers_command_config, self.tls_key, *keys)
         return list(dict.fromkeys(file for file in named if file is not None))
+
+    def exposed_secrets(self) -> Iterator[str]:
+        """A warning for each of these files that every user of the machine may read or write."""
+        for file in self.secret_files:
+            mode = file.stat().st_mode
+            if mode & stat.S_IRWXO:
+                yield f"{file} has mode {stat.S_IMODE(mode):o}, and every user of this machine may use the secrets in it; chmod 600 {file}"
 
     @property
     def reads_racks(self) -> bool:

@@ -5,11 +5,11 @@ import logging
 from collections.abc import Coroutine, Iterator
 from typing import Any, Final
 
+from rackspan.client.errors import message_of
 from rackspan.errors import ClusterUnreachable, RackspanError
 from rackspan.gateway.backend import Backend
 from rackspan.gateway.config import GatewayConfig
-from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard
-from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode, GuardSettings
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, AcknowledgementMode, GuardSettings
 from rackspan.gateway.core.endpoints import Addresses
 from rackspan.gateway.handlers.produce import AdvisingHandler, ProduceHandler
 from rackspan.gateway.handlers.refusals import PERIOD_SECONDS
@@ -147,9 +147,7 @@ async def _open_quorum(backend: Backend) -> MetadataQuorum | None:
         await quorum.current()
     except (OSError, TimeoutError) as error:
         quorum.close()
-        raise ClusterUnreachable(
-            f"the controllers' log cannot be read: {str(error) or type(error).__name__}"
-        ) from error
+        raise ClusterUnreachable(f"the controllers' log cannot be read: {message_of(error)}") from error
     except BaseException:
         quorum.close()
         raise

@@ -15,12 +15,12 @@ from rackspan.acks.metrics import METADATA_METRICS, METRICS, leader_values
 from rackspan.errors import UsageError
 from rackspan.gateway.app import Gateway
 from rackspan.gateway.clients.connections import Clients
-from rackspan.gateway.core.guarded_isr import Partitions
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.core.record_bytes import RecordFlow
 from rackspan.gateway.guarding import Guarding
 from rackspan.gateway.handlers.refusals import Refusals
 from rackspan.gateway.upstream.config_topic import ConfigTopic
+from rackspan.gateway.upstream.guarded_isr import Partitions
 from rackspan.model import NO_BROKER, BrokerId
 from rackspan.prometheus_metrics.families import BrokerMetrics, broker_families
 from rackspan.prometheus_metrics.server import MetricsEndpoint

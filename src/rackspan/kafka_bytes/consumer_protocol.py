@@ -6,7 +6,7 @@ Newer versions only append fields, so bytes behind the known fields are ignored.
 from dataclasses import dataclass
 from typing import Final
 
-from rackspan.kafka_bytes.reader import ByteReader
+from rackspan.kafka_bytes.primitives import ByteReader
 
 WITH_RACK: Final = 3
 """The first version of a subscription with `client.rack` (KIP-881, Kafka 3.4)."""

@@ -28,8 +28,7 @@ from typing import Final, NamedTuple, TypeAlias
 from crc32c import crc32c
 
 from rackspan.errors import CorruptRecords
-from rackspan.kafka_bytes.reader import ByteReader
-from rackspan.kafka_bytes.writer import int16, int32, varint
+from rackspan.kafka_bytes.primitives import ByteReader, int16, int32, varint
 
 HEADER_BYTES: Final = 61
 LENGTH_END: Final = 12

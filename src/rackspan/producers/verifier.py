@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from rackspan.acks.isr_samples import LogEnds, LogRead, Partition, Sample, newest_leader_sample
 from rackspan.acks.min_insync_racks import Thresholds
 from rackspan.acks.verification import RecordVerification, Requirement, is_known, topic_refusal_before
-from rackspan.client.known_brokers import KnownBrokers
+from rackspan.client.brokers import KnownBrokers
 from rackspan.client.login import Login
 from rackspan.client.observations import read_log_ends, read_metadata, registered_brokers, sample_of
 from rackspan.errors import (

@@ -11,12 +11,11 @@ from typing import Any, Final
 from rackspan.errors import MalformedRequest
 from rackspan.kafka_bytes import NO_TAGS, ByteReader, nullable_string
 from rackspan.wire.apis import ApiKey
+from rackspan.wire.compiled import element_writer, read_value, skip_tags, struct_reader, struct_writer
 from rackspan.wire.framing import Request
 from rackspan.wire.kio_schemas import KioIndexError
 from rackspan.wire.messages.base import WireStruct
-from rackspan.wire.reading import read_value, skip_tags, struct_reader
 from rackspan.wire.schema import is_flexible, request_shape, response_shape
-from rackspan.wire.writing import element_writer, struct_writer
 
 _HEADER: Final = Struct(">hhih")
 _HEADER_START: Final = Struct(">hhi")

@@ -9,6 +9,7 @@ import pytest
 from rackspan.cluster import EmbeddedCluster
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import ApiKey
+from rackspan.wire.compiled import struct_writer
 from rackspan.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
@@ -37,7 +38,6 @@ from rackspan.wire.messages.scram_credentials import (
     ScramCredentialUpsertion,
 )
 from rackspan.wire.schema import request_shape
-from rackspan.wire.writing import struct_writer
 from tests.cluster.raw import batch, framed, response_to
 
 GROUP = 32

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rackspan.client.known_brokers import KnownBroker
+from rackspan.client.brokers import KnownBroker
 from rackspan.client.login import Login
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import MalformedRequest

@@ -6,8 +6,7 @@ import pytest
 
 from rackspan.errors import CorruptRecords, MalformedBytes, UnknownMetadataVersion
 from rackspan.gateway.core.metadata_log import CommittedImage, CommittedPartition
-from rackspan.kafka_bytes.record_batch import stamp, write_batch
-from rackspan.kafka_bytes.writer import (
+from rackspan.kafka_bytes.primitives import (
     NO_TAGS,
     compact_array,
     compact_string,
@@ -17,6 +16,7 @@ from rackspan.kafka_bytes.writer import (
     tagged_fields,
     unsigned_varint,
 )
+from rackspan.kafka_bytes.record_batch import stamp, write_batch
 
 TOPIC_ID = UUID(int=7)
 

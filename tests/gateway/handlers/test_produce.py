@@ -11,6 +11,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from kafka import KafkaConsumer
 
 from rackspan.acks.min_insync_racks import ProduceVerdict, Thresholds
@@ -20,11 +22,10 @@ from rackspan.client.brokers import addresses
 from rackspan.client.login import Login
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import MalformedRequest
-from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard
-from rackspan.gateway.core.acknowledgement.rules import GuardSettings
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, GuardSettings
 from rackspan.gateway.core.apis import Treatment
 from rackspan.gateway.core.policies import FilePolicies, Policies
-from rackspan.gateway.handlers.produce import ProduceHandler
+from rackspan.gateway.handlers.produce import BOUNDS_SECONDS, Durations, ProduceHandler
 from rackspan.gateway.handlers.produce_request import ProduceRequest
 from rackspan.gateway.metrics import families
 from rackspan.gateway.net.byte_flow import Exchange
@@ -310,3 +311,13 @@ def test_a_topic_is_guarded_by_its_id_too_and_an_id_that_no_broker_reports_is_re
     with guarded(lossy, topic, racks=4) as gateway:
         shown = topic_id, NOT_ENOUGH_REPLICAS, f"{topic}-0: in-sync racks r1,r2,r3 = 3 < min.insync.racks 4"
         assert produced_by_id(gateway, topic_id) == shown
+
+
+@given(st.lists(st.sampled_from([*BOUNDS_SECONDS, 0.0, 0.0011, 3.0, 60.0]), max_size=30))
+def test_each_bucket_counts_the_durations_up_to_its_bound(seconds: list[float]) -> None:
+    durations = Durations()
+    for duration in seconds:
+        durations.add(duration)
+    expected = [(str(bound), sum(duration <= bound for duration in seconds)) for bound in BOUNDS_SECONDS]
+    assert list(durations.buckets()) == [*expected, ("+Inf", len(seconds))]
+    assert (durations.count, durations.sum_seconds) == (len(seconds), sum(seconds))

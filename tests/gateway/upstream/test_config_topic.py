@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rackspan.client.known_brokers import KnownBroker
+from rackspan.client.brokers import KnownBroker
 from rackspan.client.login import Login
 from rackspan.gateway.upstream import config_topic
 from rackspan.gateway.upstream.cluster import UpstreamCluster

@@ -13,8 +13,7 @@ from rackspan.acks.isr_samples import LogRead, Sample, SampledPartition
 from rackspan.acks.min_insync_racks import Thresholds, rack_bits
 from rackspan.acks.verification import Requirement
 from rackspan.client.login import Login
-from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold
-from rackspan.gateway.core.acknowledgement.rules import GuardSettings
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, GuardSettings, Hold
 from rackspan.gateway.core.policies import FilePolicies, Policies
 from rackspan.gateway.upstream import guard_readers
 from rackspan.gateway.upstream.cluster import UpstreamCluster

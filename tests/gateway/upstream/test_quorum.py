@@ -13,8 +13,8 @@ from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUn
 from rackspan.gateway.core.metadata_log import CommittedImage
 from rackspan.gateway.upstream.quorum import TOPIC, TOPIC_ID, MetadataQuorum
 from rackspan.kafka_bytes import NO_TAGS, ByteReader, compact_array, compact_string, int32, int64
+from rackspan.kafka_bytes.primitives import int16, unsigned_varint
 from rackspan.kafka_bytes.record_batch import stamp, write_batch
-from rackspan.kafka_bytes.writer import int16, unsigned_varint
 from rackspan.kafka_process import KafkaCluster
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.describe_quorum import (

@@ -5,8 +5,10 @@ request from step to step.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from typing import Final
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
@@ -25,12 +27,13 @@ from rackspan.gateway.net.byte_flow import Exchange
 from rackspan.gateway.net.session import ClientSession
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.guard_readers import IsrSampler, IsrSource, LogEndReader
-from rackspan.gateway.upstream.topic_names import topic_names
 from rackspan.kafka_bytes.error_codes import ErrorCode
-from rackspan.prometheus_metrics.durations import Durations
 from rackspan.wire.codec import read_body, read_header
 from rackspan.wire.framing import Piece
 from rackspan.wire.messages.produce import PartitionProduceResponse, ProduceRequestData
+
+BOUNDS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""From an acknowledgement that is verified at once to one that waits for the default of acknowledgements.verify.timeout.ms."""
 
 
 def forward_produce(session: ClientSession, exchange: Exchange, request: memoryview) -> None:
@@ -91,7 +94,7 @@ class ProduceHandler:
             self._decide(produce)
 
     async def _look_up(self, broker: int, ids: Iterable[UUID]) -> None:
-        for topic, topic_id in (await topic_names(self._cluster, broker, ids)).items():
+        for topic, topic_id in (await self._cluster.topic_names(broker, ids)).items():
             self._policies.record_topic(topic, topic_id, self._loop.time())
 
     def _decide(self, produce: ProduceRequest) -> None:
@@ -258,3 +261,27 @@ class AdvisingHandler(ProduceHandler):
     def _refuse(self, produce: ProduceRequest, refusals: Mapping[Partition, Refusal]) -> None:
         self.refusals.count(produce.session, refusals.values())
         self._forward(produce)
+
+
+class Durations:
+    """Durations counted by size, as a histogram of Prometheus has them: how many were at most as long as each bound, and their sum."""
+
+    def __init__(self) -> None:
+        self.sum_seconds = 0.0
+        self._counts = [0] * (len(BOUNDS_SECONDS) + 1)
+        """Of each bound those above the bound before it; the last have no bound."""
+
+    def add(self, seconds: float) -> None:
+        self._counts[bisect_left(BOUNDS_SECONDS, seconds)] += 1
+        self.sum_seconds += seconds
+
+    @property
+    def count(self) -> int:
+        return sum(self._counts)
+
+    def buckets(self) -> Iterator[tuple[str, int]]:
+        """Each bound as Prometheus writes it, with the number of durations up to it; the last is all of them."""
+        total = 0
+        for bound, count in zip((*map(str, BOUNDS_SECONDS), "+Inf"), self._counts, strict=True):
+            total += count
+            yield bound, total

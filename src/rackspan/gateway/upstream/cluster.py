@@ -2,20 +2,22 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from random import Random
 from typing import Final
+from uuid import UUID
 
+from rackspan.client.brokers import KnownBroker, KnownBrokers
 from rackspan.client.errors import raise_for
-from rackspan.client.known_brokers import KnownBroker, KnownBrokers
 from rackspan.client.login import Login
 from rackspan.errors import MalformedRequest, RackspanError
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.sources.rack_locator import ClusterView, RackLocator, rack_info
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.brokers import DescribeClusterRequestData, DescribeClusterResponseData
+from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseData
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +69,18 @@ class UpstreamCluster(KnownBrokers):
     def was_registered(self, broker_id: int) -> bool:
         """Whether the broker was up at any refresh of this process."""
         return broker_id in self._registered_racks
+
+    async def topic_names(self, broker_id: int, ids: Iterable[UUID]) -> Mapping[str, UUID | None]:
+        """The ids by topic name, of those that one broker reports; none if it does not respond."""
+        topics = [MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in ids]
+        request = MetadataRequestData(topics=topics, allow_auto_topic_creation=False)
+        try:
+            connection = await self.connection(broker_id)
+            metadata: MetadataResponseData = await connection.call(ApiKey.METADATA, request)
+        except (OSError, TimeoutError, RackspanError) as error:
+            log.warning("topic ids could not be looked up at broker %d: %s", broker_id, error)
+            return {}
+        return {topic.name: topic.topic_id for topic in metadata.topics if topic.error_code == 0 and topic.name}
 
     # Racks.
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.client.connection import BrokerConnection, first
+from rackspan.client.errors import message_of
 from rackspan.client.login import Login
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, MalformedBytes, MalformedRequest, RackspanError
 from rackspan.gateway.core.config_records import ConfigRecords, Replay
@@ -129,7 +130,7 @@ class ConfigTopic:
                 "the config topic %s cannot be followed for %.0f s: %s",
                 self.topic,
                 now - self._unread_since,
-                str(error) or type(error).__name__,
+                message_of(error),
             )
 
     def _drop_connection(self) -> None:

@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import Final
 
 from rackspan.acks.isr_samples import LogRead
-from rackspan.acks.log_ends import AcknowledgedRecord
 from rackspan.acks.min_insync_racks import rack_bits
+from rackspan.acks.verification import AcknowledgedRecord
 from rackspan.client.connection import BrokerConnection, first
 from rackspan.client.observations import read_log_ends
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, MalformedRequest, RackspanError

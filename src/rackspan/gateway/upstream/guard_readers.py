@@ -8,8 +8,7 @@ from typing import Final, Protocol
 from rackspan.acks.isr_samples import LogEnds, LogRead, Sample
 from rackspan.client.observations import read_log_ends, read_metadata, sample_of
 from rackspan.errors import MalformedRequest, RackspanError
-from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold
-from rackspan.gateway.core.acknowledgement.rules import NEVER
+from rackspan.gateway.core.acknowledgement.guard import NEVER, AcknowledgementGuard, Hold
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.kafka_bytes.error_codes import ErrorCode

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rackspan.errors import CorruptRecords
-from rackspan.kafka_bytes.reader import ByteReader
+from rackspan.kafka_bytes.primitives import ByteReader
 from rackspan.kafka_bytes.record_batch import HEADER_BYTES, BatchHeader, verify_crc, whole_batches
 
 _SNAPPY: Final = 2

@@ -29,7 +29,7 @@ from rackspan.cluster.core.groups.requests import (
     TxnOffsetCommit,
 )
 from rackspan.kafka_bytes.error_codes import ErrorCode
-from rackspan.kafka_bytes.writer import array, int16, string
+from rackspan.kafka_bytes.primitives import array, int16, string
 from rackspan.model.ids import TopicPartition
 from tests.cluster.core.groups.world import World
 

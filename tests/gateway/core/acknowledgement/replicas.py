@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from random import Random
 
-from rackspan.acks.log_ends import LogEnd
+from rackspan.acks.isr_samples import LogEnd
 
 Entry = tuple[int, int]
 """Leader epoch, and a number that no other record has."""

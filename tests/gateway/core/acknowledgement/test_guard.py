@@ -8,14 +8,18 @@ from uuid import UUID
 import pytest
 
 from rackspan.acks import verification
-from rackspan.acks.isr_samples import LogEnds, LogRead, Sample, SampledPartition
-from rackspan.acks.log_ends import AcknowledgedRecord, LogEnd
+from rackspan.acks.isr_samples import LogEnd, LogEnds, LogRead, Sample, SampledPartition
 from rackspan.acks.min_insync_racks import ProduceVerdict, RackBits, Thresholds, rack_bits
 from rackspan.acks.produce_errors import Cause
-from rackspan.acks.verification import Leadership, RecordVerification, Requirement, VerificationRules
+from rackspan.acks.verification import (
+    AcknowledgedRecord,
+    Leadership,
+    RecordVerification,
+    Requirement,
+    VerificationRules,
+)
 from rackspan.gateway.core.acknowledgement import guard as guard_module
-from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold
-from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode, GuardSettings
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, AcknowledgementMode, GuardSettings, Hold
 from rackspan.model import Broker, BrokerId, RackId
 from tests.gateway.core.acknowledgement.world import World
 

@@ -11,12 +11,10 @@ from itertools import count
 from random import Random
 from uuid import UUID
 
-from rackspan.acks.isr_samples import LogEnds, LogRead, Partition, Sample, SampledPartition
-from rackspan.acks.log_ends import LogEnd
+from rackspan.acks.isr_samples import LogEnd, LogEnds, LogRead, Partition, Sample, SampledPartition
 from rackspan.acks.min_insync_racks import Thresholds, rack_bits
 from rackspan.acks.verification import Requirement, VerificationRules
-from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold
-from rackspan.gateway.core.acknowledgement.rules import GuardSettings
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, GuardSettings, Hold
 from rackspan.model import Broker, BrokerId, RackId
 from tests.gateway.core.acknowledgement.replicas import Entry, Follower, log_end
 
