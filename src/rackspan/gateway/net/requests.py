@@ -105,47 +105,61 @@ class RequestFlow(ByteFlow):
             if size - at < header_bytes:
                 if at > forwarded_from:
                     outgoing.append(data[forwarded_from:at])
-                self._header += bytes(data[at:])
-                if len(self._header) >= SIZE_BYTES:
-                    # A size that is refused may have nothing behind it: the connection is closed without waiting for more.
-                    self._check_size(*_SIZE.unpack_from(self._header))
+                self._keep_header(data[at:])
                 return size
             header = self._header
             exchange, frame_bytes = self._begin(header + bytes(data[at : at + header_bytes]))
             if exchange.api_key in _IDENTIFYING and not header:
                 self._pair.identify(exchange, data[at + SIZE_BYTES : at + frame_bytes])
             if exchange.api_key not in self._pair.shared.takes:
-                self._pair.exchanges.append(exchange)
-                self._pair.awaited.append(exchange)
-                self._pair.shared.requests[exchange.api_key] += 1
-                if header:
-                    outgoing.append(header)
-                    self._header = b""
-                self._left = frame_bytes - len(header)
+                self._forward_unread(exchange, frame_bytes)
                 continue
             if at > forwarded_from:
                 outgoing.append(data[forwarded_from:at])
-            if not self._pair.is_proven:
-                # Nothing is read or decided for a client without a login. The header is read again when the broker has responded.
-                self.blocked = True
-                self._pair.prove()
+            there = data[at : at + frame_bytes - len(header)]
+            if not self._read_whole(exchange, there, frame_bytes):
                 return at
-            self._exchange = exchange
-            there = min(frame_bytes - len(header), size - at)
-            if not header and there == frame_bytes:
-                self._take(data[at : at + there])
-            elif not self._gather(header, data[at : at + there], frame_bytes):
-                # No memory for it now: its header is read again later.
-                return at
-            self._pair.shared.requests[exchange.api_key] += 1
-            at += there
-            self._header = b""
+            at += len(there)
             forwarded_from = at
             if self._pair.closed or self.frame is not None:
                 return at
         if at > forwarded_from:
             outgoing.append(data[forwarded_from:at])
         return at
+
+    def _keep_header(self, beginning: memoryview) -> None:
+        self._header += bytes(beginning)
+        if len(self._header) >= SIZE_BYTES:
+            # A size that is refused may have nothing behind it: the connection is closed without waiting for more.
+            self._check_size(*_SIZE.unpack_from(self._header))
+
+    def _forward_unread(self, exchange: Exchange, frame_bytes: int) -> None:
+        """Forward a request as it comes."""
+        self._pair.exchanges.append(exchange)
+        self._pair.awaited.append(exchange)
+        self._pair.shared.requests[exchange.api_key] += 1
+        self._left = frame_bytes - len(self._header)
+        if self._header:
+            self._sink.outgoing.append(self._header)
+            self._header = b""
+
+    def _read_whole(self, exchange: Exchange, there: memoryview, frame_bytes: int) -> bool:
+        """Read a request whole, of which `there` has been received behind its header's beginning. False: its header is read again later."""
+        if not self._pair.is_proven:
+            # Nothing is read or decided for a client without a login, until the broker has responded.
+            self.blocked = True
+            self._pair.prove()
+            return False
+        self._exchange = exchange
+        header = self._header
+        if not header and len(there) == frame_bytes:
+            self._take(there)
+        elif not self._gather(header, there, frame_bytes):
+            # No memory for it now.
+            return False
+        self._pair.shared.requests[exchange.api_key] += 1
+        self._header = b""
+        return True
 
     def _begin(self, header: bytes) -> tuple[Exchange, int]:
         size, api_key, version, correlation_id = _HEADER.unpack(header)
