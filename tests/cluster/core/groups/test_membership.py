@@ -177,7 +177,7 @@ A, B, C = Protocol("a", b""), Protocol("b", b""), Protocol("c", b"")
 def test_the_protocol_that_most_members_prefer_is_elected_among_those_all_support(
     preferences: list[tuple[Protocol, ...]], elected: str
 ) -> None:
-    world = World(DELAYED)
+    world = World(settings=DELAYED)
     joins = [world.new_member(protocols=protocols) for protocols in preferences]
     world.passes(3_000)
     world.passes(3_000)  # Members joined during the first delay, so that there is a second.
@@ -210,7 +210,7 @@ def test_a_join_that_makes_no_sense_is_refused(fields: dict[str, Any], error: Er
 
 
 def test_a_full_group_takes_no_more_members() -> None:
-    world = World(GroupSettings(offsets_topic_num_partitions=1, group_max_size=2))
+    world = World(settings=GroupSettings(offsets_topic_num_partitions=1, group_max_size=2))
     world.stable(2)
     assert world.joined(world.join()).error is ErrorCode.GROUP_MAX_SIZE_REACHED
 
@@ -233,7 +233,7 @@ def test_a_sync_that_is_not_of_this_generation_is_refused(change: dict[str, Any]
 
 
 def test_an_initial_delay_gathers_a_group_that_starts_up() -> None:
-    world = World(DELAYED)
+    world = World(settings=DELAYED)
     first = world.new_member()
     world.passes(2_000)
     second = world.new_member()
@@ -244,7 +244,7 @@ def test_an_initial_delay_gathers_a_group_that_starts_up() -> None:
 
 
 def test_an_initial_delay_ends_when_no_member_came_during_it() -> None:
-    world = World(DELAYED)
+    world = World(settings=DELAYED)
     first = world.new_member()
     world.passes(2_999)
     assert world.waits(first)
@@ -254,7 +254,7 @@ def test_an_initial_delay_ends_when_no_member_came_during_it() -> None:
 
 def test_an_initial_delay_is_over_after_the_rebalance_timeout_however_many_members_come() -> None:
     """Members time out after 20 s. One comes every second: the delay is six times 3 s, then 2 s, and nothing more."""
-    world = World(DELAYED)
+    world = World(settings=DELAYED)
     first = world.new_member(rebalance_timeout_ms=20_000)
     for second in range(1, 20):
         world.passes(1_000)
@@ -265,7 +265,7 @@ def test_an_initial_delay_is_over_after_the_rebalance_timeout_however_many_membe
 
 
 def test_a_group_that_is_not_new_rebalances_without_the_initial_delay() -> None:
-    world = World(DELAYED)
+    world = World(settings=DELAYED)
     first = world.new_member()
     world.passes(3_000)
     world.sync(world.joined(first))

@@ -167,7 +167,7 @@ def test_a_follower_that_joins_a_stable_group_gets_the_generation_again_and_a_le
 
 def test_while_members_gather_those_that_join_first_have_the_places() -> None:
     """KIP-389."""
-    world = World(GroupSettings(offsets_topic_num_partitions=1, group_max_size=3))
+    world = World(settings=GroupSettings(offsets_topic_num_partitions=1, group_max_size=3))
     first, *others = world.stable(3)
     world.join(first.member_id)
     handed = world.joined(world.join())
@@ -180,7 +180,7 @@ def test_while_members_gather_those_that_join_first_have_the_places() -> None:
 
 
 def test_a_full_groups_members_may_join_again() -> None:
-    world = World(GroupSettings(offsets_topic_num_partitions=1, group_max_size=1))
+    world = World(settings=GroupSettings(offsets_topic_num_partitions=1, group_max_size=1))
     (member,) = world.stable(1)
     assert world.joined(world.join()).error is ErrorCode.GROUP_MAX_SIZE_REACHED
     assert world.joined(world.join(member.member_id)).generation == 2
