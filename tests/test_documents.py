@@ -1,5 +1,6 @@
 """Declared documents: every kind of mistake is one line with the object, the key and the value that was found."""
 
+import tomllib
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -7,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 from msgspec import Meta, Struct, defstruct
 
-from rackspan.documents import InvalidDocument, convert, convert_toml, unknown_keys
+from rackspan.documents import InvalidDocument, convert, convert_toml, dotted_keys, unknown_keys
 from rackspan.errors import UsageError
 
 
@@ -130,3 +131,8 @@ def test_a_document_becomes_a_value() -> None:
 def test_keys_that_are_not_declared_are_named_with_their_object() -> None:
     document = {"parts": [{"name": "a", "odd": 1}, {"name": "b"}], "closed": None, "more": [], "labels": {"free": "1"}}
     assert list(unknown_keys(document, Whole, "file")) == [("file", "more"), ("part a", "odd")]
+
+
+def test_nested_tables_are_kafkas_dotted_keys() -> None:
+    table = tomllib.loads('min.insync.racks = 2\nmin.insync.replicas = 1\nplain = "x"\n[a.b]\nc = []\n')
+    assert dict(dotted_keys(table)) == {"min.insync.racks": 2, "min.insync.replicas": 1, "plain": "x", "a.b.c": []}

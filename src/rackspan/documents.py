@@ -77,6 +77,15 @@ def convert(document: object, declared: type[Document], name: str, remedy: str =
         raise InvalidDocument(_line(str(error), document, declared, name, remedy)) from None
 
 
+def dotted_keys(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Kafka's dotted keys of a TOML file, with their values; TOML reads `min.insync.racks = 2` as nested tables."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from dotted_keys(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}", value
+
+
 def convert_toml(document: object, declared: type[Document], where: str, remedy: str = FIX) -> Document:
     """The value of a parsed TOML table. `where` names its file and place. Errors: UsageError."""
     try:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-from rackspan.documents import convert_toml
+from rackspan.documents import convert_toml, dotted_keys
 from rackspan.errors import UsageError
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode
 from rackspan.gateway.core.policies import FilePolicies, TopicPolicy
@@ -19,7 +19,6 @@ from rackspan.gateway.core.reader_racks import ReaderRacks
 from rackspan.model import GATEWAY_CONFIG_TOPIC, INT32_MAX, MIN_INSYNC_RACKS
 from rackspan.model.client_networks import ClientNetworks
 from rackspan.model.ids import RackId
-from rackspan.toml_keys import dotted_keys
 
 PORT_MAX: Final = 65_535
 SEE: Final = "see docs/how-to/gateway.md"

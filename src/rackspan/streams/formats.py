@@ -15,8 +15,8 @@ from msgspec import Meta, Struct, structs
 from rackspan import documents
 from rackspan.documents import InvalidDocument, unknown_keys
 from rackspan.errors import InvalidProblem
-from rackspan.model.config_list import parse_config_list
 from rackspan.model.ids import INT32_MAX, RackId
+from rackspan.model.topic import parse_config_list
 from rackspan.streams.problem import (
     UNKNOWN,
     AssignmentConfigs,

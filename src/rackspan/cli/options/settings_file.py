@@ -19,10 +19,9 @@ from rackspan.cli.options.settings_table import (
     Text,
     WholeNumber,
 )
-from rackspan.documents import convert_toml
+from rackspan.documents import convert_toml, dotted_keys
 from rackspan.errors import UsageError
 from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS, RackId
-from rackspan.toml_keys import dotted_keys
 
 BrokerNumber: TypeAlias = Annotated[int, Meta(ge=0, le=INT32_MAX)]
 

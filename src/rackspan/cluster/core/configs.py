@@ -18,7 +18,7 @@ from rackspan.cluster.core.metadata import ConfigResource, MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.model import INT32_MAX, INT64_MAX, MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, BrokerId
-from rackspan.model.config_list import parse_config_list
+from rackspan.model.topic import parse_config_list
 
 
 class ConfigType(IntEnum):

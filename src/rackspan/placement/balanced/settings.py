@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final, NoReturn, TypeVar
 
 from rackspan.errors import ReplicaPlacementException
-from rackspan.model.config_list import parse_config_list
 from rackspan.model.ids import INT32_MAX
+from rackspan.model.topic import parse_config_list
 from rackspan.placement.rack_modes import RACK_AWARE_CONFIG, RackAwareMode
 
 PREFIX: Final = "replica.placer.balanced."

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 
-from rackspan.model.config_list import parse_config_list
 from rackspan.model.ids import TopicPartition
-from rackspan.model.topic import FOLLOWER_REPLICAS, LEADER_REPLICAS
+from rackspan.model.topic import FOLLOWER_REPLICAS, LEADER_REPLICAS, parse_config_list
 from rackspan.plan.execution.events import RunState
 from rackspan.plan.execution.observed import ObservedCluster
 from rackspan.plan.execution.throttle import (

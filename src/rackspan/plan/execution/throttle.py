@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from rackspan.model.config_list import parse_config_list
-from rackspan.model.topic import FOLLOWER_REPLICAS, LEADER_REPLICAS
+from rackspan.model.topic import FOLLOWER_REPLICAS, LEADER_REPLICAS, parse_config_list
 from rackspan.reassign import Direction, PartitionReassignment, Step
 
 LEADER_RATE: Final = "leader.replication.throttled.rate"

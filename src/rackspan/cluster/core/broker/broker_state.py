@@ -16,8 +16,8 @@ from rackspan.cluster.core.log import COMPACTION_KEYS, CompactionConfig, Partiti
 from rackspan.cluster.core.messages import Effect
 from rackspan.cluster.core.metadata import EMPTY_IMAGE, MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.model.config_list import parse_config_list
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
+from rackspan.model.topic import parse_config_list
 
 TrafficKey = tuple[str, RackId | None, RackId | None]
 """Topic, the leader's rack, the follower's rack."""

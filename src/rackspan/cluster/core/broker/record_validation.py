@@ -13,8 +13,8 @@ from rackspan.cluster.core.messages import ProduceResponse, RecordError
 from rackspan.errors import CorruptRecords
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.kafka_bytes.record_batch import MAGIC, MAGIC_AT, BatchHeader, read_header, stamp_append_time, verify_crc
-from rackspan.model.config_list import parse_config_list
 from rackspan.model.ids import TopicPartition
+from rackspan.model.topic import parse_config_list
 
 CLEANUP: Final = "cleanup.policy"
 TIMESTAMP_TYPE: Final = "message.timestamp.type"

@@ -1,6 +1,6 @@
 import pytest
 
-from rackspan.model.config_list import parse_config_list
+from rackspan.model.topic import parse_config_list
 
 
 @pytest.mark.parametrize(
