@@ -20,26 +20,42 @@ RELAXED_ARCS_MAX = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class RackLimits:
+    """Replicas of one row of each group, those apart that stay where they are: `counts` (G, racks) now, `least` and `most` of them in
+    each rack afterwards, `placed` (G,) in all."""
+
+    counts: Int64s
+    least: Int64s
+    most: Int64s
+    placed: Int64s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Pairs of a broker and a group with replicas on it, shape (K,). `count`: how many rows of the group. `rows`: those rows, pair after
+    pair, the smallest first."""
+
+    broker: Int64s
+    group: Int64s
+    count: Int64s
+    rows: Int64s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class RackRelaxation:
     """Rows `rows` (N,) in groups by racks, and the flow that is best for them.
 
-    `pair_broker`, `pair_group`, `pair_count` (K,): how many rows of a group have a replica on a broker; `leave` (K,) how many of them
-    give it away. `pair_rows`: those rows, pair after pair, the smallest first. `arrivals` (G, racks), `quotas` (B,): where
-    replicas come to. `least`, `most`, `counts` (G, racks): limits and replicas of one row of a group, kept ones apart. `loads` (B,) afterwards.
+    `leave` (K,): how many rows of a pair give the replica away. `arrivals` (G, racks), `quotas` (B,): where replicas come to. `loads`
+    (B,) afterwards.
     """
 
     rows: Int64s
     groups: RowGroups
-    pair_broker: Int64s
-    pair_group: Int64s
-    pair_count: Int64s
-    pair_rows: Int64s
+    limits: RackLimits
+    pairs: Pairs
     leave: Int64s
     arrivals: Int64s
     quotas: Int64s
-    least: Int64s
-    most: Int64s
-    counts: Int64s
     loads: Int64s
 
     @property
@@ -57,85 +73,105 @@ def relax(problem: ReassignmentProblem, targets: Int32s, rows: Int64s) -> RackRe
     then load costs. A step of load outweighs every chain of moves.
     Bound: a flow of at most RELAXED_ARCS_MAX arcs, certified cheapest. Test: tests/reassign/optimizer/test_rack_relaxation.py.
     """
-    codes, racks = problem.rack_map.rack_codes, problem.shares.racks
+    codes = problem.rack_map.rack_codes
     open_ = problem.can_receive & (codes >= 0)
     now, then = problem.replica_index[rows], targets[rows]
     free = np.where((now >= 0) & open_[now], now, -1)
     kept = np.where((then >= 0) & ~open_[then], then, -1)
-    alike = np.column_stack(
-        [np.sort(problem.rack_map.codes_at(part)) for part in (free, kept, np.where(kept >= 0, -1, then))]
-    )
-    factor = np.count_nonzero(then >= 0, axis=1)
-    groups = group_rows(np.column_stack([alike, factor]))
-    first, size = groups.first, groups.size
-    if len(groups) * racks > RELAXED_ARCS_MAX:
+    groups = _groups(problem, free, kept, then)
+    if len(groups) * problem.shares.racks > RELAXED_ARCS_MAX:
         return None
-    counts, kept_counts = _rack_counts(free[first], problem), _rack_counts(kept[first], problem)
-    then_counts = _rack_counts(then[first], problem)
-    table = np.minimum(factor[first], len(problem.shares.least) - 1)
-    least = np.maximum(np.minimum(problem.shares.least[table, :-1], then_counts) - kept_counts, 0)
-    most = np.maximum(problem.shares.most[table, :-1], then_counts) - kept_counts
-    fresh = np.bincount(codes[open_], minlength=racks) - counts
+    limits = _limits(problem, groups, free, kept, then)
+    pairs = _pairs(problem, rows, groups, free)
+    elsewhere = np.ones(len(problem.rows), dtype=np.bool_)
+    elsewhere[rows] = False
+    fixed = np.concatenate([targets[elsewhere].ravel(), kept.ravel()])
+    held = np.bincount(free[free >= 0], minlength=len(codes))
+    return _solved(problem, rows, groups, limits, pairs, fixed[fixed >= 0], len(rows) - held)
+
+
+def _groups(problem: ReassignmentProblem, free: Int32s, kept: Int32s, then: Int32s) -> RowGroups:
+    """Rows are alike if they have as many replicas in the same racks, movable ones and others."""
+    parts = (free, kept, np.where(kept >= 0, -1, then))
+    alike = [np.sort(problem.rack_map.codes_at(part)) for part in parts]
+    return group_rows(np.column_stack([*alike, np.count_nonzero(then >= 0, axis=1)]))
+
+
+def _limits(problem: ReassignmentProblem, groups: RowGroups, free: Int32s, kept: Int32s, then: Int32s) -> RackLimits:
+    counts, kept_counts, then_counts = (_rack_counts(held[groups.first], problem) for held in (free, kept, then))
+    factor = np.count_nonzero(then[groups.first] >= 0, axis=1)
+    table = np.minimum(factor, len(problem.shares.least) - 1)
+    return RackLimits(
+        counts=counts,
+        least=np.maximum(np.minimum(problem.shares.least[table, :-1], then_counts) - kept_counts, 0),
+        most=np.maximum(problem.shares.most[table, :-1], then_counts) - kept_counts,
+        placed=factor - np.count_nonzero(kept[groups.first] >= 0, axis=1),
+    )
+
+
+def _pairs(problem: ReassignmentProblem, rows: Int64s, groups: RowGroups, free: Int32s) -> Pairs:
     row, column = np.nonzero(free >= 0)
     pair = free[row, column].astype(np.int64) * max(1, len(groups)) + groups.of_row[row]
     order = np.lexsort((problem.rows.size_bytes[rows[row]], pair))
     distinct, count = np.unique(pair, return_counts=True)
-    broker, group = distinct // max(1, len(groups)), distinct % max(1, len(groups))
+    broker, group = np.divmod(distinct, max(1, len(groups)))
+    return Pairs(broker, group, count, row[order])
 
+
+def _solved(
+    problem: ReassignmentProblem,
+    rows: Int64s,
+    groups: RowGroups,
+    limits: RackLimits,
+    pairs: Pairs,
+    fixed: Int64s,
+    room: Int64s,
+) -> RackRelaxation:
+    """Build and solve the flow. `fixed`: the brokers of replicas that stay, one an entry; `room` (B,): rows without a replica there."""
+    codes, racks = problem.rack_map.rack_codes, problem.shares.racks
+    most, size = limits.most, groups.size
     builder = NetworkBuilder()
-    inside = np.zeros(len(problem.rows), dtype=np.bool_)
-    inside[rows] = True
-    fixed = np.concatenate([targets[~inside].ravel(), kept.ravel()])
-    brokers = builder.nodes(np.bincount(fixed[fixed >= 0], minlength=len(codes)))
+    brokers = builder.nodes(np.bincount(fixed, minlength=len(codes)))
     (sink,) = builder.nodes(np.zeros(1, dtype=np.int64)).tolist()
-    placed = factor[first] - np.count_nonzero(kept[first] >= 0, axis=1)
-    groups_at = builder.nodes((placed - least.sum(axis=1)) * size)
-    used_group, used_rack = np.nonzero(most > 0)
-    cell = np.full(most.shape, -1, dtype=np.int64)
-    cell[used_group, used_rack] = builder.nodes((least * size[:, None])[used_group, used_rack])
+    cell = _add_groups(builder, limits, size)
+    used_group, used_rack = np.nonzero(cell >= 0)
     pools = builder.nodes(np.zeros(racks, dtype=np.int64))
     # Changing the rack costs a little beside the move: staying within it is always open to a row, a change is not.
     move_cost = 2 * len(codes) + 1
     step_cost = 2 * len(codes) * (move_cost + 1) + 1
-    present = np.clip(counts, least, most)
-    for low, high, cost in ((least, present, 0), (present, most, 1)):
-        capacity = ((high - low) * size[:, None])[used_group, used_rack]
-        builder.add(groups_at[used_group], cell[used_group, used_rack], capacity, cost)
-    usable = cell[group, codes[broker]] >= 0
-    stay = builder.add(cell[group, codes[broker]][usable], brokers[broker[usable]], count[usable])
+    here = cell[pairs.group, codes[pairs.broker]]
+    usable = here >= 0
+    stay = builder.add(here[usable], brokers[pairs.broker[usable]], pairs.count[usable])
+    receivers = np.flatnonzero(problem.can_receive & (codes >= 0))
+    fresh = np.bincount(codes[receivers], minlength=racks) - limits.counts
     fresh_units = (np.minimum(most, np.maximum(fresh, 0)) * size[:, None])[used_group, used_rack]
     arrive = builder.add(cell[used_group, used_rack], pools[used_rack], fresh_units, move_cost)
-    receivers = np.flatnonzero(open_)
-    held = np.bincount(free[row, column], minlength=len(codes))
-    into = builder.add(pools[codes[receivers]], brokers[receivers], len(rows) - held[receivers])
+    into = builder.add(pools[codes[receivers]], brokers[receivers], room[receivers])
     steps = load_costs(problem)
     out = builder.add(
         brokers[steps.broker], np.full(len(steps.broker), sink), steps.capacity, steps.unit_cost * step_cost
     )
     flow = solve(builder.network(sink)).flow
-    stayed = np.zeros(len(count), dtype=np.int64)
-    stayed[usable] = flow[stay]
-    arrivals = np.zeros(most.shape, dtype=np.int64)
+    leave, arrivals = pairs.count.copy(), np.zeros(most.shape, dtype=np.int64)
+    leave[usable] -= flow[stay]
     arrivals[used_group, used_rack] = flow[arrive]
-    quotas = np.zeros(len(codes), dtype=np.int64)
+    quotas, loads = np.zeros(len(codes), dtype=np.int64), np.zeros(len(codes), dtype=np.int64)
     quotas[receivers] = flow[into]
-    loads = np.zeros(len(codes), dtype=np.int64)
     np.add.at(loads, steps.broker, flow[out])
-    return RackRelaxation(
-        rows=rows,
-        groups=groups,
-        pair_broker=broker,
-        pair_group=group,
-        pair_count=count,
-        pair_rows=row[order],
-        leave=count - stayed,
-        arrivals=arrivals,
-        quotas=quotas,
-        least=least,
-        most=most,
-        counts=counts,
-        loads=loads,
-    )
+    return RackRelaxation(rows, groups, limits, pairs, leave, arrivals, quotas, loads)
+
+
+def _add_groups(builder: NetworkBuilder, limits: RackLimits, size: Int64s) -> Int64s:
+    """Nodes of the groups, and of each group in each rack, with the arcs between them. Returns the latter, -1 for none."""
+    least, most = limits.least, limits.most
+    groups = builder.nodes((limits.placed - least.sum(axis=1)) * size)
+    group, rack = np.nonzero(most > 0)
+    cell = np.full(most.shape, -1, dtype=np.int64)
+    cell[group, rack] = builder.nodes((least * size[:, None])[group, rack])
+    present = np.clip(limits.counts, least, most)
+    for low, high, cost in ((least, present, 0), (present, most, 1)):
+        builder.add(groups[group], cell[group, rack], ((high - low) * size[:, None])[group, rack], cost)
+    return cell
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,7 +207,7 @@ def proposed_moves(problem: ReassignmentProblem, relaxation: RackRelaxation) -> 
 
 def _exchanges(problem: ReassignmentProblem, relaxation: RackRelaxation) -> _Exchanges:
     row, broker = _leaving(relaxation)
-    codes, racks, groups = problem.rack_map.rack_codes, relaxation.counts.shape[1], len(relaxation.groups)
+    codes, racks, groups = problem.rack_map.rack_codes, relaxation.limits.counts.shape[1], len(relaxation.groups)
     from_rack = codes[broker].astype(np.int64)
     group = relaxation.groups.of_row[row]
     cell = group * racks + from_rack
@@ -182,7 +218,7 @@ def _exchanges(problem: ReassignmentProblem, relaxation: RackRelaxation) -> _Exc
     rank = np.empty(len(row), dtype=np.int64)
     rank[order] = _nth(cell[order])
     across = rank < np.maximum(left - relaxation.arrivals, 0)[group, from_rack]
-    fits = ~across | (nth < (relaxation.counts - relaxation.least)[group, from_rack])
+    fits = ~across | (nth < (relaxation.limits.counts - relaxation.limits.least)[group, from_rack])
     rack = from_rack.copy()
     changing = np.flatnonzero(across & fits)
     changing = changing[np.lexsort((row[changing], _nth(row[changing]), group[changing]))]
@@ -195,7 +231,7 @@ def _exchanges(problem: ReassignmentProblem, relaxation: RackRelaxation) -> _Exc
     rack[changing[enough]] = offered[position[enough]]
     fits[changing[~enough]] = False
     into = np.flatnonzero(across & fits)
-    spare = (relaxation.most - relaxation.counts)[group[into], rack[into]]
+    spare = (relaxation.limits.most - relaxation.limits.counts)[group[into], rack[into]]
     fits[into] &= _nth(row[into] * racks + rack[into]) < spare
     return _Exchanges(row[fits], broker[fits], rack[fits])
 
@@ -203,19 +239,21 @@ def _exchanges(problem: ReassignmentProblem, relaxation: RackRelaxation) -> _Exc
 def _leaving(relaxation: RackRelaxation) -> tuple[Int64s, Int64s]:
     """Rows (positions) that give a replica, and the broker. Small partitions first where every choice is legal; else those
     that have given least."""
-    rigid = ((relaxation.least == relaxation.counts) & (relaxation.most == relaxation.counts)).all(axis=1)
+    rigid = (
+        (relaxation.limits.least == relaxation.limits.counts) & (relaxation.limits.most == relaxation.limits.counts)
+    ).all(axis=1)
     given = np.zeros(len(relaxation.rows), dtype=np.int64)
-    starts = np.concatenate(([0], np.cumsum(relaxation.pair_count)))
+    starts = np.concatenate(([0], np.cumsum(relaxation.pairs.count)))
     chosen: list[Int64s] = [np.zeros(0, dtype=np.int64)]
     pairs = np.flatnonzero(relaxation.leave)
     for pair in pairs.tolist():
-        able = relaxation.pair_rows[starts[pair] : starts[pair + 1]]
-        if not rigid[relaxation.pair_group[pair]]:
+        able = relaxation.pairs.rows[starts[pair] : starts[pair + 1]]
+        if not rigid[relaxation.pairs.group[pair]]:
             able = able[np.argsort(given[able], kind="stable")]
         selected = able[: relaxation.leave[pair]]
         given[selected] += 1
         chosen.append(selected)
-    return np.concatenate(chosen), np.repeat(relaxation.pair_broker[pairs], relaxation.leave[pairs])
+    return np.concatenate(chosen), np.repeat(relaxation.pairs.broker[pairs], relaxation.leave[pairs])
 
 
 def _nth(key: Int64s) -> Int64s:
