@@ -30,9 +30,8 @@ from rackspan import audit as _audit
 from rackspan.audit import RackPolicy
 from rackspan.errors import ClusterUnreachable, UsageError, required_module
 from rackspan.lazy_exports import lazy_getattr
-from rackspan.model import GATEWAY_CONFIG_TOPIC, MIN_INSYNC_REPLICAS
+from rackspan.model import GATEWAY_CONFIG_TOPIC, MIN_INSYNC_REPLICAS, ReadSnapshot
 from rackspan.model import json_format as _json_format
-from rackspan.model.snapshot import ReadSnapshot
 from rackspan.sources import snapshot_file as _snapshot_file
 from rackspan.sources.source import Cluster, Source
 

@@ -16,22 +16,19 @@ from rackspan.errors import (
     ReassignmentStopped,
 )
 from rackspan.model.ids import TopicPartition
-from rackspan.plan.execution.decision import RunLimits, decide, observation_request
+from rackspan.plan import ConfigKey, Finished, ObservationRequest, ObservedCluster, Paused, RunLimits, RunState
+from rackspan.plan.execution.decision import decide, observation_request
 from rackspan.plan.execution.effects import (
     CancelMoves,
     Effect,
     ElectPreferredLeaders,
-    Finished,
-    Paused,
     Record,
     SetConfigs,
     StartMoves,
     Stop,
     Wait,
 )
-from rackspan.plan.execution.events import Event, RunCompleted, RunState, StepCompleted, StepDeferred
-from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster
-from rackspan.plan.execution.throttle import ConfigKey
+from rackspan.plan.execution.events import Event, RunCompleted, StepCompleted, StepDeferred
 
 PATIENCE_SECONDS: Final = 300.0
 """How long a run waits while something stalls it: a broker's machine may be restarted meanwhile."""

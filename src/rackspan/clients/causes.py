@@ -15,9 +15,8 @@ from rackspan.clients.likely_rack import likely_rack
 from rackspan.clients.measured import Measured
 from rackspan.clients.reads import GroupReads, MemberReads, Read, ReplicaSelectors
 from rackspan.consumers.group import PROTOCOL
-from rackspan.model import ClusterSnapshot
+from rackspan.model import ClusterSnapshot, RackId
 from rackspan.model.group import GroupDescription, GroupKind
-from rackspan.model.ids import RackId
 from rackspan.text import count_noun
 
 SHOWN: Final = 3

@@ -15,12 +15,10 @@ from typing import Final
 
 import numpy as np
 
-from rackspan.consumers import ConsumerGroup, GroupMember, assign
-from rackspan.consumers.group import MemberId
-from rackspan.model import ClusterSnapshot, unpadded
+from rackspan.consumers import ConsumerGroup, GroupMember, MemberId, assign
+from rackspan.model import ClusterSnapshot, RackId, TopicPartition, unpadded
 from rackspan.model.client_networks import ClientNetworks
 from rackspan.model.group import GroupDescription, GroupKind, MemberDescription
-from rackspan.model.ids import RackId, TopicPartition
 
 
 class ReplicaSelectors(StrEnum):

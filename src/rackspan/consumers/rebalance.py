@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 from rackspan.consumers.assign import GroupAssignment, assign
 from rackspan.consumers.group import ConsumerGroup, GroupMember, MemberId, still_read
-from rackspan.model import UNNAMED_RACK
-from rackspan.model.ids import TopicPartition
+from rackspan.model import UNNAMED_RACK, TopicPartition
 
 
 def reason_off(group: ConsumerGroup) -> str | None:

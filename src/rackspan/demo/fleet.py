@@ -15,10 +15,20 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from rackspan.clients import ReplicaSelectors
-from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName
+from rackspan.model import (
+    NO_BROKER,
+    UNKNOWN_SIZE,
+    Broker,
+    BrokerId,
+    ClusterSnapshot,
+    Controller,
+    RackId,
+    Topic,
+    TopicName,
+    TopicPartition,
+    columns,
+)
 from rackspan.model.group import GroupDescription, MemberDescription
-from rackspan.model.ids import NO_BROKER, TopicPartition
-from rackspan.model.partitions import UNKNOWN_SIZE, columns
 from rackspan.traffic import ClusterLogs, ClusterReading
 from rackspan.traffic.bill import MONTH_SECONDS
 from rackspan.traffic.logs import UNKNOWN_OFFSET

@@ -16,9 +16,8 @@ from rackspan.errors import UsageError
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode
 from rackspan.gateway.core.policies import FilePolicies, TopicPolicy
 from rackspan.gateway.core.reader_racks import ReaderRacks
-from rackspan.model import GATEWAY_CONFIG_TOPIC, INT32_MAX, MIN_INSYNC_RACKS
+from rackspan.model import GATEWAY_CONFIG_TOPIC, INT32_MAX, MIN_INSYNC_RACKS, RackId
 from rackspan.model.client_networks import ClientNetworks
-from rackspan.model.ids import RackId
 
 PORT_MAX: Final = 65_535
 SEE: Final = "see docs/how-to/gateway.md"

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from rackspan.disk import make_folders, rename_folder, replace_file, staged, writing_output
 from rackspan.errors import InvalidSnapshot, UsageError, required_module
-from rackspan.model import ClusterSnapshot, json_format
-from rackspan.model.snapshot import ReadSnapshot
+from rackspan.model import ClusterSnapshot, ReadSnapshot, json_format
 
 
 def read(path: Path) -> ReadSnapshot:

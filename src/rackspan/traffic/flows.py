@@ -16,10 +16,19 @@ import numpy.typing as npt
 from rackspan.clients import GroupReads
 from rackspan.clients.likely_rack import likely_rack
 from rackspan.clients.reads import MemberReads, Read
-from rackspan.model import ClusterSnapshot
-from rackspan.model.ids import NO_BROKER, RackId, TopicPartition
-from rackspan.model.partitions import UNKNOWN_SIZE, Int32s, Int64s
-from rackspan.model.racks import NO_RACK, RackMap, UnrackedPolicy, rack_map
+from rackspan.model import (
+    NO_BROKER,
+    NO_RACK,
+    UNKNOWN_SIZE,
+    ClusterSnapshot,
+    Int32s,
+    Int64s,
+    RackId,
+    RackMap,
+    TopicPartition,
+    UnrackedPolicy,
+    rack_map,
+)
 from rackspan.traffic.logs import Volumes
 from rackspan.traffic.progress import NOTHING_COMMITTED, GroupProgress
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from rackspan.clients import ReplicaSelectors
-from rackspan.model import ClusterSnapshot
-from rackspan.model.ids import NO_BROKER, RackId
+from rackspan.model import NO_BROKER, ClusterSnapshot, RackId
 from rackspan.traffic.flows import Basis, Link, TrafficFlow, TrafficPath
 from rackspan.traffic.measured import since
 

@@ -14,9 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rackspan.model import ClusterSnapshot
-from rackspan.model.ids import NO_BROKER, TopicPartition
-from rackspan.model.partitions import UNKNOWN_SIZE, Bools, Int32s, Int64s
+from rackspan.model import NO_BROKER, UNKNOWN_SIZE, Bools, ClusterSnapshot, Int32s, Int64s, TopicPartition
 
 Float64s: TypeAlias = npt.NDArray[np.float64]
 

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from rackspan.clients import GroupReads, measured_reads
-from rackspan.clients.measured import ReadBytes
+from rackspan.clients import GroupReads, ReadBytes, measured_reads
 from rackspan.model.group import GroupDescription
 from rackspan.model.ids import RackId
 from rackspan.traffic.flows import Basis, Link, TrafficFlow, TrafficPath

@@ -12,13 +12,10 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from rackspan.clients import ReplicaSelectors, group_reads
-from rackspan.clients.reads import MemberReads
+from rackspan.clients import MemberReads, ReplicaSelectors, group_reads
+from rackspan.model import NO_BROKER, UNKNOWN_SIZE, RackId, TopicPartition, UnrackedPolicy, rack_map
 from rackspan.model.client_networks import ClientNetworks
 from rackspan.model.group import GroupDescription, GroupKind, MemberDescription, StreamsMember, SubtopologyTopics
-from rackspan.model.ids import NO_BROKER, RackId, TopicPartition
-from rackspan.model.partitions import UNKNOWN_SIZE
-from rackspan.model.racks import UnrackedPolicy, rack_map
 from rackspan.traffic.flows import RACK_MISSPELT, Basis, FlowSums, Link, TrafficFlow, TrafficPath, places_of
 from rackspan.traffic.logs import ClusterLogs
 

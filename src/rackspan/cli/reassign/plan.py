@@ -9,10 +9,9 @@ import typer
 
 from rackspan import api
 from rackspan.api import Source
+from rackspan.audit import RackPolicy, Severity
 from rackspan.audit.constraints.cluster import partial_racks
-from rackspan.audit.findings import Severity
 from rackspan.audit.json_format import FINDING_COLUMNS, FindingDocument, finding_document
-from rackspan.audit.policy import RackPolicy
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.options.input_files import read_file

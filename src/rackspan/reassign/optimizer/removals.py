@@ -5,8 +5,7 @@ from itertools import islice
 
 import numpy as np
 
-from rackspan.model import NO_RACK
-from rackspan.model.partitions import Bools, Int32s, Int64s
+from rackspan.model import NO_RACK, Bools, Int32s, Int64s
 from rackspan.reassign.optimizer.repair_groups import RepairGroups
 from rackspan.reassign.optimizer.row_groups import RowGroups, distribute_items, group_rows
 from rackspan.reassign.problem import ReassignmentProblem

@@ -12,9 +12,7 @@ import numpy as np
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
 from rackspan.client.errors import FAILURES, message_of
 from rackspan.client.requests import batches, listed_offsets
-from rackspan.model import ClusterSnapshot, TopicPartition
-from rackspan.model.ids import NO_BROKER
-from rackspan.model.partitions import UNKNOWN_SIZE, Int64s
+from rackspan.model import NO_BROKER, UNKNOWN_SIZE, ClusterSnapshot, Int64s, TopicPartition
 from rackspan.sources.live.cluster import utc_now
 from rackspan.sources.live.cluster_reader import responses_of
 from rackspan.sources.live.committed import committed_offsets
