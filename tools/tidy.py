@@ -24,17 +24,17 @@ LONG_FOR_A_REASON: dict[str, str] = {
 }
 
 SYNONYMS = {
-    r"\bnodes?\b": "broker (or controller)",
+    r"(?<![.-])\bnodes?\b": "broker (or controller)",
     r"\bavailability zones?\b": "rack",
     r"\bmigrations?\b": "reassignment",
 }
 """One word, one thing, and it is Kafka's."""
-SYNONYM_PACKAGES = (
-    "src/rackspan/model",
-    "src/rackspan/audit",
-    "src/rackspan/placement",
-    "src/rackspan/acks",
-    "src/rackspan/cli/",
+SYNONYM_PACKAGES = tuple(
+    f"src/rackspan/{package}/"
+    for package in (
+        *("model", "audit", "placement", "acks", "plan", "restart", "clients", "traffic", "advice", "apply", "client"),
+        *("gateway", "producers", "kafka_source", "assignor", "cli"),
+    )
 )
 
 Rule = Callable[[str, str], Iterator[str]]

@@ -219,7 +219,7 @@ async def quorum(connection: ClusterConnection) -> tuple[QuorumMember, ...]:
     raise_for(response)
     [described] = response.topics[0].partitions
     raise_for(described)
-    hosts = {node.node_id: tuple(listener.host for listener in node.listeners) for node in response.nodes}
+    hosts = {voter.node_id: tuple(listener.host for listener in voter.listeners) for voter in response.nodes}
     now_ms = _leader_clock_ms(described)
     return tuple(
         QuorumMember(

@@ -46,7 +46,7 @@ def run_gateway(path: Path, workers: int, ready: Callable[[str], None]) -> None:
     if workers == 1:
         asyncio.run(_serve(path, config, ready, shared="RACKSPAN_GATEWAY_WORKER" in os.environ))
         return
-    if any(config.listener(node).port == 0 for node in (*map(int, config.brokers), 0)):
+    if any(config.listener(broker).port == 0 for broker in (*map(int, config.brokers), 0)):
         raise UsageError(
             "--workers shares ports among processes, and port 0 is another one for each; set listen.first.port"
         )

@@ -181,8 +181,8 @@ class RecordVerifier:
         connection = await self._cluster.connection(broker)
         requested_at = asyncio.get_running_loop().time()
         metadata = await read_metadata(connection, topics)
-        for node in metadata.brokers:
-            self._cluster.record(node.node_id, node.host, node.port)
+        for reported in metadata.brokers:
+            self._cluster.record(reported.node_id, reported.host, reported.port)
         for topic in metadata.topics:
             for state in topic.partitions:
                 self._replicas[topic.name or "", state.partition_index] = frozenset(state.replica_nodes)

@@ -261,7 +261,7 @@ class MetadataQuorum:
         if partition.error_code == _NOT_LEADER:
             return None
         _check(partition.error_code, f"controller at {address[0]}:{address[1]}")
-        listeners = {node.node_id: node.listeners for node in response.nodes}
+        listeners = {voter.node_id: voter.listeners for voter in response.nodes}
         voters = {
             voter.replica_id: (listeners[voter.replica_id][0].host, listeners[voter.replica_id][0].port)
             for voter in partition.current_voters

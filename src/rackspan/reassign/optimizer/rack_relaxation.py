@@ -125,9 +125,9 @@ def _solved(
     limits: RackLimits,
     pairs: Pairs,
     fixed: Int64s,
-    room: Int64s,
+    vacancies: Int64s,
 ) -> RackRelaxation:
-    """Build and solve the flow. `fixed`: the brokers of replicas that stay, one an entry; `room` (B,): rows without a replica there."""
+    """Build and solve the flow. `fixed`: the brokers of replicas that stay, one an entry; `vacancies` (B,): rows without a replica there."""
     codes, racks = problem.rack_map.rack_codes, problem.shares.racks
     most, size = limits.most, groups.size
     builder = NetworkBuilder()
@@ -146,7 +146,7 @@ def _solved(
     fresh = np.bincount(codes[receivers], minlength=racks) - limits.counts
     fresh_units = (np.minimum(most, np.maximum(fresh, 0)) * size[:, None])[used_group, used_rack]
     arrive = builder.add(cell[used_group, used_rack], pools[used_rack], fresh_units, move_cost)
-    into = builder.add(pools[codes[receivers]], brokers[receivers], room[receivers])
+    into = builder.add(pools[codes[receivers]], brokers[receivers], vacancies[receivers])
     steps = load_costs(problem)
     out = builder.add(
         brokers[steps.broker], np.full(len(steps.broker), sink), steps.capacity, steps.unit_cost * step_cost
