@@ -15,6 +15,7 @@
     ├── ReassignmentStopped           the cluster is not what the plan assumed; running steps continue, none is started
     ├── RestartStopped                a broker did not come back, or a restart cannot go on; nothing more is stopped
     ├── InvalidWarehouse              a folder that is no warehouse of the pipeline, or one of another version
+    │   └── WarehouseBusy             another run is at work in it; a later try may succeed
     ├── SourceError                   a cluster could not be read or changed
     │   ├── ClusterUnreachable        no broker responded in time
     │   ├── ClusterUnauthorized       a right is missing; names it
@@ -31,6 +32,7 @@
     ├── WireError                     bytes from a client that are not what the protocol says
     │   ├── MalformedRequest          the request cannot be read; its connection is closed
     │   └── CorruptRecords            the request can be read, but not its records; CORRUPT_MESSAGE
+    ├── UnknownMetadataVersion        a record of KRaft's metadata log of a Kafka later than the code reads
     └── MissingRequirement            Java, an extra or a package is not installed; names it
 
 An expected outcome (a finding, a refusal by a rule) is a value, never an exception.

@@ -29,7 +29,6 @@ PRODUCE_VERSIONS: Final = range(3, 13)
 _PRODUCE_SHARE: Final = 0.5
 _CODES: Final = (0, 0, 0, 0, 46, 3, 6, 19)
 _KEYS: Final = [key for key in OFFERED if key != ApiKey.PRODUCE]
-_NO_BYTES_CHANGED: Final = 0.3
 
 
 def encoded(api_key: ApiKey, version: int, body: WireStruct, *, request: bool) -> bytes:

@@ -28,7 +28,6 @@ LAST_EPOCH: Final = 2**15 - 2
 NOT_STARTED: Final = -1
 EPOCH_BUMPING_CLIENT: Final = 2
 """The client version (transaction.version 2) whose producers take a new epoch from every end (KIP-890, part 2)."""
-_ENDED: Final = (TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
 _ENDING: Final = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
 
