@@ -10,8 +10,12 @@ from typing import Any
 
 from rackspan.gateway.core.endpoints import Addresses
 from rackspan.gateway.core.policies import Policies
-from rackspan.gateway.handlers import config_topic_requests
-from rackspan.gateway.handlers.config_requests import ConfigRequests, forward
+from rackspan.gateway.handlers.config_requests import (
+    CONFIG_TOPIC_REFUSED,
+    ConfigRequests,
+    config_topic_refusal,
+    forward,
+)
 from rackspan.gateway.handlers.topic_requests import TopicRequests
 from rackspan.gateway.net.byte_flow import Exchange
 from rackspan.gateway.net.session import ClientSession
@@ -22,9 +26,14 @@ from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import RequestHeader, read_body, read_header, write_response
 from rackspan.wire.framing import Piece
 from rackspan.wire.messages.base import WireStruct
-from rackspan.wire.messages.log_offsets import DeleteRecordsRequestData
+from rackspan.wire.messages.log_offsets import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequestData,
+    DeleteRecordsResponseData,
+    DeleteRecordsTopicResult,
+)
 from rackspan.wire.messages.metadata import MetadataRequestData
-from rackspan.wire.messages.topics import DeleteTopicsRequestData
+from rackspan.wire.messages.topics import DeletableTopicResult, DeleteTopicsRequestData, DeleteTopicsResponseData
 
 Handle = Callable[[ClientSession, RequestHeader, Any], Awaitable[WireStruct]]
 
@@ -95,12 +104,47 @@ def _may_create(body: MetadataRequestData) -> bool:
 async def _delete_topics(
     store: ConfigTopic, session: ClientSession, header: RequestHeader, body: DeleteTopicsRequestData
 ) -> WireStruct:
-    return await config_topic_requests.delete_topics(
-        body, partial(forward, session, header), store.topic, store.topic_id
+    """DeleteTopics, by names or by ids, without the config topic: else every gateway that starts later would require no racks.
+
+    Who administers the topic does it at the brokers.
+    """
+    topic, topic_id = store.topic, store.topic_id
+    names = [name for name in body.topic_names if name != topic]
+    states = [
+        state for state in body.topics if state.name != topic and (state.topic_id is None or state.topic_id != topic_id)
+    ]
+    kept = len(body.topic_names) + len(body.topics) - len(names) - len(states)
+    response = DeleteTopicsResponseData()
+    if names or states or not kept:
+        body.topic_names, body.topics = names, states
+        response = await forward(session, header, body)
+    refused = DeletableTopicResult(
+        name=topic, topic_id=topic_id, error_code=CONFIG_TOPIC_REFUSED, error_message=config_topic_refusal(topic)
     )
+    response.responses = [*response.responses, *[refused] * kept]
+    return response
 
 
 async def _delete_records(
     store: ConfigTopic, session: ClientSession, header: RequestHeader, body: DeleteRecordsRequestData
 ) -> WireStruct:
-    return await config_topic_requests.delete_records(body, partial(forward, session, header), store.topic)
+    """DeleteRecords without the config topic, in the same way."""
+    kept = [requested for requested in body.topics if requested.name == store.topic]
+    response = DeleteRecordsResponseData()
+    if len(kept) < len(body.topics) or not kept:
+        body.topics = [requested for requested in body.topics if requested.name != store.topic]
+        response = await forward(session, header, body)
+    refused = [
+        DeleteRecordsTopicResult(
+            name=store.topic,
+            partitions=[
+                DeleteRecordsPartitionResult(
+                    partition_index=partition.partition_index, low_watermark=-1, error_code=CONFIG_TOPIC_REFUSED
+                )
+                for partition in requested.partitions
+            ],
+        )
+        for requested in kept
+    ]
+    response.topics = [*response.topics, *refused]
+    return response

@@ -19,7 +19,6 @@ from rackspan.gateway.core.topic_configs import (
     refused_above,
     without,
 )
-from rackspan.gateway.handlers import config_topic_requests
 from rackspan.gateway.net.session import ClientSession
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_topic import ConfigTopic
@@ -46,11 +45,18 @@ log = logging.getLogger(__name__)
 FAILURES: Final = (OSError, TimeoutError, RackspanError)
 """Errors of requests of the gateway's own."""
 
+CONFIG_TOPIC_REFUSED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
 _WITH_RACKS: Final = (ConfigResourceType.TOPIC, ConfigResourceType.BROKER)
 _TOPIC_LOOKUPS: Final = 20
 _LOOKUP_SECONDS: Final = 0.1
 
 T = TypeVar("T")
+
+
+def config_topic_refusal(topic: str) -> str:
+    """The message for a request that would alter or empty the config topic."""
+    return f"{topic} has the values of min.insync.racks and is altered or deleted at the brokers only, not through a gateway"
 
 
 async def forward(session: ClientSession, header: RequestHeader, body: WireStruct) -> Any:
@@ -119,9 +125,7 @@ class ConfigRequests:
         for resource in resources:
             kind, name = resource.resource_type, resource.resource_name
             if (kind, name) == (ConfigResourceType.TOPIC, self._store.topic):
-                split.changes[kind, name] = RefusedChange(
-                    config_topic_requests.REFUSED, config_topic_requests.refusal(name)
-                )
+                split.changes[kind, name] = RefusedChange(CONFIG_TOPIC_REFUSED, config_topic_refusal(name))
                 continue
             rest, own = without(resource.configs) if kind in _WITH_RACKS else (resource.configs, [])
             required = operation(own[0]) if own else absent

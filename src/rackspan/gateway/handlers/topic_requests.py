@@ -11,9 +11,14 @@ from uuid import UUID
 from rackspan.gateway.core.endpoints import Addresses
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.core.topic_configs import SET, ConfigChange, RefusedChange, without
-from rackspan.gateway.handlers import config_topic_requests
 from rackspan.gateway.handlers.cluster_load import ClusterLoad
-from rackspan.gateway.handlers.config_requests import FAILURES, ConfigRequests, forward
+from rackspan.gateway.handlers.config_requests import (
+    CONFIG_TOPIC_REFUSED,
+    FAILURES,
+    ConfigRequests,
+    config_topic_refusal,
+    forward,
+)
 from rackspan.gateway.net.session import ClientSession
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
@@ -174,11 +179,9 @@ class TopicRequests:
         forwarded: list[CreatePartitionsTopic] = []
         for topic in body.topics:
             if topic.name == self._config_topic:
-                refusal = config_topic_requests.refusal(topic.name)
+                refusal = config_topic_refusal(topic.name)
                 refused.append(
-                    CreatePartitionsTopicResult(
-                        name=topic.name, error_code=config_topic_requests.REFUSED, error_message=refusal
-                    )
+                    CreatePartitionsTopicResult(name=topic.name, error_code=CONFIG_TOPIC_REFUSED, error_message=refusal)
                 )
                 continue
             reason = await self._assign_more(topic, load)
