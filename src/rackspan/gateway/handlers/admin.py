@@ -106,7 +106,7 @@ async def _delete_topics(
 ) -> WireStruct:
     """DeleteTopics, by names or by ids, without the config topic: else every gateway that starts later would require no racks.
 
-    Who administers the topic does it at the brokers.
+    An administrator of the topic uses the brokers.
     """
     topic, topic_id = store.topic, store.topic_id
     names = [name for name in body.topic_names if name != topic]
