@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from rackspan.acks.isr_samples import BEYOND_END, LogEnd, LogRead, SampledPartition
+from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.client.connection import BrokerConnection
 from rackspan.client.login import Login
 from rackspan.client.observations import read_log_ends, read_metadata, registered_brokers, sample_of
@@ -38,8 +39,8 @@ METADATA = MetadataResponseData(
 
 
 def test_racks_are_those_of_the_given_brokers() -> None:
-    brokers = [Broker(BrokerId(1), RackId("located")), Broker(BrokerId(2), None)]
-    racks = sample_of(1, 0.0, frozenset(), METADATA, brokers).racks
+    given = rack_bits([Broker(BrokerId(1), RackId("located")), Broker(BrokerId(2), None)])
+    racks = sample_of(1, 0.0, frozenset(), METADATA, given).racks
     assert [racks.count([BrokerId(1), BrokerId(other)]) for other in (2, 3)] == [2, 1]
 
 
@@ -194,7 +195,7 @@ def test_a_sample_has_the_partitions_of_topics_without_an_error() -> None:
         MetadataResponseTopic(error_code=5, name="pay", topic_id=UUID(int=8), partitions=[partition]),
         MetadataResponseTopic(error_code=0, name="old", topic_id=None),
     ]
-    sample = sample_of(7, 1.5, frozenset({"orders", "pay"}), MetadataResponseData(topics=topics), [])
+    sample = sample_of(7, 1.5, frozenset({"orders", "pay"}), MetadataResponseData(topics=topics), rack_bits(()))
     assert (sample.source, sample.requested_at, sample.topics) == (7, 1.5, frozenset({"orders", "pay"}))
     assert sample.partitions == {("orders", 2): SampledPartition(1, 5, (BrokerId(1), BrokerId(3)))}
     assert sample.topic_ids == {"orders": TOPIC_ID, "pay": UUID(int=8)}

@@ -9,7 +9,7 @@ from typing import Final
 from uuid import UUID
 
 from rackspan.acks.isr_samples import BEYOND_END, LogEnd, LogRead, Sample, SampledPartition
-from rackspan.acks.min_insync_racks import rack_bits
+from rackspan.acks.min_insync_racks import RackBits
 from rackspan.client.connection import REQUEST_SECONDS, BrokerConnection
 from rackspan.errors import ClusterRequestFailed
 from rackspan.kafka_bytes.error_codes import ErrorCode
@@ -114,9 +114,9 @@ def registered_brokers(metadata: MetadataResponseData) -> list[Broker]:
 
 
 def sample_of(
-    source: int, requested_at: float, topics: frozenset[str], metadata: MetadataResponseData, brokers: Iterable[Broker]
+    source: int, requested_at: float, topics: frozenset[str], metadata: MetadataResponseData, racks: RackBits
 ) -> Sample:
-    """A broker's metadata as a sample. A broker that is not among `brokers` adds no rack."""
+    """A broker's metadata as a sample; `racks` are those of the brokers."""
     partitions = {
         (topic.name or "", partition.partition_index): SampledPartition(
             partition.leader_id, partition.leader_epoch, tuple(map(BrokerId, partition.isr_nodes))
@@ -126,4 +126,4 @@ def sample_of(
         for partition in topic.partitions
     }
     topic_ids = {topic.name: topic.topic_id for topic in metadata.topics if topic.name and topic.topic_id is not None}
-    return Sample(source, requested_at, rack_bits(brokers), topics, partitions, topic_ids)
+    return Sample(source, requested_at, racks, topics, partitions, topic_ids)

@@ -13,7 +13,7 @@ from random import Random
 from typing import Final, TypeVar
 
 from rackspan.acks.isr_samples import LogEnds, LogRead, Partition, Sample, newest_leader_sample
-from rackspan.acks.min_insync_racks import Thresholds
+from rackspan.acks.min_insync_racks import Thresholds, rack_bits
 from rackspan.acks.verification import RecordVerification, Requirement, is_known, topic_refusal_before
 from rackspan.client.brokers import KnownBrokers
 from rackspan.client.login import Login
@@ -186,7 +186,7 @@ class RecordVerifier:
         for topic in metadata.topics:
             for state in topic.partitions:
                 self._replicas[topic.name or "", state.partition_index] = frozenset(state.replica_nodes)
-        return sample_of(broker, requested_at, topics, metadata, registered_brokers(metadata))
+        return sample_of(broker, requested_at, topics, metadata, rack_bits(registered_brokers(metadata)))
 
     async def _observe_logs(self, pending: Iterable[RecordVerification], failures: dict[Partition, str]) -> None:
         reads: dict[BrokerId, set[LogRead]] = {}

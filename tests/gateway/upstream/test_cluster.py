@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from rackspan.acks.min_insync_racks import RackBits
 from rackspan.client.brokers import KnownBroker
 from rackspan.client.connection import BrokerConnection
 from rackspan.client.login import Login
@@ -16,7 +17,7 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import ClusterUnreachable
 from rackspan.gateway.upstream import cluster as upstream_cluster
 from rackspan.gateway.upstream.cluster import UpstreamCluster
-from rackspan.model import Broker, BrokerId, RackId
+from rackspan.model import UNNAMED_RACK, Broker, BrokerId, RackId
 from rackspan.sources.rack_locator import ClusterView
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import MetadataResponseData, MetadataResponseTopic
@@ -75,12 +76,27 @@ def test_a_broker_that_the_locator_was_not_called_for_is_left_out() -> None:
     """A rack locator found broker 1 in r1 and no rack of broker 2, and was not called for broker 3 yet."""
     locator: Any = object()
 
-    async def located() -> list[Broker]:
+    async def racks() -> RackBits:
         cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1), locator)
         cluster._located = {BrokerId(1): RackId("r1"), BrokerId(2): None}
-        return cluster.located((number, "own") for number in (1, 2, 3))
+        return cluster.rack_bits((number, "own") for number in (1, 2, 3))
 
-    assert [(broker.id, broker.rack) for broker in asyncio.run(located())] == [(1, "r1"), (2, None)]
+    counted = asyncio.run(racks())
+    assert [counted.names([BrokerId(number)]) for number in (1, 2, 3)] == [("r1",), (UNNAMED_RACK,), ()]
+
+
+def test_racks_are_counted_again_when_they_or_the_brokers_change() -> None:
+    async def work() -> None:
+        cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1))
+        first = cluster.rack_bits([(1, "a"), (2, "b")])
+        assert cluster.rack_bits([(2, "b"), (1, "a")]) is first
+        assert [racks.racks for racks in (first, cluster.rack_bits([(1, "a"), (2, "c")]))] == [
+            ("", "a", "b"),
+            ("", "a", "c"),
+        ]
+        assert BrokerId(2) not in cluster.rack_bits([(1, "a")]).bit_of
+
+    asyncio.run(work())
 
 
 def test_before_kafka_4_a_broker_that_was_up_and_holds_replicas_is_taken_for_fenced(

@@ -9,6 +9,7 @@ from random import Random
 from typing import Final
 from uuid import UUID
 
+from rackspan.acks.min_insync_racks import RackBits, rack_bits
 from rackspan.client.brokers import KnownBroker, KnownBrokers
 from rackspan.client.errors import raise_for
 from rackspan.client.login import Login
@@ -45,6 +46,9 @@ class UpstreamCluster(KnownBrokers):
         """Brokers of `by_id` that only responses to clients have named since the last refresh."""
         self._outdated = asyncio.Event()
         """Set if the next refresh should not wait."""
+        self._counted_racks: dict[int, str | None] = {}
+        self._rack_bits = rack_bits(())
+        """Of `_counted_racks`."""
         self.on_refresh: Callable[[], None] = lambda: None
         self.refreshed_at: float | None = None
 
@@ -94,13 +98,16 @@ class UpstreamCluster(KnownBrokers):
         """Whether the rack that counts is known, None being a rack too. A rack locator is called for a new broker later."""
         return self._locator is None or BrokerId(broker_id) in self._located
 
-    def located(self, registered: Iterable[tuple[int, str | None]]) -> list[Broker]:
-        """These brokers, given with their registered racks, as far as the racks that count are known."""
-        return [
-            Broker(BrokerId(broker_id), _rack(self.rack(broker_id, rack)))
-            for broker_id, rack in registered
-            if self.is_located(broker_id)
-        ]
+    def rack_bits(self, registered: Iterable[tuple[int, str | None]]) -> RackBits:
+        """The racks that count of brokers, given with their registered racks. One whose rack is not known yet adds none.
+
+        Metadata is sampled hundreds of times a second, and racks change once in months: the last result is kept.
+        """
+        racks = {id_: self.rack(id_, rack) for id_, rack in registered if self.is_located(id_)}
+        if racks != self._counted_racks:
+            self._rack_bits = rack_bits(Broker(BrokerId(broker_id), _rack(rack)) for broker_id, rack in racks.items())
+            self._counted_racks = racks
+        return self._rack_bits
 
     def brokers(self) -> tuple[Broker, ...]:
         """The brokers that are up and whose racks are known, with the racks that count."""

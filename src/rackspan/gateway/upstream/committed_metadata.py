@@ -1,7 +1,6 @@
 """Samples of the ISR from the controllers' metadata log, for acknowledgements.mode strict."""
 
 from rackspan.acks.isr_samples import Sample, SampledPartition
-from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.gateway.core.metadata_log import CommittedImage
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.upstream.cluster import UpstreamCluster
@@ -34,11 +33,10 @@ def sample_of_image(
     source: int, requested_at: float, topics: frozenset[str], image: CommittedImage, cluster: UpstreamCluster
 ) -> Sample:
     """The state of the metadata log as a sample. Brokers that are down keep their racks."""
-    brokers = cluster.located(image.racks.items())
     partitions = {
         (topic, partition): SampledPartition(state.leader, state.leader_epoch, tuple(map(BrokerId, state.isr)))
         for topic in topics
         for partition, state in image.topic(topic).items()
     }
     topic_ids = {topic: image.topic_ids[topic] for topic in topics if topic in image.topic_ids}
-    return Sample(source, requested_at, rack_bits(brokers), topics, partitions, topic_ids)
+    return Sample(source, requested_at, cluster.rack_bits(image.racks.items()), topics, partitions, topic_ids)

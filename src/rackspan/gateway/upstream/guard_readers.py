@@ -137,8 +137,8 @@ class BrokerMetadata:
         for topic in metadata.topics:
             if topic.error_code == ErrorCode.NONE and topic.name:
                 self._policies.record_topic(topic.name, topic.topic_id, requested_at)
-        brokers = self._cluster.located((known.node_id, known.rack) for known in metadata.brokers)
-        return sample_of(broker, requested_at, topics, metadata, brokers)
+        racks = self._cluster.rack_bits((known.node_id, known.rack) for known in metadata.brokers)
+        return sample_of(broker, requested_at, topics, metadata, racks)
 
     def close(self) -> None:
         """The cluster's connections are closed by their owner."""
