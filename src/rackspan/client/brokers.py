@@ -117,7 +117,7 @@ class KnownBrokers:
             self.by_id[broker_id] = KnownBroker(broker_id, host, port, None if known is None else known.rack)
 
     async def connection(self, broker_id: int) -> BrokerConnection:
-        """A connection to one broker, shared by all who use it. Errors: OSError, TimeoutError, RackspanError."""
+        """A connection to one broker, shared by all who use it. Errors: OSError, RackspanError."""
         known = self.by_id.get(broker_id)
         if known is not None:
             self._brokers.addresses[broker_id] = known.host, known.port
@@ -146,12 +146,12 @@ class KnownBrokers:
         for broker_id in (*usable, *others):
             try:
                 return broker_id, await self.connection(broker_id)
-            except (OSError, TimeoutError, RackspanError) as error:
+            except (OSError, RackspanError) as error:
                 failed = error
         for index, (host, port) in enumerate(self._bootstrap):
             try:
                 connection = await BrokerConnection.open(host, port, self._login)
-            except (OSError, TimeoutError, RackspanError) as error:
+            except (OSError, RackspanError) as error:
                 failed = error
                 continue
             self._brokers.keep(-1 - index, connection)
@@ -166,7 +166,7 @@ class KnownBrokers:
         request = MetadataRequestData(topics=(), allow_auto_topic_creation=False)
         try:
             metadata: MetadataResponseData = await connection.call(ApiKey.METADATA, request)
-        except (OSError, TimeoutError, MalformedRequest) as error:
+        except (OSError, MalformedRequest) as error:
             connection.close()
             raise ClusterUnreachable(f"the cluster's metadata could not be read: {cause(error)}") from error
         self.cluster_id = metadata.cluster_id

@@ -36,7 +36,7 @@ async def read_log_ends(
     """The log ends of one broker, and the error code of each read that it refused.
 
     Without a topic id, and before Fetch 13, a topic is read by its name: the log of an earlier topic of that name counts.
-    Errors: OSError, TimeoutError, RackspanError.
+    Errors: OSError, RackspanError.
     """
     ordered = sorted(reads, key=lambda read: (read.partition, read.leader_epoch))
     by_id = all(read.topic_id is not None for read in ordered)
@@ -97,7 +97,7 @@ def _request(reads: Iterable[LogRead]) -> FetchRequestData:
 async def read_metadata(
     connection: BrokerConnection, topics: Iterable[str], seconds: float = REQUEST_SECONDS
 ) -> MetadataResponseData:
-    """A broker's metadata of these topics, none of which is created. Errors: OSError, TimeoutError, RackspanError."""
+    """A broker's metadata of these topics, none of which is created. Errors: OSError, RackspanError."""
     request = MetadataRequestData(
         topics=[MetadataRequestTopic(name=topic) for topic in sorted(topics)], allow_auto_topic_creation=False
     )

@@ -61,7 +61,7 @@ async def check_cluster(config: GatewayConfig) -> list[Result]:
         return [Result("config", CheckLevel.FAILURE, str(error))]
     try:
         await backend.cluster.refresh()
-    except (RackspanError, OSError) as error:
+    except (OSError, RackspanError) as error:
         return [Result("cluster", CheckLevel.FAILURE, str(error))]
     try:
         results = [
@@ -120,7 +120,7 @@ async def _brokers(backend: Backend) -> AsyncIterator[Result]:
         check = f"broker {broker_id}"
         try:
             connection = await backend.cluster.connection(broker_id)
-        except (OSError, TimeoutError, RackspanError) as error:
+        except (OSError, RackspanError) as error:
             yield Result(check, CheckLevel.FAILURE, f"{broker.host}:{broker.port}: {type(error).__name__}: {error}")
             continue
         lacking = [key.name for key in _NEEDED if not _is_shared(key, connection.offered(key))]
@@ -134,7 +134,7 @@ async def _brokers(backend: Backend) -> AsyncIterator[Result]:
                         (broker.host, broker.port), backend.tls.upstream, broker.host if backend.tls.upstream else None
                     )
                 ).close()
-        except (OSError, TimeoutError) as error:
+        except OSError as error:
             yield Result(check, CheckLevel.FAILURE, f"clients' connections: {type(error).__name__}: {error}")
             continue
         yield Result(check, CheckLevel.OK, f"{broker.host}:{broker.port}, rack {broker.rack or '(none)'}")
@@ -212,7 +212,7 @@ async def _broker_config(backend: Backend, broker: int, key: str) -> str | Resul
     try:
         connection = await backend.cluster.connection(broker)
         response = await connection.call(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequestData(resources=[resource]))
-    except (OSError, TimeoutError, RackspanError) as error:
+    except (OSError, RackspanError) as error:
         return Result("brokers' configs", CheckLevel.WARNING, f"not read: {error}")
     (result,) = response.results
     if result.error_code != 0:
@@ -320,7 +320,7 @@ async def _replicas_logs(config: GatewayConfig, backend: Backend) -> AsyncIterat
 async def _lacks_diverging_epoch(backend: Backend, broker: int) -> bool:
     try:
         offered = (await backend.cluster.connection(broker)).offered(ApiKey.FETCH)
-    except (OSError, TimeoutError, RackspanError):
+    except (OSError, RackspanError):
         return False
     return offered is None or offered[1] < DIVERGING_EPOCH_SINCE
 
@@ -334,7 +334,7 @@ async def _metadata_log(config: GatewayConfig, backend: Backend) -> AsyncIterato
             image = await quorum.current()
         finally:
             quorum.close()
-    except (OSError, TimeoutError, RackspanError) as error:
+    except (OSError, RackspanError) as error:
         yield Result("metadata log", CheckLevel.FAILURE, message_of(error))
     else:
         yield Result("metadata log", CheckLevel.OK, f"read to offset {image.offset}, epoch {image.epoch}")

@@ -86,7 +86,7 @@ class Guarding:
         while True:
             try:
                 await self._read_replicas()
-            except (OSError, TimeoutError, RackspanError) as error:
+            except (OSError, RackspanError) as error:
                 log.warning("min.insync.replicas could not be read: %s", error)
             await asyncio.sleep(REPLICAS_SECONDS)
 
@@ -145,7 +145,7 @@ async def _open_quorum(backend: Backend) -> MetadataQuorum | None:
     quorum = backend.quorum()
     try:
         await quorum.current()
-    except (OSError, TimeoutError) as error:
+    except OSError as error:
         quorum.close()
         raise ClusterUnreachable(f"the controllers' log cannot be read: {message_of(error)}") from error
     except BaseException:

@@ -90,7 +90,7 @@ class RecordVerifier:
             broker, _ = await self._cluster.any_broker()
             try:
                 sample = self._samples[topic] = await self._sample(broker, frozenset({topic}))
-            except (OSError, TimeoutError, RackspanError) as error:
+            except (OSError, RackspanError) as error:
                 raise ClusterUnreachable(f"the ISR of topic {topic} cannot be read: {error}") from error
         refusal = topic_refusal_before(topic, partition, self._requirement(topic), sample)
         return None if refusal is None else refusal.error
@@ -160,7 +160,7 @@ class RecordVerifier:
         try:
             if not self._cluster.by_id:
                 await self._cluster.refresh()
-        except (OSError, TimeoutError, RackspanError) as failure:
+        except (OSError, RackspanError) as failure:
             failures.update(dict.fromkeys(partitions, f"no broker responds: {failure}"))
             return
         brokers = {broker for partition in partitions for broker in self._replicas.get(partition, ())}
@@ -225,7 +225,7 @@ async def _responses(requests: Mapping[BrokerId, Awaitable[T]] | Mapping[int, Aw
     for task in late:
         task.cancel()
     await asyncio.gather(*late, return_exceptions=True)
-    failures = (OSError, TimeoutError, RackspanError)
+    failures = (OSError, RackspanError)
     for task in done:
         if task.exception() is not None and not isinstance(task.exception(), failures):
             task.result()

@@ -73,7 +73,7 @@ class MetricsEndpoint:
                     pass
                 writer.write(self._response(line.decode("latin-1").split(" ")[1:2]))
                 await writer.drain()
-        except (OSError, TimeoutError, ValueError):
+        except (OSError, ValueError):
             pass
         finally:
             writer.close()

@@ -116,7 +116,7 @@ class Clients:
                     return None
             async with asyncio.timeout(CONNECT_SECONDS):
                 upstream = await self._connected(broker, context)
-        except (OSError, TimeoutError) as error:
+        except OSError as error:
             self.refused["handshake" if isinstance(error, ssl.SSLError) else "connect"] += 1
             log.info("a client of broker %d is turned away: %s: %s", broker, type(error).__name__, error)
             secured.close()

@@ -70,7 +70,7 @@ class ClusterLoad:
     async def place(
         self, placer: ClusterPlacer, start: int, partitions: int, factor: int, *, automatic: bool = False
     ) -> tuple[tuple[int, ...], ...] | PlacementRefusal:
-        """The replicas of new partitions. Errors: OSError, TimeoutError, RackspanError."""
+        """The replicas of new partitions. Errors: OSError, RackspanError."""
         # Imported here: placers need NumPy, and few gateways place.
         from rackspan.gateway.core.placement import PlacedCounts, place
 

@@ -42,9 +42,6 @@ from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequest
 
 log = logging.getLogger(__name__)
 
-FAILURES: Final = (OSError, TimeoutError, RackspanError)
-"""Errors of requests of the gateway's own."""
-
 CONFIG_TOPIC_REFUSED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 _WITH_RACKS: Final = (ConfigResourceType.TOPIC, ConfigResourceType.BROKER)
@@ -159,7 +156,7 @@ class ConfigRequests:
             try:
                 topic_id = await self.topic_id(change.name) if change.scope is Scope.TOPIC else None
                 await self.write(change, topic_id)
-            except FAILURES as error:
+            except (OSError, RackspanError) as error:
                 response.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
                 response.error_message = (
                     f"{MIN_INSYNC_RACKS} may not be kept, the request's other configs were altered: {error}"

@@ -8,13 +8,13 @@ import logging
 from typing import Final
 from uuid import UUID
 
+from rackspan.errors import RackspanError
 from rackspan.gateway.core.endpoints import Addresses
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.core.topic_configs import SET, ConfigChange, RefusedChange, without
 from rackspan.gateway.handlers.cluster_load import ClusterLoad
 from rackspan.gateway.handlers.config_requests import (
     CONFIG_TOPIC_REFUSED,
-    FAILURES,
     ConfigRequests,
     config_topic_refusal,
     forward,
@@ -133,7 +133,7 @@ class TopicRequests:
                     self._policies.record_min_insync_replicas({result.name: max(1, int(replicas))})
                 if configs is not None and change is not None:
                     await configs.write(change, topic_id)
-            except FAILURES as error:
+            except (OSError, RackspanError) as error:
                 result.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
                 result.error_message = f"the topic was created, and {MIN_INSYNC_RACKS} may not be kept: {error}"
         if change is not None and result.configs:
@@ -159,7 +159,7 @@ class TopicRequests:
                 # Kafka refuses it, in Kafka's words.
                 return None
             placed = await load.place(self.placer, 0, partitions, factor, automatic=automatic)
-        except FAILURES as error:
+        except (OSError, RackspanError) as error:
             placed = _unreadable(f"place {topic.name}", error)
         if isinstance(placed, PlacementRefusal):
             self.placement_failures += 1
@@ -210,7 +210,7 @@ class TopicRequests:
                 # Kafka refuses it, in Kafka's words.
                 return None
             placed = await load.place(self.placer, len(rows), topic.count - len(rows), len(rows[0]))
-        except FAILURES as error:
+        except (OSError, RackspanError) as error:
             placed = _unreadable(f"place new partitions of {topic.name}", error)
         if isinstance(placed, PlacementRefusal):
             self.placement_failures += 1
@@ -250,7 +250,7 @@ class TopicRequests:
         try:
             if not missing or not (await load.defaults())["auto.create.topics.enable"]:
                 return False
-        except FAILURES as error:
+        except (OSError, RackspanError) as error:
             log.warning("topics %s are not created automatically: %s", ", ".join(missing), error)
             return False
         topics = []

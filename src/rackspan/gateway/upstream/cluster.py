@@ -81,7 +81,7 @@ class UpstreamCluster(KnownBrokers):
         try:
             connection = await self.connection(broker_id)
             metadata: MetadataResponseData = await connection.call(ApiKey.METADATA, request)
-        except (OSError, TimeoutError, RackspanError) as error:
+        except (OSError, RackspanError) as error:
             log.warning("topic ids could not be looked up at broker %d: %s", broker_id, error)
             return {}
         return {topic.name: topic.topic_id for topic in metadata.topics if topic.error_code == 0 and topic.name}
@@ -120,7 +120,7 @@ class UpstreamCluster(KnownBrokers):
         )
 
     async def registered(self, holders: Container[int]) -> tuple[Broker, ...]:
-        """Every registered broker with the rack that counts, fenced ones as fenced. Errors: OSError, TimeoutError, RackspanError.
+        """Every registered broker with the rack that counts, fenced ones as fenced. Errors: OSError, RackspanError.
 
         A Kafka before 4.0 does not report those that are fenced: there they are the brokers that were up while this process
         ran, are not now, and are among `holders`, which hold replicas.
@@ -182,7 +182,7 @@ class UpstreamCluster(KnownBrokers):
             self._outdated.clear()
             try:
                 await self.refresh()
-            except (RackspanError, OSError) as error:
+            except (OSError, RackspanError) as error:
                 log.warning("the brokers' addresses are kept: %s", error)
 
 

@@ -10,7 +10,7 @@ from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.client.connection import BrokerConnection, first
 from rackspan.client.errors import message_of
 from rackspan.client.login import Login
-from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, MalformedBytes, MalformedRequest, RackspanError
+from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, RackspanError
 from rackspan.gateway.core.config_records import ConfigRecords, Replay
 from rackspan.gateway.core.value_warnings import ConfigTopicState
 from rackspan.gateway.upstream.cluster import UpstreamCluster
@@ -110,7 +110,7 @@ class ConfigTopic:
     async def _fetch_or_wait(self, max_wait_ms: int) -> None:
         try:
             await self._fetch(max_wait_ms)
-        except (OSError, TimeoutError, RackspanError, MalformedRequest, MalformedBytes) as error:
+        except (OSError, RackspanError) as error:
             self._report_unread(error)
             self.current = False
             self._drop_connection()

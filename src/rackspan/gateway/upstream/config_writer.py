@@ -11,7 +11,7 @@ from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.acks.verification import AcknowledgedRecord
 from rackspan.client.connection import BrokerConnection, first
 from rackspan.client.observations import read_log_ends
-from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, MalformedRequest, RackspanError
+from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, RackspanError
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_leader import LOOKUP_SECONDS, ConfigLeader, Lead
 from rackspan.kafka_bytes.error_codes import ErrorCode
@@ -56,7 +56,7 @@ class ConfigWriter:
                         async with self._writing:
                             lead, offset = await self._produce(key, value)
                         await self._held(lead, offset + 1, racks)
-                    except (OSError, TimeoutError, RackspanError, MalformedRequest) as error:
+                    except (OSError, RackspanError) as error:
                         failed = error
                         self._drop()
                         await asyncio.sleep(_BACKOFF_SECONDS)
@@ -76,7 +76,7 @@ class ConfigWriter:
         read = LogRead((self._leader.topic, 0), lead.topic_id, lead.leader_epoch)
         while racks > 1 and not record.is_held(lead.isr, bits, racks):
             for replica in record.spare_reads(lead.isr, bits):
-                with suppress(OSError, TimeoutError, RackspanError):
+                with suppress(OSError, RackspanError):
                     connection = await self._cluster.connection(replica)
                     ends, _ = await read_log_ends(connection, [read], LOOKUP_SECONDS)
                     record.observe(replica, lead.leader_epoch, ends.get(read))

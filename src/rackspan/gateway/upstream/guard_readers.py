@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from rackspan.acks.isr_samples import LogEnds, LogRead, Sample
 from rackspan.client.observations import read_log_ends, read_metadata, sample_of
-from rackspan.errors import MalformedRequest, RackspanError
+from rackspan.errors import RackspanError
 from rackspan.gateway.core.acknowledgement.guard import NEVER, AcknowledgementGuard, Hold
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.upstream.cluster import UpstreamCluster
@@ -75,7 +75,7 @@ class BrokerLoops:
                 continue
             try:
                 await self._work(broker)
-            except (OSError, TimeoutError, MalformedRequest, RackspanError) as error:
+            except (OSError, RackspanError) as error:
                 if broker not in self._failing:
                     self._failing.add(broker)
                     log.warning("broker %d could not be sampled: %s: %s", broker, type(error).__name__, error)
@@ -107,7 +107,7 @@ class IsrSource(Protocol):
     """The source of samples: metadata of brokers, or the controllers' log."""
 
     async def prepare(self, broker: int) -> None:
-        """Do what may take long before a sample is requested. Errors: OSError, TimeoutError, RackspanError."""
+        """Do what may take long before a sample is requested. Errors: OSError, RackspanError."""
         ...
 
     async def sample(self, broker: int, requested_at: float, topics: frozenset[str]) -> Sample:

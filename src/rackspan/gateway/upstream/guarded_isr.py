@@ -37,13 +37,13 @@ class GuardedIsr:
         while True:
             try:
                 await self.read()
-            except (OSError, TimeoutError, RackspanError) as error:
+            except (OSError, RackspanError) as error:
                 self.by_leader = None
                 log.warning("the ISRs of guarded partitions could not be read for metrics: %s", error)
             await asyncio.sleep(READ_SECONDS)
 
     async def read(self) -> None:
-        """Errors: OSError, TimeoutError, RackspanError."""
+        """Errors: OSError, RackspanError."""
         topics = None
         if not self._policies.guards_by_default:
             topics = [MetadataRequestTopic(name=topic) for topic in sorted(self._policies.guarded_topics())]

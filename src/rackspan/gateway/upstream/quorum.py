@@ -126,7 +126,7 @@ class MetadataQuorum:
     async def _has_no_later(self, address: tuple[str, int], epoch: int) -> bool:
         try:
             partition = await self._fetch(await self._connection(address), epoch)
-        except (OSError, TimeoutError, RackspanError):
+        except (OSError, RackspanError):
             return False
         return partition.error_code in _NO_LATER_LEADER
 
@@ -231,7 +231,7 @@ class MetadataQuorum:
                 found = await self._described(address)
             except (ClusterUnauthorized, ClusterRequestFailed):
                 raise
-            except (OSError, TimeoutError, RackspanError) as error:
+            except (OSError, RackspanError) as error:
                 failed = error
                 continue
             if found is not None:

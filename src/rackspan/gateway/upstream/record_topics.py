@@ -42,7 +42,7 @@ async def settle(record_bytes: RecordBytes, cluster: UpstreamCluster) -> None:
         for requested in filter(None, (names, ids)):
             request = MetadataRequestData(topics=requested, allow_auto_topic_creation=False)
             described |= _described(await connection.call(ApiKey.METADATA, request))
-    except (OSError, TimeoutError, RackspanError) as error:
+    except (OSError, RackspanError) as error:
         log.warning("topics of counted bytes could not be looked up: %s", error)
         return
     record_bytes.settle(topics, described, {broker.id: broker.rack for broker in cluster.all_brokers()})
