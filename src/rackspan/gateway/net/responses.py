@@ -85,23 +85,27 @@ class ResponseFlow(ByteFlow):
         # The correlation id is the first part of the response; it is passed on here if it was received before.
         kept, used = (head[SIZE_BYTES:], missing) if self._header else (b"", SIZE_BYTES)
         self._header = b""
-        match exchange.treatment:
-            case Treatment.STREAM:
-                pair.client.outgoing.append(_SIZE.pack(size))
-                if exchange.on_partition is not None:
-                    self._observer = EndFinder(exchange.api_key, exchange.version, exchange.on_partition)
-            case Treatment.ENDPOINTS_LAST:
-                self._finder = EndFinder(exchange.api_key, exchange.version, exchange.on_partition)
-                if len(data) - used + len(kept) >= size:
-                    self._whole = bytearray()
-                else:
-                    pair.client.outgoing.append(_SIZE.pack(size))
-            case _:
-                self._whole = bytearray()
+        self._prepare(exchange, size, is_here=len(data) - used + len(kept) >= size)
         if kept:
             self._left -= len(kept)
             self._pass_part(exchange, memoryview(kept))
         return used
+
+    def _prepare(self, exchange: Exchange, size: int, *, is_here: bool) -> None:
+        """Choose what is done with the bytes of a response, all of which have been received if `is_here`."""
+        match exchange.treatment:
+            case Treatment.STREAM:
+                self._pair.client.outgoing.append(_SIZE.pack(size))
+                if exchange.on_partition is not None:
+                    self._observer = EndFinder(exchange.api_key, exchange.version, exchange.on_partition)
+            case Treatment.ENDPOINTS_LAST:
+                self._finder = EndFinder(exchange.api_key, exchange.version, exchange.on_partition)
+                if is_here:
+                    self._whole = bytearray()
+                else:
+                    self._pair.client.outgoing.append(_SIZE.pack(size))
+            case _:
+                self._whole = bytearray()
 
     def _pass_part(self, exchange: Exchange, part: memoryview) -> None:
         if self._finder is not None and self._whole is None:
