@@ -59,7 +59,15 @@ SNAPSHOT = ("--snapshot", "moment.json")
         ),
         (
             ("audit", *SNAPSHOT, "--min-insync-racks", "0"),
-            "Invalid value for '--min-insync-racks' (env var: 'RACKSPAN_MIN_INSYNC_RACKS'): Input should be greater than or equal to 1; see rackspan audit --help",
+            "Invalid value for '--min-insync-racks' (env var: 'RACKSPAN_MIN_INSYNC_RACKS'): expected at least 1; see rackspan audit --help",
+        ),
+        (
+            ("reassign", "plan", *SNAPSHOT, "--replication-factor", "many"),
+            "Invalid value for '--replication-factor': expected a whole number; see rackspan reassign plan --help",
+        ),
+        (
+            ("audit", *SNAPSHOT, "--timeout", "soon"),
+            "Invalid value for '--timeout' (env var: 'RACKSPAN_TIMEOUT'): expected a whole number; see rackspan audit --help",
         ),
         (
             ("audit", *SNAPSHOT, "--unracked", "maybe"),

@@ -80,7 +80,7 @@ def test_export_says_which_files_it_wrote(cli: Cli) -> None:
         (("run",), "Missing option '--warehouse' (env var: 'RACKSPAN_WAREHOUSE'); see rackspan pipeline run --help"),
         (
             ("table", "findings", "--warehouse", "w", "--limit", "-1"),
-            "Invalid value for '--limit': Input should be greater than or equal to 0; see rackspan pipeline table --help",
+            "Invalid value for '--limit': expected at least 0; see rackspan pipeline table --help",
         ),
     ],
 )

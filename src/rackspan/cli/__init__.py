@@ -140,10 +140,21 @@ def _defaults(command: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+_TYPE_ERRORS: Final = {
+    "Input should be a valid integer, unable to parse string as an integer": "expected a whole number",
+    "Input should be greater than or equal to": "expected at least",
+    "Input should be less than or equal to": "expected at most",
+    "Input should be": "expected",
+}
+"""Words of pydantic, by which Typer converts values, and those of all other messages."""
+
+
 def _usage(error: Any) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "rackspan"
     words = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")
+    for theirs, ours in _TYPE_ERRORS.items():
+        words = words.replace(theirs, ours)
     extra = re.fullmatch(r"Got unexpected extra argument\S* \((\S+)\)", words)
     if extra and context is not None and any("--snapshot" in parameter.opts for parameter in context.command.params):
         words = f"{words}; for a file, give --snapshot {extra[1]}"

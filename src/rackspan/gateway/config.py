@@ -201,7 +201,7 @@ def read_config(path: Path) -> GatewayConfig:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}; give --config FILE") from None
+        raise UsageError(f"{path}: cannot be read: {error.strerror}; name another file with --config") from None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: not TOML: {error}; see docs/how-to/gateway.md") from None
     return parse_config(document, str(path), path.parent)

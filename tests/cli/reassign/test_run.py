@@ -185,7 +185,7 @@ WRONG: list[tuple[tuple[str, ...], Any, Any, str]] = [
         (*APPLY, "--max-moves", "0"),
         PLAN,
         None,
-        "Invalid value for '--max-moves': Input should be greater than or equal to 1; see rackspan reassign apply --help",
+        "Invalid value for '--max-moves': expected at least 1; see rackspan reassign apply --help",
     ),
     (
         ("apply", *SNAPSHOT, "--plan", "absent.json"),
