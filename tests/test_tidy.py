@@ -56,6 +56,20 @@ def test_a_class_name_that_is_given_twice_is_found() -> None:
     assert not list(tidy.names_given_twice({"src/rackspan/a.py": "class Level:\nclass Source:\n"}))
 
 
+def test_a_private_name_that_nothing_reads_is_found() -> None:
+    texts = {
+        "src/a.py": "_UNREAD: Final = 1\n_READ = 2\ndef _dead() -> int:\n    return _READ\n@app.command\ndef _registered() -> None: ...\n",
+        "tests/b.py": "_SHARED = 1\nclass _Alone: ...\n",
+        "tests/c.py": "from tests.b import _SHARED\n",
+        "docs/d.md": "`_Alone`\n",
+    }
+    assert list(tidy.unread_private_names(texts)) == [
+        "src/a.py: nothing reads _UNREAD; delete it",
+        "src/a.py: nothing reads _dead; delete it",
+        "tests/b.py: nothing reads _Alone; delete it",
+    ]
+
+
 def test_a_package_whose_docstring_lacks_what_it_imports_is_found() -> None:
     begin = '"""Never reads. Depends on: {}."""\n'
     sources = {

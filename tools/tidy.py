@@ -220,6 +220,31 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+def unread_private_names(texts: Mapping[str, str]) -> Iterator[str]:
+    """Private functions, classes and constants of Python modules that nothing reads. Public ones: tools/unused_names.py."""
+    python = {name: text for name, text in texts.items() if name.endswith(".py")}
+    words = Counter(word for text in python.values() for word in re.findall(r"\b_[A-Za-z]\w*", text))
+    for name, text in python.items():
+        for statement in ast.parse(text).body:
+            for private in _private_names(statement):
+                if words[private] == 1:
+                    yield f"{name}: nothing reads {private}; delete it"
+
+
+def _private_names(statement: ast.stmt) -> Iterator[str]:
+    """Those that a statement of a module defines; not of decorated functions, which are registered somewhere."""
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if not statement.decorator_list:
+            names = [statement.name]
+        case ast.Assign():
+            names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
+        case ast.AnnAssign(target=ast.Name(id=found)):
+            names = [found]
+        case _:
+            names = []
+    yield from (found for found in names if re.fullmatch(r"_[A-Za-z]\w*", found))
+
+
 def files() -> list[str]:
     """What git tracks or would: text of our own."""
     listed = subprocess.run(
@@ -235,22 +260,24 @@ def files() -> list[str]:
 
 def complaints() -> list[str]:
     sources = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")}
+    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in files()}
     return [
-        *packages_to_split(files()),
+        *packages_to_split([*texts]),
+        *unread_private_names(texts),
         *names_given_twice(sources),
         *undeclared_dependencies(sources),
         *unused_extras((ROOT / "pyproject.toml").read_text(encoding="utf-8"), "\n".join(sources.values())),
-        *_complaints_by_file(),
+        *_complaints_by_file(texts),
     ]
 
 
-def _complaints_by_file() -> Iterator[str]:
+def _complaints_by_file(texts: Mapping[str, str]) -> Iterator[str]:
     yield from (
         f"{name}: {complaint}"
-        for name in files()
+        for name, text in texts.items()
         if name != "tools/tidy.py"
         for rule in RULES
-        for complaint in rule(name, (ROOT / name).read_text(encoding="utf-8"))
+        for complaint in rule(name, text)
     )
 
 
