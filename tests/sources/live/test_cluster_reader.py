@@ -11,8 +11,7 @@ from rackspan.client.errors import ErrorResponse
 from rackspan.errors import ClusterUnauthorized, ClusterUnreachable
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.sources.live.cluster_reader import _ClusterReader
-from rackspan.sources.live.responses import ClusterResponses, LogDirs
-from rackspan.sources.live.snapshot_assembly import assemble
+from rackspan.sources.live.snapshot_assembly import ClusterResponses, LogDirs, assemble
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.messages.brokers import (

@@ -11,8 +11,7 @@ from rackspan.errors import ClusterRequestFailed
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId
 from rackspan.model.ids import TopicPartition
 from rackspan.plan.execution.observed import InFlight
-from rackspan.sources.live.responses import ClusterResponses, LogDirs
-from rackspan.sources.live.snapshot_assembly import assemble, controllers
+from rackspan.sources.live.snapshot_assembly import ClusterResponses, LogDirs, assemble, controllers
 from rackspan.wire.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -15,7 +15,7 @@ from rackspan.client.requests import batches
 from rackspan.errors import ClusterUnauthorized
 from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
 from rackspan.model import Broker, TopicPartition
-from rackspan.sources.live.responses import ClusterResponses, LogDirs
+from rackspan.sources.live.snapshot_assembly import ClusterResponses, LogDirs
 from rackspan.wire.messages.metadata import MetadataResponseData
 
 T = TypeVar("T")

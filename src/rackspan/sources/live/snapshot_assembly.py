@@ -2,11 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from rackspan.client.errors import listed, needs
-from rackspan.client.requests import topic_id_text
+from rackspan.client.requests import QuorumMember, topic_id_text
 from rackspan.errors import ClusterRequestFailed
 from rackspan.model import (
     UNKNOWN_SIZE,
@@ -23,11 +23,37 @@ from rackspan.model import (
 )
 from rackspan.model.snapshot import SIZES
 from rackspan.plan.execution.observed import InFlight
-from rackspan.sources.live.responses import ClusterResponses, LogDirs
 from rackspan.text import count_noun
 from rackspan.wire.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
 
 _NO_REASSIGNMENT = InFlight(())
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirs:
+    """Log sizes in bytes by broker; the brokers that did not respond, and why; those that refused this user; those all cordoned."""
+
+    sizes: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)
+    unreachable: Mapping[int, str] = field(default_factory=dict)
+    unauthorized: frozenset[int] = frozenset()
+    cordoned: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterResponses:
+    """All responses of one snapshot. `notes` name what could not be read, and the missing right or broker."""
+
+    cluster_id: str | None
+    brokers: tuple[Broker, ...]
+    """Those alive and, where `lists_fenced`, all others that are registered."""
+    topics: Sequence[MetadataResponseTopic]
+    configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    reassignments: Mapping[TopicPartition, InFlight] = field(default_factory=dict)
+    quorum: tuple[QuorumMember, ...] = ()
+    log_dirs: LogDirs = field(default_factory=LogDirs)
+    sizes_requested: bool = True
+    lists_fenced: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def assemble(responses: ClusterResponses, taken_at: datetime) -> ClusterSnapshot:

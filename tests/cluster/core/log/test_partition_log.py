@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.cluster.core.batch import SEQUENCES, Marker, RecordBatch
-from rackspan.cluster.core.log import Duplicate, PartitionLog, rebuilding
+from rackspan.cluster.core.log import Duplicate, PartitionLog, producer_state
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from tests.cluster.core.log.naive_log import NaiveLog, Record
 from tests.depth import examples
@@ -84,7 +84,7 @@ def test_a_log_is_what_a_list_of_records_is(seed: int, steps: int) -> None:
 
 
 def test_a_log_with_many_snapshots_of_its_producers_is_still_what_a_list_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rebuilding, "INTERVAL_BATCHES", 3)
+    monkeypatch.setattr(producer_state, "INTERVAL_BATCHES", 3)
     for seed in range(150):
         twins = Twins(seed)
         for _ in range(seed % 60):

@@ -12,8 +12,7 @@ from rackspan.cluster.core.batch import NO_TIMESTAMP, RecordBatch
 from rackspan.cluster.core.ids import NO_EPOCH, TopicId
 from rackspan.cluster.core.log.compaction import CompactionConfig, RecordBody, cleanable_end, compacted
 from rackspan.cluster.core.log.epoch_cache import EpochCache, EpochEnd
-from rackspan.cluster.core.log.producer_state import AbortedTransaction, Duplicate, ProducerEntry
-from rackspan.cluster.core.log.rebuilding import RebuildableStates
+from rackspan.cluster.core.log.producer_state import AbortedTransaction, Duplicate, ProducerEntry, RebuildableStates
 from rackspan.kafka_bytes.error_codes import ErrorCode
 
 _TRIM_TO: Final = 0.9
