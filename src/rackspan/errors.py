@@ -41,43 +41,6 @@ An expected outcome (a finding, a refusal by a rule) is a value, never an except
 from importlib import import_module
 from typing import Any, ClassVar, Final
 
-__all__ = [
-    "ClusterRequestFailed",
-    "ClusterUnauthorized",
-    "ClusterUnreachable",
-    "CorruptRecords",
-    "InvalidFlow",
-    "InvalidGroup",
-    "InvalidJournal",
-    "InvalidPartitions",
-    "InvalidProblem",
-    "InvalidReassignment",
-    "InvalidRecord",
-    "InvalidReplicationFactor",
-    "InvalidSnapshot",
-    "InvalidWarehouse",
-    "KafkaProcessFailed",
-    "MalformedBytes",
-    "MalformedRequest",
-    "MissingRequirement",
-    "NotEnoughRacks",
-    "NotEnoughRacksAfterAppend",
-    "NotEnoughReplicas",
-    "NotEnoughReplicasAfterAppend",
-    "PartialRacks",
-    "RackLocatorFailed",
-    "RackspanError",
-    "ReassignmentStopped",
-    "ReplicaPlacementException",
-    "RestartStopped",
-    "RetriableProduceError",
-    "SourceError",
-    "UnprovenResult",
-    "UnreadableRegistration",
-    "UsageError",
-    "WireError",
-]
-
 
 class RackspanError(Exception):
     """A mistake outside rackspan, with a message of one line."""

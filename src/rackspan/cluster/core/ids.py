@@ -17,14 +17,3 @@ TopicId: TypeAlias = UUID
 
 NO_EPOCH: Final = -1
 NO_OFFSET: Final = -1
-
-
-__all__ = [
-    "CLIENT",
-    "CONTROLLER",
-    "NO_EPOCH",
-    "NO_OFFSET",
-    "CorrelationId",
-    "NodeId",
-    "TopicId",
-]
