@@ -85,6 +85,14 @@ def test_racks_have_sizes_and_their_brokers_names() -> None:
     assert counted.names([1, -1, 0, 1]) == ("a", "b")
 
 
+@given(st.lists(st.lists(st.integers(0, 10), min_size=4, max_size=4), max_size=6))
+def test_a_rows_replicas_in_each_rack_are_counted(ids: list[list[int]]) -> None:
+    """Brokers 3 and 5 are in b, 9 in a, 1 counts in none; the others are not listed."""
+    known = rack_map([*BROKERS[:2], BROKERS[3], Broker(BrokerId(5), RackId("b"))], UnrackedPolicy.IGNORE)
+    counted = known.counts_at(known.broker_index(np.array(ids, dtype=np.int32).reshape(len(ids), 4)))
+    assert counted.tolist() == [[row.count(9), row.count(3) + row.count(5)] for row in ids]
+
+
 def test_a_map_of_no_brokers_finds_none() -> None:
     counted = rack_map([])
     assert counted.broker_index(np.array([[0, -1, 5]], dtype=np.int32)).tolist() == [[-1, -1, -1]]

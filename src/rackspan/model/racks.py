@@ -82,6 +82,12 @@ class RackMap:
         """Rack codes by the positions that `broker_index` returned."""
         return self._codes_and_none[broker_index]
 
+    def counts_at(self, broker_index: Int32s) -> Int64s:
+        """How many of each row's brokers, given by the positions that `broker_index` returned, are in each rack. Shape (rows, racks)."""
+        codes, racks = self.codes_at(broker_index), len(self.racks)
+        row, column = np.nonzero(codes != NO_RACK)
+        return np.bincount(row * racks + codes[row, column], minlength=len(codes) * racks).reshape(len(codes), racks)
+
     @cached_property
     def _codes_and_none(self) -> Int32s:
         # One NO_RACK at the end, at index −1.

@@ -75,8 +75,8 @@ def placement_limits(
     out_of_sync = _broker_mask(np.where(synced, -1, free)[first], brokers)
     elsewhere = (own[first] >= 0)[:, None] & (codes != own[first][:, None])
     factor = np.minimum(np.count_nonzero(then[first] >= 0, axis=1), len(problem.shares.least) - 1)
-    counts = _rack_counts(then[first], problem)
-    kept_counts = _rack_counts(kept[first], problem)
+    counts = problem.rack_map.counts_at(then[first])
+    kept_counts = problem.rack_map.counts_at(kept[first])
     share, most_share = problem.shares.least[factor, :-1], problem.shares.most[factor, :-1]
     least, most = np.maximum(np.minimum(share, counts) - kept_counts, 0), np.maximum(most_share, counts) - kept_counts
     free_of_least = alone[first] >= 0
@@ -201,11 +201,3 @@ def _broker_mask(index: Int32s, brokers: int) -> Bools:
     row, column = np.nonzero(index >= 0)
     mask[row, index[row, column]] = True
     return mask
-
-
-def _rack_counts(index: Int32s, problem: ReassignmentProblem) -> Int64s:
-    """Replicas in each rack, shape (rows, racks)."""
-    racks = problem.rack_map.codes_at(index)
-    row, column = np.nonzero(racks >= 0)
-    cells = np.bincount(row * problem.shares.racks + racks[row, column], minlength=len(index) * problem.shares.racks)
-    return cells.reshape(len(index), problem.shares.racks)

@@ -98,7 +98,7 @@ def _groups(problem: ReassignmentProblem, free: Int32s, kept: Int32s, then: Int3
 
 
 def _limits(problem: ReassignmentProblem, groups: RowGroups, free: Int32s, kept: Int32s, then: Int32s) -> RackLimits:
-    counts, kept_counts, then_counts = (_rack_counts(held[groups.first], problem) for held in (free, kept, then))
+    counts, kept_counts, then_counts = (problem.rack_map.counts_at(held[groups.first]) for held in (free, kept, then))
     factor = np.count_nonzero(then[groups.first] >= 0, axis=1)
     table = np.minimum(factor, len(problem.shares.least) - 1)
     return RackLimits(
@@ -274,11 +274,3 @@ def _trimmed(problem: ReassignmentProblem, quotas: Int64s, rack: Int64s) -> Int6
             fullest = brokers[np.argmax(np.where(quotas[brokers] > 0, problem.loads[brokers] + quotas[brokers], -1))]
             quotas[fullest] -= 1
     return quotas
-
-
-def _rack_counts(index: Int32s, problem: ReassignmentProblem) -> Int64s:
-    """Replicas in each rack, shape (rows, racks)."""
-    codes = problem.rack_map.codes_at(index)
-    row, column = np.nonzero(codes >= 0)
-    cells = np.bincount(row * problem.shares.racks + codes[row, column], minlength=len(index) * problem.shares.racks)
-    return cells.reshape(len(index), problem.shares.racks)
