@@ -150,6 +150,14 @@ def any_in_row(mask: Bools) -> Bools:
     return rows
 
 
+def any_outside(some: Int32s, others: Int32s) -> Bools:
+    """Rows where a broker of `some` is not in the same row of `others`, whatever their widths. Shape (P,)."""
+    outside = np.zeros(len(some), dtype=np.bool_)
+    for column in some.T:
+        outside |= (column != NO_BROKER) & ~any_in_row(others == column[:, None])
+    return outside
+
+
 def count_in_row(mask: Bools) -> Int64s:
     """How many of each row are True, column by column for the same reason."""
     counted = np.zeros(len(mask), dtype=np.int64)

@@ -10,7 +10,15 @@ import numpy as np
 from rackspan.errors import InvalidSnapshot
 from rackspan.model.broker import Broker, Controller
 from rackspan.model.ids import NO_BROKER, BrokerId
-from rackspan.model.partitions import UNKNOWN_SIZE, Bools, Int32s, PartitionColumns, any_in_row, sorted_in_row
+from rackspan.model.partitions import (
+    UNKNOWN_SIZE,
+    Bools,
+    Int32s,
+    PartitionColumns,
+    any_in_row,
+    any_outside,
+    sorted_in_row,
+)
 from rackspan.model.topic import Topic
 
 SIZES: Final = "sizes"
@@ -146,7 +154,7 @@ def _check_partitions(topics: tuple[Topic, ...], rows: PartitionColumns) -> None
             "the leader is not one of its replicas, which Kafka never reports; take the snapshot again",
         ),
         (
-            _beyond(rows.isr, rows.replicas),
+            any_outside(rows.isr, rows.replicas),
             "isr names a broker that is not one of its replicas, which Kafka never reports; take the snapshot again",
         ),
     ):
@@ -156,14 +164,6 @@ def _check_partitions(topics: tuple[Topic, ...], rows: PartitionColumns) -> None
 
 def _negative(matrix: Int32s) -> Bools:
     return any_in_row(matrix < NO_BROKER)
-
-
-def _beyond(some: Int32s, all_of_them: Int32s) -> Bools:
-    """Rows where an entry of `some` is not in the same row of the other."""
-    beyond = np.zeros(len(some), dtype=np.bool_)
-    for column in some.T:
-        beyond |= (column != NO_BROKER) & ~any_in_row(all_of_them == column[:, None])
-    return beyond
 
 
 def _same_as_previous(rows: PartitionColumns) -> Bools:

@@ -18,7 +18,7 @@ import numpy as np
 from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.durability import states
 from rackspan.model import NO_BROKER, Bools, Int32s, Int64s, PartitionColumns, any_in_row
-from rackspan.model.partitions import unpadded_rows
+from rackspan.model.partitions import any_outside, unpadded_rows
 
 SEVERAL: Final = "several"
 """The cause where no change is enough by itself."""
@@ -120,13 +120,13 @@ def own_changes(before: PartitionColumns, after: PartitionColumns) -> tuple[OwnN
 
 def replica_changes(before: Int32s, after: Int32s) -> OwnNames:
     """The change of replicas in each row, if any; broker ids in assignment order."""
-    moved = _any_outside(before, after) | _any_outside(after, before)
+    moved = any_outside(before, after) | any_outside(after, before)
     return _named((moved, "replicas-moved"), (lists_that_differ(before, after), "replicas-reordered"))
 
 
 def isr_changes(before: Int32s, after: Int32s) -> OwnNames:
     """The change of the ISR in each row, if any, in whichever order the broker ids are listed."""
-    left, joined = _any_outside(before, after), _any_outside(after, before)
+    left, joined = any_outside(before, after), any_outside(after, before)
     return _named((left & joined, "isr-changed"), (left, "isr-shrunk"), (joined, "isr-expanded"))
 
 
@@ -143,14 +143,6 @@ def lists_that_differ(before: Int32s, after: Int32s) -> Bools:
     differ = any_in_row(before[:, :width] != after[:, :width])
     # The wider matrix has lists that are longer, or padding.
     return differ | any_in_row(before[:, width:] != NO_BROKER) | any_in_row(after[:, width:] != NO_BROKER)
-
-
-def _any_outside(these: Int32s, others: Int32s) -> Bools:
-    """Rows with a broker that the other matrix does not have there. Shape (P,)."""
-    outside = np.zeros(len(these), dtype=np.bool_)
-    for column in these.T:
-        outside |= (column != NO_BROKER) & ~any_in_row(others == column[:, None])
-    return outside
 
 
 def _named(*choices: tuple[Bools, str]) -> OwnNames:
