@@ -83,8 +83,8 @@ def rackspan_cluster(request: pytest.FixtureRequest, _rackspan_clusters: Cluster
                 for marker in request.node.iter_markers(name):
                     stack.enter_context(fault(cluster, *marker.args, **marker.kwargs))
         except RackspanError as error:
-            # An error in a marker is reported in one line, without a traceback.
-            pytest.fail(str(error), pytrace=False)
+            # An error in a marker is reported in one line, without a traceback and without the error behind it.
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
         yield cluster
 
 
