@@ -66,7 +66,7 @@ def test_topics_and_partitions_arrive_whole_in_canonical_order() -> None:
 
 
 def test_a_reassignment_that_the_replicas_do_not_know_yet_is_not_made_up() -> None:
-    snapshot = assembled(replace(RESPONSES, reassignments={TopicPartition("a", 1): InFlight((), (9,), (1,))}))
+    snapshot = assembled(replace(RESPONSES, reassignments={TopicPartition("a", 1): InFlight((), (9,), (1, 8))}))
     assert snapshot.partitions.row(1).adding_replicas == ()
     assert snapshot.partitions.row(1).removing_replicas == (1,)
 
