@@ -81,3 +81,9 @@ def test_a_sweep_names_what_it_removed_and_keeps_no_file_open(tmp_path: Path) ->
         (tmp_path / f"{PREFIX}{name}").mkdir()
         (tmp_path / f"{PREFIX}{name}" / "owner.lock").touch()
     assert sweep() == [tmp_path / f"{PREFIX}a", tmp_path / f"{PREFIX}b"]
+
+
+def test_a_closed_folder_holds_no_lock(tmp_path: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    DataFolder().close()
+    assert len(os.listdir("/proc/self/fd")) == len(before)
