@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from rackspan.advice import Advice, MeasuredTraffic, savings
-from rackspan.advice.of_groups import _restored
+from rackspan.advice.measured import Terms
+from rackspan.advice.of_groups import ReadingGroup, _restored
+from rackspan.advice.of_topics import passing_topics
 from rackspan.audit import RackPolicy
 from rackspan.clients import ReplicaSelectors, find_causes, group_reads
 from rackspan.model.group import GroupKind, StreamsMember, SubtopologyTopics
@@ -230,3 +232,35 @@ def test_state_of_a_task_whose_changelog_is_not_known_has_no_known_size() -> Non
     assert _restored(sized, captured, {TaskId("0_0")}) == "no task"
     assert _restored(sized, captured, {TaskId("0_0"), TaskId("2_0")}) == "4.0 KiB"
     assert _restored(sized, captured, {TaskId("1_0"), TaskId("2_0")}) == "unknown size"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_only_topics_of_which_enough_crosses_racks_are_looked_at(seed: int) -> None:
+    """Random topics, read by two members: enough is what the flows of the topic alone add up to in a month."""
+    rng = Random(seed)
+    placed = {}
+    for topic in "tuvw":
+        for partition in range(rng.randint(1, 3)):
+            held = rng.sample(BROKERS, rng.choice([1, 2, 3]))
+            placed[topic, partition] = held[0], held, held
+    dealt = {member: [row for row in placed if rng.random() < 0.5] for member in ("a", "b")}
+    selector = rng.choice([ReplicaSelectors.LEADER, ReplicaSelectors.RACK_AWARE])
+    declared: dict[str, str | None] = {"a": "r1", "b": rng.choice(["r2", None])}
+    racks: dict[int, str | None] = {broker: f"r{broker % 3 + 1}" for broker in BROKERS}
+    places = World(racks, placed, dict.fromkeys(BROKERS, selector), declared=declared, reads=dealt)
+    snapshot = places.snapshot()
+    volumes = volumes_of(snapshot, np.array([rng.randrange(1000) for _ in placed], np.int64))
+    reads = group_reads(places.group(), snapshot, places.selectors)
+    traffic = MeasuredTraffic(snapshot, volumes, [reads], {}, MONTH_SECONDS, places.selectors)
+    groups = [ReadingGroup(reads, places.selectors)]
+
+    def looked_at(least: int) -> list[str]:
+        return [each.name for each in passing_topics(traffic, RackPolicy(), groups, Terms(MONTH_SECONDS, None, least))]
+
+    across = {
+        each.name: sum(flow.size_bytes or 0 for flow in each.flows() if flow.link.crosses)
+        for each in passing_topics(traffic, RackPolicy(), groups, Terms(MONTH_SECONDS, None, 0))
+    }
+    assert all(across.values())
+    for least in (*across.values(), *(size + 1 for size in across.values())):
+        assert looked_at(least) == [name for name, size in across.items() if size >= least]

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 
@@ -77,15 +77,7 @@ class PassingTopic:
 
     def flows(self) -> list[TrafficFlow]:
         """What passes: each replica copies once what its leader receives."""
-        copied = np.repeat(self.volumes.bytes_in[:, None], self.snapshot.partitions.replicas.shape[1], axis=1)
-        none = np.zeros(copied.shape, np.bool_)
-        volumes = replace(self.volumes, copied=copied, from_own_log=none, added=none)
-        reads = [group.reads for group in self.groups]
-        return [
-            *self.produced,
-            *replication_flows(self.snapshot, volumes),
-            *consume_flows(self.snapshot, volumes, reads, self.progress),
-        ]
+        return _flows(self.snapshot, self.volumes, self.produced, self.groups, self.progress)
 
     def planned(
         self, request: ReassignmentRequest, policy: RackPolicy | None = None
@@ -162,8 +154,6 @@ def _violations(snapshot: ClusterSnapshot, policy: RackPolicy, topic: re.Pattern
 def topic_savings(topic: PassingTopic, terms: Terms) -> tuple[list[Advice], PassingTopic]:
     """The advice about one topic, each on top of the one before, and the topic once all of it is followed."""
     advised: list[Advice] = []
-    if not terms.are_enough(_across(topic)):
-        return advised, topic
     for remedies in (_replica_in_each_rack, _fewer_replicas, _leaders_in_racks):
         now = topic.flows()
         for remedy, changed in remedies(topic):
@@ -245,7 +235,32 @@ def _leaders_in_racks(topic: PassingTopic) -> Iterator[tuple[Remedy, PassingTopi
 
 
 def _across(topic: PassingTopic) -> int:
-    return sum(flow.size_bytes or 0 for flow in topic.flows() if flow.link.crosses)
+    return _by_topic_across(topic.flows()).total()
+
+
+def _by_topic_across(flows: Iterable[TrafficFlow]) -> Counter[str]:
+    across = Counter[str]()
+    for flow in flows:
+        if flow.link.crosses:
+            across[flow.link.topic] += flow.size_bytes or 0
+    return across
+
+
+def _flows(
+    snapshot: ClusterSnapshot,
+    volumes: Volumes,
+    produced: Sequence[TrafficFlow],
+    groups: Sequence[ReadingGroup],
+    progress: GroupProgress,
+) -> list[TrafficFlow]:
+    copied = np.repeat(volumes.bytes_in[:, None], snapshot.partitions.replicas.shape[1], axis=1)
+    none = np.zeros(copied.shape, np.bool_)
+    volumes = replace(volumes, copied=copied, from_own_log=none, added=none)
+    return [
+        *produced,
+        *replication_flows(snapshot, volumes),
+        *consume_flows(snapshot, volumes, [group.reads for group in groups], progress),
+    ]
 
 
 def _fewer_replicas(topic: PassingTopic) -> Iterator[tuple[Remedy, PassingTopic]]:
@@ -291,10 +306,12 @@ def replicas_copied(replicas: int, known_bytes: int, unsized: int) -> str:
 
 
 def passing_topics(
-    traffic: MeasuredTraffic, policy: RackPolicy, groups: Sequence[ReadingGroup]
+    traffic: MeasuredTraffic, policy: RackPolicy, groups: Sequence[ReadingGroup], terms: Terms
 ) -> Iterator[PassingTopic]:
-    """Every topic whose bytes in are known, that is not Kafka's own and not being reassigned."""
+    """Every topic of which enough crosses racks, whose bytes in are known, that is not Kafka's own and not being reassigned."""
     rows = traffic.snapshot.partitions
+    flows = _flows(traffic.snapshot, traffic.volumes, traffic.produced, groups, traffic.progress)
+    across = _by_topic_across(flows)
     readers = _by_topic(groups)
     produced: dict[str, list[TrafficFlow]] = {}
     for flow in traffic.produced:
@@ -307,6 +324,8 @@ def passing_topics(
         if topic.internal or not len(chosen) or (sizes == UNKNOWN_SIZE).any() or not sizes.any() or moving.any():
             continue
         name = str(topic.name)
+        if not terms.are_enough(across[name]):
+            continue
         yield PassingTopic(
             traffic.snapshot,
             only_topics(traffic.snapshot, {name}),

@@ -35,7 +35,7 @@ def savings(
         groups.append(group)
         yield from advised
     cluster = traffic.snapshot
-    for topic in passing_topics(traffic, policy, groups):
+    for topic in passing_topics(traffic, policy, groups, terms):
         advised, changed = topic_savings(replace(topic, cluster=cluster), terms)
         cluster = changed.cluster
         yield from advised
