@@ -283,4 +283,4 @@ def _complaints_by_file(texts: Mapping[str, str]) -> Iterator[str]:
 
 if __name__ == "__main__":
     found = complaints()
-    sys.exit("\n".join(found))
+    sys.exit("\n".join(found) or 0)
