@@ -6,6 +6,7 @@ A member whose rack is not known counts as spread evenly over the racks, as in t
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rackspan.clients import GroupReads, Measured, ReplicaSelectors
 from rackspan.clients.reads import MemberReads, read_again
@@ -15,10 +16,13 @@ from rackspan.model import ClusterSnapshot
 from rackspan.model.group import GroupKind
 from rackspan.model.ids import RackId, TopicPartition
 from rackspan.model.partitions import UNKNOWN_SIZE, Int64s
-from rackspan.streams.live import StreamsGroup
-from rackspan.streams.problem import ProcessId, TaskId
 from rackspan.traffic.flows import Link, TrafficFlow, TrafficPath, places_of
 from rackspan.traffic.measured import CountedBytes
+
+if TYPE_CHECKING:
+    # Executors of Spark have nothing of what `streams` imports.
+    from rackspan.streams.live import StreamsGroup
+    from rackspan.streams.problem import ProcessId, TaskId
 
 
 def reading_at_home(reads: GroupReads, snapshot: ClusterSnapshot, members: Collection[str] | None = None) -> GroupReads:
@@ -109,7 +113,7 @@ def reading_as_assigned(reads: GroupReads, owners: Mapping[TopicPartition, str])
 
 
 def reading_by_tasks(
-    reads: GroupReads, running: StreamsGroup, process_of: Mapping[TaskId, ProcessId]
+    reads: GroupReads, running: "StreamsGroup", process_of: "Mapping[TaskId, ProcessId]"
 ) -> GroupReads | None:
     """The source partitions of each active task, read by the first member of the process that `process_of` has for it.
 

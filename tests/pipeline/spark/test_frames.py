@@ -64,7 +64,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
     return made
 
 
-STARTED = ("local[3]", None), {"delta": False, "short": True}
+STARTED = ("local[3]", None), {"delta": False, "light": True}
 
 
 @pytest.mark.parametrize("task_partitions", [tasks.TASK_PARTITIONS, 1])
