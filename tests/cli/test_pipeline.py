@@ -126,7 +126,7 @@ def test_collected_snapshots_become_the_tables_and_the_page(cli: Cli, tmp_path: 
     drawn = cli("pipeline", "report", "--warehouse", "w", "--out", "page.html")
     assert (drawn.code, drawn.err) == (0, "page.html: written; it needs no network to be read\n")
     page = (tmp_path / "page.html").read_text()
-    assert "NOT rack-safe" in page
+    assert "does not survive the loss of a rack" in page
     otherwise = cli("pipeline", "report", "--warehouse", "w", "--out", "page.html", "--min-insync-racks", "2")
     assert (otherwise.code, otherwise.err.splitlines()[0]) == (
         0,

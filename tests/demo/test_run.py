@@ -35,7 +35,7 @@ def test_the_demo_refuses_what_one_rack_alone_would_hold_and_misses_no_acknowled
     assert lost is not None, lines[1]
     assert all(int(count.replace(",", "")) > 0 for count in lost.groups())
     assert lines[2].endswith("records acknowledged, none missing afterwards.")
-    assert "NOT rack-safe" in page
+    assert "does not survive the loss of a rack" in page
     assert "ledger" in page
 
 
@@ -52,7 +52,7 @@ def test_on_real_kafka_the_demo_predicts_the_loss_and_misses_no_acknowledged_rec
     lines, page = _demo(tmp_path / "demo", "--kafka")
     assert lines[0] == PREDICTED
     assert lines[1].endswith("records acknowledged, none missing afterwards.")
-    assert "NOT rack-safe" in page
+    assert "does not survive the loss of a rack" in page
     assert "payments" in page
 
 

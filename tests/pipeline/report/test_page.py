@@ -208,7 +208,12 @@ def test_a_report_without_readings_has_no_part_about_traffic(data: ReportData) -
 
 
 def test_the_page_opens_with_the_verdict() -> None:
-    for name, verdict in {"shop": "NOT rack-safe", "calm": "rack-safe", "no partitions": "not judged"}.items():
+    verdicts = {
+        "shop": "does not survive the loss of a rack",
+        "calm": "survives the loss of any one rack",
+        "no partitions": "not judged",
+    }
+    for name, verdict in verdicts.items():
         root = parsed(render(STORIES[name]))
         assert root.all("h1")[0].text == verdict
         assert root.all("div", "verdict")[0].all("p")[0].text == words.headline(STORIES[name].clusters[0])
@@ -421,7 +426,7 @@ def test_healthy_topics_are_closed_away_and_the_others_are_not() -> None:
 def test_the_name_of_a_cluster_stands_beside_its_id() -> None:
     named = STORIES["calm"].named({"calm": "Production, Europe"})
     root = parsed(render(named))
-    assert root.all("title")[0].text.startswith("Production, Europe: rack-safe")
+    assert root.all("title")[0].text.startswith("Production, Europe: survives the loss of any one rack")
     assert root.all("p", "kicker")[0].text.startswith("cluster Production, Europe (calm) at ")
 
 

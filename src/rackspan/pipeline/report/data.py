@@ -50,8 +50,8 @@ AT_RISK: Final = tuple(state for state in DurabilityState if state is not Durabi
 class RackSafety(StrEnum):
     """Whether a cluster survives the loss of any one rack."""
 
-    SAFE = "rack-safe"
-    NOT_SAFE = "NOT rack-safe"
+    SAFE = "survives the loss of any one rack"
+    NOT_SAFE = "does not survive the loss of a rack"
     NOT_JUDGED = "not judged"
 
 
@@ -338,7 +338,7 @@ class ClusterReport:
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
-    """All clusters of a warehouse: those that are not rack-safe first, then by id."""
+    """All clusters of a warehouse: those that do not survive the loss of a rack first, then by id."""
 
     clusters: tuple[ClusterReport, ...]
     rackspan_version: str
