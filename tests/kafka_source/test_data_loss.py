@@ -54,6 +54,26 @@ def test_a_loss_is_an_error_or_a_line(capsys: pytest.CaptureFixture[str]) -> Non
         report_loss("orders-0 is gone", "do this", fail=True)
 
 
+class LaterLeadersFirst(ScriptedEnds):
+    """The partitions in the order in which their brokers responded."""
+
+    def offsets(self, timestamps: Mapping[TopicPartition, int], *, committed: bool) -> dict[TopicPartition, int]:
+        return dict(sorted(super().offsets(timestamps, committed=committed).items(), reverse=True))
+
+
+def test_losses_are_named_in_order_of_the_partitions(capsys: pytest.CaptureFixture[str], no_pauses: None) -> None:
+    both = '{"orders": {"0": 20, "1": 20}}'
+    given = {"kafka.bootstrap.servers": "h:1", "subscribe": "orders", "startingOffsets": both}
+    offsets = {ZERO: 20, ONE: 20}
+    reader = KafkaReader(parse({**given, "failOnDataLoss": "false"}, streaming=False), ())
+    reader._check_ends(LaterLeadersFirst([10] * ATTEMPTS), offsets, {})  # type: ignore[arg-type]
+    named = [line.split()[3] for line in capsys.readouterr().err.splitlines()]
+    assert named == ["orders-0", "orders-1"]
+    reader = KafkaReader(parse({**given, "endingOffsets": both}, streaming=False), ())
+    with pytest.raises(ClusterRequestFailed, match="endingOffsets: orders-0 is to be read"):
+        reader._check_ends(LaterLeadersFirst([10] * ATTEMPTS), {}, offsets)  # type: ignore[arg-type]
+
+
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rackspan.kafka_source.data_loss.PAUSE_SECONDS", 0)

@@ -37,12 +37,14 @@ class FakeCluster:
         metadata: Sequence[SourceMetadata] = (LED_BY_1,),
         log: tuple[int, int] = (0, 4),
         seconds_each: float = 0.0,
+        down: int | None = None,
     ) -> None:
         self.is_open = False
         self.now = 0.0
         self.steps: list[str] = []
         self._responses, self._metadata, self._log = list(responses), list(metadata), log
         self._seconds_each = seconds_each
+        self._down = down
 
     def metadata(self, topics: Sequence[str]) -> SourceMetadata:
         assert topics == ["a"]
@@ -56,6 +58,8 @@ class FakeCluster:
     def fetch(self, broker: int, topic_id: str | None, at: TopicPartition, offset: int, most: int) -> Callable[[], Any]:
         assert (topic_id, at) == (None, A0)
         self.steps.append(f"fetch {offset} from {broker}")
+        if broker == self._down:
+            raise ConnectionRefusedError("refused")
 
         def wait() -> FetchedRecords:
             self.now += self._seconds_each
@@ -118,6 +122,20 @@ def test_a_follower_that_fails_is_left_for_the_leader_after_a_pause(read: Read) 
     cluster = FakeCluster([ConnectionResetError("closed"), response(records=DATA)])
     assert read(cluster)[0] == [0, 1, 2, 3]
     assert cluster.steps == ["metadata", "fetch 0 from 2", "sleep 0.2", "metadata", "fetch 0 from 1"]
+
+
+def test_a_follower_that_cannot_be_reached_is_left_for_the_leader_too(read: Read) -> None:
+    cluster = FakeCluster([response(records=DATA)], down=2)
+    assert read(cluster)[0] == [0, 1, 2, 3]
+    assert cluster.steps == ["metadata", "fetch 0 from 2", "sleep 0.2", "metadata", "fetch 0 from 1"]
+
+
+def test_a_batch_that_is_cut_off_is_fetched_once_more_wherever_it_stands(read: Read) -> None:
+    first, second = (built([Record(offset, 1, None, b"v")]) for offset in range(2))
+    cut = [response(records=first[:40]), response(records=first), response(records=second[:40])]
+    assert read(FakeCluster([*cut, response(records=second)]), end=2)[0] == [0, 1]
+    with pytest.raises(ClusterRequestFailed, match="the batch at offset 1 does not fit into a fetch of 40 bytes"):
+        read(FakeCluster(cut), end=2)
 
 
 def test_a_connection_of_an_earlier_task_may_fail_once_without_blame(read: Read) -> None:
