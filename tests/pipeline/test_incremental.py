@@ -130,6 +130,26 @@ def test_a_run_that_keeps_what_it_reads_opens_each_file_of_markers_once(
     assert keeping.read.judged
 
 
+@pytest.mark.parametrize(("runs_before", "builds"), [(0, 1), (1, 2)])
+def test_a_build_that_fails_is_tried_again_only_with_what_an_earlier_batch_has_read(
+    warehouse: Warehouse, runs_before: int, builds: int
+) -> None:
+    keeping, tried = replace(warehouse, read=FilesRead()), 0
+
+    def failing(_work: RunWork, _policies: ClusterPolicies) -> Any:
+        nonlocal tried
+        tried += 1
+        raise InvalidWarehouse("Spark stopped")
+
+    store(at(0), warehouse)
+    for _ in range(runs_before):
+        refresh(keeping)
+        store(at(1, leader=2), warehouse)
+    with pytest.raises(InvalidWarehouse, match="Spark stopped"):
+        refresh(keeping, build=failing)
+    assert tried == builds
+
+
 def test_of_too_many_rows_that_were_read_the_newest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "READ_ROWS_MAX", 10)
     files = [DataFile(f"{number}", NOON.date(), 2, f"{number}", f"{number}~") for number in range(6)]

@@ -320,7 +320,7 @@ def _built(
 ) -> _Plan:
     """Plan the run and build its rows, again without snapshots that prove to be not whole."""
     damage = Damage({}, {})
-    kept = {} if warehouse.read is None else warehouse.read.snapshots
+    kept_before = warehouse.read is not None and bool(warehouse.read.snapshots)
     while True:
         plan = _planned(warehouse, past, outdated, wanted, damage)
         found = find_damage(warehouse, plan.work.snapshots)
@@ -333,11 +333,11 @@ def _built(
                 # What the ids of a file do not show.
                 found = find_damage(warehouse, plan.work.snapshots, whole=True)
                 if not found.snapshots:
-                    if not kept:
+                    if warehouse.read is None or not kept_before:
                         raise
-                    # A file of markers was whole when it was read.
-                    kept.clear()
-                    kept = {}
+                    # A file of markers was whole when an earlier batch read it.
+                    warehouse.read.snapshots.clear()
+                    kept_before = False
                 history.remove_leftovers(warehouse, past.last)
         damage = Damage({**damage.files, **found.files}, {**damage.snapshots, **found.snapshots})
 
@@ -518,7 +518,7 @@ def _hours_work(
     return HoursWork(
         plan.work.run_id,
         tuple(concerned_hours(of_readings, given[1])),
-        tuple(with_whole(each, of_states, bases) for each in states),
+        with_whole(states, of_states, bases),
         prices,
         plan.work.damaged,
         every_hour,

@@ -75,7 +75,7 @@ def other_hours(
         hours = concerned_hours(sure, given, ended=of_states)
         work = HoursWork("", prices=_prices(run), damaged=warehouse.damaged)
         if of_states:
-            work = replace(work, of_states=tuple(with_whole(each, sure, bases) for each in hours))
+            work = replace(work, of_states=with_whole(hours, sure, bases))
         else:
             work = replace(work, of_readings=tuple(hours))
         opened = {table.name: existing_table(warehouse, table.name, run.versions[table.name]) for table in tables}

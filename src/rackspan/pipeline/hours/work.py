@@ -106,18 +106,23 @@ def hour_id(cluster_id: str, hour: datetime) -> str:
 
 
 def with_whole(
-    hours: ClusterHours, markers: Markers, bases: Callable[[date], Mapping[str, str | None]]
-) -> ClusterHours:
+    hours: Sequence[ClusterHours], markers: Markers, bases: Callable[[date], Mapping[str, str | None]]
+) -> tuple[ClusterHours, ...]:
     """Hours of states with the times of their whole snapshots. `bases` has for each judged snapshot what its rows differ from, of a day."""
-    days = sorted({hours.day, hours.snapshots[0].day})
-    return replace(
-        hours,
-        whole=tuple(
-            snapshot.taken_at
-            for snapshot in markers.of_days(days)
-            if snapshot.cluster_id == hours.cluster_id
-            and bases(snapshot.day).get(snapshot.snapshot_id, "not judged") is None
-        ),
+    whole: dict[str, list[StoredSnapshot]] = {}
+    for snapshot in markers.of_days({day for each in hours for day in (each.day, each.snapshots[0].day)}):
+        if bases(snapshot.day).get(snapshot.snapshot_id, "not judged") is None:
+            whole.setdefault(snapshot.cluster_id, []).append(snapshot)
+    return tuple(
+        replace(
+            each,
+            whole=tuple(
+                snapshot.taken_at
+                for snapshot in whole.get(each.cluster_id, ())
+                if snapshot.day in (each.day, each.snapshots[0].day)
+            ),
+        )
+        for each in hours
     )
 
 
