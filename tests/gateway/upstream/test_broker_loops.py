@@ -50,7 +50,7 @@ def test_a_task_that_sleeps_is_woken_for_what_is_wanted_sooner() -> None:
             wanted_at[0] = None
             worked.set()
 
-        loops = BrokerLoops(lambda _: wanted_at[0], work, lambda *_: None)
+        loops = BrokerLoops(lambda broker: wanted_at[0] if broker == 1 else None, work, lambda *_: None)
         loops.wake(1)
         await asyncio.sleep(0.01)
         wanted_at[0] = loop.time()

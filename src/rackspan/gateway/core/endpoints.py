@@ -100,11 +100,8 @@ def _text(value: str | None, flexible: bool) -> bytes:
 
 
 def with_addresses(api_key: int, version: int, response: Piece, addresses: Addresses) -> list[Piece]:
-    """A whole response, unframed, with the gateway's addresses. Errors: MalformedRequest."""
-    rewrite = _WHOLE.get(api_key)
-    if rewrite is None:
-        return [response]
-    return rewrite(version, memoryview(response), addresses)
+    """A response of `Treatment.WHOLE`, unframed, with the gateway's addresses. Errors: MalformedRequest."""
+    return _WHOLE[api_key](version, memoryview(response), addresses)
 
 
 def _written(api_key: ApiKey, version: int, response: memoryview, body: WireStruct) -> list[Piece]:
