@@ -29,17 +29,20 @@ def framed(parts: Sequence[bytes]) -> bytes:
     return b"".join((sum(map(len, parts)).to_bytes(4, "big"), *parts))
 
 
+def request_frame(api_key: ApiKey, version: int, request: WireStruct) -> bytes:
+    parts = [pack(">hhih", api_key, version, 1, _NO_CLIENT_ID), NO_TAGS if is_flexible(api_key, version) else b""]
+    struct_writer(request_shape(api_key, version))(parts, request)
+    return framed(parts)
+
+
 def response_to(address: str, api_key: ApiKey, version: int, request: WireStruct) -> Any:
     """The response of HOST:PORT to one request, on a connection of its own."""
-    flexible = is_flexible(api_key, version)
-    parts = [pack(">hhih", api_key, version, 1, _NO_CLIENT_ID), NO_TAGS if flexible else b""]
-    struct_writer(request_shape(api_key, version))(parts, request)
     host, port = address.split(":")
     with socket.create_connection((host, int(port)), 30) as connection:
-        connection.sendall(framed(parts))
+        connection.sendall(request_frame(api_key, version, request))
         response = _received(connection, int.from_bytes(_received(connection, 4), "big"))
     reader = ByteReader(response, 4)
-    if flexible:
+    if is_flexible(api_key, version):
         skip_tags(reader)
     return read_value(struct_reader(response_shape(api_key, version)), reader)
 

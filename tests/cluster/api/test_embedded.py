@@ -14,6 +14,10 @@ from confluent_kafka.cimpl import NewTopic
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.api_versions import ApiVersionsRequestData
+from rackspan.wire.messages.group_members import HeartbeatRequestData
+from tests.cluster.raw import request_frame
 
 
 def test_brokers_go_to_racks_in_turn_and_listen_on_loopback() -> None:
@@ -38,6 +42,26 @@ def test_a_closed_cluster_leaves_no_listener_and_no_thread() -> None:
     for port in ports:
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), 5)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_request_that_arrives_as_the_cluster_closes_is_cancelled_without_a_warning() -> None:
+    cluster = EmbeddedCluster(racks=1, brokers=1)
+    cluster.start()
+    host, port = cluster.address(1).split(":")
+    with socket.create_connection((host, int(port)), 5) as client:
+        client.sendall(request_frame(ApiKey.API_VERSIONS, 0, ApiVersionsRequestData()))
+        assert client.recv(1), "the connection is accepted"
+        loop, thread, sent = cluster._loop, cluster._thread, threading.Event()
+        assert loop is not None and thread is not None
+        # Held until both are there, so that the loop reads the request in the turn in which it stops, as close() stops it.
+        loop.call_soon_threadsafe(sent.wait)
+        client.sendall(request_frame(ApiKey.HEARTBEAT, 0, HeartbeatRequestData(group_id="g")))
+        loop.call_soon_threadsafe(loop.stop)
+        sent.set()
+        thread.join()
+        cluster.close()
+    gc.collect()
 
 
 def test_several_clusters_live_side_by_side() -> None:

@@ -217,6 +217,8 @@ def _in_sync(image: MetadataImage, topic: str | None) -> bool:
 
 
 def _close(loop: asyncio.AbstractEventLoop) -> None:
+    # Requests taken in the last turn begin first: a task cancelled before it begins never awaits its handler.
+    loop.run_until_complete(asyncio.sleep(0))
     for task in asyncio.all_tasks(loop):
         task.cancel()
     loop.run_until_complete(asyncio.sleep(0))
