@@ -53,8 +53,9 @@ def test_a_request_that_arrives_as_the_cluster_closes_is_cancelled_without_a_war
         client.sendall(request_frame(ApiKey.API_VERSIONS, 0, ApiVersionsRequestData()))
         assert client.recv(1), "the connection is accepted"
         loop, thread, sent = cluster._loop, cluster._thread, threading.Event()
-        assert loop is not None and thread is not None
-        # Held until both are there, so that the loop reads the request in the turn in which it stops, as close() stops it.
+        assert loop is not None
+        assert thread is not None
+        # Held until both are there, so that it reads the request in the turn in which it stops, as close() stops it.
         loop.call_soon_threadsafe(sent.wait)
         client.sendall(request_frame(ApiKey.HEARTBEAT, 0, HeartbeatRequestData(group_id="g")))
         loop.call_soon_threadsafe(loop.stop)

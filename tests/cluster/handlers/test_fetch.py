@@ -1,9 +1,6 @@
 """Fetch as an old client and a waiting one see it."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-
-import pytest
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.context import Path
@@ -11,12 +8,6 @@ from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.fetch import FetchPartition, FetchRequestData, FetchResponsePartitionData, FetchTopic
 from tests.cluster.raw import batch, produced, response_to
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(racks=2, brokers=2, seed=4) as cluster:
-        yield cluster
 
 
 def fetched(
