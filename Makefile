@@ -26,7 +26,7 @@ demo: env
 # environment, the longest files first (tests/conftest.py): half of its time is waiting. make test AGAIN="--reruns 1 -raR" tries what
 # fails of the second kind once more, and names it.
 test: env
-	RACKSPAN_SIM_SEEDS=40 $(BIN)/pytest -q -n auto --dist worksteal -m "not ($(ALONE)) and not soak"
+	RACKSPAN_SIM_SEEDS=20 $(BIN)/pytest -q -n auto --dist worksteal -m "not ($(ALONE)) and not soak"
 	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "($(ALONE)) and not soak" --durations=10 $(AGAIN)
 
 # The same, counting lines, which takes longer.

@@ -150,8 +150,8 @@ def test_a_replica_that_is_being_copied_has_a_remedy_that_is_a_whole_command_or_
 
 
 @pytest.mark.slow
-def test_following_every_remedy_of_a_thousand_clusters_ends_clean_or_with_what_no_command_can_do() -> None:
-    assert sum(seeds(1_000, 1_000).values()) == 1_000
+def test_following_every_remedy_of_hundreds_of_clusters_ends_clean_or_with_what_no_command_can_do() -> None:
+    assert sum(seeds(1_000, 400).values()) == 400
 
 
 @pytest.mark.soak
