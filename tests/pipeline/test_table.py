@@ -89,9 +89,9 @@ def test_rows_as_of_a_time_are_those_of_the_last_snapshot_of_each_cluster(wareho
 
 
 def test_rows_are_sorted_with_nulls_first_and_lists_by_their_items() -> None:
-    shuffled = [["a"], ["b"], [], ["a", "b"], [""]]
-    read = pa.table({"name": ["x"] * 4 + [None], "list": pa.array(shuffled, pa.list_(pa.string()))})
+    shuffled = [["a1"], ["a"], ["b"], [], ["a", "b"], [""]]
+    read = pa.table({"name": ["x"] * 5 + [None], "list": pa.array(shuffled, pa.list_(pa.string()))})
     assert in_order(read, ("name", "list")).to_pylist() == [
         {"name": None, "list": [""]},
-        *({"name": "x", "list": value} for value in ([], ["a"], ["a", "b"], ["b"])),
+        *({"name": "x", "list": value} for value in ([], ["a"], ["a", "b"], ["a1"], ["b"])),
     ]

@@ -120,7 +120,7 @@ def _dropped(warehouse: Warehouse, began: datetime, now: Callable[[], datetime])
         of_readings = hours_resting_on(lost, [snapshot for snapshot in stored.values() if has_reading(snapshot)])
         of_states = hours_resting_on(lost, [stored[snapshot_id] for snapshot_id in times.keys() & stored.keys()])
         left = stored.keys() - of_readings.judged_again - of_states.judged_again
-        days = {file.day for file in data_files(judged) if file.day is not None}
+        days = history.judged_counts(judged)
         gone = {day: ids for day in days if (ids := _resting_on(history.judged_bases(judged, [day]), left))}
         _derived(warehouse, last, None, began, now, _Dropped(gone, of_readings.by_day, of_states.by_day))
     return lines

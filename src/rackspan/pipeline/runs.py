@@ -266,7 +266,7 @@ def judged_counts(judged: "DeltaTable") -> Mapping[date, int]:
     return counts
 
 
-def judged_bases(judged: "DeltaTable", days: Sequence[date], read: FilesRead | None = None) -> dict[str, str | None]:
+def judged_bases(judged: "DeltaTable", days: Collection[date], read: FilesRead | None = None) -> dict[str, str | None]:
     """For each snapshot of some days that the tables have the one that its rows differ from, by id."""
     wanted, files = set(days), data_files(judged)
     known = {} if read is None else rows_kept(read.judged, files)

@@ -131,6 +131,14 @@ def test_brokers_alone_that_a_killed_collect_left_do_not_become_a_snapshot_witho
     assert all(mine.same_as(theirs) for mine, theirs in zip(kept(create_warehouse(root)), SNAPSHOTS, strict=True))
 
 
+def test_a_file_that_is_there_twice_gives_its_rows_once(root: Path) -> None:
+    """As after a compaction: the files that it replaced stay until they are vacuumed."""
+    for file in (root / "tables" / "partitions").glob("day=*/*.parquet"):
+        shutil.copy(file, file.with_name(f"replaced-{file.name}"))
+    newest(root, "partitions").write_bytes(b"")
+    assert all(mine.same_as(theirs) for mine, theirs in zip(kept(create_warehouse(root)), SNAPSHOTS, strict=True))
+
+
 class KilledError(Exception):
     """Stands for SIGKILL."""
 

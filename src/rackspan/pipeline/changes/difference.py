@@ -148,10 +148,10 @@ def _ranked(column: pa.Array) -> tuple[Codes, int]:
     """The place of each value among the distinct ones in order, nulls first, and their number."""
     if pa.types.is_list(column.type):
         # Arrow has no order of lists. No name has the character \0, and the length distinguishes [] from [""].
-        lengths = pc.list_value_length(column).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        lengths = _lengths(column)
         words, count = _ranked(pc.binary_join(column, "\0"))
-        most = int(lengths.max(initial=0)) + 2
-        return words * most + lengths + 1, count * most
+        most = int(lengths.max(initial=0)) + 1
+        return words * most + lengths, count * most
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     order = pc.sort_indices(encoded.dictionary).to_numpy()
     rank = np.empty(len(order) + 1, dtype=np.int64)
