@@ -74,12 +74,31 @@ def test_an_existing_folder_is_not_overwritten(tmp_path: Path, snapshot: Cluster
     assert list((tmp_path / "moment").iterdir()) == []
 
 
-def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path, snapshot: ClusterSnapshot) -> None:
+def test_a_write_that_fails_leaves_nothing_behind(
+    tmp_path: Path, snapshot: ClusterSnapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: Path) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(snapshot_file, "rename_folder", failing)
     (tmp_path / "file").write_text("in the way")
-    for name in ("file/moment.json", "file/moment"):
+    for name in ("file/moment.json", "file/moment", "moment"):
         with pytest.raises(UsageError, match="cannot be written"):
             snapshot_file.write(snapshot, tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_file_that_cannot_be_read_is_refused_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "moment.json"
+    path.touch()
+
+    def failing(_: Path) -> bytes:
+        raise OSError("a bad\nsector")
+
+    monkeypatch.setattr(Path, "read_bytes", failing)
+    with pytest.raises(InvalidSnapshot) as refusal:
+        snapshot_file.read(path)
+    assert str(refusal.value) == f"{path}: cannot be read: a bad sector; take the snapshot again"
 
 
 def _with(tmp_path: Path, snapshot: ClusterSnapshot, name: str, table: pa.Table) -> Path:
