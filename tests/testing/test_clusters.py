@@ -1,12 +1,14 @@
 """The clusters of a test run: one for each test, or one for each set of arguments, reset after each test and closed at the end."""
 
+from inspect import signature
 from typing import Any
 
 import pytest
 
+from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
 from rackspan.testing import clusters
-from rackspan.testing.clusters import Clusters
+from rackspan.testing.clusters import Clusters, validated
 
 
 class FakeCluster:
@@ -74,6 +76,11 @@ def test_a_shared_cluster_that_does_not_start_is_not_kept(monkeypatch: pytest.Mo
             pass
     found.close()
     assert done == []
+
+
+def test_every_argument_of_a_cluster_may_be_given() -> None:
+    arguments = dict.fromkeys(list(signature(EmbeddedCluster).parameters))
+    assert validated(arguments) == arguments
 
 
 def test_an_argument_that_a_cluster_does_not_have_is_named_before_one_is_made() -> None:
