@@ -50,3 +50,14 @@ def test_timeouts_are_kept_after_a_tick_that_failed(monkeypatch: pytest.MonkeyPa
         assert {type(error) for error in errors} == {ZeroDivisionError}
 
     asyncio.run(failed_once())
+
+
+def test_a_condition_is_seen_soon_after_it_holds() -> None:
+    async def scene() -> None:
+        assembly = Assembly({}, ClusterSettings(), Random(1))
+        checked = iter([False] * 5 + [True])
+        await assembly.wait_for(lambda: next(checked), 2)
+        # A cluster that could not be started is stopped too.
+        assembly.stop()
+
+    asyncio.run(scene())

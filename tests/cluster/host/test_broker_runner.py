@@ -11,6 +11,7 @@ from rackspan.cluster.core.ids import CLIENT
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host.assembly import Assembly
 from rackspan.errors import UsageError
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 ONE, TWO = BrokerId(1), BrokerId(2)
@@ -109,5 +110,30 @@ def test_each_process_of_a_broker_has_an_incarnation_of_its_own() -> None:
         assembly.hosts[TWO].kill()
         await assembly.start_brokers([TWO], 10)
         assert assembly.image.brokers[TWO].incarnation == 2
+
+    run(scene)
+
+
+def test_a_slow_disk_delays_the_responses_to_a_followers_fetches_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene(assembly: Assembly) -> None:
+        host, received = assembly.hosts[ONE], list[object]()
+        monkeypatch.setattr(host.runner, "receive", lambda _source, message: received.append(message))
+        fetched, other = messages.ReplicaFetchResponse(1, 0, ErrorCode.NONE), messages.ShutDown()
+        host._receive(TWO, fetched)
+        host.slow_disk_ms = 60_000
+        for message in (fetched, other):
+            host._receive(TWO, message)
+        assert received == [fetched, other]
+
+    run(scene)
+
+
+def test_a_request_that_waits_for_metadata_goes_on_when_its_broker_has_it() -> None:
+    async def scene(assembly: Assembly) -> None:
+        updates, before = assembly.hosts[ONE].runner.metadata_updates, assembly.image.offset
+        waiting = asyncio.ensure_future(updates.wait_for(lambda image: image.offset > before, 600_000))
+        await asyncio.sleep(0)
+        assembly.controller.fence(TWO)
+        assert await asyncio.wait_for(waiting, 10)
 
     run(scene)
