@@ -10,6 +10,7 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.compiled import struct_writer
+from rackspan.wire.messages.brokers import DescribeClusterRequestData
 from rackspan.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
@@ -130,6 +131,18 @@ def test_reassignments_of_the_partitions_that_are_named_are_listed(cluster: Embe
         assert [listed(), listed(1), listed(0), listed(5)] == [[0, 1], [1], [0], []]
     finally:
         cluster.heal(1, 2)
+
+
+def test_fenced_brokers_are_described_if_they_are_requested(cluster: EmbeddedCluster) -> None:
+    cluster.fence(2)
+    try:
+        described = [
+            response_to(cluster.address(1), ApiKey.DESCRIBE_CLUSTER, 2, DescribeClusterRequestData(**asked)).brokers
+            for asked in ({}, {"include_fenced_brokers": True})
+        ]
+        assert [[broker.broker_id for broker in brokers] for brokers in described] == [[1], [1, 2]]
+    finally:
+        cluster.unfence(2)
 
 
 def test_a_produce_without_acks_gets_no_response(cluster: EmbeddedCluster) -> None:

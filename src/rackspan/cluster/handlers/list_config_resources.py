@@ -40,7 +40,7 @@ def _names(call: Call[object], resource_type: int) -> Iterable[str]:
         case ConfigResourceType.TOPIC:
             return sorted(image.topics)
         case ConfigResourceType.BROKER | ConfigResourceType.BROKER_LOGGER:
-            return [str(broker) for broker, state in sorted(image.brokers.items()) if not state.fenced]
+            return [str(broker) for broker, state in image.brokers.items() if not state.fenced]
         case ConfigResourceType.GROUP:
             # As Kafka 4.3: a group whose last value was deleted is no longer listed.
             return sorted(
