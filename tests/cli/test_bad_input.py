@@ -4,6 +4,7 @@ No two rows go through the same check. Mistakes on the command line are in test_
 refused logins and certificates in tests/sources/test_secured_clusters.py, missing rights in test_rights.py.
 """
 
+import errno
 import io
 import json
 import os
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rackspan.cli import main
+from rackspan.cli import main, report
 from tests.cli.conftest import GOOD, Ran, good
 
 Cli = Callable[..., Ran]
@@ -293,6 +294,12 @@ def test_a_file_nobody_may_read_gets_its_line(cli: Cli, tmp_path: Path) -> None:
     ran = cli(*AUDIT)
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.startswith("rackspan: bad.json: cannot be read: [Errno 13] Permission denied")
+
+
+def test_a_file_that_the_machine_refuses_gets_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report(PermissionError(errno.EACCES, "Permission denied", "plan.json")) == 1
+    line = "rackspan: plan.json: Permission denied; name another file, or change its permissions\n"
+    assert capsys.readouterr().err == line
 
 
 def test_settings_nested_deep_get_their_line(cli: Cli, tmp_path: Path) -> None:

@@ -126,3 +126,12 @@ def test_flows_of_a_path_a_topic_and_a_group_are_one_row() -> None:
         ["orders", "consume", "shop", "2.0", "MiB/s", "derived"],
         ["orders", "consume", "1.0", "MiB/s", "derived"],
     ]
+
+
+def test_the_page_of_a_watch_counts_partitions_and_names_the_leaders_of_those_below() -> None:
+    brokers = [{"id": 4, "rack": "r1", "under_min_rack_isr": 3}, {"id": 5, "rack": "r2", "under_min_rack_isr": 0}]
+    document: Any = {"under_min_rack_isr": 3, "at_min_rack_isr": 2, "leaderless": 1, "brokers": brokers}
+    served, counts, *rows = drawn(acks.watch_page(document, "h:1"))
+    assert served == "metrics: http://h:1/metrics"
+    assert counts == "partitions under min.insync.racks: 3, at it: 2, without a leader: 1"
+    assert [line.split() for line in rows if line.strip()[:1].isdigit()] == [["4", "r1", "3"]]

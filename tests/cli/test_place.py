@@ -180,8 +180,10 @@ def test_a_spec_is_placed_without_excluded_brokers(cli: Cli, files: Path) -> Non
 
 
 def test_a_broker_the_file_excludes_and_the_cluster_lacks_is_a_warning(cli: Cli, files: Path) -> None:
-    (files / "rackspan.toml").write_text("[brokers]\nexcluded = [44]\n")
-    assert "warning: rackspan.toml: [brokers] excluded: the cluster has no broker 44" in cli(*CREATE).err
+    (files / "rackspan.toml").write_text("[brokers]\nexcluded = [64, 44]\n")
+    assert [line.split(": ")[-1] for line in cli(*CREATE).err.splitlines() if "[brokers] excluded: " in line] == [
+        f"the cluster has no broker {broker}" for broker in (44, 64)
+    ]
     assert "the cluster has no broker 44" in cli("audit", *SNAPSHOT).err
 
 

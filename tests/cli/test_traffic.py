@@ -1,6 +1,7 @@
 """rackspan traffic on the embedded cluster: its document, its page, and price files."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,7 +15,7 @@ from rackspan import api
 from rackspan.client.cluster import ConnectionSettings
 from rackspan.cluster import EmbeddedCluster
 from rackspan.sources.live.traffic import read_traffic
-from rackspan.traffic import ClusterReading, Interval, TrafficPath
+from rackspan.traffic import ClusterReading, Interval, PriceFile, TrafficPath
 from tests.cli.conftest import Ran
 from tests.sources.test_broker_counters import STRIMZI, serving
 
@@ -51,7 +52,7 @@ def traffic(reading: Interval, cli: Callable[..., Ran], monkeypatch: pytest.Monk
         before=at(reading.before, T0),
         after=at(reading.after, T0 + timedelta(seconds=30)),
     )
-    monkeypatch.setattr(api, "measure_traffic", lambda _cluster, _seconds, _counters: timed)
+    monkeypatch.setattr(api, "measure_traffic", lambda _cluster, _seconds, _counters, **_: timed)
     return lambda *words: cli("traffic", "--bootstrap-server", "here:9092", *words)
 
 
@@ -98,9 +99,22 @@ def test_a_path_without_a_price_is_not_in_the_bill(traffic: Callable[..., Ran], 
     assert "EUR in 30 days at this rate, without 1 row of unknown price" in page
 
 
+@pytest.mark.usefixtures("traffic")
+def test_advice_is_by_the_prices_and_the_least_size_that_are_named(
+    cli: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[PriceFile, int]] = []
+    monkeypatch.setattr(api, "advise", lambda *arguments: given.append(arguments[-2:]) or [])
+    words = ("advise", "--bootstrap-server", "here:9092", "--least", "2KiB")
+    assert cli(*words, "--prices", str(PRICES / "aws.json")).code == 0
+    assert [(prices.currency, least) for prices, least in given] == [("USD", 2048)]
+
+
 def test_the_page_names_basis_assumption_and_unread_prices(traffic: Callable[..., Ran]) -> None:
     ran = traffic("--prices", str(PRICES / "aws.json"))
     assert ran.code == 0
+    # Every rack has a replica: what is replicated crosses racks.
+    assert re.search(r"^ *replicate +(\S+ KiB/s) +\1 +0 +0$", ran.out, re.MULTILINE)
     assert "produce estimated: producers are spread uniformly over the racks of brokers" in ran.out
     assert "replicate derived: the replica's log grew by as much" in ran.out
     assert "price not compared with its source: https://aws.amazon.com/ec2/pricing/on-demand/" in ran.out

@@ -11,7 +11,6 @@ from rackspan import api
 from rackspan.api import Source
 from rackspan.cli.options import settings_table
 from rackspan.cli.options.given import Given, Level
-from rackspan.cli.options.input_files import STANDARD_STREAM, standard_input
 from rackspan.cli.options.settings import Settings
 from rackspan.cli.options.shared import (
     DEFAULT_TIMEOUT_MS,
@@ -19,6 +18,7 @@ from rackspan.cli.options.shared import (
     RackLocatorOptions,
     Timeout,
     cluster_address,
+    snapshot_source,
 )
 from rackspan.errors import UsageError
 
@@ -80,7 +80,7 @@ class FleetOptions(RackLocatorOptions):
                 self.of(api.live_cluster(servers, self.command_config, self.timeout / 1000))
                 for servers in (self.bootstrap_server or () if "bootstrap_server" in counting else ())
             ),
-            *(self.of(_snapshot(path)) for path in (self.snapshot or () if "snapshot" in counting else ())),
+            *(self.of(snapshot_source(path)) for path in (self.snapshot or () if "snapshot" in counting else ())),
             *(self.of(entry) for entry in self._folder(counting)),
         ]
 
@@ -123,7 +123,3 @@ class FleetOptions(RackLocatorOptions):
     def _folder(self, counting: set[str]) -> Iterator[Source]:
         if "from_snapshots" in counting and self.from_snapshots is not None:
             yield from api.snapshot_files(self.from_snapshots)
-
-
-def _snapshot(path: Path) -> Source:
-    return api.snapshot_text(standard_input(), "standard input") if path == STANDARD_STREAM else api.snapshot_file(path)

@@ -229,6 +229,11 @@ _SOURCES = {"cluster_name": "--cluster", "bootstrap_server": "--bootstrap-server
 """The options that name a cluster or a snapshot, by parameter."""
 
 
+def snapshot_source(path: Path) -> Source:
+    """The snapshot of a file, or of standard input for `-`."""
+    return api.snapshot_text(standard_input(), "standard input") if path == STANDARD_STREAM else api.snapshot_file(path)
+
+
 def cluster_address(chosen: Settings) -> str:
     """The bootstrap servers of the chosen cluster, which every [clusters.NAME] has."""
     return str(chosen.options(chosen.cluster_sections)["bootstrap-server"])
@@ -250,9 +255,7 @@ class SourceOptions(ClusterOptions):
         for name, flag in (("command_config", "--command-config"), ("timeout", "--timeout")):
             if self.given.by_flag(name):
                 raise UsageError(f"{flag}: a snapshot is read without a connection; leave it out")
-        if self.snapshot == STANDARD_STREAM:
-            return api.snapshot_text(standard_input(), "standard input")
-        return api.snapshot_file(self.snapshot)
+        return snapshot_source(self.snapshot)
 
     def cluster_to_change(self) -> Cluster:
         """The running cluster that --apply is for. Errors: UsageError where none is named."""
