@@ -235,6 +235,14 @@ def test_every_remedy_of_a_topic_is_on_the_page(cli: Cli, write: Write) -> None:
     assert lines[1].rstrip().endswith("rackspan reassign plan --topic orders")
 
 
+def test_the_page_begins_with_what_the_cluster_has(cli: Cli, write: Write) -> None:
+    document = good()
+    rows = document["topics"][0]["partitions"]
+    document["topics"][0]["partitions"] = [{**rows[0], "partition": at} for at in range(1200)]
+    first = cli("audit", "--snapshot", write(document)).out.splitlines()[0]
+    assert first.rstrip().endswith(": 6 brokers in 3 racks (r1, r2, r3), 1 topic, 1,200 partitions")
+
+
 def test_names_with_brackets_are_shown_as_they_are(cli: Cli, write: Write) -> None:
     document = json.loads(json.dumps(GOOD).replace('"r1"', '"[red]r1[/red]"'))
     assert "[red]r1[/red]" in cli("audit", "--snapshot", write(document)).out

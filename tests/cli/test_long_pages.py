@@ -9,7 +9,7 @@ from rich.console import Console
 from rackspan.cli.output import page
 from rackspan.cli.pages import acks, difference, in_flight, run
 from rackspan.cli.restart import pages as restart
-from rackspan.cli.traffic import flows
+from rackspan.cli.traffic import clients, flows
 from rackspan.model import BrokerId, TopicName
 from rackspan.plan import VerifiedPartition
 from rackspan.plan.verification import VerifiedState
@@ -135,3 +135,16 @@ def test_the_page_of_a_watch_counts_partitions_and_names_the_leaders_of_those_be
     assert served == "metrics: http://h:1/metrics"
     assert counts == "partitions under min.insync.racks: 3, at it: 2, without a leader: 1"
     assert [line.split() for line in rows if line.strip()[:1].isdigit()] == [["4", "r1", "3"]]
+
+
+def test_brokers_that_can_never_be_stopped_are_counted_each_with_its_remedy() -> None:
+    partitions = [{"topic": "orders", "partition": 3, "reason": "why"}]
+    blocked: Any = [{"broker": 7, "partition_count": 2, "partitions": partitions, "remedy": "rackspan x"}]
+    heading, _, row, *_ = drawn(restart._blocked(blocked))
+    assert heading == "1 broker can never be stopped safely"
+    assert row.split() == ["7", "2", "orders-3", "rackspan", "x"]
+
+
+def test_what_the_members_of_a_group_suffer_from_stands_above_what_to_do() -> None:
+    finding: Any = {"cause": "no-client-rack", "group": "shop", "reason": "why", "remedy": "set client.rack"}
+    assert drawn(clients._findings([finding])) == ["no-client-rack  shop: why", "  set client.rack", ""]

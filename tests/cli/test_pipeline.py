@@ -54,6 +54,12 @@ def test_collect_keeps_the_racks_that_a_locator_finds(cli: Cli, tmp_path: Path) 
     assert {broker["rack"] for broker in brokers} == {"x"}
 
 
+def test_lists_of_a_table_are_a_cell_each_on_its_page(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "moment.json").write_text(json.dumps(GOOD))
+    assert cli("pipeline", "collect", "--snapshot", "moment.json", "--warehouse", "w").code == 0
+    assert "1:r1:True,2:r2:True,3:r3:True" in cli("pipeline", "table", "snapshots", "--warehouse", "w").out
+
+
 def test_export_says_which_files_it_wrote(cli: Cli) -> None:
     assert cli("pipeline", "collect", "--from-snapshots", RECORDED, "--warehouse", "w").code == 0
     ran = cli("pipeline", "export", "brokers", "topics", "--warehouse", "w", "--out", "files")

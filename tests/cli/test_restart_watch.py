@@ -131,7 +131,9 @@ def test_a_watch_that_is_killed_ten_times_goes_on_from_its_journal_and_the_clust
     assert restarter.out_of_sync == [set()] * 3
 
 
-def test_a_command_restarts_the_batches_and_leaders_are_elected(cluster: EmbeddedCluster, plan: Path) -> None:
+def test_a_command_restarts_the_batches_and_leaders_are_elected(
+    cli: Callable[..., Ran], cluster: EmbeddedCluster, plan: Path
+) -> None:
     restarter = Restarter(cluster)
     with command_that_calls(restarter.restart, plan.parent) as command:
         ran = subprocess.run(
@@ -145,6 +147,9 @@ def test_a_command_restarts_the_batches_and_leaders_are_elected(cluster: Embedde
     assert (restarter.restarts, restarter.out_of_sync) == (BATCHES, [set()] * 3)
     assert ran.stdout.splitlines()[-1] == "done: 3 batches"
     assert "elected" in ran.stdout
+    server = ("--bootstrap-server", cluster.bootstrap_servers)
+    left = cli("restart", "watch", *server, "--plan", plan, "--exec", "./restart.sh {brokers}")
+    assert (left.code, left.out) == (0, "done: 3 batches\n")
     assert all(cluster.leader("orders", at) == cluster.replicas("orders", at)[0] for at in range(12))
 
 

@@ -9,7 +9,7 @@ import re
 import struct
 import sys
 import termios
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -125,15 +125,26 @@ def test_piped_output_is_fitted_to_columns_or_to_a_hundred(
     assert PIPED_WIDTH == 100
 
 
+def drawn(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The words of each line of a table at 60 columns."""
+    console = Console(width=60, file=io.StringIO())
+    console.print(table(head, rows))
+    assert isinstance(console.file, io.StringIO)
+    return [line.split() for line in console.file.getvalue().splitlines()]
+
+
+def test_a_table_with_a_long_sentence_stays_a_table_at_60_columns() -> None:
+    lines = drawn(("partition", "reason"), [("orders-3", " ".join(["word"] * 20)), ("orders-4", "few words")])
+    assert lines[:2] == [["partition", "reason"], ["orders-3", *["word"] * 10]]
+    assert lines[-1] == ["orders-4", "few", "words"]
+
+
 def test_a_long_table_of_figures_stays_a_table_at_60_columns() -> None:
     head = ("broker", "rack", "replicas", "leaders", "bytes in", "bytes out")
     rows = [
         (str(broker), "use1-az1-rack-07", "1250 → 1251", "420 → 417", "1023.9 MiB", "17.2 GiB") for broker in range(8)
     ]
-    console = Console(width=60, file=io.StringIO())
-    console.print(table(head, rows))
-    assert isinstance(console.file, io.StringIO)
-    lines = [line.split() for line in console.file.getvalue().splitlines()]
+    lines = drawn(head, rows)
     assert lines[0] == ["broker", "rack", "replicas", "leaders", "bytes", "in"]
     assert lines[1] == ["0", "use1-az1-rack-07", "1250", "→", "1251", "420", "→", "417", "1023.9", "MiB"]
     assert lines[9:12] == [[], ["broker", "bytes", "out"], ["0", "17.2", "GiB"]]

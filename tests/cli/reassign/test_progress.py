@@ -1,7 +1,10 @@
 """What a run says while it goes on: lines where nobody watches, a bar on a terminal."""
 
+import csv
+import io
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -10,7 +13,9 @@ from rich.console import Console
 from rackspan.apply import Pace, RunUpdate
 from rackspan.apply.executor import execute
 from rackspan.cli import output
+from rackspan.cli.options import Output
 from rackspan.cli.reassign import progress as run_progress
+from rackspan.cli.reassign.execution import write_outcome
 from rackspan.plan import RunLimits
 from rackspan.plan.execution.effects import StartMoves, Wait
 from rackspan.plan.execution.events import RunCancelled
@@ -48,6 +53,13 @@ def test_each_thing_that_happens_gets_a_line(capsys: pytest.CaptureFixture[str])
         "electing 1 preferred leader",
     ]
     assert last.state.completed
+
+
+def test_the_outcome_of_a_run_is_a_row(capsys: pytest.CaptureFixture[str]) -> None:
+    last = run_progress.follow(happened())
+    write_outcome(last, Path("plan.journal"), "done", {}, Output.CSV)
+    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (row["state"], row["journal"], row["steps_done"], row["moves_done"]) == ("done", "plan.journal", "2", "1")
 
 
 def test_what_is_cancelled_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
