@@ -137,8 +137,8 @@ def test_fenced_brokers_are_described_if_they_are_requested(cluster: EmbeddedClu
     cluster.fence(2)
     try:
         described = [
-            response_to(cluster.address(1), ApiKey.DESCRIBE_CLUSTER, 2, DescribeClusterRequestData(**asked)).brokers
-            for asked in ({}, {"include_fenced_brokers": True})
+            response_to(cluster.address(1), ApiKey.DESCRIBE_CLUSTER, 2, DescribeClusterRequestData(**required)).brokers
+            for required in ({}, {"include_fenced_brokers": True})
         ]
         assert [[broker.broker_id for broker in brokers] for brokers in described] == [[1], [1, 2]]
     finally:

@@ -52,7 +52,7 @@ def test_timeouts_are_kept_after_a_tick_that_failed(monkeypatch: pytest.MonkeyPa
     asyncio.run(failed_once())
 
 
-def test_a_condition_is_seen_soon_after_it_holds() -> None:
+def test_a_condition_is_checked_again_soon() -> None:
     async def scene() -> None:
         assembly = Assembly({}, ClusterSettings(), Random(1))
         checked = iter([False] * 5 + [True])
