@@ -1,14 +1,20 @@
-"""Pages of many rows: the first ones are shown, and a line counts the others. A page that fits has no such line."""
+"""Pages of many rows: the first ones are shown, and a line counts the others. A page that fits has no such line.
 
+Below, what parts of pages say that only a cluster in trouble shows.
+"""
+
+import io
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from rackspan.cli import output
 from rackspan.cli.output import page
-from rackspan.cli.pages import acks, difference, in_flight, run
+from rackspan.cli.pages import acks, difference, in_flight, reassignment_plan, run
 from rackspan.cli.restart import pages as restart
+from rackspan.cli.restart import watch
 from rackspan.cli.traffic import clients, flows
 from rackspan.model import BrokerId, TopicName
 from rackspan.plan import VerifiedPartition
@@ -148,3 +154,21 @@ def test_brokers_that_can_never_be_stopped_are_counted_each_with_its_remedy() ->
 def test_what_the_members_of_a_group_suffer_from_stands_above_what_to_do() -> None:
     finding: Any = {"cause": "no-client-rack", "group": "shop", "reason": "why", "remedy": "set client.rack"}
     assert drawn(clients._findings([finding])) == ["no-client-rack  shop: why", "  set client.rack", ""]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "color"), [({}, "green"), ({"leaderless": 2}, "red"), ({"infeasible": [{"reason": "why"}]}, "red")]
+)
+def test_a_plan_without_moves_is_green_only_if_nothing_is_wrong(trouble: dict[str, Any], color: str) -> None:
+    document = {"moves": 0, "lower_bound": 0, "partitions": [], "infeasible": [], "leaderless": 0} | trouble
+    assert reassignment_plan._verdict(document).style == f"bold {color}"
+
+
+def test_the_bar_of_a_restart_has_the_line_of_each_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    console = Console(file=io.StringIO(), width=100, force_terminal=True)
+    monkeypatch.setattr(output, "stderr_console", lambda: console)
+    event: Any = {"event": "leaders-elected", "batch": 2, "batches": 3, "brokers": [], "reason": "4 partitions"}
+    with watch._bar() as draw:
+        draw(event)
+    assert isinstance(console.file, io.StringIO)
+    assert "batch 2 of 3: preferred leaders of 4 partitions elected" in console.file.getvalue()

@@ -170,7 +170,7 @@ def _bar() -> Iterator[Callable[[RestartEventDocument], None]]:
 
         def draw(event: RestartEventDocument) -> None:
             done = event["batch"] if event["event"] in ("batch-done", "done") else event["batch"] - 1
-            progress.update(task, total=event["batches"], completed=done, description=event["reason"] or _words(event))
+            progress.update(task, total=event["batches"], completed=done, description=_words(event))
 
         yield draw
 
