@@ -104,7 +104,12 @@ def test_advice_is_by_the_prices_and_the_least_size_that_are_named(
     cli: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[tuple[PriceFile, int]] = []
-    monkeypatch.setattr(api, "advise", lambda *arguments: given.append(arguments[-2:]) or [])
+
+    def advise(*arguments: Any) -> list[Any]:
+        given.append(arguments[-2:])
+        return []
+
+    monkeypatch.setattr(api, "advise", advise)
     words = ("advise", "--bootstrap-server", "here:9092", "--least", "2KiB")
     assert cli(*words, "--prices", str(PRICES / "aws.json")).code == 0
     assert [(prices.currency, least) for prices, least in given] == [("USD", 2048)]
