@@ -13,9 +13,9 @@ our own. Tests: tests/pipeline/test_incremental.py, test_killed.py.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from functools import cache
+from functools import cache, cached_property
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from rackspan.audit import ClusterPolicies
 from rackspan.errors import InvalidWarehouse
@@ -32,9 +32,6 @@ from rackspan.pipeline.schemas import DERIVED, HOURLY, JUDGED, OUTAGE_IMPACT, PA
 from rackspan.pipeline.schemas.hours import OF_STATES
 from rackspan.pipeline.warehouse import NOT_REPAIRED, Repair, Warehouse, existing_table, naming_check, only_run
 from rackspan.traffic import PriceFile, prices_json
-
-if TYPE_CHECKING:
-    from deltalake import DeltaTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +103,10 @@ class RunWork:
     def partitions(self) -> int:
         """The partitions of all snapshots together."""
         return sum(snapshot.partitions for snapshot in self.snapshots)
+
+    def places(self, ids: Collection[str]) -> tuple[int, ...]:
+        """The places of the snapshots with these ids."""
+        return tuple(place for place, snapshot in enumerate(self.snapshots) if snapshot.snapshot_id in ids)
 
     def pairs(self, judged: Collection[int]) -> list[tuple[int, int]]:
         """Each of these snapshots and the one before it of its cluster, the earlier first."""
@@ -187,78 +188,34 @@ def refresh(
 
     `prices` make the bill; every hour is made again where they are others than before.
     With `partitions_max`, of the snapshots without rows only the earliest are judged, which have so many partitions together.
-    Every row of the tables `rebuild` is made again, by the prices of the newest run if none are given. Snapshots that are not whole are left out, and reported. Errors:
-    InvalidWarehouse where it is damaged, cannot be written, or where another run is active.
+    Every row of the tables `rebuild` is made again, by the prices of the newest run if none are given. Snapshots that are not whole are
+    left out, and reported. Errors: InvalidWarehouse where it is damaged, cannot be written, or where another run is active.
     """
     began, started_at = seconds(), now()
     with only_run(warehouse), naming_check(warehouse):
-        past = history.open_history(warehouse, rebuild)
-        last, document = past.last, policies_document(policies)
-        history.refuse_newer_rows(warehouse, last, rebuild)
-        prices = history.prices_of(last) if rebuild and prices is None else prices
-        history.restore_judged(warehouse, past.judged, last)
-        history.remove_leftovers(warehouse, last)
-        made_by = history.made_by(document, None if prices is None else prices_json(prices))
-        outdated = outdated_rows(last, document, TABLES.keys() & {*rebuild, *past.lost})
-        plan = _built(warehouse, past, outdated, policies, build, _Wanted(only, partitions_max))
-        every_hour = bool(HOURLY.keys() & {*rebuild, *past.lost}) or (
-            last is not None and any(last.made_by.get(name) != made_by[name] for name in HOURLY)
-        )
-        repair = replace(warehouse.repair, lines=(*warehouse.repair.lines, *past.lines))
+        refreshing = _begun(warehouse, policies, build, rebuild, prices)
+        plan = refreshing.built(_Wanted(only, partitions_max))
         report = RunReport(
             None,
-            up_to_date=plan.stored - len(plan.new) - plan.left - len(plan.again) - len(plan.damage.snapshots),
+            up_to_date=plan.up_to_date,
             left=plan.left,
             quarantined=plan.quarantined,
-            repair=repair,
+            repair=replace(warehouse.repair, lines=(*warehouse.repair.lines, *refreshing.past.lines)),
         )
-        if not plan.changes(last) and not every_hour:
+        if not plan.changes(refreshing.past.last) and not refreshing.every_hour:
             return replace(report, seconds=seconds() - began)
-        work, number = plan.work, 1 if last is None else last.number + 1
-        commits = {
-            name: committed(warehouse, _replaced(work, table_work), number, plan.files.get(name, ()))
-            for name, table_work in work.tables.items()
-        }
-        run = Run(
-            number,
-            work.run_id,
-            kind,
-            started_at,
-            now(),
-            document,
-            made_by,
-            {},
-            snapshots=len(plan.new),
-            remade=len(plan.again),
-            reason=outdated.reason(plan.again) if plan.again else None,
-            quarantined=plan.quarantined,
-            prices=None if prices is None else prices_json(prices),
-        )
-        judged_version = history.add_judged(warehouse, past.judged, plan.new, plan.rebased, work.bases, run)
-        hours, files, unread = _hours_built(warehouse, past.judged, plan, every_hour, prices, policies, build)
-        if hours:
-            commits |= _hours_committed(warehouse, hours, past, number, files, rebuild)
-        versions = {name: 0 if last is None else last.versions.get(name, 0) for name in DERIVED}
-        versions |= {name: version for name, (version, _) in commits.items()}
-        run = replace(
-            run,
-            ended_at=now(),
-            versions={**versions, JUDGED.name: judged_version},
-            rows={name: rows for name, (_, rows) in commits.items()},
-            quarantined={**plan.quarantined, **unread},
-        )
-        history.commit_run(warehouse, past.runs, run)
+        run = refreshing.put_into_force(plan, kind, started_at, now)
     return replace(
         report,
-        run=work.run_id,
+        run=run.run_id,
         snapshots=run.snapshots,
         remade=run.remade,
         reason=run.reason,
         rows=run.rows,
         quarantined=run.quarantined,
         seconds=seconds() - began,
-        corrected=_corrected(work, plan.again),
-        partitions=work.partitions,
+        corrected=_corrected(plan.work, plan.again),
+        partitions=plan.work.partitions,
         newest=max((snapshot.taken_at for snapshot in plan.new), default=None),
     )
 
@@ -286,6 +243,8 @@ class _Plan:
     work: RunWork
     new: Sequence[StoredSnapshot]
     again: Sequence[StoredSnapshot]
+    reason: str | None
+    """Why those of `again` are judged again."""
     stored: int
     left: int
     damage: Damage
@@ -300,6 +259,11 @@ class _Plan:
     """What the build wrote, by table."""
 
     @property
+    def up_to_date(self) -> int:
+        """The snapshots that have rows already, and keep them."""
+        return self.stored - len(self.new) - self.left - len(self.again) - len(self.damage.snapshots)
+
+    @property
     def quarantined(self) -> Mapping[str, str]:
         """Why snapshots are left out, by id; a damaged file of `snapshots` by its path."""
         return {**self.damage.snapshots, **(self.markers.damaged or {})}
@@ -310,76 +274,270 @@ class _Plan:
         return bool(self.new or self.again or self.work.tables or before.keys() != self.quarantined.keys())
 
 
-def _built(
-    warehouse: Warehouse,
-    past: RunHistory,
-    outdated: Outdated,
-    policies: ClusterPolicies,
-    build: Build,
-    wanted: _Wanted,
-) -> _Plan:
-    """Plan the run and build its rows, again without snapshots that prove to be not whole."""
-    damage = Damage({}, {})
-    kept_before = warehouse.read is not None and bool(warehouse.read.snapshots)
-    while True:
-        plan = _planned(warehouse, past, outdated, wanted, damage)
-        found = find_damage(warehouse, plan.work.snapshots)
-        if not found.snapshots:
-            damaged = frozenset({*damage.files, *found.files})
-            plan = replace(plan, work=replace(plan.work, damaged=damaged))
+def _begun(
+    warehouse: Warehouse, policies: ClusterPolicies, build: Build, rebuild: Collection[str], prices: PriceFile | None
+) -> "_Refresh":
+    """Open the history and take back what a killed run has left."""
+    past = history.open_history(warehouse, rebuild)
+    history.refuse_newer_rows(warehouse, past.last, rebuild)
+    history.restore_judged(warehouse, past.judged, past.last)
+    history.remove_leftovers(warehouse, past.last)
+    if rebuild and prices is None:
+        prices = history.prices_of(past.last)
+    return _Refresh(warehouse, policies, build, past, frozenset(rebuild), prices)
+
+
+@dataclass(frozen=True)
+class _Refresh:
+    """One run under way. Each step takes what the one before it returned: built(), put_into_force()."""
+
+    warehouse: Warehouse
+    policies: ClusterPolicies
+    build: Build
+    past: RunHistory
+    rebuild: frozenset[str]
+    prices: PriceFile | None
+
+    @cached_property
+    def number(self) -> int:
+        return 1 if self.past.last is None else self.past.last.number + 1
+
+    @cached_property
+    def document(self) -> Mapping[str, Any]:
+        return policies_document(self.policies)
+
+    @cached_property
+    def prices_text(self) -> str | None:
+        return None if self.prices is None else prices_json(self.prices)
+
+    @cached_property
+    def made_by(self) -> Mapping[str, str]:
+        return history.made_by(self.document, self.prices_text)
+
+    @cached_property
+    def every_hour(self) -> bool:
+        """Whether all hours are made again: on request, because a table of them was lost, or by other prices or versions."""
+        last = self.past.last
+        if HOURLY.keys() & {*self.rebuild, *self.past.lost}:
+            return True
+        return last is not None and any(last.made_by.get(name) != self.made_by[name] for name in HOURLY)
+
+    def built(self, wanted: _Wanted) -> _Plan:
+        """Plan the run and build its rows, again without snapshots that prove to be not whole."""
+        damage = Damage({}, {})
+        read = self.warehouse.read
+        kept_before = read is not None and bool(read.snapshots)
+        while True:
+            plan = self._planned(wanted, damage)
+            found = find_damage(self.warehouse, plan.work.snapshots)
+            if not found.snapshots:
+                damaged = frozenset({*damage.files, *found.files})
+                plan = replace(plan, work=replace(plan.work, damaged=damaged))
+                try:
+                    files = self.build.judged(plan.work, self.policies) if plan.work.differing else {}
+                    return replace(plan, files=files)
+                except InvalidWarehouse:
+                    # What the ids of a file do not show.
+                    found = find_damage(self.warehouse, plan.work.snapshots, whole=True)
+                    if not found.snapshots:
+                        if read is None or not kept_before:
+                            raise
+                        # A file of markers was whole when an earlier batch read it.
+                        read.snapshots.clear()
+                        kept_before = False
+                    history.remove_leftovers(self.warehouse, self.past.last)
+            damage = Damage({**damage.files, **found.files}, {**damage.snapshots, **found.snapshots})
+
+    def _planned(self, wanted: _Wanted, damage: Damage) -> _Plan:
+        last = self.past.last
+        markers = replace(read_markers(self.warehouse, skip_damaged=True), hidden=damage.snapshots.keys())
+        # The rest are damaged files of `snapshots`.
+        waiting = {
+            snapshot_id for snapshot_id in (() if last is None else last.quarantined) if "/" not in snapshot_id
+        } - damage.snapshots.keys()
+        waits = self._without_rows(markers, None if wanted.only is None else {*wanted.only, *waiting})
+        new = wanted.earliest(waits)
+        outdated = outdated_rows(last, self.document, TABLES.keys() & {*self.rebuild, *self.past.lost})
+        again = outdated.others(markers, waits)
+        ids = {snapshot.snapshot_id for snapshot in (*new, *again)}
+        # Judged before they were damaged; what has changed since then is made up for.
+        returned = [snapshot for snapshot in markers.named(waiting) if snapshot.snapshot_id not in ids]
+        outdated = replace(outdated, returned=frozenset(snapshot.snapshot_id for snapshot in returned))
+        again = [*again, *returned]
+        unreadable = frozenset(ids_with_rows(self.past.judged, sorted(damage.snapshots)))
+        work, rebased = self._work(markers, outdated, new, again, unreadable)
+        return _Plan(
+            work,
+            new,
+            again,
+            outdated.reason(again) if again else None,
+            stored=sum(markers.count_by_day().values()),
+            left=len(waits) - len(new),
+            damage=damage,
+            markers=markers,
+            rebased=rebased,
+            returned=returned,
+            of_states=[
+                snapshot
+                for name in (PARTITION_DURABILITY.name, OUTAGE_IMPACT.name)
+                for snapshot in outdated.of_table(name, again)
+            ],
+        )
+
+    def _without_rows(self, markers: Markers, only: Collection[str] | None) -> list[StoredSnapshot]:
+        """The stored snapshots that the tables do not have yet."""
+        if only is not None:
+            known = ids_with_rows(self.past.judged, sorted(only))
+            return markers.named(set(only) - known)
+        counts = history.judged_counts(self.past.judged)
+        days = [day for day, count in markers.count_by_day().items() if counts.get(day) != count]
+        ids = self._judged_bases(days)
+        return [snapshot for snapshot in markers.of_days(days) if snapshot.snapshot_id not in ids]
+
+    def _judged_bases(self, days: Sequence[date]) -> Mapping[str, str | None]:
+        return history.judged_bases(self.past.judged, days, self.warehouse.read)
+
+    def _work(
+        self,
+        markers: Markers,
+        outdated: Outdated,
+        new: Sequence[StoredSnapshot],
+        again: Sequence[StoredSnapshot],
+        unreadable: frozenset[str],
+    ) -> tuple[RunWork, list[StoredSnapshot]]:
+        """The work of a run, and the snapshots that it stores as what differs from another one than before."""
+        near = neighbours(markers, [*new, *again])
+        known = ids_with_rows(self.past.judged, [snapshot.snapshot_id for snapshot in near.following])
+        # Those that now follow another snapshot than before, because one came late.
+        following = [snapshot for snapshot in near.following if snapshot.snapshot_id in known]
+        made = {snapshot.snapshot_id: snapshot for snapshot in (*near.previous, *new, *again, *following)}
+        work = RunWork(
+            history.new_run_id(self.number),
+            tuple(sorted(made.values(), key=lambda snapshot: (snapshot.cluster_id, snapshot.taken_at))),
+            {},
+            rebuilt=outdated.rebuilt,
+            unreadable=unreadable,
+        )
+        judged_by_day = {
+            day: self._judged_bases([day]) for day in sorted({snapshot.day for snapshot in (*again, *following)})
+        }
+        bases = work.bases
+        rebased = [
+            snapshot
+            for snapshot in (*again, *following)
+            if judged_by_day[snapshot.day].get(snapshot.snapshot_id) != bases[snapshot.snapshot_id]
+        ]
+        tables = {}
+        places_new = work.places({snapshot.snapshot_id for snapshot in new})
+        for name, table in TABLES.items():
+            replaced = {snapshot.snapshot_id for snapshot in (*outdated.of_table(name, again), *following, *rebased)}
+            if new or replaced:
+                version, restored = standing(self.warehouse, self.past, table)
+                whole_days = frozenset(day for day, ids in judged_by_day.items() if ids.keys() <= replaced)
+                tables[name] = TableWork(table, version, places_new, work.places(replaced), whole_days, restored)
+        return replace(work, tables=tables), rebased
+
+    def put_into_force(self, plan: _Plan, kind: str, started_at: datetime, now: Callable[[], datetime]) -> Run:
+        """Commit what was built, make the hours of it, and put everything into force by the row of `runs`."""
+        work, last = plan.work, self.past.last
+        commits = {
+            name: committed(self.warehouse, _replaced(work, table_work), plan.files.get(name, ()))
+            for name, table_work in work.tables.items()
+        }
+        judged_version = history.add_judged(
+            self.warehouse, self.past.judged, plan.new, plan.rebased, work.bases, work.run_id
+        )
+        hours, files, unread = self._hours_built(plan)
+        if hours:
+            commits |= self._hours_committed(hours, files)
+        versions = {name: 0 if last is None else last.versions.get(name, 0) for name in DERIVED}
+        versions |= {name: version for name, (version, _) in commits.items()}
+        run = Run(
+            self.number,
+            work.run_id,
+            kind,
+            started_at,
+            now(),
+            self.document,
+            self.made_by,
+            {**versions, JUDGED.name: judged_version},
+            rows={name: rows for name, (_, rows) in commits.items()},
+            snapshots=len(plan.new),
+            remade=len(plan.again),
+            reason=plan.reason,
+            quarantined={**plan.quarantined, **unread},
+            prices=self.prices_text,
+        )
+        history.commit_run(self.warehouse, self.past.runs, run)
+        return run
+
+    def _hours_built(self, plan: _Plan) -> tuple[HoursWork, Files, Mapping[str, str]]:
+        """Plan and build the hours, again without readings that prove to be damaged; and why those are left out, by id."""
+        unread: dict[str, str] = {}
+        while True:
+            work = self._hours_work(plan)
+            if not work:
+                return work, {}, unread
             try:
-                return replace(plan, files=build.judged(plan.work, policies)) if plan.work.differing else plan
+                return work, self.build.hours(work, self.policies), unread
             except InvalidWarehouse:
-                # What the ids of a file do not show.
-                found = find_damage(warehouse, plan.work.snapshots, whole=True)
-                if not found.snapshots:
-                    if warehouse.read is None or not kept_before:
-                        raise
-                    # A file of markers was whole when an earlier batch read it.
-                    warehouse.read.snapshots.clear()
-                    kept_before = False
-                history.remove_leftovers(warehouse, past.last)
-        damage = Damage({**damage.files, **found.files}, {**damage.snapshots, **found.snapshots})
+                read = [snapshot for reading in work.of_readings for snapshot in reading.snapshots]
+                found = find_damage(self.warehouse, read, whole=True)
+                if found.snapshots.keys() <= unread.keys():
+                    raise
+                unread |= found.snapshots
+                markers = replace(plan.markers, hidden={*plan.markers.hidden, *unread})
+                damaged = plan.work.damaged | found.files.keys()
+                plan = replace(plan, markers=markers, work=replace(plan.work, damaged=damaged))
 
+    def _hours_work(self, plan: _Plan) -> HoursWork:
+        """The hours that the snapshots of a run concern, or every one."""
+        markers = plan.markers
 
-def _planned(warehouse: Warehouse, past: RunHistory, outdated: Outdated, wanted: _Wanted, damage: Damage) -> _Plan:
-    last = past.last
-    markers = replace(read_markers(warehouse, skip_damaged=True), hidden=damage.snapshots.keys())
-    # The rest are damaged files of `snapshots`.
-    waiting = {
-        snapshot_id for snapshot_id in (() if last is None else last.quarantined) if "/" not in snapshot_id
-    } - damage.snapshots.keys()
-    waits = _without_rows(warehouse, markers, past.judged, None if wanted.only is None else {*wanted.only, *waiting})
-    new = wanted.earliest(waits)
-    again = outdated.others(markers, waits)
-    ids = {snapshot.snapshot_id for snapshot in (*new, *again)}
-    # Judged before they were damaged; what has changed since then is made up for.
-    returned = [snapshot for snapshot in markers.named(waiting) if snapshot.snapshot_id not in ids]
-    outdated = replace(outdated, returned=frozenset(snapshot.snapshot_id for snapshot in returned))
-    again = [*again, *returned]
-    run_id = history.new_run_id(1 if last is None else last.number + 1)
-    unreadable = frozenset(ids_with_rows(past.judged, sorted(damage.snapshots)))
-    work, rebased = _work(warehouse, markers, past, run_id, outdated, new, again, unreadable)
-    stored = sum(markers.count_by_day().values())
-    of_states = [
-        snapshot
-        for name in (PARTITION_DURABILITY.name, OUTAGE_IMPACT.name)
-        for snapshot in outdated.of_table(name, again)
-    ]
-    return _Plan(work, new, again, stored, len(waits) - len(new), damage, markers, rebased, returned, of_states)
+        @cache
+        def bases(day: date) -> Mapping[str, str | None]:
+            return self._judged_bases([day])
 
+        def is_judged(snapshot: StoredSnapshot) -> bool:
+            return snapshot.snapshot_id in bases(snapshot.day)
 
-def _without_rows(
-    warehouse: Warehouse, markers: Markers, judged: "DeltaTable", only: Collection[str] | None
-) -> list[StoredSnapshot]:
-    """The stored snapshots that the tables do not have yet."""
-    if only is not None:
-        known = ids_with_rows(judged, sorted(only))
-        return markers.named(set(only) - known)
-    counts = history.judged_counts(judged)
-    days = [day for day, count in markers.count_by_day().items() if counts.get(day) != count]
-    ids = history.judged_bases(judged, days, warehouse.read)
-    return [snapshot for snapshot in markers.of_days(days) if snapshot.snapshot_id not in ids]
+        of_states = replace(markers, chosen=is_judged)
+        of_readings = with_reading(markers)
+        if self.every_hour:
+            days = markers.count_by_day()
+            given = of_states.of_days(days), of_readings.of_days(days)
+        else:
+            given = (
+                [*plan.new, *plan.of_states],
+                [snapshot for snapshot in (*plan.new, *plan.returned) if has_reading(snapshot)],
+            )
+        states = concerned_hours(of_states, given[0], ended=True)
+        return HoursWork(
+            plan.work.run_id,
+            tuple(concerned_hours(of_readings, given[1])),
+            with_whole(states, of_states, bases),
+            self.prices,
+            plan.work.damaged,
+            self.every_hour,
+        )
+
+    def _hours_committed(self, work: HoursWork, files: Files) -> dict[str, tuple[int, int]]:
+        """Commit the rows of the hours. Returns for each table its version and the rows written."""
+        found = {}
+        for name, table in HOURLY.items():
+            ids = work.ids_by_day(of_states=name in OF_STATES)
+            if not ids and not work.every_hour:
+                continue
+            version, restored = standing(self.warehouse, self.past, table)
+            opened = existing_table(self.warehouse, name, restored)
+            # Every row may be of hours that no reading concerns any more.
+            whole = frozenset(file.day for file in data_files(opened) if file.day is not None and work.every_hour)
+            every = {identity for of_day in ids.values() for identity in of_day}
+            replaced = ReplacedRows(
+                table, work.run_id, version, restored, every, ids.keys() - whole, whole, name in self.rebuild
+            )
+            found[name] = committed(self.warehouse, replaced, files.get(name, ()))
+        return found
 
 
 def _corrected(work: RunWork, again: Sequence[StoredSnapshot]) -> int:
@@ -389,63 +547,6 @@ def _corrected(work: RunWork, again: Sequence[StoredSnapshot]) -> int:
         sum(work.snapshots[place].snapshot_id not in ids for place in table.again) for table in work.tables.values()
     )
     return max(corrected, default=0)
-
-
-def _work(
-    warehouse: Warehouse,
-    markers: Markers,
-    past: RunHistory,
-    run_id: str,
-    outdated: Outdated,
-    new: Sequence[StoredSnapshot],
-    again: Sequence[StoredSnapshot],
-    unreadable: frozenset[str],
-) -> tuple[RunWork, list[StoredSnapshot]]:
-    """The work of a run, and the snapshots that it stores as what differs from another one than before."""
-    near = neighbours(markers, [*new, *again])
-    known = ids_with_rows(past.judged, [snapshot.snapshot_id for snapshot in near.following])
-    # Those that now follow another snapshot than before, because one came late.
-    following = [snapshot for snapshot in near.following if snapshot.snapshot_id in known]
-    made = {snapshot.snapshot_id: snapshot for snapshot in (*new, *again, *following)}
-    previous = [snapshot for snapshot in near.previous if snapshot.snapshot_id not in made]
-    snapshots = tuple(
-        sorted(
-            {**{snapshot.snapshot_id: snapshot for snapshot in previous}, **made}.values(),
-            key=lambda snapshot: (snapshot.cluster_id, snapshot.taken_at),
-        )
-    )
-    place = {snapshot.snapshot_id: number for number, snapshot in enumerate(snapshots)}
-
-    def places(stored: Sequence[StoredSnapshot]) -> tuple[int, ...]:
-        return tuple(sorted(place[snapshot.snapshot_id] for snapshot in stored))
-
-    judged_by_day = {
-        day: history.judged_bases(past.judged, [day], warehouse.read)
-        for day in sorted({snapshot.day for snapshot in (*again, *following)})
-    }
-    bases = RunWork(run_id, snapshots, {}, unreadable=unreadable).bases
-    rebased = [
-        snapshot
-        for snapshot in (*again, *following)
-        if judged_by_day[snapshot.day].get(snapshot.snapshot_id) != bases[snapshot.snapshot_id]
-    ]
-    tables = {}
-    for name, table in TABLES.items():
-        made_again = outdated.of_table(name, again)
-        replaced = {snapshot.snapshot_id: snapshot for snapshot in (*made_again, *following, *rebased)}
-        if not new and not replaced:
-            continue
-        version, restored = standing(warehouse, past, table)
-        tables[name] = TableWork(
-            table,
-            version,
-            places(new),
-            places(list(replaced.values())),
-            # Days all of whose rows are made again.
-            frozenset(day for day, ids in judged_by_day.items() if ids.keys() <= replaced.keys()),
-            restored,
-        )
-    return RunWork(run_id, snapshots, tables, rebuilt=outdated.rebuilt, unreadable=unreadable), rebased
 
 
 def _replaced(work: RunWork, table_work: TableWork) -> ReplacedRows:
@@ -460,87 +561,3 @@ def _replaced(work: RunWork, table_work: TableWork) -> ReplacedRows:
         table_work.whole_days,
         table_work.table.name in work.rebuilt,
     )
-
-
-def _hours_built(
-    warehouse: Warehouse,
-    judged: "DeltaTable",
-    plan: _Plan,
-    every_hour: bool,
-    prices: PriceFile | None,
-    policies: ClusterPolicies,
-    build: Build,
-) -> tuple[HoursWork, Files, Mapping[str, str]]:
-    """Plan and build the hours, again without readings that prove to be damaged; and why those are left out, by id."""
-    unread: dict[str, str] = {}
-    while True:
-        work = _hours_work(warehouse, judged, plan, every_hour, prices)
-        if not work:
-            return work, {}, unread
-        try:
-            return work, build.hours(work, policies), unread
-        except InvalidWarehouse:
-            found = find_damage(
-                warehouse, [snapshot for each in work.of_readings for snapshot in each.snapshots], whole=True
-            )
-            if found.snapshots.keys() <= unread.keys():
-                raise
-            unread |= found.snapshots
-            markers = replace(plan.markers, hidden={*plan.markers.hidden, *unread})
-            damaged = plan.work.damaged | found.files.keys()
-            plan = replace(plan, markers=markers, work=replace(plan.work, damaged=damaged))
-
-
-def _hours_work(
-    warehouse: Warehouse, judged: "DeltaTable", plan: _Plan, every_hour: bool, prices: PriceFile | None
-) -> HoursWork:
-    """The hours that the snapshots of a run concern, or every one."""
-    markers = plan.markers
-
-    @cache
-    def bases(day: date) -> Mapping[str, str | None]:
-        return history.judged_bases(judged, [day], warehouse.read)
-
-    def is_judged(snapshot: StoredSnapshot) -> bool:
-        return snapshot.snapshot_id in bases(snapshot.day)
-
-    of_states = replace(markers, chosen=is_judged)
-    of_readings = with_reading(markers)
-    if every_hour:
-        days = markers.count_by_day()
-        given = of_states.of_days(days), of_readings.of_days(days)
-    else:
-        given = (
-            [*plan.new, *plan.of_states],
-            [snapshot for snapshot in (*plan.new, *plan.returned) if has_reading(snapshot)],
-        )
-    states = concerned_hours(of_states, given[0], ended=True)
-    return HoursWork(
-        plan.work.run_id,
-        tuple(concerned_hours(of_readings, given[1])),
-        with_whole(states, of_states, bases),
-        prices,
-        plan.work.damaged,
-        every_hour,
-    )
-
-
-def _hours_committed(
-    warehouse: Warehouse, work: HoursWork, past: RunHistory, number: int, files: Files, rebuilt: Collection[str]
-) -> dict[str, tuple[int, int]]:
-    """Commit the rows of the hours. Returns for each table its version and the rows written."""
-    found = {}
-    for name, table in HOURLY.items():
-        ids = work.ids_by_day(of_states=name in OF_STATES)
-        if not ids and not work.every_hour:
-            continue
-        version, restored = standing(warehouse, past, table)
-        opened = existing_table(warehouse, name, restored)
-        # Every row may be of hours that no reading concerns any more.
-        whole = frozenset(file.day for file in data_files(opened) if file.day is not None and work.every_hour)
-        every = {identity for of_day in ids.values() for identity in of_day}
-        replaced = ReplacedRows(
-            table, work.run_id, version, restored, every, ids.keys() - whole, whole, name in rebuilt
-        )
-        found[name] = committed(warehouse, replaced, number, files.get(name, ()))
-    return found

@@ -75,6 +75,11 @@ def new_run_id(number: int) -> str:
     return f"{number:010}-{secrets.token_hex(4)}"
 
 
+def run_number(run_id: str) -> int:
+    """The number that a run's id begins with."""
+    return int(run_id.partition("-")[0])
+
+
 def last_run(warehouse: Warehouse) -> Run | None:
     """The newest run, None before the first. Errors: InvalidWarehouse."""
     table = open_table(warehouse.table(RUNS.name))
@@ -306,7 +311,7 @@ class ReplacedRows:
     """Whether the rows of a damaged file are made again, but for those of snapshots that are not whole."""
 
 
-def committed(warehouse: Warehouse, replaced: ReplacedRows, number: int, added: Sequence[NewFile]) -> tuple[int, int]:
+def committed(warehouse: Warehouse, replaced: ReplacedRows, added: Sequence[NewFile]) -> tuple[int, int]:
     """Commit what the build wrote for a table. Returns the table's version, which is on the disk, and the rows written.
 
     Errors: InvalidWarehouse where somebody else has committed since the run began.
@@ -322,7 +327,8 @@ def committed(warehouse: Warehouse, replaced: ReplacedRows, number: int, added: 
     )
     if added or removed:
         try:
-            commit(table, [*added, *kept], {TRANSACTION: number}, removed=removed, run_id=replaced.run_id)
+            transaction = {TRANSACTION: run_number(replaced.run_id)}
+            commit(table, [*added, *kept], transaction, removed=removed, run_id=replaced.run_id)
         except ConcurrentTransactionError:
             raise concurrent(warehouse) from None
         expected += 1
@@ -346,7 +352,7 @@ def add_judged(
     new: Sequence[StoredSnapshot],
     rebased: Sequence[StoredSnapshot],
     bases: Mapping[str, str | None],
-    run: Run,
+    run_id: str,
 ) -> int:
     """Record that the tables have these snapshots, and what the rows of each differ from. Returns the version of `judged` that says so.
 
@@ -361,17 +367,16 @@ def add_judged(
                 "day": snapshot.day,
                 "snapshot_id": snapshot.snapshot_id,
                 "base_id": bases[snapshot.snapshot_id],
-                "run_id": run.run_id,
+                "run_id": run_id,
             }
             for snapshot in stored
         ]
-        number = {TRANSACTION: run.number}
         removed, kept = without_rows(
             judged, {snapshot.snapshot_id for snapshot in rebased}, (), {snapshot.day for snapshot in rebased}
         )
         try:
             added = [*new_files(judged, pa.Table.from_pylist(rows, JUDGED.schema)), *kept]
-            commit(judged, added, number, removed=removed, run_id=run.run_id)
+            commit(judged, added, {TRANSACTION: run_number(run_id)}, removed=removed, run_id=run_id)
         except ConcurrentTransactionError:
             raise concurrent(warehouse) from None
     return int(judged.version())
@@ -410,7 +415,7 @@ def remove_leftovers(warehouse: Warehouse, last: Run | None) -> None:
     for name in DERIVED:
         folder = warehouse.table_folder(name)
         for entry in () if folder is None else folder.glob(RUN_FOLDERS):
-            if int(entry.name.partition("-")[0]) > number:
+            if run_number(entry.name) > number:
                 shutil.rmtree(entry)
 
 
@@ -468,7 +473,7 @@ def refuse_newer_rows(warehouse: Warehouse, last: Run | None, replaced: Collecti
 
 def _run(row: Mapping[str, Any]) -> Run:
     return Run(
-        number=int(str(row["run_id"]).partition("-")[0]),
+        number=run_number(row["run_id"]),
         run_id=row["run_id"],
         kind=row["kind"],
         started_at=row["started_at"].astimezone(UTC),
