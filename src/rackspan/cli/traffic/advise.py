@@ -69,8 +69,7 @@ def advise(
         raise UsageError(f"{given[0]}: a snapshot has no traffic; name a running cluster with --bootstrap-server")
     priced = None if prices is None else options.read_file(prices, api.read_prices, "price file")
     ranges = options.networks(network)
-    reading = None
-    source = source_options.source()
+    source, reading = source_options.source(), None
     if source_options.address is not None:
         waited = SECONDS if seconds is None else seconds
         reading = api.measure_traffic(source_options.cluster(), waited, counters or (), of_brokers=False)
@@ -85,17 +84,15 @@ def advise(
         priced,
         None if least is None else byte_count(least),
     )
-    unread = read.snapshot.unread if reading is None else reading.unread
     document = advice_document(
         read.snapshot,
         found,
         seconds=None if reading is None else reading.seconds,
         currency=None if priced is None else priced.currency,
-        unread=unread,
+        unread=read.snapshot.unread if reading is None else reading.unread,
         name=source_options.title,
     )
-    output.write(document, output_format, advice_page(document), output.Rows(ADVICE_COLUMNS, document["advice"]))
-    raise exit_codes.finish(impossible=bool(unread), to_act_on=bool(found))
+    _print(document, output_format)
 
 
 def _counts(source_options: options.SourceOptions) -> bool:
@@ -125,8 +122,12 @@ def _of_warehouse(
         unread=snapshot.unread,
         seconds_at_risk=[each.seconds_at_risk for each in found],
     )
+    _print(document, output_format)
+
+
+def _print(document: AdvisedDocument, output_format: options.Output) -> NoReturn:
     output.write(document, output_format, advice_page(document), output.Rows(ADVICE_COLUMNS, document["advice"]))
-    raise exit_codes.finish(impossible=bool(snapshot.unread), to_act_on=bool(found))
+    raise exit_codes.finish(impossible=bool(document["summary"]["unread"]), to_act_on=bool(document["advice"]))
 
 
 ADVICE_SHOWN: Final = 10

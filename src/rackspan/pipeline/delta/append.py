@@ -24,6 +24,7 @@ from rackspan.pipeline.delta.table import DataFile, filesystem_of, local_folder,
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+    from deltalake.transaction import AddAction, RemoveAction
 
 VERSIONS_PER_CHECKPOINT: Final = 50
 ROW_GROUP_ROWS: Final = 100_000
@@ -101,22 +102,15 @@ def commit(
     """
     from deltalake import CommitProperties, PostCommitHookProperties, Transaction
     from deltalake.exceptions import CommitFailedError, DeltaError
-    from deltalake.transaction import AddAction, RemoveAction
 
     _refuse_constraints(table)
     folder = local_folder(table.table_uri)
-    now = time.time_ns() // 1_000_000
+    now_ms = time.time_ns() // 1_000_000
+    actions = _actions(added, removed, now_ms, data_change=data_change)
     try:
         if folder is not None:
             for file in added:
                 flush_file(folder, file.path)
-        actions: list[AddAction | RemoveAction] = [
-            *(
-                AddAction(file.path, file.size_bytes, _values(file.day), now, data_change, json.dumps(file.stats))
-                for file in added
-            ),
-            *(RemoveAction(file.path, data_change, now, None, _values(file.day)) for file in removed),
-        ]
         table.create_write_transaction(
             actions,
             "append",
@@ -127,7 +121,7 @@ def commit(
                     ACTION_COUNT: str(len(actions) + len(transactions)),
                     **({} if run_id is None else {"userMetadata": run_id}),
                 },
-                app_transactions=[Transaction(name, version, now) for name, version in transactions.items()],
+                app_transactions=[Transaction(name, version, now_ms) for name, version in transactions.items()],
             ),
             # A checkpoint that a power cut tears must not be the only copy of what it holds: see local_disk.
             post_commithook_properties=PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False),
@@ -145,6 +139,20 @@ def commit(
         table.create_checkpoint()
         if folder is not None:
             flush_log(folder)
+
+
+def _actions(
+    added: Sequence[NewFile], removed: Sequence[DataFile], now_ms: int, *, data_change: bool
+) -> "list[AddAction | RemoveAction]":
+    from deltalake.transaction import AddAction, RemoveAction
+
+    return [
+        *(
+            AddAction(file.path, file.size_bytes, _values(file.day), now_ms, data_change, json.dumps(file.stats))
+            for file in added
+        ),
+        *(RemoveAction(file.path, data_change, now_ms, None, _values(file.day)) for file in removed),
+    ]
 
 
 def _refuse_constraints(table: "DeltaTable") -> None:

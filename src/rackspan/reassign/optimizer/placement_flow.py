@@ -59,17 +59,10 @@ def placement_limits(
     free = np.where((now >= 0) & gives[now], now, -1)
     kept = np.where((then >= 0) & ~gives[then], then, -1).astype(np.int32)
     synced = in_sync(problem, rows)
-    own, size_class = problem.own_rack[rows], _size_classes(problem, rows)
-    # The limits of a row with replicas that count in no rack follow from where its targets are: it is a group of its own.
-    alone = np.where(uncounted(problem, rows), np.arange(len(rows)), -1)
-    slots = np.sort(np.where(free >= 0, free * 2 + synced, -1))
-    alike = np.column_stack([slots, np.sort(kept), np.count_nonzero(then >= 0, axis=1), own, alone])
-    groups = group_rows(np.column_stack([alike, size_class]))
-    if len(groups) * brokers > PLACEMENT_ARCS_MAX:
-        size_class = np.zeros(len(rows), dtype=np.int64)
-        groups = group_rows(alike)
-    if len(groups) * brokers > PLACEMENT_ARCS_MAX:
+    grouped = _alike(problem, rows, np.sort(np.where(free >= 0, free * 2 + synced, -1)), then, kept)
+    if grouped is None:
         return None
+    groups, own, size_class, alone = grouped
     first = groups.first
     stays, kept_at = _broker_mask(free[first], brokers), _broker_mask(kept[first], brokers)
     out_of_sync = _broker_mask(np.where(synced, -1, free)[first], brokers)
@@ -97,6 +90,26 @@ def placement_limits(
         unit_cost=np.where(stays, out_of_sync * SIZE_CLASSES, elsewhere * SIZE_CLASSES + size_class[first][:, None]),
         kept=kept,
     )
+
+
+def _alike(
+    problem: ReassignmentProblem, rows: Int64s, slots: Int32s, then: Int32s, kept: Int32s
+) -> tuple[RowGroups, Int32s, Int64s, Int64s] | None:
+    """Groups of rows that may be exchanged: equal in the replicas free to go, the targets that stay, the own rack and the size class.
+
+    Returns them, and of each row its own rack, its size class, and its number if it is a group of its own, else -1. All sizes are
+    alike where classes of them would need more than PLACEMENT_ARCS_MAX arcs; None where that is not enough.
+    """
+    brokers = len(problem.rack_map.broker_ids)
+    own, size_class = problem.own_rack[rows], _size_classes(problem, rows)
+    # The limits of a row with replicas that count in no rack follow from where its targets are: it is a group of its own.
+    alone = np.where(uncounted(problem, rows), np.arange(len(rows)), -1)
+    alike = np.column_stack([slots, np.sort(kept), np.count_nonzero(then >= 0, axis=1), own, alone])
+    groups = group_rows(np.column_stack([alike, size_class]))
+    if len(groups) * brokers > PLACEMENT_ARCS_MAX:
+        size_class = np.zeros(len(rows), dtype=np.int64)
+        groups = group_rows(alike)
+    return (groups, own, size_class, alone) if len(groups) * brokers <= PLACEMENT_ARCS_MAX else None
 
 
 def place(problem: ReassignmentProblem, targets: Int32s, limits: PlacementLimits, *, even_first: bool) -> Int32s:
