@@ -67,7 +67,6 @@ class Gateway:
         admin: AdminHandler | None,
         fetch: FetchHandler | None,
     ) -> None:
-        self.config = backend.config
         self.backend = backend
         self.cluster = backend.cluster
         self.policies = backend.policies
@@ -96,6 +95,11 @@ class Gateway:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    @property
+    def config(self) -> GatewayConfig:
+        """As it was last read."""
+        return self.backend.config
 
     @property
     def bootstrap_servers(self) -> str:
@@ -139,7 +143,7 @@ class Gateway:
                 raise UsageError(f"{config.key_of(name)} cannot change while the gateway runs; restart it")
         self.listeners.refuse_moved(config)
         self.backend.reload(config)
-        self.config = self.listeners.config = self.clients.config = config
+        self.listeners.config = self.clients.config = config
         self.clients.shared.max_request_bytes = config.max_request_bytes
         self.record_bytes.topics_max, self.record_bytes.clients_max = (
             config.counters_topics_max,
@@ -147,9 +151,6 @@ class Gateway:
         )
         if self.guarding is not None:
             self.guarding.reload(config)
-        if self.admin is not None:
-            self.admin.topics.placer = self.backend.placer
-            self.admin.topics.extended_error_codes = config.extended_error_codes
         if self.fetch is not None:
             self.fetch.racks = config.readers
         self.clients.close_removed()
@@ -198,14 +199,7 @@ async def _assembled(backend: Backend, *, shared: bool) -> Gateway:
     if backend.placer is not None:
         backend.placer.open()
     if guarding is not None or backend.placer is not None:
-        admin = AdminHandler(
-            backend.cluster,
-            addresses,
-            backend.policies,
-            config_topic,
-            backend.placer,
-            extended_error_codes=config.extended_error_codes,
-        )
+        admin = AdminHandler(backend, addresses, config_topic)
         takes |= dict.fromkeys(admin.api_keys, admin.take)
     readers = config.readers
     fetch = FetchHandler(readers) if readers.is_on else None

@@ -55,22 +55,11 @@ class Guarding:
         self.guard = AcknowledgementGuard(settings)
         self.isr = None if config.http is None else GuardedIsr(backend.cluster, backend.policies)
         handler = ProduceHandler if settings.refuses_before else AdvisingHandler
-        self.produce = handler(
-            self.guard,
-            backend.policies,
-            addresses,
-            backend.cluster,
-            self._source,
-            config.config_topic,
-            extended_error_codes=config.extended_error_codes,
-            deny_weak_acks=config.deny_weak_acks,
-        )
+        self.produce = handler(self.guard, backend, addresses, self._source)
 
     def reload(self, config: GatewayConfig) -> None:
         """Take over a config that was read again."""
         self.guard.settings = guard_settings(config)
-        self.produce.extended_error_codes = config.extended_error_codes
-        self.produce.deny_weak_acks = config.deny_weak_acks
 
     def tasks(self) -> Iterator[Coroutine[Any, Any, None]]:
         """The work that runs until the gateway ends."""

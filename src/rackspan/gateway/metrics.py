@@ -45,7 +45,7 @@ def families(gateway: Gateway) -> Iterator[Family]:
     yield _record_bytes(gateway.record_bytes.flows)
     if gateway.guarding is not None:
         yield from _acknowledgements(gateway, gateway.guarding)
-    if gateway.admin is not None and gateway.admin.topics.placer is not None:
+    if gateway.admin is not None and gateway.backend.placer is not None:
         topics = gateway.admin.topics
         yield _counter(
             "rackspan_gateway_placements_total", "topics that got replicas from the placer", topics.placements

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from random import Random
 from socket import socket
 from struct import pack
 from typing import Any
@@ -19,17 +18,16 @@ from rackspan.acks.min_insync_racks import ProduceVerdict, Thresholds
 from rackspan.acks.produce_errors import Cause, Refusal
 from rackspan.acks.verification import Requirement
 from rackspan.client.brokers import addresses
-from rackspan.client.login import Login
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import MalformedRequest
+from rackspan.gateway.backend import Backend
+from rackspan.gateway.config import parse_config
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, GuardSettings
 from rackspan.gateway.core.apis import Treatment
-from rackspan.gateway.core.policies import FilePolicies, Policies
 from rackspan.gateway.handlers.produce import BOUNDS_SECONDS, Durations, ProduceHandler
 from rackspan.gateway.handlers.produce_request import ProduceRequest
 from rackspan.gateway.metrics import families
 from rackspan.gateway.net.byte_flow import Exchange
-from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import read_response, write_request
 from rackspan.wire.messages.produce import (
@@ -42,7 +40,7 @@ from rackspan.wire.messages.produce import (
 )
 from tests.conformance.wire import batch, connected, received, send
 from tests.gateway.frames import encoded
-from tests.gateway.running import RunningGateway, running
+from tests.gateway.running import RunningGateway, document, running
 from tests.kafka_fixtures import eventually
 
 NOT_ENOUGH_REPLICAS, POLICY_VIOLATION, TOPIC_AUTHORIZATION_FAILED = 19, 44, 29
@@ -263,12 +261,8 @@ def test_a_batch_behind_a_refused_one_is_refused_until_that_one_is_sent_again() 
     parts: Any = None
 
     async def scenario() -> list[list[Cause]]:
-        policies = Policies(FilePolicies())
-        cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1))
-        handler = ProduceHandler(
-            AcknowledgementGuard(GuardSettings()), policies, parts, cluster, parts, None,
-            extended_error_codes=False, deny_weak_acks=False,
-        )  # fmt: skip
+        backend = Backend(parse_config(document("127.0.0.1:1")))
+        handler = ProduceHandler(AcknowledgementGuard(GuardSettings()), backend, parts, parts)
         session: Any = Peer()
 
         def judged(sequence: int, *refusals: Refusal) -> list[Cause]:

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
+from rackspan.gateway.backend import Backend
 from rackspan.gateway.core.endpoints import Addresses
-from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.handlers.config_requests import (
     CONFIG_TOPIC_REFUSED,
     ConfigRequests,
@@ -19,9 +19,7 @@ from rackspan.gateway.handlers.config_requests import (
 from rackspan.gateway.handlers.topic_requests import TopicRequests
 from rackspan.gateway.net.byte_flow import Exchange
 from rackspan.gateway.net.session import ClientSession
-from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_topic import ConfigTopic
-from rackspan.placement.cluster_placer import ClusterPlacer
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import RequestHeader, read_body, read_header, write_response
 from rackspan.wire.framing import Piece
@@ -39,28 +37,11 @@ Handle = Callable[[ClientSession, RequestHeader, Any], Awaitable[WireStruct]]
 
 
 class AdminHandler:
-    """Handles the requests of `api_keys`. `store` None: min.insync.racks is no config here. `placer` None: Kafka places by itself."""
+    """Handles the requests of `api_keys`. `store` None: min.insync.racks is no config here. Without a placer Kafka places by itself."""
 
-    def __init__(
-        self,
-        cluster: UpstreamCluster,
-        addresses: Addresses,
-        policies: Policies,
-        store: ConfigTopic | None,
-        placer: ClusterPlacer | None,
-        *,
-        extended_error_codes: bool,
-    ) -> None:
-        configs = None if store is None else ConfigRequests(cluster, policies, store)
-        topics = self.topics = TopicRequests(
-            cluster,
-            addresses,
-            policies,
-            configs,
-            None if store is None else store.topic,
-            placer,
-            extended_error_codes=extended_error_codes,
-        )
+    def __init__(self, backend: Backend, addresses: Addresses, store: ConfigTopic | None) -> None:
+        configs = None if store is None else ConfigRequests(backend.cluster, backend.policies, store)
+        topics = self.topics = TopicRequests(backend, addresses, configs, None if store is None else store.topic)
         self._handles: dict[int, Handle] = {}
         if configs is not None and store is not None:
             self._handles |= {
@@ -72,7 +53,7 @@ class AdminHandler:
                 ApiKey.DELETE_TOPICS: partial(_delete_topics, store),
                 ApiKey.DELETE_RECORDS: partial(_delete_records, store),
             }
-        if placer is not None:
+        if backend.placer is not None:
             self._handles |= {
                 ApiKey.CREATE_TOPICS: topics.create_topics,
                 ApiKey.CREATE_PARTITIONS: topics.create_partitions,

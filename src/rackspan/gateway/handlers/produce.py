@@ -16,16 +16,15 @@ from rackspan.acks.isr_samples import Partition
 from rackspan.acks.min_insync_racks import ACKS_ALL
 from rackspan.acks.produce_errors import ERROR_CODES, Refusal
 from rackspan.acks.verification import Requirement
+from rackspan.gateway.backend import Backend
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold, out_of_order
 from rackspan.gateway.core.acknowledgement.order import RefusedSequences, producer_batch
 from rackspan.gateway.core.endpoints import Addresses, set_endpoints
-from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.handlers.produce_request import ProduceRequest, failed
 from rackspan.gateway.handlers.refusals import Refusals
 from rackspan.gateway.handlers.rights import WriteRights
 from rackspan.gateway.net.byte_flow import Exchange
 from rackspan.gateway.net.session import ClientSession
-from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.guard_readers import IsrSampler, IsrSource, LogEndReader
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.codec import read_body, read_header
@@ -45,32 +44,18 @@ def forward_produce(session: ClientSession, exchange: Exchange, request: memoryv
 
 
 class ProduceHandler:
-    """Decides every Produce request of a process. `config_topic` is written by gateways only."""
+    """Decides every Produce request of a process."""
 
-    def __init__(
-        self,
-        guard: AcknowledgementGuard,
-        policies: Policies,
-        addresses: Addresses,
-        cluster: UpstreamCluster,
-        source: IsrSource,
-        config_topic: str | None,
-        *,
-        extended_error_codes: bool,
-        deny_weak_acks: bool,
-    ) -> None:
+    def __init__(self, guard: AcknowledgementGuard, backend: Backend, addresses: Addresses, source: IsrSource) -> None:
         self.guard = guard
         self.sampler = IsrSampler(guard, source, self._complete)
-        self.log_reader = LogEndReader(guard, cluster, self._complete)
+        self.log_reader = LogEndReader(guard, backend.cluster, self._complete)
         self.refusals = Refusals()
-        self.extended_error_codes = extended_error_codes
-        self.deny_weak_acks = deny_weak_acks
         self.holds = Durations()
         """How long acknowledgements were held, those that were refused in the end too."""
-        self._policies = policies
+        self._backend = backend
+        self._policies = backend.policies
         self._addresses = addresses
-        self._cluster = cluster
-        self._config_topic = config_topic
         self._loop = asyncio.get_running_loop()
         self._held: dict[Hold, ProduceRequest] = {}
         self._rights = WriteRights()
@@ -94,7 +79,7 @@ class ProduceHandler:
             self._decide(produce)
 
     async def _look_up(self, broker: int, ids: Iterable[UUID]) -> None:
-        for topic, topic_id in (await self._cluster.topic_names(broker, ids)).items():
+        for topic, topic_id in (await self._backend.cluster.topic_names(broker, ids)).items():
             self._policies.record_topic(topic, topic_id, self._loop.time())
 
     def _decide(self, produce: ProduceRequest) -> None:
@@ -210,7 +195,7 @@ class ProduceHandler:
             name = produce.name(topic)
             if name is None:
                 error = ErrorCode.UNKNOWN_TOPIC_ID, "no broker reports this topic id"
-            elif name == self._config_topic:
+            elif name == self._backend.config.config_topic:
                 error = (
                     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
                     f"{name} is written by gateways only; alter configs instead",
@@ -223,7 +208,7 @@ class ProduceHandler:
         return denied
 
     def _is_weak(self, produce: ProduceRequest, topic: str) -> bool:
-        if not self.deny_weak_acks or produce.acks == ACKS_ALL:
+        if not self._backend.config.deny_weak_acks or produce.acks == ACKS_ALL:
             return False
         return self._policies.requirement(topic, produce.session.broker) is not None
 
@@ -252,7 +237,7 @@ class ProduceHandler:
 
     def _code(self, refusal: Refusal) -> ErrorCode:
         code = ERROR_CODES[refusal.verdict]
-        return code if self.extended_error_codes else code.for_every_client
+        return code if self._backend.config.extended_error_codes else code.for_every_client
 
 
 class AdvisingHandler(ProduceHandler):

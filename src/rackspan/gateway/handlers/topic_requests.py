@@ -9,8 +9,8 @@ from typing import Final
 from uuid import UUID
 
 from rackspan.errors import RackspanError
+from rackspan.gateway.backend import Backend
 from rackspan.gateway.core.endpoints import Addresses
-from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.core.topic_configs import SET, ConfigChange, RefusedChange, without
 from rackspan.gateway.handlers.cluster_load import ClusterLoad
 from rackspan.gateway.handlers.config_requests import (
@@ -20,11 +20,10 @@ from rackspan.gateway.handlers.config_requests import (
     forward,
 )
 from rackspan.gateway.net.session import ClientSession
-from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
-from rackspan.placement.cluster_placer import ClusterPlacer, PlacementRefusal
+from rackspan.placement.cluster_placer import PlacementRefusal
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import RequestHeader
 from rackspan.wire.messages.base import WireStruct
@@ -54,27 +53,21 @@ _CREATE_VERSION: Final = 5
 class TopicRequests:
     """Requests for new topics and partitions.
 
-    `configs` None: min.insync.racks is no config of topics here, and there is no `config_topic`. `placer` None: Kafka places.
+    `configs` None: min.insync.racks is no config of topics here, and there is no `config_topic`.
     """
 
     def __init__(
         self,
-        cluster: UpstreamCluster,
+        backend: Backend,
         addresses: Addresses,
-        policies: Policies,
         configs: ConfigRequests | None,
         config_topic: str | None,
-        placer: ClusterPlacer | None,
-        *,
-        extended_error_codes: bool,
     ) -> None:
-        self._cluster = cluster
+        self._backend = backend
+        self._policies = backend.policies
         self._addresses = addresses
-        self._policies = policies
         self._configs = configs
         self._config_topic = config_topic
-        self.placer = placer
-        self.extended_error_codes = extended_error_codes
         self.placements = 0
         self.placement_failures = 0
 
@@ -84,7 +77,7 @@ class TopicRequests:
         changes: dict[str, ConfigChange] = {}
         refused: list[CreatableTopicResult] = []
         topics: list[CreatableTopic] = []
-        load = ClusterLoad(self._cluster)
+        load = ClusterLoad(self._backend.cluster)
         for topic in body.topics:
             if self._configs is not None:
                 rest, own = without(topic.configs)
@@ -141,13 +134,13 @@ class TopicRequests:
             result.configs = [*result.configs, created]
 
     def _code(self, refusal: PlacementRefusal) -> ErrorCode:
-        return refusal.code if self.extended_error_codes else refusal.code.for_every_client
+        return refusal.code if self._backend.config.extended_error_codes else refusal.code.for_every_client
 
     async def _assign(
         self, topic: CreatableTopic, load: ClusterLoad, *, automatic: bool = False
     ) -> PlacementRefusal | None:
         """Fill in the assignment of a new topic that has none. Returns the reason if that fails."""
-        if self.placer is None or topic.assignments:
+        if self._backend.placer is None or topic.assignments:
             return None
         partitions, factor = topic.num_partitions, topic.replication_factor
         try:
@@ -158,7 +151,7 @@ class TopicRequests:
             if partitions < 1 or factor < 1:
                 # Kafka refuses it, in Kafka's words.
                 return None
-            placed = await load.place(self.placer, 0, partitions, factor, automatic=automatic)
+            placed = await load.place(self._backend.placer, 0, partitions, factor, automatic=automatic)
         except (OSError, RackspanError) as error:
             placed = _unreadable(f"place {topic.name}", error)
         if isinstance(placed, PlacementRefusal):
@@ -174,7 +167,7 @@ class TopicRequests:
     async def create_partitions(
         self, session: ClientSession, header: RequestHeader, body: CreatePartitionsRequestData
     ) -> WireStruct:
-        load = ClusterLoad(self._cluster)
+        load = ClusterLoad(self._backend.cluster)
         refused: list[CreatePartitionsTopicResult] = []
         forwarded: list[CreatePartitionsTopic] = []
         for topic in body.topics:
@@ -202,14 +195,14 @@ class TopicRequests:
 
     async def _assign_more(self, topic: CreatePartitionsTopic, load: ClusterLoad) -> PlacementRefusal | None:
         """Fill in the assignment of new partitions that have none. Returns the reason if that fails."""
-        if self.placer is None or topic.assignments is not None:
+        if self._backend.placer is None or topic.assignments is not None:
             return None
         try:
             rows = await load.rows(topic.name)
             if not rows or topic.count <= len(rows):
                 # Kafka refuses it, in Kafka's words.
                 return None
-            placed = await load.place(self.placer, len(rows), topic.count - len(rows), len(rows[0]))
+            placed = await load.place(self._backend.placer, len(rows), topic.count - len(rows), len(rows[0]))
         except (OSError, RackspanError) as error:
             placed = _unreadable(f"place new partitions of {topic.name}", error)
         if isinstance(placed, PlacementRefusal):
@@ -246,7 +239,7 @@ class TopicRequests:
             for topic in metadata.topics
             if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and topic.name
         ]
-        load = ClusterLoad(self._cluster)
+        load = ClusterLoad(self._backend.cluster)
         try:
             if not missing or not (await load.defaults())["auto.create.topics.enable"]:
                 return False
