@@ -59,7 +59,8 @@ def placement_limits(
     free = np.where((now >= 0) & gives[now], now, -1)
     kept = np.where((then >= 0) & ~gives[then], then, -1).astype(np.int32)
     synced = in_sync(problem, rows)
-    grouped = _alike(problem, rows, np.sort(np.where(free >= 0, free * 2 + synced, -1)), then, kept)
+    slots = np.sort(np.where(free >= 0, free * 2 + synced, -1))
+    grouped = _alike(problem, rows, slots, then, kept)
     if grouped is None:
         return None
     groups, own, size_class, alone = grouped
