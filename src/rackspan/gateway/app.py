@@ -98,7 +98,7 @@ class Gateway:
 
     @property
     def config(self) -> GatewayConfig:
-        """As it was last read."""
+        """The config that was read last."""
         return self.backend.config
 
     @property
