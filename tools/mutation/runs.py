@@ -76,6 +76,10 @@ def record(folders: Sequence[str], marks: str, sources: Sequence[str], *, may_fa
     return loaded
 
 
+_OWN: Final = ("rackspan", "tests", "tools", "benchmarks", "examples", "conftest", "__main__", "_pytest", "coverage")
+"""What imports rackspan, which a child has to import with its fault, and what each child has of its own."""
+
+
 def import_foreign(recorded: TestMap) -> None:
     """Import what the tests import from other projects, so that no child has to."""
     for name in recorded.foreign_modules:
@@ -263,7 +267,6 @@ def _record(folders: Collection[str], marks: str, sources: Sequence[str], result
             for line, contexts in data.contexts_by_lineno(file).items():
                 of_file.setdefault(line, set()).update(contexts)
     seconds = {test: spent for test, spent in recorder.seconds.items() if test not in recorder.failed}
-    own = ("rackspan", "tests", "tools", "conftest", "__main__", "_pytest", "coverage")
-    foreign = [name for name in sys.modules if not name.startswith(own)]
+    foreign = [name for name in sys.modules if not name.startswith(_OWN)]
     result.write_bytes(pickle.dumps(TestMap(lines, seconds, foreign, sorted(recorder.failed))))
     return status
