@@ -157,6 +157,14 @@ runs.record(["tests/no_such_file.py"], "not slow", ["src/rackspan/flow"], may_fa
 """
 
 
+def test_only_modules_of_other_projects_are_imported_before_a_fault_is_planted() -> None:
+    """One of benchmarks imports rackspan: whatever was imported by then is no mutant."""
+    from tools.mutation.runs import is_foreign
+
+    own = ("rackspan.model", "tests.depth", "tools.tidy", "benchmarks._in_process", "examples.custom_placer")
+    assert [name for name in (*own, "numpy.linalg", "testpath") if is_foreign(name)] == ["numpy.linalg", "testpath"]
+
+
 @pytest.mark.slow
 def test_a_recording_that_ran_no_test_for_another_reason_than_their_marks_is_an_error() -> None:
     """A plug-in that could not be imported left all rows of a page untried, and the page passed."""

@@ -40,6 +40,8 @@ ELAPSED_LEAST_SECONDS: Final = 60
 TEST_LEAST_SECONDS: Final = 15
 """A mutant whose tests take ten times as long, and at least so long, counts as killed: it loops, or waits for ever."""
 
+_OF_EACH_CHILD: Final = frozenset({"conftest", "__main__", "_pytest", "coverage"})
+
 
 class Outcome(Enum):
     """What became of a mutant."""
@@ -76,8 +78,10 @@ def record(folders: Sequence[str], marks: str, sources: Sequence[str], *, may_fa
     return loaded
 
 
-_OWN: Final = ("rackspan", "tests", "tools", "benchmarks", "examples", "conftest", "__main__", "_pytest", "coverage")
-"""What imports rackspan, which a child has to import with its fault, and what each child has of its own."""
+def is_foreign(name: str) -> bool:
+    """Whether a module is of another project: a child imports those of this project with its fault, and pytest as its own."""
+    top = name.partition(".")[0]
+    return top not in _OF_EACH_CHILD and not any((folder / top).is_dir() for folder in (ROOT, ROOT / "src"))
 
 
 def import_foreign(recorded: TestMap) -> None:
@@ -267,6 +271,6 @@ def _record(folders: Collection[str], marks: str, sources: Sequence[str], result
             for line, contexts in data.contexts_by_lineno(file).items():
                 of_file.setdefault(line, set()).update(contexts)
     seconds = {test: spent for test, spent in recorder.seconds.items() if test not in recorder.failed}
-    foreign = [name for name in sys.modules if not name.startswith(_OWN)]
+    foreign = [name for name in sys.modules if is_foreign(name)]
     result.write_bytes(pickle.dumps(TestMap(lines, seconds, foreign, sorted(recorder.failed))))
     return status
