@@ -13,7 +13,7 @@ from tests.simulation.measure import soak
 from tests.simulation.runs.replay import explained, run
 
 SEEDS: Final = int(os.environ.get("RACKSPAN_SIM_SEEDS", at_depth(check=2, test=6)))
-"""Of each kind of world: three in make check; make test sets more."""
+"""Of each kind of world: two in make check; make test sets more."""
 
 SOAK_SEEDS: Final = 4_200
 """Of all worlds together, in one run, with make soak."""

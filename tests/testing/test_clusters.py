@@ -79,7 +79,7 @@ def test_a_shared_cluster_that_does_not_start_is_not_kept(monkeypatch: pytest.Mo
 
 
 def test_every_argument_of_a_cluster_may_be_given() -> None:
-    arguments = dict.fromkeys(list(signature(EmbeddedCluster).parameters))
+    arguments = dict.fromkeys(signature(EmbeddedCluster).parameters)
     assert validated(arguments) == arguments
 
 

@@ -114,7 +114,7 @@ def test_each_process_of_a_broker_has_an_incarnation_of_its_own() -> None:
     run(scene)
 
 
-def test_a_slow_disk_delays_the_responses_to_a_followers_fetches_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_disk_delays_only_the_responses_to_a_followers_fetches(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene(assembly: Assembly) -> None:
         host, received = assembly.hosts[ONE], list[object]()
         monkeypatch.setattr(host.runner, "receive", lambda _source, message: received.append(message))
