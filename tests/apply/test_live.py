@@ -1,8 +1,9 @@
 """The cluster as a run observes it; a run on Kafka 3, by the command line in this process. Kafka 4 is met in tests/compat/test_reassign_apply.py."""
 
+import asyncio
 import json
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -13,11 +14,15 @@ from rackspan.apply.live import LiveCluster
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.core.ids import CONTROLLER
+from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable
 from rackspan.kafka_process import KafkaCluster
 from rackspan.model import TopicPartition
 from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster
 from rackspan.plan.execution.throttle import ConfigKey, Holder
 from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.base import WireStruct
+from rackspan.wire.messages.metadata import MetadataResponseData, MetadataResponseTopic
+from rackspan.wire.messages.reassignments import ListPartitionReassignmentsResponseData
 from tests.cli.conftest import Ran, cli
 from tests.kafka_fixtures import create_topic, eventually
 from tests.kafka_tools import described, produce, reassign
@@ -116,6 +121,81 @@ def test_an_observation_has_what_its_topics_brokers_and_throttles_are() -> None:
         configs={of_topic: "0:1", of_brokers[0]: "1000", of_brokers[1]: None},
         copied_bytes={},
     )
+
+
+def test_a_change_that_the_cluster_refuses_is_named_with_its_reason() -> None:
+    throttled = ConfigKey(Holder.TOPIC, "missing", "leader.replication.throttled.replicas")
+    with EmbeddedCluster(racks=1, brokers=1) as cluster:
+        cluster.create_topic("moved", replicas=[[1]])
+        with LiveCluster(ConnectionSettings(cluster.bootstrap_servers)) as live:
+            with pytest.raises(ClusterRequestFailed, match=r"^moved-0 was not reassigned to 9: \S"):
+                live.start_moves({TopicPartition("moved", 0): (9,)})
+            with pytest.raises(ClusterRequestFailed, match=r"^throttle of topic missing was not changed: \S"):
+                live.set_configs({throttled: "0:1"})
+
+
+class Served:
+    """In place of a connection: what an API responds, or how it fails, and the requests that were sent."""
+
+    remaining_seconds = 30.0
+
+    def __init__(self, responses: Mapping[ApiKey, WireStruct | Exception]) -> None:
+        self._responses = {ApiKey.LIST_PARTITION_REASSIGNMENTS: ListPartitionReassignmentsResponseData(), **responses}
+        self.sent: dict[ApiKey, Any] = {}
+
+    def __enter__(self) -> "Served":
+        return self
+
+    def close(self) -> None:
+        pass
+
+    def run(self, coroutine: Callable[..., Any], *arguments: object) -> Any:
+        return asyncio.run(coroutine(*arguments))
+
+    async def call(self, api_key: ApiKey, request: Any, _seconds: float | None = None, **_: object) -> Any:
+        self.sent[api_key] = request
+        response = self._responses[api_key]
+        if isinstance(response, Exception):
+            raise response
+        return response
+
+    call_controller = call
+
+
+def served(monkeypatch: pytest.MonkeyPatch, responses: Mapping[ApiKey, WireStruct | Exception]) -> Served:
+    connection = Served(responses)
+    monkeypatch.setattr("rackspan.apply.live.ClusterConnection", lambda _settings: connection)
+    return connection
+
+
+def test_topics_that_may_not_be_described_are_named_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In whatever order a broker lists them."""
+    names = [f"topic-{number}" for number in range(20)]
+    hidden = [MetadataResponseTopic(name=name, error_code=29) for name in reversed(names)]
+    connection = served(monkeypatch, {ApiKey.METADATA: MetadataResponseData(topics=hidden)})
+    first = "topic-0, topic-1, topic-10 and 17 more"
+    with (
+        LiveCluster(ConnectionSettings("a:1")) as live,
+        pytest.raises(ClusterUnauthorized, match=f"^topic {first} may not .* needs Describe on Topic {first};"),
+    ):
+        live.observe(ObservationRequest(frozenset(names)))
+    assert [topic.name for topic in connection.sent[ApiKey.METADATA].topics] == sorted(names)
+
+
+def test_what_a_connection_that_ends_leaves_unknown_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    throttled = ConfigKey(Holder.TOPIC, "moved", "leader.replication.throttled.replicas")
+    lost = dict.fromkeys((ApiKey.DESCRIBE_CONFIGS, ApiKey.ALTER_PARTITION_REASSIGNMENTS), ConnectionResetError("gone"))
+    served(monkeypatch, {ApiKey.METADATA: MetadataResponseData(), **lost})
+    with (
+        LiveCluster(ConnectionSettings("a:1")) as live,
+        pytest.raises(ClusterUnreachable, match=r"^throttles of topics was not received: it closed the connection"),
+    ):
+        live.observe(ObservationRequest(configs=frozenset({throttled})))
+    with (
+        LiveCluster(ConnectionSettings("a:1")) as live,
+        pytest.raises(ClusterUnreachable, match=r"^no partition was reassigned, as far as is known: it closed the"),
+    ):
+        live.start_moves({TopicPartition("moved", 0): (1,)})
 
 
 def test_reassignments_are_observed_before_replicas(monkeypatch: pytest.MonkeyPatch) -> None:

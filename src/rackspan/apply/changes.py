@@ -7,6 +7,7 @@ ClusterUnreachable where it is not known whether the change was made.
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import product
 from typing import Final
 
@@ -114,14 +115,12 @@ async def until_everywhere(connection: ClusterConnection, changes: Mapping[str, 
     after a change could read the old value from one of them.
     """
     until = time.monotonic() + min(SETTLING_SECONDS, connection.remaining_seconds)
-    try:
+    # The change is made; the next reading reports a broker that cannot be reached.
+    with suppress(*FAILURES):
         alive = await metadata(connection, ())
         for broker in alive.brokers:
             while time.monotonic() < until and not await _shows(connection, broker.node_id, changes, until):
                 await asyncio.sleep(_PAUSE_SECONDS)
-    except FAILURES:
-        # The change is made; the next reading reports a broker that cannot be reached.
-        return
 
 
 async def _shows(
