@@ -5,6 +5,7 @@ The reference is the cluster itself: which replicas there are at the end, whose 
 
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import islice
 from random import Random
 from typing import Any
 
@@ -418,6 +419,18 @@ def test_a_step_is_done_when_two_observations_in_a_row_show_it() -> None:
     assert Scripted(MOVED, MOVED, MOVED, BOTH).runs() == ended
 
 
+def test_a_broker_that_lags_has_time_between_the_two_observations() -> None:
+    clock = Clock()
+
+    class Lagging(Scripted):
+        def observe(self, request: ObservationRequest) -> ObservedCluster:
+            self.shown = [MOVED if clock.seconds < 0.2 else BEFORE]
+            return super().observe(request)
+
+    pace = Pace(settle_seconds=0.25, now=lambda: clock.seconds, sleep=clock.sleep)
+    assert Lagging().runs(RunLimits(moves=1), pace) == ["start 0"]
+
+
 def test_a_start_that_does_not_show_yet_is_repeated_and_counted_once() -> None:
     ended = ["StepCompleted", "start 1", "StepCompleted", "RunCompleted"]
     repeated = Scripted(BEFORE, BEFORE, MOVED, MOVED, MOVED, BOTH)
@@ -449,6 +462,22 @@ def test_a_response_that_is_lost_is_no_failure() -> None:
     cluster = Flaky({move.topic_partition: move.undo for move in PLAN.partitions()}, Random(1), set(BROKERS))
     assert run(cluster, Memory(PLAN), RunLimits(moves=2))[-1].effect == Finished()
     assert cluster.copied == 2
+
+
+class Deaf(FakeCluster):
+    """A cluster that is observed, and never responds to a start."""
+
+    def start_moves(self, targets: Mapping[Any, tuple[int, ...]]) -> None:
+        raise ClusterUnreachable("no answer")
+
+
+def test_a_start_without_a_response_is_repeated_for_as_long_as_patience_lasts() -> None:
+    clock = Clock()
+    cluster = Deaf({move.topic_partition: move.undo for move in PLAN.partitions()}, Random(1), set(BROKERS))
+    pace = Pace(60.0, now=lambda: clock.seconds, sleep=clock.sleep)
+    with pytest.raises(ClusterUnreachable, match="no answer"):
+        list(islice(execute(cluster, Memory(PLAN), RunLimits(), pace), 1_000))
+    assert 60 <= clock.seconds < 61
 
 
 class Refusing(FakeCluster):

@@ -17,7 +17,7 @@ from rackspan.audit import RackPolicy
 from rackspan.errors import ClusterUnreachable, InvalidJournal, RestartStopped, UsageError
 from rackspan.model import ClusterSnapshot, TopicPartition
 from rackspan.restart.execution.decision import AwaitBrokers, CommandStatus, RecordEvent, RestartFinished, decide
-from rackspan.restart.execution.events import BatchStarted, RestartState
+from rackspan.restart.execution.events import BatchCompleted, BatchStarted, RestartState
 from tests.restart.execution.snapshots import BATCHES, REPLICAS, cluster
 
 POLLS_DOWN, POLLS_LAGGING = 6, 3
@@ -239,6 +239,22 @@ def test_a_cluster_that_cannot_be_read_any_more_ends_it(tmp_path: Path) -> None:
         list(run(target, tmp_path / "journal", FakeExecutor(target)))
 
 
+def test_how_long_a_batch_was_waited_for_does_not_count_for_the_next(tmp_path: Path) -> None:
+    target, stop = FakeCluster(), FakeCluster.stop
+
+    def stop_for_long(brokers: tuple[int, ...]) -> None:
+        stop(target, brokers)
+        target.until_in_sync |= dict.fromkeys(brokers, target.readings + 50)
+
+    target.stop = stop_for_long  # type: ignore[method-assign]
+    for update in run(target, tmp_path / "journal", FakeExecutor(target)):
+        if isinstance(update.effect, AwaitBrokers) and not target.unreachable:
+            target.unreachable = {target.readings + 1}
+        if isinstance(update.effect, RecordEvent) and isinstance(update.effect.event, BatchCompleted):
+            target.unreachable |= set(range(target.readings + 1, target.readings + 40))
+    assert update.effect == RestartFinished()
+
+
 def test_one_reading_that_says_yes_starts_no_batch(tmp_path: Path) -> None:
     target = FakeCluster()
     target.dead, original = {2}, target.read
@@ -402,7 +418,11 @@ def test_a_command_of_an_earlier_run_is_known_by_its_process(tmp_path: Path) -> 
     command = RestartCommand("{brokers}", no_election)
     sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     assert command.status(sleeper.pid) == CommandStatus(running=True)
-    sleeper.communicate(b"\n")
+    assert sleeper.stdin is not None
+    sleeper.stdin.close()
+    os.waitid(os.P_PID, sleeper.pid, os.WEXITED | os.WNOWAIT)
+    assert command.status(sleeper.pid) == CommandStatus(), "it has ended, and nobody has read its status"
+    sleeper.wait()
     assert command.status(sleeper.pid) == CommandStatus()
     assert command.status(None) == CommandStatus()
 
