@@ -284,6 +284,7 @@ def test_a_snapshot_that_lost_rows_without_a_damaged_file_is_not_judged_as_a_sma
     commit(opened, [], {}, removed=[max(data_files(opened), key=lambda file: file.most or "")])
     report = refresh(open_warehouse(root))
     assert list(report.quarantined.values()) == ["table partitions has 0 rows of it"]
+    assert (report.snapshots, report.up_to_date) == (0, len(SNAPSHOTS))
     check_tables(open_warehouse(root), SNAPSHOTS)
 
 

@@ -90,6 +90,8 @@ def test_a_file_that_is_there_already_is_left_alone(warehouse: Warehouse, tmp_pa
         list(pipeline.export(warehouse, ["drift", "findings"], tmp_path))
     assert (tmp_path / "findings.parquet").read_text() == "mine"
     assert not (tmp_path / "drift.parquet").exists()
+    with pytest.raises(UsageError, match=r"findings\.parquet: cannot be written: .* exists"):
+        list(pipeline.export(warehouse, ["drift"], tmp_path / "findings.parquet"))
 
 
 def test_before_the_first_run_one_line_says_what_to_do(tmp_path: Path) -> None:

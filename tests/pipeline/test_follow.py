@@ -25,13 +25,16 @@ from rackspan.pipeline.delta.table import add_columns
 from rackspan.pipeline.follow import FollowedBatch, FollowTotals, _spark_build, follow, metric_families
 from rackspan.pipeline.incremental import RunReport, RunWork
 from rackspan.pipeline.landing.store import SnapshotLocation, store_all
+from rackspan.pipeline.runs import last_run, prices_of
 from rackspan.pipeline.schemas import SNAPSHOTS as SNAPSHOTS_TABLE
 from rackspan.pipeline.schemas import TABLES
 from rackspan.pipeline.spark import session
 from rackspan.pipeline.warehouse import existing_table, only_follow, only_run
+from rackspan.traffic import PriceFile
 from tests.depth import at_depth
 from tests.pipeline import expected, plain_build
 from tests.pipeline.examples import NOON, small
+from tests.pipeline.hours.prices import PRICES
 
 SNAPSHOTS = [small(cluster, NOON + timedelta(hours=9 * n), 1 + n % 3) for n in range(4) for cluster in ("a", "b")]
 
@@ -46,9 +49,14 @@ class Markers:
         return [type("Row", (), {"snapshot_id": one}) for one in self._ids]
 
 
-def batches(warehouse: Warehouse, ended: list[FollowedBatch], stop: threading.Event | None = None) -> module._Batches:
+def batches(
+    warehouse: Warehouse,
+    ended: list[FollowedBatch],
+    stop: threading.Event | None = None,
+    prices: PriceFile | None = None,
+) -> module._Batches:
     build = plain_build.PlainBuild(plain_build.build_for(warehouse), warehouse)
-    return module._Batches(warehouse, RackPolicy(), build, ended.append, stop or threading.Event())
+    return module._Batches(warehouse, RackPolicy(), build, ended.append, stop or threading.Event(), prices)
 
 
 def judge(made: module._Batches, ids: list[str], number: int) -> None:
@@ -110,6 +118,12 @@ def test_a_late_snapshot_is_counted_as_one_that_corrects_another(tmp_path: Path)
     assert totals.judge_seconds > 0
     assert 'rackspan_follow_rows_total{table="drift"} 4.0' not in text
     assert f'rackspan_follow_rows_total{{table="partition_durability"}} {totals.rows["partition_durability"]}.0' in text
+
+
+def test_a_batch_is_made_with_the_prices_of_its_follow(tmp_path: Path) -> None:
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    judge(batches(warehouse, [], prices=PRICES), ids_of([small()], warehouse), 0)
+    assert prices_of(last_run(warehouse)) == PRICES
 
 
 def test_the_metrics_add_up_batches() -> None:

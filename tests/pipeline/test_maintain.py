@@ -185,6 +185,15 @@ def test_a_vacuum_keeps_the_version_in_force_although_a_killed_run_has_gone_on(
     check(warehouse, SNAPSHOTS)
 
 
+def test_maintenance_that_changes_no_table_leaves_the_run_in_force(warehouse: Warehouse) -> None:
+    """Also where a table went on by a commit that changed no file of it."""
+    maintained(warehouse)
+    before = last_run(warehouse)
+    commit(DeltaTable(warehouse.table("findings")), [], {})
+    maintained(warehouse)
+    assert last_run(warehouse) == before
+
+
 def test_a_file_of_an_attempt_that_no_commit_names_is_never_read_and_deleted(warehouse: Warehouse) -> None:
     """As a speculative or a failed attempt of a task leaves it: in the folder of a run that was committed."""
     table = DeltaTable(warehouse.table("findings"))

@@ -3,15 +3,18 @@
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from rackspan.audit import FleetPolicy, RackPolicy
 from rackspan.audit.policy import Survive
-from rackspan.errors import InvalidWarehouse
+from rackspan.errors import InvalidWarehouse, WarehouseBusy
 from rackspan.model import UnrackedPolicy
 from rackspan.pipeline import Warehouse, create_warehouse, runs
+from rackspan.pipeline.delta.append import commit, new_files
 from rackspan.pipeline.delta.table import create_table
 from rackspan.pipeline.policies import policies_document, policy_warnings
 from rackspan.pipeline.runs import Run
@@ -97,6 +100,23 @@ def test_a_newer_releases_rows_are_refused_unless_they_are_replaced(warehouse: W
         InvalidWarehouse, match=rf"a newer rackspan made the rows of findings \(version {at + 1}; this one makes {at}\)"
     ):
         runs.refuse_newer_rows(warehouse, replace(RUN, made_by={"findings": f"{at + 1}-0123"}), ("drift",))
+
+
+def test_a_commit_of_somebody_else_right_before_that_of_a_run_ends_it(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Delta takes both, since neither removes what the other has read: what the run would put into force is not its own."""
+    runs.open_history(warehouse)
+
+    def second(table: DeltaTable, *words: Any, **options: Any) -> None:
+        commit(DeltaTable(table.table_uri), [], {"theirs": 1})
+        commit(table, *words, **options)
+
+    monkeypatch.setattr(runs, "commit", second)
+    table = DERIVED["findings"]
+    added = new_files(existing_table(warehouse, table.name), pa.Table.from_pylist([{"day": NOON.date()}], table.schema))
+    with pytest.raises(WarehouseBusy, match="another rackspan pipeline run wrote its tables at the same time"):
+        runs.committed(warehouse, runs.ReplacedRows(table, RUN.run_id, 0, None, (), ()), added)
 
 
 def test_leftovers_are_those_of_runs_after_the_last_one(warehouse: Warehouse) -> None:

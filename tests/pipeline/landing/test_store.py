@@ -18,7 +18,7 @@ from rackspan.pipeline import Warehouse, create_warehouse, open_warehouse, rows,
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, append
 from rackspan.pipeline.landing import store as landing
 from rackspan.pipeline.landing.markers import read_markers
-from rackspan.pipeline.landing.read import read_registrations, read_snapshot
+from rackspan.pipeline.landing.read import ids_with_rows, read_registrations, read_snapshot
 from rackspan.pipeline.landing.rows import NewSnapshot, landing_rows, members_hash, snapshot_id
 from rackspan.pipeline.landing.store import SnapshotLocation, store_all
 from rackspan.pipeline.schemas import LANDING
@@ -35,6 +35,16 @@ def warehouse(tmp_path: Path) -> Warehouse:
 def kept(warehouse: Warehouse) -> list[ClusterSnapshot]:
     markers = read_markers(warehouse)
     return [read_snapshot(warehouse, one) for one in markers.of_days(markers.count_by_day())]
+
+
+def test_whether_a_table_has_rows_of_a_snapshot_is_read_from_the_files_that_may_have_them(warehouse: Warehouse) -> None:
+    """Here the file of another day is gone."""
+    store(small(), warehouse)
+    [gone] = Path(warehouse.table("partitions")).rglob("*.parquet")
+    late = store(small(taken_at=NOON + timedelta(days=1)), warehouse)
+    gone.unlink()
+    opened = existing_table(warehouse, "partitions")
+    assert ids_with_rows(opened, [late.snapshot_id]) == {late.snapshot_id}
 
 
 def in_order(snapshots: list[ClusterSnapshot]) -> list[ClusterSnapshot]:

@@ -12,7 +12,7 @@ from rackspan.audit.findings import REPAIR_ORDER, Severity
 from rackspan.model import ClusterSnapshot, UnrackedPolicy
 from rackspan.pipeline.report import render, words
 from rackspan.pipeline.report.data import ClusterReport, DurabilityState, ReportData
-from rackspan.pipeline.report.page import cards, state_words
+from rackspan.pipeline.report.page import cards, leaders_move, state_words
 from rackspan.pipeline.report.topic_map import topic_map
 from tests.depth import examples
 from tests.pipeline.report import story
@@ -258,6 +258,13 @@ def test_with_many_racks_all_losses_stand_in_a_table_and_the_worst_on_cards() ->
 
 def map_rows(root: Element) -> Sequence[Element]:
     return root.all("table", "map")[0].all("tbody")[0].all("tr")
+
+
+def test_of_the_brokers_that_take_over_leaders_those_with_the_most_come_first() -> None:
+    [loss, *_] = report_by_hand(story.shop_history(1)).clusters[0].losses
+    assert (
+        leaders_move(replace(loss, leader_surge={3: 1, 5: 1_200, 2: 1})) == "broker 5 +1,200, broker 2 +1, broker 3 +1"
+    )
 
 
 def test_the_map_shows_the_replicas_and_leaders_of_each_topic_in_each_rack() -> None:
