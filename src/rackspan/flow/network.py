@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from rackspan.errors import InvalidFlow
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
-Ints = npt.NDArray[Any] | Sequence[int]
+Ints = Int32s | Int64s | Sequence[int]
 
 MAX_SCALED_COST: Final = 2**62
 """Limit of a unit cost times the number of nodes, by which OR-tools scales it: above, sums would exceed 64 bits."""

@@ -6,7 +6,7 @@ Rows are views made on demand. Lists of broker ids are matrices padded on the ri
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,10 @@ from rackspan.model.ids import NO_BROKER
 Int32s: TypeAlias = npt.NDArray[np.int32]
 Int64s: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
+SelectedRows: TypeAlias = Int64s | Bools
+"""Indices, or a mask."""
+
+Integer = TypeVar("Integer", np.int32, np.int64)
 
 UNKNOWN_SIZE = -1
 """In `size_bytes`: the size of the partition is not known."""
@@ -89,7 +93,7 @@ class PartitionColumns:
                 known = None if size == UNKNOWN_SIZE else size
                 yield Partition(topic, partition, leader, replicas, isr, adding, removing, known)
 
-    def take(self, rows: npt.NDArray[Any]) -> "PartitionColumns":
+    def take(self, rows: SelectedRows) -> "PartitionColumns":
         """The rows selected by a mask or by indices, in that order."""
         return PartitionColumns(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
@@ -166,14 +170,14 @@ def count_in_row(mask: Bools) -> Int64s:
     return counted
 
 
-def sorted_in_row(matrix: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def sorted_in_row(matrix: npt.NDArray[Integer]) -> npt.NDArray[Integer]:
     """Each row ascending."""
     if not 1 < matrix.shape[1] <= EXCHANGED_COLUMNS_MAX:
         return np.sort(matrix, axis=1)
     return np.stack(sorted_columns(matrix.T.copy()), axis=1)
 
 
-def sorted_columns(columns: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+def sorted_columns(columns: npt.NDArray[Integer]) -> list[npt.NDArray[Integer]]:
     """The columns of a matrix (width, P) with each of its P rows ascending.
 
     Narrow rows are sorted by exchanges of whole columns, in a third to a tenth of the time of NumPy's sort.
@@ -200,7 +204,7 @@ def padded(values: Int32s, offsets: Int64s) -> Int32s:
     return matrix
 
 
-def flattened(matrix: Int32s) -> tuple[Int32s, Int64s]:
+def flattened(matrix: npt.NDArray[Integer]) -> tuple[npt.NDArray[Integer], Int64s]:
     """The inverse of `padded`: values and offsets."""
     present = matrix != NO_BROKER
     return matrix[present], np.concatenate(([0], np.cumsum(present.sum(axis=1)))).astype(np.int64)
@@ -217,7 +221,7 @@ def _present(brokers: list[int]) -> tuple[int, ...]:
     return tuple(brokers)
 
 
-def _same(mine: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> bool:
+def _same(mine: npt.NDArray[Integer], theirs: npt.NDArray[Integer]) -> bool:
     if mine.ndim == 1:
         return bool(np.array_equal(mine, theirs))
     (my_values, my_offsets), (their_values, their_offsets) = flattened(mine), flattened(theirs)

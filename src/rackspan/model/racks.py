@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from rackspan.errors import UsageError
 from rackspan.model.broker import Broker
@@ -99,7 +98,7 @@ class RackMap:
         by_id = zip(self.broker_ids.tolist(), self.rack_codes.tolist(), strict=True)
         return {broker: self.racks[code] for broker, code in by_id if code != NO_RACK}
 
-    def names(self, codes: Sequence[int] | npt.NDArray[Any]) -> tuple[RackId, ...]:
+    def names(self, codes: Sequence[int] | Int32s | Int64s) -> tuple[RackId, ...]:
         """The distinct racks among `codes`, by name."""
         return tuple(self.racks[code] for code in sorted({int(code) for code in codes} - {NO_RACK}))
 
@@ -145,7 +144,7 @@ def counts_descending(rack_codes: Int32s) -> Int64s:
     whatever the number of racks in the cluster.
     """
     counts = np.zeros(rack_codes.T.shape, dtype=np.int32)
-    before: Any = None
+    before: Int32s | None = None
     for place, column in enumerate(sorted_columns(rack_codes.T.copy())):
         # Along each row runs of equal codes are counted, and the last of a run has its length.
         counts[place] = column != NO_RACK
@@ -160,7 +159,7 @@ def counts_descending(rack_codes: Int32s) -> Int64s:
 def distinct_racks(rack_codes: Int32s) -> Int64s:
     """The number of distinct racks in each row. Shape (P,)."""
     found = np.zeros(len(rack_codes), dtype=np.int64)
-    before: Any = None
+    before: Int32s | None = None
     for column in sorted_columns(rack_codes.T.copy()):
         first = column != NO_RACK
         found += first if before is None else first & (column != before)

@@ -1,5 +1,6 @@
 """ClusterSnapshot: the state of a cluster at one time, the input of audits and planners."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -93,11 +94,9 @@ def _in_utc(time: datetime) -> datetime:
 
 
 def _refuse_twice(what: str, names: Sequence[object]) -> None:
-    if len(set(names)) == len(names):
-        return
-    earlier: set[object] = set()
-    twice = next(name for name in names if name in earlier or earlier.add(name))  # type: ignore[func-returns-value]  # None, so that each name is added once
-    raise InvalidSnapshot(f"{what} {twice}: listed twice; leave one of them out")
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise InvalidSnapshot(f"{what} {name}: listed twice; leave one of them out")
 
 
 def _sort_brokers_and_topics(snapshot: ClusterSnapshot) -> None:

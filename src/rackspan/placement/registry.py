@@ -81,6 +81,7 @@ def _factory(name: str, installed: Installed) -> PlacerFactory:
             f"{name} is not a placer class: it has no {', '.join(lacking) or 'class'}",
             "see the contract ReplicaPlacer",
         )
+    # A class with the methods of the contract: more cannot be checked before it is made.
     return cast("PlacerFactory", found)
 
 

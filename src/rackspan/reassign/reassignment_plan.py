@@ -267,8 +267,8 @@ def snapshot_after(
 
 def snapshot_rows(snapshot: ClusterSnapshot, columns: ReassignmentColumns) -> Int64s:
     """The snapshot's row of each entry. Errors: InvalidReassignment for a partition that it does not hold."""
-    code_of = {topic.name: code for code, topic in enumerate(snapshot.topics)}
-    codes = np.array([code_of.get(topic, -1) for topic in columns.topics], dtype=np.int64)  # type: ignore[call-overload]  # Names are str or TopicName.
+    code_of: dict[str, int] = {topic.name: code for code, topic in enumerate(snapshot.topics)}
+    codes = np.array([code_of.get(topic, -1) for topic in columns.topics], dtype=np.int64)
     keys = _keys(snapshot.partitions.topic.astype(np.int64), snapshot.partitions.partition)
     wanted = _keys(codes[columns.topic], columns.partition)
     # Snapshots are ordered by topic and partition, so the keys ascend.

@@ -9,15 +9,14 @@ import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rackspan.audit import PartitionBatch, effective_min_isr
 from rackspan.audit.batch import under_minimum
 from rackspan.errors import UsageError
 from rackspan.model import NO_RACK, Bools, Int32s, Int64s, any_in_row, count_in_row, distinct_racks, lengths
+from rackspan.model.partitions import SelectedRows
 
 
 class BlockOn(StrEnum):
@@ -146,7 +145,7 @@ class InSyncRows:
         """What stays in sync without the brokers that `stopped` marks by index; its last entry, index −1, is False."""
         return np.asarray(self.in_sync & ~stopped[self.brokers])
 
-    def take(self, rows: npt.NDArray[Any]) -> "InSyncRows":
+    def take(self, rows: SelectedRows) -> "InSyncRows":
         """The rows selected by a mask or by indices."""
         return InSyncRows(
             self.row[rows],

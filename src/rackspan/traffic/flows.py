@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from rackspan.clients import GroupReads
 from rackspan.clients.likely_rack import likely_rack
@@ -244,7 +243,7 @@ def _summed(
     """Sums by topic and rack codes. Unknown sizes are summed apart, to None."""
     if len(topic) == 0:
         return
-    keys: npt.NDArray[Any] = np.stack([topic, source, destination, (sizes == UNKNOWN_SIZE).astype(np.int32)], axis=1)
+    keys = np.stack([topic, source, destination, (sizes == UNKNOWN_SIZE).astype(np.int32)], axis=1)
     distinct, index = np.unique(keys, axis=0, return_inverse=True)
     sums = np.zeros(len(distinct), np.int64)
     np.add.at(sums, index.ravel(), sizes)

@@ -5,12 +5,10 @@ result back to rows.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from rackspan.model.partitions import Int64s
+from rackspan.model.partitions import Int32s, Int64s
 
 KEY_MAX = 2**62
 
@@ -27,13 +25,13 @@ class RowGroups:
         return len(self.first)
 
 
-def group_rows(matrix: npt.NDArray[Any]) -> RowGroups:
+def group_rows(matrix: Int32s | Int64s) -> RowGroups:
     """Group the equal rows of an integer matrix (N, columns). RowGroups are numbered in order of their rows' values."""
     _, first, of_row, size = np.unique(_keys(matrix), return_index=True, return_inverse=True, return_counts=True)
     return RowGroups(of_row=of_row.astype(np.int64), first=first.astype(np.int64), size=size.astype(np.int64))
 
 
-def _keys(matrix: npt.NDArray[Any]) -> Int64s:
+def _keys(matrix: Int32s | Int64s) -> Int64s:
     """One number a row, equal exactly for equal rows."""
     key, highest = np.zeros(len(matrix), dtype=np.int64), 0
     for column in matrix.T:
