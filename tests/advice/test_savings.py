@@ -227,7 +227,8 @@ def test_state_of_a_task_whose_changelog_is_not_known_has_no_known_size() -> Non
         {"id": "1_0", "stateful": True, "changelog": []},
         {"id": "2_0", "stateful": True, "changelog": ["log:0"]},
     ]
-    captured = CapturedGroup({"tasks": tasks}, ())
+    document: Any = {"tasks": tasks}
+    captured = CapturedGroup(document, ())
     sized = replace(snapshot, partitions=replace(snapshot.partitions, size_bytes=np.array([4096])))
     assert _restored(sized, captured, {TaskId("0_0")}) == "no task"
     assert _restored(sized, captured, {TaskId("0_0"), TaskId("2_0")}) == "4.0 KiB"

@@ -34,8 +34,8 @@ class TaskCosts(TypedDict):
 
 
 class CrossRackDocument(TypedDict):
-    active: Amount | None
-    standby: Amount | None
+    active: Count | None
+    standby: Count | None
 
 
 class ProofDocument(TypedDict):

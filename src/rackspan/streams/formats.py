@@ -339,6 +339,7 @@ def read_configs(document: Mapping[str, object]) -> tuple[AssignmentConfigs, lis
     """Configs by short keys or Kafka's own, null for Kafka's default, and warnings. Errors: InvalidProblem for a wrong type, UsageError for a value out of range."""
     given = _by_short_key(document)
     read = structs.asdict(convert(given, ConfigsDocument, "config"))
+    # Each key has a type of its own, which mypy does not follow through `**`.
     configs: dict[str, Any] = {key: value for key, value in read.items() if value is not None}
     if "strategy" in configs:
         configs["strategy"] = strategy_named(configs["strategy"])
@@ -349,8 +350,8 @@ def read_configs(document: Mapping[str, object]) -> tuple[AssignmentConfigs, lis
     return AssignmentConfigs(**configs), unknown
 
 
-def _by_short_key(document: Mapping[str, Any]) -> dict[str, Any]:
-    given: dict[str, Any] = {}
+def _by_short_key(document: Mapping[str, object]) -> dict[str, object]:
+    given: dict[str, object] = {}
     for key, value in document.items():
         _refuse_misspelt(key)
         short = KAFKA_KEYS.get(key, key)

@@ -1,6 +1,5 @@
 import json
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,7 +19,7 @@ def replayed(*names: str) -> LabDocument:
     return replay({name: problem(Random(at), standbys=1) for at, name in enumerate(names)}, chosen)
 
 
-def parsed(document: Mapping[str, Any]) -> ElementTree.Element:
+def parsed(document: LabDocument) -> ElementTree.Element:
     return ElementTree.fromstring(lab_picture(document))  # noqa: S314 - our own picture
 
 
@@ -51,8 +50,8 @@ def test_each_number_stands_behind_its_bar_and_the_standbys_behind_the_active_ta
         "cross_rack": {"active": 3, "standby": 1}, "moved": {"in_all": 4}, "converged": True,
     }  # fmt: skip
     other = run | {"cross_rack": {"active": 1, "standby": None}, "moved": {"in_all": 0}, "converged": False}
-    section = {"problem": "one", "tasks": 4, "clients": 2, "racks": 2, "runs": [run, other]}
-    drawn = parsed({"problems": [section]})
+    document: Any = {"problems": [{"problem": "one", "tasks": 4, "clients": 2, "racks": 2, "runs": [run, other]}]}
+    drawn = parsed(document)
     bars = [
         (bar.attrib["class"], float(bar.attrib["x"]), float(bar.attrib["width"])) for bar in drawn.iter(f"{SVG}rect")
     ]
@@ -75,8 +74,8 @@ def test_each_number_stands_behind_its_bar_and_the_standbys_behind_the_active_ta
 
 
 def test_a_problem_without_runs_has_its_heading() -> None:
-    section = {"problem": "one", "tasks": 4, "clients": 2, "racks": 2, "runs": []}
-    assert "one: 4 tasks" in lab_picture({"problems": [section]})
+    document: Any = {"problems": [{"problem": "one", "tasks": 4, "clients": 2, "racks": 2, "runs": []}]}
+    assert "one: 4 tasks" in lab_picture(document)
 
 
 def test_names_are_escaped() -> None:

@@ -1,21 +1,22 @@
 """The human-readable output of streams assign, audit and lab, from their documents."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from typing import Literal
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from rackspan.cli import output
 from rackspan.streams import could_read_less
+from rackspan.streams.assignment import AssignmentDocument, CrossRackDocument
+from rackspan.streams.lab.replay import LabDocument, LabProblem, LabRun, heading
+from rackspan.streams.live.group_audit import StreamsAuditDocument, StreamsClient
 from rackspan.text import count_noun
-
-Document = Mapping[str, Any]
 
 UNKNOWN = "?"
 
 
-def assignment_page(assignment: Document) -> RenderableType:
+def assignment_page(assignment: AssignmentDocument) -> RenderableType:
     """The number of tasks of each client, then the costs, then the verdict."""
     clients = assignment["assignment"]
     rows = ((client, len(tasks["active"]), len(tasks["standby"])) for client, tasks in clients.items())
@@ -31,7 +32,7 @@ def assignment_page(assignment: Document) -> RenderableType:
     )
 
 
-def audit_page(audit: Document) -> RenderableType:
+def audit_page(audit: StreamsAuditDocument) -> RenderableType:
     """The clients, then the assignment under each strategy, then the verdict."""
     return output.page(
         Text(_title(audit), style="bold"),
@@ -49,12 +50,12 @@ def audit_page(audit: Document) -> RenderableType:
     )
 
 
-def lab_page(document: Document) -> RenderableType:
+def lab_page(document: LabDocument) -> RenderableType:
     """One table for each problem, a row for each setting."""
     return output.page(*(part for problem in document["problems"] for part in _problem(problem)))
 
 
-def _assignment_verdict(assignment: Document) -> str:
+def _assignment_verdict(assignment: AssignmentDocument) -> str:
     if not assignment["enabled"]:
         return f"rack awareness is off: {assignment['reason']}"
     if assignment["probing_rebalance"]:
@@ -62,7 +63,7 @@ def _assignment_verdict(assignment: Document) -> str:
     return "assigned"
 
 
-def _title(audit: Document) -> str:
+def _title(audit: StreamsAuditDocument) -> str:
     tasks = audit["tasks"]
     return (
         f"group {audit['group']}: {count_noun(tasks['stateful'], 'task')} with state, {tasks['stateless']} without, "
@@ -70,7 +71,7 @@ def _title(audit: Document) -> str:
     )
 
 
-def _client_row(client: Document) -> tuple[object, ...]:
+def _client_row(client: StreamsClient) -> tuple[object, ...]:
     crossing = client["cross_rack"]
     return (
         client["client"],
@@ -83,7 +84,7 @@ def _client_row(client: Document) -> tuple[object, ...]:
     )
 
 
-def _strategy_rows(audit: Document) -> Iterator[tuple[object, ...]]:
+def _strategy_rows(audit: StreamsAuditDocument) -> Iterator[tuple[object, ...]]:
     now = audit["now"]["cross_rack"]
     yield ("now", _of(now, audit, "active"), _of(now, audit, "standby"), "", "")
     for name, outcome in audit["strategies"].items():
@@ -97,29 +98,28 @@ def _strategy_rows(audit: Document) -> Iterator[tuple[object, ...]]:
         )
 
 
-def _of(crossing: Document, audit: Document, role: str) -> str:
+def _of(crossing: CrossRackDocument, audit: StreamsAuditDocument, role: Literal["active", "standby"]) -> str:
     return f"{_known(crossing[role])} of {audit['partitions'][role]}"
 
 
-def _unknown(audit: Document) -> Iterator[RenderableType]:
+def _unknown(audit: StreamsAuditDocument) -> Iterator[RenderableType]:
     if audit["unknown"]:
         yield Text()
     yield from (output.whole(f"unknown: {line}") for line in audit["unknown"])
 
 
-def _audit_verdict(audit: Document) -> str:
+def _audit_verdict(audit: StreamsAuditDocument) -> str:
     now, best = audit["now"]["cross_rack"], audit["at_best"]
     if now["active"] is None:
         return "no price: see above"
-    if not could_read_less(audit):
+    if best["active"] is None or not could_read_less(audit):
         return "no strategy reads less across racks"
     needless = now["active"] - best["active"]
     return f"{count_noun(needless, 'partition')} {'crosses' if needless == 1 else 'cross'} racks needlessly: set rack.aware.assignment.strategy=min_traffic on every client"
 
 
-def _problem(problem: Document) -> Iterator[RenderableType]:
-    size = ", ".join(count_noun(problem[f"{noun}s"], noun) for noun in ("task", "client", "rack"))
-    yield Text(f"{problem['problem']}: {size}", style="bold")
+def _problem(problem: LabProblem) -> Iterator[RenderableType]:
+    yield Text(heading(problem), style="bold")
     yield output.table(
         (
             *("assignor", "strategy", "weights", "active across", "standby across", "cost"),
@@ -127,12 +127,14 @@ def _problem(problem: Document) -> Iterator[RenderableType]:
         ),
         [_run_row(run) for run in problem["runs"]],
     )
-    off = {run["reason"] for run in problem["runs"] if not run["enabled"] and run["strategy"] != "none"}
+    off = {
+        run["reason"] for run in problem["runs"] if run["reason"] and not run["enabled"] and run["strategy"] != "none"
+    }
     yield from (Text(f"rack awareness is off: {reason}") for reason in sorted(off))
     yield Text()
 
 
-def _run_row(run: Document) -> tuple[object, ...]:
+def _run_row(run: LabRun) -> tuple[object, ...]:
     load = run["balance"]["tasks_per_thread"]
     return (
         run["assignor"],

@@ -16,6 +16,7 @@ from rackspan.errors import InvalidGroup, InvalidProblem, UsageError
 from rackspan.model.group import GroupDescription, GroupKind
 from rackspan.streams import Strategy, capture_group, streams_group
 from rackspan.streams.live import StreamsGroup
+from rackspan.streams.live.capture import CapturedProblem
 from rackspan.streams.live.group_audit import ActiveTasks, StrategyDocument, StreamsAuditDocument, audit_with_tasks
 from rackspan.streams.live.streams_group import STREAMS_PROTOCOL
 from rackspan.streams.problem import HIGH_AVAILABILITY_COSTS
@@ -90,7 +91,7 @@ class StreamGroups:
 class _Audited:
     """What was captured of a group, its audit, and the active tasks by strategy."""
 
-    captured: Mapping[str, Any]
+    captured: CapturedProblem
     document: StreamsAuditDocument
     tasks: Mapping[Strategy, ActiveTasks]
 

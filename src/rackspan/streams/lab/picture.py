@@ -1,13 +1,12 @@
 """The table of `streams lab` as an SVG picture: bars to one scale, for light and dark pages."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 from markupsafe import Markup
 
+from rackspan.streams.lab.replay import LabDocument, LabProblem, LabRun, heading
 from rackspan.text import count_noun
-
-Document = Mapping[str, Any]
 
 WIDTH: Final = 800
 ROW: Final = 26
@@ -29,7 +28,7 @@ STYLE: Final = Markup(
 )
 
 
-def lab_picture(document: Document) -> str:
+def lab_picture(document: LabDocument) -> str:
     """Draw the document of `lab.replay`. Pure: equal documents give equal bytes."""
     sections, top = [], 0
     for problem in document["problems"]:
@@ -43,7 +42,7 @@ def lab_picture(document: Document) -> str:
     )
 
 
-def _label(document: Document) -> str:
+def _label(document: LabDocument) -> str:
     return "; ".join(
         f"{run['assignor']} {run['strategy']}: {_count(run['cross_rack']['active'])} partitions across racks, "
         f"{count_noun(run['moved']['in_all'], 'task')} moved, {count_noun(run['rounds'], 'round')}"
@@ -52,7 +51,7 @@ def _label(document: Document) -> str:
     )
 
 
-def _section(problem: Document) -> Markup:
+def _section(problem: LabProblem) -> Markup:
     runs = problem["runs"]
     longest = max((_across(run) for run in runs), default=0), max((run["moved"]["in_all"] for run in runs), default=0)
     rows = [
@@ -62,16 +61,15 @@ def _section(problem: Document) -> Markup:
     return Markup("").join([*_head(problem), *rows])
 
 
-def _head(problem: Document) -> Iterator[Markup]:
-    size = ", ".join(count_noun(problem[f"{noun}s"], noun) for noun in ("task", "client", "rack"))
-    yield _text(0, 16, f"{problem['problem']}: {size}", "head")
+def _head(problem: LabProblem) -> Iterator[Markup]:
+    yield _text(0, 16, heading(problem), "head")
     yield _text(LABELS, 42, "across racks: active, standby", "soft")
     yield _text(LABELS + PANEL + GAP, 42, "active tasks moved", "soft")
     yield _text(WIDTH, 42, "rounds", "soft", "end")
     yield Markup('<path class="line" d="M0 50H{}"/>').format(WIDTH)
 
 
-def _row(run: Document, most_across: int, most_moved: int) -> Markup:
+def _row(run: LabRun, most_across: int, most_moved: int) -> Markup:
     moved, left = run["moved"]["in_all"], LABELS + PANEL + GAP
     return Markup("").join(
         [
@@ -85,7 +83,7 @@ def _row(run: Document, most_across: int, most_moved: int) -> Markup:
     )
 
 
-def _across_bars(run: Document, most: int) -> Iterator[Markup]:
+def _across_bars(run: LabRun, most: int) -> Iterator[Markup]:
     active, standby = run["cross_rack"]["active"], run["cross_rack"]["standby"]
     end = LABELS + _scaled(_across(run), most)
     yield _bar(LABELS, _scaled(active or 0, most), "across")
@@ -93,8 +91,8 @@ def _across_bars(run: Document, most: int) -> Iterator[Markup]:
     yield _text(end + 5, 13, f"{_count(active)}, {_count(standby)}")
 
 
-def _across(run: Document) -> int:
-    return sum(count or 0 for count in run["cross_rack"].values())
+def _across(run: LabRun) -> int:
+    return (run["cross_rack"]["active"] or 0) + (run["cross_rack"]["standby"] or 0)
 
 
 def _scaled(count: int, most: int) -> float:

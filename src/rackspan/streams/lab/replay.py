@@ -25,6 +25,7 @@ from rackspan.streams.problem import (
 )
 from rackspan.streams.rack_awareness import judge_rack_awareness, rack_warnings, tag_warnings
 from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment, moved_tasks, running_assignment
+from rackspan.text import count_noun
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class LabRun(TypedDict):
     enabled: bool
     reason: str | None
     cross_rack: CrossRackDocument
-    cost: Amount | None
+    cost: Count | None
     moved: MovedTasks
     balance: BalanceOfTasks
     rounds: Count
@@ -166,6 +167,12 @@ def replay(documents: Mapping[str, object], chosen: Sequence[Setting], options: 
     return {
         "problems": [_problem(name, from_document(document), chosen, options) for name, document in documents.items()]
     }
+
+
+def heading(problem: LabProblem) -> str:
+    """Its name and size."""
+    counts = {"task": problem["tasks"], "client": problem["clients"], "rack": problem["racks"]}
+    return f"{problem['problem']}: {', '.join(count_noun(count, noun) for noun, count in counts.items())}"
 
 
 def _problem(name: str, problem: Problem, chosen: Sequence[Setting], options: Options) -> LabProblem:

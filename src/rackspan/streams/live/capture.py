@@ -7,7 +7,7 @@ would be in the next rebalance.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -88,14 +88,30 @@ def _refuse_unknown(
                 )
 
 
-Document = dict[str, Any]
+class CapturedTask(TypedDict):
+    id: TaskId
+    stateful: bool
+    source: list[str]
+    changelog: list[str]
+
+
+class CapturedProblem(TypedDict):
+    """A problem document. formats.py describes its keys."""
+
+    name: str
+    config: dict[str, object]
+    clients: list[dict[str, object]]
+    tasks: list[CapturedTask]
+    partitions: dict[str, list[str | None]]
+    initial_active: dict[str, list[str]]
+    initial_standby: dict[str, list[str]] | None
 
 
 @dataclass(frozen=True, slots=True)
 class CapturedGroup:
     """A group's problem document, and in `unknown` one line for each thing that neither group nor cluster reveal."""
 
-    document: Document
+    document: CapturedProblem
     unknown: tuple[str, ...]
 
 
@@ -111,7 +127,7 @@ def capture_group(group: StreamsGroup, snapshot: ClusterSnapshot, given: Mapping
     tasks = [_task(task, group, stateful, changelogs) for task in group.sources]
     unpriced = [] if _standbys_priced(group, tasks) else [_UNPRICED_STANDBYS]
     standbys = 0 if unpriced else _standbys(group, stateful)
-    document = {
+    document: CapturedProblem = {
         "name": group.group_id,
         "config": {"strategy": "min_traffic", "num_standbys": standbys},
         "clients": [_client(process) for process in group.processes],
@@ -173,7 +189,7 @@ def _idle_partitions(group: StreamsGroup, counts: Mapping[str, int]) -> Iterator
             yield f"sub-topology {name} has {count_noun(group.tasks_of[name], 'task')} for {count_noun(counts[topic], 'partition')} of {topic}; a rebalance is to come"
 
 
-def _client(process: StreamProcess) -> Document:
+def _client(process: StreamProcess) -> dict[str, object]:
     racks = {thread.client_id: thread.rack for thread in process.threads}
     return {
         "process_id": process.process_id,
@@ -185,7 +201,7 @@ def _client(process: StreamProcess) -> Document:
     }
 
 
-def _task(task: TaskId, group: StreamsGroup, stateful: frozenset[str], changelogs: Changelogs) -> Document:
+def _task(task: TaskId, group: StreamsGroup, stateful: frozenset[str], changelogs: Changelogs) -> CapturedTask:
     number = task_order(task)[2]
     return {
         "id": task,
@@ -195,7 +211,7 @@ def _task(task: TaskId, group: StreamsGroup, stateful: frozenset[str], changelog
     }
 
 
-def _standbys_priced(group: StreamsGroup, tasks: Sequence[Document]) -> bool:
+def _standbys_priced(group: StreamsGroup, tasks: Sequence[CapturedTask]) -> bool:
     return not any(process.standby for process in group.processes) or all(
         task["changelog"] for task in tasks if task["stateful"]
     )
@@ -208,7 +224,7 @@ def _standbys(group: StreamsGroup, stateful: frozenset[str]) -> int:
     return max(tasks_with, key=lambda count: (tasks_with[count], -count), default=0)
 
 
-def _initial_standby(group: StreamsGroup, unpriced: Sequence[str]) -> Document | None:
+def _initial_standby(group: StreamsGroup, unpriced: Sequence[str]) -> dict[str, list[str]] | None:
     if unpriced:
         return None
     return {process.process_id: _ordered(process.standby) for process in group.processes}

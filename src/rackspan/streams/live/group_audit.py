@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final, TypeAlias, TypedDict
+from typing import Annotated, Final, TypeAlias, TypedDict
 
 import numpy as np
 from msgspec import Meta
@@ -134,7 +134,7 @@ def active_at_best(captured: CapturedGroup) -> ActiveTasks | None:
     return assigned.active if assigned.awareness.enabled else None
 
 
-def could_read_less(audit: Mapping[str, Any]) -> bool:
+def could_read_less(audit: StreamsAuditDocument) -> bool:
     """Whether active tasks read more partitions across racks than under the best strategy.
 
     Standbys do not count: Kafka exchanges them between pairs of clients, from a start that depends on ties among active
