@@ -24,7 +24,7 @@ from importlib import import_module
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rackspan import audit as _audit
 from rackspan.audit import RackPolicy
@@ -591,7 +591,7 @@ def place_more_partitions(
 
 def placement_plan_document(
     proposal: Proposal, snapshot: ClusterSnapshot, configs: Mapping[str, str] = _NO_CONFIGS
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """A proposal as a file that `read_placement_plan` reads."""
     return _proposal_format.placement_plan_document(proposal, snapshot, configs)
 

@@ -38,7 +38,7 @@ requests = st.builds(
 @given(snapshots(), requests, st.sampled_from([1, 2, 1_000]))
 def test_what_was_planned_is_what_is_read(snapshot: ClusterSnapshot, request: ReassignmentRequest, moves: int) -> None:
     planned = order_steps(snapshot, plan(snapshot, request=request), limits=StepLimits(moves=moves))
-    document = plan_document(planned)
+    document: dict[str, Any] = plan_document(planned)
     if not document["partitions"]:
         return
     assert read_plan(json.dumps(document)) == planned
@@ -83,7 +83,9 @@ def test_a_file_of_kafkas_tool_is_written_as_it_was_read(entries: list[dict[str,
 
 def test_a_cost_that_is_not_stated_in_full_is_left_out() -> None:
     snapshot = instance("five percent", 1_000)
-    document = plan_document(order_steps(snapshot, plan(snapshot, request=ReassignmentRequest(replace_missing=True))))
+    document: dict[str, Any] = plan_document(
+        order_steps(snapshot, plan(snapshot, request=ReassignmentRequest(replace_missing=True)))
+    )
     for change in ({"before": 1}, {"lower_bound": "many"}, {"infeasible": [{"reason": "a"}]}):
         assert read_plan(json.dumps({**document, **change})).cost is None
     del document["replicas_bound"]
@@ -148,7 +150,7 @@ def test_a_plan_has_every_value_under_its_key() -> None:
 
 
 def test_a_journal_holds_of_a_plan_what_a_run_has_to_know() -> None:
-    document = plan_document(COSTED)
+    document: dict[str, Any] = plan_document(COSTED)
     steps = [{key: step[key] for key in ("step", "reason", "partitions")} for step in document["steps"]]
     assert journal_document(COSTED) == {
         "partitions": document["partitions"][::-1],
@@ -175,7 +177,7 @@ def test_an_id_that_kafka_cannot_hold_is_refused(change: dict[str, Any], line: s
 def test_a_plan_is_a_reassignment_file_with_its_account() -> None:
     snapshot = instance("labelled", 1_000)
     planned = order_steps(snapshot, plan(snapshot, request=ReassignmentRequest(replace_missing=True)))
-    document = plan_document(planned)
+    document: dict[str, Any] = plan_document(planned)
     assert list(document) == [
         "version",
         "partitions",
@@ -207,7 +209,7 @@ def test_a_plan_is_a_reassignment_file_with_its_account() -> None:
 def test_every_step_says_what_undoes_it() -> None:
     snapshot = instance("broker lost", 1_000)
     planned = order_steps(snapshot, plan(snapshot, request=ReassignmentRequest(replace_missing=True)))
-    document = plan_document(planned)
+    document: dict[str, Any] = plan_document(planned)
     undone = {
         (one["topic"], one["partition"]): tuple(one["undo"]) for step in document["steps"] for one in step["partitions"]
     }
@@ -215,7 +217,7 @@ def test_every_step_says_what_undoes_it() -> None:
 
 
 def test_nothing_to_do_is_an_empty_list() -> None:
-    document = plan_document(plan(cluster([[0, 1], [1, 0]], {0: "a", 1: "b"})))
+    document: dict[str, Any] = plan_document(plan(cluster([[0, 1], [1, 0]], {0: "a", 1: "b"})))
     assert (document["partitions"], document["moves"], document["steps"]) == ([], 0, [])
 
 

@@ -7,7 +7,7 @@ sends subscription version 0) and members with different clients may share a gro
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeGuard
+from typing import Final, TypeGuard
 
 from rackspan.consumers.group import NO_EPOCH, GroupMember, MemberId
 from rackspan.model.ids import RackId, TopicPartition
@@ -73,11 +73,11 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     return topics
 
 
-def _bytes(document: Mapping[str, Any]) -> bytes:
+def _bytes(document: Mapping[str, object]) -> bytes:
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _document(data: bytes) -> dict[str, Any]:
+def _document(data: bytes) -> dict[str, object]:
     """The user data as JSON. Errors: ValueError, worded to follow "consumer c1 "."""
     try:
         document = json.loads(data)
@@ -91,7 +91,7 @@ def _document(data: bytes) -> dict[str, Any]:
     return dict(document)
 
 
-def _member(without_data: GroupMember, document: Mapping[str, Any]) -> GroupMember:
+def _member(without_data: GroupMember, document: Mapping[str, object]) -> GroupMember:
     rack, cooperative = document.get("rack"), document.get("cooperative", False)
     if not isinstance(rack, str | None) or not isinstance(cooperative, bool):
         raise ValueError("sent damaged user data: rack or cooperative is of the wrong type")
@@ -117,11 +117,13 @@ def _partitions(listed: object) -> list[int]:
     return listed
 
 
-def _epoch(document: Mapping[str, Any]) -> int:
+def _epoch(document: Mapping[str, object]) -> int:
     epoch = document.get("epoch", NO_EPOCH)
-    if not _is_count(epoch) and epoch != NO_EPOCH:
+    if epoch == NO_EPOCH:
+        return NO_EPOCH
+    if not _is_count(epoch):
         raise ValueError("sent damaged user data: epoch is not a whole number")
-    return int(epoch)
+    return epoch
 
 
 def _is_count(value: object) -> TypeGuard[int]:

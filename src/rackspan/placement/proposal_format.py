@@ -5,7 +5,7 @@ As a file of `--out` it is read back by `--plan`: what was shown is what is made
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -58,7 +58,7 @@ class NewTopicDocument(ProposalDocument):
 
 def placement_plan_document(
     proposal: Proposal, snapshot: ClusterSnapshot, configs: Mapping[str, str]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The document of a proposal, with what it takes to make it later. `read_placement_plan` reads it."""
     return {
         "version": VERSION,

@@ -4,9 +4,9 @@ The document of a plan is a reassignment file that kafka-reassign-partitions acc
 `partitions` and ignores the rest. So they and the steps must agree.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypedDict
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias, TypedDict
 
 import msgspec
 from msgspec import Meta, Struct
@@ -115,62 +115,69 @@ class _Plan(Struct):
     topic_ids: dict[str, str] = {}
 
 
-def plan_document(plan: ReassignmentPlan) -> dict[str, Any]:
+def plan_document(plan: ReassignmentPlan) -> dict[str, object]:
     """A plan, its cost, its proof and its steps (docs/formats.md). Each step lists its partitions with what undoes it.
 
     `read_plan` reads the same plan from it.
     """
-    steps = [_step_document(step) for step in plan.steps]
-    listed = [_target_document(entry) for step in steps for entry in step["partitions"]]
-    cost = plan.cost
+    entries, cost = _entries(plan), plan.cost
     return {
         "version": VERSION,
-        "partitions": sorted(listed, key=itemgetter("topic", "partition")),
+        "partitions": sorted(_targets(entries), key=itemgetter("topic", "partition")),
         "cluster_id": plan.cluster_id,
         "moves": plan.moves,
         **({} if cost is None else _cost_document(cost)),
         "topic_ids": dict(plan.topic_ids),
         **({} if cost is None else {"left_out": list(cost.left_out), "leaderless": cost.leaderless}),
-        "steps": steps,
+        "steps": [_step_document(step, listed) for step, listed in zip(plan.steps, entries, strict=True)],
         **({} if cost is None else {"infeasible": [_conflict_document(conflict) for conflict in cost.infeasible]}),
     }
 
 
-def journal_document(plan: ReassignmentPlan) -> dict[str, Any]:
+def journal_document(plan: ReassignmentPlan) -> dict[str, object]:
     """What a run has to record of a plan: everything but its cost and its bytes."""
-    steps: list[dict[str, Any]] = [
-        {"step": step.number, "reason": step.reason, "partitions": [_entry_document(column) for column in step.columns]}
-        for step in plan.steps
-    ]
+    entries = _entries(plan)
     return {
-        "partitions": [_target_document(entry) for step in steps for entry in step["partitions"]],
+        "partitions": _targets(entries),
         "cluster_id": plan.cluster_id,
         "topic_ids": dict(plan.topic_ids),
-        "steps": steps,
+        "steps": [
+            {"step": step.number, "reason": step.reason, "partitions": listed}
+            for step, listed in zip(plan.steps, entries, strict=True)
+        ],
     }
 
 
-def _step_document(step: Step) -> dict[str, Any]:
+def _entries(plan: ReassignmentPlan) -> list[list[EntryDocument]]:
+    """Those of each step. A million partitions are read from their columns once."""
+    return [[_entry_document(entry) for entry in step.columns] for step in plan.steps]
+
+
+def _targets(entries: Iterable[Sequence[EntryDocument]]) -> list[TargetDocument]:
+    return [
+        {"topic": entry["topic"], "partition": entry["partition"], "replicas": entry["replicas"]}
+        for listed in entries
+        for entry in listed
+    ]
+
+
+def _step_document(step: Step, entries: Sequence[EntryDocument]) -> dict[str, object]:
     return {
         "step": step.number,
         "reason": step.reason,
         "moves": step.moves,
         **({} if step.bytes is None else {"bytes": step.bytes}),
-        "partitions": [_entry_document(column) for column in step.columns],
+        "partitions": entries,
     }
 
 
-def _entry_document(one: PartitionReassignment) -> EntryDocument:
+def _entry_document(entry: PartitionReassignment) -> EntryDocument:
     return {
-        "topic": one.topic,
-        "partition": one.partition,
-        "replicas": list(one.replicas),
-        "undo": list(one.undo),
+        "topic": entry.topic,
+        "partition": entry.partition,
+        "replicas": list(entry.replicas),
+        "undo": list(entry.undo),
     }
-
-
-def _target_document(entry: EntryDocument) -> TargetDocument:
-    return {"topic": entry["topic"], "partition": entry["partition"], "replicas": entry["replicas"]}
 
 
 def _cost_document(cost: PlanCost) -> CostDocument:
@@ -209,7 +216,7 @@ def read_plan(text: str | bytes) -> ReassignmentPlan:
     return plan_of(reassignment_object(text))
 
 
-def plan_of(top: dict[str, Any]) -> ReassignmentPlan:
+def plan_of(top: dict[str, object]) -> ReassignmentPlan:
     """The plan of a parsed file. Errors: as read_plan."""
     listed = sound(reassignment_of(top)).partitions
     for entry in listed:
@@ -265,7 +272,7 @@ def _refuse_other_steps(plan: ReassignmentPlan, listed: Mapping[TopicPartition, 
             raise InvalidReassignment(f"{topic_partition} is in no step; add it to one, or leave out the steps")
 
 
-def _cost(top: Mapping[str, Any]) -> PlanCost | None:
+def _cost(top: Mapping[str, object]) -> PlanCost | None:
     """None if the file does not state it in full: a run needs none of it."""
     try:
         cost = msgspec.convert(top, AccountDocument)

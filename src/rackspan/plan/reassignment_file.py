@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, Literal, NotRequired, TypedDict
+from typing import Final, Literal, NotRequired, TypedDict
 
 from rackspan import json_text
 from rackspan.documents import Count
@@ -60,12 +60,12 @@ def read_reassignment(text: str | bytes) -> ReassignmentDocument:
     return reassignment_of(reassignment_object(text))
 
 
-def reassignment_object(text: str | bytes) -> dict[str, Any]:
+def reassignment_object(text: str | bytes) -> dict[str, object]:
     """The file's JSON object, not yet checked. Errors: InvalidReassignment."""
     return _top(text, "reassignment")
 
 
-def reassignment_of(top: dict[str, Any]) -> ReassignmentDocument:
+def reassignment_of(top: dict[str, object]) -> ReassignmentDocument:
     """The entries of a parsed file, and what is wrong inside."""
     malformed = list(_version_faults(top))
     partitions = top.get("partitions")
@@ -121,7 +121,7 @@ def read_broker_list(text: str) -> tuple[int, ...]:
     return tuple(map(int, items))
 
 
-def _top(text: str | bytes, what: str) -> dict[str, Any]:
+def _top(text: str | bytes, what: str) -> dict[str, object]:
     try:
         top = json_text.parse(text)
     except NotJson as error:
@@ -131,7 +131,7 @@ def _top(text: str | bytes, what: str) -> dict[str, Any]:
     return top
 
 
-def _version_faults(top: dict[str, Any]) -> Iterator[Fault]:
+def _version_faults(top: dict[str, object]) -> Iterator[Fault]:
     version = top.get("version", VERSION)
     if type(version) is not int or version != VERSION:
         yield Fault("plan-format", None, None, f"Not supported version field value {shown(version)}")

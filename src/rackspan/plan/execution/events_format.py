@@ -1,9 +1,12 @@
 """Events as the lines of a journal: one JSON object each. docs/formats.md describes them."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, assert_never
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, assert_never
 
+import msgspec
+
+from rackspan.documents import AtLeastOne, Count
 from rackspan.errors import InvalidJournal, InvalidReassignment
 from rackspan.plan.execution.events import (
     DirectionSet,
@@ -35,7 +38,7 @@ def read_events(lines: Iterable[str]) -> tuple[Event, ...]:
     return tuple(_event(line, number) for number, line in enumerate(lines, start=1))
 
 
-def _document(event: Event) -> dict[str, Any]:
+def _document(event: Event) -> dict[str, object]:
     match event:
         case RunStarted(plan, bytes_per_second):
             rate = {} if bytes_per_second is None else {"bytes_per_second": bytes_per_second}
@@ -62,22 +65,23 @@ def _document(event: Event) -> dict[str, Any]:
             assert_never(event)
 
 
-def _began(line: Mapping[str, Any]) -> RunStarted:
+def _began(line: Mapping[str, object]) -> RunStarted:
     if line["version"] != VERSION:
         raise InvalidJournal(f"version {line['version']!r} is not known; take the rackspan that wrote it")
-    return RunStarted(plan_of(line["plan"]), _rate(line["bytes_per_second"]) if "bytes_per_second" in line else None)
+    plan = plan_of(msgspec.convert(line["plan"], dict[str, object]))
+    return RunStarted(plan, _rate(line["bytes_per_second"]) if "bytes_per_second" in line else None)
 
 
-_READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Event]]] = {
+_READERS: Final[Mapping[str, Callable[[Mapping[str, object]], Event]]] = {
     "began": _began,
-    "turned": lambda line: DirectionSet(Direction(line["toward"])),
+    "turned": lambda line: DirectionSet(msgspec.convert(line["toward"], Direction)),
     "rate": lambda line: RateSet(_rate(line["bytes_per_second"])),
     "cancelled": lambda _: RunCancelled(),
-    "throttling": lambda line: ThrottleRecorded(int(line["step"]), _own(line["own"])),
+    "throttling": lambda line: ThrottleRecorded(_step(line["step"]), _own(line["own"])),
     "throttled-by-others": lambda line: ForeignThrottleRecorded(_own(line["own"])),
-    "unthrottled": lambda line: ThrottleRemoved(tuple(_config(config) for config in line["configs"])),
-    "step-done": lambda line: StepCompleted(int(line["step"])),
-    "step-deferred": lambda line: StepDeferred(int(line["step"])),
+    "unthrottled": lambda line: ThrottleRemoved(msgspec.convert(line["configs"], tuple[ConfigKey, ...])),
+    "step-done": lambda line: StepCompleted(_step(line["step"])),
+    "step-deferred": lambda line: StepDeferred(_step(line["step"])),
     "ended": lambda _: RunCompleted(),
 }
 
@@ -86,7 +90,7 @@ def _event(line: str, number: int) -> Event:
     try:
         document = json.loads(line)
         return _READERS[document["event"]](document)
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, InvalidReassignment):
+    except (ValueError, KeyError, TypeError, RecursionError, msgspec.ValidationError, InvalidReassignment):
         raise InvalidJournal(f"line {number} is not an event; restore the file, or name another --journal") from None
 
 
@@ -94,22 +98,14 @@ def _rows(own: Mapping[ConfigKey, str | None]) -> list[list[str | None]]:
     return [[*config, value] for config, value in own.items()]
 
 
-def _own(rows: Iterable[Sequence[Any]]) -> dict[ConfigKey, str | None]:
-    return {_config(row[:3]): _value(row[3]) for row in rows}
+def _own(rows: object) -> dict[ConfigKey, str | None]:
+    read = msgspec.convert(rows, list[tuple[Holder, str, str, str | None]])
+    return {ConfigKey(holder, name, key): value for holder, name, key, value in read}
 
 
 def _rate(value: object) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(value)
-    return value
+    return msgspec.convert(value, Count)
 
 
-def _config(words: Iterable[str]) -> ConfigKey:
-    holder, name, key = words
-    return ConfigKey(Holder(holder), name, key)
-
-
-def _value(value: object) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise ValueError(value)
-    return value
+def _step(value: object) -> int:
+    return msgspec.convert(value, AtLeastOne)
