@@ -20,7 +20,7 @@ from rackspan.pipeline.hours.again import other_hours
 from rackspan.pipeline.judging.again import other_rows
 from rackspan.pipeline.landing.markers import StoredSnapshot, read_markers
 from rackspan.pipeline.landing.read import find_damage
-from rackspan.pipeline.runs import Run, judged_bases, judged_counts, newest_row
+from rackspan.pipeline.runs import Run, judged_bases, newest_row
 from rackspan.pipeline.schemas import (
     DERIVED,
     HISTORY,
@@ -265,7 +265,7 @@ class _Check:
         if last is None or JUDGED.name not in self.opened or JUDGED.name in self._damaged:
             return
         judged = self._counts(JUDGED.name)
-        bases = judged_bases(self.opened[JUDGED.name], judged_counts(self.opened[JUDGED.name]))
+        bases = judged_bases(self.opened[JUDGED.name])
         loose = [snapshot_id for snapshot_id, base_id in bases.items() if base_id is not None and base_id not in bases]
         if loose:
             line = (
@@ -306,7 +306,7 @@ class _Check:
         needed = {*TABLES, *HISTORY}
         if last is None or not needed <= self.opened.keys() or needed & self._damaged:
             return
-        judged = judged_bases(self.opened[JUDGED.name], judged_counts(self.opened[JUDGED.name]))
+        judged = judged_bases(self.opened[JUDGED.name])
         readable = [snapshot for snapshot in stored if snapshot.snapshot_id in judged]
         wrong: dict[str, list[str]] = {}
         for name, snapshot_id in other_rows(self._readable, last, readable):

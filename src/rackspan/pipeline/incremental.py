@@ -21,7 +21,7 @@ from rackspan.audit import ClusterPolicies
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import runs as history
 from rackspan.pipeline.delta.append import NewFile
-from rackspan.pipeline.delta.table import data_files
+from rackspan.pipeline.delta.table import data_files, rows_by_day
 from rackspan.pipeline.hours.work import HoursWork, concerned_hours, has_reading, with_reading, with_whole
 from rackspan.pipeline.landing.markers import Markers, StoredSnapshot, read_markers
 from rackspan.pipeline.landing.neighbours import neighbours
@@ -389,7 +389,7 @@ class _Refresh:
         if only is not None:
             known = ids_with_rows(self.past.judged, sorted(only))
             return markers.named(set(only) - known)
-        counts = history.judged_counts(self.past.judged)
+        counts = rows_by_day(data_files(self.past.judged))
         days = [day for day, count in markers.count_by_day().items() if counts.get(day) != count]
         ids = self._judged_bases(days)
         return [snapshot for snapshot in markers.of_days(days) if snapshot.snapshot_id not in ids]
@@ -531,7 +531,7 @@ class _Refresh:
             version, restored = standing(self.warehouse, self.past, table)
             opened = existing_table(self.warehouse, name, restored)
             # Every row may be of hours that no reading concerns any more.
-            whole = frozenset(file.day for file in data_files(opened) if file.day is not None and work.every_hour)
+            whole = frozenset(rows_by_day(data_files(opened)) if work.every_hour else ())
             every = {identity for of_day in ids.values() for identity in of_day}
             replaced = ReplacedRows(
                 table, work.run_id, version, restored, every, ids.keys() - whole, whole, name in self.rebuild

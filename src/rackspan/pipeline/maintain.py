@@ -18,7 +18,7 @@ from rackspan.pipeline import runs as history
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, commit
 from rackspan.pipeline.delta.local_disk import flush_log
 from rackspan.pipeline.delta.replace import joined, without_rows
-from rackspan.pipeline.delta.table import DataFile, data_files, one_line, snapshot_counts
+from rackspan.pipeline.delta.table import DataFile, data_files, one_line, rows_by_day, snapshot_counts
 from rackspan.pipeline.hours.dropped import hours_resting_on
 from rackspan.pipeline.hours.work import has_reading
 from rackspan.pipeline.landing.drop import drop_damaged
@@ -120,7 +120,7 @@ def _dropped(warehouse: Warehouse, began: datetime, now: Callable[[], datetime])
         of_readings = hours_resting_on(lost, [snapshot for snapshot in stored.values() if has_reading(snapshot)])
         of_states = hours_resting_on(lost, [stored[snapshot_id] for snapshot_id in times.keys() & stored.keys()])
         left = stored.keys() - of_readings.judged_again - of_states.judged_again
-        days = history.judged_counts(judged)
+        days = rows_by_day(data_files(judged))
         gone = {day: ids for day in days if (ids := _resting_on(history.judged_bases(judged, [day]), left))}
         _derived(warehouse, last, None, began, now, _Dropped(gone, of_readings.by_day, of_states.by_day))
     return lines

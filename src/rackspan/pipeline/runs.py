@@ -262,23 +262,16 @@ def concurrent(warehouse: Warehouse) -> WarehouseBusy:
     )
 
 
-def judged_counts(judged: "DeltaTable") -> Mapping[date, int]:
-    """How many snapshots of each day the tables have, from the log alone."""
-    counts: dict[date, int] = {}
-    for file in data_files(judged):
-        if file.day is not None:
-            counts[file.day] = counts.get(file.day, 0) + file.rows
-    return counts
-
-
-def judged_bases(judged: "DeltaTable", days: Collection[date], read: FilesRead | None = None) -> dict[str, str | None]:
-    """For each snapshot of some days that the tables have the one that its rows differ from, by id."""
-    wanted, files = set(days), data_files(judged)
+def judged_bases(
+    judged: "DeltaTable", days: Collection[date] | None = None, read: FilesRead | None = None
+) -> dict[str, str | None]:
+    """For each snapshot of some days, or of all, that the tables have the one that its rows differ from, by id."""
+    files = data_files(judged)
     known = {} if read is None else rows_kept(read.judged, files)
     schema = pa.schema([JUDGED.schema.field(name) for name in ("snapshot_id", "base_id")])
     found: dict[str, str | None] = {}
     for file in files:
-        if file.day in wanted:
+        if days is None or file.day in days:
             if file.path not in known:
                 rows = (row for batch in read_files(judged, [file], schema) for row in batch.to_pylist())
                 known[file.path] = [(row["snapshot_id"], row["base_id"]) for row in rows]

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,7 +19,7 @@ from rackspan.pipeline.changes.at_each_snapshot import (
     stored_columns,
     without_damaged,
 )
-from rackspan.pipeline.changes.difference import chain
+from rackspan.pipeline.changes.difference import chain, key_codes
 from rackspan.pipeline.delta.table import DataFile, data_files, read_files, snapshot_counts
 from rackspan.pipeline.runs import Run, how_to_rebuild, last_run
 from rackspan.pipeline.schemas import CONTENT, JUDGED, LANDING, RUNS, SNAPSHOTS, TABLES, Table, table_named
@@ -203,20 +204,9 @@ def version_in_force(warehouse: Warehouse, table: Table, run: Run | None) -> int
 
 
 def in_order(rows: pa.Table, grain: Sequence[str]) -> pa.Table:
-    """The rows, sorted by these columns."""
-    # Nulls first, as in Spark; Arrow's argument for that differs between versions, so it is a sort key of its own.
-    keys: dict[str, pa.ChunkedArray] = {}
-    order = []
-    for name in grain:
-        column = rows.column(name)
-        if pa.types.is_list(column.type):
-            # Arrow cannot sort lists. No name has the character \0, and the length distinguishes [] from [""].
-            keys |= {name: pc.binary_join(column, "\0"), f"{name} length": pc.list_value_length(column)}
-            order += [(name, "ascending"), (f"{name} length", "ascending")]
-            continue
-        keys |= {f"{name} is null": column.is_null(), name: column}
-        order += [(f"{name} is null", "descending"), (name, "ascending")]
-    return rows.take(pc.sort_indices(pa.table(keys), sort_keys=order))
+    """The rows, sorted by these columns, nulls first, as in Spark."""
+    rows = rows.combine_chunks()
+    return rows.take(pa.array(np.argsort(key_codes(rows, grain), kind="stable")))
 
 
 def sorted_batches(warehouse: Warehouse, files: TableFiles) -> Iterator[pa.Table]:

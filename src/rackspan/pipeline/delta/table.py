@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -170,6 +170,15 @@ def data_files(table: "DeltaTable") -> list[DataFile]:
             strict=True,
         )
     ]
+
+
+def rows_by_day(files: Iterable[DataFile]) -> Counter[date]:
+    """How many rows the files of each day have. Files of a table that is not split by days do not count."""
+    counts: Counter[date] = Counter()
+    for file in files:
+        if file.day is not None:
+            counts[file.day] += file.rows
+    return counts
 
 
 def read_files(

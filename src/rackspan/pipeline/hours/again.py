@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rackspan.pipeline.delta.table import DataFile, data_files, read_files
+from rackspan.pipeline.delta.table import DataFile, data_files, read_files, rows_by_day
 from rackspan.pipeline.hours.task import task_rows
 from rackspan.pipeline.hours.work import (
     ClusterHours,
@@ -155,7 +155,7 @@ def _of_no_task(opened: "Mapping[str, DeltaTable]", made: _Made) -> Iterator[tup
     keys = ("cluster_id", "hour", "hour_id")
     for name, table in opened.items():
         schema = pa.schema([HOURLY[name].schema.field(key) for key in keys])
-        for day in sorted({file.day for file in data_files(table) if file.day is not None}):
+        for day in sorted(rows_by_day(data_files(table))):
             rows = pa.Table.from_batches(read_files(table, _of_day(table, day), schema), schema)
             for row in rows.group_by(list(keys)).aggregate([]).to_pylist():
                 if row["hour_id"] not in made.ids and made.compares(row["cluster_id"], row["hour"]):

@@ -4,7 +4,6 @@ The ids of snapshots sort by time, and a data file's statistics hold its least a
 hold a wanted snapshot are opened.
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from rackspan.errors import InvalidWarehouse
-from rackspan.pipeline.delta.table import DataFile, data_files, read_files, snapshot_counts
+from rackspan.pipeline.delta.table import DataFile, data_files, read_files, rows_by_day, snapshot_counts
 from rackspan.pipeline.landing.rows import time_text
 from rackspan.pipeline.schemas import SNAPSHOTS
 from rackspan.pipeline.warehouse import Warehouse, existing_table, rows_kept
@@ -74,11 +73,7 @@ class Markers:
 
     def count_by_day(self) -> Mapping[date, int]:
         """How many snapshots each day has, from the log alone."""
-        counts: Counter[date] = Counter()
-        for file in self.files:
-            if file.day is not None:
-                counts[file.day] += file.rows
-        return counts
+        return rows_by_day(self.files)
 
     def of_days(self, days: Iterable[date]) -> list[StoredSnapshot]:
         """The snapshots of some days, in order of cluster and time."""
