@@ -132,46 +132,58 @@ def _await_start(children: Iterable[subprocess.Popen[str]], ready: Callable[[str
         ready(first[0].partition("=")[2].strip())
 
 
-def _supervise(path: Path, config: GatewayConfig, workers: int, ready: Callable[[str], None]) -> None:
-    command = [sys.executable, "-m", "rackspan", "gateway", "--config", str(path), "--workers", "1"]
-    children: dict[int, subprocess.Popen[str]] = {}
-    ending = False
+class _Workers:
+    """The processes by index, until a signal to end, which each of them receives too."""
 
-    def start(index: int) -> None:
-        """Not after a signal to end. Signals wait until the worker is in `children`, and in the worker until it handles them."""
+    def __init__(self, config_path: Path) -> None:
+        self._command = [sys.executable, "-m", "rackspan", "gateway", "--config", str(config_path), "--workers", "1"]
+        self.processes: dict[int, subprocess.Popen[str]] = {}
+        self.ending = False
+
+    def start(self, index: int) -> None:
+        """Not after a signal to end. Signals wait until the worker is in `processes`, and in the worker until it handles them."""
         environment = {**os.environ, "RACKSPAN_GATEWAY_WORKER": str(index)}
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         try:
-            if not ending:
-                children[index] = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+            if not self.ending:
+                started = subprocess.Popen(self._command, env=environment, stdout=subprocess.PIPE, text=True)
+                self.processes[index] = started
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
-    def pass_on(number: int, _frame: object) -> None:
-        nonlocal ending
-        ending = ending or number != signal.SIGHUP
-        for child in children.values():
-            if child.poll() is None:
-                child.send_signal(number)
+    def pass_on(self, number: int, _frame: object) -> None:
+        self.ending = self.ending or number != signal.SIGHUP
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.send_signal(number)
 
-    before = {number: signal.signal(number, pass_on) for number in _SIGNALS}
+    def restart_ended(self) -> None:
+        for index, process in tuple(self.processes.items()):
+            if not self.ending and process.poll() is not None:
+                log.error("worker %d ended with exit code %d and is started again", index, process.returncode)
+                time.sleep(_RESTART_SECONDS)
+                self.start(index)
+
+    def kill(self) -> None:
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+
+def _supervise(path: Path, config: GatewayConfig, count: int, ready: Callable[[str], None]) -> None:
+    workers = _Workers(path)
+    before = {number: signal.signal(number, workers.pass_on) for number in _SIGNALS}
     try:
-        for index in range(workers):
-            start(index)
-        _await_start(children.values(), ready)
-        while not ending:
+        for index in range(count):
+            workers.start(index)
+        _await_start(workers.processes.values(), ready)
+        while not workers.ending:
             time.sleep(0.2)
-            for index, child in tuple(children.items()):
-                if not ending and child.poll() is not None:
-                    log.error("worker %d ended with exit code %d and is started again", index, child.returncode)
-                    time.sleep(_RESTART_SECONDS)
-                    start(index)
-        _wait(children, config.shutdown_seconds + _KILL_SECONDS)
+            workers.restart_ended()
+        _wait(workers.processes, config.shutdown_seconds + _KILL_SECONDS)
     finally:
-        for child in children.values():
-            if child.poll() is None:
-                child.kill()
-                child.wait()
+        workers.kill()
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -20,6 +20,7 @@ from rackspan.cli.traffic.flows import SECONDS
 from rackspan.errors import UsageError
 from rackspan.model.snapshot import ReadSnapshot
 from rackspan.text import count_noun, human_bytes
+from rackspan.traffic import Interval
 
 HOUR_SECONDS: Final = 3600.0
 
@@ -69,12 +70,7 @@ def advise(
         raise UsageError(f"{given[0]}: a snapshot has no traffic; name a running cluster with --bootstrap-server")
     priced = None if prices is None else options.read_file(prices, api.read_prices, "price file")
     ranges = options.networks(network)
-    source, reading = source_options.source(), None
-    if source_options.address is not None:
-        waited = SECONDS if seconds is None else seconds
-        reading = api.measure_traffic(source_options.cluster(), waited, counters or (), of_brokers=False)
-        measured = ReadSnapshot(reading.after.snapshot, ())
-        source = Source(source.name, lambda: measured)
+    source, reading = _measured(source_options, SECONDS if seconds is None else seconds, counters or ())
     read = rack_options.of(source).read()
     output.warn([*read.warnings, *policy_options.warnings(read.snapshot)])
     found = api.advise(
@@ -93,6 +89,18 @@ def advise(
         name=source_options.title,
     )
     _print(document, output_format)
+
+
+def _measured(
+    source_options: options.SourceOptions, seconds: float, counters: Sequence[str]
+) -> tuple[Source, Interval | None]:
+    """Where the snapshot comes from, and the traffic of a running cluster. Its second reading is the snapshot."""
+    source = source_options.source()
+    if source_options.address is None:
+        return source, None
+    passed = api.measure_traffic(source_options.cluster(), seconds, counters, of_brokers=False)
+    measured = ReadSnapshot(passed.after.snapshot, ())
+    return Source(source.name, lambda: measured), passed
 
 
 def _counts(source_options: options.SourceOptions) -> bool:

@@ -17,6 +17,8 @@ MICROS: Final = 1_000_000
 REFUSING: Final = ("offline", "under-min-isr", "under-min-racks")
 """The states in which a partition refuses `acks=all`."""
 _WENT: Final = ("broker-gone", "broker-fenced")
+_OF_TIME: Final = "{0}.cluster_id = c.cluster_id and {0}.taken_at = c."
+"""Begins a condition: the name of a time of `changed c` is to follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,36 +100,42 @@ def incidents(
         ", ".join(f"{side}.{name} as {side}_{name}" for name in HARM) for side in ("foretold", "observed")
     )
     columns = f"lost_brokers, {foretold}, {observed}, {', '.join(went.values())}"
-    of_time = "{0}.cluster_id = c.cluster_id and {0}.taken_at = c."
-    observed_then = f"join impact observed on {of_time.format('observed')}taken_at and observed.rack is null"
+    observed_then = f"join impact observed on {_OF_TIME.format('observed')}taken_at and observed.rack is null"
     return (
         f"{_with(OUTAGE_IMPACT, dialect, outage_impact, judged)},\n"
         f"changed as (select {snapshot}, count(case when change in {_WENT} then 1 end) as lost_brokers, {counted}\n"
         f"  from {drift} where change in {('safety-lost', *_WENT)} group by {snapshot}),\n"
         "compared as (select cluster_id, previous_taken_at as taken_at from changed union select cluster_id, taken_at from changed),\n"
         f"{_brokers_in_racks(brokers, snapshots)},\n"
+        f"{_lost_racks(dialect, drift)}\n"
+        f"select {own}, lost.rack as lost_rack, lost.together as lost_racks, {columns} from changed c\n"
+        f"join lost_racks lost on {_OF_TIME.format('lost')}taken_at\n"
+        f"join impact foretold on {_OF_TIME.format('foretold')}previous_taken_at and foretold.rack = lost.rack\n"
+        f"{observed_then}\n"
+        f"union all select {own}, null, 0, {columns} from changed c\n"
+        f"left join lost_racks lost on {_OF_TIME.format('lost')}taken_at\n"
+        f"join impact foretold on {_OF_TIME.format('foretold')}previous_taken_at and foretold.rack is null\n"
+        f"{observed_then}\n"
+        f"where lost.together is null and {harmed} > 0"
+    )
+
+
+def _lost_racks(dialect: Dialect, drift: str) -> str:
+    """`impact`: what was foretold at each snapshot of `compared`. `lost_racks`: the racks that were lost at each of `changed`."""
+    return (
         "lost as (select c.cluster_id, c.taken_at, b.rack from changed c\n"
-        f"  join in_racks b on {of_time.format('b')}previous_taken_at\n"
-        f"  left join in_racks still on {of_time.format('still')}taken_at and still.rack = b.rack\n"
-        f"  left join (select * from {drift} where change in {_WENT}) went on {of_time.format('went')}taken_at and went.broker = b.id\n"
+        f"  join in_racks b on {_OF_TIME.format('b')}previous_taken_at\n"
+        f"  left join in_racks still on {_OF_TIME.format('still')}taken_at and still.rack = b.rack\n"
+        f"  left join (select * from {drift} where change in {_WENT}) went on {_OF_TIME.format('went')}taken_at and went.broker = b.id\n"
         "  group by c.cluster_id, c.taken_at, b.rack having count(still.id) = 0 and count(went.broker) > 0),\n"
         "then_visible as (select visible.* from visible join compared c\n"
-        f"  on {of_time.format('visible')}taken_at),\n"
+        f"  on {_OF_TIME.format('visible')}taken_at),\n"
         f"impact as (select s.cluster_id, s.taken_at, {dialect.first('r.lost_racks')} as rack, {', '.join(f'r.{name}' for name in HARM)}\n"
         f"  {_joined('then_visible')} and r.topic is null),\n"
         # A name that outage_impact has no loss of is none that the policy gives.
         "lost_racks as (select lost.*, count(*) over (partition by lost.cluster_id, lost.taken_at) as together\n"
-        f"  from lost join changed c on {of_time.format('lost')}taken_at\n"
-        f"  join impact f on {of_time.format('f')}previous_taken_at and f.rack = lost.rack)\n"
-        f"select {own}, lost.rack as lost_rack, lost.together as lost_racks, {columns} from changed c\n"
-        f"join lost_racks lost on {of_time.format('lost')}taken_at\n"
-        f"join impact foretold on {of_time.format('foretold')}previous_taken_at and foretold.rack = lost.rack\n"
-        f"{observed_then}\n"
-        f"union all select {own}, null, 0, {columns} from changed c\n"
-        f"left join lost_racks lost on {of_time.format('lost')}taken_at\n"
-        f"join impact foretold on {of_time.format('foretold')}previous_taken_at and foretold.rack is null\n"
-        f"{observed_then}\n"
-        f"where lost.together is null and {harmed} > 0"
+        f"  from lost join changed c on {_OF_TIME.format('lost')}taken_at\n"
+        f"  join impact f on {_OF_TIME.format('f')}previous_taken_at and f.rack = lost.rack)"
     )
 
 
