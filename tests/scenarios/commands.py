@@ -26,7 +26,7 @@ from rackspan.placement.exclusion import Exclusion
 from rackspan.placement.kafka.java_random import JavaRandom
 from rackspan.placement.new_partitions import PlacerChoice, new_topic
 from rackspan.reassign import ReassignmentRequest
-from tests.scenarios import gateway, live, moves, spark_source, warehouse
+from tests.scenarios import gateway, group, live, moves, spark_source, warehouse
 from tests.strategies import from_rows
 
 
@@ -151,6 +151,12 @@ def begin_gateway(world: World, *_: str, **options: str) -> Iterator[str]:
     yield from ()
 
 
+def begin_group(world: World, *_: str, **configs: str) -> Iterator[str]:
+    """group group_max_size=2: from here on the page is about a consumer group (group.py)"""
+    world.running = group.WORDS, group.Group.begun(**configs)
+    yield from ()
+
+
 def begin_stream(world: World, *_: str, **options: str) -> Iterator[str]:
     """stream failOnDataLoss=false: from here on the page is about a stream of the Spark source (spark_source.py)"""
     world.running = spark_source.WORDS, spark_source.Stream(options)
@@ -259,6 +265,7 @@ COMMANDS: dict[str, Callable[..., Iterator[str]]] = {
     "harden": run_harden,
     "live": begin_live,
     "gateway": begin_gateway,
+    "group": begin_group,
     "stream": begin_stream,
     "warehouse": begin_warehouse,
 }
