@@ -10,9 +10,8 @@ from rackspan.clients import ClientFinding, GroupReads, ReplicaSelectors
 from rackspan.clients.causes import assignment_finding
 from rackspan.clients.reads import read_again
 from rackspan.errors import InvalidGroup, InvalidProblem, UsageError
-from rackspan.model import ClusterSnapshot
+from rackspan.model import ClusterSnapshot, TopicPartition
 from rackspan.model.group import GroupKind
-from rackspan.model.ids import TopicPartition
 from rackspan.streams.live import CapturedGroup, StreamsGroup, capture_group, streams_group
 from rackspan.streams.live.group_audit import AT_BEST, active_at_best
 from rackspan.streams.live.streams_group import STREAMS_PROTOCOL

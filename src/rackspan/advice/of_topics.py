@@ -11,15 +11,12 @@ import numpy as np
 from rackspan.advice.advice import Advice
 from rackspan.advice.measured import MeasuredTraffic, Remedy, Terms, saving
 from rackspan.advice.of_groups import ReadingGroup
-from rackspan.audit import RackPolicy, audit, requirements
-from rackspan.audit.findings import Severity
+from rackspan.audit import RackPolicy, Severity, audit, requirements
 from rackspan.audit.policy import LEADER_RACKS, Survive
 from rackspan.clients import GroupReads
 from rackspan.clients.reads import read_again
 from rackspan.errors import UsageError
-from rackspan.model import ClusterSnapshot, unpadded
-from rackspan.model.ids import NO_BROKER, RackId
-from rackspan.model.partitions import UNKNOWN_SIZE, lengths
+from rackspan.model import NO_BROKER, UNKNOWN_SIZE, ClusterSnapshot, RackId, lengths, unpadded
 from rackspan.reassign import ReassignmentPlan, ReassignmentRequest, plan, snapshot_after
 from rackspan.text import count_noun, human_bytes
 from rackspan.traffic import GroupProgress, TrafficFlow, Volumes, consume_flows, replication_flows

@@ -10,7 +10,7 @@ import typer
 from rackspan import api, json_text
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
-from rackspan.cli.options.input_files import read_file
+from rackspan.cli.options import read_file
 from rackspan.cli.pages.streams import assignment_page, audit_page, lab_page
 from rackspan.disk import replace_file, writing_output
 from rackspan.errors import UsageError

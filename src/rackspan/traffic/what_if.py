@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING
 
 from rackspan.clients import GroupReads, Measured, ReplicaSelectors
 from rackspan.clients.reads import MemberReads, read_again
-from rackspan.consumers import ConsumerGroup, GroupMember, assign
-from rackspan.consumers.group import MemberId
-from rackspan.model import ClusterSnapshot
+from rackspan.consumers import ConsumerGroup, GroupMember, MemberId, assign
+from rackspan.model import UNKNOWN_SIZE, ClusterSnapshot, Int64s, RackId, TopicPartition
 from rackspan.model.group import GroupKind
-from rackspan.model.ids import RackId, TopicPartition
-from rackspan.model.partitions import UNKNOWN_SIZE, Int64s
 from rackspan.traffic.flows import Link, TrafficFlow, TrafficPath, places_of
 from rackspan.traffic.measured import CountedBytes
 

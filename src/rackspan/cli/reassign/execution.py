@@ -8,7 +8,7 @@ import typer
 
 from rackspan import api
 from rackspan.cli import options, output
-from rackspan.cli.options.input_files import read_file
+from rackspan.cli.options import read_file
 from rackspan.cli.pages.run import RunEnd, outcome_document, outcome_page, verdict_document, verdict_page
 from rackspan.cli.pages.throttles import throttle_lines
 from rackspan.cli.reassign.plan import REASSIGNMENT

@@ -14,7 +14,7 @@ from rackspan.audit.constraints.cluster import partial_racks
 from rackspan.audit.json_format import FINDING_COLUMNS, FindingDocument, finding_document
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
-from rackspan.cli.options.input_files import read_file
+from rackspan.cli.options import read_file
 from rackspan.cli.options.quantities import byte_count
 from rackspan.cli.pages.difference import DifferenceDocument, WithDetails, details_document, difference_document
 from rackspan.cli.pages.reassignment_plan import generate_page, lint_page, plan_page

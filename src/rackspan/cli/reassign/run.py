@@ -11,7 +11,7 @@ import typer
 from rackspan import api
 from rackspan.audit import RackPolicy
 from rackspan.cli import exit_codes, options, output
-from rackspan.cli.options.input_files import read_file
+from rackspan.cli.options import read_file
 from rackspan.cli.options.quantities import throttle_rate
 from rackspan.cli.pages.difference import DetailDocument, details_document
 from rackspan.cli.pages.run import RunEnd, brokers_owed, preview_document, preview_page

@@ -11,7 +11,7 @@ import typer
 
 from rackspan import api
 from rackspan.cli import exit_codes, options, output
-from rackspan.cli.options.input_files import read_file
+from rackspan.cli.options import read_file
 from rackspan.cli.reassign.execution import DEFAULT_PATIENCE_SECONDS, EXECUTION, JournalPath, Patience, journal_beside
 from rackspan.cli.reassign.progress import LINE_EVERY_SECONDS
 from rackspan.cli.signals import stopped_by_signals

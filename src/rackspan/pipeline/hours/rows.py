@@ -13,9 +13,8 @@ from typing import Any, Final, TypeAlias
 from rackspan.advice import measured_traffic, ranked, risks, savings
 from rackspan.audit import RackPolicy, audit
 from rackspan.clients import ClientFinding, GroupReads, find_causes, measured_reads
-from rackspan.model import ClusterSnapshot
+from rackspan.model import ClusterSnapshot, RackId, TopicPartition
 from rackspan.model.group import GroupDescription
-from rackspan.model.ids import RackId, TopicPartition
 from rackspan.pipeline.hours.stream_groups import StreamGroups
 from rackspan.pipeline.hours.work import HOUR, hour_of
 from rackspan.traffic import (
@@ -26,11 +25,11 @@ from rackspan.traffic import (
     TrafficFlow,
     bill,
     consume_flows,
+    read_bytes,
     reads_of,
 )
 from rackspan.traffic.flows import Link
 from rackspan.traffic.logs import UNKNOWN_OFFSET
-from rackspan.traffic.measured import read_bytes
 from rackspan.traffic.what_if import reading_at_home, reading_best_assigned
 
 Rows: TypeAlias = Iterator[tuple[str, dict[str, Any]]]

@@ -13,9 +13,8 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from rackspan.audit import ClusterMembers
+from rackspan.audit import ClusterMembers, RackLoss
 from rackspan.audit.loads import BrokerLoads
-from rackspan.audit.outage import RackLoss
 from rackspan.pipeline.judging.tasks import TaskSnapshot
 from rackspan.pipeline.schemas import TABLES
 

@@ -15,8 +15,15 @@ from rackspan.audit.batch import PartitionBatch, Requirements, requirements
 from rackspan.audit.drift.compare import DriftSide, topic_summaries
 from rackspan.audit.drift.unread import unread
 from rackspan.errors import InvalidWarehouse
-from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Topic, TopicName
-from rackspan.model.partitions import UNKNOWN_SIZE, Bools, PartitionColumns
+from rackspan.model import (
+    MIN_INSYNC_RACKS,
+    MIN_INSYNC_REPLICAS,
+    UNKNOWN_SIZE,
+    Bools,
+    PartitionColumns,
+    Topic,
+    TopicName,
+)
 from rackspan.pipeline.changes.difference import Contents
 from rackspan.pipeline.delta.table import read_files_at
 from rackspan.pipeline.judging.tasks import JudgeTask, TaskSnapshot

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from rackspan.clients import ReplicaSelectors
-from rackspan.model import UNKNOWN_SIZE, ClusterSnapshot, RackId
+from rackspan.model import NO_BROKER, UNKNOWN_SIZE, ClusterSnapshot, RackId, TopicPartition
 from rackspan.model.group import (
     GroupDescription,
     GroupKind,
@@ -17,7 +17,6 @@ from rackspan.model.group import (
     SubtopologyTasks,
     SubtopologyTopics,
 )
-from rackspan.model.ids import NO_BROKER, TopicPartition
 from rackspan.model.partitions import Int64s, flattened
 from rackspan.pipeline.schemas import OF_READINGS
 from rackspan.pipeline.schemas.readings import LOGS, READINGS
