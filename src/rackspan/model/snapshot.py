@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -110,18 +110,7 @@ def _sort_brokers_and_topics(snapshot: ClusterSnapshot) -> None:
     topic = new_code[old.topic]
     order = np.lexsort((old.partition, topic))
     if not np.array_equal(order, np.arange(len(order))) or not np.array_equal(topic, old.topic):
-        rows = old.take(order)
-        renamed = PartitionColumns(
-            topic=topic[order],
-            partition=rows.partition,
-            leader=rows.leader,
-            replicas=rows.replicas,
-            isr=rows.isr,
-            adding_replicas=rows.adding_replicas,
-            removing_replicas=rows.removing_replicas,
-            size_bytes=rows.size_bytes,
-        )
-        object.__setattr__(snapshot, "partitions", renamed)
+        object.__setattr__(snapshot, "partitions", replace(old.take(order), topic=topic[order]))
     object.__setattr__(snapshot, "topics", tuple(snapshot.topics[code] for code in by_name))
     object.__setattr__(snapshot, "brokers", tuple(sorted(snapshot.brokers, key=lambda broker: broker.id)))
     object.__setattr__(

@@ -12,7 +12,7 @@ from rackspan.errors import InvalidPartitions, InvalidReplicationFactor, Rackspa
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.placement.rack_modes import RackAwareMode, aware
 from rackspan.placement.registry import BROKER_DEFAULT, PLACER_CLASS_CONFIG
-from rackspan.placement.usable_brokers import UsableBroker
+from rackspan.placement.usable_brokers import UsableBroker, refuse_factor
 
 if TYPE_CHECKING:
     from rackspan.placement.placer import CheckedPlacer, TopicAssignment
@@ -77,24 +77,6 @@ class ClusterPlacer:
         if self._placer is None:
             self._placer = self._make(self.configs)
         return self._placer
-
-
-def refuse_factor(brokers: Sequence[UsableBroker], replication_factor: int) -> None:
-    """Refuse a factor that no placer can reach, before any is called (KIP-660, Proposed Changes).
-
-    Errors: InvalidReplicationFactor, in the words of Kafka's striped placer, where Kafka still has these checks.
-    """
-    if replication_factor <= 0:
-        raise InvalidReplicationFactor(
-            f"Invalid replication factor {replication_factor}: the replication factor must be positive."
-        )
-    if all(broker.fenced for broker in brokers):
-        raise InvalidReplicationFactor("All brokers are currently fenced.")
-    if replication_factor > len(brokers):
-        raise InvalidReplicationFactor(
-            f"The target replication factor of {replication_factor} cannot be reached because only {len(brokers)} "
-            "broker(s) are registered."
-        )
 
 
 class PlacementRefusal(NamedTuple):

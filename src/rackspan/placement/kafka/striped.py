@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Final
 
-from rackspan.errors import InvalidPartitions, InvalidReplicationFactor
+from rackspan.errors import InvalidPartitions
 from rackspan.placement.kafka.java_random import RandomGenerator, java_rng
 from rackspan.placement.kafka.rack_stripes import rack_stripes
 from rackspan.placement.kafka.short_rounds import place_in_short_rounds
 from rackspan.placement.kafka.stripe_arrays import place_in_stripes
 from rackspan.placement.placer import TopicAssignment
-from rackspan.placement.usable_brokers import UsableBroker
+from rackspan.placement.usable_brokers import UsableBroker, refuse_factor
 
 FEW_PARTITIONS: Final = 64
 """Up to this number Kafka's own loop is faster than setting up arrays."""
@@ -50,7 +50,9 @@ class StripedReplicaPlacer:
     ) -> TopicAssignment:
         # The draws come before the checks, as in Kafka: a refused topic still moves the rng.
         stripes = rack_stripes(brokers, self._rng)
-        _refuse_impossible(brokers, num_partitions, num_replicas)
+        refuse_factor(brokers, num_replicas)
+        if num_partitions < 0:
+            raise InvalidPartitions("Number of partitions was set to an invalid non-positive value.")
         restarting = stripes.lists_restart_after_shuffle
         if num_partitions <= (FEW_PARTITIONS if restarting else FEW_ROUNDS * stripes.live_brokers):
             return TopicAssignment.of([stripes.next_partition(num_replicas) for _ in range(num_partitions)])
@@ -59,19 +61,3 @@ class StripedReplicaPlacer:
 
     def close(self) -> None:
         pass
-
-
-def _refuse_impossible(brokers: Sequence[UsableBroker], num_partitions: int, num_replicas: int) -> None:
-    """Kafka's checks, in the order of its `place`. Fenced brokers count as registered."""
-    if num_replicas <= 0:
-        raise InvalidReplicationFactor(
-            f"Invalid replication factor {num_replicas}: the replication factor must be positive."
-        )
-    if all(broker.fenced for broker in brokers):
-        raise InvalidReplicationFactor("All brokers are currently fenced.")
-    if num_replicas > len(brokers):
-        raise InvalidReplicationFactor(
-            f"The target replication factor of {num_replicas} cannot be reached because only {len(brokers)} broker(s) are registered."
-        )
-    if num_partitions < 0:
-        raise InvalidPartitions("Number of partitions was set to an invalid non-positive value.")

@@ -24,9 +24,9 @@ from rackspan.errors import InvalidReplicationFactor
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId
 from rackspan.placement import CheckedPlacer, TopicAssignment, UsableBroker
-from rackspan.placement.cluster_placer import refuse_factor
 from rackspan.placement.kafka.rack_alternated import assign_replicas
 from rackspan.placement.kafka.striped import StripedReplicaPlacer
+from rackspan.placement.usable_brokers import refuse_factor
 from tests.placement.test_vectors import as_expected, first_partition, rng_of
 
 CASES = {
