@@ -142,12 +142,13 @@ class Served:
     def __init__(self, responses: Mapping[ApiKey, WireStruct | Exception]) -> None:
         self._responses = {ApiKey.LIST_PARTITION_REASSIGNMENTS: ListPartitionReassignmentsResponseData(), **responses}
         self.sent: dict[ApiKey, Any] = {}
+        self.closed = False
 
     def __enter__(self) -> "Served":
         return self
 
     def close(self) -> None:
-        pass
+        self.closed = True
 
     def run(self, coroutine: Callable[..., Any], *arguments: object) -> Any:
         return asyncio.run(coroutine(*arguments))
@@ -180,6 +181,7 @@ def test_topics_that_may_not_be_described_are_named_in_order(monkeypatch: pytest
     ):
         live.observe(ObservationRequest(frozenset(names)))
     assert [topic.name for topic in connection.sent[ApiKey.METADATA].topics] == sorted(names)
+    assert connection.closed
 
 
 def test_what_a_connection_that_ends_leaves_unknown_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,6 +235,11 @@ def test_what_a_copy_has_so_far_is_observed_where_it_arrives() -> None:
             cluster.cut(1, 2)
             live.start_moves({moved: (2,)})
             eventually(lambda: observed().copied_bytes == {moved: {2: 0}}, "the copy has begun")
+            live.cancel_moves((moved,))
+            eventually(lambda: observed().in_flight == {}, "the move is cancelled")
+            assert observed().replicas == {moved: (1,)}
+            live.start_moves({moved: (2,)})
+            eventually(lambda: observed().copied_bytes == {moved: {2: 0}}, "the copy has begun again")
             cluster.cut(1, CONTROLLER)
             cluster.heal(1, 2)
             eventually(lambda: observed().copied_bytes == {moved: {2: size}}, "the copy is whole")

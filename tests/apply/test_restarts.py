@@ -16,7 +16,14 @@ from rackspan.apply import Pace, RestartCommand, RestartJournal, RestartUpdate, 
 from rackspan.audit import RackPolicy
 from rackspan.errors import ClusterUnreachable, InvalidJournal, RestartStopped, UsageError
 from rackspan.model import ClusterSnapshot, TopicPartition
-from rackspan.restart.execution.decision import AwaitBrokers, CommandStatus, RecordEvent, RestartFinished, decide
+from rackspan.restart.execution.decision import (
+    AwaitBrokers,
+    CommandStatus,
+    RecordEvent,
+    RestartFinished,
+    RunCommand,
+    decide,
+)
 from rackspan.restart.execution.events import BatchCompleted, BatchStarted, RestartState
 from tests.restart.execution.snapshots import BATCHES, REPLICAS, cluster
 
@@ -253,6 +260,21 @@ def test_how_long_a_batch_was_waited_for_does_not_count_for_the_next(tmp_path: P
         if isinstance(update.effect, RecordEvent) and isinstance(update.effect.event, BatchCompleted):
             target.unreachable |= set(range(target.readings + 1, target.readings + 40))
     assert update.effect == RestartFinished()
+
+
+def test_how_long_a_command_was_held_back_does_not_count_once_it_runs(tmp_path: Path) -> None:
+    """Another broker is down for most of the patience, and the cluster cannot be read right after the start."""
+    target, held = FakeCluster(), 0
+    for update in run(target, tmp_path / "journal", FakeExecutor(target)):
+        if isinstance(update.effect, RecordEvent) and isinstance(update.effect.event, BatchStarted) and not held:
+            target.dead = {2}
+        if isinstance(update.effect, AwaitBrokers) and target.dead:
+            held += 1
+            target.unreachable |= {target.readings + 1} if held == 1 else set()
+            target.dead = {2} if held < 57 else set()
+        if isinstance(update.effect, RunCommand) and len(target.unreachable) == 1:
+            target.unreachable |= set(range(target.readings + 1, target.readings + 5))
+    assert (update.effect, held) == (RestartFinished(), 57)
 
 
 def test_one_reading_that_says_yes_starts_no_batch(tmp_path: Path) -> None:

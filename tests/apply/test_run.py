@@ -211,7 +211,7 @@ def test_cancelling_is_of_the_journals_plan_and_cluster(tmp_path: Path) -> None:
     cluster, journal = a_cluster(), tmp_path / "journal"
     carry_out(cluster, journal, limits=RunLimits(moves=2))
     before = journal.read_bytes()
-    with pytest.raises(InvalidJournal, match="the journal of another plan"), Journal(journal) as opened:
+    with pytest.raises(InvalidJournal, match=r"/journal: the journal of another plan"), Journal(journal) as opened:
         list(cancel(cluster, replace(PLAN, steps=PLAN.steps[:1]), opened, PACE))
     cluster.cluster_id = "another"
     with pytest.raises(ReassignmentStopped, match="this is cluster another"), Journal(journal) as opened:
