@@ -1,7 +1,9 @@
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from rackspan.model import ClusterSnapshot
 from rackspan.pipeline.report.data import (
     DurabilityState,
     History,
@@ -74,3 +76,11 @@ def test_a_row_must_have_a_cell_for_every_rack() -> None:
     row = TopicRow("orders", False, 1, (3,), 2, 1, StateCounts(ok=1), (), 0)
     with pytest.raises(ValueError, match="0 cells on a map of 1 racks"):
         TopicMap((story.rack_of(1),), (row,), 1)
+
+
+def test_clusters_that_the_loss_of_a_rack_harms_come_first_and_then_all_by_id() -> None:
+    def named(name: str) -> list[ClusterSnapshot]:
+        return [replace(one, cluster_id=name) for one in story.shop_history(1)]
+
+    data = story.report_by_hand([story.safe_cluster("d")], [story.safe_cluster("c")], named("f"), named("e"))
+    assert [one.cluster_id for one in data.clusters] == ["e", "f", "c", "d"]

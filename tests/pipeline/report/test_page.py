@@ -12,7 +12,7 @@ from rackspan.audit.findings import REPAIR_ORDER, Severity
 from rackspan.model import ClusterSnapshot, UnrackedPolicy
 from rackspan.pipeline.report import render, words
 from rackspan.pipeline.report.data import ClusterReport, DurabilityState, ReportData
-from rackspan.pipeline.report.page import cards, leaders_move, state_words
+from rackspan.pipeline.report.page import about, cards, leaders_move, state_words
 from rackspan.pipeline.report.topic_map import topic_map
 from tests.depth import examples
 from tests.pipeline.report import story
@@ -377,6 +377,12 @@ def test_where_no_broker_counts_in_a_rack_the_page_says_what_to_set() -> None:
     assert root.all("h1")[0].text == "not judged"
     assert "Set broker.rack on every broker." in root.text
     assert "2 replicas in no known rack" in map_rows(root)[0].text
+
+
+def test_a_topic_without_rack_rules_or_lost_racks_is_described_by_its_counts_alone() -> None:
+    plan = TopicPlan("orders", [[1, 4], [4, 1]], min_insync_replicas=1)
+    [row] = report_by_hand([story.snapshot([plan], brokers=story.SIX_BROKERS)]).clusters[0].topic_map.rows
+    assert about(row).replace("\N{NO-BREAK SPACE}", " ") == "2 partitions, replication factor 2, min.insync.replicas 1"
 
 
 def test_an_empty_warehouse_says_what_to_do_next() -> None:

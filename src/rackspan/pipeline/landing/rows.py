@@ -149,7 +149,7 @@ def to_snapshot(tables: Mapping[str, pa.Table]) -> ClusterSnapshot:
     controllers = [with_alive(*row) for row in zip(*columns, strict=True)]
     head = marker.select(["cluster_id", "taken_at", "partial"])
     head = head.append_column("controllers", pa.array(controllers, CLUSTER_SCHEMA.field("controllers").type))
-    head = head.append_column("version", pa.array([VERSION] * len(marker), pa.int32()))
+    head = head.append_column("version", pa.array([VERSION] * len(marker)))
     return from_tables(
         {
             "cluster": head,
