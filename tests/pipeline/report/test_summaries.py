@@ -11,9 +11,9 @@ import pytest
 
 from rackspan.errors import InvalidSnapshot
 from rackspan.model import ClusterSnapshot
-from rackspan.pipeline.report.aggregates import ReadColumns
+from rackspan.pipeline.report.aggregates import FOUND, ReadColumns, finding_sums
 from rackspan.pipeline.report.data import AT_RISK, ClusterReport, History, ReportData, StateCounts
-from rackspan.pipeline.report.summaries import Tables, summarize
+from rackspan.pipeline.report.summaries import EPOCH, Tables, summarize
 from rackspan.pipeline.schemas import DRIFT, FINDINGS, OUTAGE_IMPACT, PARTITION_DURABILITY, Table
 from tests.pipeline.report import story
 from tests.pipeline.report.story import TopicPlan, report_by_hand
@@ -127,6 +127,20 @@ def test_of_many_topics_at_risk_the_worst_are_brought_back() -> None:
     rows = summarized([[cluster]], topics_most=5).clusters[0].topic_map.rows
     assert [row.topic for row in rows] == ["zzz", "t002", "t005", "t008", "t011"]
     assert rows[1].states == StateCounts(one_rack=3)
+
+
+def test_the_example_of_a_finding_is_of_the_last_snapshot_that_has_it() -> None:
+    """Although another finding, whose last one is earlier, has rows of an earlier time in the same batch."""
+    minute = timedelta(minutes=1)
+    found = [("leaders", story.NOON, "a"), ("spread", story.NOON, "a"), ("leaders", story.NOON + minute, "b")]
+    rows = [
+        {"cluster_id": "c", "constraint": constraint, "severity": "error", "taken_at": at, "topic": topic}
+        for constraint, at, topic in found
+    ]
+    sums = finding_sums(_batches(rows, FINDINGS), {"c": (story.NOON + minute - EPOCH) // timedelta(microseconds=1)})
+    assert {
+        constraint: dict(zip(FOUND, one.example, strict=True))["topic"] for (constraint, _), one in sums["c"].items()
+    } == {"leaders": "b", "spread": "a"}
 
 
 def test_a_warehouse_without_rows_makes_an_empty_report() -> None:
