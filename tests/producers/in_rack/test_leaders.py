@@ -37,7 +37,7 @@ def described(*racks: str | None) -> Any:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    now = [1_000.0]
+    now = [0.0]  # As on a machine that has just started.
     monkeypatch.setattr(confluent, "AdminClient", Admin)
     monkeypatch.setattr(confluent, "FIRST_SECONDS", 0.01)
     monkeypatch.setattr(confluent, "time", SimpleNamespace(monotonic=lambda: now[0]))

@@ -79,5 +79,5 @@ class InRackPartitioner:
             candidates = [partition for partition in racks if sent.get(partition, 0) <= most_bytes]
         fewest = min(sent.get(partition, 0) for partition in candidates)
         # Producers that start together would all begin with the same partition.
-        least = sorted(partition for partition in candidates if sent.get(partition, 0) == fewest)
+        least = [partition for partition in candidates if sent.get(partition, 0) == fewest]
         state.partition = self._rng.choice(least)
