@@ -14,6 +14,12 @@ from rackspan.errors import ClusterUnreachable, NotEnoughRacksAfterAppend, Usage
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.producers import GuardedAIOKafkaProducer, GuardedKafkaProducer, kafka_python, logins, verifier
 from rackspan.producers.verifier import RecordVerifier, VerifierThread, _responses
+from rackspan.wire.messages.metadata import (
+    MetadataResponseBroker,
+    MetadataResponseData,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 
 ORDERS = ("orders", 0)
 RACKS = rack_bits([Broker(BrokerId(1), RackId("r1")), Broker(BrokerId(2), RackId("r2"))])
@@ -278,6 +284,29 @@ def test_only_replicas_are_read_once_they_are_known() -> None:
         return [sorted(brokers) for brokers in rounds]
 
     assert asyncio.run(work()) == [[1, 2, 3], [2]]
+
+
+def test_a_sample_names_the_brokers_and_replicas_of_its_topics(monkeypatch: pytest.MonkeyPatch) -> None:
+    brokers = [MetadataResponseBroker(node_id=broker, host="127.0.0.1", port=broker) for broker in (1, 2)]
+    state = MetadataResponsePartition(
+        partition_index=3, leader_id=2, leader_epoch=5, replica_nodes=(2, 7), isr_nodes=(2,)
+    )
+    topics = [MetadataResponseTopic(name="orders", partitions=[state])]
+
+    async def metadata(_connection: object, asked: frozenset[str]) -> MetadataResponseData:
+        assert asked == {"orders"}
+        return MetadataResponseData(brokers=brokers, topics=topics)
+
+    async def work() -> None:
+        records = made()
+        monkeypatch.setattr(records._cluster, "connection", lambda _broker: asyncio.sleep(0))
+        monkeypatch.setattr(verifier, "read_metadata", metadata)
+        sample = await records._sample(1, frozenset({"orders"}))
+        assert sample.partitions == {("orders", 3): SampledPartition(2, 5, (BrokerId(2),))}
+        assert sorted(records._cluster.by_id) == [1, 2]
+        assert records._replicas == {("orders", 3): {2, 7}}
+
+    asyncio.run(work())
 
 
 def test_a_record_of_kafka_python_is_verified_if_its_topic_requires_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,7 +94,7 @@ class Connection(asyncio.BufferedProtocol):
         self._slots: deque[_Slot] = deque()
         self._outgoing: deque[Piece] = deque()
         self._pending: set[asyncio.Future[Parts]] = set()
-        self._transport: asyncio.Transport | None = None
+        self._transport: asyncio.Transport | None  # Set by connection_made(): nothing else is called before it.
         self._can_write = True
         self._peer = ""
 

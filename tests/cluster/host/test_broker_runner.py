@@ -114,6 +114,22 @@ def test_each_process_of_a_broker_has_an_incarnation_of_its_own() -> None:
     run(scene)
 
 
+def test_a_broker_whose_port_does_not_open_is_not_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene(assembly: Assembly) -> None:
+        host = assembly.hosts[TWO]
+        host.kill()
+
+        async def in_use(_: object) -> None:
+            raise OSError("in use")
+
+        monkeypatch.setattr(host.server, "open", in_use)
+        with pytest.raises(OSError, match="in use"):
+            await host.start()
+        assert not host.running
+
+    run(scene)
+
+
 def test_a_slow_disk_delays_only_the_responses_to_a_followers_fetches(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene(assembly: Assembly) -> None:
         host, received = assembly.hosts[ONE], list[object]()

@@ -121,5 +121,15 @@ def test_a_slow_link_delivers_after_its_delay_in_milliseconds() -> None:
     assert delivered(happens(10), 0.3) == [(ONE, REQUEST)]
 
 
+def test_cuts_are_listed_in_order() -> None:
+    links = both_ways(1, [5, 4, 3, 2])
+
+    def happens(network: Network) -> None:
+        network.cut(*links)
+        assert network.cuts == sorted(links)
+
+    delivered(happens)
+
+
 def test_both_ways_are_the_links_to_and_from_each_of_the_others() -> None:
     assert both_ways(1, [2, 3]) == [(1, 2), (2, 1), (1, 3), (3, 1)]

@@ -43,8 +43,10 @@ def test_a_port_refuses_clients_while_the_broker_is_stopped_and_serves_them_agai
                 await asyncio.open_connection(*address)
             with socket.socket() as other, pytest.raises(OSError, match="in use"):
                 other.bind(address)
-        # A broker that has stopped may be stopped again.
+        # A broker that has stopped may be stopped again, and keeps the socket that holds its port.
+        bound = server._socket
         server.close()
+        assert server._socket is bound
         server.release()
 
     asyncio.run(scene())

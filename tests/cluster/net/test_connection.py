@@ -209,6 +209,8 @@ def test_a_client_that_does_not_read_delays_no_other_and_its_requests_are_read_n
             slow.write(framed([b"first"]) * MAX_IN_FLIGHT)
             while len(stub.requests) < MAX_IN_FLIGHT:
                 await asyncio.sleep(0.001)
+            # What the socket does not accept is not copied.
+            assert [one._transport.get_write_buffer_limits() for one in stub.connections] == [(0, 0)]
             slow.write(framed([b"later"]))
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(framed([b"quick"]))
