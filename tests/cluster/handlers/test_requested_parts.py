@@ -22,6 +22,7 @@ from rackspan.wire.messages.quotas import (
     AlterClientQuotasRequestData,
     AlterClientQuotasRequestEntityData,
     AlterClientQuotasRequestEntryData,
+    ComponentData,
     DescribeClientQuotasRequestData,
     OpData,
 )
@@ -37,6 +38,14 @@ from rackspan.wire.messages.scram_credentials import (
     DescribeUserScramCredentialsRequestData,
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
+)
+from rackspan.wire.messages.transactions import (
+    AddPartitionsToTxnRequestData,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequestData,
 )
 from rackspan.wire.schema import request_shape
 from tests.cluster.raw import batch, framed, response_to
@@ -105,6 +114,15 @@ def test_quotas_are_described_in_the_order_of_their_names(cluster: EmbeddedClust
     assert [value.key for value in response.entries[0].values] == sorted(names)
 
 
+def test_quotas_of_a_kind_that_there_is_not_are_refused(cluster: EmbeddedCluster) -> None:
+    request = DescribeClientQuotasRequestData(components=[ComponentData(entity_type="team", match_type=2)])
+    response = response_to(cluster.address(1), ApiKey.DESCRIBE_CLIENT_QUOTAS, 1, request)
+    assert (response.error_code, response.error_message) == (
+        ErrorCode.UNSUPPORTED_VERSION,
+        "Unsupported entity type team",
+    )
+
+
 def test_reassignments_of_the_partitions_that_are_named_are_listed(cluster: EmbeddedCluster) -> None:
     cluster.create_topic("moving", replicas=[[1], [1]])
     cluster.cut(1, 2)
@@ -156,3 +174,28 @@ def test_a_produce_without_acks_gets_no_response(cluster: EmbeddedCluster) -> No
     with socket.create_connection((host, int(port)), 30) as connection:
         connection.sendall(framed(parts) + framed([pack(">hhih", ApiKey.API_VERSIONS, 0, 2, -1)]))
         assert connection.recv(8)[4:] == pack(">i", 2)
+
+
+def test_markers_are_written_to_the_partitions_that_are_named(cluster: EmbeddedCluster) -> None:
+    cluster.create_topic("marked", replicas=[[1], [1]])
+    topics = [WritableTxnMarkerTopic(name="marked", partition_indexes=[1, 5])]
+    request = WriteTxnMarkersRequestData(markers=[WritableTxnMarker(producer_id=7, topics=topics)])
+    [marker] = response_to(cluster.address(1), ApiKey.WRITE_TXN_MARKERS, 1, request).markers
+    assert (marker.producer_id, [topic.name for topic in marker.topics]) == (7, ["marked"])
+    assert [(row.partition_index, row.error_code) for row in marker.topics[0].partitions] == [
+        (1, ErrorCode.NONE),
+        (5, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ]
+
+
+def test_each_of_several_transactions_has_its_result(cluster: EmbeddedCluster) -> None:
+    topics = [AddPartitionsToTxnTopic(name="absent", partitions=[3])]
+    transactions = [AddPartitionsToTxnTransaction(transactional_id=name, topics=topics) for name in ("t", "u")]
+    request = AddPartitionsToTxnRequestData(transactions=transactions)
+    response = response_to(cluster.address(1), ApiKey.ADD_PARTITIONS_TO_TXN, 5, request)
+    assert [
+        (result.transactional_id, topic.name, row.partition_index, row.partition_error_code)
+        for result in response.results_by_transaction
+        for topic in result.topic_results
+        for row in topic.results_by_partition
+    ] == [(name, "absent", 3, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for name in ("t", "u")]
