@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
-from rackspan.errors import RackspanError
+from rackspan.errors import CorruptRecords, RackspanError
 from rackspan.kafka_bytes.record_batch import end_marker, stamp, stamp_append_time, write_batch
-from rackspan.kafka_source.records.columns import Fetched, FetchedAbort, RecordColumns, decode
+from rackspan.kafka_source.records.columns import Fetched, FetchedAbort, RecordColumns, _Varints, decode
 
 ALL = 1 << 60
 COMMIT, ABORT = 1, 0
@@ -169,6 +169,17 @@ def test_bytes_that_are_not_of_the_codec_are_corrupt(codec: int) -> None:
     batch[22] = codec
     with pytest.raises(RackspanError, match="record batch"):
         decode(bytes(batch), 0, ALL, check_crcs=False)
+
+
+@pytest.mark.parametrize("size", [b"\x03", b"\x18", b"\xfe" + 8 * b"\xff" + b"\x01"], ids=["-2", "12", "2**63 - 1"])
+def test_a_key_or_value_of_a_size_that_cannot_be_is_corrupt(size: bytes) -> None:
+    with pytest.raises(CorruptRecords, match="a key or value of a size that cannot be"):
+        _Varints(size + b"v", np.zeros(1, np.int64)).sized()
+
+
+def test_a_number_of_several_bytes_is_read_whole() -> None:
+    fields = _Varints(b"\x06\xac\x02", np.array([0, 1], np.int64))
+    assert ([*fields.signed()], [*fields.at]) == ([3, 150], [1, 3])
 
 
 def test_a_changed_byte_is_corrupt() -> None:

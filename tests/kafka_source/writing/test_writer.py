@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
 
 from rackspan.cluster import EmbeddedCluster
+from rackspan.kafka_source.data_source import RackspanKafkaDataSource
 from rackspan.kafka_source.writing.options import parse_sink
 from rackspan.kafka_source.writing.sender import WriteReport
 from rackspan.kafka_source.writing.writer import written_line
@@ -120,6 +122,12 @@ def test_what_is_wrong_is_a_line_within_sparks_error_and_nothing_is_written(
         write(cluster, frame, **options)
     assert any(message in line for line in str(raised.value).splitlines())
     assert consumed(cluster.bootstrap_servers, topic) == []
+
+
+def test_a_writer_has_the_options_that_are_given() -> None:
+    source = RackspanKafkaDataSource({"kafka.bootstrap.servers": "h:1", "topic": "orders"})
+    writer = source.writer(StructType([StructField("value", StringType())]), overwrite=False)
+    assert vars(writer) == {"_options": parse_sink(source.options)}
 
 
 def test_the_line_at_the_end_of_a_batch_counts_what_tasks_wrote() -> None:
