@@ -293,8 +293,8 @@ def test_a_sample_names_the_brokers_and_replicas_of_its_topics(monkeypatch: pyte
     )
     topics = [MetadataResponseTopic(name="orders", partitions=[state])]
 
-    async def metadata(_connection: object, asked: frozenset[str]) -> MetadataResponseData:
-        assert asked == {"orders"}
+    async def metadata(_connection: object, requested: frozenset[str]) -> MetadataResponseData:
+        assert requested == {"orders"}
         return MetadataResponseData(brokers=brokers, topics=topics)
 
     async def work() -> None:
