@@ -14,6 +14,7 @@ from rackspan.pipeline.landing.read import find_damage
 from rackspan.pipeline.landing.recover import bring_back
 from rackspan.pipeline.schemas import LANDING, SNAPSHOTS, STORED
 from rackspan.pipeline.warehouse import Warehouse, existing_table
+from rackspan.text import count_noun
 
 
 def drop_damaged(warehouse: Warehouse) -> list[str]:
@@ -24,7 +25,7 @@ def drop_damaged(warehouse: Warehouse) -> list[str]:
         damaged = [file for file in data_files(opened) if is_damaged(opened, file)]
         if damaged:
             commit(opened, [], {}, removed=damaged)
-            lines.append(f"{name}: {len(damaged)} damaged files are no longer a part of it")
+            lines.append(f"{name}: {count_noun(len(damaged), 'damaged file')} dropped")
     found, _ = bring_back(warehouse, tuple(LANDING), torn=False)
     markers = read_markers(warehouse)
     stored = markers.of_days(markers.count_by_day())
