@@ -8,6 +8,7 @@ import pytest
 
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host.assembly import Assembly
+from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId, RackId
 
 
@@ -50,6 +51,19 @@ def test_timeouts_are_kept_after_a_tick_that_failed(monkeypatch: pytest.MonkeyPa
         assert {type(error) for error in errors} == {ZeroDivisionError}
 
     asyncio.run(failed_once())
+
+
+def test_a_placer_that_cannot_be_loaded_keeps_the_cluster_from_starting() -> None:
+    async def scene() -> None:
+        settings = ClusterSettings(extra_configs={"replica.placer.class.name": "nowhere:Placer"})
+        assembly = Assembly({}, settings, Random(1))
+        try:
+            with pytest.raises(UsageError, match="nowhere"):
+                await assembly.start(10)
+        finally:
+            assembly.stop()
+
+    asyncio.run(scene())
 
 
 def test_a_condition_is_checked_again_soon() -> None:

@@ -67,6 +67,7 @@ def test_a_frozen_broker_does_not_notice_the_time() -> None:
         assembly.hosts[TWO].freeze()
         await assembly.wait_for(lambda: not assembly.is_active(TWO), 10)
         assembly.hosts[TWO].thaw()
+        assert not assembly.hosts[TWO].frozen
         await assembly.wait_for(lambda: assembly.is_active(TWO), 10)
 
     run(scene, ClusterSettings(session_timeout_ms=500, heartbeat_interval_ms=50))
