@@ -95,9 +95,9 @@ KAFKA_CONFIG = {
 
 @contextmanager
 def kafka_subject(version: str) -> Iterator[Subject]:
-    """Six brokers in three racks; the controller is in none of them."""
+    """Three brokers in three racks; the controller is in none of them."""
     cluster = KafkaCluster(
-        racks=("r1", "r2", "r3"), brokers=6, controllers={101: None}, version=version, config=KAFKA_CONFIG
+        racks=("r1", "r2", "r3"), brokers=3, controllers={101: None}, version=version, config=KAFKA_CONFIG
     )
     with contextmanager(started)(cluster), running(cluster.bootstrap_servers) as gateway:
         yield KafkaBehindGateway(cluster, gateway)
