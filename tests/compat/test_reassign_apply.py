@@ -161,7 +161,6 @@ def findings(cluster: KafkaCluster) -> list[Any]:
 @pytest.fixture(scope="module")
 def moved(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reassign]:
     create_topic(kafka, TOPIC, assignment=BADLY, config={"min.insync.replicas": "2"})
-    eventually(lambda: (TOPIC, 5) in described(kafka), "the topic is there")
     produce(kafka, TOPIC, len(BADLY), BYTES_EACH)
     set_own(kafka, AlterConfigOpType.SET)
     reassign = Reassign(kafka, tmp_path_factory.mktemp("moved"))
@@ -293,7 +292,6 @@ def test_a_step_that_cannot_finish_holds_up_none_that_can(kafka: KafkaCluster, t
     """The first step's partition has lost its only replica, hence its leader; the two steps after it are done all the same."""
     topic = "held-up"
     create_topic(kafka, topic, assignment=[[2], [1], [6]])
-    eventually(lambda: (topic, 2) in described(kafka), "the topic is there")
     # The smallest is planned first.
     for partitions in (3, 2, 1):
         produce(kafka, topic, partitions, BYTES_EACH)
@@ -366,7 +364,6 @@ def test_a_move_of_others_is_cancelled_by_the_command_that_audit_and_apply_name(
 ) -> None:
     topic = "of-others"
     create_topic(kafka, topic, assignment=[[1, 2], [2, 3]])
-    eventually(lambda: (topic, 1) in described(kafka), "the topic is there")
     weigh_down(kafka, [0], topic)
     theirs, ours = tmp_path / "theirs.json", Reassign(kafka, tmp_path)
     theirs.write_text(reassignment(topic, [4, 2]))
