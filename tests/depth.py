@@ -9,9 +9,9 @@ DEPTH: Final = "soak" if os.environ.get("RACKSPAN_SOAK") else os.environ.get("RA
 """`check`, `test` or `soak`, each the name of a profile of tests/conftest.py."""
 
 
-def at_depth(*, check: int, test: int, soak: int | None = None) -> int:
-    """How often a test repeats itself or how large a case it makes; in make soak as in make test, unless `soak` is given."""
-    return {"check": check, "soak": test if soak is None else soak}.get(DEPTH, test)
+def at_depth(*, test: int, check: int | None = None, soak: int | None = None) -> int:
+    """How often a test repeats itself or how large a case it makes; in make check and make soak as in make test, unless given."""
+    return {"check": check, "soak": soak}.get(DEPTH) or test
 
 
 def examples(times: float, **others: Any) -> settings:

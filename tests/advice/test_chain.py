@@ -22,6 +22,8 @@ from rackspan.traffic.flows import Link
 from tests.clients.worlds import World
 from tests.traffic.volumes import volumes_of
 
+pytestmark = pytest.mark.slow
+
 RACKS = ("r1", "r2", "r3")
 BYTES = 6_000_000
 """A multiple of the number of racks, so that equal parts are whole."""

@@ -81,6 +81,7 @@ def copies(before: ClusterSnapshot, after: ClusterSnapshot) -> tuple[int, int]:
     return count, size_bytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topics_max", [3, 20])
 @pytest.mark.parametrize("seed", range(3))
 def test_each_plan_costs_the_bytes_that_following_it_copies(seed: int, topics_max: int) -> None:

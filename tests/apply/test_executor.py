@@ -301,6 +301,7 @@ def test_a_partition_that_loses_its_leader_holds_up_no_other_step(rate: int | No
     assert cluster.configs == {}
 
 
+@pytest.mark.slow
 @given(reassignment_plans(), st.integers(0, 2**32), kills, rates, st.data())
 def test_whatever_can_finish_does_whichever_partitions_cannot(
     plan: ReassignmentPlan, seed: int, kills: list[tuple[int, bool]], rate: int | None, data: st.DataObject

@@ -71,6 +71,7 @@ def test_a_plan_survives_its_journal(plan: ReassignmentPlan) -> None:
     assert read_events([event_line(RunStarted(plan))]) == (RunStarted(plan),)
 
 
+@pytest.mark.slow
 def test_cut_off_at_any_byte_it_says_what_was_whole_and_can_be_gone_on_with(tmp_path: Path) -> None:
     whole = written(tmp_path / "whole", EVENTS).read_bytes()
     for length in range(len(whole) + 1):

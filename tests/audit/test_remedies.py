@@ -135,6 +135,7 @@ def seeds(first: int, count: int) -> Counter[str]:
     return ends
 
 
+@pytest.mark.slow
 def test_following_every_remedy_ends_clean_or_with_what_no_command_can_do() -> None:
     ends = seeds(0, 60)
     # Each end is reached, so that none of them is passed for want of a case.
@@ -160,6 +161,7 @@ def test_following_every_remedy_of_twenty_thousand_clusters_ends_clean_or_with_w
     assert sum(seeds(100_000, 20_000).values()) == 20_000
 
 
+@pytest.mark.slow
 def test_every_constraint_of_a_violation_has_its_place_in_the_order_of_repair() -> None:
     found = {one.constraint for seed in range(200) for one in violations(*repairs.generated(Random(seed)))}
     assert found <= set(REPAIR_ORDER)

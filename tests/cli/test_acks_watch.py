@@ -86,6 +86,7 @@ NOT_ENOUGH_REPLICAS = 19
 UNDER, AT = "rackspan_under_min_rack_isr_partitions", "rackspan_at_min_rack_isr_partitions"
 
 
+@pytest.mark.slow
 def test_a_lost_rack_raises_the_gauge_and_its_return_lowers_it() -> None:
     with EmbeddedCluster(racks=3, brokers=3) as cluster:
         cluster.create_topic("orders", 2, 3, config={"min.insync.racks": "3"})

@@ -267,6 +267,7 @@ def test_a_reader_that_closes_the_pipe_causes_no_traceback(write: Write) -> None
     assert (ran.stdout, ran.stderr) == ("{\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output_format", ["human", "csv"])
 def test_a_reader_that_closes_the_pipe_ends_it_as_sigpipe_does(write: Write, output_format: str) -> None:
     """Whatever the command would have ended with: 2 here, as there is a violation."""

@@ -117,6 +117,7 @@ def test_a_document_with_mistakes_ends_in_a_line(ended: Callable[..., None], tmp
         ended(case, *rng.choice(commands))
 
 
+@pytest.mark.slow
 def test_a_parquet_snapshot_with_mistakes_ends_in_a_line(ended: Callable[..., None], cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "file").write_text(json.dumps(SNAPSHOT))
     assert cli("snapshot", "--snapshot", "file", "--out", "good").code == 0

@@ -25,6 +25,7 @@ def stored(cli: Cli) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.slow
 def test_collect_keeps_each_snapshot_once(cli: Cli, tmp_path: Path) -> None:
     first = cli("pipeline", "collect", "--from-snapshots", RECORDED, "--warehouse", "w")
     assert (first.code, first.out) == (0, "")
@@ -196,6 +197,7 @@ def damaged_warehouse(cli: Cli, tmp_path: Path) -> Path:
     return entry
 
 
+@pytest.mark.slow
 def test_a_collect_that_repairs_a_torn_log_says_so_and_loses_nothing(cli: Cli, tmp_path: Path) -> None:
     entry = damaged_warehouse(cli, tmp_path)
     ran = cli("pipeline", "check", "--warehouse", "w", "-o", "json")
@@ -216,6 +218,7 @@ def test_a_collect_that_repairs_a_torn_log_says_so_and_loses_nothing(cli: Cli, t
     assert cli("pipeline", "check", "--warehouse", "w", "--whole").code == 0
 
 
+@pytest.mark.slow
 def test_a_collect_that_finds_a_part_of_a_snapshot_lost_ends_with_1(cli: Cli, tmp_path: Path) -> None:
     damaged_warehouse(cli, tmp_path)
     for file in (tmp_path / "w/tables/snapshots").glob("day=*/*.parquet"):
@@ -225,6 +228,7 @@ def test_a_collect_that_finds_a_part_of_a_snapshot_lost_ends_with_1(cli: Cli, tm
     assert "in its log was torn" in ran.err
 
 
+@pytest.mark.slow
 def test_check_prints_the_problem_and_the_command(cli: Cli, tmp_path: Path) -> None:
     damaged_warehouse(cli, tmp_path)
     cli("pipeline", "collect", "--from-snapshots", "s", "--warehouse", "w")

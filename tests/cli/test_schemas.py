@@ -110,6 +110,7 @@ def test_a_schema_says_of_every_object_which_keys_it_has(words: str) -> None:
     assert open_objects == []
 
 
+@pytest.mark.slow
 @given(snapshots())
 def test_every_snapshot_is_valid(snapshot: ClusterSnapshot) -> None:
     assert violations("snapshot", json.loads(api.snapshot_json(snapshot))) == []

@@ -61,6 +61,7 @@ def test_the_version_names_the_releases_of_kafka_that_are_tested(cli: Cli) -> No
     assert all(version in shown for version in TESTED_VERSIONS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "completed"),
     [
@@ -108,6 +109,7 @@ def test_help_imports_no_command(words: tuple[str, ...]) -> None:
     assert not {module for module in modules if module.startswith("rackspan.cli.options")}
 
 
+@pytest.mark.slow
 def test_an_audit_of_a_file_imports_no_planner_client_or_pydantic(tmp_path: Path) -> None:
     file = tmp_path / "snapshot.json"
     file.write_text(json.dumps(GOOD))
@@ -135,6 +137,7 @@ sys.exit(main(sys.argv[1:]))
 """The command line where no extra is installed."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "extra"),
     [
@@ -161,6 +164,7 @@ def test_a_missing_extra_is_one_line_that_says_what_to_install(
     assert f"pip install '.[{extra}]' in a checkout of rackspan" in ran.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

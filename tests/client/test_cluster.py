@@ -458,6 +458,7 @@ def refused_over_tls(folder: Path, *, presented: bool) -> str:
     return asyncio.run(run())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("presented", "words"),
     [(False, " requires a client certificate; set ssl.keystore"), (True, " does not accept the client certificate of")],

@@ -90,6 +90,7 @@ def test_every_node_is_formatted_for_one_cluster_and_started(make: Make, tmp_pat
     cluster.close()
 
 
+@pytest.mark.slow
 def test_a_lost_rack_is_killed_a_stopped_one_shuts_down_and_both_start_again(make: Make) -> None:
     with make() as cluster:
         before = cluster.pids
@@ -108,6 +109,7 @@ def test_a_lost_rack_is_killed_a_stopped_one_shuts_down_and_both_start_again(mak
         assert cluster.log_tail(1) == "Kafka Server started"
 
 
+@pytest.mark.slow
 def test_one_broker_is_stopped_killed_and_started(make: Make) -> None:
     with make() as cluster:
         first = cluster.pids
@@ -123,6 +125,7 @@ def test_one_broker_is_stopped_killed_and_started(make: Make) -> None:
         assert cluster.pids.keys() == first.keys()
 
 
+@pytest.mark.slow
 def test_a_frozen_broker_thaws_and_one_that_is_killed_starts_again_thawed(make: Make) -> None:
     with make() as cluster:
         pid = cluster.pids[2]
@@ -155,6 +158,7 @@ def test_a_node_that_fails_is_named_with_the_cause_and_nothing_is_left(
     assert list(tmp_path.glob("rackspan-kafka-*")) == []
 
 
+@pytest.mark.slow
 def test_nodes_that_are_never_ready_are_named(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
 
@@ -172,6 +176,7 @@ def test_nodes_that_are_never_ready_are_named(make: Make, monkeypatch: pytest.Mo
     assert set(pauses) == {0.1}
 
 
+@pytest.mark.slow
 def test_a_folder_of_the_users_own_is_stopped_in_order_and_is_the_same_cluster_again(
     make: Make, tmp_path: Path
 ) -> None:

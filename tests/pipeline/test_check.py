@@ -36,6 +36,8 @@ from tests.pipeline.hours.prices import PRICES
 from tests.pipeline.plain_build import refresh
 from tests.pipeline.readings import history, moved, store_readings
 
+pytestmark = pytest.mark.slow
+
 ROUNDS = [
     [small(cluster, NOON + timedelta(hours=8 * number), 1 + number % 3) for cluster in ("eu", "us")]
     for number in range(3)
@@ -180,7 +182,6 @@ HARMS: tuple[Callable[[Path], None], ...] = (half, emptied, zeros_inside, of_ano
 EACH = [(table, harm) for harm in HARMS for table in (*OF_SNAPSHOTS, *TABLES, *HISTORY)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "harm"),
     # Each kind of damage in make test, every pair in make soak.
@@ -213,7 +214,6 @@ def test_each_remedy_for_a_damaged_file_leaves_a_clean_warehouse(
         check_tables(open_warehouse(root), left)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("table", rarely("findings", "outage_impact", "drift", "brokers", "topics"))
 def test_each_remedy_for_a_torn_log_leaves_a_clean_warehouse_with_everything(root: Path, table: str) -> None:
     entry = newest_entry(root, table)
@@ -225,7 +225,6 @@ def test_each_remedy_for_a_torn_log_leaves_a_clean_warehouse_with_everything(roo
     check_tables(open_warehouse(root), SNAPSHOTS)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("table", rarely("partition_durability", "outage_impact", "drift", every=(*TABLES, *HISTORY)))
 def test_a_derived_table_that_is_gone_is_made_again(root: Path, table: str) -> None:
     shutil.rmtree(root / "tables" / table)
@@ -238,7 +237,6 @@ def test_a_derived_table_that_is_gone_is_made_again(root: Path, table: str) -> N
     check_tables(open_warehouse(root), SNAPSHOTS)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("table", rarely("brokers", "topics", every=OF_SNAPSHOTS))
 def test_a_damaged_landing_file_quarantines_its_snapshots_until_it_is_back(root: Path, table: str) -> None:
     later = [small(cluster, NOON + timedelta(hours=30), 3) for cluster in ("eu", "us")]
@@ -332,7 +330,6 @@ def test_a_snapshot_whose_rows_are_in_two_files_is_left_out_with_the_damaged_one
     assert (len(left), len(lines)) == (8, 1)
 
 
-@pytest.mark.slow
 def test_a_rebuild_drops_a_damaged_file_of_snapshots_that_are_damaged_too(root: Path) -> None:
     """Of a day on which nothing can be made again."""
     for table in ("partitions", "findings"):
@@ -437,7 +434,6 @@ def check_hours(root: Path, wanted: Mapping[str, list[dict[str, Any]]]) -> None:
         assert hours_of(open_warehouse(root), name) == wanted[name], name
 
 
-@pytest.mark.slow
 def test_a_whole_warehouse_with_readings_has_no_problems(read: Path) -> None:
     assert checked(read, whole=True).problems == ()
 
@@ -445,7 +441,6 @@ def test_a_whole_warehouse_with_readings_has_no_problems(read: Path) -> None:
 EACH_OF_READINGS = [(table, harm) for harm in HARMS for table in (*OF_READINGS, *HOURLY)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "harm"),
     [
@@ -462,7 +457,6 @@ def test_each_remedy_for_damage_to_readings_or_hours_leaves_a_clean_warehouse(
     check_hours(read, alone(0, 1) if table in OF_READINGS else alone(0, 1, 2))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("place", [pytest.param(0, marks=pytest.mark.soak), 1, 2])
 def test_the_hours_of_dropped_readings_are_made_of_what_is_left(read: Path, alone: Alone, place: int) -> None:
     """The first readings, those in between, and the last ones."""
@@ -473,7 +467,6 @@ def test_the_hours_of_dropped_readings_are_made_of_what_is_left(read: Path, alon
     check_hours(read, alone(*(number for number in range(3) if number != place)))
 
 
-@pytest.mark.slow
 def test_between_the_drop_and_the_next_run_no_hour_rests_on_what_was_dropped(read: Path) -> None:
     half(newest_file(read, "logs"))
     maintain(repaired_warehouse(read), now=lambda: datetime.now(UTC), give_up=lambda _: None)
@@ -508,7 +501,6 @@ def with_an_hour_more(rows: pa.Table) -> pa.Table:
 MISTAKES = (with_another_value, with_a_row_less, with_an_hour_more)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "mistake"),
     [
@@ -544,7 +536,6 @@ def put_into_force(warehouse: Warehouse, table: str) -> None:
     commit_run(warehouse, existing_table(warehouse, "runs"), made)
 
 
-@pytest.mark.slow
 def test_past_advice_by_another_policy_and_hours_before_what_retention_left_are_no_problem(read: Path) -> None:
     refresh(open_warehouse(read), RackPolicy(), prices=PRICES)
     assert checked(read, whole=True).problems == ()
@@ -556,7 +547,6 @@ def test_past_advice_by_another_policy_and_hours_before_what_retention_left_are_
     assert checked(read, whole=True).problems == ()
 
 
-@pytest.mark.slow
 def test_a_run_that_is_printed_where_there_is_a_bill_names_its_prices(read: Path) -> None:
     entry = newest_entry(read, "findings")
     entry.write_bytes(entry.read_bytes()[:100])

@@ -73,6 +73,7 @@ def check(warehouse: Warehouse, snapshots: list[ClusterSnapshot]) -> None:
         assert expected.judged_columns(rows(warehouse, name)) == wanted, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(at_depth(check=1, test=2, soak=100)))
 def test_every_order_of_arrival_and_every_repeated_batch_gives_the_rows_of_one_run(tmp_path: Path, seed: int) -> None:
     rng = Random(seed)
@@ -89,6 +90,7 @@ def test_every_order_of_arrival_and_every_repeated_batch_gives_the_rows_of_one_r
     assert sum(one.report.snapshots for one in ended) == len(SNAPSHOTS)
 
 
+@pytest.mark.slow
 def test_a_snapshot_that_is_stored_but_not_in_a_batch_yet_is_compared_with_and_not_judged(tmp_path: Path) -> None:
     warehouse = create_warehouse(tmp_path / "warehouse")
     first, second = ids_of([small(taken_at=NOON), small(taken_at=NOON + timedelta(hours=1), leader=2)], warehouse)
@@ -100,6 +102,7 @@ def test_a_snapshot_that_is_stored_but_not_in_a_batch_yet_is_compared_with_and_n
     check(warehouse, [small(taken_at=NOON), small(taken_at=NOON + timedelta(hours=1), leader=2)])
 
 
+@pytest.mark.slow
 def test_a_late_snapshot_is_counted_as_one_that_corrects_another(tmp_path: Path) -> None:
     warehouse = create_warehouse(tmp_path / "warehouse")
     ended: list[FollowedBatch] = []

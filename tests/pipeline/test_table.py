@@ -49,6 +49,7 @@ def test_rows_without_a_marker_are_shown_in_no_landing_table(warehouse: Warehous
     assert {*OF_READINGS} <= {*LANDING}
 
 
+@pytest.mark.slow
 def test_a_table_that_does_not_fit_is_read_a_cluster_and_day_at_a_time_to_the_same_rows(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,6 +66,7 @@ def test_a_table_that_does_not_fit_is_read_a_cluster_and_day_at_a_time_to_the_sa
     assert list(rows(warehouse, "findings", limit=2)) == whole["findings"][:2]
 
 
+@pytest.mark.slow
 def test_values_are_those_of_json(warehouse: Warehouse) -> None:
     plain_build.refresh(warehouse)
     [run] = rows(warehouse, "runs")
@@ -76,6 +78,7 @@ def test_values_are_those_of_json(warehouse: Warehouse) -> None:
     assert (first["day"], first["taken_at"], first["lost_racks"]) == ("2026-11-20", "2026-11-20T12:00:00Z", [])
 
 
+@pytest.mark.slow
 def test_rows_as_of_a_time_are_those_of_the_last_snapshot_of_each_cluster(warehouse: Warehouse) -> None:
     plain_build.refresh(warehouse)
     found = list(rows(warehouse, "partition_durability", at=NOON + timedelta(hours=21)))

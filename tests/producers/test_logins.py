@@ -31,6 +31,7 @@ def test_a_login_is_used_over_sasl_only() -> None:
     assert kafka_python_login({"security_protocol": "PLAINTEXT", **SASL}).mechanism is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("algorithm", "checked"), [("", True), ("https", True), ("none", False)])
 def test_tls_trusts_the_authority_and_checks_names_unless_that_is_switched_off(
     identity: Identity, algorithm: str, checked: bool
@@ -42,6 +43,7 @@ def test_tls_trusts_the_authority_and_checks_names_unless_that_is_switched_off(
     assert len(tls.get_ca_certs()) == 1
 
 
+@pytest.mark.slow
 def test_a_key_that_cannot_be_read_is_refused(identity: Identity) -> None:
     with pytest.raises(UsageError, match="the TLS files cannot be used"):
         librdkafka_login(tls_settings(identity, **{"ssl.key.location": "/no/such/key"}))

@@ -23,6 +23,8 @@ from tests.gateway.process import free_ports, gateway_process
 from tests.kafka_fixtures import eventually
 from tests.sources.consumers import consumer, read_all
 
+pytestmark = pytest.mark.slow
+
 RECORDS = 6000
 PARTITIONS = 6
 

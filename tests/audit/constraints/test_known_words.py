@@ -37,6 +37,7 @@ def histories(draw: st.DrawFn) -> list[tuple[ClusterSnapshot, RackPolicy]]:
     return found
 
 
+@pytest.mark.slow
 @given(histories())
 def test_words_kept_from_other_snapshots_are_those_of_each_finding(
     history: list[tuple[ClusterSnapshot, RackPolicy]],

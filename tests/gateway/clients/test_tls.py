@@ -21,6 +21,8 @@ from tests.gateway.running import running
 from tests.gateway.upstream.test_config_topic import dead_port
 from tests.kafka_fixtures import eventually
 
+pytestmark = pytest.mark.slow
+
 COMMAND = {"security.protocol": "SSL"}
 
 

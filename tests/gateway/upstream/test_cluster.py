@@ -34,6 +34,7 @@ async def _given_up(cluster: UpstreamCluster) -> None:
     await asyncio.wait([waiting])
 
 
+@pytest.mark.slow
 def test_an_error_that_nobody_waits_for_is_not_reported_as_never_retrieved(monkeypatch: pytest.MonkeyPatch) -> None:
     reported: list[dict[str, Any]] = []
 

@@ -89,6 +89,7 @@ def offsets(fetched: Fetched) -> list[int]:
     return [int(offset) for offset in fetched.records.offsets]
 
 
+@pytest.mark.slow
 @given(batches(), st.data())
 def test_columns_equal_the_records_that_kafka_python_reads(
     drawn: list[tuple[int, list[Record]]], data: st.DataObject
@@ -103,6 +104,7 @@ def test_columns_equal_the_records_that_kafka_python_reads(
     assert rows(fetched.records) == [record for record in expected if start <= record.offset < end]
 
 
+@pytest.mark.slow
 @given(batches())
 def test_the_next_offset_is_behind_the_last_whole_batch_or_at_the_next_one(
     drawn: list[tuple[int, list[Record]]],
@@ -189,6 +191,7 @@ def test_a_changed_byte_is_corrupt() -> None:
         decode(bytes(batch), 0, ALL)
 
 
+@pytest.mark.slow
 @given(batches(), st.data())
 def test_mutated_bytes_are_records_or_an_error_and_nothing_else(
     drawn: list[tuple[int, list[Record]]], data: st.DataObject

@@ -82,6 +82,7 @@ def test_a_string_without_bytes_is_not_null() -> None:
     assert binary_array(b"", starts[:0], starts[:0]).to_pylist() == []
 
 
+@pytest.mark.slow
 def test_columns_are_made_without_pandas() -> None:
     """Importing it is half a second of each new Python worker."""
     made = """

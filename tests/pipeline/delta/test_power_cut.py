@@ -31,7 +31,9 @@ from tests.depth import at_depth
 from tests.pipeline import expected, plain_build
 from tests.pipeline.examples import NOON, small
 
-EVERY: Final = at_depth(check=3, test=3, soak=1)
+pytestmark = pytest.mark.slow
+
+EVERY: Final = at_depth(test=3, soak=1)
 """Of the cuts one in so many is looked at, other ones with names that were not flushed than without; all of them in make soak."""
 
 
@@ -89,7 +91,6 @@ def kept(root: Path) -> list[ClusterSnapshot]:
     return [read_snapshot(warehouse, one) for one in markers.of_days(markers.count_by_day())]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("keep_names", [True, False])
 def test_what_collect_reported_survives_a_cut_at_any_flush(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep_names: bool
@@ -148,7 +149,6 @@ def test_without_the_flush_before_a_commit_a_cut_loses_what_was_reported(
         kept(tmp_path / "left" / "warehouse")
 
 
-@pytest.mark.slow
 def test_tables_in_force_survive_a_cut_at_any_flush_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(tmp_path / "disk")
     disk.root.mkdir()

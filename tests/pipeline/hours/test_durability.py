@@ -24,6 +24,8 @@ from tests.pipeline import expected
 from tests.pipeline.examples import NOON, small
 from tests.pipeline.plain_build import refresh
 
+pytestmark = pytest.mark.slow
+
 POLICY = RackPolicy(min_insync_racks=2)
 
 
@@ -101,7 +103,7 @@ def found_seconds(warehouse: Warehouse) -> dict[tuple[object, ...], float]:
     }
 
 
-@pytest.mark.parametrize("seed", range(at_depth(check=4, test=15, soak=200)))
+@pytest.mark.parametrize("seed", range(at_depth(test=15, soak=200)))
 def test_seconds_are_those_of_the_rows_at_each_snapshot_in_whatever_order_they_come(
     warehouse: Warehouse, seed: int
 ) -> None:

@@ -103,6 +103,7 @@ def test_rows_are_the_audit_of_the_last_reading_of_each_hour(seed: int) -> None:
             assert row["reason"] == best["reason"]
 
 
+@pytest.mark.slow
 def test_histories_have_groups_of_all_sorts() -> None:
     found = Counter[str]()
     for seed in range(12):

@@ -21,6 +21,8 @@ from rackspan.pipeline.schemas import TABLES
 from rackspan.pipeline.warehouse import Warehouse
 from tests.pipeline.landing.test_bases import random_history
 
+pytestmark = pytest.mark.slow
+
 
 def stored_history(tmp_path: Path, seed: int) -> tuple[Warehouse, list[StoredSnapshot]]:
     warehouse = pipeline.create_warehouse(tmp_path / "warehouse")

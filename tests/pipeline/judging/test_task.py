@@ -164,6 +164,7 @@ def test_every_table_equals_the_audit_of_every_snapshot(
     check_rows(warehouse, snapshots, POLICIES[policy])
 
 
+@pytest.mark.slow
 def test_rows_that_another_engine_wrote_again_are_read_in_whatever_order_and_types(tmp_path: Path) -> None:
     """delta-rs writes texts as views when it rewrites a file, and other engines move rows."""
     snapshots = [small(taken_at=NOON + timedelta(hours=hour), leader=1 + hour % 3) for hour in range(3)]

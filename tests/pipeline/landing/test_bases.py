@@ -98,6 +98,7 @@ def test_a_snapshot_is_stored_whole(warehouse: Warehouse, before: ClusterSnapsho
     as_stored(warehouse, [before, after])
 
 
+@pytest.mark.slow
 def test_each_collector_begins_with_a_whole_snapshot_and_builds_on_its_own(warehouse: Warehouse) -> None:
     mine, theirs = Bases(), Bases()
     for minute in range(3):
@@ -246,7 +247,8 @@ def store_in_some_order(rng: random.Random, warehouse: Warehouse, history: Seque
             collectors[rng.randrange(2)] = FakeCollector()
 
 
-@pytest.mark.parametrize("seed", range(at_depth(check=10, test=24, soak=2_000)))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(at_depth(test=24, soak=2_000)))
 def test_random_histories_are_read_as_they_were_given(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     warehouse = pipeline.create_warehouse(tmp_path / "warehouse")

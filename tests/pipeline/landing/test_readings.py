@@ -45,6 +45,7 @@ def kept(warehouse: Warehouse) -> list[ClusterReading]:
     return [reading for _, reading in sorted(found.items(), key=lambda item: item[0])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_readings_are_read_back_as_they_were_whatever_their_snapshots_build_on(warehouse: Warehouse, seed: int) -> None:
     given = history(Random(seed), 12)

@@ -30,6 +30,8 @@ from rackspan.pipeline.warehouse import NOT_REPAIRED, existing_table
 from tests.pipeline.examples import NOON, small
 from tests.pipeline.readings import reading_of
 
+pytestmark = pytest.mark.slow
+
 SNAPSHOTS = [small(taken_at=NOON + timedelta(hours=8 * number), leader=1 + number % 3) for number in range(4)]
 """The newest commit has two of two days, so its entry has several actions."""
 READINGS = dict(enumerate(map(reading_of, SNAPSHOTS)))

@@ -146,6 +146,7 @@ def test_time_zones_do_not_make_two_timestamps_of_one(warehouse: Warehouse) -> N
     assert not store(replace(small(), taken_at=NOON.astimezone()), warehouse).new
 
 
+@pytest.mark.slow
 def test_ids_sort_by_time_and_fit_into_the_statistics_of_a_data_file() -> None:
     snapshots = sorted(generated(60), key=lambda one: one.taken_at or NOON)
     ids = [snapshot_id(one) for one in snapshots]

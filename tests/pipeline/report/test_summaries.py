@@ -93,6 +93,7 @@ def _rounded(history: History) -> History:
     )
 
 
+@pytest.mark.slow
 def test_arrow_sums_up_what_plain_loops_sum_up() -> None:
     summary, expected = to_the_microsecond(summarized(HISTORIES)), to_the_microsecond(report_by_hand(*HISTORIES))
     assert [one.cluster_id for one in summary.clusters] == [one.cluster_id for one in expected.clusters]

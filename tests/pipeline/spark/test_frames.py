@@ -67,6 +67,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 STARTED = ("local[3]", None), {"delta": False, "light": True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task_partitions", [tasks.TASK_PARTITIONS, 1])
 def test_a_run_makes_every_row_and_starts_spark_once(
     sessions: list[Any], warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, task_partitions: int
@@ -85,6 +86,7 @@ def test_a_run_makes_every_row_and_starts_spark_once(
     assert sessions == [STARTED, "end"]
 
 
+@pytest.mark.slow
 def test_a_backlog_is_judged_in_parts_by_one_session_and_reported_as_one_run(
     sessions: list[Any], warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,6 +97,7 @@ def test_a_backlog_is_judged_in_parts_by_one_session_and_reported_as_one_run(
     assert [row["snapshots"] for row in pipeline.rows(warehouse, "runs")] == [2, 2, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rebuild", "tables"), [("findings", {"findings"}), (pipeline.EVERY, {*TABLES}), ("traffic", set[str]())]
 )
@@ -134,6 +137,7 @@ def test_tasks_are_dealt_out_evenly_in_partitions_of_a_seconds_work(
     assert sorted(size for part in dealt for size in part) == sorted(sizes)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_left_out_and_the_rest_is_judged(sessions: list[Any], tmp_path: Path) -> None:
     """A block of zeros in a column that the ids do not show: a task fails, and the second build leaves those snapshots out.
 

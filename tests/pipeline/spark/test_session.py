@@ -42,6 +42,7 @@ def test_a_task_imports_only_what_executors_must_have() -> None:
     assert of_others.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_without_java_one_line_says_what_to_install() -> None:
     rows_read = python(
         "import os; os.environ['JAVA_HOME'] = os.environ['PATH'] = ''",

@@ -176,6 +176,7 @@ def test_replicas_in_no_rack_leave_those_beside_them_free_to_change_racks(seeds:
     assert compared > len(seeds) // 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", PARTS)
 def test_no_plan_places_on_a_fenced_or_excluded_broker_or_has_a_finding_by_lint(seeds: Sequence[int]) -> None:
     for instance, balance, allow_fewer_racks in product(map(Instance, seeds), (False, True), (False, True)):

@@ -8,6 +8,7 @@ from tests.simulation.mistakes.planted import PLANTED
 from tests.simulation.runs.exhaustive import Explored, Store, explore, start
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("racks", ["abb", "abc"])
 def test_no_order_of_four_events_breaks_a_rule(racks: str) -> None:
     assert explore(start(racks), 4).states > 1_000
@@ -47,6 +48,7 @@ def test_no_order_of_eleven_events_without_a_fault_breaks_a_rule(racks: str) -> 
     assert explore(start(racks, faults=0), 11).states > 10_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("racks", ["abb", "abc"])
 def test_the_proposal_as_written_leaks_within_six_events_and_no_fault(racks: str) -> None:
     """A record waits, its followers lag, the ISR shrinks under it, and one rack acknowledges."""

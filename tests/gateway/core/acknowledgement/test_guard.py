@@ -104,6 +104,7 @@ def first_violation(
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metadata_lag", [0.03, 1.2, LATE_SECONDS])
 def test_no_acknowledged_record_is_held_in_too_few_racks_however_late_metadata_is(metadata_lag: float) -> None:
     worlds = [World(seed, VerificationRules(), GuardSettings(), metadata_lag=metadata_lag) for seed in range(SEEDS)]
@@ -125,6 +126,7 @@ def test_the_log_of_an_earlier_topic_of_the_name_is_found() -> None:
     assert first_violation(VerificationRules(), range(SEEDS), reads_by_name=True) is not None
 
 
+@pytest.mark.slow
 def test_a_log_end_of_an_earlier_epoch_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verification, "AcknowledgedRecord", AnEarlierEpoch)
     # Two of the first forty seeds find it, this one first.
@@ -140,6 +142,7 @@ def as_a_producer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard_module, "RecordVerification", without_leadership)
 
 
+@pytest.mark.slow
 def test_records_of_a_producer_that_sampled_nothing_before_are_held_in_enough_racks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -160,6 +163,7 @@ def test_a_mistake_planted_in_a_producer_is_found(
 STRICT = GuardSettings(mode=AcknowledgementMode.STRICT)
 
 
+@pytest.mark.slow
 def test_strict_needs_no_logs_where_what_is_committed_is_read() -> None:
     worlds = [World(seed, VerificationRules(), STRICT, metadata_lag=0.0) for seed in range(SEEDS)]
     assert [violation for world in worlds for violation in world.run()] == []
