@@ -33,7 +33,7 @@ from tests.pipeline.examples import NOON, small
 
 pytestmark = pytest.mark.slow
 
-EVERY: Final = at_depth(test=3, soak=1)
+EVERY: Final = at_depth(test=5, soak=1)
 """Of the cuts one in so many is looked at, other ones with names that were not flushed than without; all of them in make soak."""
 
 
