@@ -22,9 +22,9 @@ env: .venv/.complete
 demo: env
 	@$(BIN)/rackspan demo
 
-# On all cores what runs in Python alone; then, three files at a time, what starts Java, Kafka, Spark, a browser or a bare
-# environment, the longest files first (tests/conftest.py): half of its time is waiting. make test AGAIN="--reruns 1 -raR" tries what
-# fails of the second kind once more, and names it.
+# What runs in Python alone; then, three files at a time since half of its time is waiting, what starts Java, Kafka, Spark, a browser or
+# a bare environment. The longest files come first (tests/conftest.py). make test AGAIN="--reruns 1 -raR" tries what fails of the
+# second kind once more, and names it.
 test: env
 	RACKSPAN_SIM_SEEDS=20 $(BIN)/pytest -q -n auto --dist worksteal -m "not ($(ALONE)) and not soak"
 	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "($(ALONE)) and not soak" --durations=10 $(AGAIN)

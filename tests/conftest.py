@@ -37,7 +37,7 @@ if DEPTH == "soak":
 gc.set_threshold(50_000, 20, 20)
 
 
-# Of the files that start Java, by their time on two cores: begun last, one of them would run on alone.
+# By their time on two cores, those that start Java and those that do not: begun last, one of them would run on alone.
 LONGEST_FILES = (
     "pipeline/spark/test_standalone.py",
     "compat/test_reassign_apply.py",
@@ -46,6 +46,20 @@ LONGEST_FILES = (
     "conformance/test_conformance.py",
     "pipeline/spark/test_killed.py",
     "demo/test_run.py",
+    "pipeline/delta/test_power_cut.py",
+    "pipeline/test_killed.py",
+    "pipeline/hours/test_killed.py",
+    "pipeline/test_check.py",
+    "pipeline/hours/test_hours.py",
+    "pipeline/test_object_store.py",
+    "cli/test_restart_watch.py",
+    "pipeline/test_incremental.py",
+    "pipeline/test_maintain.py",
+    "pipeline/hours/test_durability.py",
+    "pipeline/test_notebook.py",
+    "simulation/test_worlds.py",
+    "test_mutation.py",
+    "pipeline/hours/test_rows.py",
 )
 _RANK = {str(Path(__file__).parent / name): rank for rank, name in enumerate(LONGEST_FILES)}
 

@@ -186,7 +186,7 @@ EACH = [(table, harm) for harm in HARMS for table in (*OF_SNAPSHOTS, *TABLES, *H
     ("table", "harm"),
     # Each kind of damage in make test, every pair in make soak.
     [
-        pytest.param(table, harm, id=f"{table}-{harm.__name__}", marks=[] if number % 11 == 0 else pytest.mark.soak)
+        pytest.param(table, harm, id=f"{table}-{harm.__name__}", marks=[] if number % 16 == 0 else pytest.mark.soak)
         for number, (table, harm) in enumerate(EACH)
     ],
 )
@@ -444,7 +444,7 @@ EACH_OF_READINGS = [(table, harm) for harm in HARMS for table in (*OF_READINGS, 
 @pytest.mark.parametrize(
     ("table", "harm"),
     [
-        pytest.param(table, harm, id=f"{table}-{harm.__name__}", marks=[] if number % 11 == 0 else pytest.mark.soak)
+        pytest.param(table, harm, id=f"{table}-{harm.__name__}", marks=[] if number % 16 == 0 else pytest.mark.soak)
         for number, (table, harm) in enumerate(EACH_OF_READINGS)
     ],
 )
@@ -504,7 +504,7 @@ MISTAKES = (with_another_value, with_a_row_less, with_an_hour_more)
 @pytest.mark.parametrize(
     ("table", "mistake"),
     [
-        pytest.param(table, mistake, id=f"{table}-{mistake.__name__}", marks=[] if at % 5 == 0 else pytest.mark.soak)
+        pytest.param(table, mistake, id=f"{table}-{mistake.__name__}", marks=[] if at % 7 == 0 else pytest.mark.soak)
         for at, (table, mistake) in enumerate((table, mistake) for mistake in MISTAKES for table in HOURLY)
     ],
 )

@@ -238,7 +238,7 @@ def test_readers_find_one_run_or_the_other_while_runs_go_on(forked: Victims, tmp
     refreshed(root, 1)
     known = {1: wanted(1), 2: wanted(2)}
     reads: Counter[int] = Counter()
-    for racks in [2, 1] * at_depth(test=2, soak=5):
+    for racks in [2, 1] * at_depth(test=1, soak=5):
         with forked.at_work(refreshed, root, racks) as done:
             while not done():
                 for name in TABLES:

@@ -63,7 +63,7 @@ def test_a_run_that_was_killed_left_the_hours_of_before_or_of_after(forked: Vict
         return Path(shutil.copytree(template, tmp_path / "warehouse"))
 
     switched = 0
-    for root, touch in deaths(forked, fresh, hours_made, stride=1 if STRIDE == 1 else 16):
+    for root, touch in deaths(forked, fresh, hours_made, stride=1 if STRIDE == 1 else 12):
         warehouse = open_warehouse(root)
         if any(stored_rows(warehouse, name) != rows for name, rows in old.items()):
             switched += 1
