@@ -6,6 +6,7 @@ import pytest
 
 from rackspan.client.cluster import ConnectionSettings
 from rackspan.clients import ReplicaSelectors
+from rackspan.errors import ClusterUnreachable
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.sources.live import clients
 from rackspan.sources.live.clients import ReadClients, read_clients
@@ -77,3 +78,17 @@ def test_brokers_whose_selector_is_not_known_are_named_by_the_reason(monkeypatch
         "replica.selector.class of brokers 1, 4: this user needs DescribeConfigs on Cluster",
         "replica.selector.class of brokers 2: no response in time",
     )
+
+
+@pytest.mark.parametrize("readings", [0, 1])
+def test_a_list_of_brokers_that_is_not_received_is_one_line(monkeypatch: pytest.MonkeyPatch, readings: int) -> None:
+    """Whether it is the one for the groups or the one for the selectors."""
+    responses = iter([MetadataResponseData()] * readings)
+    connection = ScriptedConnection(
+        {ApiKey.METADATA: lambda *_: next(responses, TimeoutError("no response to METADATA in time"))}
+    )
+    monkeypatch.setattr(clients, "ClusterConnection", connection)
+    with pytest.raises(
+        ClusterUnreachable, match=r"^the list of brokers was not received: no response in time; raise --"
+    ):
+        read_clients(ConnectionSettings("127.0.0.1:1"))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
-from rackspan.client.errors import FAILURES, is_refusal, listed, message_of, needs, raise_for
+from rackspan.client.errors import FAILURES, is_refusal, listed, message_of, needs, raise_for, request_failed
 from rackspan.client.requests import describe_configs, metadata
 from rackspan.clients import ReplicaSelectors
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
@@ -40,8 +40,11 @@ class ReadClients:
 def read_clients(settings: ConnectionSettings, chosen: re.Pattern[str] | None = None) -> ReadClients:
     """The groups whose whole id matches, all without a pattern. Errors: SourceError, UsageError."""
     with ClusterConnection(settings) as connection:
-        groups, unread = connection.run(describe_all, connection, chosen)
-        selectors, failed = connection.run(_selectors, connection)
+        try:
+            groups, unread = connection.run(describe_all, connection, chosen)
+            selectors, failed = connection.run(_selectors, connection)
+        except OSError as error:
+            raise request_failed("the list of brokers", "Describe on Cluster", error) from error
         return ReadClients(groups, selectors, (*unread, *failed))
 
 
