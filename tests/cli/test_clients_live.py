@@ -11,6 +11,7 @@ from confluent_kafka import Consumer
 
 from rackspan.client.cluster import ConnectionSettings
 from rackspan.clients import ReplicaSelectors
+from rackspan.errors import ClusterUnreachable
 from rackspan.kafka_process import KafkaCluster
 from rackspan.model.group import GroupDescription, GroupKind
 from rackspan.sources.live.clients import read_clients
@@ -96,7 +97,10 @@ def test_each_kind_of_group_is_read_and_judged(
 
         def ready() -> bool:
             classic.poll(0.1), modern.poll(0.1)
-            return sum(assigned(group) for group in read_clients(settings).groups) == 3 + 3 + 3 + 6
+            try:
+                return sum(assigned(group) for group in read_clients(settings).groups) == 3 + 3 + 3 + 6
+            except ClusterUnreachable:  # Six JVMs start beside it.
+                return False
 
         eventually(ready, "every member has what it reads", 120)
         found = read_clients(settings)

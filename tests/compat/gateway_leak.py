@@ -19,12 +19,11 @@ from typing import Final
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
 from rackspan.kafka_process import KafkaCluster
 from tests.gateway.load import PRODUCER, Load
 from tests.gateway.process import gateway_process
-from tests.kafka_fixtures import eventually
+from tests.kafka_fixtures import create_topic, eventually
 from tests.kafka_versions import KAFKA
 
 TOPIC: Final = "leak"
@@ -55,7 +54,9 @@ class Outcome:
 def probe(load: Load, servers: str, trial: int) -> Producer:
     """A producer that begins after the freeze: its requests wait in the broker when the ISR shrinks."""
     client = Producer({"bootstrap.servers": servers, **PRODUCER, "linger.ms": 0})
-    for number in range(PARTITIONS * 4):
+    for number in range(
+        PARTITIONS
+    ):  # As for the load: one record more than there are requests in flight keeps a core busy.
         load.send(client, PRODUCERS + trial * PARTITIONS + number % PARTITIONS, number)
         client.poll(0.01)
     return client
@@ -92,7 +93,10 @@ def observed(
     controllers = f'controllers.bootstrap.servers = "{cluster.bootstrap_controllers}"\n' if mode == "strict" else ""
     lines = f'{controllers}acknowledgements.mode = "{mode}"\n[topics.{TOPIC}]\nmin.insync.racks = 2\n'
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    admin.create_topics([NewTopic(TOPIC, PARTITIONS, replica_assignment=[[1, 2, 3]] * PARTITIONS)])[TOPIC].result(30)
+    if TOPIC in admin.list_topics(timeout=30).topics:  # Of trials that failed.
+        admin.delete_topics([TOPIC])[TOPIC].result(30)
+        eventually(lambda: TOPIC not in admin.list_topics(timeout=30).topics, "the topic is gone")
+    create_topic(cluster, TOPIC, assignment=[[1, 2, 3]] * PARTITIONS)
     with (
         tempfile.TemporaryDirectory() as folder,
         gateway_process(Path(folder), cluster.bootstrap_servers, lines) as gateway,
@@ -152,7 +156,7 @@ def _trial(
 
 
 def _smallest_isr(admin: AdminClient) -> int:
-    return min(len(one.isrs) for one in admin.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions.values())
+    return min(len(one.isrs) for one in admin.list_topics(TOPIC, timeout=30).topics[TOPIC].partitions.values())
 
 
 def _judged(servers: str, load: Load, frozen: list[tuple[float, float]]) -> Outcome:
