@@ -14,7 +14,7 @@ from typing import Final
 from rackspan.apply.requests import CONFIG_BATCH, altered, patience_ms, refuse, response_of
 from rackspan.client.cluster import ClusterConnection
 from rackspan.client.errors import FAILURES
-from rackspan.client.requests import batches, describe_configs, metadata
+from rackspan.client.requests import alive_brokers, batches, describe_configs
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import ApiKey
@@ -117,9 +117,8 @@ async def until_everywhere(connection: ClusterConnection, changes: Mapping[str, 
     until = time.monotonic() + min(SETTLING_SECONDS, connection.remaining_seconds)
     # The change is made; the next reading reports a broker that cannot be reached.
     with suppress(*FAILURES):
-        alive = await metadata(connection, ())
-        for broker in alive.brokers:
-            while time.monotonic() < until and not await _shows(connection, broker.node_id, changes, until):
+        for broker in await alive_brokers(connection):
+            while time.monotonic() < until and not await _shows(connection, broker, changes, until):
                 await asyncio.sleep(_PAUSE_SECONDS)
 
 

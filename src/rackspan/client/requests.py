@@ -11,7 +11,7 @@ from uuid import UUID
 
 from rackspan.client.cluster import ClusterConnection
 from rackspan.client.connection import UnsupportedVersion
-from rackspan.client.errors import ErrorResponse, error_response, raise_for
+from rackspan.client.errors import ErrorResponse, error_response, raise_for, request_failed
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
 from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Broker, BrokerId, RackId, TopicPartition
@@ -126,6 +126,15 @@ async def metadata(
     request = MetadataRequestData(topics=named, allow_auto_topic_creation=False)
     response: MetadataResponseData = await connection.call(ApiKey.METADATA, request, seconds)
     return response
+
+
+async def alive_brokers(connection: ClusterConnection) -> list[int]:
+    """The ids of the brokers that are alive, by Metadata (key 3). Errors: SourceError."""
+    try:
+        response = await metadata(connection, ())
+    except OSError as error:
+        raise request_failed("the list of brokers", "Describe on Cluster", error) from error
+    return [broker.node_id for broker in response.brokers]
 
 
 async def registered_brokers(connection: ClusterConnection) -> tuple[Broker, ...]:

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import pytest
+
+from rackspan.errors import ClusterUnreachable
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from rackspan.sources.live.committed import CommittedOffsets, committed_offsets
@@ -77,3 +80,11 @@ def test_groups_that_cannot_be_read_are_named_with_the_reason_and_others_are_kep
             "the groups of broker 2: COORDINATOR_LOAD_IN_PROGRESS",
         ),
     )
+
+
+def test_a_list_of_brokers_that_is_not_received_is_one_line() -> None:
+    connection = ScriptedConnection({ApiKey.METADATA: lambda *_: TimeoutError("no response to METADATA in time")})
+    with pytest.raises(
+        ClusterUnreachable, match=r"^the list of brokers was not received: no response in time; raise --"
+    ):
+        read(connection)

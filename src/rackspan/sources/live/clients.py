@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
-from rackspan.client.errors import FAILURES, is_refusal, listed, message_of, needs, raise_for, request_failed
-from rackspan.client.requests import describe_configs, metadata
+from rackspan.client.errors import FAILURES, is_refusal, listed, message_of, needs, raise_for
+from rackspan.client.requests import alive_brokers, describe_configs
 from rackspan.clients import ReplicaSelectors
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.model.group import GroupDescription
@@ -40,17 +40,14 @@ class ReadClients:
 def read_clients(settings: ConnectionSettings, chosen: re.Pattern[str] | None = None) -> ReadClients:
     """The groups whose whole id matches, all without a pattern. Errors: SourceError, UsageError."""
     with ClusterConnection(settings) as connection:
-        try:
-            groups, unread = connection.run(describe_all, connection, chosen)
-            selectors, failed = connection.run(_selectors, connection)
-        except OSError as error:
-            raise request_failed("the list of brokers", "Describe on Cluster", error) from error
+        groups, unread = connection.run(describe_all, connection, chosen)
+        selectors, failed = connection.run(_selectors, connection)
         return ReadClients(groups, selectors, (*unread, *failed))
 
 
 async def _selectors(connection: ClusterConnection) -> tuple[dict[int, ReplicaSelectors], list[str]]:
     """By broker, and one line for each reason why some are unknown."""
-    brokers = [broker.node_id for broker in (await metadata(connection, ())).brokers]
+    brokers = await alive_brokers(connection)
     found = dict(
         zip(brokers, await asyncio.gather(*(_selector(connection, broker) for broker in brokers)), strict=True)
     )

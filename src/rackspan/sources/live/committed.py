@@ -10,7 +10,7 @@ from typing import Final
 
 from rackspan.client.cluster import ClusterConnection
 from rackspan.client.errors import FAILURES, ErrorResponse, message_of, needs, raise_for
-from rackspan.client.requests import metadata
+from rackspan.client.requests import alive_brokers
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from rackspan.wire.apis import ApiKey
@@ -32,8 +32,8 @@ class CommittedOffsets:
 
 
 async def committed_offsets(connection: ClusterConnection) -> CommittedOffsets:
-    """The offsets of every group that this user may see. Errors: those of FAILURES, of metadata."""
-    brokers = [broker.node_id for broker in (await metadata(connection, ())).brokers]
+    """The offsets of every group that this user may see. Errors: SourceError."""
+    brokers = await alive_brokers(connection)
     found: dict[str, Mapping[TopicPartition, int]] = {}
     unread: list[str] = []
     for committed in await asyncio.gather(*(_of_coordinator(connection, broker) for broker in brokers)):

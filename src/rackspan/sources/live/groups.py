@@ -13,7 +13,7 @@ from rackspan.client.cluster import ClusterConnection, ConnectionSettings
 from rackspan.client.connection import UnsupportedVersion
 from rackspan.client.errors import FAILURES, ErrorResponse, error_response, message_of, needs, raise_for, request_failed
 from rackspan.client.groups import group_coordinator
-from rackspan.client.requests import batches, metadata
+from rackspan.client.requests import alive_brokers, batches
 from rackspan.errors import MalformedBytes
 from rackspan.kafka_bytes.consumer_protocol import (
     WITH_RACK,
@@ -115,13 +115,13 @@ async def _one_group(connection: ClusterConnection, coordinator: int, group_id: 
 async def describe_all(
     connection: ClusterConnection, chosen: re.Pattern[str] | None
 ) -> tuple[tuple[GroupDescription, ...], tuple[str, ...]]:
-    """The groups whose whole id matches by id, and one line for each that could not be read. Errors: those of FAILURES.
+    """The groups whose whole id matches by id, and one line for each that could not be read. Errors: SourceError.
 
     Each broker lists the groups it coordinates and describes them. Those that move meanwhile are requested again.
     """
     found: dict[str, GroupDescription] = {}
     until = connection.remaining_seconds - COORDINATOR_SECONDS
-    brokers = [broker.node_id for broker in (await metadata(connection, ())).brokers]
+    brokers = await alive_brokers(connection)
     while True:
         moving, unread = False, dict[str, str]()
         for described, failed in await asyncio.gather(
