@@ -30,6 +30,8 @@ TOPIC: Final = "leak"
 PARTITIONS: Final = 4
 PRODUCERS: Final = 8
 FOLLOWERS: Final = (2, 3)
+LOAD_MIN: Final = 1000
+"""Acknowledged records before the first trial, on however slow a machine."""
 LAG_MAX_SECONDS: Final = 3.0
 CONFIG: Final = {
     "replica.lag.time.max.ms": str(int(LAG_MAX_SECONDS * 1000)),
@@ -54,10 +56,9 @@ class Outcome:
 def probe(load: Load, servers: str, trial: int) -> Producer:
     """A producer that begins after the freeze: its requests wait in the broker when the ISR shrinks."""
     client = Producer({"bootstrap.servers": servers, **PRODUCER, "linger.ms": 0})
-    for number in range(
-        PARTITIONS
-    ):  # As for the load: one record more than there are requests in flight keeps a core busy.
-        load.send(client, PRODUCERS + trial * PARTITIONS + number % PARTITIONS, number)
+    # No more than its requests in flight, as the load.
+    for number in range(PARTITIONS):
+        load.send(client, PRODUCERS + trial * PARTITIONS + number, number)
         client.poll(0.01)
     return client
 
@@ -103,6 +104,7 @@ def observed(
     ):
         load = Load(gateway.bootstrap_servers, TOPIC, producers=PRODUCERS, partitions=PARTITIONS, pause_seconds=0.001)
         try:
+            eventually(lambda: len(load.acknowledged) > LOAD_MIN, "the load is acknowledged")
             probes = [partial(probe, load, gateway.bootstrap_servers, number) for number in range(trials)]
             lost = _killed if kill else _frozen
             frozen = [_trial(lost(cluster), admin, one, disturbance) for one in probes]
