@@ -13,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
@@ -22,6 +23,7 @@ from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import create_warehouse, rows, runs, store
 from rackspan.pipeline.delta import append as append_module
 from rackspan.pipeline.delta import local_disk
+from rackspan.pipeline.delta.table import add_columns, create_table
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.read import read_snapshot
 from rackspan.pipeline.maintain import maintain
@@ -147,6 +149,20 @@ def test_without_the_flush_before_a_commit_a_cut_loses_what_was_reported(
     disk.after_cut(tmp_path / "left", keep_names=True)
     with pytest.raises(Exception, match="cannot be read"):
         kept(tmp_path / "left" / "warehouse")
+
+
+def test_columns_that_were_added_survive_a_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(tmp_path / "disk")
+    path = disk.root / "table"
+    earlier, later = (pa.schema([pa.field(name, pa.string()) for name in names]) for names in ("a", "ab"))
+    create_table(str(path), earlier, by_day=False)
+    with observed(disk, monkeypatch, lambda: None):
+        disk.names[disk.root] = {"table"}
+        local_disk.flush_log(path)
+        assert add_columns(DeltaTable(path), later) == 1
+    disk.after_cut(tmp_path / "left", keep_names=True)
+    table = DeltaTable(tmp_path / "left" / "table")
+    assert (table.version(), [field.name for field in table.schema().fields]) == (1, ["a", "b"])
 
 
 def test_tables_in_force_survive_a_cut_at_any_flush_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
