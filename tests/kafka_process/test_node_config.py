@@ -49,6 +49,7 @@ def test_a_cluster_starts_and_loses_brokers_in_seconds_on_one_machine() -> None:
         "auto.create.topics.enable": "false",
         "broker.session.timeout.ms": "5000",
         "broker.heartbeat.interval.ms": "500",
+        "metadata.max.idle.interval.ms": "5000",
         "controlled.shutdown.max.retries": "1",
         "controlled.shutdown.retry.backoff.ms": "500",
         "replica.lag.time.max.ms": "10000",
