@@ -171,6 +171,45 @@ def test_a_session_without_delta_lake_is_refused_only_where_it_is_needed(
         pass
 
 
+class ConnectServer(Base):
+    """A session of Spark Connect, its client, and the builder that made it."""
+
+    def __init__(self, extensions: str) -> None:
+        super().__init__(extensions)
+        self.builder = self.client = self
+        self.policies: list[object] = ["Spark's own"]
+
+    def remote(self, _url: str) -> "ConnectServer":
+        return self
+
+    def create(self) -> "ConnectServer":
+        return self
+
+    def get_retry_policies(self) -> list[object]:
+        return self.policies
+
+    def set_retry_policies(self, policies: list[object]) -> None:
+        self.policies = policies
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extensions", ["", session.EXTENSION])
+def test_a_spark_connect_server_needs_delta_lake_only_where_tables_are_read(
+    monkeypatch: pytest.MonkeyPatch, extensions: str
+) -> None:
+    servers = [ConnectServer(extensions), ConnectServer(extensions)]
+    monkeypatch.setattr("pyspark.sql.connect.session.SparkSession", servers[0])
+    monkeypatch.setattr(session, "send_code", lambda _: None)
+    without = pytest.raises(UsageError, match=r"^Spark at sc://h:1 has no Delta Lake; start it with --packages ")
+    with nullcontext() if extensions else without, session.spark_session(remote="sc://h:1"):
+        assert not servers[0].stopped
+    assert servers[0].stopped
+    monkeypatch.setattr("pyspark.sql.connect.session.SparkSession", servers[1])
+    with session.spark_session(remote="sc://h:1", delta=False):
+        assert servers[1].policies == ["Spark's own"]
+    assert servers[1].stopped
+
+
 @pytest.mark.parametrize(
     ("master", "remote", "connected"),
     [(None, None, "sc://of-a-notebook:1"), (None, "sc://named:1", "sc://named:1"), ("local[1]", None, None)],

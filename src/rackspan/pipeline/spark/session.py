@@ -123,6 +123,9 @@ def _connection(remote: str, delta: bool) -> Iterator[Any]:
         apply_settings(session)
         session.client.set_retry_policies(usual)
         send_code(session)
+    except UsageError:
+        session.stop()
+        raise
     except (PySparkException, OSError, RuntimeError) as error:
         raise UsageError(f"Spark Connect at {remote}: {_first_line(error)}; look at --remote") from error
     try:
