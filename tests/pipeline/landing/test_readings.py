@@ -4,10 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 
 from rackspan import pipeline
 from rackspan.audit import RackPolicy
+from rackspan.model import columns
 from rackspan.pipeline.hours.read import TaskReadings
 from rackspan.pipeline.hours.work import HoursWork, concerned_hours, hour_tasks, with_reading
 from rackspan.pipeline.landing.bases import Bases
@@ -16,9 +18,9 @@ from rackspan.pipeline.landing.read import find_damage
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.schemas import OF_READINGS
 from rackspan.pipeline.warehouse import Warehouse
-from rackspan.traffic import ClusterReading
+from rackspan.traffic import ClusterLogs, ClusterReading
 from tests.pipeline.examples import NOON, small
-from tests.pipeline.readings import history, same_readings, store_readings
+from tests.pipeline.readings import history, reading_of, same_readings, store_readings
 
 
 @pytest.fixture
@@ -98,3 +100,19 @@ def test_rows_of_a_cluster_without_groups_or_offsets_are_none(warehouse: Warehou
     (found,) = kept(warehouse)
     assert same_readings(found, bare)
     assert found.read_at > NOON
+
+
+def test_a_reading_of_a_cluster_without_topics_is_read_back(warehouse: Warehouse) -> None:
+    given = reading_of(small())
+    none: list[int] = []
+    snapshot = replace(
+        given.snapshot,
+        topics=(),
+        partitions=columns(topic=none, partition=none, leader=none, replicas=[], isr=[]),
+    )
+    no_offsets = np.zeros(0, np.int64)
+    logs = ClusterLogs(snapshot, given.read_at, no_offsets, no_offsets.reshape(0, 0), start_offset=no_offsets)
+    bare = replace(given, logs=logs)
+    store_readings(warehouse, [bare])
+    (found,) = kept(warehouse)
+    assert same_readings(found, bare)

@@ -123,12 +123,10 @@ def _log_columns(snapshot: ClusterSnapshot, rows: pa.Table) -> tuple[Int64s, Int
     partitions = snapshot.partitions
     rows = rows.combine_chunks()
     code = {str(topic.name): number for number, topic in enumerate(snapshot.topics)}
-    topics = rows.column("topic").combine_chunks().dictionary_encode() if len(rows) else None
+    topics = rows.column("topic").combine_chunks().dictionary_encode()
     start = np.full(len(partitions), UNKNOWN_OFFSET, np.int64)
     end = start.copy()
     replica_bytes = np.full(partitions.replicas.shape, UNKNOWN_SIZE, np.int64)
-    if topics is None:
-        return start, end, replica_bytes
     codes = np.array([code[name] for name in topics.dictionary.to_pylist()], np.int64)[topics.indices.to_numpy()]
     known = partitions.topic.astype(np.int64) << 32 | partitions.partition
     place = np.searchsorted(known, codes << 32 | rows.column("partition").to_numpy())
