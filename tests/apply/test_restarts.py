@@ -13,12 +13,22 @@ from random import Random
 import pytest
 
 from rackspan.apply import Pace, RestartCommand, RestartJournal, RestartUpdate, next_step, restart
+from rackspan.apply.restarts import start_of
 from rackspan.audit import RackPolicy
-from rackspan.errors import ClusterUnreachable, InvalidJournal, RestartStopped, UsageError
+from rackspan.errors import (
+    ClusterRequestFailed,
+    ClusterUnauthorized,
+    ClusterUnreachable,
+    InvalidJournal,
+    RestartStopped,
+    SourceError,
+    UsageError,
+)
 from rackspan.model import ClusterSnapshot, TopicPartition
 from rackspan.restart.execution.decision import (
     AwaitBrokers,
     CommandStatus,
+    ElectLeadersOfBatch,
     RecordEvent,
     RestartFinished,
     RunCommand,
@@ -105,7 +115,7 @@ class FakeExecutor:
         self.target.stop(self._prepared)
         self._ends[max(self._own)] = self.target.readings + 2
 
-    def status(self, pid: int | None) -> CommandStatus:
+    def status(self, pid: int | None, started: int | None = None) -> CommandStatus:
         if pid is None or pid not in self._ends:
             return CommandStatus()
         running = self._ends[pid] > self.target.readings
@@ -408,6 +418,55 @@ def test_a_command_is_in_the_journal_before_it_starts_and_an_election_once_it_is
     assert executor.elected_before == [False] * 3
 
 
+class FailingElections(FakeExecutor):
+    """Each of so many elections fails: no controller is active, or a topic was deleted since the reading."""
+
+    def __init__(self, target: FakeCluster, failures: int, error: SourceError) -> None:
+        super().__init__(target)
+        self.failures, self._error = failures, error
+
+    def elect_leaders(self, partitions: tuple[TopicPartition, ...]) -> None:
+        self.failures -= 1
+        if self.failures >= 0:
+            raise self._error
+        super().elect_leaders(partitions)
+
+
+@pytest.mark.parametrize("error", [ClusterUnreachable("no response in time"), ClusterRequestFailed("NOT_CONTROLLER")])
+def test_an_election_that_fails_is_tried_again_and_reported_once(tmp_path: Path, error: SourceError) -> None:
+    target = FakeCluster()
+    updates = list(run(target, tmp_path / "journal", FailingElections(target, 3, error)))
+    assert updates[-1].effect == RestartFinished()
+    assert (target.restarts, target.leaders) == (ALL, FakeCluster().leaders)
+    assert sum(isinstance(update.effect, ElectLeadersOfBatch) for update in updates) == 3
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds"), [(ClusterUnreachable("no response in time"), 60.0), (ClusterUnauthorized("needs Alter"), 0.0)]
+)
+def test_an_election_that_fails_for_long_or_is_not_allowed_ends_it(
+    tmp_path: Path, error: SourceError, seconds: float
+) -> None:
+    target, since = FakeCluster(), [0.0]
+    updates = run(target, tmp_path / "journal", FailingElections(target, 10_000, error))
+    with pytest.raises(type(error), match=str(error)):
+        since.extend(target.seconds for _ in updates)
+    assert seconds <= target.seconds - since[-1] <= seconds + 2
+
+
+def test_how_long_a_batch_was_waited_for_does_not_count_for_its_election(tmp_path: Path) -> None:
+    target, stop = FakeCluster(), FakeCluster.stop
+
+    def stop_for_long(brokers: tuple[int, ...]) -> None:
+        stop(target, brokers)
+        target.until_in_sync |= dict.fromkeys(brokers, target.readings + 50)
+        target.unreachable = {target.readings + 5}
+
+    target.stop = stop_for_long  # type: ignore[method-assign]
+    executor = FailingElections(target, 20, ClusterUnreachable("no response in time"))
+    assert list(run(target, tmp_path / "journal", executor))[-1].effect == RestartFinished()
+
+
 def no_election(partitions: tuple[TopicPartition, ...]) -> None:
     raise AssertionError(partitions)
 
@@ -447,6 +506,33 @@ def test_a_command_of_an_earlier_run_is_known_by_its_process(tmp_path: Path) -> 
     sleeper.wait()
     assert command.status(sleeper.pid) == CommandStatus()
     assert command.status(None) == CommandStatus()
+
+
+def test_another_process_with_the_id_of_the_command_is_not_the_command(tmp_path: Path) -> None:
+    """As after a restart of the machine, or in another container with the same journal."""
+    command, target = RestartCommand("{brokers}", no_election), FakeCluster()
+    started = start_of(os.getpid())
+    assert command.status(os.getpid(), started) == CommandStatus(running=True)
+    assert command.status(os.getpid(), started and started - 1) == CommandStatus()
+    executor = Remembering(target)
+    list(run(target, tmp_path / "journal", executor))
+    assert executor.started == {start_of(os.getpid())}
+
+
+class Remembering(FakeExecutor):
+    """Every command is this process; notes when the journal says that it started."""
+
+    started: set[int | None]
+
+    def prepare(self, brokers: tuple[int, ...]) -> int:
+        self._prepared, self.started = brokers, set()
+        self._own.add(os.getpid())
+        return os.getpid()
+
+    def status(self, pid: int | None, started: int | None = None) -> CommandStatus:
+        if pid is not None:
+            self.started.add(started)
+        return super().status(pid, started)
 
 
 def test_a_command_that_names_no_brokers_is_refused() -> None:

@@ -66,8 +66,8 @@ class RestartExecutor(Protocol):
 
     def start(self) -> None: ...
 
-    def status(self, pid: int | None) -> CommandStatus:
-        """The status of the process that `prepare` made, or that an earlier run did: `pid` is of the latest."""
+    def status(self, pid: int | None, started: int | None = None) -> CommandStatus:
+        """The status of the process that `prepare` made, or that an earlier run did: `pid` is of the latest, `started` its `start_of`."""
         ...
 
     def elect_leaders(self, partitions: tuple[TopicPartition, ...]) -> None: ...
@@ -98,23 +98,46 @@ class RestartCommand:
             self._process.stdin.write(b"start\n")
             self._process.stdin.close()
 
-    def status(self, pid: int | None) -> CommandStatus:
+    def status(self, pid: int | None, started: int | None = None) -> CommandStatus:
         if self._process is not None and self._process.pid == pid:
             status = self._process.poll()
             return CommandStatus(running=status is None, exit_status=status)
-        return CommandStatus(running=pid is not None and _exists(pid))
+        return CommandStatus(running=pid is not None and _exists(pid, started))
 
 
-def _exists(pid: int) -> bool:
-    """Whether a process runs. One that has ended, and whose parent never read its status, does not run."""
+def _exists(pid: int, started: int | None) -> bool:
+    """Whether a process runs. One that has ended, and whose parent never read its status, does not run.
+
+    Nor does one that started at another time than `started`: since a restart of the machine, or of a container, the id is
+    another process's.
+    """
     try:
         os.kill(pid, 0)
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except ProcessLookupError:
         return False
     except OSError:
-        # Another user's, or a system without /proc.
-        return True
+        # Another user's.
+        pass
+    fields = _fields_of(pid)
+    # A system without /proc has none.
+    return not fields or (fields[0] != "Z" and started in (None, int(fields[_START])))
+
+
+def start_of(pid: int) -> int | None:
+    """When a process started, in clock ticks since the machine did; None if that is not known."""
+    fields = _fields_of(pid)
+    return int(fields[_START]) if fields else None
+
+
+_START: Final = 19
+
+
+def _fields_of(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat from its state on, the third; none if there is no such file."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def restart(
@@ -144,8 +167,8 @@ def restart(
         if isinstance(update.effect, EndRestart):
             raise RestartStopped(update.effect.why)
         # No batch is reported as one that may stop before the journal has what its brokers must regain.
-        if not isinstance(update.effect, AwaitBrokers):
-            run.carry_out(update.effect)
+        if not isinstance(update.effect, AwaitBrokers) and not run.carry_out(update.effect):
+            continue
         yield update
         if isinstance(update.effect, RestartFinished):
             return
@@ -171,6 +194,9 @@ def _refuse_another(
         raise RestartStopped(
             f"this is cluster {snapshot.cluster_id}, the plan is for {batches.cluster_id}; name that one"
         )
+
+
+_ELECTION: Final = "election"
 
 
 class _Run:
@@ -209,17 +235,24 @@ class _Run:
             return None
         return update
 
-    def carry_out(self, effect: Effect) -> None:
+    def carry_out(self, effect: Effect) -> bool:
+        """Whether it is done; if not, the next reading decides again."""
         match effect:
             case RecordEvent(event):
                 self._journal.append(event)
                 self._patience.reset()
             case RunCommand(brokers) if self._executor is not None:
-                self._journal.append(CommandStarted(brokers, self._executor.prepare(brokers)))
+                pid = self._executor.prepare(brokers)
+                self._journal.append(CommandStarted(brokers, pid, start_of(pid)))
                 self._executor.start()
                 self._patience.reset()
             case ElectLeadersOfBatch(partitions) if self._executor is not None:
-                self._executor.elect_leaders(partitions)
+                try:
+                    self._executor.elect_leaders(partitions)
+                except (ClusterUnreachable, ClusterRequestFailed) as error:
+                    # The controller may have been in the batch, or a topic be deleted since the reading.
+                    self._patience.wait_or_raise(_ELECTION, 0, error)
+                    return False
                 self._journal.append(LeadersElected())
             case AwaitBrokers(_, _, None):
                 self._patience.reset()
@@ -227,13 +260,15 @@ class _Run:
             case AwaitBrokers(why, missing, str(remedy)):
                 lasting = f"{why}, for {self._pace.patience_seconds:g} s; {remedy}"
                 self._patience.wait_or_raise(remedy, missing, RestartStopped(lasting))
+        return True
 
     def _decided(self, *, whole: bool) -> RestartUpdate:
         state, snapshot = self._journal.state, self._read(whole)
         return RestartUpdate(decide(state, snapshot, self._policy, self._status()), state, snapshot)
 
     def _status(self) -> CommandStatus | None:
-        return None if self._executor is None else self._executor.status(self._journal.state.command_pid)
+        state = self._journal.state
+        return None if self._executor is None else self._executor.status(state.command_pid, state.command_started)
 
 
 def _needs_two_readings(effect: Effect) -> bool:

@@ -37,10 +37,14 @@ class BatchStarted(_Event, frozen=True, tag="batch-started"):
 
 
 class CommandStarted(_Event, frozen=True, tag="command-started"):
-    """The command for these brokers is a process with this id; it begins once this is written."""
+    """The command for these brokers is a process with this id; it begins once this is written.
+
+    `started`: clock ticks from the machine's start to the process's, None if that is not known: ids are used again.
+    """
 
     brokers: tuple[int, ...]
     pid: AtLeastOne
+    started: int | None = None
 
 
 class BrokersStopped(_Event, frozen=True, tag="stopped"):
@@ -65,7 +69,8 @@ RestartEvent: TypeAlias = (
 class RestartState(msgspec.Struct, frozen=True):
     """How far a rolling restart is: `done` batches, and of the next one what has happened.
 
-    `places`: None before it is started. `stopped`: its brokers that were shown stopped. `command_pid`: its latest command.
+    `places`: None before it is started. `stopped`: its brokers that were shown stopped. `command_pid` and
+    `command_started`: its latest command.
     """
 
     batches: RestartBatches
@@ -73,6 +78,7 @@ class RestartState(msgspec.Struct, frozen=True):
     places: IsrPlaces | None = None
     stopped: frozenset[int] = frozenset()
     command_pid: int | None = None
+    command_started: int | None = None
     elected: bool = False
 
     @property
@@ -116,8 +122,8 @@ def after(state: RestartState | None, event: RestartEvent) -> RestartState:
     match event:
         case BatchStarted(_, places):
             return RestartState(state.batches, state.done, places)
-        case CommandStarted(_, pid):
-            return msgspec.structs.replace(state, command_pid=pid)
+        case CommandStarted(_, pid, started):
+            return msgspec.structs.replace(state, command_pid=pid, command_started=started)
         case BrokersStopped(brokers):
             return msgspec.structs.replace(state, stopped=state.stopped | set(brokers))
         case LeadersElected():
