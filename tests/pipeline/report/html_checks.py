@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 VOID = frozenset({"meta", "br", "img", "link", "input", "hr"})
+WITHOUT_WORDS = frozenset({"svg", "g", "table", "thead", "tbody", "tr", "ul", "ol", "dl"})
 
 
 @dataclass
@@ -72,6 +73,7 @@ class _Strict(HTMLParser):
         self.open.pop()
 
     def handle_data(self, data: str) -> None:
+        assert self.open[-1].tag not in WITHOUT_WORDS or not data.strip(), f"<{self.open[-1].tag}> shows no {data!r}"
         self.open[-1].held.append(data)
 
 
