@@ -31,7 +31,6 @@ from rackspan.pipeline.policies import policies_document, policies_of
 from rackspan.pipeline.report.from_warehouse import report_data
 from rackspan.pipeline.schemas import DERIVED, TABLES, Table
 from rackspan.pipeline.warehouse import FilesRead
-from rackspan.text import utc_text
 from tests.pipeline import expected, plain_build
 from tests.pipeline.examples import NOON, generated, small
 from tests.pipeline.plain_build import refresh
@@ -391,40 +390,6 @@ def failing_at(call: int, function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*words, **options)
 
     return failing
-
-
-@pytest.mark.parametrize(("partitions_max", "runs_made"), [(1, 6), (4, 3), (12, 1)])
-def test_a_backlog_is_judged_in_parts_from_the_earliest_on(
-    warehouse: Warehouse, partitions_max: int, runs_made: int
-) -> None:
-    """Snapshots of two partitions each, of two clusters; every part is in force before the next one begins."""
-    snapshots = [at(n, 1 + n % 3, cluster) for n in range(3) for cluster in ("a", "b")]
-    store_all(snapshots, warehouse)
-    build = plain_build.PlainBuild(plain_build.build_for(warehouse), warehouse)
-    reports: list[incremental.RunReport] = []
-    while not reports or reports[-1].left:
-        ticks = count()
-        part = incremental.refresh(
-            warehouse,
-            RackPolicy(),
-            build,
-            now=lambda: NOON,
-            seconds=lambda ticks=ticks: next(ticks),  # type: ignore[misc]
-            partitions_max=partitions_max,
-        )
-        reports.append(part)
-        done = sum(report.snapshots for report in reports)
-        hours = [row["taken_at"] for row in rows(warehouse, "judged")]
-        assert sorted(hours) == sorted(utc_text(one.taken_at) for one in snapshots[:done] if one.taken_at)
-        assert (part.up_to_date, part.left) == (done - part.snapshots, len(snapshots) - done)
-    assert len(reports) == runs_made
-    check(warehouse, snapshots)
-    whole = reports[0]
-    for following in reports[1:]:
-        whole = whole.with_next(following)
-    assert (whole.snapshots, whole.up_to_date, whole.left) == (6, 0, 0)
-    # Of each cluster both partitions, then twice the one whose leader changes.
-    assert whole.rows["partition_durability"] == 2 * (2 + 1 + 1)
 
 
 def test_what_a_failed_build_wrote_is_part_of_no_table_and_removed_by_the_next_run(warehouse: Warehouse) -> None:

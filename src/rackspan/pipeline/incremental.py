@@ -7,7 +7,7 @@ one changes nothing in force. Goal: only snapshots without rows are judged; othe
 or the snapshot before them has changed. Method: let the build write files that no table names yet; restore each table to the
 version that the last run named and commit the files there, unless somebody else has committed meanwhile; then write the row
 of `runs` that names the new versions. Bound: the log of `snapshots` and `judged`, and their rows of the days with news. Source:
-our own. Tests: tests/pipeline/test_incremental.py, test_killed.py.
+our own. Tests: tests/pipeline/test_incremental.py, test_parts.py, test_killed.py.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -358,14 +358,24 @@ class _Refresh:
         waits = self._without_rows(markers, None if wanted.only is None else {*wanted.only, *waiting})
         new = wanted.earliest(waits)
         outdated = outdated_rows(last, self.document, TABLES.keys() & {*self.rebuild, *self.past.lost})
-        again = outdated.others(markers, waits)
-        ids = {snapshot.snapshot_id for snapshot in (*new, *again)}
+
+        @cache
+        def without_rows() -> Sequence[StoredSnapshot]:
+            return waits if wanted.only is None else self._without_rows(markers, None)
+
+        again = outdated.others(markers, without_rows() if outdated else ())
+        ids = {snapshot.snapshot_id for snapshot in (*waits, *again)}
         # Judged before they were damaged; what has changed since then is made up for.
         returned = [snapshot for snapshot in markers.named(waiting) if snapshot.snapshot_id not in ids]
         outdated = replace(outdated, returned=frozenset(snapshot.snapshot_id for snapshot in returned))
         again = [*again, *returned]
         unreadable = frozenset(ids_with_rows(self.past.judged, sorted(damage.snapshots)))
-        work, rebased = self._work(markers, outdated, new, again, unreadable)
+        compared = markers
+        if wanted.only is None or not self._have_rows(neighbours(markers, [*new, *again]).previous):
+            # No row may differ from one of a snapshot that is left to another run: until then no reader would find it.
+            left = {snapshot.snapshot_id for snapshot in without_rows()} - {snapshot.snapshot_id for snapshot in new}
+            compared = replace(markers, hidden={*markers.hidden, *left})
+        work, rebased = self._work(compared, outdated, new, again, unreadable)
         return _Plan(
             work,
             new,
@@ -393,6 +403,13 @@ class _Refresh:
         days = [day for day, count in markers.count_by_day().items() if counts.get(day) != count]
         ids = self._judged_bases(days)
         return [snapshot for snapshot in markers.of_days(days) if snapshot.snapshot_id not in ids]
+
+    def _have_rows(self, stored: Sequence[StoredSnapshot]) -> bool:
+        of_day: dict[date, list[str]] = {}
+        for snapshot in stored:
+            of_day.setdefault(snapshot.day, []).append(snapshot.snapshot_id)
+        # By day: one cluster may have been silent for months, and ids far apart are in many files.
+        return all(ids_with_rows(self.past.judged, ids) == set(ids) for ids in of_day.values())
 
     def _judged_bases(self, days: Sequence[date]) -> Mapping[str, str | None]:
         return history.judged_bases(self.past.judged, days, self.warehouse.read)
