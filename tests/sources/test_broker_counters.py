@@ -16,6 +16,7 @@ from rackspan.sources.broker_counters import by_broker, read_counters
 from rackspan.sources.gateway_counters import gateway_counters
 from rackspan.sources.live.traffic import read_everything, read_traffic
 from rackspan.traffic import bytes_out_between
+from tests.raw_server import CUT_SHORT, NOT_HTTP, responding
 from tests.streams.groups import cluster
 
 EXAMPLE_RULES = """\
@@ -136,6 +137,19 @@ def test_a_url_that_is_none_and_one_that_does_not_respond_are_refused() -> None:
         read_counters(["broker:9404"])
     with serving({}) as url, pytest.raises(SourceError, match="404"):
         read_counters([f"1={url}/metrics"])
+
+
+@pytest.mark.parametrize("content", [NOT_HTTP, CUT_SHORT], ids=["https", "ended"])
+def test_what_responds_with_something_else_is_refused(content: bytes) -> None:
+    with responding(content) as url, pytest.raises(SourceError, match=rf"--counters {url}/metrics: cannot be read: "):
+        read_counters([f"{url}/metrics"])
+    with pytest.raises(SourceError, match=r"--counters http://broker:port/m: cannot be read: nonnumeric port"):
+        read_counters(["http://broker:port/m"])
+
+
+def test_a_count_that_is_no_number_is_left_out() -> None:
+    with serving({"/metrics": f'{STRIMZI}kafka_server_brokertopicmetrics_bytesout_total{{topic="new"}} NaN\n'}) as url:
+        assert read_counters([f"{url}/metrics"]).brokers == {f"{url}/metrics": SENT}
 
 
 def test_a_broker_is_the_one_that_is_named_or_has_the_host() -> None:

@@ -6,6 +6,7 @@ Known are the names of the JMX exporter, with its example rules and without rule
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -84,8 +85,8 @@ def _bytes_out(url: str, families: Sequence[Metric]) -> dict[str, int]:
     counts = [sample for family in families for sample in family.samples if _is_bytes_out(family, sample)]
     found: dict[str, int] = {}
     for sample in counts:
-        # Those of all topics together have no topic.
-        if topic := sample.labels.get("topic"):
+        # Those of all topics together have no topic. Exporters write NaN for an attribute without a value.
+        if (topic := sample.labels.get("topic")) and isfinite(sample.value):
             # Rules may give the same counter two names.
             found[topic] = max(found.get(topic, 0), int(sample.value))
     if counts:

@@ -1,5 +1,6 @@
 """Bytes that clients wrote and read, from the metrics of gateways."""
 
+import http.client
 import time
 import urllib.request
 from collections import Counter
@@ -61,7 +62,7 @@ def read_metrics(url: str) -> list[Metric]:
         with urllib.request.urlopen(url, timeout=_SECONDS) as response:  # noqa: S310 - http and https only, see above
             text = response.read().decode()
         return [*text_string_to_metric_families(text)]
-    except (OSError, URLError, ValueError) as error:
+    except (OSError, URLError, http.client.HTTPException, ValueError) as error:
         raise SourceError(f"--counters {url}: cannot be read: {error}; see listen.http of the gateway's file") from None
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from rackspan.client.config.oauthbearer import BearerTokens, _from_response
 from rackspan.errors import ClusterUnauthorized, ClusterUnreachable, UsageError
+from tests.raw_server import CUT_SHORT, NOT_HTTP, responding
 from tests.token_server import CLIENT_ID, CLIENT_SECRET, TokenServer
 
 
@@ -87,3 +88,12 @@ def test_a_token_that_is_no_text_is_named(tmp_path: Path) -> None:
 def test_a_url_that_cannot_be_requested_is_named() -> None:
     with pytest.raises(ClusterUnreachable, match="the token endpoint http:// cannot be used: "):
         BearerTokens("http://", "a", "b").token()
+
+
+@pytest.mark.parametrize("content", [NOT_HTTP, CUT_SHORT], ids=["https", "ended"])
+def test_an_endpoint_that_responds_with_something_else_is_named(content: bytes) -> None:
+    with (
+        responding(content) as url,
+        pytest.raises(ClusterUnreachable, match=f"the token endpoint {url} cannot be used: "),
+    ):
+        BearerTokens(url, "a", "b").token()

@@ -4,6 +4,7 @@ kafka-python calls `token` for every connection. One is requested and reused unt
 """
 
 import base64
+import http.client
 import json
 import time
 import urllib.error
@@ -71,7 +72,7 @@ class BearerTokens(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python
                 f"the token endpoint {self._url} refused the client: HTTP {error.code} {error.reason}; check the client id, "
                 "the client secret and the scope in --command-config"
             ) from None
-        except (OSError, ValueError) as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise ClusterUnreachable(
                 f"the token endpoint {self._url} cannot be used: {reason}; check "
