@@ -5,8 +5,11 @@ RACKSPAN_NO_SKIPS=1, which CI sets, fails a test that is skipped for lack of Jav
 
 import gc
 import os
+import re
 from collections.abc import Generator
+from functools import cache
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -67,6 +70,33 @@ _RANK = {str(Path(__file__).parent / name): rank for rank, name in enumerate(LON
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first; --dist loadfile with --no-loadscope-reorder hands files out in this order."""
     items.sort(key=lambda item: _RANK.get(str(item.path), len(_RANK)))
+
+
+SHARED: Final = {"kafka": r"\b(kafka|kafka3|secured_kafka): KafkaCluster", "spark": r"\bspark: \"?SparkSession"}
+"""What the tests of a process start once and keep, by the parameter that requests it."""
+
+
+@cache
+def shared_by(file: str) -> str | None:
+    """Which of `SHARED` the tests of a file request: of the two the one that takes more to keep."""
+    text = Path(__file__).parent.parent.joinpath(file).read_text(encoding="utf-8")
+    return next((name for name, parameter in SHARED.items() if re.search(parameter, text)), None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """For --dist loadfile: files whose tests share a cluster, or a Spark, run one after another in one process.
+
+    Else each process starts six brokers of its own, which take a tenth of a core each process until the run ends.
+    """
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    scheduling = LoadFileScheduling(config, log)
+    file_of = scheduling._split_scope
+    scheduling._split_scope = lambda test: shared_by(file_of(test)) or file_of(test)
+    return scheduling
 
 
 def pytest_collection_finish() -> None:
