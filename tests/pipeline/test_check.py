@@ -2,6 +2,7 @@
 
 import shlex
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -22,7 +23,7 @@ from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import Warehouse, create_warehouse, open_warehouse, repaired_warehouse, rows, run
 from rackspan.pipeline.check import CheckReport, check
 from rackspan.pipeline.delta.append import append, commit
-from rackspan.pipeline.delta.table import data_files
+from rackspan.pipeline.delta.table import data_files, open_table
 from rackspan.pipeline.hours.work import hour_id
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.maintain import maintain
@@ -110,6 +111,24 @@ def test_a_whole_warehouse_has_no_problems(root: Path) -> None:
         ("us", 3, 3600),
     ]
     assert report.tables["partitions"] == 12
+
+
+def test_a_check_opens_a_derived_table_once_and_one_of_snapshots_at_most_twice(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Counter[str]()
+
+    def counted(url: str, version: int | None = None) -> DeltaTable | None:
+        opened[url.rsplit("/", 1)[-1]] += 1
+        return open_table(url, version)
+
+    for module in ("check", "warehouse", "runs"):
+        monkeypatch.setattr(f"rackspan.pipeline.{module}.open_table", counted)
+    assert checked(root).problems == ()
+    assert {name: opened[name] for name in TABLES} == dict.fromkeys(TABLES, 1)
+    # For the rows of each snapshot, and the markers for the bases of snapshots.
+    assert max(opened.values()) <= 3
+    assert sum(opened.values()) <= len(opened) + len(OF_SNAPSHOTS) + 1
 
 
 def test_a_cluster_without_a_snapshot_for_so_long_is_a_problem(root: Path) -> None:

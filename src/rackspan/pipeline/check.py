@@ -193,6 +193,8 @@ class _Check:
             return None, [WarehouseProblem("damaged-file", str(error), self._rebuild_all, RUNS.name)]
         problems = []
         for name, version in {} if last is None else last.versions.items():
+            if name in self.opened and self.opened[name].version() == version:
+                continue
             try:
                 opened = open_table(self._warehouse.table(name), version)
             except InvalidWarehouse:

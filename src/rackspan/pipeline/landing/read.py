@@ -11,7 +11,7 @@ import pyarrow as pa
 from rackspan.errors import InvalidSnapshot, InvalidWarehouse
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId
 from rackspan.pipeline.changes.difference import Contents
-from rackspan.pipeline.delta.table import DataFile, data_files, read_files, snapshot_counts
+from rackspan.pipeline.delta.table import DataFile, data_files, read_files, read_files_at, snapshot_counts
 from rackspan.pipeline.landing.bases import GRAINS
 from rackspan.pipeline.landing.markers import StoredSnapshot, read_markers
 from rackspan.pipeline.landing.rows import to_snapshot, with_alive
@@ -44,9 +44,10 @@ def read_snapshot(warehouse: Warehouse, stored: StoredSnapshot) -> ClusterSnapsh
 def rows_of(warehouse: Warehouse, table: Table, columns: Sequence[str], stored: Iterable[StoredSnapshot]) -> pa.Table:
     """Columns of a landing table for some snapshots, in no particular order of snapshots. Errors: InvalidWarehouse."""
     schema = pa.schema([table.schema.field(name) for name in columns])
-    opened, stored = existing_table(warehouse, table.name), list(stored)
+    stored = list(stored)
     ids = sorted(snapshot.snapshot_id for snapshot in stored)
-    return pa.Table.from_batches(read_files(opened, files_of(warehouse, table, stored), schema, ids), schema)
+    files = files_of(warehouse, table, stored)
+    return pa.Table.from_batches(read_files_at(warehouse.table(table.name), files, schema, ids), schema)
 
 
 def content_rows(
