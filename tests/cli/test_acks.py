@@ -1,11 +1,15 @@
 """rackspan acks harden, as it is typed."""
 
 import json
+from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from rackspan.cli import main
+from rackspan.client import requests
+from rackspan.client.cluster import ClusterConnection
 from rackspan.cluster import EmbeddedCluster
 from rackspan.model import json_format
 from tests.snapshots import of_one_topic
@@ -140,3 +144,36 @@ def test_a_value_that_stops_what_continues_now_is_not_set_and_its_remedy_leads_t
         assert run(capsys, "reassign", "apply", *live, "--plan", "plan.json", "--apply")[0] == 0
         code, out, _ = run(capsys, *apply)
         assert (code, json.loads(out)["applied"]) == (0, [{"topic": "orders", "min.insync.replicas": 2}])
+
+
+def test_a_value_that_could_not_be_read_is_not_lowered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The broker that describes configs ends its connection once, as when it restarts."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    described, readings = requests.topic_configs, count(1)
+
+    async def interrupted_once(connection: ClusterConnection, topics: Sequence[str]) -> requests.DescribedConfigs[str]:
+        if next(readings) == 1:
+            raise ConnectionResetError("the broker closed the connection")
+        return await described(connection, topics)
+
+    monkeypatch.setattr(requests, "topic_configs", interrupted_once)
+    with EmbeddedCluster(racks=3, brokers=3) as cluster:
+        cluster.create_topic("orders", 3, 3, config={"min.insync.replicas": "3"})
+        apply = (
+            "acks",
+            "harden",
+            "--bootstrap-server",
+            cluster.bootstrap_servers,
+            "--min-insync-racks",
+            "2",
+            "--apply",
+        )
+        code, out, err = run(capsys, *apply, "-o", "json")
+        document = json.loads(out)
+        assert (code, document["applied"], document["topics"][0]["current"]) == (0, [], 3)
+        assert (
+            "topic orders: not set: its min.insync.replicas could not be read, and may be above 2; harden again" in err
+        )

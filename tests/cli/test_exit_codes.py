@@ -60,6 +60,20 @@ PLAN = {"version": 1, "partitions": [{"topic": "stacked", "partition": 0, "repli
 DONE = {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [1, 2, 3]}]}
 NEW = ("--topic", "new", "--partitions", "2", "--replication-factor", "2")
 
+
+def lacking(note: str, document: dict[str, Any] = GOOD) -> dict[str, Any]:
+    """The snapshot without what this line says could not be read."""
+    return document | {"partial": [note]}
+
+
+MOVES = lacking("reassignments under way: unknown, this user needs Describe on Cluster")
+HIDDEN = lacking("topics pay: on disk but not shown to this user, who needs Describe on Topic pay")
+CONFIGS = lacking(
+    "min.insync.replicas of orders: unknown, no response in time",
+    GOOD | {"topics": [GOOD["topics"][0] | {"config": {}}]},
+)
+VOTERS = lacking("the controller quorum: unknown, this user needs Describe on Cluster")
+
 CASES: dict[str, tuple[int, object, tuple[str, ...]]] = {
     "audit: no violation": (0, GOOD, ("audit",)),
     "audit: a violation": (2, UNEVEN, ("audit",)),
@@ -78,6 +92,20 @@ CASES: dict[str, tuple[int, object, tuple[str, ...]]] = {
     "reassign verify: all done": (0, UNEVEN, ("reassign", "verify", "--plan", "done.json")),
     "reassign apply: a dry run with moves": (2, UNEVEN, ("reassign", "apply", "--plan", "plan.json", "--cluster-id", "5L6g3nShT-eMCtK--X86sw")),
     "reassign apply: of another cluster": (1, UNEVEN, ("reassign", "apply", "--plan", "plan.json", "--cluster-id", "other")),
+    "reassign verify: all done, but for what may be under way": (1, MOVES, ("reassign", "verify", "--plan", "done.json")),
+    "reassign cancel: nothing, but for what may be under way": (1, MOVES, ("reassign", "cancel", "--in-flight")),
+    "reassign plan: nothing to move, but for what may be under way": (1, MOVES, ("reassign", "plan")),
+    "reassign plan: nothing to move, but for a topic that is hidden": (1, HIDDEN, ("reassign", "plan")),
+    "reassign plan: nothing to move of a topic that is not hidden": (0, HIDDEN, ("reassign", "plan", "--topic", "orders")),
+    "reassign plan: nothing to move, whatever the controllers are": (0, VOTERS, ("reassign", "plan")),
+    "reassign plan: moves, beside a topic that is hidden": (2, lacking(HIDDEN["partial"][0], UNEVEN), ("reassign", "plan")),
+    "reassign plan: a drain, but for a topic that is hidden": (1, HIDDEN, ("reassign", "plan", "--drain", "4")),
+    "reassign plan: a drain, whatever the controllers are": (2, VOTERS, ("reassign", "plan", "--drain", "4")),
+    "reassign lint: clean, but for what may be under way": (1, MOVES, ("reassign", "lint", "--plan", "done.json")),
+    "reassign lint: clean, whatever else is hidden": (0, HIDDEN, ("reassign", "lint", "--plan", "done.json")),
+    "acks harden: every topic forced, but for one that is hidden": (1, HIDDEN, ("acks", "harden", "--min-insync-racks", "2")),
+    "acks harden: the topic forced, whatever else is hidden": (0, HIDDEN, ("acks", "harden", "--min-insync-racks", "2", "--topic", "orders")),
+    "acks harden: a value that is not known": (1, CONFIGS, ("acks", "harden", "--min-insync-racks", "2")),
     "restart safe: the broker may stop": (0, GOOD, ("restart", "safe", "--broker", "1")),
     "restart safe: acks=all would be refused": (2, GOOD, ("restart", "safe", "--broker", "1,2,3")),
     "restart plan: batches": (2, GOOD, ("restart", "plan")),

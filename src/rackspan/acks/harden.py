@@ -69,7 +69,7 @@ class HardenAdvice:
     `decided_by` (its replicas per rack: `spread`, fullest first, replicas in no rack left out). `least` may exceed
     `smallest_replication_factor`: brokers hold a partition to as many as it has replicas. `too_few_racks` counts partitions
     whose replicas are in fewer racks than required, which makes forcing impossible and `least` meaningless; `moving` counts
-    those that are being reassigned. `losses` has an entry for each rack whose loss stops writes, with the larger of
+    those that are being reassigned. `known`: the snapshot has the current value; else it is judged as 1 and may be any. `losses` has an entry for each rack whose loss stops writes, with the larger of
     `current` and `least` in force; every other rack can be lost. It is empty where forcing is impossible. `better` holds
     spreads that make possible, or survive at the least value, what this placement does not; it is empty where the current
     value is above the least.
@@ -92,6 +92,7 @@ class HardenAdvice:
     stopped: int = 0
     refused_at_once: int = 0
     first: str = ""
+    known: bool = True
 
     @property
     def outcome(self) -> HardenOutcome:
@@ -134,8 +135,13 @@ def harden(
 
 
 def values_to_set(advice: Sequence[HardenAdvice]) -> dict[str, int]:
-    """min.insync.replicas by topic, where it must rise, can, and stops nothing by it that continues now."""
-    return {advised.topic: advised.least for advised in advice if advised.outcome is HardenOutcome.RAISE}
+    """min.insync.replicas by topic, where it must rise, can, and stops nothing by it that continues now.
+
+    Of a topic whose value is not known none is set: it might be lower than the one that it has.
+    """
+    return {
+        advised.topic: advised.least for advised in advice if advised.outcome is HardenOutcome.RAISE and advised.known
+    }
 
 
 def stopped_once_set(snapshot: ClusterSnapshot, policy: RackPolicy, advice: Sequence[HardenAdvice]) -> list[Finding]:
@@ -216,6 +222,7 @@ def _advice(topics: tuple[Topic, ...], batch: PartitionBatch, columns: _Topics) 
             better=(),
             stopped=int(columns.stopped[index]),
             refused_at_once=int(columns.refused_at_once[index]),
+            known=bool(batch.required.known[row]),
         )
         if advice.outcome is HardenOutcome.UNSAFE:
             first = before_hardening(batch, code)

@@ -78,18 +78,23 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
         "reassign plan": ExitMeaning(
             "nothing has to move",
             "the plan holds moves or reorders replicas, or a partition has no leader",
-            "part of the request is impossible",
+            "part of the request is impossible, or something that decides could not be read",
         ),
-        "reassign lint": ExitMeaning("the file breaks no constraint", "it breaks one"),
+        "reassign lint": ExitMeaning(
+            "the file breaks no constraint", "it breaks one", "something that a constraint needs could not be read"
+        ),
         "reassign apply": ExitMeaning(
             "every step is done",
             "something is left: steps, without --apply or once --max-moves is used up, or a throttle on a broker that is down",
             "the cluster is not what the plan assumed",
         ),
-        "reassign verify": ExitMeaning("every partition is done", "one is not"),
+        "reassign verify": ExitMeaning(
+            "every partition is done", "one is not", "which reassignments are under way could not be read"
+        ),
         "reassign cancel": ExitMeaning(
             "no move of the plan is under way, with --in-flight none at all",
             "one is, or a throttle of the run is left on a broker",
+            "which reassignments are under way could not be read",
         ),
         "reassign undo": ExitMeaning(
             "every replica is where it was",
@@ -112,7 +117,7 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
         "acks harden": ExitMeaning(
             "every topic's records are forced onto enough racks",
             "a value has to rise (with --apply: still)",
-            "no value forces a topic's racks as its replicas are placed; with --apply, a value would stop acks=all where it continues now, and was not set",
+            "no value forces a topic's racks as its replicas are placed, or something that decides could not be read; with --apply, a value would stop acks=all where it continues now, and was not set",
         ),
         "acks watch": ExitMeaning("Ctrl-C ends it", impossible="the first reading fails"),
         "streams assign": ExitMeaning("the assignment is printed"),

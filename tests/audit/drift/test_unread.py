@@ -29,6 +29,7 @@ WITHOUT_B = replace(
 HIDDEN = "topics b: on disk but not shown to this user, who needs Describe on Topic b"
 NO_CONFIGS = "min.insync.replicas of a: unknown, this user needs DescribeConfigs on Topic a"
 NO_QUORUM = "the controller quorum: unknown, this user needs Describe on Cluster"
+NO_MOVES = "reassignments under way: unknown, this user needs Describe on Cluster"
 NO_FENCED = "which brokers are fenced: unknown, this user needs Describe on Cluster"
 
 
@@ -92,7 +93,15 @@ def test_a_minimum_that_cannot_be_read_has_not_fallen_and_not_risen_again() -> N
 
 @pytest.mark.parametrize(
     ("note", "kind"),
-    [(HIDDEN, Unread.TOPICS), (NO_CONFIGS, Unread.CONFIGS), (NO_QUORUM, Unread.VOTERS), (NO_FENCED, Unread.FENCED)],
+    [
+        *(
+            (HIDDEN, Unread.TOPICS),
+            (NO_CONFIGS, Unread.CONFIGS),
+            (NO_QUORUM, Unread.VOTERS),
+            (NO_FENCED, Unread.FENCED),
+        ),
+        (NO_MOVES, Unread.MOVES),
+    ],
 )
 def test_a_note_is_recognized_as_the_reader_of_clusters_writes_it(note: str, kind: Unread) -> None:
     assert unread([note]) == kind

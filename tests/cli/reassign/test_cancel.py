@@ -74,3 +74,19 @@ def test_the_remedy_of_a_move_under_way_is_that_command(cli: Cli, moving: None) 
     document = cli("audit", "--snapshot", "moving.json", "-o", "json").document
     (remedy,) = {one["remedy"] for one in document["findings"] if one["constraint"] == "reassignment-in-progress"}
     assert remedy == "wait for it, or rackspan reassign cancel --in-flight"
+
+
+NOTE = "reassignments under way: unknown, this user needs Describe on Cluster"
+
+
+@pytest.mark.parametrize(
+    "words", [("verify", "--plan", "plan.json"), ("cancel", "--plan", "plan.json"), ("cancel", "--in-flight")]
+)
+def test_what_may_be_under_way_is_not_done(cli: Cli, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A partition that gets one more replica shows its target from the start of the copy."""
+    (tmp_path / "unknown.json").write_text(json.dumps(GOOD | {"partial": [NOTE]}))
+    plan = {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [1, 2, 3]}]}
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    (tmp_path / "plan.json.journal").touch()
+    ran = cli("reassign", *words, "--snapshot", "unknown.json")
+    assert (ran.code, ran.out, ran.err) == (1, "", f"rackspan: {NOTE}; what is not known to be at rest is not done\n")

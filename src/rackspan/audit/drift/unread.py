@@ -13,13 +13,16 @@ from rackspan.audit.drift.changes import Change
 
 
 class Unread(Flag):
-    """What a snapshot lacks. FENCED: brokers that are fenced. CONFIGS: topics' minimums, which then have their defaults."""
+    """What a snapshot lacks. FENCED: brokers that are fenced. CONFIGS: topics' minimums, which then have their defaults.
+    MOVES: which partitions are being reassigned.
+    """
 
     NOTHING = 0
     TOPICS = auto()
     CONFIGS = auto()
     FENCED = auto()
     VOTERS = auto()
+    MOVES = auto()
 
 
 _NOTES: Final = (
@@ -28,6 +31,7 @@ _NOTES: Final = (
     ("min.insync.replicas of", Unread.CONFIGS),
     ("which brokers are fenced", Unread.FENCED),
     ("the controller quorum", Unread.VOTERS),
+    ("reassignments under way", Unread.MOVES),
 )
 """How the notes begin that sources/live writes."""
 

@@ -11,9 +11,11 @@ from rackspan.acks import HardenAdvice, HardenOutcome
 from rackspan.acks.json_format import applied_document, harden_document
 from rackspan.acks.wording import reason, remedies
 from rackspan.audit import Finding
+from rackspan.audit.drift.unread import Unread, unread
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.pages.acks import harden_page
+from rackspan.model import MIN_INSYNC_REPLICAS, ClusterSnapshot
 from rackspan.text import count_noun
 
 app = CommandGroup(
@@ -63,14 +65,17 @@ def harden(
         document = {**document, **applied_document(applied, judged.findings)}
     output.write(document, output_format, harden_page(document), output.Rows(_COLUMNS, document["topics"]))
     raise exit_codes.finish(
-        impossible=any(topic.outcome in refused for topic in advice),
+        impossible=any(topic.outcome in refused for topic in advice)
+        or _is_open(read.snapshot, advice, every_topic=topic_filter is None),
         to_act_on=any(topic.to_act_on for topic in advice) or bool(applied and stopped),
     )
 
 
 def _refused(advice: Sequence[HardenAdvice]) -> Iterator[str]:
-    """A line for each topic whose value is not set, since it would stop what continues now."""
+    """A line for each topic whose value is not set, since it would stop what continues now, or might be lower than it is."""
     for topic in advice:
+        if topic.outcome is HardenOutcome.RAISE and not topic.known:
+            yield f"topic {topic.topic}: not set: its {MIN_INSYNC_REPLICAS} could not be read, and may be above {topic.least}; harden again"
         if topic.outcome is HardenOutcome.UNSAFE:
             yield f"topic {topic.topic}: not set: {reason(topic)}; {remedies(topic)[0]}"
 
@@ -81,6 +86,14 @@ def _stopped(findings: Sequence[Finding]) -> Iterator[str]:
         first, *more = found
         others = f" (and {count_noun(len(more), 'partition', ',')} more)" if more else ""
         yield f"topic {topic}, once the value is set: {first.reason}{others}; before it, {first.remedy}"
+
+
+def _is_open(snapshot: ClusterSnapshot, advice: Sequence[HardenAdvice], *, every_topic: bool) -> bool:
+    """Whether what could not be read may hide a topic that is not forced, or a value."""
+    lacks = unread(snapshot.partial)
+    return (every_topic and Unread.TOPICS in lacks) or (
+        Unread.CONFIGS in lacks and any(not topic.known for topic in advice)
+    )
 
 
 _COLUMNS: Final = (

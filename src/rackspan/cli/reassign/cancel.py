@@ -19,6 +19,7 @@ from rackspan.cli.reassign.execution import (
     journal_beside,
     noting_how_to_resume,
     plan_in,
+    refuse_unknown_moves,
     write_outcome,
     write_verdict,
 )
@@ -57,6 +58,7 @@ def cancel(
         )
     if not apply:
         read = source_options.source().read()
+        refuse_unknown_moves(read.snapshot)
         output.warn_of(read)
         state = api.check_reassignment(read.snapshot, written, path)
         write_verdict(api.verify_reassignment(read.snapshot, state.plan), output_format)
@@ -93,6 +95,7 @@ def _cancel_in_flight(
     """Exits 0 if nothing is under way, or with --apply once nothing that was is; 2 for a dry run with something to cancel."""
     cluster, matching = source_options.cluster_to_change() if apply else None, options.topic_filter(topic)
     read = source_options.source().read()
+    refuse_unknown_moves(read.snapshot)
     output.warn_of(read)
     options.refuse_if_none_match(read.snapshot, matching)
     plan, replicas = api.reassignments_in_flight(read.snapshot, matching), {}

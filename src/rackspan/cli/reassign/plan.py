@@ -11,6 +11,7 @@ from rackspan import api
 from rackspan.api import Source
 from rackspan.audit import RackPolicy, Severity
 from rackspan.audit.constraints.cluster import partial_racks
+from rackspan.audit.drift.unread import Unread, unread
 from rackspan.audit.json_format import FINDING_COLUMNS, FindingDocument, finding_document
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
@@ -224,9 +225,22 @@ def plan(
             for entry in planned.infeasible
         )
     output.write(document, output_format, plan_page(document), _move_rows(document))
+    is_open = _is_open(snapshot, request, moves=bool(planned.steps))
+    if is_open:
+        output.warn(["what could not be read may have to move too"])
     raise exit_codes.finish(
-        impossible=bool(planned.infeasible), to_act_on=bool(planned.steps) or bool(document["leaderless"])
+        impossible=bool(planned.infeasible) or is_open, to_act_on=bool(planned.steps) or bool(document["leaderless"])
     )
+
+
+def _is_open(snapshot: ClusterSnapshot, request: ReassignmentRequest, *, moves: bool) -> bool:
+    """Whether what could not be read decides: that nothing has to move, and that brokers to drain hold nothing afterwards."""
+    lacks = unread(snapshot.partial)
+    if request.topics is not None:
+        lacks &= ~Unread.TOPICS
+    if moves:
+        return bool(request.leaving and lacks & (Unread.TOPICS | Unread.MOVES))
+    return bool(lacks & ~Unread.VOTERS)
 
 
 @app.command("lint")
@@ -284,7 +298,8 @@ def lint(
             api.partition_differences(snapshot, columns, policy, nowhere, request.leaving)
         )
     output.write(written, output_format, lint_page(written), output.Rows(FINDING_COLUMNS, written["findings"]))
-    raise exit_codes.finish(to_act_on=violations > 0)
+    lacks = unread(snapshot.partial) & (Unread.MOVES | Unread.CONFIGS | Unread.FENCED)
+    raise exit_codes.finish(impossible=bool(lacks), to_act_on=violations > 0)
 
 
 def _read(
