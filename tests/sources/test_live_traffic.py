@@ -2,6 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import TypeAlias
 
 import pytest
@@ -11,11 +14,15 @@ from rackspan.apply import reassignments
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
 from rackspan.cluster import EmbeddedCluster
 from rackspan.model import TopicPartition
+from rackspan.sources.live import cluster as live_cluster
+from rackspan.sources.live import logs, traffic
+from rackspan.sources.live.clients import ReadClients
 from rackspan.sources.live.traffic import read_traffic
-from rackspan.traffic import Basis, Interval, TrafficPath
+from rackspan.traffic import Basis, ClusterLogs, Interval, TrafficPath
 from rackspan.traffic.flows import READ_COMMITTED
 from tests.kafka_fixtures import eventually
 from tests.sources.consumers import consumer, read_all
+from tests.sources.test_broker_counters import GATEWAY, serving
 
 Sums: TypeAlias = Counter[tuple[str | None, ...]]
 
@@ -31,6 +38,44 @@ def produce(cluster: EmbeddedCluster, records: int) -> None:
 
 def reading(cluster: EmbeddedCluster, workload: Callable[[], None]) -> Interval:
     return read_traffic(ConnectionSettings(cluster.bootstrap_servers), 1.0, lambda _: workload())
+
+
+def test_a_clock_that_is_set_back_between_the_readings_does_not_count(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A time below zero between them would make a rate below zero, of which nothing is worth advice."""
+    times = (datetime(2026, 11, 26, 12, tzinfo=UTC) - timedelta(hours=hours) for hours in count())
+    for module in (live_cluster, logs):
+        monkeypatch.setattr(module, "utc_now", lambda: next(times))
+    assert 0 < reading(cluster, lambda: None).seconds < 60
+
+
+def test_counters_span_as_long_as_the_logs(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large cluster takes long to read; a gateway's bytes of that time are no bytes of the time between the readings."""
+    seconds, began = [0.0], datetime(2026, 11, 26, tzinfo=UTC)
+    pages = {"/metrics": ""}
+
+    def wait(more: float) -> None:
+        seconds[0] += more
+        pages["/metrics"] = GATEWAY.replace("} 70", f"}} {seconds[0] * 100:.0f}")
+
+    def slow_logs(settings: ConnectionSettings, **_: object) -> ClusterLogs:
+        wait(10)
+        found = replace(logs.read_logs(settings), read_at=began + timedelta(seconds=seconds[0]))
+        wait(5)
+        return found
+
+    def slow_clients(settings: ConnectionSettings) -> ReadClients:
+        wait(20)
+        return ReadClients((), {})
+
+    monkeypatch.setattr(traffic, "read_logs", slow_logs)
+    monkeypatch.setattr(traffic, "read_clients", slow_clients)
+    with serving(pages) as url:
+        wait(0)
+        settings = ConnectionSettings(cluster.bootstrap_servers)
+        passed = read_traffic(settings, 60.0, wait, counters=[f"{url}/metrics"])
+    assert sum(passed.counted.values()) == 100 * passed.seconds
 
 
 def derived(found: Interval, path: TrafficPath) -> Sums:

@@ -4,10 +4,11 @@ Required rights: Describe on Cluster, and Describe and DescribeConfigs on every 
 partial and names the missing right.
 """
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from rackspan.client.cluster import ConnectionSettings
 from rackspan.errors import ClusterUnreachable, SourceError
@@ -37,6 +38,17 @@ def repeated_reader(connection: ConnectionSettings, *, sizes: bool = True) -> Ca
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+def steady_clock() -> Callable[[], datetime]:
+    """A clock that begins with the machine's time and is not set afterwards, for the time between readings."""
+    began, at = utc_now(), _steady_seconds()
+    return lambda: began + timedelta(seconds=_steady_seconds() - at)
+
+
+def _steady_seconds() -> float:
+    # Of the two only the first counts while the machine sleeps, in which a cluster goes on; macOS has the second alone.
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 def read_cluster(

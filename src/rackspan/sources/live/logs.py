@@ -4,7 +4,8 @@ Required rights: those of a snapshot, with Describe on Cluster for sizes and on 
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 import numpy as np
@@ -31,13 +32,15 @@ _EARLIEST: Final = -2
 """The timestamp of ListOffsets for the first offset that retention has left."""
 
 
-def read_logs(settings: ConnectionSettings, *, starts: bool = False) -> ClusterLogs:
+def read_logs(
+    settings: ConnectionSettings, *, starts: bool = False, now: Callable[[], datetime] = utc_now
+) -> ClusterLogs:
     """The logs of a cluster's partitions, with `starts` their earliest offsets too. Errors: those of read_cluster. What else is
     refused is in `partial`.
     """
     with ClusterConnection(settings) as connection:
         responses = responses_of(connection, sizes=True)
-        read_at = utc_now()
+        read_at = now()
         snapshot = assemble(responses, read_at)
         end, why_not = connection.run(_Offsets(connection, snapshot, _LATEST).read)
         start, no_starts = connection.run(_Offsets(connection, snapshot, _EARLIEST).read) if starts else (None, ())

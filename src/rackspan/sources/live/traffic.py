@@ -8,6 +8,7 @@ from rackspan.client.cluster import ConnectionSettings
 from rackspan.errors import SourceError, UsageError
 from rackspan.sources.broker_counters import ReadCounters, by_broker, read_counters
 from rackspan.sources.live.clients import ReadClients, read_clients
+from rackspan.sources.live.cluster import steady_clock
 from rackspan.sources.live.logs import read_logs
 from rackspan.traffic import ClusterLogs, ClusterReading, CountedBytes, Interval
 
@@ -30,9 +31,15 @@ def read_traffic(
             f"--counters {next(iter(first.brokers))}: advice does not depend on what brokers count; give the metrics of gateways only, and to "
             "rackspan traffic those of brokers"
         )
-    before = _reading(read_logs(settings), read_clients(settings), first, seconds)
+    now = steady_clock()
+
+    def reading() -> ClusterReading:
+        # Counters last both times: what is read before them takes as long, so that they span what the logs do.
+        return _reading(read_logs(settings, now=now), read_clients(settings), read_counters(counters), seconds)
+
+    before = reading()
     sleep(seconds)
-    return Interval(before, _reading(read_logs(settings), read_clients(settings), read_counters(counters), seconds))
+    return Interval(before, reading())
 
 
 def read_everything(
