@@ -18,7 +18,7 @@ from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import create_warehouse
 from rackspan.pipeline.delta.append import NewFile, append, commit, statistics, statistics_of_file
-from rackspan.pipeline.delta.replace import joined
+from rackspan.pipeline.delta.replace import joined, without_rows
 from rackspan.pipeline.delta.table import _groups_with, add_columns, create_table, data_files, open_table, read_files
 from rackspan.pipeline.incremental import RunWork, TableWork
 from rackspan.pipeline.judging.task import judged_rows
@@ -215,3 +215,36 @@ def test_rows_that_delta_rs_rewrote_are_read(tmp_path: Path) -> None:
     assert {row["cluster_id"] for name in LANDING for row in rows(warehouse, name)} == {"b"}
     tasks = judge_tasks(warehouse, RunWork("r", tuple(stored), work), RackPolicy())
     assert {snapshot.stored.cluster_id for task in tasks for _, snapshot, _ in judged_rows(task)} == {"b"}
+
+
+@pytest.mark.parametrize("rewritten", ["first", "last"])
+@pytest.mark.parametrize("replace", [True, False], ids=["rows replaced", "files joined"])
+def test_times_of_a_file_that_spark_rewrote_stay_those_of_a_delta_table(
+    tmp_path: Path, rewritten: str, replace: bool
+) -> None:
+    """Spark writes them as INT96 in its OPTIMIZE and DELETE, which Arrow reads as nanoseconds of no time zone."""
+    at = [datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC), datetime(2026, 11, 22, 12, 0, 0, 1, UTC)]
+    schema = pa.schema([*EARLIER, ("taken_at", pa.timestamp("us", tz="UTC"))])
+    create_table(str(tmp_path / "table"), schema, by_day=True)
+    table = DeltaTable(str(tmp_path / "table"))
+    for number, name in enumerate(("a", "b")):
+        # A third row beside each, so that replacing it leaves the others.
+        ids = [name, f"{name}~"]
+        append(table, pa.table({"snapshot_id": ids, "day": [DAY] * 2, "taken_at": [at[number]] * 2}, schema=schema), {})
+    files = sorted(data_files(table), key=lambda file: file.least or "")
+    by_spark = files[0 if rewritten == "first" else 1]
+    own = pq.read_table(tmp_path / "table" / by_spark.path, partitioning=None)
+    path = by_spark.path.replace("part-", "spark-")
+    pq.write_table(own, tmp_path / "table" / path, use_deprecated_int96_timestamps=True, store_schema=False)
+    size = (tmp_path / "table" / path).stat().st_size
+    commit(table, [NewFile(path, DAY, size, statistics(own))], {}, removed=[by_spark], data_change=False)
+
+    files = sorted(data_files(table), key=lambda file: file.least or "")
+    removed, added = without_rows(table, ["a~", "b~"], (), [DAY]) if replace else (files, [joined(table, files)])
+    commit(table, added, {}, removed=removed, data_change=False)
+    written_types = {
+        pq.read_schema(tmp_path / "table" / file.path).field("taken_at").type for file in data_files(table)
+    }
+    assert written_types == {pa.timestamp("us", tz="UTC")}
+    found = polars.read_delta(str(tmp_path / "table")).sort("snapshot_id").select("snapshot_id", "taken_at").rows()
+    assert found == [("a", at[0]), ("b", at[1])] if replace else found[::2] == [("a", at[0]), ("b", at[1])]

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline.delta.append import NewFile, new_path, statistics_of_file
 from rackspan.pipeline.delta.table import DataFile, data_files, filesystem_of, is_damaged, one_line, unit_of
+from rackspan.pipeline.schemas.columns import TIMESTAMP
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -59,13 +60,14 @@ def _rest(table: "DeltaTable", file: DataFile, ids: pa.Array) -> tuple[bool, Seq
                 return named > 0, []
             path = new_path(file.day)
             filesystem.create_dir(path.rpartition("/")[0])
+            schema = pa.schema(map(_as_declared, parquet.schema_arrow))
             with (
                 filesystem.open_output_stream(path) as out,
-                pq.ParquetWriter(out, parquet.schema_arrow, compression="zstd") as writer,
+                pq.ParquetWriter(out, schema, compression="zstd") as writer,
             ):
                 for group in range(parquet.num_row_groups):
                     rows = parquet.read_row_group(group)
-                    writer.write_table(rows.filter(pc.invert(pc.is_in(rows[key], ids))))
+                    writer.write_table(_with_schema(rows.filter(pc.invert(pc.is_in(rows[key], ids))), schema))
         return True, [_new_file(filesystem, path, file.day)]
     except (OSError, ValueError, pa.ArrowException) as error:
         raise InvalidWarehouse(f"{table.table_uri}: {file.path} cannot be replaced: {one_line(error)}") from None
@@ -85,8 +87,7 @@ def joined(table: "DeltaTable", files: Sequence[DataFile]) -> NewFile:
             at = file.path
             with filesystem.open_input_file(file.path) as opened:
                 for field in pq.read_schema(opened):
-                    # Nullable, as the table has them: Spark writes some columns that are not.
-                    fields.setdefault(field.name, field.with_nullable(True))
+                    fields.setdefault(field.name, _as_declared(field))
         schema = pa.schema(fields.values())
         with (
             filesystem.open_output_stream(path) as out,
@@ -101,6 +102,16 @@ def joined(table: "DeltaTable", files: Sequence[DataFile]) -> NewFile:
         return _new_file(filesystem, path, files[0].day)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise InvalidWarehouse(f"{table.table_uri}: {at} cannot be compacted: {one_line(error)}") from None
+
+
+def _as_declared(field: pa.Field) -> pa.Field:
+    """A column of a file as the table has it.
+
+    Files that Spark rewrote have columns that are not nullable, and times as INT96: Arrow reads those as nanoseconds without a time zone, which
+    Delta does not allow in a file.
+    """
+    field = field.with_nullable(True)
+    return field.with_type(TIMESTAMP) if pa.types.is_timestamp(field.type) else field
 
 
 def _with_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
