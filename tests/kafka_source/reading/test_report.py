@@ -80,3 +80,24 @@ def test_a_task_that_read_nothing_has_a_row_too(tmp_path: Path) -> None:
     publish(TaskReport(OffsetRange(TopicPartition("orders", 0), 0, 1), HERE), str(tmp_path), Batch("b", 1))
     (row,) = (json.loads(file.read_text()) for file in tmp_path.rglob("*.json"))
     assert (row["broker"], row["broker_rack"], row["bytes"], row["records"]) == (-1, None, 0, 0)
+
+
+@pytest.mark.parametrize("name", ["my metrics", "a%20b", "métriques", "a#b?c"])
+def test_a_folder_of_any_name_has_the_rows(tmp_path: Path, name: str) -> None:
+    publish(LOCAL, str(tmp_path / name), Batch("b", 1))
+    (file,) = tmp_path.rglob("*.json")
+    assert file.parent == tmp_path / name / "batch=b"
+
+
+def test_a_folder_may_be_named_from_where_the_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    publish(LOCAL, "metrics", Batch("b", 1))
+    assert len(list((tmp_path / "metrics").rglob("*.json"))) == 1
+
+
+@pytest.mark.parametrize("topic", ["_schemas", ".hidden"])
+def test_spark_reads_the_rows_of_every_topic(tmp_path: Path, topic: str) -> None:
+    """It passes over files whose names begin with an underscore or a dot."""
+    publish(TaskReport(OffsetRange(TopicPartition(topic, 0), 0, 1), HERE), str(tmp_path), Batch("b", 1))
+    (file,) = tmp_path.rglob("*.json")
+    assert file.name[0] not in "_."

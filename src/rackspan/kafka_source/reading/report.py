@@ -6,6 +6,7 @@ has no metrics of a source's own, and the driver receives nothing from a task th
 """
 
 import json
+import os
 import sys
 import uuid
 from collections import Counter
@@ -104,7 +105,8 @@ def publish(report: TaskReport, metrics_path: str | None, batch: Batch) -> None:
     files.create_dir(folder, recursive=True)
     lines = "".join(json.dumps(row) + "\n" for row in report.rows_for_table())
     wanted = report.wanted
-    name = f"{wanted.partition}-{wanted.start}.{uuid.uuid4()}.json"
+    # Spark reads no file whose name begins as those of topics such as _schemas.
+    name = f"range-{wanted.partition}-{wanted.start}.{uuid.uuid4()}.json"
     with files.open_output_stream(f"{folder}/{name}") as stream:
         stream.write(lines.encode())
     if not batch.driver_reports and (line := finished_line(metrics_path, batch)):
@@ -125,7 +127,11 @@ def finished_line(metrics_path: str, batch: Batch) -> str | None:
 
 
 def _folder(metrics_path: str, batch: Batch) -> tuple[fs.FileSystem, str]:
-    files, root = fs.FileSystem.from_uri(metrics_path if "://" in metrics_path else f"file://{metrics_path}")
+    files, root = (
+        fs.FileSystem.from_uri(metrics_path)
+        if "://" in metrics_path
+        else (fs.LocalFileSystem(), os.path.abspath(metrics_path))
+    )
     return files, str(PurePosixPath(root) / f"batch={batch.name}")
 
 
