@@ -130,11 +130,16 @@ def test_timestamps_come_before_offsets() -> None:
 
 def test_a_file_of_properties_is_read_and_options_come_first(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
-    file.write_text("bootstrap.servers=other:1\nsecurity.protocol=SSL\nisolation.level=read_committed\n")
+    file.write_text(
+        "bootstrap.servers=other:1\nsecurity.protocol=SSL\nisolation.level=read_committed\nclient.rack=r1\n"
+    )
     options = parse({**LEAST, "commandConfig": str(file)}, streaming=False)
     assert options.client.bootstrap_servers == "127.0.0.1:9092"
     assert options.client.properties == {"security.protocol": "SSL"}
     assert options.client.read_committed
+    assert options.rack.fixed == "r1"
+    given = {**LEAST, "commandConfig": str(file), "kafka.client.rack": "r2"}
+    assert parse(given, streaming=False).rack.fixed == "r2"
 
 
 VALUES = {

@@ -190,7 +190,7 @@ def parse(options: Mapping[str, str], *, streaming: bool) -> KafkaSourceOptions:
             raise UsageError(f"option {name}: only batch reads have it")
     strategy = _strategy(values)
     topics = values[strategy.value.lower()]
-    client, ignored = _client(values)
+    client, ignored, rack = _client(values)
     least, most = positive(values, "minOffsetsPerTrigger"), positive(values, "maxOffsetsPerTrigger")
     if least and most and least > most:
         raise UsageError(f"option minOffsetsPerTrigger: {least} is above maxOffsetsPerTrigger, which is {most}")
@@ -198,7 +198,7 @@ def parse(options: Mapping[str, str], *, streaming: bool) -> KafkaSourceOptions:
         strategy=strategy,
         topics=_checked_topics(strategy, topics),
         client=client,
-        rack=_rack(values),
+        rack=_rack(values, rack),
         start=_position(values, _STARTS, LATEST if streaming else EARLIEST, refused=None if streaming else LATEST),
         end=_position(values, _ENDS, LATEST, refused=EARLIEST),
         start_without_timestamp_is_latest=choice(values, "startingOffsetsByTimestampStrategy", ("error", LATEST))
@@ -297,12 +297,13 @@ def refuse_unknown_properties(properties: Mapping[str, str]) -> None:
             )
 
 
-def _client(values: Mapping[str, str]) -> tuple[ClientOptions, list[str]]:
-    """And the properties that are ignored."""
+def _client(values: Mapping[str, str]) -> tuple[ClientOptions, list[str], str | None]:
+    """And the properties that are ignored, and the rack of all executors."""
     servers, properties = client_properties(values, _CLIENT_REFUSED)
     ignored = sorted(_CLIENT_IGNORED & properties.keys())
-    for name in (*ignored, "client.rack"):
-        properties.pop(name, None)
+    for name in ignored:
+        properties.pop(name)
+    rack = properties.pop("client.rack", None)
     isolation = properties.pop("isolation.level", READ_UNCOMMITTED)
     if isolation not in (READ_COMMITTED, READ_UNCOMMITTED):
         raise UsageError(
@@ -323,12 +324,12 @@ def _client(values: Mapping[str, str]) -> tuple[ClientOptions, list[str]]:
         properties=properties,
     )
     refuse_unknown_properties(client.properties)
-    return client, ignored
+    return client, ignored, rack
 
 
-def _rack(values: Mapping[str, str]) -> RackSources:
+def _rack(values: Mapping[str, str], fixed: str | None) -> RackSources:
     return RackSources(
-        fixed=values.get("kafka.client.rack"),
+        fixed=fixed,
         environment=values.get("rack.env", DEFAULT_VARIABLE),
         file=values.get("rack.file"),
         by_host=string_map("rack.map", values["rack.map"]) if "rack.map" in values else None,
