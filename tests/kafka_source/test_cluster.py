@@ -118,10 +118,22 @@ def test_metadata_has_racks_topics_and_what_is_wrong_with_others(monkeypatch: py
     assert found.refused == {"secret"}
 
 
-def test_a_pattern_matches_whole_names_of_topics_that_are_not_internal(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("orders", ["orders", "orders-2", "my-orders"]),
+        ("^orders", ["orders", "orders-2"]),
+        ("^(order.|payments)$", ["orders"]),
+        ("order.*-", ["orders-2"]),
+    ],
+)
+def test_a_pattern_is_found_anywhere_in_names_of_topics_that_are_not_internal(
+    monkeypatch: pytest.MonkeyPatch, pattern: str, names: list[str]
+) -> None:
+    """As in Spark's connector since 3.4: "topicRegex.findFirstIn(name).isDefined" of the topics that are listed without internal ones."""
     every = metadata(topic("orders", 1), topic("orders-2", 1), topic("my-orders", 1), topic("order_", 1, internal=True))
-    found = Scene(monkeypatch, {ApiKey.METADATA: lambda *_: every}).cluster.matching("order.|orders")
-    assert list(found.topics) == ["orders"]
+    found = Scene(monkeypatch, {ApiKey.METADATA: lambda *_: every}).cluster.matching(pattern)
+    assert list(found.topics) == names
     assert (found.racks, found.errors) == ({1: "r1", 2: None}, {})
 
 

@@ -153,7 +153,7 @@ def test_records_of_the_new_topic_that_are_gone_already_are_reported(
 def test_it_is_noticed_however_topics_are_chosen(cluster: EmbeddedCluster, streams: Any, choice: str) -> None:
     topic, checkpoint = read_50(cluster, streams)
     create_again(cluster, topic, 80)
-    chosen = {choice: topic if choice == "subscribePattern" else json.dumps({topic: [0, 1]})}
+    chosen = {choice: f"^{topic}$" if choice == "subscribePattern" else json.dumps({topic: [0, 1]})}
     with pytest.raises(ClusterRequestFailed, match="was deleted and created again"):
         streams(checkpoint, **chosen).run()
     assert len(streams(checkpoint, failOnDataLoss="false", **chosen).run()) == 80
@@ -234,8 +234,8 @@ def test_a_topic_that_is_deleted_and_not_created_again(
         with pytest.raises(ClusterRequestFailed, match=rf"topic {topic}: UNKNOWN_TOPIC_OR_PARTITION \(3\); create it"):
             streams(checkpoint, subscribe=topic, failOnDataLoss=strict).run()
     with pytest.raises(ClusterRequestFailed, match=f"{topic}-0 was read up to offset 25 and is no longer there"):
-        streams(checkpoint, subscribePattern=topic).run()
-    stream = streams(checkpoint, subscribePattern=topic, failOnDataLoss="false")
+        streams(checkpoint, subscribePattern=f"^{topic}$").run()
+    stream = streams(checkpoint, subscribePattern=f"^{topic}$", failOnDataLoss="false")
     assert stream.run() == []
     assert capsys.readouterr().err.count(f"{topic}-1 was read up to offset 25 and is no longer there") == 1
     fill_new(cluster, topic, 80)

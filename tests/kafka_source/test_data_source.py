@@ -133,7 +133,7 @@ def test_starts_and_ends(spark: SparkSession, cluster: EmbeddedCluster, filled: 
     )  # fmt: skip
     assert offsets(given) == [(1, 100), (1, 101), (1, 102)]
     timed = load(
-        spark, cluster, subscribePattern=f"{filled[:5]}.*{filled[-2:]}",
+        spark, cluster, subscribePattern=f"^{filled[:5]}.*{filled[-2:]}$",
         startingTimestamp="1700000000100", endingTimestamp="1700000000200",
     )  # fmt: skip
     first, last = 1_700_000_000_100, 1_700_000_000_200

@@ -226,7 +226,7 @@ def test_a_target_is_kept_whatever_is_produced_later(cluster: EmbeddedCluster) -
 
 def test_a_topic_that_is_gone_is_lost(cluster: EmbeddedCluster, no_pauses: None) -> None:
     topic, other = created(cluster), created(cluster)
-    given = {"kafka.bootstrap.servers": cluster.bootstrap_servers, "subscribePattern": f"({topic}|{other})"}
+    given = {"kafka.bootstrap.servers": cluster.bootstrap_servers, "subscribePattern": f"^({topic}|{other})$"}
     found = KafkaStreamReader(parse({**given, "startingOffsets": "earliest"}, streaming=True), ("offset",))
     there = {topic: {"0": 0, "1": 0}, other: {"0": 0, "1": 0}}
     start = {**there, "gone": {"0": 7}}

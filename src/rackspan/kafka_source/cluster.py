@@ -122,10 +122,13 @@ class SourceCluster:
         return _metadata(self._retried(metadata, names, _REQUEST_SECONDS))
 
     def matching(self, pattern: str) -> SourceMetadata:
-        """Metadata of all topics whose whole name the regular expression matches, internal ones apart, as Kafka's consumer does it."""
+        """Metadata of all topics in whose name the regular expression is found, internal ones apart.
+
+        Source: SubscribePatternStrategy of Spark 3.4 and newer. Kafka's own consumer matches whole names.
+        """
         found = self.metadata(None)
         topics = {
-            name: topic for name, topic in found.topics.items() if not topic.internal and re.fullmatch(pattern, name)
+            name: topic for name, topic in found.topics.items() if not topic.internal and re.search(pattern, name)
         }
         return SourceMetadata(found.racks, topics, {})
 
