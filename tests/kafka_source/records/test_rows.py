@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from mmap import mmap
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,33 @@ def test_a_string_without_bytes_is_not_null() -> None:
     starts = np.array([0, 1, 1], np.int64)
     assert binary_array(b"abc", starts, np.array([1, 0, -1], np.int64)).to_pylist() == [b"a", b"", None]
     assert binary_array(b"", starts[:0], starts[:0]).to_pylist() == []
+
+
+def test_strings_beyond_two_gib_of_decompressed_records_are_read(tmp_path: Path) -> None:
+    """Eight MB that compress to a three hundredth of their size become more."""
+    words, at = [b"one", None, b"two"], (1 << 31) + 100
+    starts = np.array([at, at + 5, at + 5], np.int64)
+    with (tmp_path / "sparse").open("w+b") as file:
+        file.seek(at)
+        file.write(b"one..two")
+        file.flush()
+        with mmap(file.fileno(), 0) as data:
+            found = binary_array(data, starts, np.array([3, -1, 3], np.int64))  # type: ignore[arg-type]  # No file is as large as that in memory.
+            assert found.to_pylist() == words
+            del found
+
+
+@pytest.mark.parametrize("at", [1_700_000_000 * 10**9, -(1 << 62)])
+def test_a_time_that_spark_cannot_have_is_an_error_and_no_other_time(at: int) -> None:
+    records = [Record(3, rows.MILLISECONDS_MAX, None, None), Record(4, at, None, b"v")]
+    with pytest.raises(
+        UsageError, match=rf"^orders-5: the record at offset 4 has timestamp {at} ms, .*leave out that column"
+    ):
+        table(records)
+    (batch,) = table(records, "offset", "value")
+    assert batch.to_pydict() == {"offset": [3, 4], "value": [None, b"v"]}
+    (batch,) = table(records[:1], "timestamp")
+    assert batch["timestamp"].cast(pa.int64()).to_pylist() == [rows.MILLISECONDS_MAX * 1000]
 
 
 @pytest.mark.slow

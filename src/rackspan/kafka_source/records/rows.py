@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from rackspan.errors import UsageError
 from rackspan.kafka_source.records.columns import Header, Ints, RecordColumns
+from rackspan.model.ids import INT64_MAX
 
 HEADERS: Final = "headers"
 
@@ -52,6 +53,9 @@ _BATCH_ROWS: Final = 20_000
 """Above some ten thousand rows a batch gains nothing, and its memory is held by Python, Arrow and the JVM at once."""
 
 _BATCH_BYTES: Final = 16 << 20
+
+MILLISECONDS_MAX: Final = INT64_MAX // 1000
+"""Spark's timestamps count microseconds."""
 
 Column: TypeAlias = Callable[[RecordColumns, slice], pa.Array]
 
@@ -108,7 +112,7 @@ def _columns(topic: str, partition: int) -> Mapping[str, Column]:
         "topic": lambda _, rows: _repeated(topic.encode(), count(rows)),
         "partition": lambda _, rows: _fixed_width(np.full(count(rows), partition, np.int32), pa.int32()),
         "offset": lambda r, rows: _fixed_width(r.offsets[rows], pa.int64()),
-        "timestamp": lambda r, rows: _timestamps(r.timestamps[rows]),
+        "timestamp": lambda r, rows: _timestamps(r, rows, topic, partition),
         "timestampType": lambda r, rows: _fixed_width(r.log_append_time[rows].astype(np.int32), pa.int32()),
         HEADERS: lambda r, rows: _headers([r.headers(row) for row in range(rows.start, rows.stop)]),
     }
@@ -139,7 +143,16 @@ def _bounds(lengths: Ints) -> pa.Buffer:
     return pa.py_buffer(np.concatenate(([0], np.cumsum(lengths))).astype(np.int32))
 
 
-def _timestamps(milliseconds: Ints) -> pa.Array:
+def _timestamps(records: RecordColumns, rows: slice, topic: str, partition: int) -> pa.Array:
+    """Errors: UsageError for a time that Spark cannot have, as of a producer that counted nanoseconds."""
+    milliseconds = records.timestamps[rows]
+    beyond = np.flatnonzero((milliseconds > MILLISECONDS_MAX) | (milliseconds < -MILLISECONDS_MAX))
+    if len(beyond):
+        offset, at = records.offsets[rows][beyond[0]], milliseconds[beyond[0]]
+        raise UsageError(
+            f"{topic}-{partition}: the record at offset {offset} has timestamp {at} ms, which no timestamp of Spark holds; "
+            "leave out that column by a schema of the others"
+        )
     # As Spark's connector does: -1, no timestamp, is the millisecond before 1970.
     return _fixed_width(milliseconds * 1000, _ARROW_TYPES["timestamp"])
 
@@ -165,11 +178,15 @@ def binary_array(data: bytes, starts: Ints, lengths: Ints) -> pa.Array:
     count = len(starts)
     if not count:
         return pa.nulls(0, pa.binary())
+    # Arrow counts 2 GiB from where its buffer begins, and records that compress well fill more with one fetch.
+    first = int(starts[0])
     bounds = np.empty(2 * count, np.int32)
-    bounds[0::2] = starts
-    bounds[1::2] = starts + np.maximum(lengths, 0)
+    bounds[0::2] = starts - first
+    bounds[1::2] = starts - first + np.maximum(lengths, 0)
     with_gaps = pa.Array.from_buffers(
-        pa.binary(), 2 * count - 1, [_bits(np.repeat(lengths >= 0, 2)), pa.py_buffer(bounds), pa.py_buffer(data)]
+        pa.binary(),
+        2 * count - 1,
+        [_bits(np.repeat(lengths >= 0, 2)), pa.py_buffer(bounds), pa.py_buffer(data).slice(first)],
     )
     return with_gaps.take(_fixed_width(np.arange(0, 2 * count, 2), pa.int64()))
 
