@@ -52,6 +52,7 @@ UNKNOWN: Final = (
     "topics that the snapshot could not read are unknown for the same reason",
     "min.insync.replicas of some topics may be unknown for the same reason",
     "which brokers are fenced may be unknown for the same reason",
+    "reassignments under way may be unknown for the same reason",
 )
 """The column `partial` of a marker that was made again. The beginnings are those that audit/drift/unread.py reads."""
 
