@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName, columns
 from rackspan.pipeline import Warehouse
 from rackspan.pipeline.landing.markers import read_markers
-from rackspan.pipeline.landing.read import read_snapshot
+from rackspan.pipeline.landing.read import read_snapshots
 from rackspan.pipeline.schemas import CONTENT, SNAPSHOTS
 from rackspan.sources import snapshot_file
 from tests.strategies import with_known_controllers
@@ -55,18 +55,21 @@ def generated(count: int, cluster_ids: Sequence[str] = CLUSTER_IDS) -> list[Clus
     ]
 
 
+def kept(warehouse: Warehouse) -> list[ClusterSnapshot]:
+    """Every snapshot of a warehouse."""
+    markers = read_markers(warehouse)
+    return read_snapshots(warehouse, markers.of_days(markers.count_by_day()))
+
+
 def as_stored(warehouse: Warehouse, snapshots: Sequence[ClusterSnapshot]) -> list[ClusterSnapshot]:
     """The snapshots with the sizes that a warehouse has of them; all else has to be as it was given."""
-    markers = read_markers(warehouse)
-    stored = {(one.cluster_id, one.taken_at): one for one in markers.of_days(markers.count_by_day())}
+    stored = {(one.cluster_id, one.taken_at): one for one in kept(warehouse)}
     found = []
     for snapshot in snapshots:
-        assert snapshot.cluster_id is not None
-        assert snapshot.taken_at is not None
-        kept = read_snapshot(warehouse, stored[snapshot.cluster_id, snapshot.taken_at])
+        mine = stored[snapshot.cluster_id, snapshot.taken_at]
         sizes = snapshot.partitions.size_bytes
-        assert replace(kept, partitions=replace(kept.partitions, size_bytes=sizes)).same_as(snapshot)
-        found.append(kept)
+        assert replace(mine, partitions=replace(mine.partitions, size_bytes=sizes)).same_as(snapshot)
+        found.append(mine)
     return found
 
 

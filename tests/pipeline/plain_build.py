@@ -1,6 +1,6 @@
 """A Build without Spark: the expected rows, written as Parquet files. It lets everything around Spark be tested in milliseconds."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
@@ -12,13 +12,14 @@ import pyarrow.parquet as pq
 
 from benchmarks._in_process import write_hours
 from rackspan.audit import ClusterPolicies, RackPolicy
+from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import Warehouse, incremental
 from rackspan.pipeline.changes.difference import changes
 from rackspan.pipeline.delta.append import NewFile, statistics
 from rackspan.pipeline.delta.table import filesystem_of, open_table
 from rackspan.pipeline.hours.work import HoursWork
 from rackspan.pipeline.incremental import Files, RunReport, RunWork, TableWork
-from rackspan.pipeline.landing.read import read_snapshot
+from rackspan.pipeline.landing.read import read_snapshots
 from rackspan.pipeline.schemas import Table, own_columns
 from rackspan.traffic import PriceFile
 from tests.pipeline import expected
@@ -42,7 +43,8 @@ class PlainBuild:
 def build_for(warehouse: Warehouse) -> Judged:
     def build(work: RunWork, policies: ClusterPolicies) -> dict[str, list[NewFile]]:
         readable = replace(warehouse, damaged=work.damaged)
-        return {name: write(readable, work, table, policies) for name, table in work.tables.items()}
+        read = read_snapshots(readable, work.snapshots)
+        return {name: write(readable, work, table, policies, read) for name, table in work.tables.items()}
 
     return build
 
@@ -71,10 +73,12 @@ def refresh(
     )
 
 
-def write(warehouse: Warehouse, work: RunWork, one: TableWork, policies: ClusterPolicies) -> list[NewFile]:
+def write(
+    warehouse: Warehouse, work: RunWork, one: TableWork, policies: ClusterPolicies, read: Sequence[ClusterSnapshot]
+) -> list[NewFile]:
     """One file for each day, without the column `day`, which the folder has."""
     files = []
-    rows = _rows(warehouse, work, one, policies)
+    rows = _rows(work, one, policies, read)
     for day in sorted(set(rows["day"].to_pylist())):
         table = open_table(warehouse.table(one.table.name))
         assert table is not None
@@ -89,9 +93,9 @@ def write(warehouse: Warehouse, work: RunWork, one: TableWork, policies: Cluster
     return files
 
 
-def _rows(warehouse: Warehouse, work: RunWork, one: TableWork, policies: ClusterPolicies) -> pa.Table:
+def _rows(work: RunWork, one: TableWork, policies: ClusterPolicies, read: Sequence[ClusterSnapshot]) -> pa.Table:
     """The expected rows of each snapshot, or where another one stands before it on its day those that differ."""
-    made = {snapshot.snapshot_id: read_snapshot(warehouse, snapshot) for snapshot in work.snapshots}
+    made = {stored.snapshot_id: snapshot for stored, snapshot in zip(work.snapshots, read, strict=True)}
     before = {after: made[work.snapshots[place].snapshot_id] for place, after in work.pairs(one.judged)}
     parts = [one.table.schema.empty_table()]
     for place in one.judged:

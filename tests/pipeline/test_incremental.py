@@ -26,6 +26,7 @@ from rackspan.pipeline.delta.append import NewFile, commit
 from rackspan.pipeline.delta.table import DataFile, create_table
 from rackspan.pipeline.incremental import RunWork
 from rackspan.pipeline.landing import markers
+from rackspan.pipeline.landing.read import read_snapshots
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.policies import policies_document, policies_of
 from rackspan.pipeline.report.from_warehouse import report_data
@@ -394,8 +395,9 @@ def failing_at(call: int, function: Callable[..., Any]) -> Callable[..., Any]:
 
 def test_what_a_failed_build_wrote_is_part_of_no_table_and_removed_by_the_next_run(warehouse: Warehouse) -> None:
     def half(work: RunWork, policies: ClusterPolicies) -> dict[str, list[NewFile]]:
+        read = read_snapshots(warehouse, work.snapshots)
         for one in list(work.tables.values())[:2]:
-            plain_build.write(warehouse, work, one, policies)
+            plain_build.write(warehouse, work, one, policies, read)
         raise InvalidWarehouse("Spark stopped")
 
     store(at(0), warehouse)

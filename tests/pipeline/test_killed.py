@@ -13,16 +13,13 @@ from deltalake import DeltaTable
 
 from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidWarehouse
-from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import Warehouse, create_warehouse, open_warehouse, rows, store
 from rackspan.pipeline.check import check
-from rackspan.pipeline.landing.markers import read_markers
-from rackspan.pipeline.landing.read import read_snapshot
 from rackspan.pipeline.schemas import LANDING, TABLES
 from rackspan.sources import snapshot_file
 from tests.depth import at_depth
 from tests.pipeline import expected
-from tests.pipeline.examples import NOON, small
+from tests.pipeline.examples import NOON, kept, small
 from tests.pipeline.killed import (
     Victims,
     collected,
@@ -68,11 +65,6 @@ def deaths(
         kill_point += stride
     print(f"\n{work.__name__}: killed at {histogram.total()} of its steps: {dict(histogram)}")
     assert histogram.total() >= 12
-
-
-def kept(warehouse: Warehouse) -> list[ClusterSnapshot]:
-    markers = read_markers(warehouse)
-    return [read_snapshot(warehouse, one) for one in markers.of_days(markers.count_by_day())]
 
 
 @pytest.mark.slow

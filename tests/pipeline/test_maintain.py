@@ -17,14 +17,12 @@ from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import Warehouse, create_warehouse, open_warehouse, rows, store
 from rackspan.pipeline import maintain as module
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, commit
-from rackspan.pipeline.landing.markers import read_markers
-from rackspan.pipeline.landing.read import read_snapshot
 from rackspan.pipeline.maintain import MaintainedTable, maintain
 from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import HISTORY, TABLES
 from rackspan.pipeline.warehouse import only_run
 from tests.pipeline import expected
-from tests.pipeline.examples import NOON, OF_SNAPSHOTS, small
+from tests.pipeline.examples import NOON, OF_SNAPSHOTS, kept, small
 from tests.pipeline.plain_build import refresh
 
 # Seconds of Delta Lake each.
@@ -91,9 +89,9 @@ def test_compaction_leaves_one_file_a_day_and_every_row(warehouse: Warehouse) ->
         assert done[name].joined > done[name].into > 0 or before[name] == days, name
     check(warehouse, SNAPSHOTS)
     assert list(rows(warehouse, "partitions")) == stored
-    markers = read_markers(warehouse)
-    kept = [read_snapshot(warehouse, one) for one in markers.of_days(markers.count_by_day())]
-    assert all(mine.same_as(theirs) for mine, theirs in zip(kept, sorted(SNAPSHOTS, key=by_cluster), strict=True))
+    assert all(
+        mine.same_as(theirs) for mine, theirs in zip(kept(warehouse), sorted(SNAPSHOTS, key=by_cluster), strict=True)
+    )
     last = last_run(warehouse)
     assert last is not None
     assert (last.kind, last.number) == ("maintain", 7)

@@ -24,14 +24,12 @@ from rackspan.pipeline import create_warehouse, rows, runs, store
 from rackspan.pipeline.delta import append as append_module
 from rackspan.pipeline.delta import local_disk
 from rackspan.pipeline.delta.table import add_columns, create_table
-from rackspan.pipeline.landing.markers import read_markers
-from rackspan.pipeline.landing.read import read_snapshot
 from rackspan.pipeline.maintain import maintain
 from rackspan.pipeline.schemas import JUDGED, TABLES
 from rackspan.pipeline.warehouse import existing_table
 from tests.depth import at_depth
 from tests.pipeline import expected, plain_build
-from tests.pipeline.examples import NOON, small
+from tests.pipeline.examples import NOON, kept, small
 
 pytestmark = pytest.mark.slow
 
@@ -87,12 +85,6 @@ def snapshots(count: int) -> list[ClusterSnapshot]:
     return [small(taken_at=NOON + timedelta(hours=18 * number), leader=1 + number % 3) for number in range(count)]
 
 
-def kept(root: Path) -> list[ClusterSnapshot]:
-    warehouse = create_warehouse(root)
-    markers = read_markers(warehouse)
-    return [read_snapshot(warehouse, one) for one in markers.of_days(markers.count_by_day())]
-
-
 @pytest.mark.parametrize("keep_names", [True, False])
 def test_what_collect_reported_survives_a_cut_at_any_flush(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep_names: bool
@@ -114,13 +106,13 @@ def test_what_collect_reported_survives_a_cut_at_any_flush(
             disk.after_cut(left, keep_names=keep_names)
             if not done:
                 return
-            found = kept(left / "warehouse")
+            found = kept(create_warehouse(left / "warehouse"))
             assert len(found) >= len(done), (checked, len(found))
             assert all(mine.same_as(theirs) for mine, theirs in zip(found, snapshots(3), strict=False))
             if checked % 5 == 0:
                 for one in snapshots(3):
                     store(one, create_warehouse(left / "warehouse"))
-                assert len(kept(left / "warehouse")) == 3
+                assert len(kept(create_warehouse(left / "warehouse"))) == 3
             shutil.rmtree(left)
 
     monkeypatch.setattr(append_module, "VERSIONS_PER_CHECKPOINT", 2)
@@ -148,7 +140,7 @@ def test_without_the_flush_before_a_commit_a_cut_loses_what_was_reported(
         store(small(), create_warehouse(disk.root / "warehouse"))
     disk.after_cut(tmp_path / "left", keep_names=True)
     with pytest.raises(Exception, match="cannot be read"):
-        kept(tmp_path / "left" / "warehouse")
+        kept(create_warehouse(tmp_path / "left" / "warehouse"))
 
 
 def test_columns_that_were_added_survive_a_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,5 +265,5 @@ def test_a_damaged_checkpoint_is_set_aside_with_its_hint_and_the_entries_before_
     content = checkpoint.read_bytes()
     half = len(content) // 2
     checkpoint.write_bytes(content[:half] if harm == "half" else content[:4] + bytes(half) + content[4 + half :])
-    assert len(kept(tmp_path / "warehouse")) == 2
+    assert len(kept(create_warehouse(tmp_path / "warehouse"))) == 2
     assert {one.name for one in log.glob("*.torn")} == {f"{checkpoint.name}.torn", "_last_checkpoint.torn"}

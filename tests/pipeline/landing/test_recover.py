@@ -15,19 +15,17 @@ from deltalake import DeltaTable
 
 from rackspan.audit.drift.unread import Unread, unread
 from rackspan.errors import InvalidWarehouse
-from rackspan.model import ClusterSnapshot, Topic, TopicName
-from rackspan.pipeline import Warehouse, create_warehouse, open_warehouse, repaired_warehouse, rows
+from rackspan.model import Topic, TopicName
+from rackspan.pipeline import create_warehouse, open_warehouse, repaired_warehouse, rows
 from rackspan.pipeline.delta import append as append_module
 from rackspan.pipeline.delta.append import append
 from rackspan.pipeline.landing import recover
 from rackspan.pipeline.landing.bases import Bases
-from rackspan.pipeline.landing.markers import read_markers
-from rackspan.pipeline.landing.read import read_snapshot
 from rackspan.pipeline.landing.rows import NewSnapshot, landing_rows, snapshot_id
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.schemas import LANDING
 from rackspan.pipeline.warehouse import NOT_REPAIRED, existing_table
-from tests.pipeline.examples import NOON, small
+from tests.pipeline.examples import NOON, kept, small
 from tests.pipeline.readings import reading_of
 
 pytestmark = pytest.mark.slow
@@ -48,11 +46,6 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def root(template: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(template, tmp_path / "warehouse"))
-
-
-def kept(warehouse: Warehouse) -> list[ClusterSnapshot]:
-    markers = read_markers(warehouse)
-    return [read_snapshot(warehouse, one) for one in markers.of_days(markers.count_by_day())]
 
 
 def newest(root: Path, table: str) -> Path:

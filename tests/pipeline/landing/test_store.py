@@ -23,18 +23,13 @@ from rackspan.pipeline.landing.rows import NewSnapshot, landing_rows, members_ha
 from rackspan.pipeline.landing.store import SnapshotLocation, store_all
 from rackspan.pipeline.schemas import LANDING
 from rackspan.pipeline.warehouse import existing_table
-from tests.pipeline.examples import NOON, as_stored, generated, recorded, small
+from tests.pipeline.examples import NOON, as_stored, generated, kept, recorded, small
 from tests.pipeline.readings import reading_of
 
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
     return create_warehouse(tmp_path / "warehouse {a,b} [1] *")
-
-
-def kept(warehouse: Warehouse) -> list[ClusterSnapshot]:
-    markers = read_markers(warehouse)
-    return [read_snapshot(warehouse, one) for one in markers.of_days(markers.count_by_day())]
 
 
 def test_whether_a_table_has_rows_of_a_snapshot_is_read_from_the_files_that_may_have_them(warehouse: Warehouse) -> None:

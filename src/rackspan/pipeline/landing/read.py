@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from rackspan.errors import InvalidSnapshot, InvalidWarehouse
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId
-from rackspan.pipeline.changes.difference import Contents
+from rackspan.pipeline.changes.difference import Contents, chain
 from rackspan.pipeline.delta.table import DataFile, data_files, read_files, read_files_at, snapshot_counts
 from rackspan.pipeline.landing.bases import GRAINS
 from rackspan.pipeline.landing.markers import StoredSnapshot, read_markers
@@ -27,12 +27,34 @@ Registration = tuple[tuple[Broker, ...], tuple[Controller, ...]]
 
 def read_snapshot(warehouse: Warehouse, stored: StoredSnapshot) -> ClusterSnapshot:
     """A stored snapshot. Errors: InvalidWarehouse, naming the snapshot."""
-    chain = read_markers(warehouse).with_bases([stored]) if stored.base_id else {stored.snapshot_id: stored}
+    (snapshot,) = read_snapshots(warehouse, [stored])
+    return snapshot
+
+
+def read_snapshots(warehouse: Warehouse, stored: Sequence[StoredSnapshot]) -> list[ClusterSnapshot]:
+    """Stored snapshots, in the given order, by one look at each log. Errors: InvalidWarehouse, naming the snapshot."""
+    building = any(snapshot.base_id for snapshot in stored)
+    known = read_markers(warehouse).with_bases(stored) if building else _by_id(stored)
+    files = {table.name: files_of(warehouse, table, list(known.values())) for table in (*CONTENT, SNAPSHOTS)}
+    return [_snapshot(warehouse, snapshot, known, files) for snapshot in stored]
+
+
+def _snapshot(
+    warehouse: Warehouse,
+    stored: StoredSnapshot,
+    known: Mapping[str, StoredSnapshot],
+    files: Mapping[str, Sequence[DataFile]],
+) -> ClusterSnapshot:
+    """One snapshot from those of some files that may hold its rows: a damaged one of others is not read."""
+    bases = {identity: snapshot.base_id for identity, snapshot in known.items()}
+    of_snapshot = {identity: known[identity] for identity in chain(stored.snapshot_id, bases)}
     tables = {
-        table.name: content_rows(warehouse, table, table.schema.names, [stored], chain)[stored.snapshot_id]
+        table.name: content_rows(warehouse, table, table.schema.names, [stored], of_snapshot, files[table.name])[
+            stored.snapshot_id
+        ]
         for table in CONTENT
     }
-    tables[SNAPSHOTS.name] = rows_of(warehouse, SNAPSHOTS, SNAPSHOTS.schema.names, [stored])
+    tables[SNAPSHOTS.name] = rows_of(warehouse, SNAPSHOTS, SNAPSHOTS.schema.names, [stored], files[SNAPSHOTS.name])
     try:
         return to_snapshot(tables)
     except InvalidSnapshot as error:
@@ -41,13 +63,22 @@ def read_snapshot(warehouse: Warehouse, stored: StoredSnapshot) -> ClusterSnapsh
         ) from None
 
 
-def rows_of(warehouse: Warehouse, table: Table, columns: Sequence[str], stored: Iterable[StoredSnapshot]) -> pa.Table:
-    """Columns of a landing table for some snapshots, in no particular order of snapshots. Errors: InvalidWarehouse."""
+def rows_of(
+    warehouse: Warehouse,
+    table: Table,
+    columns: Sequence[str],
+    stored: Iterable[StoredSnapshot],
+    files: Sequence[DataFile] | None = None,
+) -> pa.Table:
+    """Columns of a landing table for some snapshots, in no particular order of snapshots. Errors: InvalidWarehouse.
+
+    With `files`, only those of them that may hold such rows are read; without, the table's log says which there are.
+    """
     schema = pa.schema([table.schema.field(name) for name in columns])
     stored = list(stored)
     ids = sorted(snapshot.snapshot_id for snapshot in stored)
-    files = files_of(warehouse, table, stored)
-    return pa.Table.from_batches(read_files_at(warehouse.table(table.name), files, schema, ids), schema)
+    near = files_of(warehouse, table, stored) if files is None else files_near(files, stored)
+    return pa.Table.from_batches(read_files_at(warehouse.table(table.name), near, schema, ids), schema)
 
 
 def content_rows(
@@ -56,12 +87,13 @@ def content_rows(
     columns: Sequence[str],
     stored: Iterable[StoredSnapshot],
     chain: Mapping[str, StoredSnapshot],
+    files: Sequence[DataFile] | None = None,
 ) -> dict[str, pa.Table]:
     """The whole rows of each of some snapshots in brokers, topics or partitions, by id, without snapshot_id and GONE.
 
-    `chain` are these snapshots and their bases. Errors: InvalidWarehouse where a base is not stored.
+    `chain` are these snapshots and their bases; `files` as in `rows_of`. Errors: InvalidWarehouse where a base is not stored.
     """
-    read = rows_of(warehouse, table, list(dict.fromkeys([*columns, GONE])), chain.values())
+    read = rows_of(warehouse, table, list(dict.fromkeys([*columns, GONE])), chain.values(), files)
     contents = Contents(GRAINS[table.name], read, {identity: snapshot.base_id for identity, snapshot in chain.items()})
     return {snapshot.snapshot_id: contents.of(snapshot.snapshot_id) for snapshot in stored}
 

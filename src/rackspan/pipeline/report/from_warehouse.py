@@ -9,7 +9,7 @@ from rackspan.audit.policy import ClusterPolicies
 from rackspan.errors import InvalidWarehouse
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.pipeline.landing.markers import read_markers
-from rackspan.pipeline.landing.read import Damage, find_damage, read_snapshot
+from rackspan.pipeline.landing.read import Damage, find_damage, read_snapshots
 from rackspan.pipeline.report.data import ReportData
 from rackspan.pipeline.report.summaries import Tables, summarize
 from rackspan.pipeline.report.traffic.data import TrafficReport
@@ -67,11 +67,9 @@ def latest_snapshots(
         damage = find_damage(warehouse, stored)
         for reason in {**(markers.damaged or {}), **damage.snapshots}.values():
             left_out(f"{reason}; the newest snapshot is left out; {how_to_repair(warehouse, SNAPSHOTS.name)}")
-    return {
-        snapshot.cluster_id: read_snapshot(warehouse, snapshot)
-        for snapshot in stored
-        if snapshot.snapshot_id not in damage.snapshots
-    }
+    whole = [snapshot for snapshot in stored if snapshot.snapshot_id not in damage.snapshots]
+    read = read_snapshots(warehouse, whole)
+    return {one.cluster_id: snapshot for one, snapshot in zip(whole, read, strict=True)}
 
 
 def _traffic(
