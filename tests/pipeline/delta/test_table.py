@@ -82,6 +82,19 @@ def test_files_of_both_are_joined(evolved: DeltaTable, newest_first: bool) -> No
     assert rows_by_duckdb(evolved) == ROWS
 
 
+def test_rows_of_snapshots_that_a_damaged_file_may_hold_are_left_out_of_others_of_its_day(tmp_path: Path) -> None:
+    url = str(tmp_path / "table")
+    create_table(url, EARLIER, by_day=True)
+    table = DeltaTable(url)
+    for day, ids in ((DAY, "bd"), (DAY, "abcde"), (DAY.replace(day=23), "bcd")):
+        append(table, pa.Table.from_pylist([{"snapshot_id": one, "day": day} for one in ids], EARLIER), {})
+    [damaged] = [file for file in data_files(table) if file.rows == 2]
+    others = [file for file in data_files(table) if file != damaged]
+    read = pa.Table.from_batches(read_files(table, others, EARLIER, left_out=[damaged]))
+    found = sorted(zip(read["day"].to_pylist(), read["snapshot_id"].to_pylist(), strict=True))
+    assert found == [(DAY, "a"), (DAY, "e"), *((DAY.replace(day=23), one) for one in "bcd")]
+
+
 def test_processes_that_add_columns_at_once_add_each_once(evolved: DeltaTable) -> None:
     here, there = DeltaTable(evolved.table_uri), DeltaTable(evolved.table_uri)
     size, leader = pa.field("size_bytes", pa.int64()), pa.field("leader", pa.int32())

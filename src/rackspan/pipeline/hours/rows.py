@@ -304,8 +304,8 @@ def _group_rows(hour: _Hour, last: ClusterReading) -> Rows:
     ends = _ends(last)
     described = {group.group_id: group for group in last.groups}
     lags: dict[str, list[int | None]] = {}
-    for group_id, committed in sorted(last.logs.committed.items()):
-        for partition, offset in sorted(committed.items()):
+    for group_id, committed in last.logs.committed.items():
+        for partition, offset in committed.items():
             start, end = ends.get(partition, (None, None))
             lag = _lag(offset, (start, end))
             lags.setdefault(group_id, []).append(lag)
@@ -324,7 +324,7 @@ def _group_rows(hour: _Hour, last: ClusterReading) -> Rows:
                     "lag_max": hour.lag_max.get((group_id, partition)),
                 },
             )
-    for group_id, group in sorted(described.items()):
+    for group_id, group in described.items():
         yield "groups", _group_row(group, last, lags.get(group_id, []))
 
 
