@@ -1,5 +1,6 @@
 """Errors and empty fields as the clients of each version read them."""
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -7,17 +8,26 @@ import pytest
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.context import Call
+from rackspan.cluster.core.groups.requests import LeaveGroupResponse, LeavingMember, TxnOffsetCommit
+from rackspan.cluster.handlers import leave_group, txn_offset_commit
 from rackspan.cluster.handlers.common import partition_count, transaction_error_code
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import RequestHeader
-from rackspan.wire.messages.group_members import JoinGroupRequestData, JoinGroupRequestProtocol
+from rackspan.wire.messages.group_members import JoinGroupRequestData, JoinGroupRequestProtocol, LeaveGroupRequestData
 from rackspan.wire.messages.group_offsets import (
     OffsetDeleteRequestData,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
+from rackspan.wire.messages.transactions import (
+    TxnOffsetCommitRequestData,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 from tests.cluster.raw import response_to
+
+LEAVING = LeavingMember("m")
 
 
 @pytest.mark.parametrize(("version", "fenced"), [(1, ErrorCode.INVALID_PRODUCER_EPOCH), (2, ErrorCode.PRODUCER_FENCED)])
@@ -44,6 +54,27 @@ def test_a_join_that_fails_has_no_protocol(cluster: EmbeddedCluster, version: in
         assert response.protocol_name == protocol
 
 
+@pytest.mark.parametrize(
+    ("response", "error"),
+    [
+        (LeaveGroupResponse(ErrorCode.NONE, ((LEAVING, ErrorCode.UNKNOWN_MEMBER_ID),)), ErrorCode.UNKNOWN_MEMBER_ID),
+        (LeaveGroupResponse(ErrorCode.NONE, ((LEAVING, ErrorCode.NONE),)), ErrorCode.NONE),
+        (LeaveGroupResponse(ErrorCode.NOT_COORDINATOR), ErrorCode.NOT_COORDINATOR),
+    ],
+)
+def test_before_version_3_the_error_of_the_only_member_that_leaves_is_that_of_the_response(
+    monkeypatch: pytest.MonkeyPatch, response: LeaveGroupResponse, error: ErrorCode
+) -> None:
+    async def left(*_: object) -> LeaveGroupResponse:
+        return response
+
+    monkeypatch.setattr(leave_group, "group_response", left)
+    broker: Any = SimpleNamespace(code=int)
+    request = LeaveGroupRequestData(group_id="g", member_id="m")
+    call = Call(RequestHeader(ApiKey.LEAVE_GROUP, 2, 1, None, 0), request, broker, "")
+    assert asyncio.run(leave_group.handle(call)).error_code == error
+
+
 def test_internal_topics_have_the_partitions_of_their_own_config_or_ten() -> None:
     for topic, key in (
         ("__consumer_offsets", "offsets.topic.num.partitions"),
@@ -60,3 +91,37 @@ def test_offsets_of_a_group_that_there_is_not_cannot_be_deleted(cluster: Embedde
         response = response_to(cluster.address(broker), ApiKey.OFFSET_DELETE, 0, request)
         assert response.error_code in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.NOT_COORDINATOR)
         assert list(response.topics) == []
+
+
+def test_offsets_are_committed_with_a_transaction_by_the_member_that_the_request_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else a member that another one with its instance id has replaced is not fenced."""
+    handed_on: list[TxnOffsetCommit] = []
+
+    async def committed(_: object, commit: TxnOffsetCommit) -> SimpleNamespace:
+        handed_on.append(commit)
+        return SimpleNamespace(errors=dict.fromkeys(commit.offsets, ErrorCode.NONE))
+
+    monkeypatch.setattr(txn_offset_commit, "group_response", committed)
+    broker: Any = SimpleNamespace(code=int, image=SimpleNamespace(partition=lambda _: object()))
+    request = TxnOffsetCommitRequestData(
+        transactional_id="t",
+        group_id="g",
+        producer_id=1,
+        producer_epoch=2,
+        generation_id=3,
+        member_id="m",
+        group_instance_id="i",
+        topics=[
+            TxnOffsetCommitRequestTopic(
+                name="orders", partitions=[TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=5)]
+            )
+        ],
+    )
+    call = Call(RequestHeader(ApiKey.TXN_OFFSET_COMMIT, 3, 1, None, 0), request, broker, "")
+    response = asyncio.run(txn_offset_commit.handle(call))
+    assert response.topics[0].partitions[0].error_code == ErrorCode.NONE
+    [commit] = handed_on
+    assert (commit.group_id, commit.producer_id, commit.producer_epoch, commit.transactional_id) == ("g", 1, 2, "t")
+    assert (commit.generation, commit.member_id, commit.group_instance_id) == (3, "m", "i")
