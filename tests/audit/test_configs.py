@@ -1,7 +1,10 @@
 """Configs of topics that a warning is about: when it is given, when not, and that clients read what it needs."""
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
@@ -60,6 +63,32 @@ def test_the_command_removes_the_throttles_that_are_set_and_no_others(keys: list
     config = {"min.insync.replicas": "2", **dict.fromkeys(keys, "*")}
     assert found(config)["throttle-left-behind"].endswith(f"--delete-config {','.join(keys)}")
     assert "throttle-left-behind" not in found(config, replicas=4, in_sync=3, adding=1)
+
+
+def test_a_throttle_may_be_of_a_reassignment_that_is_not_judged() -> None:
+    """Of another topic than those that are chosen, or one that could not be read."""
+    throttled = Topic(TopicName("orders"), config={"min.insync.replicas": "2", LEADER: "0:1"})
+    snapshot = ClusterSnapshot(
+        brokers=tuple(Broker(BrokerId(number), RackId(f"r{number}")) for number in range(1, 5)),
+        topics=(throttled, Topic(TopicName("payments"), config={"min.insync.replicas": "2"})),
+        partitions=columns(
+            topic=[0, 1], partition=[0, 0], leader=[1, 1], replicas=[[1, 2, 3], [4, 2, 3, 1]], isr=[[1, 2, 3]] * 2
+        ),
+    )
+    moving = replace(
+        snapshot.partitions,
+        adding_replicas=np.array([[-1], [4]], np.int32),
+        removing_replicas=np.array([[-1], [1]], np.int32),
+    )
+    unknown = "reassignments under way: unknown, no response in time"
+    for cluster, expected in (
+        (snapshot, True),
+        (replace(snapshot, partitions=moving), False),
+        (replace(snapshot, partial=(unknown,)), False),
+        (replace(snapshot, partial=("sizes of 2 partitions: unknown",)), True),
+    ):
+        findings = audit(cluster, RackPolicy(), re.compile("orders")).findings
+        assert ("throttle-left-behind" in {finding.constraint for finding in findings}) is expected
 
 
 @pytest.fixture

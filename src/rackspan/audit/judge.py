@@ -78,7 +78,7 @@ def audit(snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Patter
     broker_loads = loads(batch)
     findings = [
         *partition_findings(batch),
-        *topic_findings(batch),
+        *topic_findings(batch, moving=snapshot.may_be_moving),
         *whole_cluster_findings(batch.members, broker_loads, goals=topic_filter is None),
     ]
     return Audit(
@@ -92,11 +92,14 @@ def audit(snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Patter
     )
 
 
-def topic_findings(batch: PartitionBatch) -> Iterator[Finding]:
-    """The findings about whole topics. The batch holds each of its topics completely."""
+def topic_findings(batch: PartitionBatch, *, moving: bool | None = None) -> Iterator[Finding]:
+    """The findings about whole topics. The batch holds each of its topics completely.
+
+    `moving`: whether anything in the cluster may be being reassigned; None if the batch has all of it.
+    """
     yield from mixed_replication_factors(batch)
     yield from leader_rack_findings(batch)
-    yield from config_findings(batch)
+    yield from config_findings(batch, bool(batch.reassigning.any()) if moving is None else moving)
 
 
 def whole_cluster_findings(

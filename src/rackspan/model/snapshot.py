@@ -23,6 +23,7 @@ from rackspan.model.partitions import (
 from rackspan.model.topic import Topic
 
 SIZES: Final = "sizes"
+MOVES: Final = "reassignments under way"
 """The beginning of a note in `partial` about sizes of partitions, which no constraint needs."""
 
 
@@ -79,6 +80,15 @@ class ClusterSnapshot:
     def unread(self) -> tuple[str, ...]:
         """What could not be read and is needed to judge: `partial` without the sizes of partitions."""
         return tuple(note for note in self.partial if not note.startswith(SIZES))
+
+    @property
+    def may_be_moving(self) -> bool:
+        """Whether a partition is being reassigned, or which are could not be read."""
+        rows = self.partitions
+        known = not any(note.startswith(MOVES) for note in self.partial)
+        return not known or bool(
+            (rows.adding_replicas != NO_BROKER).any() or (rows.removing_replicas != NO_BROKER).any()
+        )
 
     def broker(self, broker_id: int) -> Broker | None:
         return next((broker for broker in self.brokers if broker.id == BrokerId(broker_id)), None)

@@ -18,9 +18,12 @@ ACCEPTS_LOSS: Final = SURVIVE_CODES.index(Survive.NONE)
 CONFIGS: Final = "kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type topics --entity-name"
 
 
-def config_findings(batch: PartitionBatch) -> Iterator[Finding]:
-    """The findings of every topic of the batch, which holds each of them completely."""
-    weak, moving = _weak_topics(batch), bool(batch.reassigning.any())
+def config_findings(batch: PartitionBatch, moving: bool) -> Iterator[Finding]:
+    """The findings of every topic of the batch, which holds each of them completely.
+
+    `moving`: whether anything in the cluster may be being reassigned, in the batch or beside it.
+    """
+    weak = _weak_topics(batch)
     codes, first = np.unique(batch.rows.topic, return_index=True)
     for code, row in zip(codes.tolist(), first.tolist(), strict=True):
         if not batch.required.known[row]:
@@ -29,7 +32,7 @@ def config_findings(batch: PartitionBatch) -> Iterator[Finding]:
             yield _one_in_sync(batch, row)
         if batch.required.unclean_election[row] and batch.required.survive[row] != ACCEPTS_LOSS:
             yield _unclean_election(batch.topics[code])
-        # While anything is being reassigned they may be of that, or of a plan's next step.
+        # They may be of that, or of a plan's next step.
         if not moving and (throttles := _throttles(batch.required, row)):
             yield _left_behind(batch.topics[code], throttles)
 
