@@ -19,7 +19,7 @@ from rackspan.client.requests import (
     registered_brokers,
     topic_id_text,
 )
-from rackspan.errors import ClusterUnreachable
+from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import MIN_INSYNC_REPLICAS, TopicPartition
@@ -97,6 +97,9 @@ def test_own_configs_are_read_without_what_is_inherited() -> None:
         assert of_broker == {"a": None, "b": "2", "c": None}
         with pytest.raises(ClusterUnreachable, match="broker 9"):
             connection.run(own_broker_configs, connection, 9, keys, 5.0)
+        second.handles[ApiKey.DESCRIBE_CONFIGS] = responding(DescribeConfigsResponseData())
+        with pytest.raises(ClusterRequestFailed, match="the response holds no broker"):
+            connection.run(own_broker_configs, connection, 2, keys, 5.0)
 
     with_brokers(scenario)
     topic, broker = ConfigResourceType.TOPIC, ConfigResourceType.BROKER

@@ -10,7 +10,7 @@ from typing import Final, Generic, TypeVar
 from uuid import UUID
 
 from rackspan.client.cluster import ClusterConnection
-from rackspan.client.connection import UnsupportedVersion
+from rackspan.client.connection import UnsupportedVersion, first
 from rackspan.client.errors import ErrorResponse, error_response, raise_for, request_failed
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
@@ -169,9 +169,10 @@ async def own_broker_configs(
     connection: ClusterConnection, broker_id: int, keys: Sequence[str], seconds: float
 ) -> dict[str, str | None]:
     """DescribeConfigs (key 32) of one broker, which only it can serve: its own dynamic values, no defaults, no file."""
-    [described] = await describe_configs(
+    found = await describe_configs(
         connection, ConfigResourceType.BROKER, {str(broker_id): keys}, seconds, broker=broker_id
     )
+    described = first(found, "broker")
     raise_for(described)
     return _own_values(described, keys, _SET_ON_BROKER)
 
@@ -226,7 +227,7 @@ async def quorum(connection: ClusterConnection) -> tuple[QuorumMember, ...]:
     except UnsupportedVersion:
         return ()
     raise_for(response)
-    [described] = response.topics[0].partitions
+    described = first(first(response.topics, "topic").partitions, "partition")
     raise_for(described)
     hosts = {voter.node_id: tuple(listener.host for listener in voter.listeners) for voter in response.nodes}
     now_ms = _leader_clock_ms(described)

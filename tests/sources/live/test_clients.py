@@ -80,6 +80,23 @@ def test_brokers_whose_selector_is_not_known_are_named_by_the_reason(monkeypatch
     )
 
 
+def test_a_selector_that_is_left_out_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by a service that hides its brokers' configs."""
+    other = DescribeConfigsResult(configs=[DescribeConfigsResourceResult(name="another", value="x")])
+
+    def describe(_: Any, broker: int | None) -> DescribeConfigsResponseData:
+        return DescribeConfigsResponseData(results=[other] if broker == 1 else [])
+
+    connection = ScriptedConnection({ApiKey.LIST_GROUPS: listing({}), ApiKey.DESCRIBE_CONFIGS: describe})
+    monkeypatch.setattr(clients, "ClusterConnection", connection)
+    found = read_clients(ConnectionSettings("127.0.0.1:1"))
+    assert found.selectors == {}
+    assert found.unread == (
+        "replica.selector.class of brokers 1: the response holds no replica.selector.class",
+        "replica.selector.class of brokers 2: the response holds no broker",
+    )
+
+
 @pytest.mark.parametrize("readings", [0, 1])
 def test_a_list_of_brokers_that_is_not_received_is_one_line(monkeypatch: pytest.MonkeyPatch, readings: int) -> None:
     """Whether it is the one for the groups or the one for the selectors."""

@@ -191,6 +191,16 @@ def test_a_missing_right_is_named_with_what_is_lost(request_name: ApiKey, lost: 
     assert notes({request_name: TimeoutError()}) == (f"{lost}: unknown, no response in time",)
 
 
+def test_a_quorum_without_its_log_is_not_known() -> None:
+    """As from a service that speaks Kafka's protocol and has no metadata log."""
+    nothing = DescribeQuorumResponseData()
+    no_partition = DescribeQuorumResponseData(topics=[DescribeQuorumResponseTopicData()])
+    for response, lacks in ((nothing, "topic"), (no_partition, "partition")):
+        assert notes({ApiKey.DESCRIBE_QUORUM: response}) == (
+            f"the controller quorum: unknown, the response holds no {lacks}",
+        )
+
+
 def test_configs_that_are_refused_name_their_topics() -> None:
     many = metadata(*(topic(name) for name in "abcde"))
     [note] = notes(

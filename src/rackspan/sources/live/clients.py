@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
+from rackspan.client.connection import first
 from rackspan.client.errors import FAILURES, is_refusal, listed, message_of, needs, raise_for
 from rackspan.client.requests import alive_brokers, describe_configs
 from rackspan.clients import ReplicaSelectors
@@ -63,11 +64,13 @@ async def _selectors(connection: ClusterConnection) -> tuple[dict[int, ReplicaSe
 async def _selector(connection: ClusterConnection, broker: int) -> ReplicaSelectors | Exception:
     """DescribeConfigs (key 32) of one broker, which only it can serve."""
     try:
-        [described] = await describe_configs(
+        found = await describe_configs(
             connection, ConfigResourceType.BROKER, {str(broker): (REPLICA_SELECTOR,)}, _SECONDS, broker=broker
         )
+        described = first(found, "broker")
         raise_for(described)
+        # A service may hide it; Kafka sends null for one that is not set.
+        config = first([config for config in described.configs if config.name == REPLICA_SELECTOR], REPLICA_SELECTOR)
     except FAILURES as error:
         return error
-    value = next((config.value for config in described.configs if config.name == REPLICA_SELECTOR), None)
-    return _KAFKAS_OWN.get(value or "", ReplicaSelectors.OTHER)
+    return _KAFKAS_OWN.get(config.value or "", ReplicaSelectors.OTHER)

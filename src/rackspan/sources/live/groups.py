@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
-from rackspan.client.connection import UnsupportedVersion
+from rackspan.client.connection import UnsupportedVersion, first
 from rackspan.client.errors import FAILURES, ErrorResponse, error_response, message_of, needs, raise_for, request_failed
 from rackspan.client.groups import group_coordinator
 from rackspan.client.requests import alive_brokers, batches
@@ -93,20 +93,20 @@ async def _with_coordinator_retries(connection: ClusterConnection, group_id: str
 
 async def _one_group(connection: ClusterConnection, coordinator: int, group_id: str) -> GroupDescription:
     """DescribeGroups, which says Dead of a group of another type; then StreamsGroupDescribe, where the broker has it."""
-    classic = await _describe(connection, coordinator, GroupKind.CLASSIC, [group_id])
-    if classic[0].error_code != ErrorCode.GROUP_ID_NOT_FOUND:
-        raise_for(classic[0])
-    described = _GROUPS[GroupKind.CLASSIC].group(classic[0])
+    classic = first(await _describe(connection, coordinator, GroupKind.CLASSIC, [group_id]), "group")
+    if classic.error_code != ErrorCode.GROUP_ID_NOT_FOUND:
+        raise_for(classic)
+    described = _GROUPS[GroupKind.CLASSIC].group(classic)
     if described.state != _DEAD:
         return described
     try:
-        streams = await _describe(connection, coordinator, GroupKind.STREAMS, [group_id])
+        streams = first(await _describe(connection, coordinator, GroupKind.STREAMS, [group_id]), "group")
     except UnsupportedVersion:
         return described
-    if streams[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+    if streams.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
         return described
-    raise_for(streams[0])
-    return _GROUPS[GroupKind.STREAMS].group(streams[0])
+    raise_for(streams)
+    return _GROUPS[GroupKind.STREAMS].group(streams)
 
 
 # -- all groups
