@@ -106,6 +106,23 @@ def test_a_lost_majority_blocks_every_broker() -> None:
     assert plan.blocked[0].remedy == "start the controllers that are down: 1 of 3 controllers are up, no majority"
 
 
+@pytest.mark.parametrize(
+    ("down", "remedy"),
+    [
+        ((103,), "bring back controller 103: without controller 1, 1 of 3 controllers are left, no majority"),
+        ((), "add controllers: without controller 1, 1 of 2 controllers are left, no majority"),
+    ],
+)
+def test_a_controller_that_is_down_is_brought_back_and_none_is_added(down: tuple[int, ...], remedy: str) -> None:
+    up = tuple(Controller(BrokerId(voter), voter=True, alive=True) for voter in (1, 2))
+    dead = tuple(Controller(BrokerId(voter), voter=True, alive=False) for voter in down)
+    blocked = plan_restart(cluster(SPREAD, controllers=(*up, *dead))).blocked
+    assert [one.broker for one in blocked] == [1, 2]
+    assert blocked[0].remedy == remedy
+    back = tuple(replace(controller, alive=True) for controller in dead)
+    assert (plan_restart(cluster(SPREAD, controllers=(*up, *back))).blocked == ()) is bool(down)
+
+
 def test_required_controllers_that_are_not_known_make_nothing_safe() -> None:
     policy = RackPolicy(require_controllers=True)
     assert judge_stop(cluster(SPREAD), {1}, RackPolicy()).safe

@@ -14,6 +14,7 @@ from rackspan.model import Bools, Int64s
 from rackspan.restart.lists import SufferingLists, SufferingPartition
 from rackspan.restart.safe import VotersLeft, voters_left
 from rackspan.restart.stopping import InSyncRows, touched
+from rackspan.text import noun_and_ids
 
 _OF_A_LOSS: Final = (
     "survives-broker-loss",
@@ -55,16 +56,18 @@ def _blocked(batch: PartitionBatch, rows: InSyncRows, policy: RackPolicy, index:
     named = forbidding.take(np.isin(forbidding.row, partitions[:PARTITIONS_NAMED]))
     broker = int(batch.members.rack_map.broker_ids[index])
     quorum = voters_left(batch.members, (broker,))
-    remedies = [] if quorum is None or quorum.holds else [_quorum_remedy(quorum)]
+    remedies = [] if quorum is None or quorum.holds else [_quorum_remedy(quorum, batch.members.dead_voters)]
     if len(partitions):
         remedies += _remedies(batch, named, policy)
     return BlockedBroker(broker, _named(batch, named, stopped), len(partitions), "; ".join(remedies))
 
 
-def _quorum_remedy(quorum: VotersLeft) -> str:
-    left = f"{quorum.left} of {quorum.voters} controllers"
+def _quorum_remedy(quorum: VotersLeft, dead: frozenset[int]) -> str:
+    left, down = f"{quorum.left} of {quorum.voters} controllers", sorted(dead - set(quorum.stopped))
     if quorum.stopped:
-        return f"add controllers: without controller {quorum.stopped[0]} {left} are left, no majority"
+        enough = quorum.left + len(down) >= quorum.majority
+        first = f"bring back {noun_and_ids('controller', down)}" if enough else "add controllers"
+        return f"{first}: without controller {quorum.stopped[0]}, {left} are left, no majority"
     return f"start the controllers that are down: {left} are up, no majority"
 
 
