@@ -163,6 +163,19 @@ def test_a_command_restarts_every_batch_once_the_one_before_is_back(tmp_path: Pa
     assert target.leaders == FakeCluster().leaders
 
 
+def test_a_command_starts_the_brokers_that_are_down_when_the_restart_begins(tmp_path: Path) -> None:
+    target = FakeCluster()
+    target.dead = {1, 4}
+
+    class Starting(FakeExecutor):
+        def start(self) -> None:
+            target.dead -= set(self._prepared)
+            super().start()
+
+    assert list(run(target, tmp_path / "journal", Starting(target)))[-1].effect == RestartFinished()
+    assert (target.restarts, target.violations) == (ALL, [])
+
+
 @pytest.mark.parametrize("execute", [False, True], ids=["watch", "exec"])
 @pytest.mark.parametrize("seed", range(5))
 def test_killed_ten_times_it_resumes(tmp_path: Path, seed: int, execute: bool) -> None:

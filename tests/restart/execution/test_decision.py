@@ -120,6 +120,17 @@ def test_the_command_is_run_for_the_batch_that_has_started() -> None:
     assert effect(STARTED, cluster(), CommandStatus()) == RunCommand((1, 4))
 
 
+def test_the_command_is_given_the_brokers_that_are_down_too() -> None:
+    """They come first in a plan, and nobody else starts them; one that somebody has started meanwhile was restarted."""
+    down = state_after(FIRST, BrokersStopped((1, 4)))
+    assert effect(down, cluster(gone=(1, 4)), CommandStatus()) == RunCommand((1, 4))
+    assert effect(down, cluster(fenced=(4,)), CommandStatus()) == RunCommand((4,))
+    assert effect(state_after(FIRST, BrokersStopped((4,))), cluster(gone=(4,)), CommandStatus()) == RunCommand((1, 4))
+    assert "have not come back" in waits(down, cluster(gone=(1, 4))).why, "without a command somebody else starts them"
+    begun = state_after(FIRST, BrokersStopped((1, 4)), CommandStarted((1, 4), 99))
+    assert "have not come back" in waits(begun, cluster(gone=(1, 4)), RUNNING).why
+
+
 def test_a_resumed_run_repeats_the_command_for_brokers_that_were_not_shown_stopped() -> None:
     state = state_after(FIRST, CommandStarted((1, 4), 99), BrokersStopped((1,)))
     assert effect(state, cluster(), CommandStatus()) == RunCommand((4,))

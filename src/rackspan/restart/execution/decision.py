@@ -97,7 +97,11 @@ def decide(
     if command is not None and command.exit_status:
         why = f"the command ended with status {command.exit_status}; look at its output"
         return EndRestart(f"{_named(state)}: {why}, then {RESUME}")
-    waiting = _until_back(state, snapshot) or _until_stopped(state, snapshot, policy, command)
+    waiting = (
+        _first_command(state, snapshot, policy, command)
+        or _until_back(state, snapshot)
+        or _until_stopped(state, snapshot, policy, command)
+    )
     if waiting is not None:
         return waiting
     away = preferred_elsewhere(snapshot, brokers) if command is not None and not state.elected else ()
@@ -135,6 +139,16 @@ def _first_reason(judged: StopJudgement) -> tuple[int, str]:
     return len(reasons), reasons[0] + more
 
 
+def _first_command(
+    state: RestartState, snapshot: ClusterSnapshot, policy: RackPolicy, command: CommandStatus | None
+) -> AwaitBrokers | RunCommand | None:
+    """The first command of the batch, if it has had none: also for its brokers that are down, which the command starts."""
+    if command != CommandStatus() or state.command_pid is not None:
+        return None
+    brokers = tuple(broker for broker in state.brokers if broker not in state.stopped or not is_up(snapshot, broker))
+    return (_refusal(state, snapshot, policy, brokers, command) or RunCommand(brokers)) if brokers else None
+
+
 def _until_stopped(
     state: RestartState, snapshot: ClusterSnapshot, policy: RackPolicy, command: CommandStatus | None
 ) -> AwaitBrokers | RunCommand | None:
@@ -159,7 +173,7 @@ def _until_stopped(
             len(pending),
             f"let the command restart every broker that it is given, and {RESUME}",
         )
-    # The first start of the command, or another one after a run that ended before these brokers stopped.
+    # After a run that ended before these brokers stopped.
     return _refusal(state, snapshot, policy, pending, command) or RunCommand(pending)
 
 
