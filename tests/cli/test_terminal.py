@@ -18,7 +18,7 @@ from rich.text import Text
 
 from rackspan.cli import command_tree
 from rackspan.cli.commands import leaf_commands
-from rackspan.cli.output import documents
+from rackspan.cli.output import documents, tables
 from rackspan.cli.output.tables import table
 from tests.cli.conftest import GOOD, Ran
 from tests.processes import running
@@ -137,6 +137,21 @@ def test_a_table_with_a_long_sentence_stays_a_table_at_60_columns() -> None:
     lines = drawn(("partition", "reason"), [("orders-3", " ".join(["word"] * 20)), ("orders-4", "few words")])
     assert lines[:2] == [["partition", "reason"], ["orders-3", *["word"] * 10]]
     assert lines[-1] == ["orders-4", "few", "words"]
+
+
+def test_what_a_terminal_would_obey_is_shown() -> None:
+    """Every client of a cluster may join a group of such a name, with such an id."""
+    name, escaped = "pay\x1b[2J\x9b1m\x07", r"pay\x1b[2J\x9b1m"
+    styled = Text.assemble(("no ", "red"), (name, "bold"), " end\nsecond line")
+    console = Console(file=io.StringIO(), width=80)
+    console.print(
+        tables.page(name, styled, tables.whole(name), table(("group", "reason"), [(name, Text(name)), ("other", None)]))
+    )
+    assert isinstance(console.file, io.StringIO)
+    shown = console.file.getvalue()
+    assert not set(shown) & {"\x1b", "\x9b", "\x07"}
+    assert shown.count(escaped) == 5
+    assert f"no {escaped} end\nsecond line\n" in shown
 
 
 def test_a_long_table_of_figures_stays_a_table_at_60_columns() -> None:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from rackspan.model.snapshot import ReadSnapshot
 
-_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""Line breaks and what a terminal obeys. Half of a surrogate pair cannot be written at all."""
 
 
 def open_standard_streams() -> None:
@@ -55,4 +56,4 @@ def note(line: str) -> None:
 
 def _one_line(text: str) -> str:
     """Escape line breaks and terminal control sequences that a message may quote."""
-    return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
+    return CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)

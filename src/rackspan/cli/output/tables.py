@@ -8,6 +8,8 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from rackspan.cli.output.messages import CONTROLS
+
 SENTENCES: Final = frozenset({"reason", "because", "why", "actual", "losses that stop writes"})
 """Headers of columns whose cells are sentences: they alone may be wrapped, at spaces."""
 
@@ -142,7 +144,7 @@ def unread_lines(parts: Iterable[str]) -> list[Text]:
 
 def page(*parts: RenderableType) -> Group:
     """The parts below each other; text is wrapped at spaces unless it is `whole`."""
-    texts = (Text(part) if isinstance(part, str) else part for part in parts)
+    texts = (_text(part) if isinstance(part, str | Text) else part for part in parts)
     return Group(*(Paragraph(part) if isinstance(part, Text) and not part.no_wrap else part for part in texts))
 
 
@@ -193,4 +195,14 @@ def _total(widths: Sequence[int]) -> int:
 
 def _text(cell: object) -> Text:
     # Text, not markup: a topic or rack may hold brackets.
-    return cell.copy() if isinstance(cell, Text) else Text("" if cell is None else str(cell))
+    return _printable(cell if isinstance(cell, Text) else Text("" if cell is None else str(cell)))
+
+
+def _printable(text: Text) -> Text:
+    """The text without what a terminal obeys: clients choose the ids of groups and of themselves. Lines may end."""
+    printable, start = text.blank_copy(), 0
+    for found in CONTROLS.finditer(text.plain):
+        if found[0] != "\n":
+            printable.append_text(text[start : found.start()]).append(repr(found[0])[1:-1])
+            start = found.end()
+    return printable.append_text(text[start:]) if start else text.copy()
