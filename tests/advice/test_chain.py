@@ -201,3 +201,14 @@ def _saved(passing: Passing, topic: str, racks: tuple[str, ...]) -> int:
         for key, (leader, replicas, in_sync) in world.placed.items()
     }
     return passing.across() - replace(passing, world=replace(world, placed=placed)).across()
+
+
+def test_a_topic_whose_minimum_is_not_known_keeps_its_replicas() -> None:
+    """Its min.insync.replicas may be as many as it would be left with, of which the loss of any broker stops writes."""
+    rng, kinds = Random(33), {True: set[str](), False: set[str]()}
+    for _ in range(40):
+        passing = random_passing(rng)
+        for known, config in ((True, {"min.insync.replicas": "1"}), (False, dict[str, str]())):
+            passing.world.config = config
+            kinds[known] |= {advice.kind for advice in advised(passing, RackPolicy(survive=Survive.BROKER))}
+    assert kinds[True] - kinds[False] == {"lower-factor"}

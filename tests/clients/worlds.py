@@ -28,6 +28,8 @@ class World:
     """Members whose protocol has no field for a rack."""
 
     protocol: str = "range"
+    config: dict[str, str] = field(default_factory=lambda: {"min.insync.replicas": "1"})
+    """Of every topic."""
 
     def snapshot(self) -> ClusterSnapshot:
         names = sorted({topic for topic, _ in self.placed})
@@ -36,7 +38,7 @@ class World:
             brokers=tuple(
                 Broker(BrokerId(broker), RackId(rack) if rack else None) for broker, rack in self.racks.items()
             ),
-            topics=tuple(Topic(TopicName(name)) for name in names),
+            topics=tuple(Topic(TopicName(name), config=self.config) for name in names),
             partitions=columns(
                 topic=[names.index(topic) for topic, _ in rows],
                 partition=[partition for _, partition in rows],

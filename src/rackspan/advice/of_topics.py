@@ -265,8 +265,11 @@ def _fewer_replicas(topic: PassingTopic) -> Iterator[tuple[Remedy, PassingTopic]
 
     Fewer racks only where the policy does not require to survive the loss of one.
     """
-    codes = topic.snapshot.partitions.topic[:1]
-    in_sync = int(requirements(topic.snapshot.topics, topic.policy).of(codes).min_insync_replicas[0])
+    required = requirements(topic.snapshot.topics, topic.policy).of(topic.snapshot.partitions.topic[:1])
+    if not required.known[0]:
+        # It may be as large as the replication factor.
+        return
+    in_sync = int(required.min_insync_replicas[0])
     fewer_racks = topic.policy.survive_of(topic.name) is not Survive.RACK
     for factor in range(max(FEWEST_COPIES, in_sync + 1), topic.factors[1]):
         request = ReassignmentRequest(topics=topic.pattern, replication_factor=factor, allow_fewer_racks=fewer_racks)
