@@ -69,7 +69,7 @@ def latest_snapshots(
             left_out(f"{reason}; the newest snapshot is left out; {how_to_repair(warehouse, SNAPSHOTS.name)}")
     whole = [snapshot for snapshot in stored if snapshot.snapshot_id not in damage.snapshots]
     read = read_snapshots(warehouse, whole)
-    return {one.cluster_id: snapshot for one, snapshot in zip(whole, read, strict=True)}
+    return {marker.cluster_id: snapshot for marker, snapshot in zip(whole, read, strict=True)}
 
 
 def _traffic(
