@@ -1,10 +1,11 @@
 """Where the value of an option comes from: flag, variable, the chosen cluster's table, the folder's file, the user's."""
 
 import json
+import pwd
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -132,6 +133,25 @@ def test_a_mistake_about_named_clusters_gets_one_line(
     ran = cli("audit", "--cluster", "prd")
     user = tmp_path / "config" / "rackspan" / "rackspan.toml"
     assert (ran.code, ran.out, ran.err) == (1, "", f"rackspan: {line.format(user=user)}\n")
+
+
+def test_a_user_without_a_home_has_no_file_of_its_own(cli: Cli, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that runs as a number."""
+
+    def nobody(_: object) -> NoReturn:
+        raise KeyError
+
+    for variable in ("HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    for look_up in ("getpwuid", "getpwnam"):
+        monkeypatch.setattr(pwd, look_up, nobody)
+    write(GOOD)
+    assert cli("audit", "--snapshot", "moment.json").code == 0
+    assert [file["path"] for file in cli("config", "show", "-o", "json").document["files"]] == ["rackspan.toml"]
+    Path("rackspan.toml").write_text('command-config = "~kafka/client.properties"\n')
+    ran = cli("audit", "--snapshot", "moment.json")
+    line = "'~kafka/client.properties': the home of that user is not known; write the whole path"
+    assert (ran.code, ran.err) == (1, f"rackspan: rackspan.toml: {line}\n")
 
 
 def required(cli: Cli, *words: str) -> tuple[int, str]:

@@ -6,6 +6,7 @@ user's rackspan.toml, the cluster itself. Flags and variables are click's; this 
 
 import os
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -112,10 +113,14 @@ def load() -> Settings:
     return Settings(tuple(read_settings_file(path) for path in places() if path.is_file()))
 
 
-def places() -> tuple[Path, Path]:
-    """Where settings are looked for: this folder, then the user's configuration."""
-    user = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "rackspan" / FILE
-    return Path(FILE), user
+def places() -> tuple[Path, ...]:
+    """Where settings are looked for: this folder, then the user's configuration, if the user has a home."""
+    configuration = os.environ.get("XDG_CONFIG_HOME")
+    if not configuration:
+        # In a container the user may be a number alone.
+        with suppress(RuntimeError):
+            configuration = str(Path.home() / ".config")
+    return (Path(FILE), *([Path(configuration) / "rackspan" / FILE] if configuration else []))
 
 
 def _no_such_cluster(name: str, names: Collection[str]) -> str:

@@ -151,4 +151,7 @@ def _beside(path: Path, value: str) -> str:
     """A path in the file is relative to the file's folder."""
     if "://" in value:
         return value
-    return str(path.parent / Path(value).expanduser())
+    try:
+        return str(path.parent / Path(value).expanduser())
+    except RuntimeError:
+        raise UsageError(f"{path}: {value!r}: the home of that user is not known; write the whole path") from None
