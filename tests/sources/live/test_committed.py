@@ -1,5 +1,6 @@
 """Committed offsets by group, and what is reported of those that cannot be read."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -88,3 +89,26 @@ def test_a_list_of_brokers_that_is_not_received_is_one_line() -> None:
         ClusterUnreachable, match=r"^the list of brokers was not received: no response in time; raise --"
     ):
         read(connection)
+
+
+class Counting(ScriptedConnection):
+    """Counts the requests that are without a response at once."""
+
+    waiting, most_waiting = 0, 0
+
+    async def call(self, *words: Any, **more: Any) -> Any:
+        self.waiting += 1
+        self.most_waiting = max(self.most_waiting, self.waiting)
+        await asyncio.sleep(0)
+        self.waiting -= 1
+        return await super().call(*words, **more)
+
+
+def test_thousands_of_groups_do_not_wait_for_each_other() -> None:
+    """Over a connection of 20 ms they would take minutes, and what reads them has 30 s."""
+    groups = {f"g{number:03}": CONSUMER for number in range(250)}
+    connection = Counting(
+        {ApiKey.LIST_GROUPS: listing({1: groups}), ApiKey.OFFSET_FETCH: lambda *_: fetched((0, 5, 0))}
+    )
+    assert [*read(connection).by_group] == [*groups]
+    assert connection.most_waiting == 100

@@ -10,7 +10,7 @@ from typing import Final
 
 from rackspan.client.cluster import ClusterConnection
 from rackspan.client.errors import FAILURES, ErrorResponse, message_of, needs, raise_for
-from rackspan.client.requests import alive_brokers
+from rackspan.client.requests import alive_brokers, batches
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
 from rackspan.wire.apis import ApiKey
@@ -21,6 +21,9 @@ _LAST_OF_ONE_GROUP: Final = 7
 """The version of OffsetFetch; later ones take many groups."""
 
 _NO_OFFSET: Final = -1
+
+_GROUPS_AT_ONCE: Final = 100
+"""Requests without a response on one connection. One after the other, thousands of groups of a distant cluster take minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +55,17 @@ async def _of_coordinator(connection: ClusterConnection, broker: int) -> Committ
         return CommittedOffsets({}, (f"the groups of broker {broker}: {message_of(error)}",))
     found: dict[str, Mapping[TopicPartition, int]] = {}
     unread = []
-    for group in listed.groups:
-        try:
-            found[group.group_id] = await _of_group(connection, broker, group.group_id)
-        except FAILURES as error:
-            unread.append(f"offsets of group {group.group_id}: {_reason(group.group_id, error)}")
+    for groups in batches([group.group_id for group in listed.groups], _GROUPS_AT_ONCE):
+        responses = await asyncio.gather(
+            *(_of_group(connection, broker, group) for group in groups), return_exceptions=True
+        )
+        for group, response in zip(groups, responses, strict=True):
+            if not isinstance(response, BaseException):
+                found[group] = response
+            elif isinstance(response, FAILURES):
+                unread.append(f"offsets of group {group}: {_reason(group, response)}")
+            else:
+                raise response
     return CommittedOffsets(found, tuple(unread))
 
 
