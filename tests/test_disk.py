@@ -1,4 +1,6 @@
+import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,3 +70,28 @@ def test_a_line_that_was_appended_is_there_after_a_power_loss(tmp_path: Path, mo
         assert disk.left() == {"journal": b"one\ntwo\n"}
         append_line(file, "three")
         assert disk.left() == {"journal": b"one\ntwo\nthree\n"}
+
+
+class NearlyFull(io.FileIO):
+    """Takes a few bytes of each write, as a disk does that is nearly full, and then no more."""
+
+    capacity = 1_000
+
+    def write(self, data: Any, /) -> int:
+        if not self.capacity:
+            raise OSError(28, "No space left on device")
+        written = super().write(memoryview(data)[: min(7, self.capacity)])
+        self.capacity -= written
+        return written
+
+
+def test_a_line_is_appended_whole_or_not_at_all(tmp_path: Path) -> None:
+    with NearlyFull(tmp_path / "journal", "a") as file:
+        append_line(file, "r\u00e4ck " * 9)
+        append_line(file, "second")
+        file.capacity = 20
+        with pytest.raises(OSError, match="No space left on device"):
+            append_line(file, "third " * 9)
+    *whole, part = (tmp_path / "journal").read_text().split("\n")
+    assert whole == ["r\u00e4ck " * 9, "second"]
+    assert part == ("third " * 9)[:20]

@@ -56,7 +56,10 @@ def replace_file(path: Path, text: str, errors: str = "strict") -> None:
 
 def append_line(file: BinaryIO, line: str) -> None:
     """Append a line in UTF-8 and flush it to the disk. A kill meanwhile leaves a part of it, without its line feed."""
-    file.write(line.encode() + b"\n")
+    left = memoryview(line.encode() + b"\n")
+    while left:
+        # A disk that is nearly full takes a part without an error.
+        left = left[file.write(left) :]
     file.flush()
     os.fsync(file.fileno())
 

@@ -137,6 +137,20 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
             read(tmp_path)
 
 
+def test_an_event_that_does_not_fit_the_disk_did_not_happen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path / "journal", EVENTS[:2])
+    with Journal(path) as journal:
+
+        def full(_descriptor: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("os.fsync", full)
+        line = r"journal: the journal cannot be written: No space left on device; make room, and run the same command again"
+        with pytest.raises(UsageError, match=line):
+            journal.append(RunCancelled())
+        assert journal.state == replay(EVENTS[:2])
+
+
 def test_no_journal_says_nothing(tmp_path: Path) -> None:
     assert Journal.peek(tmp_path / "absent") is None
     assert not (tmp_path / "absent").exists()

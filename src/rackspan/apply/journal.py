@@ -58,11 +58,15 @@ class EventJournal(ABC, Generic[Event, State]):
         return self._state
 
     def append(self, event: Event) -> None:
-        """Returns once the event would outlive a power cut."""
+        """Returns once the event would outlive a power cut. Errors: UsageError, such as for a full disk."""
         following = self._after(self._state, event)
-        append_line(self._file, self._line(event))
-        if self._state is None:
-            to_disk(self.path.parent)
+        try:
+            append_line(self._file, self._line(event))
+            if self._state is None:
+                to_disk(self.path.parent)
+        except OSError as error:
+            why = f"the journal cannot be written: {error.strerror}"
+            raise UsageError(f"{self.path}: {why}; make room, and run the same command again to resume") from None
         self._state = following
 
     @classmethod
