@@ -1,8 +1,10 @@
 """Guarded producers of three libraries before the embedded cluster, which itself requires nothing of racks."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -215,6 +217,46 @@ def test_a_topic_that_requires_one_rack_is_not_verified_and_a_callback_that_fail
     producer.close()
     assert sorted(reported) == sorted([guarded, other])
     assert verified == [guarded, guarded]
+
+
+def test_a_callback_may_send_records_itself(cluster: EmbeddedCluster) -> None:
+    """As one that sends a refused record again."""
+    topic, offsets = new_topic(cluster), list[int]()
+    producer = GuardedProducer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}, {topic: 2})
+
+    def again(error: object, message: Any) -> None:
+        offsets.append(message.offset())
+        if len(offsets) < 3:
+            producer.produce(topic, b"x", on_delivery=again)
+
+    producer.produce(topic, b"x", on_delivery=again)
+    # Not closed before the look: with a callback that waits for its own thread that would never end.
+    until = time.monotonic() + 20
+    while len(offsets) < 3 and time.monotonic() < until:
+        producer.flush(0.1)
+    assert offsets == [0, 1, 2]
+    producer.close()
+
+
+def test_the_future_of_a_record_may_send_another(cluster: EmbeddedCluster) -> None:
+    topic = new_topic(cluster)
+    producer = GuardedKafkaProducer({topic: 2}, bootstrap_servers=cluster.address(1))
+    second: Future[Any] = Future()
+    first = producer.send(topic, b"x")
+    first.add_done_callback(lambda _: second.set_result(producer.send(topic, b"y")))
+    assert second.result(20).result(20).offset == 1
+    producer.close()
+
+
+def test_the_end_does_not_wait_for_a_record_that_the_client_refused_at_once(cluster: EmbeddedCluster) -> None:
+    topic = new_topic(cluster)
+    producer = GuardedKafkaProducer({topic: 2}, bootstrap_servers=cluster.address(1))
+    with pytest.raises(TypeError):
+        producer.send(topic, "no bytes")  # type: ignore[arg-type]
+    closing = threading.Thread(target=producer.close, daemon=True)
+    closing.start()
+    closing.join(20)
+    assert not closing.is_alive()
 
 
 @pytest.fixture(scope="module")

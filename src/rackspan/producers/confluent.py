@@ -22,7 +22,7 @@ OnDelivery = Callable[[Any, Any], None]
 class GuardedProducer:
     """`config` is librdkafka's; `min_insync_racks` gives the racks required by topic.
 
-    `on_delivery(error, message)` is called from a thread of the guard; its error is librdkafka's, or NotEnoughRacksAfterAppend.
+    `on_delivery(error, message)` is called from a thread of the guard, and may send records; its error is librdkafka's, or NotEnoughRacksAfterAppend.
     """
 
     def __init__(

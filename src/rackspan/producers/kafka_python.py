@@ -33,10 +33,11 @@ class GuardedKafkaProducer:
             error = self._verifier.before(topic, partition)
             if error is not None:
                 raise error
+        sent = self._producer.send(topic, value=value, key=key, partition=partition)
+        # After it: a record that the client refuses at once would never end, and `close` waits for each.
         result: Future[Any] = Future()
         self._unverified.add(result)
         result.add_done_callback(self._unverified.discard)
-        sent = self._producer.send(topic, value=value, key=key, partition=partition)
         sent.add_errback(result.set_exception)
         sent.add_callback(lambda metadata: self._acknowledged(result, metadata))
         return result

@@ -8,6 +8,7 @@ record is verified by the wrong leader.
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from random import Random
 from typing import Final, TypeVar
@@ -233,11 +234,13 @@ async def _responses(requests: Mapping[BrokerId, Awaitable[T]] | Mapping[int, Aw
 
 
 class VerifierThread:
-    """A RecordVerifier on an event loop in a thread of its own, for clients that have none."""
+    """A RecordVerifier on an event loop in a thread of its own, for clients that have none. Reports have another thread."""
 
     def __init__(self, records: RecordVerifier) -> None:
         self.records = records
         self._loop = asyncio.new_event_loop()
+        # Not on the loop: a callback of the user that sends a record waits for the loop, and one that is slow would hold up the others' reads.
+        self._reports = ThreadPoolExecutor(1, "rackspan-guard-reports")
         self._thread = threading.Thread(target=self._loop.run_forever, name="rackspan-guard", daemon=True)
         self._thread.start()
 
@@ -252,16 +255,18 @@ class VerifierThread:
     def when_verified(
         self, topic: str, partition: int, offset: int, report: Callable[[RetriableProduceError | None], None]
     ) -> None:
-        """Call `report` from the thread with the record's error."""
+        """Call `report` with the record's error, one report at a time. It may send records, and wait for other verifications."""
 
         async def verify() -> None:
-            report(await self.records.verified(topic, partition, offset))
+            self._reports.submit(report, await self.records.verified(topic, partition, offset))
 
         asyncio.run_coroutine_threadsafe(verify(), self._loop)
 
     def close(self) -> None:
         """End the thread. What is not verified by then is not reported."""
         asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        # Before the loop ends: a report may wait for it.
+        self._reports.shutdown()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
