@@ -238,6 +238,24 @@ def test_a_callback_may_send_records_itself(cluster: EmbeddedCluster) -> None:
     producer.close()
 
 
+@pytest.mark.parametrize("only_errors", [False, True, "true"])
+def test_records_are_verified_if_only_errors_are_reported(cluster: EmbeddedCluster, only_errors: object) -> None:
+    """By the callback of the config too, where the record has none."""
+    topic, of_record, of_config = new_topic(cluster), list[object](), list[object]()
+    config = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
+    settings = {"delivery.report.only.error": only_errors, "on_delivery": lambda error, _: of_config.append(error)}
+    producer = GuardedProducer(config | settings, {topic: 2})
+    with restored(cluster) as lose:
+        for meanwhile in (nothing, lose):
+            meanwhile_verifies(producer._verifier.records, meanwhile)
+            producer.produce(topic, b"x", on_delivery=lambda error, _: of_record.append(error))
+            producer.produce(topic, b"x")
+            assert producer.flush(20) == 0
+    producer.close()
+    for errors in (of_record, of_config):
+        assert [type(error) for error in errors] == [*[type(None)] * (not only_errors), NotEnoughRacksAfterAppend]
+
+
 def test_the_future_of_a_record_may_send_another(cluster: EmbeddedCluster) -> None:
     topic = new_topic(cluster)
     producer = GuardedKafkaProducer({topic: 2}, bootstrap_servers=cluster.address(1))

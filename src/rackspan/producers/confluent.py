@@ -16,6 +16,8 @@ log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.005
 
+_ONLY_ERRORS: Final = "delivery.report.only.error"
+
 OnDelivery = Callable[[Any, Any], None]
 
 
@@ -36,7 +38,10 @@ class GuardedProducer:
         refuse_weak_acks(config, "acks", "request.required.acks")
         servers = str(config.get("bootstrap.servers", ""))
         records = RecordVerifier(servers, librdkafka_login(config), min_insync_racks, seconds=verify_seconds)
-        self._producer = Producer({**config, "acks": "all"})
+        # Applied here: without a report of its acknowledgement no record would be verified.
+        self._only_errors = str(config.get(_ONLY_ERRORS, False)).lower() == "true"
+        self._on_delivery: OnDelivery | None = config.get("on_delivery")
+        self._producer = Producer({**config, "acks": "all", _ONLY_ERRORS: False})
         self._verifier = VerifierThread(records)
         self._unverified: set[object] = set()
 
@@ -55,7 +60,8 @@ class GuardedProducer:
             if error is not None:
                 raise error
         where: dict[str, Any] = {} if partition is None else {"partition": partition}
-        self._producer.produce(topic, value, key, on_delivery=self._delivered(on_delivery), **where)
+        report = self._reporting(on_delivery or self._on_delivery)
+        self._producer.produce(topic, value, key, on_delivery=self._delivered(report), **where)
 
     def poll(self, seconds: float = 0.0) -> int:
         """Serves librdkafka's reports. Those of acknowledged records are passed on when their racks were counted."""
@@ -72,6 +78,12 @@ class GuardedProducer:
     def close(self) -> None:
         self.flush()
         self._verifier.close()
+
+    def _reporting(self, on_delivery: OnDelivery | None) -> OnDelivery | None:
+        """The callback, without the reports that the config declines."""
+        if on_delivery is None or not self._only_errors:
+            return on_delivery
+        return lambda error, message: None if error is None else on_delivery(error, message)
 
     def _delivered(self, on_delivery: OnDelivery | None) -> OnDelivery:
         def delivered(error: Any, message: Any) -> None:
