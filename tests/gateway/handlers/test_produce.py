@@ -239,6 +239,20 @@ def test_a_topic_whose_id_no_broker_reports_has_no_name_and_no_requirement() -> 
     assert [produce.partitions(topic) for topic in produce.body.topic_data] == [[(str(unknown), 0)], [("orders", 0)]]
 
 
+@pytest.mark.parametrize("requested", [1, 2])
+def test_a_refusal_has_the_topic_id_of_its_request_though_the_topic_was_created_anew(requested: int) -> None:
+    """A client finds its batch by that id, and does not know the other one yet, or any more."""
+    data = [PartitionProduceData(index=0, records=memoryview(b""))]
+    body = ProduceRequestData(acks=-1, topic_data=[TopicProduceData(topic_id=UUID(int=requested), partition_data=data)])
+    sent = b"".join(write_request(ApiKey.PRODUCE, 13, 7, None, body))
+    names = {UUID(int=number): "orders" for number in (1, 2)}
+    session: Any = None
+    produce = ProduceRequest(session, Exchange(ApiKey.PRODUCE, 13, 7, Treatment.WHOLE), memoryview(sent), names)
+    produce.responses = {("orders", 0): PartitionProduceResponse(index=0, error_code=NOT_ENOUGH_REPLICAS)}
+    (topic,) = read_response(ApiKey.PRODUCE, 13, b"".join(map(bytes, produce.response()))).responses
+    assert topic.topic_id == UUID(int=requested)
+
+
 def test_a_topic_with_an_empty_name_is_refused_as_any_other() -> None:
     """Found by mutated frames: its partitions were looked up by another key than they are guarded by."""
     topics = [TopicProduceData(name="", partition_data=[PartitionProduceData(index=0, records=memoryview(b""))])]

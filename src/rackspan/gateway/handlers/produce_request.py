@@ -36,6 +36,7 @@ class ProduceRequest:
 
     __slots__ = (
         "_deltas",
+        "_ids",
         "body",
         "exchange",
         "header",
@@ -55,6 +56,7 @@ class ProduceRequest:
         self.exchange = exchange
         self.header = read_header(request)
         self.body: ProduceRequestData = read_body(request, self.header)
+        self._ids = [topic.topic_id for topic in self.body.topic_data]
         self.names = names
         self.requirements: dict[Partition, Requirement] = {}
         """The requirement of each partition that is guarded."""
@@ -193,8 +195,9 @@ class ProduceRequest:
     def _topic(self, name: str) -> TopicProduceResponse:
         if self.header.api_version < _IDS_SINCE:
             return TopicProduceResponse(name=name)
-        ids = {known: topic_id for topic_id, known in self.names.items()}
-        return TopicProduceResponse(name=name, topic_id=ids.get(name) or UUID(name))
+        # The request's own id: a topic created anew has another under the same name, which this client need not know yet.
+        topic_id = next((topic_id for topic_id in self._ids if topic_id and self.names.get(topic_id) == name), None)
+        return TopicProduceResponse(name=name, topic_id=topic_id or UUID(name))
 
 
 def failed(index: int, code: int, message: str | None) -> PartitionProduceResponse:
