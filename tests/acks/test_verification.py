@@ -118,6 +118,20 @@ def test_what_the_broker_refuses_by_itself_is_left_to_it(leader: int, sent_to: i
     assert refusal_before(ORDERS, TWO_RACKS, sample(0, *isr, leader=leader), sent_to=sent_to) is None
 
 
+@pytest.mark.parametrize(("factor", "accepted"), [(2, True), (3, False), (None, False)])
+def test_no_more_replicas_are_required_than_a_partition_has(factor: int | None, accepted: bool) -> None:
+    """As the broker does that acknowledged the record (Kafka's Partition.effectiveMinIsr)."""
+    state = SampledPartition(1, 5, (BrokerId(1), BrokerId(2)), factor)
+    found = Sample(1, ACKNOWLEDGED_AT, BITS, frozenset({"orders"}), {ORDERS: state}, {"orders": UUID(int=1)})
+    requirement = Requirement(Thresholds(3, 2))
+    assert (refusal_before(ORDERS, requirement, found) is None) is accepted
+    record = RecordVerification(ORDERS, requirement, END, ACKNOWLEDGED_AT)
+    record.observe(found)
+    if accepted:
+        shown(record, 2, ACKNOWLEDGED_AT, LogEnd(5, END))
+    assert (record.is_decided, record.refusal is None) == (True, accepted)
+
+
 def test_a_record_without_a_partition_is_refused_if_every_partition_lacks_racks() -> None:
     few, enough = SampledPartition(1, 5, (BrokerId(1),)), SampledPartition(1, 5, (BrokerId(1), BrokerId(2)))
     both = Sample(1, 0, BITS, frozenset({"orders"}), {ORDERS: few, ("orders", 1): enough})

@@ -190,12 +190,16 @@ def test_metadata_of_topics_is_read_in_order_and_creates_none() -> None:
 
 def test_a_sample_has_the_partitions_of_topics_without_an_error() -> None:
     partition = MetadataResponsePartition(partition_index=2, leader_id=1, leader_epoch=5, isr_nodes=[1, 3])
+    replicated = MetadataResponsePartition(partition_index=3, leader_id=1, isr_nodes=[1], replica_nodes=[1, 3])
     topics = [
-        MetadataResponseTopic(error_code=0, name="orders", topic_id=TOPIC_ID, partitions=[partition]),
+        MetadataResponseTopic(error_code=0, name="orders", topic_id=TOPIC_ID, partitions=[partition, replicated]),
         MetadataResponseTopic(error_code=5, name="pay", topic_id=UUID(int=8), partitions=[partition]),
         MetadataResponseTopic(error_code=0, name="old", topic_id=None),
     ]
     sample = sample_of(7, 1.5, frozenset({"orders", "pay"}), MetadataResponseData(topics=topics), rack_bits(()))
     assert (sample.source, sample.requested_at, sample.topics) == (7, 1.5, frozenset({"orders", "pay"}))
-    assert sample.partitions == {("orders", 2): SampledPartition(1, 5, (BrokerId(1), BrokerId(3)))}
+    assert sample.partitions == {
+        ("orders", 2): SampledPartition(1, 5, (BrokerId(1), BrokerId(3))),
+        ("orders", 3): SampledPartition(1, -1, (BrokerId(1),), 2),
+    }
     assert sample.topic_ids == {"orders": TOPIC_ID, "pay": UUID(int=8)}

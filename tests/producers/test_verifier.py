@@ -302,7 +302,7 @@ def test_a_sample_names_the_brokers_and_replicas_of_its_topics(monkeypatch: pyte
         monkeypatch.setattr(records._cluster, "connection", lambda _broker: asyncio.sleep(0))
         monkeypatch.setattr(verifier, "read_metadata", metadata)
         sample = await records._sample(1, frozenset({"orders"}))
-        assert sample.partitions == {("orders", 3): SampledPartition(2, 5, (BrokerId(2),))}
+        assert sample.partitions == {("orders", 3): SampledPartition(2, 5, (BrokerId(2),), 2)}
         assert sorted(records._cluster.by_id) == [1, 2]
         assert records._replicas == {("orders", 3): {2, 7}}
 

@@ -22,6 +22,8 @@ class SampledPartition:
     leader: int
     leader_epoch: int
     isr: tuple[BrokerId, ...]
+    replication_factor: int | None = None
+    """How many replicas it has; None if that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,7 +186,7 @@ def refusal_before(
     state = sample.partitions.get(partition)
     if state is None or sent_to not in (None, state.leader):
         return None
-    verdict = before_append(state.isr, sample.racks, requirement.thresholds)
+    verdict = before_append(state.isr, sample.racks, _thresholds(requirement, state))
     if verdict is ProduceVerdict.ACCEPT or (verdict is ProduceVerdict.NOT_ENOUGH_REPLICAS and sent_to is not None):
         return None
     return _refusal(partition, verdict, state, sample, requirement)
@@ -347,7 +347,7 @@ class RecordVerification:
             topic, number = self.partition
             message = f"{topic}-{number}: the leader changed before in-sync racks could be counted"
             return Refusal(self.partition, ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND, Cause.LEADER, message)
-        verdict = before_acknowledgement(state.isr, sample.racks, self.requirement.thresholds)
+        verdict = before_acknowledgement(state.isr, sample.racks, _thresholds(self.requirement, state))
         if verdict is ProduceVerdict.ACCEPT:
             return None
         return _refusal(self.partition, verdict, state, sample, self.requirement)
@@ -411,6 +411,12 @@ class RecordVerification:
             f"{','.join(_names(racks, self.isr))} in sync"
         )
         return Refusal(self.partition, verdict, Cause.LOGS, message, names)
+
+
+def _thresholds(requirement: Requirement, state: SampledPartition) -> Thresholds:
+    """The thresholds as the broker applies them: it requires no more replicas than there are."""
+    factor = state.replication_factor
+    return requirement.thresholds if factor is None else requirement.thresholds.of_partition(factor)
 
 
 def _unknown(partition: Partition, verdict: ProduceVerdict) -> Refusal:

@@ -119,7 +119,10 @@ def sample_of(
     """A broker's metadata as a sample; `racks` are those of the brokers."""
     partitions = {
         (topic.name or "", partition.partition_index): SampledPartition(
-            partition.leader_id, partition.leader_epoch, tuple(map(BrokerId, partition.isr_nodes))
+            partition.leader_id,
+            partition.leader_epoch,
+            tuple(map(BrokerId, partition.isr_nodes)),
+            len(partition.replica_nodes) or None,
         )
         for topic in metadata.topics
         if topic.error_code == ErrorCode.NONE

@@ -41,8 +41,14 @@ def partition(isr: tuple[int, ...], version: int = 2, leader: int = 1) -> bytes:
     )
 
 
-def change(isr: tuple[int, ...] | None = None, leader: int | None = None, version: int = 2) -> bytes:
+def change(
+    isr: tuple[int, ...] | None = None,
+    leader: int | None = None,
+    version: int = 2,
+    replicas: tuple[int, ...] | None = None,
+) -> bytes:
     tags = ({} if isr is None else {0: ids(*isr)}) | ({} if leader is None else {1: int32(leader)})
+    tags |= {} if replicas is None else {2: ids(*replicas)}
     return record(5, version, int32(0) + TOPIC_ID.bytes + tagged_fields(tags))
 
 
@@ -65,12 +71,17 @@ def image(*records: bytes) -> CommittedImage:
 @pytest.mark.parametrize("version", range(3))
 def test_a_partition_has_the_isr_of_its_last_change(version: int) -> None:
     made = image(topic(), partition((1, 2, 3), version), change((1, 2), version=version), change((1,), version=version))
-    assert made.topic("orders") == {0: CommittedPartition(1, 4, (1,))}
+    assert made.topic("orders") == {0: CommittedPartition(1, 4, (1,), 3)}
 
 
 def test_a_change_of_the_leader_begins_an_epoch_and_keeps_the_isr() -> None:
     made = image(topic(), partition((1, 2, 3)), change(leader=2), change((2,), leader=2))
-    assert made.topic("orders") == {0: CommittedPartition(2, 6, (2,))}
+    assert made.topic("orders") == {0: CommittedPartition(2, 6, (2,), 3)}
+
+
+def test_a_reassignment_changes_the_number_of_replicas() -> None:
+    made = image(topic(), partition((1, 2, 3)), change(replicas=(1, 2, 3, 4)), change((1, 2)), change(replicas=(1, 2)))
+    assert made.topic("orders") == {0: CommittedPartition(1, 4, (1, 2), 2)}
 
 
 @pytest.mark.parametrize("version", range(4))

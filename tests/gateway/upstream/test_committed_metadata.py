@@ -18,7 +18,7 @@ ORDERS, PAY = UUID(int=1), UUID(int=2)
 IMAGE = CommittedImage(
     racks={1: "a", 2: "b", 3: "a"},
     topic_ids={"orders": ORDERS, "pay": PAY},
-    partitions={ORDERS: {0: CommittedPartition(1, 5, (1, 2)), 1: CommittedPartition(3, 6, (3,))}, PAY: {}},
+    partitions={ORDERS: {0: CommittedPartition(1, 5, (1, 2), 2), 1: CommittedPartition(3, 6, (3,), 3)}, PAY: {}},
 )
 
 
@@ -44,8 +44,8 @@ def test_a_sample_has_the_committed_isr_racks_and_ids_of_its_topics() -> None:
     assert (sample.source, sample.requested_at, sample.topics) == (1, 7.0, frozenset({"orders", "missing"}))
     first, second = (BrokerId(1), BrokerId(2)), (BrokerId(3),)
     assert sample.partitions == {
-        ("orders", 0): SampledPartition(1, 5, first),
-        ("orders", 1): SampledPartition(3, 6, second),
+        ("orders", 0): SampledPartition(1, 5, first, 2),
+        ("orders", 1): SampledPartition(3, 6, second, 3),
     }
     assert sample.topic_ids == {"orders": ORDERS}
     assert [sample.racks.count(isr) for isr in (first, second, (*first, *second))] == [2, 1, 2]

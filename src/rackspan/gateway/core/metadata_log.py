@@ -29,6 +29,7 @@ class CommittedPartition:
     leader: int
     leader_epoch: int
     isr: tuple[int, ...]
+    replication_factor: int
 
 
 @dataclass(slots=True)
@@ -134,12 +135,14 @@ class CommittedImage:
 
     def _partition(self, _version: int, reader: ByteReader) -> None:
         partition, topic_id = reader.int32(), _id(reader)
-        _brokers(reader)  # Replicas.
+        replicas = _brokers(reader)
         isr = _brokers(reader)
         for _ in range(2):
             _brokers(reader)  # Removing and adding replicas.
         leader, leader_epoch = reader.int32(), reader.int32()
-        self.partitions.setdefault(topic_id, {})[partition] = CommittedPartition(leader, leader_epoch, isr)
+        self.partitions.setdefault(topic_id, {})[partition] = CommittedPartition(
+            leader, leader_epoch, isr, len(replicas)
+        )
 
     def _partition_change(self, _version: int, reader: ByteReader) -> None:
         partition, topic_id = reader.int32(), _id(reader)
@@ -151,6 +154,8 @@ class CommittedImage:
             )
         if _ISR_TAG in changes:
             known = replace(known, isr=_brokers(ByteReader(changes[_ISR_TAG])))
+        if _REPLICAS_TAG in changes:
+            known = replace(known, replication_factor=len(_brokers(ByteReader(changes[_REPLICAS_TAG]))))
         leader = ByteReader(changes[_LEADER_TAG]).int32() if _LEADER_TAG in changes else _NO_LEADER_CHANGE
         if leader != _NO_LEADER_CHANGE:
             known = replace(known, leader=leader, leader_epoch=known.leader_epoch + 1)
@@ -167,6 +172,7 @@ class CommittedImage:
 
 _ISR_TAG: Final = 0
 _LEADER_TAG: Final = 1
+_REPLICAS_TAG: Final = 2
 _BEGIN, _END, _ABORT = 23, 24, 25
 
 _Apply = Callable[[CommittedImage, int, ByteReader], None]

@@ -34,7 +34,9 @@ def sample_of_image(
 ) -> Sample:
     """The state of the metadata log as a sample. Brokers that are down keep their racks."""
     partitions = {
-        (topic, partition): SampledPartition(state.leader, state.leader_epoch, tuple(map(BrokerId, state.isr)))
+        (topic, partition): SampledPartition(
+            state.leader, state.leader_epoch, tuple(map(BrokerId, state.isr)), state.replication_factor
+        )
         for topic in topics
         for partition, state in image.topic(topic).items()
     }
