@@ -70,6 +70,21 @@ def test_the_load_is_passed_before_every_placement_to_the_placer_that_reads_it()
         assert [{"load": configs["load"]} for configs in first.configured] == configured
 
 
+def test_a_placer_that_cannot_be_closed_is_logged_and_no_more(caplog: pytest.LogCaptureFixture) -> None:
+    """Else a gateway would read its config never again, and a cluster would keep its ports."""
+
+    class Unclosed(First):
+        def close(self) -> None:
+            raise ValueError("its connection is gone")
+
+    placer = made(Unclosed(), "first")
+    placer.open()
+    placer.close()
+    placer.close()
+    assert caplog.messages == ["first could not be closed"]
+    assert "its connection is gone" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [

@@ -4,6 +4,7 @@ The embedded controller and the gateway place by it. `balanced` is configured be
 load. The proposal permits that ("via an external mean").
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -16,6 +17,8 @@ from rackspan.placement.usable_brokers import UsableBroker, refuse_factor
 
 if TYPE_CHECKING:
     from rackspan.placement.placer import CheckedPlacer, TopicAssignment
+
+log = logging.getLogger(__name__)
 
 LOAD_AWARE: Final = frozenset({"balanced"})
 
@@ -68,10 +71,13 @@ class ClusterPlacer:
         return placer.place(start_partition, partitions, replication_factor, brokers)
 
     def close(self) -> None:
-        """Close the placer: no topic is created after this."""
+        """Close the placer: no topic is created after this. One that fails is logged, and what closes it goes on, as in Kafka."""
         placer, self._placer = self._placer, None
         if placer is not None:
-            placer.close()
+            try:
+                placer.close()
+            except Exception:
+                log.exception("%s could not be closed", self.name)
 
     def _created(self) -> "CheckedPlacer":
         if self._placer is None:
