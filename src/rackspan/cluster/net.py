@@ -178,7 +178,10 @@ class Connection(asyncio.BufferedProtocol):
         self._pending.discard(pending)
         if pending.cancelled():
             self.abort()
-        elif (error := pending.exception()) is not None:
+        elif isinstance(error := pending.exception(), MalformedRequest):
+            log.warning("closing the connection of %s: %s", self._peer, error)
+            self.abort()
+        elif error is not None:
             log.error("closing the connection of %s: a request failed", self._peer, exc_info=error)
             self.abort()
         else:

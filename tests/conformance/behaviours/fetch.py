@@ -371,6 +371,20 @@ def of_a_ready_coordinator(requested: Callable[[], int]) -> int:
     return codes[-1]
 
 
+@behaviour("fetch")
+def of_a_topic_that_is_only_compacted_nothing_is_deleted(subject: Subject) -> Outcome:
+    topics = [subject.topic(cleanup_policy=policy) for policy in ("compact", "compact,delete")]
+    for topic in topics:
+        subject.produce(topic, batch(b"one", keys=[b"key"]))
+    return [delete_records(subject, topic, 1) for topic in topics]
+
+
+@behaviour("fetch")
+def of_an_internal_topic_nothing_is_deleted(subject: Subject) -> Outcome:
+    subject.coordinator(fresh("group"))
+    return delete_records(subject, "__consumer_offsets", 0)
+
+
 def delete_records(subject: Subject, topic: str, offset: int) -> list[int]:
     partitions = [{"partition_index": 0, "offset": offset}]
     body = {"topics": [{"name": topic, "partitions": partitions}], "timeout_ms": 9_000}

@@ -2,6 +2,9 @@
 
 from kafka.record.default_records import DefaultRecordBatch
 
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.codec import write_request
+from rackspan.wire.messages.produce import PartitionProduceData, ProduceRequestData, TopicProduceData
 from tests.conformance.behaviour import Acts, Outcome, behaviour, behaviour_in_loss
 from tests.conformance.subject import LOST, Subject, fresh
 from tests.conformance.wire import batch, batches, records
@@ -27,6 +30,22 @@ def acks_0_gets_no_response_and_is_appended(subject: Subject) -> Outcome:
     response = subject.produce(topic, acks=0)
     found = subject.fetch(topic, max_wait_ms=5_000)
     return [response, records(found["records"])]
+
+
+@behaviour("produce")
+def an_error_with_acks_0_ends_the_connection(subject: Subject) -> Outcome:
+    topic = subject.topic(replicas=[[1, 2]])
+    data = [PartitionProduceData(index=0, records=memoryview(batch(b"one")))]
+    body = ProduceRequestData(acks=0, timeout=5_000, topic_data=[TopicProduceData(name=topic, partition_data=data)])
+    request = b"".join(write_request(ApiKey.PRODUCE, 9, 1, None, body))
+    return subject.request_raw(request, broker=2)
+
+
+@behaviour("produce")
+def an_internal_topic_takes_no_records_of_clients(subject: Subject) -> Outcome:
+    subject.coordinator(fresh("group"))
+    response = subject.produce("__consumer_offsets")
+    return [response["error_code"], response["base_offset"]]
 
 
 @behaviour("produce")

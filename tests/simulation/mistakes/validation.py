@@ -21,9 +21,13 @@ class ValidatesOtherwise(BrokerCore):
         acks: int,
         now: int,
         keyless_records: KeylessRecords,
+        *,
+        to_internal: bool = False,
     ) -> RecordBatch | ProduceResponse:
         self.before()
-        result = super().validated_batch(partition, records, acks, now, self.keys_by(keyless_records))
+        result = super().validated_batch(
+            partition, records, acks, now, self.keys_by(keyless_records), to_internal=to_internal
+        )
         if isinstance(result, RecordBatch):
             return self.appended(result)
         return result if records is None else self.refused(records, result)

@@ -14,6 +14,7 @@ from rackspan.cluster.core.batch import NO_TIMESTAMP
 from rackspan.cluster.core.messages import Produce, ProduceResponse
 from rackspan.cluster.core.process import transaction_support
 from rackspan.cluster.handlers.common import LEADER_CHANGED, keyless_records, led_partition, topic_name
+from rackspan.errors import MalformedRequest
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, TopicPartition
 from rackspan.wire.messages.produce import (
@@ -31,8 +32,12 @@ ABORTABLE_SINCE: Final = 11
 ADDS_SINCE: Final = 12
 """KIP-1050 and KIP-890, part 2."""
 
+ADMIN_CLIENT_ID: Final = "__admin_client"
+"""The client that may append to internal topics. Source: Kafka's AdminUtils, ReplicaManager.appendToLocalLog."""
+
 
 def handle(call: Call[ProduceRequestData]) -> Response | asyncio.Future[Response]:
+    """Errors, of the future too: MalformedRequest if a partition failed with acks=0."""
     pending = _PendingResponse(call)
     for topic in call.request.topic_data:
         name = topic_name(call, topic.name, topic.topic_id)
@@ -55,6 +60,7 @@ class _PendingResponse:
         # One for `response`, so that a partition that completes at once does not complete the whole.
         self._open = 1
         self._current_leaders: set[BrokerId] = set()
+        self._failed: tuple[TopicPartition, ErrorCode] | None = None
         self._future: asyncio.Future[Response] | None = None
 
     def expect(self) -> None:
@@ -79,6 +85,8 @@ class _PendingResponse:
             BatchIndexAndErrorMessage(batch_index=error.index, batch_index_error_message=error.message)
             for error in result.record_errors
         ]
+        if not appended:
+            self._failed = partition, result.error
         if result.error in LEADER_CHANGED and (state := led_partition(self.call, partition)) is not None:
             # The client then needs no Metadata request to find the leader (KIP-951).
             response.current_leader = ProduceResponseLeaderIdAndEpoch(
@@ -87,18 +95,25 @@ class _PendingResponse:
             self._current_leaders.add(state.leader)
         self._open -= 1
         if not self._open and self._future is not None and not self._future.done():
-            self._future.set_result(self._complete_response())
+            try:
+                self._future.set_result(self._complete_response())
+            except MalformedRequest as error:
+                self._future.set_exception(error)
 
     def response(self) -> Response | asyncio.Future[Response]:
         self._open -= 1
-        if self.call.request.acks == 0:
-            return None
         if not self._open:
             return self._complete_response()
         self._future = asyncio.get_running_loop().create_future()
         return self._future
 
-    def _complete_response(self) -> ProduceResponseData:
+    def _complete_response(self) -> ProduceResponseData | None:
+        if self.call.request.acks == 0:
+            if self._failed is not None:
+                # As Kafka does: the end of the connection is how the client learns of it, and it looks for the leader again.
+                partition, code = self._failed
+                raise MalformedRequest(f"{partition}: {code.name}; with acks=0 no response can have that")
+            return None
         return ProduceResponseData(
             responses=self.topics,
             node_endpoints=[
@@ -119,7 +134,12 @@ def _append(
     partition = TopicPartition(topic or "", data.index)
     now = call.broker.now
     batch = call.broker.core.validated_batch(
-        None if topic is None else partition, data.records, call.request.acks, now, keyless_records
+        None if topic is None else partition,
+        data.records,
+        call.request.acks,
+        now,
+        keyless_records,
+        to_internal=call.header.client_id == ADMIN_CLIENT_ID,
     )
     if isinstance(batch, ProduceResponse):
         pending.complete(response, partition, batch)

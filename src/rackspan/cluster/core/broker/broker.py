@@ -15,6 +15,7 @@ from rackspan.cluster.core.broker.reading import Isolation, OffsetResponse, Read
 from rackspan.cluster.core.broker.record_validation import KeylessRecords, validated_batch
 from rackspan.cluster.core.broker.roles import Roles
 from rackspan.cluster.core.broker.rules import BrokerRules
+from rackspan.cluster.core.coordination import INTERNAL_TOPICS
 from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.ids import CONTROLLER, NO_EPOCH, NodeId
 from rackspan.cluster.core.log import EpochEnd, RecordBody
@@ -280,8 +281,13 @@ class BrokerCore:
         acks: int,
         now: int,
         keyless_records: KeylessRecords,
+        *,
+        to_internal: bool = False,
     ) -> RecordBatch | ProduceResponse:
-        """The produced batch, or why it cannot be appended. `partition` None is one of a topic id that is not known here."""
+        """The produced batch, or why it cannot be appended. `partition` None is one of a topic id that is not known here.
+
+        `to_internal`: internal topics take it too. Of any other client a coordinator would read records as its own.
+        """
         if acks not in VALID_ACKS:
             return ProduceResponse(ErrorCode.INVALID_REQUIRED_ACKS)
         if partition is None:
@@ -290,6 +296,8 @@ class BrokerCore:
             return ProduceResponse(ErrorCode.INVALID_RECORD, message="no record batch; exactly one is wanted")
         if partition.topic not in self.image.topics:
             return ProduceResponse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if partition.topic in INTERNAL_TOPICS and not to_internal:
+            return ProduceResponse(ErrorCode.INVALID_TOPIC_EXCEPTION)
         return validated_batch(partition, records, self._shared.record_config(partition.topic), now, keyless_records)
 
     def metrics(self) -> dict[str, int]:

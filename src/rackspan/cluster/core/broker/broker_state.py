@@ -122,7 +122,7 @@ class BrokerState:
             return int(topic_value(self.image, self.settings, topic, key, self.id).value or 0)
 
         limit, retention, retention_ms = self.settings.log_max_bytes, number("retention.bytes"), number("retention.ms")
-        compacted = self._is_kept_whole(topic)
+        compacted = self.is_kept_whole(topic)
         return LeaderConfig(
             thresholds_of(self.image, self.settings, topic, self.id),
             self.image.racks,
@@ -132,7 +132,7 @@ class BrokerState:
             None if compacted or retention_ms < 0 else retention_ms,
         )
 
-    def _is_kept_whole(self, topic: str) -> bool:
+    def is_kept_whole(self, topic: str) -> bool:
         """A compacted topic holds the latest record of every key, however old. Coordinators read theirs from the start."""
         policy = topic_value(self.image, self.settings, topic, "cleanup.policy", self.id).value or ""
         return set(parse_config_list(policy)) == {"compact"}

@@ -10,6 +10,7 @@ from rackspan.cluster.core.broker.leadership.fetch_sessions import (
 )
 from rackspan.cluster.core.broker.leadership.isr import IsrMaintenance
 from rackspan.cluster.core.broker.leadership.leader import Leader
+from rackspan.cluster.core.coordination import INTERNAL_TOPICS
 from rackspan.cluster.core.ids import TopicId
 from rackspan.cluster.core.messages import (
     AlterPartitionResponse,
@@ -158,9 +159,15 @@ class Leaderships:
         self._shared.effects.append(Respond(message.correlation_id, self._deleted(message)))
 
     def _deleted(self, message: DeleteRecords) -> DeleteRecordsResponse:
+        """Source: Kafka's ReplicaManager.deleteRecordsOnLocalLog, Partition.deleteRecordsOnLeader."""
+        topic = message.partition.topic
+        if topic in INTERNAL_TOPICS:
+            return DeleteRecordsResponse(ErrorCode.INVALID_TOPIC_EXCEPTION)
         leader = self.leaders.get(message.partition)
         if leader is None:
             return DeleteRecordsResponse(self._not_led_error(message.partition))
+        if self._shared.is_kept_whole(topic):
+            return DeleteRecordsResponse(ErrorCode.POLICY_VIOLATION)
         log = leader.log
         offset = log.high_watermark if message.offset == -1 else message.offset
         if not log.start_offset <= offset <= log.high_watermark:
