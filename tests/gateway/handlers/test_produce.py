@@ -30,6 +30,7 @@ from rackspan.gateway.metrics import families
 from rackspan.gateway.net.byte_flow import Exchange
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import read_response, write_request
+from rackspan.wire.messages.api_versions import ApiVersionsRequestData
 from rackspan.wire.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -38,6 +39,7 @@ from rackspan.wire.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from tests.cluster.raw import request_frame
 from tests.conformance.wire import batch, connected, received, send
 from tests.gateway.frames import encoded
 from tests.gateway.running import RunningGateway, document, running
@@ -155,6 +157,30 @@ def test_acks_1_is_not_checked_unless_weak_acks_are_denied(lossy: EmbeddedCluste
         with guarded(lossy, topic, deny={"weak": {"acks": True}}) as gateway:
             assert produce(gateway, [topic], acks=1)[topic][0] == POLICY_VIOLATION
     assert held_records(lossy, topic) == 1
+
+
+def test_a_refusal_with_acks_0_ends_the_connection_and_what_else_the_request_has_is_sent_on(
+    lossy: EmbeddedCluster,
+) -> None:
+    """As at a broker: else a producer would lose every record without learning of it."""
+    denied, other, third = new_topics(lossy, 3)
+
+    def is_ended(address: tuple[str, int], *topics: str) -> bool:
+        data = [PartitionProduceData(index=0, records=memoryview(batch(b"x")))]
+        named = [TopicProduceData(name=topic, partition_data=data) for topic in topics]
+        request = request_frame(ApiKey.PRODUCE, 9, ProduceRequestData(acks=0, timeout=5000, topic_data=named))
+        versions = request_frame(ApiKey.API_VERSIONS, 0, ApiVersionsRequestData())
+        with connected("{}:{}".format(*address)) as link:
+            link.sendall(request + versions)
+            try:
+                return not received(link)
+            except ConnectionError:
+                return True
+
+    with guarded(lossy, denied, deny={"weak": {"acks": True}}) as gateway:
+        address = gateway.address(1)
+        assert [is_ended(address, *topics) for topics in ([denied], [denied, other], [third])] == [True, True, False]
+        eventually(lambda: [held_records(lossy, one) for one in (denied, other, third)] == [0, 1, 1], "appended")
 
 
 def test_the_new_codes_are_sent_where_they_are_configured(lossy: EmbeddedCluster) -> None:

@@ -16,6 +16,7 @@ from rackspan.acks.isr_samples import Partition
 from rackspan.acks.min_insync_racks import ACKS_ALL
 from rackspan.acks.produce_errors import ERROR_CODES, Refusal
 from rackspan.acks.verification import Requirement
+from rackspan.errors import MalformedRequest
 from rackspan.gateway.backend import Backend
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold, out_of_order
 from rackspan.gateway.core.acknowledgement.order import RefusedSequences, producer_batch
@@ -26,7 +27,7 @@ from rackspan.gateway.handlers.rights import WriteRights
 from rackspan.gateway.net.byte_flow import Exchange
 from rackspan.gateway.net.session import ClientSession
 from rackspan.gateway.upstream.guard_readers import IsrSampler, IsrSource, LogEndReader
-from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
 from rackspan.wire.codec import read_body, read_header
 from rackspan.wire.framing import Piece
 from rackspan.wire.messages.produce import PartitionProduceResponse, ProduceRequestData
@@ -132,11 +133,16 @@ class ProduceHandler:
         self._forward(produce)
 
     def _forward(self, produce: ProduceRequest) -> None:
-        """Forward what is left of a request, and hold its acknowledgement if that has to be verified."""
+        """Forward what is left of a request, and hold its acknowledgement if that has to be verified.
+
+        Errors: MalformedRequest for a refusal with acks=0, as a broker closes the connection: else its client would never learn of it.
+        """
         session, exchange = produce.session, produce.exchange
         responds = produce.acks != 0
         if produce.is_refused:
-            session.respond(exchange, produce.response() if responds else None)
+            if not responds:
+                raise _silent_refusal(produce)
+            session.respond(exchange, produce.response())
             return
         session.count_produced(produce.header.client_id, produce.left())
         guarded = produce.requirements.items()
@@ -145,6 +151,8 @@ class ProduceHandler:
         if produce.hold is not None or parts is not None:
             exchange.on_response = partial(self._received, produce)
         session.forward(exchange, parts, responds=responds)
+        if produce.responses and not responds:
+            raise _silent_refusal(produce)
 
     # The broker's response.
 
@@ -238,6 +246,12 @@ class ProduceHandler:
     def _code(self, refusal: Refusal) -> ErrorCode:
         code = ERROR_CODES[refusal.verdict]
         return code if self._backend.config.extended_error_codes else code.for_every_client
+
+
+def _silent_refusal(produce: ProduceRequest) -> MalformedRequest:
+    (topic, number), refused = next(iter(produce.responses.items()))
+    reason = refused.error_message or error_code(refused.error_code).name
+    return MalformedRequest(f"{topic}-{number}: {reason}; with acks=0 no response can have that")
 
 
 class AdvisingHandler(ProduceHandler):

@@ -133,11 +133,10 @@ class ClientSession(Pair):
             self.awaited.append(exchange)
         self._requests.forward(parts)
 
-    def respond(self, exchange: Exchange, parts: "Sequence[Piece] | None") -> None:
-        """Respond without the broker. None: the client expects no response."""
-        if parts is not None:
-            self.exchanges.append(exchange)
-            self.complete(exchange, parts)
+    def respond(self, exchange: Exchange, parts: "Sequence[Piece]") -> None:
+        """Respond without the broker."""
+        self.exchanges.append(exchange)
+        self.complete(exchange, parts)
 
     def handle(self, exchange: Exchange, work: Coroutine[Any, Any, list[Piece]]) -> None:
         """Respond with the result of `work`. Requests behind it wait: a broker handles one of a connection at a time."""
