@@ -317,3 +317,18 @@ def test_kafka_consumer_groups_describes_resets_and_deletes(
     assert committed(cluster, group, topic) == [0, 0, 0, 0]
     assert "successful" in run_tool(GROUPS_TOOL, "--delete", "--group", group)
     assert group not in run_tool(GROUPS_TOOL, "--list").split()
+
+
+def test_groups_work_after_a_client_has_named_the_topic_of_their_offsets() -> None:
+    """It was created as any other topic, of one partition, and most groups found no coordinator for good."""
+    with EmbeddedCluster() as cluster:
+        settings = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
+        cluster.create_topic("orders", 1)
+        Producer(settings).list_topics("__consumer_offsets", 20)
+        for group in ("a", "b", "c", "d"):
+            consumer = Consumer({**settings, "group.id": group})
+            consumer.commit(offsets=[TopicPartition("orders", 0, 1)], asynchronous=False)
+            assert [one.offset for one in consumer.committed([TopicPartition("orders", 0)], 20)] == [1]
+            consumer.close()
+        (topic,) = (topic for topic in cluster.snapshot().topics if topic.name == "__consumer_offsets")
+        assert topic.config["cleanup.policy"] == "compact"

@@ -13,7 +13,7 @@ from rackspan.cluster.context import BrokerContext, Call
 from rackspan.cluster.core.admin_messages import AdminResponse, AlterConfigs, AlterResource, CreateTopics, NewTopic
 from rackspan.cluster.core.batch import BatchBytes, RecordBatch
 from rackspan.cluster.core.configs import BROKER_CONFIGS
-from rackspan.cluster.core.coordination import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from rackspan.cluster.core.coordination import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from rackspan.cluster.core.groups.requests import CommittedOffset, GroupRequest
 from rackspan.cluster.core.log.compaction import uncompressed_body
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
@@ -170,6 +170,11 @@ def partition_count(topic: str, configs: Mapping[str, str]) -> int:
     """How many partitions a coordinator's topic is created with."""
     key = _PARTITIONS_CONFIG[topic]
     return int(configs.get(key) or BROKER_CONFIGS[key].default or 1)
+
+
+def automatic_topic(topic: str, configs: Mapping[str, str]) -> NewTopic:
+    """A missing topic that a client names. Source: Kafka's AutoTopicCreationManager.creatableTopic."""
+    return _internal_topic(topic, configs) if topic in INTERNAL_TOPICS else NewTopic(topic)
 
 
 def _internal_topic(topic: str, configs: Mapping[str, str]) -> NewTopic:

@@ -9,12 +9,12 @@ from typing import Any, Final, TypeAlias, cast
 from uuid import UUID
 
 from rackspan.cluster.context import Call, EncodedResponse, Response
-from rackspan.cluster.core.admin_messages import NewTopic
 from rackspan.cluster.core.coordination import INTERNAL_TOPICS
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState, TopicImage
 from rackspan.cluster.handlers.common import (
     CLUSTER_OPERATIONS,
     TOPIC_OPERATIONS,
+    automatic_topic,
     create_missing_topics,
     offline_replicas,
 )
@@ -62,7 +62,9 @@ def _to_create(call: Call[MetadataRequestData], topics: Sequence[MetadataRequest
 async def _create(
     call: Call[MetadataRequestData], topics: Sequence[MetadataRequestTopic], missing: Sequence[str]
 ) -> Response:
-    refused = await create_missing_topics(call.broker, [NewTopic(name) for name in dict.fromkeys(missing)])
+    configs = call.broker.settings.extra_configs
+    new = [automatic_topic(name, configs) for name in dict.fromkeys(missing)]
+    refused = await create_missing_topics(call.broker, new)
     return _response(call, topics, refused) if refused else _cached(call, topics)
 
 
