@@ -56,6 +56,19 @@ def test_topics_are_created_automatically_with_partial_racks_as_if_there_were_no
         assert [rack for _, rack, _ in RecordingPlacer.offered] == [None] * 6
 
 
+@pytest.mark.parametrize("others", [(), ("orders",)])
+def test_kafkas_own_topics_are_left_to_kafka(others: tuple[str, ...]) -> None:
+    """Created as any other they would be one partition, and lose committed offsets after retention.ms."""
+    with EmbeddedCluster() as cluster, running(cluster.bootstrap_servers, placement=placement("striped")) as gateway:
+        address = "{}:{}".format(*gateway.address(1))
+        names = [{"name": name} for name in ("__consumer_offsets", *others)]
+        send(address, "Metadata", 9, {"topics": names, "allow_auto_topic_creation": True})
+        send(address, "FindCoordinator", 3, {"key": "group", "key_type": 0})
+        topics = {str(topic.name): topic for topic in cluster.snapshot().topics}
+    assert topics["__consumer_offsets"].config["cleanup.policy"] == "compact"
+    assert topics.keys() >= set(others)
+
+
 def test_topics_that_are_requested_are_placed_by_the_racks_there_are(partial: EmbeddedCluster) -> None:
     with running(partial.bootstrap_servers, placement=placement(RECORDING)) as gateway:
         admin = admin_of(gateway)

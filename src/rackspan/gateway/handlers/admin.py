@@ -16,7 +16,7 @@ from rackspan.gateway.handlers.config_requests import (
     config_topic_refusal,
     forward,
 )
-from rackspan.gateway.handlers.topic_requests import TopicRequests
+from rackspan.gateway.handlers.topic_requests import KAFKAS_OWN, TopicRequests
 from rackspan.gateway.net.byte_flow import Exchange
 from rackspan.gateway.net.session import ClientSession
 from rackspan.gateway.upstream.config_topic import ConfigTopic
@@ -79,7 +79,9 @@ class AdminHandler:
 
 
 def _may_create(body: MetadataRequestData) -> bool:
-    return bool(body.topics) and body.allow_auto_topic_creation and any(topic.name for topic in body.topics or ())
+    return body.allow_auto_topic_creation and any(
+        topic.name and topic.name not in KAFKAS_OWN for topic in body.topics or ()
+    )
 
 
 async def _delete_topics(

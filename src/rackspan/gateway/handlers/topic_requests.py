@@ -49,6 +49,9 @@ _ALLOW_SINCE: Final = 4
 
 _CREATE_VERSION: Final = 5
 
+KAFKAS_OWN: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""Kafka creates them with partitions and configs of its coordinators. Source: AutoTopicCreationManager.creatableTopic."""
+
 
 class TopicRequests:
     """Requests for new topics and partitions.
@@ -213,7 +216,10 @@ class TopicRequests:
         return None
 
     async def metadata(self, session: ClientSession, header: RequestHeader, body: MetadataRequestData) -> WireStruct:
-        """Automatic creation: the topics that are missing are created as by CreateTopics, with the client's rights."""
+        """Automatic creation: the topics that are missing are created as by CreateTopics, with the client's rights.
+
+        Kafka's own are left to Kafka, which creates them when a coordinator is looked for.
+        """
         body.allow_auto_topic_creation = False
         if header.api_version < _ALLOW_SINCE:
             # Older requests cannot decline automatic creation. The topic is created before Kafka sees the name.
@@ -237,7 +243,7 @@ class TopicRequests:
         missing = [
             topic.name
             for topic in metadata.topics
-            if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and topic.name
+            if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and topic.name and topic.name not in KAFKAS_OWN
         ]
         load = ClusterLoad(self._backend.cluster)
         try:
