@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from rackspan.errors import ClusterRequestFailed
-from rackspan.gateway.core.policies import FilePolicies, Policies, Scope, record
+from rackspan.gateway.core.policies import Entry, FilePolicies, Policies, Scope, record
 from rackspan.gateway.core.topic_configs import ConfigChange
 from rackspan.gateway.handlers import config_requests
 from rackspan.gateway.handlers.config_requests import ConfigRequests
@@ -16,6 +16,7 @@ from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.wire.messages.configs import (
+    AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequestAlterableConfig,
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
@@ -81,6 +82,20 @@ def test_a_topic_that_stays_unknown_is_an_error(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(ClusterRequestFailed, match="the id of topic orders is not known: error 3; alter it again"):
         asyncio.run(requests_of(cluster)[0].topic_id("orders"))
     assert cluster.requests == 20
+
+
+def test_a_value_is_removed_from_a_topic_that_the_gateway_may_not_describe() -> None:
+    """As by every AlterConfigs of a topic that has none."""
+    cluster, store, response = Reporting(UNKNOWN), Store(), AlterConfigsResourceResponse
+    made, policies = requests_of(cluster, store)
+    policies.replay(*record(Scope.TOPIC, "orders", Entry(2, ID)))
+    responses = [response(resource_type=ConfigResourceType.TOPIC, resource_name=name) for name in ("orders", "pay")]
+    changes = {
+        (one.resource_type, one.resource_name): ConfigChange(Scope.TOPIC, one.resource_name, None) for one in responses
+    }
+    asyncio.run(made._keep(changes, responses))
+    assert [one.error_code for one in responses] == [0, 0]
+    assert (cluster.requests, store.written) == (0, [(*record(Scope.TOPIC, "orders", None), 1)])
 
 
 def test_a_value_is_written_with_the_topics_id_and_its_warnings_are_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -154,7 +154,9 @@ class ConfigRequests:
             if not isinstance(change, ConfigChange) or response.error_code != ErrorCode.NONE:
                 continue
             try:
-                topic_id = await self.topic_id(change.name) if change.scope is Scope.TOPIC else None
+                # The record that removes a value has no id; and AlterConfigs removes it, though most topics have none.
+                has_id = change.scope is Scope.TOPIC and change.value is not None
+                topic_id = await self.topic_id(change.name) if has_id else None
                 await self.write(change, topic_id)
             except (OSError, RackspanError) as error:
                 response.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
