@@ -113,6 +113,8 @@ class Controller(FakeBroker):
         self.errors = 0, 0
         """Of a response to DescribeQuorum, and of the partition in it."""
         self.voters = [101]
+        self.unreachable: list[int] = []
+        """Voters whose addresses it names, and that do not respond."""
         self.leader = 101
 
     async def _describe(self, _: object) -> DescribeQuorumResponseData:
@@ -121,11 +123,17 @@ class Controller(FakeBroker):
         quorum = DescribeQuorumResponsePartitionData(
             error_code=of_partition, leader_id=self.leader, leader_epoch=5, current_voters=voters
         )
-        listener = DescribeQuorumResponseListener(name="CONTROLLER", host="127.0.0.1", port=self.port)
+        ports = {101: self.port, **dict.fromkeys(self.unreachable, dead_port())}
         return DescribeQuorumResponseData(
             error_code=error,
             topics=[DescribeQuorumResponseTopicData(topic_name=TOPIC, partitions=[quorum])],
-            nodes=[DescribeQuorumResponseNode(node_id=101, listeners=[listener])],
+            nodes=[
+                DescribeQuorumResponseNode(
+                    node_id=node,
+                    listeners=[DescribeQuorumResponseListener(name="CONTROLLER", host="127.0.0.1", port=port)],
+                )
+                for node, port in ports.items()
+            ],
         )
 
     async def _fetch(self, _: object) -> FetchResponseData:
@@ -307,6 +315,33 @@ def test_controllers_that_are_too_old_are_reported(last: dict[ApiKey, int], word
     controller.handles[ApiKey.API_VERSIONS] = api_versions(last)
     with pytest.raises(ClusterRequestFailed, match=words):
         read_from(controller, CommittedImage(9, 4))
+
+
+def test_a_read_counts_only_by_the_voters_that_the_log_has_now() -> None:
+    """Two voters were added: the leader alone is no majority any more, and a later leader may have been elected without it."""
+    records = bytearray(snapshot_of(register(1, "r1")))
+    stamp(records, base_offset=0, leader_epoch=5)
+    added = bytearray(write_batch([(int16(0) + int16(6), b"who they are")], 0, control=True))
+    stamp(added, base_offset=1, leader_epoch=5)
+    fetched = [
+        FetchResponsePartitionData(high_watermark=end, records=memoryview(data))
+        for end, data in ((1, records), (2, added), (2, b""))
+    ]
+    controller = Controller(*fetched)
+
+    async def scenario() -> None:
+        await controller.start()
+        quorum = MetadataQuorum((("127.0.0.1", controller.port),), Login(), None)
+        try:
+            assert (await quorum.current()).racks == {1: "r1"}
+            controller.voters, controller.unreachable = [101, 102, 103], [102, 103]
+            with pytest.raises(ClusterUnreachable, match="1 of 3 controllers confirm that 101 leads the quorum"):
+                await quorum.current()
+        finally:
+            quorum.close()
+            await controller.close()
+
+    asyncio.run(scenario())
 
 
 def test_a_log_without_the_records_up_to_its_high_watermark_is_reported() -> None:

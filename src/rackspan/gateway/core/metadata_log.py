@@ -11,7 +11,7 @@ from typing import Final
 from uuid import UUID
 
 from rackspan.errors import MalformedBytes, UnknownMetadataVersion
-from rackspan.kafka_bytes import ByteReader
+from rackspan.kafka_bytes import ByteReader, int16
 from rackspan.kafka_bytes.record_batch import read_records, verify_crc, whole_batches
 
 METADATA_VERSION: Final = "metadata.version"
@@ -20,6 +20,8 @@ METADATA_LEVELS: Final = range(1, 31)
 
 _FRAME_VERSION: Final = 1
 _NO_LEADER_CHANGE: Final = -2
+_VOTERS_KEY: Final = int16(0) + int16(6)
+"""Version 0, ControlRecordType.KRAFT_VOTERS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class CommittedImage:
     """The rack of each registered broker, fenced ones included: a broker that is down keeps its rack."""
     topic_ids: dict[str, UUID] = field(default_factory=dict)
     partitions: dict[UUID, dict[int, CommittedPartition]] = field(default_factory=dict)
+    voters: bytes | None = None
+    """The last control record with the voters of the quorum (KIP-853), as it is; None in a quorum that is static."""
     _names: dict[UUID, str] = field(default_factory=dict)
     _transaction: list[tuple[int, int, ByteReader]] | None = None
     """The records of a metadata transaction that has not ended."""
@@ -58,19 +62,28 @@ class CommittedImage:
                 return
             if next_offset <= self.offset:
                 continue
-            if not control:
-                for delta, (_, value) in read_records(batch):
-                    if base_offset + delta >= self.offset:
-                        self.replay(value or b"")
+            for delta, (key, value) in read_records(batch):
+                if base_offset + delta < self.offset:
+                    continue
+                if control:
+                    self._replay_control(key, value)
+                else:
+                    self.replay(value or b"")
             self.offset, self.epoch = next_offset, epoch
 
     def replay_snapshot(self, data: bytes, end: int, epoch: int) -> None:
         """Replay a snapshot of everything below the offset `end`. Its own offsets begin at 0."""
         for batch, _, _, _, control in _batches(data):
-            if not control:
-                for _, (_, value) in read_records(batch):
+            for _, (key, value) in read_records(batch):
+                if control:
+                    self._replay_control(key, value)
+                else:
                     self.replay(value or b"")
         self.offset, self.epoch = end, epoch
+
+    def _replay_control(self, key: bytes | None, value: bytes | None) -> None:
+        if key == _VOTERS_KEY:
+            self.voters = value
 
     def replay(self, record: bytes) -> None:
         """One record's value. Errors: MalformedBytes, UnknownMetadataVersion."""

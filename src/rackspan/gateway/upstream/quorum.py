@@ -98,16 +98,21 @@ class MetadataQuorum:
                 raise
 
     async def _read(self) -> CommittedImage:
-        quorum = self._quorum or await self._find_leader()
-        self._quorum = quorum
-        others = [address for voter, address in quorum.voters.items() if voter != quorum.leader]
-        confirmations = [asyncio.create_task(self._has_no_later(address, quorum.epoch)) for address in others]
-        try:
-            await self._replay(quorum)
-            await self._confirm(quorum, confirmations)
-        finally:
-            for confirmation in confirmations:
-                confirmation.cancel()
+        while True:
+            quorum = self._quorum = self._quorum or await self._find_leader()
+            voters = self.image.voters
+            others = [address for voter, address in quorum.voters.items() if voter != quorum.leader]
+            confirmations = [asyncio.create_task(self._has_no_later(address, quorum.epoch)) for address in others]
+            try:
+                await self._replay(quorum)
+                if self.image.voters == voters:
+                    await self._confirm(quorum, confirmations)
+                    break
+            finally:
+                for confirmation in confirmations:
+                    confirmation.cancel()
+            # They were described before they changed (KIP-853), and a majority of those of then need not know of a later leader.
+            self._quorum = None
         self.read_at = asyncio.get_running_loop().time()
         return self.image
 
