@@ -52,7 +52,7 @@ class Guarding:
             else CommittedMetadata(quorum, backend.cluster, backend.policies)
         )
         settings = guard_settings(config)
-        self.guard = AcknowledgementGuard(settings)
+        self.guard = AcknowledgementGuard(settings, required=backend.policies.requirement)
         self.isr = None if config.http is None else GuardedIsr(backend.cluster, backend.policies)
         handler = ProduceHandler if settings.refuses_before else AdvisingHandler
         self.produce = handler(self.guard, backend, addresses, self._source)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from socket import socket
 from struct import pack
@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka import KafkaConsumer
 
+from rackspan.acks.isr_samples import Partition
 from rackspan.acks.min_insync_racks import ProduceVerdict, Thresholds
 from rackspan.acks.produce_errors import Cause, Refusal
 from rackspan.acks.verification import Requirement
@@ -22,8 +23,9 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import MalformedRequest
 from rackspan.gateway.backend import Backend
 from rackspan.gateway.config import parse_config
-from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, GuardSettings
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, GuardSettings, Hold
 from rackspan.gateway.core.apis import Treatment
+from rackspan.gateway.core.policies import Entry, Scope, record
 from rackspan.gateway.handlers.produce import BOUNDS_SECONDS, Durations, ProduceHandler
 from rackspan.gateway.handlers.produce_request import ProduceRequest
 from rackspan.gateway.metrics import families
@@ -181,6 +183,22 @@ def test_a_refusal_with_acks_0_ends_the_connection_and_what_else_the_request_has
         address = gateway.address(1)
         assert [is_ended(address, *topics) for topics in ([denied], [denied, other], [third])] == [True, True, False]
         eventually(lambda: [held_records(lossy, one) for one in (denied, other, third)] == [0, 1, 1], "appended")
+
+
+def test_a_record_that_waits_meets_the_value_that_is_in_force_when_it_is_acknowledged(lossy: EmbeddedCluster) -> None:
+    """More racks than there are, from when the broker acknowledges it."""
+    (topic,) = new_topics(lossy, 1)
+    with guarded(lossy, topic, verify={"timeout": {"ms": 300}}) as gateway:
+        guarding, policies = gateway.gateway.guarding, gateway.gateway.policies
+        assert guarding is not None
+        acknowledged = guarding.guard.acknowledged
+
+        def raised(hold: Hold, end_offsets: Mapping[Partition, int | None], now: float) -> bool:
+            policies.replay(*record(Scope.TOPIC, topic, Entry(4)))
+            return acknowledged(hold, end_offsets, now)
+
+        guarding.guard.acknowledged = raised  # type: ignore[method-assign]
+        assert produce(gateway, [topic])[topic] == (20, f"{topic}-0: in-sync racks r1,r2,r3 = 3 < min.insync.racks 4")
 
 
 def test_the_new_codes_are_sent_where_they_are_configured(lossy: EmbeddedCluster) -> None:

@@ -251,6 +251,28 @@ def test_a_sample_and_a_log_end_from_after_the_acknowledgement_are_needed() -> N
     assert not guard.replicas_to_read()
 
 
+@pytest.mark.parametrize(("racks", "shown"), [(3, (2, 3)), (2, (2,)), (1, ())], ids=["raised", "unchanged", "lowered"])
+@pytest.mark.parametrize("changed_at", ["forwarded", "acknowledged"])
+def test_a_record_that_waits_is_judged_by_the_value_that_is_in_force(
+    racks: int, shown: tuple[int, ...], changed_at: str
+) -> None:
+    """As Kafka judges a produce that waits by min.insync.replicas. `shown` are the replicas whose logs have to show it."""
+    required: list[Requirement | None] = [TWO_RACKS]
+    guard = AcknowledgementGuard(GuardSettings(), required=lambda _topic, _broker: required[0])
+    now = None if racks == 1 else Requirement(Thresholds(1, racks))
+    guard.observe(sample(0.09, (1, 2, 3)))
+    hold = guard.forwarded(1, {ORDERS: TWO_RACKS})
+    assert hold is not None
+    required[0] = now if changed_at == "forwarded" else TWO_RACKS
+    assert not guard.acknowledged(hold, {ORDERS: END}, 0.2)
+    required[0] = now
+    complete = guard.observe(sample(0.21, (1, 2, 3)))
+    for replica in shown:
+        assert complete == []
+        complete = guard.observe_log_ends(log_ends(replica, 0.22, LogEnd(5, END)))
+    assert (complete, hold.refusals) == ([hold], {})
+
+
 def test_logs_may_be_read_before_the_sample() -> None:
     guard = AcknowledgementGuard(GuardSettings())
     hold = held(guard)

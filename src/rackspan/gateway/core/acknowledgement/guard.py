@@ -4,13 +4,13 @@ It keeps the last sample of each broker, holds responses until their records are
 read. It decides nothing about a record itself, reads no clock, and sends nothing.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from rackspan.acks.isr_samples import LogEnds, LogRead, Partition, Sample
-from rackspan.acks.min_insync_racks import ProduceVerdict
+from rackspan.acks.min_insync_racks import ProduceVerdict, Thresholds
 from rackspan.acks.produce_errors import Cause, Refusal
 from rackspan.acks.verification import (
     LATE_SECONDS,
@@ -24,6 +24,9 @@ from rackspan.acks.verification import (
 from rackspan.model import BrokerId
 
 NEVER: Final = float("-inf")
+
+_ONE_RACK: Final = Requirement(Thresholds())
+"""Of a topic that is guarded no more."""
 
 _PRUNE_ABOVE: Final = 10_000
 """Samples. There are as many as guarded topics that are produced to, times the brokers that lead them."""
@@ -121,9 +124,16 @@ class Hold:
 class AcknowledgementGuard:
     """One for all connections of a process. Holds are completed by `observe`, `observe_log_ends` and `expire`."""
 
-    def __init__(self, settings: GuardSettings, rules: VerificationRules | None = None) -> None:
+    def __init__(
+        self,
+        settings: GuardSettings,
+        rules: VerificationRules | None = None,
+        required: Callable[[str, int], Requirement | None] | None = None,
+    ) -> None:
+        """`required` gives what a topic requires on a leader now; without it a record has to meet what was required when it was sent."""
         self.settings = settings
         """Replaced when the config is read again, but for the mode."""
+        self._required = required
         self._rules = rules or VerificationRules()
         self._checks_after = settings.checks_after and self._rules.checks_after()
         self._reads_logs = settings.reads_logs
@@ -187,7 +197,7 @@ class AcknowledgementGuard:
         for partition, end_offset in end_offsets.items():
             record = hold.waiting[partition] = RecordVerification(
                 partition,
-                hold.requirements[partition],
+                self._requirement(hold, partition),
                 end_offset,
                 now,
                 broker=hold.broker,
@@ -211,6 +221,7 @@ class AcknowledgementGuard:
         complete: list[Hold] = []
         for hold in tuple(self._holds.get(sample.source, ())):
             for record in tuple(hold.waiting.values()):
+                record.requirement = self._requirement(hold, record.partition)
                 if record.observe(sample):
                     self._continue(hold, record, complete)
         return complete
@@ -225,6 +236,7 @@ class AcknowledgementGuard:
         """The holds that a replica's log ends complete."""
         complete: list[Hold] = []
         for record, hold in tuple(self._reads.get(ends.replica, {}).items()):
+            record.requirement = self._requirement(hold, record.partition)
             if record.observe_log_ends(ends):
                 self._continue(hold, record, complete)
         return complete
@@ -235,9 +247,16 @@ class AcknowledgementGuard:
         for hold in self._all_holds():
             if now - hold.acknowledged_at > self.settings.verify_timeout_seconds:
                 for record in tuple(hold.waiting.values()):
+                    record.requirement = self._requirement(hold, record.partition)
                     record.expire()
                     self._continue(hold, record, complete)
         return complete
+
+    def _requirement(self, hold: Hold, partition: Partition) -> Requirement:
+        """The requirement now: values may have changed since the request was forwarded, and Kafka judges a produce that waits so too."""
+        if self._required is None:
+            return hold.requirements[partition]
+        return self._required(partition[0], hold.broker) or _ONE_RACK
 
     def _continue(self, hold: Hold, record: RecordVerification, complete: list[Hold]) -> None:
         """After an event of a record: plan its reads, and end the hold with its last record."""
