@@ -112,6 +112,14 @@ def test_what_kafka_refuses_of_any_config_is_refused_in_its_words(
     assert change_of(kind, "1", operation, values, BROKERS, policies(1)) == RefusedChange(code, message)
 
 
+@pytest.mark.parametrize("keys", [None, [], ["retention.ms", "min.insync.racks"]])
+def test_it_is_described_where_it_is_requested_or_no_key_is(keys: list[str] | None) -> None:
+    """As in Kafka, which describes every config if a request names none."""
+    result = DescribeConfigsResult(resource_type=ConfigResourceType.TOPIC, resource_name="orders")
+    describe(result, keys, policies(2), synonyms=False, documentation=False)
+    assert [(config.name, config.value) for config in result.configs] == [("min.insync.racks", "2")]
+
+
 @pytest.mark.parametrize(
     ("result", "keys"),
     [

@@ -151,7 +151,7 @@ def describe(
     """Add min.insync.racks to what a broker described of a topic or broker."""
     if result.error_code != 0 or result.resource_type not in (ConfigResourceType.TOPIC, ConfigResourceType.BROKER):
         return
-    if keys is not None and MIN_INSYNC_RACKS not in keys:
+    if keys and MIN_INSYNC_RACKS not in keys:
         return
     if result.resource_type == ConfigResourceType.BROKER and result.resource_name == "":
         entry = policies.entries.get((Scope.BROKER, ""))
