@@ -139,6 +139,20 @@ def growth_can_be_tried(subject: Subject) -> Outcome:
 
 
 @behaviour("admin")
+def metadata_of_what_is_no_topics_name_says_so(subject: Subject) -> Outcome:
+    names = ("", ".", "..", "a b", "x" * 250, "a/b", "fine")
+    return [
+        [
+            one["error_code"]
+            for one in subject.request("Metadata", 9, topics=[{"name": name}], allow_auto_topic_creation=False)[
+                "topics"
+            ]
+        ]
+        for name in names
+    ]
+
+
+@behaviour("admin")
 def metadata_of_no_topics_is_the_brokers(subject: Subject) -> Outcome:
     response = subject.request("Metadata", 9, topics=[])
     return [response["topics"], sorted(one["node_id"] for one in response["brokers"])]

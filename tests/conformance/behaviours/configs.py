@@ -50,6 +50,13 @@ def what_a_topic_was_created_with_is_its_own(subject: Subject) -> Outcome:
 
 
 @behaviour("configs")
+def no_keys_are_all_keys(subject: Subject) -> Outcome:
+    resource = {"resource_type": 2, "resource_name": subject.topic(), "configuration_keys": []}
+    (result,) = subject.request("DescribeConfigs", 4, resources=[resource])["results"]
+    return [result["error_code"], len(result["configs"]) > 20]
+
+
+@behaviour("configs")
 def the_rest_is_default(subject: Subject) -> Outcome:
     keys = (
         "cleanup.policy", "compression.type", "delete.retention.ms", "file.delete.delay.ms", "flush.messages", "flush.ms",

@@ -372,6 +372,20 @@ def of_a_ready_coordinator(requested: Callable[[], int]) -> int:
 
 
 @behaviour("fetch")
+def deleting_what_is_deleted_succeeds(subject: Subject) -> Outcome:
+    """As Kafka Streams deletes from repartition topics, of which retention may have deleted more."""
+    topic = filled(subject)
+    return [delete_records(subject, topic, offset) for offset in (2, 1, 0, -2)]
+
+
+@behaviour("fetch")
+def a_special_time_is_known_from_its_version_on(subject: Subject) -> Outcome:
+    topic = filled(subject)
+    tries = [(time, version) for time in (-3, -4, -5) for version in range(1, 11)] + [(-99, 7)]
+    return [subject.offsets(topic, time, version=version)["error_code"] for time, version in tries]
+
+
+@behaviour("fetch")
 def of_a_topic_that_is_only_compacted_nothing_is_deleted(subject: Subject) -> Outcome:
     topics = [subject.topic(cleanup_policy=policy) for policy in ("compact", "compact,delete")]
     for topic in topics:

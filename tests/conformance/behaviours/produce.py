@@ -74,6 +74,16 @@ def a_batch_larger_than_the_topic_allows_is_refused(subject: Subject) -> Outcome
 
 
 @behaviour("produce")
+def a_batch_begins_at_offset_0(subject: Subject) -> Outcome:
+    """One that was fetched is not sent again as it is."""
+    topic = subject.topic()
+    subject.produce(topic, batch(b"one", b"two"))
+    subject.produce(topic, batch(b"three"))
+    sent = (7).to_bytes(8) + batch(b"four")[8:]
+    return [subject.produce(topic, sent)["error_code"], subject.end(topic)]
+
+
+@behaviour("produce")
 def two_batches_in_one_partition_of_a_request_are_refused(subject: Subject) -> Outcome:
     topic = subject.topic()
     return [subject.produce(topic, batch(b"a") + batch(b"b"))["error_code"], subject.end(topic)]

@@ -46,7 +46,8 @@ def _describe(call: Call[DescribeConfigsRequestData], resource: DescribeConfigsR
         return described
     keys = resource.configuration_keys
     definitions = _DEFINITIONS.get(resource.resource_type, BROKER_CONFIGS)
-    described.configs = [_config(call, value, definitions) for value in values if keys is None or value.key in keys]
+    # As in Kafka no keys are all keys.
+    described.configs = [_config(call, value, definitions) for value in values if not keys or value.key in keys]
     return described
 
 

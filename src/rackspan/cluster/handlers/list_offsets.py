@@ -9,7 +9,7 @@ from typing import Final
 
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.broker import Isolation
-from rackspan.cluster.core.broker.reading import EARLIEST, MAX_TIMESTAMP, OffsetResponse
+from rackspan.cluster.core.broker.reading import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetResponse
 from rackspan.cluster.handlers.common import READ_COMMITTED, RecordPosition, first_record_at, latest_record
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
@@ -23,6 +23,9 @@ from rackspan.wire.messages.log_offsets import (
 
 EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
+
+_SINCE: Final = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+"""The first version with each special timestamp."""
 
 
 def handle(call: Call[ListOffsetsRequestData]) -> ListOffsetsResponseData:
@@ -53,6 +56,8 @@ def _partition(
 def _offset(
     call: Call[ListOffsetsRequestData], partition: TopicPartition, requested: ListOffsetsPartition
 ) -> OffsetResponse:
+    if requested.timestamp < 0 and call.version < _SINCE.get(requested.timestamp, call.version + 1):
+        return OffsetResponse(ErrorCode.UNSUPPORTED_VERSION)
     if requested.timestamp == LATEST_TIERED:
         return OffsetResponse(ErrorCode.NONE)
     return call.broker.core.offset_for_timestamp(

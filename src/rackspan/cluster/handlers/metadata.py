@@ -19,6 +19,7 @@ from rackspan.cluster.handlers.common import (
     offline_replicas,
 )
 from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.model import TOPIC_NAME_RULE
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import write_body, write_element
 from rackspan.wire.messages.metadata import (
@@ -131,7 +132,10 @@ def _requested(
 def _unknown(name: str | None, topic_id: UUID | None, refused: Mapping[str, ErrorCode]) -> MetadataResponseTopic:
     if name is None:
         return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
-    error = refused.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    # Clients give up at once on a name that is none, and wait for a topic that may come.
+    may_come = TOPIC_NAME_RULE.fullmatch(name) and name not in (".", "..")
+    missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if may_come else ErrorCode.INVALID_TOPIC_EXCEPTION
+    error = refused.get(name, missing)
     return MetadataResponseTopic(error_code=error.for_every_client, name=name)
 
 

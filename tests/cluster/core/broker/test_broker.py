@@ -103,7 +103,8 @@ def test_records_are_deleted_up_to_the_watermark_and_from_the_start_of_the_log(w
         (0, ErrorCode.NONE, 0),
         (1, ErrorCode.NONE, 1),
         (1, ErrorCode.NONE, 1),
-        (0, ErrorCode.OFFSET_OUT_OF_RANGE, -1),
+        (0, ErrorCode.NONE, 1),
+        (-2, ErrorCode.OFFSET_OUT_OF_RANGE, -1),
         (3, ErrorCode.OFFSET_OUT_OF_RANGE, -1),
         (-1, ErrorCode.NONE, 2),
     ]:

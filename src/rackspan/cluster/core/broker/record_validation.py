@@ -99,6 +99,9 @@ def validated_batch(
         verify_crc(records, header)
     except CorruptRecords as error:
         return ProduceResponse(ErrorCode.CORRUPT_MESSAGE, message=str(error))
+    if header.base_offset != 0:
+        message = f"The base offset of a record batch is 0, and not {header.base_offset}"
+        return ProduceResponse(ErrorCode.INVALID_RECORD, message=message)
     if header.size_bytes != len(records):
         return ProduceResponse(ErrorCode.INVALID_RECORD, message="more than one record batch; exactly one is wanted")
     refusal = config.error(partition, header, records, now, keyless_records)

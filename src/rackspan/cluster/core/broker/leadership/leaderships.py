@@ -170,7 +170,7 @@ class Leaderships:
             return DeleteRecordsResponse(ErrorCode.POLICY_VIOLATION)
         log = leader.log
         offset = log.high_watermark if message.offset == -1 else message.offset
-        if not log.start_offset <= offset <= log.high_watermark:
+        if not 0 <= offset <= log.high_watermark:
             return DeleteRecordsResponse(ErrorCode.OFFSET_OUT_OF_RANGE)
         log.delete_below(offset)
         return DeleteRecordsResponse(ErrorCode.NONE, log.start_offset)
