@@ -113,6 +113,18 @@ def test_a_whole_warehouse_has_no_problems(root: Path) -> None:
     assert report.tables["partitions"] == 12
 
 
+def test_a_snapshot_of_a_time_to_come_hides_no_collector_that_stopped(root: Path) -> None:
+    """One whose clock was a year ahead would be the newest for a year."""
+    store_all([small("eu", NOON + timedelta(days=365)), small("new", NOON + timedelta(days=2))], open_warehouse(root))
+    report = checked(root, max_age=timedelta(minutes=59))
+    assert [(each.cluster_id, each.snapshots, each.age_seconds) for each in report.clusters] == [
+        ("eu", 4, 3600),
+        ("new", 1, -31 * 3600),
+        ("us", 3, 3600),
+    ]
+    assert [each.cluster for each in report.problems if each.kind == "late"] == ["eu", "us"]
+
+
 def test_a_check_opens_a_derived_table_once_and_one_of_snapshots_at_most_twice(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

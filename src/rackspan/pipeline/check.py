@@ -67,7 +67,7 @@ class WarehouseProblem:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFreshness:
-    """The newest snapshot of a cluster, and how many it has."""
+    """The newest snapshot of a cluster until now, and how many it has."""
 
     cluster_id: str
     newest: datetime
@@ -342,8 +342,9 @@ class _Check:
 def _freshness(stored: Sequence[StoredSnapshot], now: datetime) -> Iterator[ClusterFreshness]:
     counts = Counter(snapshot.cluster_id for snapshot in stored)
     newest: dict[str, datetime] = {}
-    for snapshot in stored:
-        newest[snapshot.cluster_id] = max(snapshot.taken_at, newest.get(snapshot.cluster_id, snapshot.taken_at))
+    # A snapshot of a time to come, by a clock that was wrong, says nothing of a collector that has stopped since.
+    for snapshot in sorted(stored, key=lambda snapshot: (snapshot.taken_at <= now, snapshot.taken_at)):
+        newest[snapshot.cluster_id] = snapshot.taken_at
     for cluster_id, taken_at in sorted(newest.items()):
         yield ClusterFreshness(cluster_id, taken_at, (now - taken_at).total_seconds(), counts[cluster_id])
 
