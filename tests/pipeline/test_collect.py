@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
+from pyarrow import parquet
 
 from rackspan import api
 from rackspan.errors import ClusterUnreachable, InvalidSnapshot, UsageError
@@ -102,6 +104,34 @@ def test_rounds_keep_their_time_and_are_not_made_up_for(warehouse: Warehouse) ->
     rounds = collect_every([Source("one", read)], warehouse, 10, now=lambda: clock[0], sleep=sleep)
     assert all(one.stored for one in islice(rounds, 4))
     assert slept == [6.0, 0.0, 9.0]
+
+
+def test_a_round_that_cannot_be_stored_is_lost_and_ends_no_collector(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, taken, number = parquet.write_table, count(), 0
+
+    def full(*words: Any, **options: Any) -> None:
+        if number == 1:
+            raise OSError(28, "No space left on device")
+        write(*words, **options)
+
+    def read() -> ReadSnapshot:
+        nonlocal number
+        number = next(taken)
+        return ReadSnapshot(small(taken_at=NOON + timedelta(seconds=number), leader=1 + number % 3), ())
+
+    monkeypatch.setattr(parquet, "write_table", full)
+    rounds = collect_every([Source("one", read)], warehouse, 10, now=lambda: 0.0, sleep=lambda _: None)
+    first, second, third = islice(rounds, 3)
+    assert (second.source, second.stored, str(second.error).partition("No space")[1]) == (
+        warehouse.root,
+        None,
+        "No space",
+    )
+    assert [one.error for one in (first, third)] == [None, None]
+    assert [row["taken_at"][17:19] for row in rows(warehouse, "snapshots")] == ["00", "02"]
+    assert {row["leader"] for row in rows(warehouse, "partitions") if row["taken_at"][17:19] == "02"} == {2, 3}
 
 
 def test_a_snapshot_taken_by_two_collectors_is_kept_once(warehouse: Warehouse) -> None:

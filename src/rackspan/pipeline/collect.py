@@ -185,7 +185,8 @@ def collect_every(
     """Collect in rounds, one every `seconds` by the clock `now`, until the caller stops iterating.
 
     A round that takes longer than the interval is followed by the next one at once; missed rounds are not repeated. Readings are taken
-    in the rounds nearest to their own period. A cluster that is still being read when a round ends holds up no other.
+    in the rounds nearest to their own period. A cluster that is still being read when a round ends holds up no other. Where
+    a round cannot be stored, what it read is lost, and the next one is tried.
     """
     due, bases, readers = now(), Bases(), SourceReaders(seconds)
     traffic_due = due
@@ -193,7 +194,11 @@ def collect_every(
         with_traffic = traffic is not None and due + seconds / 2 > traffic_due
         if traffic is not None and with_traffic:
             traffic_due = max(traffic_due + traffic.period_seconds, due)
-        yield from collect(sources, warehouse, bases, traffic=traffic if with_traffic else None, readers=readers)
+        try:
+            yield from collect(sources, warehouse, bases, traffic=traffic if with_traffic else None, readers=readers)
+        except InvalidWarehouse as error:
+            # The disk may have room again by then, or the object store respond.
+            yield Collected(warehouse.root, error=error)
         warehouse = replace(warehouse, repair=NOT_REPAIRED)
         due = max(due + seconds, now())
         sleep(max(0.0, due - now()))

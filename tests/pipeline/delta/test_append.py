@@ -7,7 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
+from rackspan.errors import InvalidWarehouse
+from rackspan.pipeline.delta import append as module
 from rackspan.pipeline.delta.append import append
 from rackspan.pipeline.delta.table import create_table
 from tests.pipeline.delta.test_power_cut import Disk, observed
@@ -45,3 +48,21 @@ def test_files_are_on_the_disk_before_a_commit_names_them_and_the_commit_before_
     assert entry.name in disk.names[entry.parent]
     assert (table.version(), table.transaction_version("somebody")) == (1, 7)
     assert sorted(DeltaTable(folder).to_pyarrow_table()["name"].to_pylist()) == ["a", "b"]
+
+
+@pytest.mark.parametrize("step", ["update_incremental", "create_checkpoint"])
+def test_a_store_that_fails_after_a_commit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    create_table(str(tmp_path / "table"), ROWS.schema, by_day=True)
+    table = DeltaTable(tmp_path / "table")
+
+    def full(*_words: Any, **_options: Any) -> None:
+        raise DeltaError("No space left on device")
+
+    monkeypatch.setattr(module, "VERSIONS_PER_CHECKPOINT", 1)
+    monkeypatch.setattr(DeltaTable, step, full)
+    with pytest.raises(
+        InvalidWarehouse, match=r"table/?: cannot be written: No space left on device; make room or rights$"
+    ):
+        append(table, ROWS, {})
+    monkeypatch.undo()
+    assert DeltaTable(tmp_path / "table").to_pyarrow_table().num_rows == len(ROWS)

@@ -132,13 +132,16 @@ def commit(
         raise InvalidWarehouse(f"{table.table_uri}: cannot be written: {one_line(error)}") from None
     except (DeltaError, OSError) as error:
         raise _not_written(table, error) from None
-    if folder is not None:
-        flush_log(folder)
-    table.update_incremental()
-    if table.version() % VERSIONS_PER_CHECKPOINT == 0:
-        table.create_checkpoint()
+    try:
         if folder is not None:
             flush_log(folder)
+        table.update_incremental()
+        if table.version() % VERSIONS_PER_CHECKPOINT == 0:
+            table.create_checkpoint()
+            if folder is not None:
+                flush_log(folder)
+    except (DeltaError, OSError) as error:
+        raise _not_written(table, error) from None
 
 
 def _actions(
