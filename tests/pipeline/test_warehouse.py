@@ -3,8 +3,9 @@ from pathlib import Path
 import pytest
 
 from rackspan.errors import InvalidWarehouse
-from rackspan.pipeline import create_warehouse
-from rackspan.pipeline.warehouse import Warehouse, only_run, open_warehouse
+from rackspan.pipeline import create_warehouse, rows, store
+from rackspan.pipeline.warehouse import Warehouse, named_warehouse, only_run, open_warehouse
+from tests.pipeline.examples import small
 
 
 @pytest.fixture
@@ -55,6 +56,33 @@ def test_a_url_of_an_unknown_scheme_is_refused_and_a_file_url_is_a_folder(tmp_pa
     made = create_warehouse(f"file://{tmp_path}/a%20b")
     assert made.folder == tmp_path / "a b"
     assert open_warehouse(tmp_path / "a b") == made
+
+
+@pytest.mark.parametrize("name", ["a%20b", "%C3%A9", "a\\b", "a\nb"])
+def test_a_path_that_delta_rs_takes_for_another_is_refused_before_anything_is_written(
+    tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(
+        InvalidWarehouse, match=r"delta-rs reads .* in a path as something else; choose another --warehouse$"
+    ):
+        create_warehouse(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["a b", "100% é", "a#b?c=1:d", "a*[b]{c}"])
+def test_a_path_may_have_any_other_characters(tmp_path: Path, name: str) -> None:
+    store(small(), create_warehouse(tmp_path / name))
+    assert [row["cluster_id"] for row in rows(open_warehouse(tmp_path / name), "snapshots")] == ["one"]
+    assert [entry.name for entry in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("url", ["file:/tmp/w", "s3:/bucket/w"])
+def test_a_url_without_its_second_slash_is_no_folder_of_that_name(url: str) -> None:
+    """As Hadoop writes them."""
+    scheme, _, rest = url.partition(":/")
+    with pytest.raises(InvalidWarehouse, match=f"; write {scheme}://{'/' if scheme == 'file' else ''}{rest}$"):
+        named_warehouse(url)
 
 
 def test_spark_is_given_the_scheme_that_hadoop_has_for_a_bucket() -> None:

@@ -15,6 +15,7 @@ It does not use Spark. Credentials of object stores are those of the engines: de
 
 import fcntl
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 SCHEMES: Final = ("file", "s3", "s3a", "gs", "abfs", "abfss", "az", "adl")
+MISREAD: Final = re.compile(r"%[0-9A-Fa-f]{2}|\\|[\x00-\x1f\x7f]")
+"""In a local path: delta-rs writes a table there and looks for it elsewhere, or refuses it in words of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +229,7 @@ def named_warehouse(root: str | Path) -> Warehouse:
     text = str(root).rstrip("/") or "/"
     scheme, separator, _ = text.partition("://")
     if not separator:
-        return Warehouse(str(Path(text).absolute()))
+        return _named_folder(root, text)
     if scheme not in SCHEMES:
         raise InvalidWarehouse(
             f"{root}: the scheme {scheme} is none of {', '.join(SCHEMES)}; choose another --warehouse"
@@ -236,7 +239,22 @@ def named_warehouse(root: str | Path) -> Warehouse:
             f"a {scheme} URL with credentials in it would be in every message; name the place alone, and give the credentials "
             "by the environment, as delta-rs and Hadoop read them"
         )
-    return Warehouse(str(local_folder(text)) if scheme == "file" else text)
+    return _named_folder(root, str(local_folder(text))) if scheme == "file" else Warehouse(text)
+
+
+def _named_folder(root: str | Path, path: str) -> Warehouse:
+    """A local warehouse by its path. Errors: InvalidWarehouse for one that delta-rs reads as another, or that is a URL of Hadoop."""
+    scheme, colon, rest = path.partition(":")
+    if colon and scheme in SCHEMES and rest.startswith("/"):
+        raise InvalidWarehouse(
+            f"{root}: a URL has two slashes behind its scheme; write {scheme}://{'' if scheme != 'file' else '/'}{rest[1:]}"
+        )
+    folder = str(Path(path).absolute())
+    if found := MISREAD.search(folder):
+        raise InvalidWarehouse(
+            f"{root}: delta-rs reads {found[0]!r} in a path as something else; choose another --warehouse"
+        )
+    return Warehouse(folder)
 
 
 def _prepare_folder(root: str | Path, folder: Path) -> None:
