@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -195,9 +196,11 @@ def test_spark_shows_the_rows_at_each_snapshot_and_as_of_a_timestamp(
 class Statements:
     """A session that shows what it is given: SQL with the frames in it, and a stored table as its path and version."""
 
-    def __init__(self) -> None:
+    def __init__(self, registered: str | None = None) -> None:
+        """`registered` is where the table `snapshots` of the schema is, if it has one."""
         self.run: list[str] = []
         self.version: int | None = None
+        self._registered = registered
 
     @property
     def read(self) -> "Statements":
@@ -216,6 +219,9 @@ class Statements:
         return path, self.version
 
     def sql(self, query: str, **frames: Any) -> Any:
+        if query.startswith(("SHOW TABLES", "DESCRIBE DETAIL")):
+            found = [] if self._registered is None else [{"tableName": "snapshots", "location": self._registered}]
+            return SimpleNamespace(collect=lambda: found)
         self.run.append(query)
         return query, frames
 
@@ -272,6 +278,18 @@ def test_what_a_run_made_is_registered_at_its_version_and_the_rest_by_its_path(w
         )
     assert last.startswith("CREATE OR REPLACE VIEW `my ``fleet`.incidents AS ")
     assert "`my ``fleet`.`outage_impact`" in last
+
+
+def test_a_schema_of_another_warehouse_is_refused_before_anything_is_registered_in_it(warehouse: Warehouse) -> None:
+    """Its landing tables would stay those of the other one, beside views of this one."""
+    spark: Any = Statements(registered="file:/elsewhere/tables/snapshots")
+    with pytest.raises(
+        UsageError, match=r"its table snapshots is that of file:/elsewhere/tables/snapshots, and not of /.*/w; "
+    ):
+        notebook.register(spark, warehouse)
+    assert spark.run == ["CREATE SCHEMA IF NOT EXISTS `rackspan`"]
+    again: Any = Statements(registered=f"file:{warehouse.table('snapshots')}")
+    assert len(notebook.register(again, warehouse)) == len(EVERY) + 1
 
 
 def test_before_a_run_what_is_collected_is_registered(tmp_path: Path) -> None:
@@ -376,6 +394,15 @@ def test_a_registered_table_shows_the_version_that_the_newest_run_names(
     notebook.register(spark, warehouse, catalog)
     assert spark.table(f"{catalog}.findings").count() == now
     assert spark.table(f"{catalog}.incidents").columns[:2] == ["cluster_id", "taken_at"]
+    other = pipeline.create_warehouse(Path(warehouse.root).with_name("other é"))
+    with pytest.raises(UsageError, match=r"its table snapshots is that of file:/.*/w/tables/snapshots, and not of"):
+        notebook.register(spark, other, catalog)
+    shutil.rmtree(warehouse.root)
+    with pytest.raises(UsageError, match=r"its table snapshots is that of .*, and not of"):
+        notebook.register(spark, other, catalog)
+    spark.sql(f"DROP SCHEMA {catalog} CASCADE")
+    for _ in range(2):
+        assert notebook.register(spark, other, catalog) == [f"{catalog}.{name}" for name in LANDING]
 
 
 @pytest.mark.spark

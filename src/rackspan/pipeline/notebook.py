@@ -6,6 +6,7 @@ Each function takes a Spark session with Delta Lake, classic or Spark Connect. `
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from rackspan.audit import ClusterPolicies, RackPolicy
 from rackspan.errors import UsageError
@@ -106,8 +107,10 @@ def register(spark: "SparkSession", warehouse: Warehouse, schema: str = "rackspa
 
     What runs make is registered as views of the versions that the newest run names, so that all are of one run; a version is fixed when a
     view is made, so register again after a run. Landing tables and `runs` have no such version, and are registered by their path.
+    Errors: UsageError where the schema has those of another warehouse.
     """
     spark.sql(f"CREATE SCHEMA IF NOT EXISTS {_quoted(schema)}")
+    _refuse_another(spark, warehouse, schema)
     run, names = last_run(warehouse), []
     for table in (*DERIVED.values(), *LANDING.values(), *HISTORY.values()):
         if open_table(warehouse.table(table.name)) is None:
@@ -142,6 +145,29 @@ def _reader(spark: "SparkSession", warehouse: Warehouse) -> Callable[[Table], "D
         return reader.load(warehouse.spark_path(table.name))
 
     return stored
+
+
+def _refuse_another(spark: "SparkSession", warehouse: Warehouse, schema: str) -> None:
+    """Errors: UsageError where a schema has the tables of another warehouse: beside them views of this one would show rows of both."""
+    from pyspark.errors import PySparkException
+
+    tables = spark.sql(f"SHOW TABLES IN {_quoted(schema)}").collect()
+    if SNAPSHOTS.name not in {row["tableName"] for row in tables}:
+        return
+    try:
+        details = spark.sql(f"DESCRIBE DETAIL {_quoted(schema)}.{_quoted(SNAPSHOTS.name)}").collect()
+        there = str(details[0]["location"])
+    except PySparkException:
+        there = "a folder that is gone"
+    if _place(there) != _place(warehouse.spark_path(SNAPSHOTS.name)):
+        raise UsageError(
+            f"schema {schema}: its table {SNAPSHOTS.name} is that of {there}, and not of {warehouse.root}; name another schema, or drop that one"
+        )
+
+
+def _place(url: str) -> str:
+    """A path, or a URL as Hadoop writes it, in one form."""
+    return url if "://" in url and not url.startswith("file:") else "/" + unquote(url.removeprefix("file:")).strip("/")
 
 
 def _quoted(name: str) -> str:
