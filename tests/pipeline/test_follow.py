@@ -106,6 +106,23 @@ def test_a_snapshot_that_is_stored_but_not_in_a_batch_yet_is_neither_judged_nor_
 
 
 @pytest.mark.slow
+def test_what_is_in_no_batch_yet_stands_between_no_two_that_are_judged(tmp_path: Path) -> None:
+    """Else readers in SQL, to whom a row is true until the next of its key, would see those of a late one at the snapshot after it."""
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    first, late, later, last = (small(taken_at=NOON + timedelta(hours=n), leader=1 + n % 2) for n in range(4))
+    ended: list[FollowedBatch] = []
+    made = batches(warehouse, ended)
+    judge(made, ids_of([first, last], warehouse), 0)
+    ids = ids_of([late, later], warehouse)
+    judge(made, ids[:1], 1)
+    check(warehouse, [first, late, last])
+    judged = {row["snapshot_id"]: row["base_id"] for row in rows(warehouse, "judged")}
+    assert list(judged.values()) == [None, *list(judged)[:2]]
+    judge(made, ids[1:], 2)
+    check(warehouse, [first, late, later, last])
+
+
+@pytest.mark.slow
 def test_a_batch_with_another_policy_leaves_what_is_in_no_batch_yet_to_its_own(tmp_path: Path) -> None:
     """Else the first snapshot of a day, of which all rows are stored, would have them twice."""
     warehouse = create_warehouse(tmp_path / "warehouse")

@@ -358,24 +358,16 @@ class _Refresh:
         waits = self._without_rows(markers, None if wanted.only is None else {*wanted.only, *waiting})
         new = wanted.earliest(waits)
         outdated = outdated_rows(last, self.document, TABLES.keys() & {*self.rebuild, *self.past.lost})
-
-        @cache
-        def without_rows() -> Sequence[StoredSnapshot]:
-            return waits if wanted.only is None else self._without_rows(markers, None)
-
-        again = outdated.others(markers, without_rows() if outdated else ())
+        # With `only` there may be others without rows, of batches to come.
+        without_rows = waits if wanted.only is None or not outdated else self._without_rows(markers, None)
+        again = outdated.others(markers, without_rows)
         ids = {snapshot.snapshot_id for snapshot in (*waits, *again)}
         # Judged before they were damaged; what has changed since then is made up for.
         returned = [snapshot for snapshot in markers.named(waiting) if snapshot.snapshot_id not in ids]
         outdated = replace(outdated, returned=frozenset(snapshot.snapshot_id for snapshot in returned))
         again = [*again, *returned]
         unreadable = frozenset(ids_with_rows(self.past.judged, sorted(damage.snapshots)))
-        compared = markers
-        if wanted.only is None or not self._have_rows(neighbours(markers, [*new, *again]).previous):
-            # No row may differ from one of a snapshot that is left to another run: until then no reader would find it.
-            left = {snapshot.snapshot_id for snapshot in without_rows()} - {snapshot.snapshot_id for snapshot in new}
-            compared = replace(markers, hidden={*markers.hidden, *left})
-        work, rebased = self._work(compared, outdated, new, again, unreadable)
+        work, rebased = self._work(self._with_rows(markers, [*new, *again]), outdated, new, again, unreadable)
         return _Plan(
             work,
             new,
@@ -404,12 +396,20 @@ class _Refresh:
         ids = self._judged_bases(days)
         return [snapshot for snapshot in markers.of_days(days) if snapshot.snapshot_id not in ids]
 
-    def _have_rows(self, stored: Sequence[StoredSnapshot]) -> bool:
-        of_day: dict[date, list[str]] = {}
-        for snapshot in stored:
-            of_day.setdefault(snapshot.day, []).append(snapshot.snapshot_id)
-        # By day: one cluster may have been silent for months, and ids far apart are in many files.
-        return all(ids_with_rows(self.past.judged, ids) == set(ids) for ids in of_day.values())
+    def _with_rows(self, markers: Markers, judged_now: Sequence[StoredSnapshot]) -> Markers:
+        """The snapshots that have rows, or get them now. Those that are left to another run are not there for this one: a row that
+        differs from one of theirs would be found by no reader until then, nor may they stand between two that have rows.
+        """
+        ids = {snapshot.snapshot_id for snapshot in judged_now}
+
+        @cache
+        def bases(day: date) -> Mapping[str, str | None]:
+            return self._judged_bases([day])
+
+        def has_rows(snapshot: StoredSnapshot) -> bool:
+            return snapshot.snapshot_id in ids or snapshot.snapshot_id in bases(snapshot.day)
+
+        return replace(markers, chosen=has_rows)
 
     def _judged_bases(self, days: Sequence[date]) -> Mapping[str, str | None]:
         return history.judged_bases(self.past.judged, days, self.warehouse.read)
@@ -424,9 +424,8 @@ class _Refresh:
     ) -> tuple[RunWork, list[StoredSnapshot]]:
         """The work of a run, and the snapshots that it stores as what differs from another one than before."""
         near = neighbours(markers, [*new, *again])
-        known = ids_with_rows(self.past.judged, [snapshot.snapshot_id for snapshot in near.following])
         # Those that now follow another snapshot than before, because one came late.
-        following = [snapshot for snapshot in near.following if snapshot.snapshot_id in known]
+        following = list(near.following)
         made = {snapshot.snapshot_id: snapshot for snapshot in (*near.previous, *new, *again, *following)}
         work = RunWork(
             history.new_run_id(self.number),
