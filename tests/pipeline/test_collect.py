@@ -109,7 +109,7 @@ def test_rounds_keep_their_time_and_are_not_made_up_for(warehouse: Warehouse) ->
 def test_a_round_that_cannot_be_stored_is_lost_and_ends_no_collector(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, taken, number = parquet.write_table, count(), 0
+    write, numbers, number = parquet.write_table, count(), 0
 
     def full(*words: Any, **options: Any) -> None:
         if number == 1:
@@ -118,7 +118,7 @@ def test_a_round_that_cannot_be_stored_is_lost_and_ends_no_collector(
 
     def read() -> ReadSnapshot:
         nonlocal number
-        number = next(taken)
+        number = next(numbers)
         return ReadSnapshot(small(taken_at=NOON + timedelta(seconds=number), leader=1 + number % 3), ())
 
     monkeypatch.setattr(parquet, "write_table", full)

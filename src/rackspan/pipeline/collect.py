@@ -197,7 +197,7 @@ def collect_every(
         try:
             yield from collect(sources, warehouse, bases, traffic=traffic if with_traffic else None, readers=readers)
         except InvalidWarehouse as error:
-            # The disk may have room again by then, or the object store respond.
+            # By then the disk may have space again, or the object store respond.
             yield Collected(warehouse.root, error=error)
         warehouse = replace(warehouse, repair=NOT_REPAIRED)
         due = max(due + seconds, now())
