@@ -11,6 +11,7 @@ from deltalake import DeltaTable
 
 from rackspan.errors import UsageError
 from rackspan.pipeline import Warehouse, create_warehouse, rows, table
+from rackspan.pipeline.changes import views
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import CONTENT, HISTORY, LANDING, OF_READINGS, TABLES, table_named
@@ -98,3 +99,14 @@ def test_rows_are_sorted_with_nulls_first_and_lists_by_their_items() -> None:
         {"name": None, "list": [""]},
         *({"name": "x", "list": value} for value in ([], ["a"], ["a", "b"], ["a1"], ["b"])),
     ]
+
+
+def test_a_time_without_a_zone_is_refused_as_the_rows_at_it_would_be_others_on_each_machine(
+    warehouse: Warehouse,
+) -> None:
+    naive = NOON.replace(tzinfo=None)
+    with pytest.raises(UsageError, match=r"^at 2026-11-20 12:00:00: has no time zone, .*tzinfo=UTC\)$"):
+        list(rows(warehouse, "topics", at=naive))
+    for dialect in (views.SPARK, views.DUCKDB, views.POLARS):
+        with pytest.raises(UsageError, match=r"^at 2026-11-20 12:00:00: has no time zone"):
+            views.as_of(TABLES["findings"], dialect, "findings", naive)

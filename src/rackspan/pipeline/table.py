@@ -15,6 +15,7 @@ from rackspan.pipeline.changes.at_each_snapshot import (
     VisibleSnapshot,
     by_cluster,
     last_known,
+    refuse_without_zone,
     snapshot_rows,
     stored_columns,
     without_damaged,
@@ -175,11 +176,12 @@ def rows(
 def as_of(warehouse: Warehouse, files: TableFiles, at: datetime) -> Iterator[pa.Table]:
     """The rows of a table of changes at a time: of each cluster those at its last snapshot until then.
 
-    A cluster of which nothing is known at that time has no rows. Errors: UsageError for a table that has no rows at each snapshot.
+    A cluster of which nothing is known at that time has no rows. Errors: UsageError for a table that has no rows at each snapshot, or a time without a zone.
     """
     if not files.table.as_changes:
         named = ", ".join(table.name for table in (*TABLES.values(), *CONTENT) if table.as_changes)
         raise UsageError(f"table {files.table.name}: has no rows as of a time; those that have are {named}")
+    refuse_without_zone(at)
     only = {
         last.snapshot_id
         for of_cluster in by_cluster(files.visible).values()

@@ -14,6 +14,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from rackspan.errors import UsageError
 from rackspan.pipeline.changes.difference import Contents
 from rackspan.pipeline.delta.table import DataFile
 from rackspan.pipeline.schemas import GONE, Table
@@ -72,6 +73,12 @@ def stored_columns(table: Table, columns: Sequence[str]) -> pa.Schema:
     own = [name for name in table.schema.names if name not in ("cluster_id", "taken_at", "valid_from", "day")]
     wanted = {*columns, *table.grain, "snapshot_id", GONE}
     return pa.schema([table.schema.field(name) for name in own if name in wanted])
+
+
+def refuse_without_zone(at: datetime) -> None:
+    """Errors: UsageError for a time that is another one on each machine."""
+    if at.tzinfo is None:
+        raise UsageError(f"at {at}: has no time zone, and tables are in UTC; give it one, as in at.replace(tzinfo=UTC)")
 
 
 def last_known(visible: Sequence[VisibleSnapshot], at: datetime) -> VisibleSnapshot | None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from rackspan.audit.outage import STATES as HARM
-from rackspan.pipeline.changes.at_each_snapshot import GAP_PERIODS, ONLY_SNAPSHOT_SECONDS
+from rackspan.pipeline.changes.at_each_snapshot import GAP_PERIODS, ONLY_SNAPSHOT_SECONDS, refuse_without_zone
 from rackspan.pipeline.schemas import BROKERS, DRIFT, JUDGED, OUTAGE_IMPACT, PARTITION_DURABILITY, SNAPSHOTS, Table
 
 MICROS: Final = 1_000_000
@@ -47,7 +47,11 @@ def at_each_snapshot(table: Table, dialect: Dialect, rows: str, judged: str = JU
 
 
 def as_of(table: Table, dialect: Dialect, rows: str, at: datetime, judged: str = JUDGED.name) -> str:
-    """The rows at the last snapshot of each cluster until a time, unless that is too long before to say anything of it."""
+    """The rows at the last snapshot of each cluster until a time, unless that is too long before to say anything of it.
+
+    Errors: UsageError for a time without a zone.
+    """
+    refuse_without_zone(at)
     timestamp = int(at.astimezone(UTC).timestamp() * MICROS)
     micros = dialect.micros("taken_at")
     last = f"{micros} <= {timestamp} and (next_micros is null or {timestamp} < next_micros) and {timestamp} <= {micros} + known_micros"
