@@ -8,13 +8,18 @@ import pytest
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.context import Call
-from rackspan.cluster.core.groups.requests import LeaveGroupResponse, LeavingMember, TxnOffsetCommit
-from rackspan.cluster.handlers import leave_group, txn_offset_commit
+from rackspan.cluster.core.groups.requests import LeaveGroupResponse, LeavingMember, SyncGroupResponse, TxnOffsetCommit
+from rackspan.cluster.handlers import leave_group, sync_group, txn_offset_commit
 from rackspan.cluster.handlers.common import partition_count, transaction_error_code
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import RequestHeader
-from rackspan.wire.messages.group_members import JoinGroupRequestData, JoinGroupRequestProtocol, LeaveGroupRequestData
+from rackspan.wire.messages.group_members import (
+    JoinGroupRequestData,
+    JoinGroupRequestProtocol,
+    LeaveGroupRequestData,
+    SyncGroupRequestData,
+)
 from rackspan.wire.messages.group_offsets import (
     OffsetDeleteRequestData,
     OffsetDeleteRequestPartition,
@@ -104,7 +109,8 @@ def test_offsets_are_committed_with_a_transaction_by_the_member_that_the_request
         return SimpleNamespace(errors=dict.fromkeys(commit.offsets, ErrorCode.NONE))
 
     monkeypatch.setattr(txn_offset_commit, "group_response", committed)
-    broker: Any = SimpleNamespace(code=int, image=SimpleNamespace(partition=lambda _: object()))
+    there: list[object] = [object()]
+    broker: Any = SimpleNamespace(code=int, image=SimpleNamespace(partition=lambda _: there[0]))
     request = TxnOffsetCommitRequestData(
         transactional_id="t",
         group_id="g",
@@ -125,3 +131,20 @@ def test_offsets_are_committed_with_a_transaction_by_the_member_that_the_request
     [commit] = handed_on
     assert (commit.group_id, commit.producer_id, commit.producer_epoch, commit.transactional_id) == ("g", 1, 2, "t")
     assert (commit.generation, commit.member_id, commit.group_instance_id) == (3, "m", "i")
+    there[0] = None
+    response = asyncio.run(txn_offset_commit.handle(call))
+    assert response.topics[0].partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert handed_on == [commit], "the group joins no transaction for offsets of a topic that there is not"
+
+
+def test_the_response_to_a_sync_has_the_protocol_of_the_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def synced(*_: object) -> SyncGroupResponse:
+        return SyncGroupResponse(ErrorCode.NONE, "consumer", "range", b"partitions")
+
+    monkeypatch.setattr(sync_group, "group_response", synced)
+    broker: Any = SimpleNamespace(code=int)
+    request = SyncGroupRequestData(group_id="g", protocol_type="consumer", protocol_name="range")
+    call = Call(RequestHeader(ApiKey.SYNC_GROUP, 5, 1, None, 0), request, broker, "")
+    response = asyncio.run(sync_group.handle(call))
+    assert (response.protocol_type, response.protocol_name) == ("consumer", "range")
+    assert (response.error_code, response.assignment) == (0, b"partitions")
