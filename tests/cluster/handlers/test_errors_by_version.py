@@ -9,11 +9,13 @@ import pytest
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.groups.requests import LeaveGroupResponse, LeavingMember, SyncGroupResponse, TxnOffsetCommit
-from rackspan.cluster.handlers import leave_group, sync_group, txn_offset_commit
+from rackspan.cluster.handlers import find_coordinator, leave_group, sync_group, txn_offset_commit
 from rackspan.cluster.handlers.common import partition_count, transaction_error_code
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import RequestHeader
+from rackspan.wire.messages.configs import DescribeConfigsRequestData, DescribeConfigsResource
 from rackspan.wire.messages.group_members import (
     JoinGroupRequestData,
     JoinGroupRequestProtocol,
@@ -25,6 +27,7 @@ from rackspan.wire.messages.group_offsets import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
+from rackspan.wire.messages.groups import FindCoordinatorRequestData
 from rackspan.wire.messages.transactions import (
     TxnOffsetCommitRequestData,
     TxnOffsetCommitRequestPartition,
@@ -148,3 +151,22 @@ def test_the_response_to_a_sync_has_the_protocol_of_the_group(monkeypatch: pytes
     response = asyncio.run(sync_group.handle(call))
     assert (response.protocol_type, response.protocol_name) == ("consumer", "range")
     assert (response.error_code, response.assignment) == (0, b"partitions")
+
+
+def test_a_coordinator_without_a_leader_is_not_available(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def leaderless(*_: object) -> None:
+        return None
+
+    monkeypatch.setattr(find_coordinator, "internal_partition", leaderless)
+    broker: Any = SimpleNamespace(code=int, settings=SimpleNamespace(extra_configs={}))
+    request = FindCoordinatorRequestData(key_type=0, coordinator_keys=["g"])
+    call = Call(RequestHeader(ApiKey.FIND_COORDINATOR, 4, 1, None, 0), request, broker, "")
+    [found] = asyncio.run(find_coordinator.handle(call)).coordinators
+    assert (found.error_code, found.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
+
+
+def test_loggers_of_a_broker_have_no_configs_here(cluster: EmbeddedCluster) -> None:
+    resource = DescribeConfigsResource(resource_type=ConfigResourceType.BROKER_LOGGER, resource_name="1")
+    request = DescribeConfigsRequestData(resources=[resource])
+    [found] = response_to(cluster.address(1), ApiKey.DESCRIBE_CONFIGS, 4, request).results
+    assert (found.error_code, list(found.configs)) == (ErrorCode.NONE, [])

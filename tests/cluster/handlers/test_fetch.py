@@ -1,11 +1,16 @@
 """Fetch as an old client and a waiting one see it."""
 
+import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any
 
 from rackspan.cluster import EmbeddedCluster
-from rackspan.cluster.context import Path
+from rackspan.cluster.context import Call, Path
+from rackspan.cluster.handlers.fetch import _DelayedFetch
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import ApiKey
+from rackspan.wire.codec import RequestHeader
 from rackspan.wire.messages.fetch import FetchPartition, FetchRequestData, FetchResponsePartitionData, FetchTopic
 from tests.cluster.raw import batch, produced, response_to
 
@@ -82,3 +87,29 @@ def test_the_bytes_of_a_producer_are_counted_by_topic_and_by_the_rack_they_go_to
     new = {flow: size for flow, size in cluster.traffic().items() if before.get(flow) != size}
     [(flow, size)] = [(flow, size) for flow, size in new.items() if flow.path is Path.PRODUCE]
     assert (flow.topic, flow.from_rack, flow.to_rack, size) == ("counted", None, "r1", len(batch(b"x")))
+
+
+def test_whoever_asks_a_broker_that_does_not_lead_gets_the_leader(cluster: EmbeddedCluster) -> None:
+    cluster.create_topic("led", replicas=[[2, 1]])
+    found = fetched(cluster, 3, "led", 12)
+    assert found.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert found.current_leader is not None
+    assert (found.current_leader.leader_id, found.current_leader.leader_epoch) == (2, 0)
+
+
+def test_a_fetch_that_is_over_waits_at_no_partition_any_more() -> None:
+    async def scene() -> None:
+        waiting: list[object] = []
+        places = SimpleNamespace(
+            add=lambda _, retry: waiting.append(retry), remove=lambda _, retry: waiting.remove(retry)
+        )
+        broker: Any = SimpleNamespace(delayed_fetches=places)
+        call = Call(RequestHeader(ApiKey.FETCH, 12, 1, None, 0), FetchRequestData(), broker, "")
+        never: Any = SimpleNamespace(partitions=[], max_wait_ms=3_600_000)
+        delayed = _DelayedFetch(call, never)
+        assert len(waiting) == 1
+        delayed.response.cancel()
+        await asyncio.sleep(0)
+        assert waiting == []
+
+    asyncio.run(scene())

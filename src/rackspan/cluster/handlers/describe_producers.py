@@ -31,10 +31,9 @@ def _partition(call: Call[object], partition: TopicPartition) -> PartitionRespon
         known = call.broker.image.partition(partition) is not None
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return PartitionResponse(partition_index=partition.partition, error_code=error)
-    producers = sorted(leader.log.producers.items())
     return PartitionResponse(
         partition_index=partition.partition,
-        active_producers=[_producer(producer_id, entry) for producer_id, entry in producers],
+        active_producers=[_producer(producer_id, entry) for producer_id, entry in leader.log.producers.items()],
     )
 
 
