@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from rackspan.cluster.core import messages
+from rackspan.cluster.core.configs import ConfigSource, ConfigValue, broker_values
 from rackspan.cluster.core.ids import CLIENT
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host.assembly import Assembly
@@ -154,3 +155,31 @@ def test_a_request_that_waits_for_metadata_goes_on_when_its_broker_has_it() -> N
         assert await asyncio.wait_for(waiting, 10)
 
     run(scene)
+
+
+def test_what_a_broker_is_started_with_is_its_config_whatever_it_registers() -> None:
+    async def scene(assembly: Assembly) -> None:
+        for number, host in assembly.hosts.items():
+            image, settings = host.runner.image, host.runner.settings
+            described = {one.key: host.runner.own_config(one) for one in broker_values(image, settings, number)}
+            assert described["node.id"].value == str(number)
+            assert described["advertised.listeners"].value == "PLAINTEXT://{}:{}".format(*host.server.address)
+            assert described["min.insync.replicas"].value == "1"
+            # Old protocol versions register none.
+            rack = host.runner.own_config(ConfigValue("broker.rack", None, ConfigSource.DEFAULT, ()))
+            assert (rack.value, rack.source) == (f"r{number}", ConfigSource.STATIC)
+            assert rack.synonyms == (("broker.rack", rack.value, ConfigSource.STATIC),)
+
+    run(scene)
+
+
+def test_ids_of_members_follow_from_the_seed_and_differ_from_broker_to_broker() -> None:
+    drawn: list[list[int]] = []
+
+    async def scene(assembly: Assembly) -> None:
+        drawn.append([host.runner.groups._context.rng.getrandbits(64) for host in assembly.hosts.values()])
+
+    run(scene)
+    run(scene)
+    assert drawn[0] == drawn[1]
+    assert drawn[0][0] != drawn[0][1]

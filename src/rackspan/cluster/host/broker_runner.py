@@ -117,8 +117,6 @@ class BrokerRunner:
 
     def own_config(self, value: ConfigValue) -> ConfigValue:
         own_values = {
-            "broker.id": str(self.id),
-            "node.id": str(self.id),
             "broker.rack": self._rack,
             "advertised.listeners": f"PLAINTEXT://{self._identity.host}:{self._identity.port}",
         }
