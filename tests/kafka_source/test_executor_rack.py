@@ -1,3 +1,4 @@
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -105,6 +106,23 @@ def test_bytes_that_are_no_text_are_a_rack_with_marks_in_their_place(
     monkeypatch.setitem(METADATA, ("GET", "/computeMetadata/v1/instance/zone"), "zones/caf\u00e9")
     monkeypatch.setattr(_Metadata, "ENCODING", "latin-1")
     assert executor_rack(RackSources(metadata="gcp", metadata_host=metadata_host)).rack == "caf\ufffd"
+
+
+def test_what_speaks_no_http_gives_no_rack() -> None:
+    def respond() -> None:
+        link, _ = listener.accept()
+        with link:
+            link.recv(1000)
+            link.sendall(b"\x15\x03\x03\x00\x02\x02\x46 an alert of TLS\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=respond)
+        thread.start()
+        found = executor_rack(
+            RackSources(metadata="gcp", metadata_host="http://127.0.0.1:{1}".format(*listener.getsockname()))
+        )
+        thread.join()
+    assert found.rack is None
 
 
 def test_a_metadata_service_that_does_not_respond_gives_no_rack() -> None:

@@ -7,6 +7,7 @@ same environment on every executor, so a variable must come from the machine or 
 None is a valid outcome: the task then reads from leaders and reports that it has no rack.
 """
 
+import http.client
 import os
 import socket
 import subprocess
@@ -132,6 +133,6 @@ def _fetched(url: str, headers: Mapping[str, str], method: str = "GET") -> str |
     try:
         with urllib.request.urlopen(request, timeout=_METADATA_SECONDS) as response:  # noqa: S310 — as above
             text: str = response.read(10_000).decode(errors="replace").strip()
-    except (urllib.error.URLError, OSError, ValueError):
+    except (http.client.HTTPException, urllib.error.URLError, OSError, ValueError):
         return None
     return text or None
