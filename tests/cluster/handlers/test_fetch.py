@@ -89,7 +89,7 @@ def test_the_bytes_of_a_producer_are_counted_by_topic_and_by_the_rack_they_go_to
     assert (flow.topic, flow.from_rack, flow.to_rack, size) == ("counted", None, "r1", len(batch(b"x")))
 
 
-def test_whoever_asks_a_broker_that_does_not_lead_gets_the_leader(cluster: EmbeddedCluster) -> None:
+def test_a_fetch_from_a_broker_that_does_not_lead_gets_the_leader(cluster: EmbeddedCluster) -> None:
     cluster.create_topic("led", replicas=[[2, 1]])
     found = fetched(cluster, 3, "led", 12)
     assert found.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
