@@ -702,7 +702,8 @@ def partition_differences(
 def check_reassignment(
     snapshot: ClusterSnapshot, plan: ReassignmentPlan, journal: Path, direction: Direction | None = None
 ) -> RunState:
-    """Where a run would start or resume. Errors: ReassignmentStopped where it may not, InvalidJournal."""
+    """Where a run would start or resume. Errors: ReassignmentStopped where it may not, InvalidJournal; ClusterRequestFailed if the
+    snapshot lacks the reassignments under way."""
     from rackspan.apply import Journal
 
     direction = direction or _reassign.Direction.TARGETS
@@ -754,7 +755,10 @@ def cancel_reassignment(
 
 
 def reassignments_in_flight(snapshot: ClusterSnapshot, topic_filter: re.Pattern[str] | None = None) -> ReassignmentPlan:
-    """Returns the reassignments in flight, by any tool. Its undo is the replicas after a cancel, in Kafka's order."""
+    """Returns the reassignments in flight, by any tool. Its undo is the replicas after a cancel, in Kafka's order.
+
+    Errors: ClusterRequestFailed if the snapshot lacks them.
+    """
     cluster = _plan.observed(snapshot)
     named = (
         partition for partition in cluster.in_flight if topic_filter is None or topic_filter.fullmatch(partition.topic)
@@ -784,7 +788,10 @@ def foreign_throttles(cluster: Cluster, state: RunState) -> dict[ConfigKey, str]
 
 
 def verify_reassignment(snapshot: ClusterSnapshot, plan: ReassignmentPlan) -> list[VerifiedPartition]:
-    """How far a reassignment is, partition by partition, whatever tool executes it."""
+    """How far a reassignment is, partition by partition, whatever tool executes it.
+
+    Errors: ClusterRequestFailed if the snapshot lacks the reassignments under way: what is still copied would look done.
+    """
     return _plan.verify(plan, _plan.observed(snapshot))
 
 

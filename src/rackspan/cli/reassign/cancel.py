@@ -19,7 +19,6 @@ from rackspan.cli.reassign.execution import (
     journal_beside,
     noting_how_to_resume,
     plan_in,
-    refuse_unknown_moves,
     write_outcome,
     write_verdict,
 )
@@ -58,9 +57,8 @@ def cancel(
         )
     if not apply:
         read = source_options.source().read()
-        refuse_unknown_moves(read.snapshot)
-        output.warn_of(read)
         state = api.check_reassignment(read.snapshot, written, path)
+        output.warn_of(read)
         write_verdict(api.verify_reassignment(read.snapshot, state.plan), output_format)
         moving = any(ours_in_flight(state, observed(read.snapshot)))
         raise exit_codes.finish(to_act_on=moving or bool(state.own))
@@ -95,10 +93,9 @@ def _cancel_in_flight(
     """Exits 0 if nothing is under way, or with --apply once nothing that was is; 2 for a dry run with something to cancel."""
     cluster, matching = source_options.cluster_to_change() if apply else None, options.topic_filter(topic)
     read = source_options.source().read()
-    refuse_unknown_moves(read.snapshot)
+    plan, replicas = api.reassignments_in_flight(read.snapshot, matching), {}
     output.warn_of(read)
     options.refuse_if_none_match(read.snapshot, matching)
-    plan, replicas = api.reassignments_in_flight(read.snapshot, matching), {}
     if cluster is not None and len(plan):
         replicas = api.cancel_in_flight(cluster, plan, patience_seconds=patience_seconds)
         foreign_throttles(cluster, RunState(plan), STILL_SET)

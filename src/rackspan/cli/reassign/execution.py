@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from rackspan import api
-from rackspan.audit.drift.unread import Unread, unread
 from rackspan.cli import options, output
 from rackspan.cli.options import read_file
 from rackspan.cli.pages.run import RunEnd, outcome_document, outcome_page, verdict_document, verdict_page
 from rackspan.cli.pages.throttles import throttle_lines
 from rackspan.cli.reassign.plan import REASSIGNMENT
-from rackspan.errors import ClusterRequestFailed, RackspanError, SourceError, UsageError
-from rackspan.model import ClusterSnapshot
+from rackspan.errors import RackspanError, SourceError, UsageError
 from rackspan.plan import ConfigKey, RunState, VerifiedPartition, read_plan
 from rackspan.reassign import ReassignmentPlan
 
@@ -97,13 +95,6 @@ def write_verdict(found: Sequence[VerifiedPartition], output_format: options.Out
     document = verdict_document(found)
     rows = output.Rows(("topic", "partition", "replicas", "verdict", "reason"), document["partitions"])
     output.write(document, output_format, verdict_page(found), rows)
-
-
-def refuse_unknown_moves(snapshot: ClusterSnapshot) -> None:
-    """Without the reassignments under way a partition that is still copied looks done. Errors: ClusterRequestFailed."""
-    for note in snapshot.partial:
-        if Unread.MOVES in unread([note]):
-            raise ClusterRequestFailed(f"{note}; what is not known to be at rest is not done")
 
 
 def plan_in(file: Path, cluster_id: str | None) -> ReassignmentPlan:

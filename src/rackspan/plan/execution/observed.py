@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from rackspan.audit.drift.unread import Unread, unread
+from rackspan.errors import ClusterRequestFailed
 from rackspan.model import NO_BROKER, ClusterSnapshot, TopicPartition
 from rackspan.plan.execution.throttle import ConfigKey
 from rackspan.reassign import Direction, PartitionReassignment
@@ -96,7 +98,13 @@ def reassignment_status(
 
 
 def observed(snapshot: ClusterSnapshot) -> ObservedCluster:
-    """A snapshot as an observation. It holds no throttles."""
+    """A snapshot as an observation. It holds no throttles. Errors: ClusterRequestFailed if it lacks the reassignments under way.
+
+    Without them a partition that is still copied looks done.
+    """
+    for note in snapshot.partial:
+        if Unread.MOVES in unread([note]):
+            raise ClusterRequestFailed(f"{note}; what is not known to be at rest is not done")
     names = [str(topic.name) for topic in snapshot.topics]
     rows = [(TopicPartition(names[row.topic], row.partition), row) for row in snapshot.partitions]
     return ObservedCluster(
