@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from random import Random
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -30,14 +31,17 @@ def run(scene: Callable[[Assembly], Awaitable[None]], settings: ClusterSettings 
     asyncio.run(started())
 
 
-def test_a_request_without_a_response_is_forgotten_after_its_timeout() -> None:
+def test_a_request_without_a_response_is_forgotten_after_its_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene(assembly: Assembly) -> None:
         runner = assembly.hosts[ONE].runner
         pending = runner._shared.pending_responses
         verification = messages.VerifyTransaction(0, "t", 1, 0, TopicPartition("orders", 0), adds=False)
         assembly.network.cut((ONE, TWO))
         before = len(pending)
+        timer = MagicMock(wraps=asyncio.get_running_loop().call_later)
+        monkeypatch.setattr(asyncio.get_running_loop(), "call_later", timer)
         runner._execute([messages.SendRequest(TWO, verification, 1, timeout_ms=5)])
+        assert timer.call_args.args[0] == 0.005
         assert len(pending) == before + 1
         await assembly.wait_for(lambda: len(pending) <= before, 10)
 
@@ -70,6 +74,22 @@ def test_a_frozen_broker_does_not_notice_the_time() -> None:
         assembly.hosts[TWO].thaw()
         assert not assembly.hosts[TWO].frozen
         await assembly.wait_for(lambda: assembly.is_active(TWO), 10)
+
+    run(scene, ClusterSettings(session_timeout_ms=500, heartbeat_interval_ms=50))
+
+
+def test_a_broker_that_is_started_while_it_is_frozen_starts_frozen() -> None:
+    async def scene(assembly: Assembly) -> None:
+        host = assembly.hosts[TWO]
+        host.kill()
+        host.freeze()
+        await host.start()
+        assert host.runner.frozen
+        host.thaw()
+        await assembly.wait_for(lambda: assembly.is_active(TWO), 10)
+        assembly.stop()
+        assert assembly._next_tick is not None
+        assert assembly._next_tick.cancelled(), "no time passes in a cluster that has stopped"
 
     run(scene, ClusterSettings(session_timeout_ms=500, heartbeat_interval_ms=50))
 
