@@ -49,11 +49,7 @@ def test_a_plan_goes_from_the_planner_to_the_cluster_as_it_is(cluster: api.Clust
     assert not any(one.state == "done" for one in api.verify_reassignment(before, plan))
     assert not [one for one in api.lint_reassignment(before, api.RackPolicy(), plan) if one.severity == "violation"]
     blind = replace(before, partial=("reassignments under way: unknown, this user needs Describe on Cluster",))
-    for judge in (
-        lambda: api.verify_reassignment(blind, plan),
-        lambda: api.check_reassignment(blind, plan, tmp_path / "journal"),
-        lambda: api.reassignments_in_flight(blind),
-    ):
+    for judge in (lambda: api.verify_reassignment(blind, plan), lambda: api.reassignments_in_flight(blind)):
         with pytest.raises(ClusterRequestFailed, match=r"what is not known to be at rest is not done$"):
             judge()
     assert api.check_reassignment(before, plan, tmp_path / "journal").step == plan.steps[0]

@@ -702,8 +702,7 @@ def partition_differences(
 def check_reassignment(
     snapshot: ClusterSnapshot, plan: ReassignmentPlan, journal: Path, direction: Direction | None = None
 ) -> RunState:
-    """Where a run would start or resume. Errors: ReassignmentStopped where it may not, InvalidJournal; ClusterRequestFailed if the
-    snapshot lacks the reassignments under way."""
+    """Where a run would start or resume. Errors: ReassignmentStopped where it may not, InvalidJournal."""
     from rackspan.apply import Journal
 
     direction = direction or _reassign.Direction.TARGETS
@@ -759,6 +758,7 @@ def reassignments_in_flight(snapshot: ClusterSnapshot, topic_filter: re.Pattern[
 
     Errors: ClusterRequestFailed if the snapshot lacks them.
     """
+    _plan.refuse_unknown_moves(snapshot)
     cluster = _plan.observed(snapshot)
     named = (
         partition for partition in cluster.in_flight if topic_filter is None or topic_filter.fullmatch(partition.topic)
@@ -792,6 +792,7 @@ def verify_reassignment(snapshot: ClusterSnapshot, plan: ReassignmentPlan) -> li
 
     Errors: ClusterRequestFailed if the snapshot lacks the reassignments under way: what is still copied would look done.
     """
+    _plan.refuse_unknown_moves(snapshot)
     return _plan.verify(plan, _plan.observed(snapshot))
 
 

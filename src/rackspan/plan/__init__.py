@@ -12,7 +12,7 @@ from rackspan.plan.execution.decision import RunLimits, ours_in_flight
 from rackspan.plan.execution.effects import Finished, Paused
 from rackspan.plan.execution.events import DirectionSet, RateSet, RunCancelled, RunStarted, RunState, after
 from rackspan.plan.execution.foreign import foreign_throttles, plan_in_flight, throttle_configs
-from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster, observed
+from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster, observed, refuse_unknown_moves
 from rackspan.plan.execution.start import plan_to_start, refuse_a_limit_below, refuse_to_resume, refuse_unnamed_cluster
 from rackspan.plan.execution.throttle import ConfigKey
 from rackspan.plan.order import StepLimits, order_steps
@@ -66,6 +66,7 @@ __all__ = [
     "reassignment_json",
     "refuse_a_limit_below",
     "refuse_to_resume",
+    "refuse_unknown_moves",
     "refuse_unnamed_cluster",
     "throttle_configs",
     "verify",

@@ -58,8 +58,9 @@ def cancel(
     if not apply:
         read = source_options.source().read()
         state = api.check_reassignment(read.snapshot, written, path)
+        found = api.verify_reassignment(read.snapshot, state.plan)
         output.warn_of(read)
-        write_verdict(api.verify_reassignment(read.snapshot, state.plan), output_format)
+        write_verdict(found, output_format)
         moving = any(ours_in_flight(state, observed(read.snapshot)))
         raise exit_codes.finish(to_act_on=moving or bool(state.own))
     cluster = source_options.cluster_to_change()

@@ -98,13 +98,7 @@ def reassignment_status(
 
 
 def observed(snapshot: ClusterSnapshot) -> ObservedCluster:
-    """A snapshot as an observation. It holds no throttles. Errors: ClusterRequestFailed if it lacks the reassignments under way.
-
-    Without them a partition that is still copied looks done.
-    """
-    for note in snapshot.partial:
-        if Unread.MOVES in unread([note]):
-            raise ClusterRequestFailed(f"{note}; what is not known to be at rest is not done")
+    """A snapshot as an observation. It holds no throttles."""
     names = [str(topic.name) for topic in snapshot.topics]
     rows = [(TopicPartition(names[row.topic], row.partition), row) for row in snapshot.partitions]
     return ObservedCluster(
@@ -120,3 +114,10 @@ def observed(snapshot: ClusterSnapshot) -> ObservedCluster:
             if row.adding_replicas or row.removing_replicas
         },
     )
+
+
+def refuse_unknown_moves(snapshot: ClusterSnapshot) -> None:
+    """Without the reassignments under way a partition that is still copied looks done. Errors: ClusterRequestFailed."""
+    for note in snapshot.partial:
+        if Unread.MOVES in unread([note]):
+            raise ClusterRequestFailed(f"{note}; what is not known to be at rest is not done")
