@@ -1,4 +1,4 @@
-"""A server that responds to every connection with the same bytes and closes it, as one that speaks another protocol does."""
+"""Servers on loopback for a block, and one that responds to every connection with the same bytes, as one of another protocol does."""
 
 import socketserver
 import threading
@@ -13,6 +13,19 @@ CUT_SHORT = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n# TYPE"
 
 
 @contextmanager
+def serving(server: socketserver.TCPServer) -> Iterator[str]:
+    """Serve in a thread until the block ends. Yields the URL."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@contextmanager
 def responding(content: bytes) -> Iterator[str]:
     """The server's URL."""
 
@@ -21,11 +34,5 @@ def responding(content: bytes) -> Iterator[str]:
             self.request.recv(65_536)
             self.request.sendall(content)
 
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)) as url:
+        yield url

@@ -1,5 +1,3 @@
-import socket
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -8,6 +6,7 @@ import pytest
 
 from rackspan.errors import UsageError
 from rackspan.kafka_source.executor_rack import RackSources, executor_rack
+from tests.raw_server import NOT_HTTP, responding, serving
 
 
 @pytest.fixture(autouse=True)
@@ -86,13 +85,8 @@ class _Metadata(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def metadata_host() -> Iterator[str]:
-    server = HTTPServer(("127.0.0.1", 0), _Metadata)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving(HTTPServer(("127.0.0.1", 0), _Metadata)) as url:
+        yield url
 
 
 @pytest.mark.parametrize(("cloud", "rack"), [("aws", "euc1-az2"), ("gcp", "europe-west3-a"), ("azure", "westeurope-2")])
@@ -109,19 +103,8 @@ def test_bytes_that_are_no_text_are_a_rack_with_marks_in_their_place(
 
 
 def test_what_speaks_no_http_gives_no_rack() -> None:
-    def respond() -> None:
-        link, _ = listener.accept()
-        with link:
-            link.recv(1000)
-            link.sendall(b"\x15\x03\x03\x00\x02\x02\x46 an alert of TLS\r\n")
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=respond)
-        thread.start()
-        found = executor_rack(
-            RackSources(metadata="gcp", metadata_host="http://127.0.0.1:{1}".format(*listener.getsockname()))
-        )
-        thread.join()
+    with responding(NOT_HTTP) as url:
+        found = executor_rack(RackSources(metadata="gcp", metadata_host=url))
     assert found.rack is None
 
 

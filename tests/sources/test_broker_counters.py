@@ -1,6 +1,5 @@
 """Counters of brokers as three exporters write them, read over HTTP from a server on loopback."""
 
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,6 +15,7 @@ from rackspan.sources.broker_counters import by_broker, read_counters
 from rackspan.sources.gateway_counters import gateway_counters
 from rackspan.sources.live.traffic import read_everything, read_traffic
 from rackspan.traffic import bytes_out_between
+from tests import raw_server
 from tests.raw_server import CUT_SHORT, NOT_HTTP, responding
 from tests.streams.groups import cluster
 
@@ -89,15 +89,8 @@ def serving(pages: Mapping[str, str]) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with raw_server.serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as url:
+        yield url
 
 
 @pytest.mark.parametrize("text", [EXAMPLE_RULES, WITHOUT_RULES, STRIMZI, BY_NAME_OF_THE_BEAN, COUNTED])
