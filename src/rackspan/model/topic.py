@@ -18,8 +18,8 @@ FOLLOWER_REPLICAS: Final = "follower.replication.throttled.replicas"
 GATEWAY_CONFIG_TOPIC: Final = "__rackspan_configs"
 """The compacted topic in which gateways keep min.insync.racks, unless their file names another."""
 
-TOPIC_NAME_RULE: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-"""Kafka's own rule for topic names (Topic.validate)."""
+TOPIC_NAME_RULE: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
+"""Kafka's own rule for topic names (Topic.validate), which are neither one dot nor two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Topic:
     config: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not TOPIC_NAME_RULE.fullmatch(self.name) or self.name in (".", ".."):
+        if not TOPIC_NAME_RULE.fullmatch(self.name):
             raise InvalidSnapshot(
                 f"topic {self.name!r}: Kafka allows 1 to 249 letters, digits, '.', '_' and '-' in a name; fix it in the file"
             )

@@ -163,7 +163,7 @@ def topic_replica_counts(snapshot: ClusterSnapshot, topic: str) -> ReplicaCounts
 
 def refuse_name(snapshot: ClusterSnapshot, topic: str) -> None:
     """Errors: UsageError where a topic cannot be created under this name."""
-    if not TOPIC_NAME_RULE.fullmatch(topic) or topic in (".", ".."):
+    if not TOPIC_NAME_RULE.fullmatch(topic):
         raise UsageError(
             f"topic {topic!r}: Kafka allows 1 to 249 letters, digits, '.', '_' and '-'; choose another name"
         )

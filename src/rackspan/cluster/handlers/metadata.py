@@ -133,7 +133,7 @@ def _unknown(name: str | None, topic_id: UUID | None, refused: Mapping[str, Erro
     if name is None:
         return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
     # Clients give up at once on a name that is none, and wait for a topic that may come.
-    may_come = TOPIC_NAME_RULE.fullmatch(name) and name not in (".", "..")
+    may_come = TOPIC_NAME_RULE.fullmatch(name)
     missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if may_come else ErrorCode.INVALID_TOPIC_EXCEPTION
     error = refused.get(name, missing)
     return MetadataResponseTopic(error_code=error.for_every_client, name=name)

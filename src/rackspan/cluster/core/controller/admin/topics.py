@@ -66,7 +66,7 @@ def _records(topic: NewTopic, topic_id: UUID, states: list[PartitionState]) -> l
 
 
 def _check_name(context: ControllerContext, name: str) -> None:
-    if not TOPIC_NAME_RULE.fullmatch(name) or name in (".", ".."):
+    if not TOPIC_NAME_RULE.fullmatch(name):
         raise Refused(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
             f"Topic name is invalid: '{name}' is not 1 to 249 of the characters a-z, A-Z, 0-9, '.', '_' and '-'",
