@@ -36,20 +36,22 @@ def read_snapshots(warehouse: Warehouse, stored: Sequence[StoredSnapshot]) -> li
     building = any(snapshot.base_id for snapshot in stored)
     known = read_markers(warehouse).with_bases(stored) if building else _by_id(stored)
     files = {table.name: files_of(warehouse, table, list(known.values())) for table in (*CONTENT, SNAPSHOTS)}
-    return [_snapshot(warehouse, snapshot, known, files) for snapshot in stored]
+    bases = {identity: snapshot.base_id for identity, snapshot in known.items()}
+    return [
+        _snapshot(warehouse, snapshot, {each: known[each] for each in chain(snapshot.snapshot_id, bases)}, files)
+        for snapshot in stored
+    ]
 
 
 def _snapshot(
     warehouse: Warehouse,
     stored: StoredSnapshot,
-    known: Mapping[str, StoredSnapshot],
+    with_bases: Mapping[str, StoredSnapshot],
     files: Mapping[str, Sequence[DataFile]],
 ) -> ClusterSnapshot:
-    """One snapshot from those of some files that may hold its rows: a damaged one of others is not read."""
-    bases = {identity: snapshot.base_id for identity, snapshot in known.items()}
-    of_snapshot = {identity: known[identity] for identity in chain(stored.snapshot_id, bases)}
+    """One snapshot, made of it and its bases, from those of some files that may hold their rows: a damaged one of others is not read."""
     tables = {
-        table.name: content_rows(warehouse, table, table.schema.names, [stored], of_snapshot, files[table.name])[
+        table.name: content_rows(warehouse, table, table.schema.names, [stored], with_bases, files[table.name])[
             stored.snapshot_id
         ]
         for table in CONTENT
