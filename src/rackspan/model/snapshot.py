@@ -23,8 +23,9 @@ from rackspan.model.partitions import (
 from rackspan.model.topic import Topic
 
 SIZES: Final = "sizes"
-MOVES: Final = "reassignments under way"
 """The beginning of a note in `partial` about sizes of partitions, which no constraint needs."""
+MOVES: Final = "reassignments under way"
+"""The beginning of a note in `partial` about which partitions are being reassigned."""
 
 
 VERSION: Final = 1

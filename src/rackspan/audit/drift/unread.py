@@ -10,6 +10,7 @@ from enum import Flag, auto
 from typing import Final
 
 from rackspan.audit.drift.changes import Change
+from rackspan.model.snapshot import MOVES
 
 
 class Unread(Flag):
@@ -31,7 +32,7 @@ _NOTES: Final = (
     ("min.insync.replicas of", Unread.CONFIGS),
     ("which brokers are fenced", Unread.FENCED),
     ("the controller quorum", Unread.VOTERS),
-    ("reassignments under way", Unread.MOVES),
+    (MOVES, Unread.MOVES),
 )
 """How the notes begin that sources/live writes."""
 
