@@ -40,6 +40,14 @@ def test_of_python_alone():
 """
 
 
+@pytest.fixture(autouse=True)
+def hooks(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the tests, without their fixtures."""
+    hooks = Path(conftest.__file__).read_text(encoding="utf-8").replace("pytest_plugins = ", "_ = ")
+    pytester.makeconftest(hooks)
+    monkeypatch.syspath_prepend(Path(__file__).parents[1])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("no_skips", "outcomes"), [("1", {"failed": 1, "errors": 2, "skipped": 1}), ("", {"skipped": 4})]
@@ -47,13 +55,49 @@ def test_of_python_alone():
 def test_what_must_run_fails_when_it_is_skipped(
     no_skips: str, outcomes: dict[str, int], pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hook = Path(__file__).with_name("conftest.py").read_text(encoding="utf-8").replace("pytest_plugins = ", "_ = ")
-    pytester.makeconftest(hook)
     pytester.makepyfile(TESTS)
-    monkeypatch.syspath_prepend(Path(__file__).parents[1])
     monkeypatch.setenv("RACKSPAN_NO_SKIPS", no_skips)
     ran = pytester.runpytest("-p", "no:rackspan", "-W", "ignore")
     ran.assert_outcomes(xfailed=1, **outcomes)
+
+
+TRIED_AGAIN = """
+import pytest
+from rackspan.kafka_process import KafkaCluster
+
+seen = []
+
+@pytest.fixture(scope="session")
+def kafka():
+    yield KafkaCluster(racks=("r1",), brokers=1)
+
+@pytest.fixture(scope="module")
+def topic(kafka):
+    return kafka
+
+@pytest.fixture(scope="session")
+def spark():
+    return object()
+
+@pytest.mark.parametrize("number", range(3))
+def test_fails_once(kafka, topic, spark, number):
+    assert topic is kafka
+    seen.append((kafka, spark))
+    assert len(seen) != 2, "the reason of the first time"
+
+def test_after(kafka, topic, spark):
+    first, failed, again, last, *_ = [cluster for cluster, _ in seen]
+    assert first is failed is not again is last is kafka is topic
+    assert {alone for _, alone in seen} == {spark}
+"""
+
+
+@pytest.mark.slow
+def test_a_test_that_is_tried_again_gets_a_new_cluster_and_the_reason_is_printed(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(TRIED_AGAIN)
+    ran = pytester.runpytest("-p", "no:rackspan", "-W", "ignore", "--reruns", "1")
+    ran.assert_outcomes(passed=4)
+    ran.stdout.fnmatch_lines(["*tried again: *test_fails_once*", "*the reason of the first time*"])
 
 
 def test_the_files_that_start_first_are_there_and_start_first() -> None:
