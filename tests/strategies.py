@@ -67,6 +67,10 @@ def configs(draw: st.DrawFn) -> dict[str, str]:
         config["min.insync.racks"] = str(draw(st.integers(1, 4)))
     if draw(st.integers(0, 5)) == 0:
         config["cleanup.policy"] = "compact,delete"
+    if draw(st.integers(0, 3)) == 0:
+        config["unclean.leader.election.enable"] = draw(st.sampled_from(["true", "false"]))
+    if draw(st.integers(0, 3)) == 0:
+        config[draw(st.sampled_from(["leader", "follower"])) + ".replication.throttled.replicas"] = "*"
     return config
 
 
@@ -101,7 +105,7 @@ def snapshots(draw: st.DrawFn, cluster_id: str | None = None, taken_at: datetime
         cluster_id=cluster_id or draw(st.sampled_from(["5L6g3nShT-eMCtK--X86sw", "-starts_with a dash/slash"])),
         taken_at=taken_at or draw(times),
         controllers=draw(controllers()),
-        partial=draw(st.sampled_from([(), ("sizes of broker 3",)])),
+        partial=draw(st.sampled_from([(), ("sizes of broker 3",), ("reassignments under way: unknown",)])),
         brokers=draw(brokers()),
         topics=tuple(
             Topic(

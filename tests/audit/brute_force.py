@@ -149,6 +149,19 @@ def topic_warnings(cluster: Document, policy: RackPolicy) -> Iterator[tuple[str,
             yield topic["name"], "min-insync-replicas-unknown"
         elif topic["partitions"] and two_would_do(cluster, topic, racks, policy):
             yield topic["name"], "min-insync-replicas-one"
+    moving = any(note.startswith("reassignments under way") for note in cluster["partial"]) or any(
+        partition["adding_replicas"] or partition["removing_replicas"]
+        for topic in cluster["topics"]
+        for partition in topic["partitions"]
+    )
+    for topic in cluster["topics"]:
+        config, survive = topic["config"], policy.topic_survive.get(topic["name"], policy.survive).value
+        if not topic["partitions"]:
+            continue
+        if config.get("unclean.leader.election.enable") == "true" and survive != "none":
+            yield topic["name"], "unclean-leader-election"
+        if not moving and any(key.endswith("throttled.replicas") for key in config):
+            yield topic["name"], "throttle-left-behind"
 
 
 def two_would_do(cluster: Document, topic: Document, racks: dict[int, str], policy: RackPolicy) -> bool:

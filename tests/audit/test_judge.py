@@ -119,6 +119,8 @@ def test_every_finding_says_why_and_what_next_in_one_line(snapshot: ClusterSnaps
             "mixed-replication-factors",
             "min-insync-replicas-one",
             "min-insync-replicas-unknown",
+            "unclean-leader-election",
+            "throttle-left-behind",
             "controller-quorum-spread",
             "dead-controller",
             "fenced-broker",

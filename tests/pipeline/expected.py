@@ -30,7 +30,7 @@ def findings(snapshot: ClusterSnapshot, policy: RackPolicy) -> Rows:
             "partition": one.partition,
             "reason": one.reason,
             "remedy": one.remedy,
-            "schema_version": 6,
+            "schema_version": 7,
         }
         for one in audit(snapshot, policy).findings
     ]

@@ -14,6 +14,7 @@ from rackspan.audit.constraints import (
     leader_rack_findings,
     mixed_replication_factors,
     partition_findings,
+    throttle_findings,
 )
 from rackspan.audit.constraints.survival import too_few_racks
 from rackspan.audit.findings import REPAIR_ORDER, Finding, Severity, in_order
@@ -78,7 +79,8 @@ def audit(snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Patter
     broker_loads = loads(batch)
     findings = [
         *partition_findings(batch),
-        *topic_findings(batch, moving=snapshot.may_be_moving),
+        *topic_findings(batch),
+        *(() if snapshot.may_be_moving else throttle_findings(batch)),
         *whole_cluster_findings(batch.members, broker_loads, goals=topic_filter is None),
     ]
     return Audit(
@@ -92,14 +94,11 @@ def audit(snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Patter
     )
 
 
-def topic_findings(batch: PartitionBatch, *, moving: bool | None = None) -> Iterator[Finding]:
-    """The findings about whole topics. The batch holds each of its topics completely.
-
-    `moving`: whether anything in the cluster may be being reassigned; None if the batch has all of it.
-    """
+def topic_findings(batch: PartitionBatch) -> Iterator[Finding]:
+    """The findings about whole topics, but for those of `throttle_findings`. The batch holds each of its topics completely."""
     yield from mixed_replication_factors(batch)
     yield from leader_rack_findings(batch)
-    yield from config_findings(batch, bool(batch.reassigning.any()) if moving is None else moving)
+    yield from config_findings(batch)
 
 
 def whole_cluster_findings(

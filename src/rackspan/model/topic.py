@@ -14,6 +14,14 @@ MIN_INSYNC_RACKS: Final = "min.insync.racks"
 UNCLEAN_LEADER_ELECTION: Final = "unclean.leader.election.enable"
 LEADER_REPLICAS: Final = "leader.replication.throttled.replicas"
 FOLLOWER_REPLICAS: Final = "follower.replication.throttled.replicas"
+AUDITED_CONFIGS: Final = (
+    MIN_INSYNC_REPLICAS,
+    MIN_INSYNC_RACKS,
+    UNCLEAN_LEADER_ELECTION,
+    LEADER_REPLICAS,
+    FOLLOWER_REPLICAS,
+)
+"""All that an audit reads of a topic's configs."""
 
 GATEWAY_CONFIG_TOPIC: Final = "__rackspan_configs"
 """The compacted topic in which gateways keep min.insync.racks, unless their file names another."""

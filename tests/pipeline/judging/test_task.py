@@ -1,7 +1,7 @@
 """The rows of a task equal the audit of every snapshot, whatever the tasks and parts: no Spark, and no column in what is expected."""
 
 import pickle
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -32,6 +32,7 @@ from rackspan.pipeline.landing.bases import Bases
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.schemas import TABLES
 from rackspan.pipeline.warehouse import Warehouse, existing_table
+from rackspan.text import utc_text
 from tests.depth import at_depth
 from tests.pipeline import expected
 from tests.pipeline.examples import NOON, as_stored, generated, recorded, small
@@ -162,6 +163,45 @@ def test_every_table_equals_the_audit_of_every_snapshot(
     store_all(snapshots, warehouse, Bases())
     refresh(warehouse, POLICIES[policy], judging_build(warehouse))
     check_rows(warehouse, snapshots, POLICIES[policy])
+
+
+def throttled(hour: int, *, adding: Sequence[int] = (), partial: tuple[str, ...] = ()) -> ClusterSnapshot:
+    """A throttled topic, and another one of which a replica may be being added."""
+    configs = {"moved": {}, "throttled": {"leader.replication.throttled.replicas": "*"}}
+    return replace(
+        small(taken_at=NOON + timedelta(hours=hour)),
+        topics=tuple(Topic(TopicName(name), config=config) for name, config in configs.items()),
+        partitions=columns(
+            topic=[0, 1],
+            partition=[0, 0],
+            leader=[1, 1],
+            replicas=[[1, 2]] * 2,
+            isr=[[1, 2]] * 2,
+            adding_replicas=[adding, ()],
+        ),
+        partial=partial,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part_partitions", [1, 2_000_000])
+@pytest.mark.parametrize("task_partitions", [1, 500_000])
+def test_a_throttle_is_left_behind_only_if_nothing_in_the_cluster_may_be_moving(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part_partitions: int, task_partitions: int
+) -> None:
+    """In another part, in a snapshot that another task judged, or unknown."""
+    monkeypatch.setattr(tasks, "TASK_PARTITIONS", task_partitions)
+    monkeypatch.setattr(read, "PART_PARTITIONS", part_partitions)
+    unknown = ("reassignments under way: unknown, no response in time",)
+    snapshots = [throttled(0), throttled(1, adding=[2]), throttled(2), throttled(3), throttled(4, partial=unknown)]
+    warehouse = pipeline.create_warehouse(tmp_path / "warehouse")
+    store_all(snapshots, warehouse, Bases())
+    refresh(warehouse, RackPolicy(), judging_build(warehouse))
+    check_rows(warehouse, snapshots, RackPolicy())
+    found = [
+        row["taken_at"] for row in pipeline.rows(warehouse, "findings") if row["constraint"] == "throttle-left-behind"
+    ]
+    assert found == [utc_text(NOON + timedelta(hours=hour)) for hour in (0, 2, 3)]
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ nothing here proposes a placement.
 """
 
 from rackspan.audit.constraints.cluster import cluster_findings
-from rackspan.audit.constraints.configs import config_findings
+from rackspan.audit.constraints.configs import config_findings, throttle_findings
 from rackspan.audit.constraints.constraint import PartitionConstraint
 from rackspan.audit.constraints.known_words import FindingColumns, KnownWords
 from rackspan.audit.constraints.partitions import (
@@ -26,4 +26,5 @@ __all__ = [
     "leader_rack_findings",
     "mixed_replication_factors",
     "partition_findings",
+    "throttle_findings",
 ]

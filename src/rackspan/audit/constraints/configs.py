@@ -18,23 +18,32 @@ ACCEPTS_LOSS: Final = SURVIVE_CODES.index(Survive.NONE)
 CONFIGS: Final = "kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type topics --entity-name"
 
 
-def config_findings(batch: PartitionBatch, moving: bool) -> Iterator[Finding]:
-    """The findings of every topic of the batch, which holds each of them completely.
-
-    `moving`: whether anything in the cluster may be being reassigned, in the batch or beside it.
-    """
+def config_findings(batch: PartitionBatch) -> Iterator[Finding]:
+    """The findings of every topic of the batch, which holds each of them completely."""
     weak = _weak_topics(batch)
-    codes, first = np.unique(batch.rows.topic, return_index=True)
-    for code, row in zip(codes.tolist(), first.tolist(), strict=True):
+    for code, row in _first_rows(batch):
         if not batch.required.known[row]:
             yield _unknown(batch.topics[code])
         if weak[code]:
             yield _one_in_sync(batch, row)
         if batch.required.unclean_election[row] and batch.required.survive[row] != ACCEPTS_LOSS:
             yield _unclean_election(batch.topics[code])
-        # They may be of that, or of a plan's next step.
-        if not moving and (throttles := _throttles(batch.required, row)):
+
+
+def throttle_findings(batch: PartitionBatch) -> Iterator[Finding]:
+    """Topics whose throttles were left behind, unless anything in the cluster may be being reassigned: they may be of that.
+
+    The batch holds each of its topics completely.
+    """
+    for code, row in _first_rows(batch):
+        if throttles := _throttles(batch.required, row):
             yield _left_behind(batch.topics[code], throttles)
+
+
+def _first_rows(batch: PartitionBatch) -> Iterator[tuple[int, int]]:
+    """Each topic's code and first row."""
+    codes, first = np.unique(batch.rows.topic, return_index=True)
+    yield from zip(codes.tolist(), first.tolist(), strict=True)
 
 
 def _unknown(topic: str) -> Finding:

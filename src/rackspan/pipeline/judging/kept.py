@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from rackspan.audit import ClusterMembers, RackLoss
+from rackspan.audit import ClusterMembers, Finding, RackLoss
 from rackspan.audit.loads import BrokerLoads
 from rackspan.pipeline.judging.tasks import TaskSnapshot
 from rackspan.pipeline.schemas import TABLES
@@ -33,6 +33,8 @@ class JudgedSnapshot:
     rows: RowsByTable
     loads: Sequence[BrokerLoads]
     losses: Sequence[list[RackLoss]]
+    throttled: Sequence[Finding]
+    moving: bool
 
 
 class KeptSnapshots:

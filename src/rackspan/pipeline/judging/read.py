@@ -13,17 +13,16 @@ import pyarrow.compute as pc
 from rackspan.audit import RackPolicy
 from rackspan.audit.batch import PartitionBatch, Requirements, requirements
 from rackspan.audit.drift.compare import DriftSide, topic_summaries
-from rackspan.audit.drift.unread import unread
+from rackspan.audit.drift.unread import Unread, unread
 from rackspan.errors import InvalidWarehouse
 from rackspan.model import (
-    MIN_INSYNC_RACKS,
-    MIN_INSYNC_REPLICAS,
     UNKNOWN_SIZE,
     Bools,
     PartitionColumns,
     Topic,
     TopicName,
 )
+from rackspan.model.topic import AUDITED_CONFIGS
 from rackspan.pipeline.changes.difference import Contents
 from rackspan.pipeline.delta.table import read_files_at
 from rackspan.pipeline.judging.tasks import JudgeTask, TaskSnapshot
@@ -75,6 +74,11 @@ class SnapshotPart:
     def side(self) -> DriftSide:
         """The part as one side of a comparison."""
         return DriftSide(self.batch, topic_summaries(self.batch, self.ids, self.required), unread(self.partial))
+
+    @property
+    def may_be_moving(self) -> bool:
+        """Whether a partition of the part is being reassigned, or which of the cluster are could not be read."""
+        return bool(self.batch.reassigning.any() or Unread.MOVES in unread(self.partial))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +163,7 @@ def _part(
 
 def _topics(rows: pa.Table, policy: RackPolicy) -> _Topics:
     names, configs = _only_chunk(rows, "name"), _only_chunk(rows, "config")
-    columns = [names, *(pc.map_lookup(configs, key, "first") for key in (MIN_INSYNC_REPLICAS, MIN_INSYNC_RACKS))]
+    columns = [names, *(pc.map_lookup(configs, key, "first") for key in AUDITED_CONFIGS)]
     return _Topics(
         rows,
         names,
@@ -182,9 +186,9 @@ def _partition_columns(rows: pa.Table, topic: Any) -> PartitionColumns:
     return read if bool((key[1:] > key[:-1]).all()) else read.take(np.argsort(key, kind="stable"))
 
 
-def _topic(name: str, replicas: str | None, racks: str | None) -> Topic:
-    configs = {MIN_INSYNC_REPLICAS: replicas, MIN_INSYNC_RACKS: racks}
-    return Topic(TopicName(name), config={key: value for key, value in configs.items() if value is not None})
+def _topic(name: str, *values: str | None) -> Topic:
+    configs = zip(AUDITED_CONFIGS, values, strict=True)
+    return Topic(TopicName(name), config={key: value for key, value in configs if value is not None})
 
 
 def _only_chunk(rows: pa.Table, name: str) -> pa.Array:

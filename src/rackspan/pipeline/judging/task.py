@@ -12,7 +12,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from rackspan.audit.constraints import KnownWords, finding_columns
+from rackspan.audit import Finding
+from rackspan.audit.constraints import KnownWords, finding_columns, throttle_findings
 from rackspan.audit.drift.compare import DriftSide, changed_members, changed_topics
 from rackspan.audit.judge import topic_findings, whole_cluster_findings
 from rackspan.audit.loads import BrokerLoads, loads, summed_loads
@@ -40,6 +41,9 @@ class _ClusterSums:
 
     loads: list[BrokerLoads] = field(default_factory=list)
     losses: list[list[RackLoss]] = field(default_factory=list)
+    throttled: list[Finding] = field(default_factory=list)
+    """What is found unless anything in the cluster may be `moving`."""
+    moving: bool = False
     sides: tuple[DriftSide, DriftSide] | None = None
 
 
@@ -100,9 +104,11 @@ def _rows_of_snapshot(snapshot: TaskSnapshot, part: SnapshotPart, sums: _Cluster
     kept = None if snapshot.tables else KEPT.of(snapshot)
     if kept is not None:
         sums.loads, sums.losses = list(kept.loads), list(kept.losses)
+        sums.throttled, sums.moving = list(kept.throttled), kept.moving
         return kept.rows
     rows = _rows_of_part(snapshot, part, sums)
-    KEPT.keep(snapshot, JudgedSnapshot(snapshot.members, len(part.batch.rows), rows, sums.loads, sums.losses))
+    found = sums.loads, sums.losses, sums.throttled, sums.moving
+    KEPT.keep(snapshot, JudgedSnapshot(snapshot.members, len(part.batch.rows), rows, *found))
     return rows
 
 
@@ -118,6 +124,8 @@ def _rows_of_part(snapshot: TaskSnapshot, part: SnapshotPart, sums: _ClusterSums
             ]
         )
         sums.loads.append(loads(part.batch))
+        sums.throttled.extend(throttle_findings(part.batch))
+        sums.moving |= part.may_be_moving
     if OUTAGE_IMPACT.name in wanted:
         losses = judge_losses(part.batch, part.internal, losses_each_rack(snapshot.members))
         rows[OUTAGE_IMPACT.name] = harm_rows(losses)
@@ -129,7 +137,7 @@ def _rows_of_cluster(snapshot: TaskSnapshot, sums: _ClusterSums) -> RowsByTable:
     rows = {}
     if sums.loads:
         found = whole_cluster_findings(snapshot.members, summed_loads(sums.loads))
-        rows[FINDINGS.name] = finding_rows(list(found))
+        rows[FINDINGS.name] = finding_rows([*found, *(() if sums.moving else sums.throttled)])
     if sums.losses:
         rows[OUTAGE_IMPACT.name] = loss_rows([joined_loss(parts) for parts in zip(*sums.losses, strict=True)])
     return rows
