@@ -710,7 +710,9 @@ def check_reassignment(
     if state is None:
         return _plan.RunState(_plan.plan_to_start(plan, direction, cluster), direction)
     _plan.refuse_to_resume(state, plan, cluster, str(journal))
-    return _plan.after(state, _plan.DirectionSet(direction))
+    state = _plan.after(state, _plan.DirectionSet(direction))
+    _plan.refuse_to_repeat(state, cluster)
+    return state
 
 
 def observe_reassignment(cluster: Cluster, plan: ReassignmentPlan) -> ObservedCluster:

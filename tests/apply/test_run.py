@@ -46,6 +46,15 @@ def test_there_and_back_and_there_again(tmp_path: Path) -> None:
     assert not [one for one in carry_out(cluster, journal) if isinstance(one.effect, StartMoves)]
 
 
+def test_a_run_that_ended_is_not_done_again_where_something_else_moved_a_partition(tmp_path: Path) -> None:
+    cluster, journal = a_cluster(), tmp_path / "journal"
+    carry_out(cluster, journal)
+    cluster.replicas[MOVES[0].topic_partition] = MOVES[0].undo
+    with pytest.raises(ReassignmentStopped, match="orders-0 is on 1,2: the run ended on 4,5, and it was changed since"):
+        carry_out(cluster, journal)
+    assert cluster.replicas[MOVES[0].topic_partition] == MOVES[0].undo
+
+
 def test_a_file_that_does_not_say_what_was_there_can_be_undone_by_its_journal(tmp_path: Path) -> None:
     steps = tuple(
         replace(step, columns=reassignment_columns(replace(one, undo=()) for one in step.partitions))

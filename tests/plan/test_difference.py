@@ -236,6 +236,8 @@ def test_a_copy_of_an_empty_log_has_a_known_size_and_one_of_an_unknown_size_has_
         (1, 0, 7), (2, 0, 7), (3, 7, 0), (4, 7, 0),
     ]  # fmt: skip
     assert known_sizes(snapshot, moved) == {("orders", 0): 0, ("orders", 2): 7}
+    gone = reassignment_columns(PartitionReassignment(topic, 2, (3, 4)) for topic in ("deleted", "orders"))
+    assert known_sizes(snapshot, gone) == {("orders", 2): 7}
 
 
 def test_partitions_that_end_less_safe_are_counted_and_described() -> None:

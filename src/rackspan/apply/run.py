@@ -22,6 +22,7 @@ from rackspan.plan import (
     foreign_throttles,
     plan_to_start,
     refuse_a_limit_below,
+    refuse_to_repeat,
     refuse_to_resume,
     refuse_unnamed_cluster,
     throttle_configs,
@@ -41,15 +42,14 @@ def run(
 
     A throttle stays in force until a later run is given another one, or 0 for none.
 
-    Errors: ReassignmentStopped where the cluster is another or is not as the plan assumes, InvalidJournal for another
-    plan's journal, UsageError, SourceError.
+    Errors: ReassignmentStopped where the cluster is another or is not as the plan assumes, or as a run that ended left it;
+    InvalidJournal for another plan's journal, UsageError, SourceError.
     """
     if journal.begun is None:
         if not len(plan):
             return
         refuse_unnamed_cluster(plan)
-        topics = frozenset(partition.topic for partition in plan.partitions())
-        complete = plan_to_start(plan, direction, cluster.observe(ObservationRequest(topics)))
+        complete = plan_to_start(plan, direction, _observation(cluster, plan))
         refuse_a_limit_below(complete, direction, limits)
         journal.append(RunStarted(complete, limits.bytes_per_second or None))
     else:
@@ -60,6 +60,8 @@ def run(
             journal.append(RateSet(rate))
     if journal.state.direction is not direction or journal.state.cancelled:
         journal.append(DirectionSet(direction))
+    if not journal.state.remaining:
+        refuse_to_repeat(journal.state, _observation(cluster, plan))
     yield from execute(cluster, journal, limits, pace)
 
 
@@ -76,6 +78,11 @@ def cancel(
 def _first_observation(cluster: ReassigningCluster) -> ObservedCluster:
     """Raises at once where the cluster cannot be reached at all; the loop would wait for it."""
     return cluster.observe(ObservationRequest())
+
+
+def _observation(cluster: ReassigningCluster, plan: ReassignmentPlan) -> ObservedCluster:
+    """Every topic of the plan."""
+    return cluster.observe(ObservationRequest(frozenset(partition.topic for partition in plan.partitions())))
 
 
 def observe_foreign_throttles(cluster: ReassigningCluster, state: RunState) -> dict[ConfigKey, str]:

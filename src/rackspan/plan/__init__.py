@@ -13,7 +13,13 @@ from rackspan.plan.execution.effects import Finished, Paused
 from rackspan.plan.execution.events import DirectionSet, RateSet, RunCancelled, RunStarted, RunState, after
 from rackspan.plan.execution.foreign import foreign_throttles, plan_in_flight, throttle_configs
 from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster, observed, refuse_unknown_moves
-from rackspan.plan.execution.start import plan_to_start, refuse_a_limit_below, refuse_to_resume, refuse_unnamed_cluster
+from rackspan.plan.execution.start import (
+    plan_to_start,
+    refuse_a_limit_below,
+    refuse_to_repeat,
+    refuse_to_resume,
+    refuse_unnamed_cluster,
+)
 from rackspan.plan.execution.throttle import ConfigKey
 from rackspan.plan.order import StepLimits, order_steps
 from rackspan.plan.plan_file import PlanDocument, plan_document, read_plan
@@ -65,6 +71,7 @@ __all__ = [
     "reassignment_file",
     "reassignment_json",
     "refuse_a_limit_below",
+    "refuse_to_repeat",
     "refuse_to_resume",
     "refuse_unknown_moves",
     "refuse_unnamed_cluster",

@@ -20,7 +20,14 @@ from rackspan.model import (
     unpadded,
 )
 from rackspan.plan.order import RISKS
-from rackspan.reassign import Direction, PartitionReassignment, ReassignmentColumns, reassignment_columns, snapshot_rows
+from rackspan.reassign import (
+    Direction,
+    PartitionReassignment,
+    ReassignmentColumns,
+    reassignment_columns,
+    rows_held,
+    snapshot_rows,
+)
 from rackspan.reassign.safety import less_safe, safety_of_rows, words
 
 
@@ -125,9 +132,11 @@ def left_to_change(
 
 
 def known_sizes(snapshot: ClusterSnapshot, columns: ReassignmentColumns) -> dict[TopicPartition, int]:
-    """Bytes of one copy of each partition, where its size is known."""
-    sizes = snapshot.partitions.size_bytes[snapshot_rows(snapshot, columns)].tolist()
-    return {name.topic_partition: size for name, size in zip(columns, sizes, strict=True) if size >= 0}
+    """Bytes of one copy of each partition, where its size is known. One that was deleted since it was copied has none."""
+    rows, held = rows_held(snapshot, columns)
+    sizes = snapshot.partitions.size_bytes[rows[held]].tolist()
+    known = zip(columns.take(np.flatnonzero(held)), sizes, strict=True)
+    return {name.topic_partition: size for name, size in known if size >= 0}
 
 
 def partition_differences(

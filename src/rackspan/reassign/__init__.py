@@ -18,6 +18,7 @@ from rackspan.reassign.reassignment_plan import (
     ReassignmentPlan,
     Step,
     reassignment_columns,
+    rows_held,
     snapshot_after,
     snapshot_rows,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "plan",
     "reassignment_columns",
     "refuses_midway",
+    "rows_held",
     "snapshot_after",
     "snapshot_rows",
 ]

@@ -267,17 +267,23 @@ def snapshot_after(
 
 def snapshot_rows(snapshot: ClusterSnapshot, columns: ReassignmentColumns) -> Int64s:
     """The snapshot's row of each entry. Errors: InvalidReassignment for a partition that it does not hold."""
+    rows, held = rows_held(snapshot, columns)
+    missing = np.flatnonzero(~held)
+    if len(missing):
+        (first,) = columns.take(missing[:1])
+        raise InvalidReassignment(f"{first.name}: the snapshot does not hold it; plan on a newer snapshot")
+    return rows
+
+
+def rows_held(snapshot: ClusterSnapshot, columns: ReassignmentColumns) -> tuple[Int64s, Bools]:
+    """The snapshot's row of each entry, and whether it holds the partition; the row of another one means nothing."""
     code_of: dict[str, int] = {topic.name: code for code, topic in enumerate(snapshot.topics)}
     codes = np.array([code_of.get(topic, -1) for topic in columns.topics], dtype=np.int64)
     keys = _keys(snapshot.partitions.topic.astype(np.int64), snapshot.partitions.partition)
     wanted = _keys(codes[columns.topic], columns.partition)
     # Snapshots are ordered by topic and partition, so the keys ascend.
     rows = np.searchsorted(keys, wanted)
-    missing = np.flatnonzero(np.append(keys, -1)[rows] != wanted)
-    if len(missing):
-        (first,) = columns.take(missing[:1])
-        raise InvalidReassignment(f"{first.name}: the snapshot does not hold it; plan on a newer snapshot")
-    return rows
+    return rows, np.asarray(np.append(keys, -1)[rows] == wanted)
 
 
 def _keys(topic: Int64s, partition: Int32s) -> Int64s:

@@ -15,7 +15,8 @@ from rackspan.apply.executor import execute
 from rackspan.cli import output
 from rackspan.cli.options import Output
 from rackspan.cli.reassign import progress as run_progress
-from rackspan.cli.reassign.execution import write_outcome
+from rackspan.cli.reassign.execution import HOW_TO_RESUME, noting_how_to_resume, write_outcome
+from rackspan.errors import ReassignmentStopped
 from rackspan.plan import RunLimits
 from rackspan.plan.execution.effects import StartMoves, Wait
 from rackspan.plan.execution.events import RunCancelled
@@ -60,6 +61,20 @@ def test_the_outcome_of_a_run_is_a_row(capsys: pytest.CaptureFixture[str]) -> No
     write_outcome(last, Path("plan.journal"), "done", {}, Output.CSV)
     (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
     assert (row["state"], row["journal"], row["steps_done"], row["moves_done"]) == ("done", "plan.journal", "2", "1")
+
+
+@pytest.mark.parametrize("moving", [False, True])
+def test_how_to_resume_is_noted_if_a_run_that_stops_at_once_has_moves_under_way(
+    capsys: pytest.CaptureFixture[str], moving: bool
+) -> None:
+    cluster = FakeCluster({move.topic_partition: move.undo for move in MOVES}, Random(7), {1, 2, 3, 4})
+    cluster.cluster_id = "another"
+    if moving:
+        cluster.start_moves({MOVES[0].topic_partition: MOVES[0].replicas})
+        cluster.brokers.discard(4)
+    with pytest.raises(ReassignmentStopped):
+        list(noting_how_to_resume(execute(cluster, Memory(PLAN), RunLimits())))
+    assert capsys.readouterr().err == (f"{HOW_TO_RESUME}\n" if moving else "")
 
 
 def test_what_is_cancelled_is_reported(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rackspan.plan.execution.events import RunCancelled, RunStarted, StepCompleted
+from rackspan.plan.execution.events import RunCancelled, RunCompleted, RunStarted, StepCompleted
 from rackspan.plan.execution.events_format import event_line
 from rackspan.plan.plan_file import read_plan
 from tests.cli.conftest import GOOD, Ran
@@ -308,6 +308,21 @@ def test_a_cluster_that_is_not_as_assumed_is_left_alone(
     files(snapshot=snapshot_with(**partition))
     ran = cli("reassign", *APPLY, "--plan", "plan.json")
     assert (ran.code, ran.out, ran.err) == (1, "", f"rackspan: {line}\n")
+
+
+def test_a_run_that_ended_is_done_only_where_its_partitions_are_as_it_left_them(
+    cli: Cli, files: Callable[..., None]
+) -> None:
+    journal = begun(PLAN, StepCompleted(1), StepCompleted(2), RunCompleted())
+    files(journal=journal)
+    ran = cli("reassign", *APPLY, "--plan", "plan.json")
+    line = f"orders-0 is on 1,2,3: the run ended on 4,2,3, and it was changed since; {ANEW}"
+    assert (ran.code, ran.out, ran.err) == (1, "", f"rackspan: {line}\n")
+    ended = snapshot_with(replicas=[4, 2, 3])
+    ended["topics"][0]["partitions"][1]["replicas"] = [6, 5, 4]
+    files(snapshot=ended, journal=journal)
+    ran = cli("reassign", *APPLY, "--plan", "plan.json")
+    assert (ran.code, ran.out, ran.err) == (0, "nothing is left to do\n", "")
 
 
 @pytest.mark.parametrize("verb", ["apply", "undo", "verify"])

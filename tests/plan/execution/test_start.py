@@ -13,11 +13,13 @@ from rackspan.plan.execution.observed import InFlight, ObservedCluster
 from rackspan.plan.execution.start import (
     plan_to_start,
     refuse_a_limit_below,
+    refuse_to_repeat,
     refuse_to_resume,
     refuse_unnamed_cluster,
     with_ids,
     with_originals,
 )
+from rackspan.plan.execution.throttle import ConfigKey, Holder
 from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, Step
 
 FIRST = PartitionReassignment("orders", 0, (4, 2), (1, 2))
@@ -116,3 +118,41 @@ def test_a_run_resumes_the_journal_of_its_plan_on_its_cluster_alone() -> None:
     assert str(other_plan.value) == "a.journal: the journal of another plan; name the --journal of this one"
     with pytest.raises(ReassignmentStopped, match=r"^this is cluster d, the plan is for c; "):
         refuse_to_resume(state, PLAN, replace(observed(), cluster_id="d"), "a.journal")
+
+
+ENDED = RunState(PLAN, done=frozenset({1, 2}), completed=True)
+ENDS = {FIRST.topic_partition: (4, 2), SECOND.topic_partition: (2, 3)}
+ANEW = "make a new plan with rackspan reassign plan"
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        (
+            {"replicas": {**ENDS, FIRST.topic_partition: (1, 2)}},
+            f"orders-0 is on 1,2: the run ended on 4,2, and it was changed since; {ANEW}",
+        ),
+        (
+            {"replicas": {**ENDS, SECOND.topic_partition: (3, 2)}},
+            f"payments-1 is on 3,2: the run ended on 2,3, and it was changed since; {ANEW}",
+        ),
+        (
+            {"replicas": ENDS, "in_flight": {FIRST.topic_partition: InFlight((1, 4, 2), (1,), (4,))}},
+            "orders-0 is being reassigned to 1,2, not by this plan; wait for the end, or cancel it with rackspan reassign cancel --in-flight, then run again",
+        ),
+        ({"replicas": {}}, f"partition orders-0 is not in the cluster; {ANEW}"),
+        ({"replicas": ENDS, "topic_ids": {"orders": "id-1"}}, f"topic payments is not in the cluster; {ANEW}"),
+    ],
+)
+def test_a_run_that_ended_is_not_done_where_partitions_are_elsewhere(more: dict[str, Any], line: str) -> None:
+    with pytest.raises(ReassignmentStopped) as refused:
+        refuse_to_repeat(ENDED, observed(**more))
+    assert str(refused.value) == line
+
+
+def test_a_run_that_ended_is_done_where_it_left_everything_and_resumes_for_what_is_left() -> None:
+    refuse_to_repeat(ENDED, observed(replicas=ENDS))
+    refuse_to_repeat(replace(ENDED, direction=Direction.ORIGINALS), observed())
+    refuse_to_repeat(replace(ENDED, done=frozenset({1})), observed())
+    throttled = {ConfigKey(Holder.BROKER, "4", "follower.replication.throttled.rate"): None}
+    refuse_to_repeat(replace(ENDED, own=throttled), observed())

@@ -13,7 +13,8 @@ from rackspan.cli.pages.run import RunEnd, outcome_document, outcome_page, verdi
 from rackspan.cli.pages.throttles import throttle_lines
 from rackspan.cli.reassign.plan import REASSIGNMENT
 from rackspan.errors import RackspanError, SourceError, UsageError
-from rackspan.plan import ConfigKey, RunState, VerifiedPartition, read_plan
+from rackspan.plan import ConfigKey, RunState, VerifiedPartition, ours_in_flight, read_plan
+from rackspan.plan.execution.effects import Stop
 from rackspan.reassign import ReassignmentPlan
 
 if TYPE_CHECKING:
@@ -59,11 +60,11 @@ STILL_SET: Final = "still set"
 
 
 def noting_how_to_resume(updates: "Iterator[RunUpdate]") -> "Iterator[RunUpdate]":
-    """Note how to resume when a run that has started ends early."""
+    """Note how to resume when a run that has done something, or has moves under way, ends early."""
     begun = False
     try:
         for update in updates:
-            begun = True
+            begun = begun or not isinstance(update.effect, Stop) or any(ours_in_flight(update.state, update.cluster))
             yield update
     except (RackspanError, KeyboardInterrupt):
         if begun:

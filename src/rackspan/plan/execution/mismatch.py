@@ -17,6 +17,19 @@ def mismatch(
     return next(_mismatches(plan, partitions, cluster), None)
 
 
+def changed_since(plan: ReassignmentPlan, direction: Direction, cluster: ObservedCluster) -> str | None:
+    """Why the partitions are not as a run in this direction left them; None where they are."""
+    if why := mismatch(plan, plan.partitions(), cluster):
+        return why
+    for partition in plan.partitions():
+        if reassignment_status(partition, direction, cluster) is not ReassignmentStatus.DONE:
+            if partition.topic_partition in cluster.in_flight:
+                return _moves_beside(partition, cluster)
+            at, end = _ids(cluster.replicas[partition.topic_partition]), _ids(partition.end(direction))
+            return f"{partition.name} is on {at}: the run ended on {end}, and it was changed since; {ANEW}"
+    return None
+
+
 def other_cluster(plan: ReassignmentPlan, cluster: ObservedCluster) -> str | None:
     if plan.cluster_id is None or plan.cluster_id == cluster.cluster_id:
         return None
@@ -108,13 +121,17 @@ def _of_partition(one: PartitionReassignment, cluster: ObservedCluster) -> str |
         case ReassignmentStatus.MISSING:
             return f"partition {one.name} is not in the cluster; {ANEW}"
         case ReassignmentStatus.UNEXPECTED if one.topic_partition in cluster.in_flight:
-            target = _ids(cluster.in_flight[one.topic_partition].target)
-            return f"{one.name} is being reassigned to {target}, not by this plan; {WAIT}"
+            return _moves_beside(one, cluster)
         case ReassignmentStatus.UNEXPECTED:
             at, undo, replicas = _ids(cluster.replicas[one.topic_partition]), _ids(one.undo), _ids(one.replicas)
             return f"{one.name} is on {at}: the plan found it on {undo} and leads to {replicas}; {ANEW}"
         case _:
             return None
+
+
+def _moves_beside(one: PartitionReassignment, cluster: ObservedCluster) -> str:
+    target = _ids(cluster.in_flight[one.topic_partition].target)
+    return f"{one.name} is being reassigned to {target}, not by this plan; {WAIT}"
 
 
 def _ids(brokers: Iterable[int]) -> str:

@@ -6,7 +6,14 @@ from dataclasses import replace
 from rackspan.errors import InvalidJournal, ReassignmentStopped, UsageError
 from rackspan.plan.execution.decision import RunLimits
 from rackspan.plan.execution.events import RunState
-from rackspan.plan.execution.mismatch import WAIT, mismatch, missing_receivers, other_cluster, running_beside
+from rackspan.plan.execution.mismatch import (
+    WAIT,
+    changed_since,
+    mismatch,
+    missing_receivers,
+    other_cluster,
+    running_beside,
+)
 from rackspan.plan.execution.observed import ObservedCluster, ReassignmentStatus, reassignment_status
 from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, reassignment_columns
 
@@ -33,6 +40,18 @@ def refuse_to_resume(state: RunState, plan: ReassignmentPlan, cluster: ObservedC
     if not state.plan.same_targets(plan):
         raise InvalidJournal(f"{journal}: the journal of another plan; name the --journal of this one")
     if why := other_cluster(state.plan, cluster):
+        raise ReassignmentStopped(why)
+
+
+def refuse_to_repeat(state: RunState, cluster: ObservedCluster) -> None:
+    """Refuse a run of which nothing is left where partitions are not as it left them: it would end as done at once.
+
+    `cluster` shows every topic of the plan. A run that has throttles to restore resumes for these. Errors:
+    ReassignmentStopped.
+    """
+    if state.remaining or state.own:
+        return
+    if why := changed_since(state.plan, state.direction, cluster):
         raise ReassignmentStopped(why)
 
 
