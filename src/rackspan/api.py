@@ -1023,10 +1023,10 @@ def table(
 
 def advise_stored(
     warehouse: str | Path, policy: RackPolicy = RackPolicy(), cluster_id: str | None = None
-) -> tuple[ClusterSnapshot, list[StoredAdvice], datetime | None]:
+) -> tuple[ClusterSnapshot, list[StoredAdvice], datetime | None, tuple[str, ...]]:
     """What to do first by a warehouse's tables, without Spark: risks of the newest snapshot, savings of the newest hour with readings.
 
-    Returns the snapshot, the advice as it is ranked, and that hour. Errors: InvalidWarehouse; UsageError for a cluster that it lacks, or
+    Returns the snapshot, the advice as it is ranked, that hour, and what snapshot and readings lack. Errors: InvalidWarehouse; UsageError for a cluster that it lacks, or
     several of which none is named.
     """
     from rackspan import pipeline

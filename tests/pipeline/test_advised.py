@@ -1,6 +1,7 @@
 """Advice by the tables of a warehouse: that of the pure functions, on a synthetic fleet whose right advice is known."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from rackspan.audit import RackPolicy
 from rackspan.demo.fleet import FleetFault, SyntheticFleet, synthetic_fleet
 from rackspan.errors import InvalidWarehouse, UsageError
 from rackspan.pipeline.advised import advise_stored
+from rackspan.pipeline.report.from_warehouse import report_data
 from rackspan.pipeline.warehouse import Warehouse
 from tests.cli.conftest import Ran, cli  # noqa: F401 - a fixture
 from tests.pipeline import plain_build
@@ -38,7 +40,7 @@ def warehouse(fleet: SyntheticFleet, tmp_path_factory: pytest.TempPathFactory) -
 
 def test_every_fault_of_each_cluster_is_advised_and_nothing_else(fleet: SyntheticFleet, warehouse: Warehouse) -> None:
     for cluster in fleet.clusters:
-        snapshot, found, hour = advise_stored(warehouse, RackPolicy(), cluster.name)
+        snapshot, found, hour, _ = advise_stored(warehouse, RackPolicy(), cluster.name)
         assert (snapshot.cluster_id, snapshot.taken_at, hour) == (cluster.name, fleet.end, fleet.end)
         expected = sorted(
             cluster.faults, key=lambda fault: (fault.bytes_a_month is not None, -(fault.bytes_a_month or 0))
@@ -53,7 +55,7 @@ def test_every_fault_of_each_cluster_is_advised_and_nothing_else(fleet: Syntheti
 
 def test_a_risk_has_the_seconds_of_its_worst_partition(fleet: SyntheticFleet, warehouse: Warehouse) -> None:
     (fault,) = [fault for fault in fleet.faults if fault.fault is FleetFault.ONE_REPLICA]
-    _, found, _ = advise_stored(warehouse, RackPolicy(), fault.cluster)
+    _, found, *_ = advise_stored(warehouse, RackPolicy(), fault.cluster)
     (seconds,) = [each.seconds_at_risk for each in found if each.advice.topic == fault.topic]
     # Each partition is in one rack all the time, and hours end with a snapshot after them.
     assert seconds == HOURS * 3600
@@ -72,6 +74,32 @@ def test_a_warehouse_of_several_clusters_needs_a_name_of_one(warehouse: Warehous
         advise_stored(warehouse, RackPolicy())
     with pytest.raises(UsageError, match="--cluster-id 'none': the warehouse has no such cluster; it has cluster-1"):
         advise_stored(warehouse, RackPolicy(), "none")
+
+
+def test_what_readings_could_not_read_is_said_and_ends_with_1(
+    cli: Callable[..., Ran],  # noqa: F811
+    fleet: SyntheticFleet,
+    tmp_path: Path,
+) -> None:
+    """A group that could not be read has no bytes, so that the sums look whole."""
+    made = pipeline.create_warehouse(tmp_path / "warehouse")
+    cluster = fleet.clusters[0]
+    notes = {26: "an older note", 25: "group shop: not authorized", 0: "offsets of group shop: not authorized"}
+    store_readings(
+        made,
+        [
+            replace(cluster.reading(fleet.end - timedelta(hours=back)), partial=(notes[back],) if back in notes else ())
+            for back in (26, 25, 2, 1, 0)
+        ],
+    )
+    plain_build.refresh(made, RackPolicy())
+    assert advise_stored(made, RackPolicy())[3] == (notes[0],)
+    ran = cli("advise", "--warehouse", str(made.root))
+    assert (ran.code, notes[0] in ran.out) == (1, True)
+    _, data = report_data(made, RackPolicy())
+    traffic = data.clusters[0].traffic
+    assert traffic is not None
+    assert traffic.unread == (notes[0],)
 
 
 def test_a_warehouse_without_a_run_says_what_to_run(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from rackspan.audit import RackPolicy, audit
 from rackspan.errors import InvalidWarehouse, UsageError
 from rackspan.model import ClusterSnapshot
 from rackspan.pipeline.hours.work import hour_of
-from rackspan.pipeline.report.from_warehouse import latest_snapshots, newest_readings
+from rackspan.pipeline.report.from_warehouse import StoredReadings, latest_snapshots, stored_readings
 from rackspan.pipeline.runs import Run, last_run
 from rackspan.pipeline.schemas import Table
 from rackspan.pipeline.schemas.hours import ADVICE, DURABILITY_TIME
@@ -39,8 +39,8 @@ class StoredAdvice:
 
 def advise_stored(
     warehouse: Warehouse, policy: RackPolicy, cluster_id: str | None = None
-) -> tuple[ClusterSnapshot, list[StoredAdvice], datetime | None]:
-    """The newest judged snapshot, what to do as it is ranked, and the hour of the savings; None without readings.
+) -> tuple[ClusterSnapshot, list[StoredAdvice], datetime | None, tuple[str, ...]]:
+    """The newest judged snapshot, what to do as it is ranked, the hour of the savings, None without readings, and what could not be read.
 
     Errors: InvalidWarehouse where nothing has been run; UsageError for a cluster that it lacks, or several of which none is named.
     """
@@ -51,7 +51,9 @@ def advise_stored(
         )
     with naming_check(warehouse):
         snapshot = _chosen(latest_snapshots(warehouse, run), cluster_id)
-        hour = _last_hour(warehouse, run, snapshot)
+        readings = _readings(warehouse, run, snapshot)
+        hour = None if readings is None else hour_of(readings.newest)
+        unread = () if readings is None or hour is None else readings.unread_since(hour)
         rows = _rows(warehouse, run, ADVICE, snapshot, ("hour", *_COLUMNS))
         savings = [row for row in rows if row["hour"] == hour and row["concern"] == Concern.MONEY]
         seconds = _seconds_at_risk(warehouse, run, snapshot)
@@ -68,6 +70,7 @@ def advise_stored(
             for advice in found
         ],
         hour,
+        tuple(dict.fromkeys((*snapshot.unread, *unread))),
     )
 
 
@@ -88,12 +91,12 @@ def _chosen(latest: Mapping[str, ClusterSnapshot], cluster_id: str | None) -> Cl
     return latest[cluster_id]
 
 
-def _last_hour(warehouse: Warehouse, run: Run, snapshot: ClusterSnapshot) -> datetime | None:
-    """The hour of the newest reading that the run has; None without readings."""
+def _readings(warehouse: Warehouse, run: Run, snapshot: ClusterSnapshot) -> StoredReadings | None:
+    """The readings of the snapshot's cluster that the run has; None if there are none."""
     if ADVICE.name not in run.versions:
         return None
-    newest = newest_readings(warehouse, run, {str(snapshot.cluster_id): snapshot})
-    return hour_of(*newest.values()) if newest else None
+    cluster_id = str(snapshot.cluster_id)
+    return stored_readings(warehouse, run, {cluster_id: snapshot}).get(cluster_id)
 
 
 def _rows(

@@ -464,6 +464,7 @@ def traffic(
             replace(saving, rank=4, bytes_a_month=2**30),
         ),
         advice_counts={Concern.RISK: 1, Concern.MONEY: 12},
+        unread=(f"group {name}: not authorized",),
     )
 
 

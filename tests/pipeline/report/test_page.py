@@ -171,6 +171,7 @@ def test_names_in_traffic_are_text_too() -> None:
 
 def test_the_advice_is_in_two_lists_each_command_beside_a_button() -> None:
     root = parsed(render(STORIES["traffic"]))
+    assert "could not read all" in root.text
     risks, savings = root.all("ol", "advice")
     assert [one.kinds for one in risks.all("li")] == [["risk"]]
     assert [one.kinds for one in savings.all("li")] == [["money"]] * 3

@@ -239,6 +239,9 @@ def test_traffic_says_which_hours_it_sums_up_and_what_of_them_is_known() -> None
     assert words.incomplete(traffic.topics_incomplete).startswith(
         "Of 6 topics a part of the bytes is not known, and in no sum: orders-0, orders-1, orders-2, orders-3 and 2 more"
     )
+    assert words.unread(traffic.unread) == (
+        "Readings of these hours could not read all, and what they lack is in no sum: group orders: not authorized."
+    )
     assert words.advice_left(replace(traffic, advice_counts={Concern.RISK: 1, Concern.MONEY: 3})) == ""
 
 

@@ -120,14 +120,14 @@ def _of_warehouse(
 ) -> NoReturn:
     if given:
         raise UsageError(f"{given[0]}: the tables of a warehouse are made already; see rackspan pipeline run")
-    snapshot, found, hour = api.advise_stored(warehouse, policy_options.policy(), cluster_id)
+    snapshot, found, hour, unread = api.advise_stored(warehouse, policy_options.policy(), cluster_id)
     output.warn(policy_options.warnings(snapshot))
     document = advice_document(
         snapshot,
         [each.advice for each in found],
         seconds=None if hour is None else HOUR_SECONDS,
         currency=next((each.currency for each in found if each.currency), None),
-        unread=snapshot.unread,
+        unread=unread,
         seconds_at_risk=[each.seconds_at_risk for each in found],
     )
     _print(document, output_format)

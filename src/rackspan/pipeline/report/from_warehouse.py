@@ -1,7 +1,7 @@
 """Makes ReportData from a warehouse: the tables in force, and the latest snapshot of each cluster in them, summarized."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -79,29 +79,49 @@ def _traffic(
     of_hours = (TRAFFIC, BILL, ADVICE)
     if any(table.name not in run.versions for table in of_hours):
         return {}
-    read_at = newest_readings(warehouse, run, latest, left_out)
-    if not read_at:
+    readings = stored_readings(warehouse, run, latest, left_out)
+    if not readings:
         return {}
+    read_at = {cluster_id: of_cluster.newest for cluster_id, of_cluster in readings.items()}
     first_day = min(map(first_hour, read_at.values())).date()
     opened = (table_files(warehouse, table, run, left_out) for table in of_hours)
     shown = (
         replace(files, files=[file for file in files.files if file.day is None or file.day >= first_day])
         for files in opened
     )
-    return traffic_reports(HourTables(*(files.read for files in shown)), read_at)
+    return {
+        cluster_id: replace(report, unread=readings[cluster_id].unread_since(report.first_hour))
+        for cluster_id, report in traffic_reports(HourTables(*(files.read for files in shown)), read_at).items()
+    }
 
 
-def newest_readings(
+@dataclass(slots=True)
+class StoredReadings:
+    """The readings of one cluster: when the newest was taken, and, by when, what others or it could not read."""
+
+    newest: datetime
+    unread: dict[datetime, tuple[str, ...]] = field(default_factory=dict)
+
+    def unread_since(self, at: datetime) -> tuple[str, ...]:
+        """What readings from a time on could not read, each line once."""
+        lines = (line for read_at in sorted(self.unread) if read_at >= at for line in self.unread[read_at])
+        return tuple(dict.fromkeys(lines))
+
+
+def stored_readings(
     warehouse: Warehouse,
     run: Run,
     latest: Mapping[str, ClusterSnapshot],
     left_out: Callable[[str], None] | None = None,
-) -> dict[str, datetime]:
-    """When the newest reading of each cluster was taken, of those that its latest snapshot does not precede."""
-    found: dict[str, datetime] = {}
-    for batch in table_files(warehouse, READINGS, run, left_out).read(("cluster_id", "taken_at")):
-        for cluster_id, at in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+) -> dict[str, StoredReadings]:
+    """The readings of each cluster that has any, of those that its latest snapshot does not precede."""
+    found: dict[str, StoredReadings] = {}
+    for batch in table_files(warehouse, READINGS, run, left_out).read(("cluster_id", "taken_at", "partial")):
+        for cluster_id, at, partial in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             snapshot = latest.get(cluster_id)
             if snapshot is not None and snapshot.taken_at is not None and at <= snapshot.taken_at:
-                found[cluster_id] = max(at, found.get(cluster_id, at))
+                readings = found.setdefault(cluster_id, StoredReadings(at))
+                readings.newest = max(at, readings.newest)
+                if partial:
+                    readings.unread[at] = tuple(partial)
     return found

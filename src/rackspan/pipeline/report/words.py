@@ -225,10 +225,20 @@ def crossed(traffic: TrafficReport) -> str:
 
 def incomplete(topics: Sequence[str]) -> str:
     """`Of 3 topics a part of the bytes is not known, and in no sum: orders, clicks and pay.`"""
-    names = (
-        list(topics) if len(topics) <= NAMES_SHOWN else [*topics[:NAMES_SHOWN], f"{len(topics) - NAMES_SHOWN:,} more"]
+    return (
+        f"Of {count(len(topics), 'topic')} a part of the bytes is not known, and in no sum: {listed(_first(topics))}."
     )
-    return f"Of {count(len(topics), 'topic')} a part of the bytes is not known, and in no sum: {listed(names)}."
+
+
+def unread(lines: Sequence[str]) -> str:
+    """`Readings of these hours could not read all, and what they lack is in no sum: group shop: not authorized.`"""
+    return f"Readings of these hours could not read all, and what they lack is in no sum: {'; '.join(_first(lines))}."
+
+
+def _first(names: Sequence[str]) -> list[str]:
+    """The first NAMES_SHOWN, and how many more there are."""
+    left = len(names) - NAMES_SHOWN
+    return [*names[:NAMES_SHOWN], *([f"{left:,} more"] if left > 0 else [])]
 
 
 def billed(traffic: TrafficReport) -> str:
