@@ -218,6 +218,7 @@ __all__ = [
     "stopped_once_hardened",
     "streams_lab",
     "table",
+    "table_columns",
     "traffic",
     "verify_reassignment",
     "wait_until_safe",
@@ -1019,6 +1020,13 @@ def table(
     from rackspan import pipeline
 
     return pipeline.rows(pipeline.open_warehouse(warehouse), name, limit, left_out, changes=changes, at=at)
+
+
+def table_columns(name: str, *, changes: bool = False) -> list[str]:
+    """The columns of the rows of a table, or of what is stored of it. Errors: UsageError for an unknown table."""
+    from rackspan.pipeline.table import column_names
+
+    return column_names(name, changes=changes)
 
 
 def advise_stored(

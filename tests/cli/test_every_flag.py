@@ -575,6 +575,7 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
     monkeypatch.setattr(
         api, "table", record("table", lambda _warehouse, _name, limit, _left_out, **_: iter(rows[:limit]))
     )
+    monkeypatch.setattr(api, "table_columns", lambda _name, **_: columns)
     monkeypatch.setattr("rackspan.demo.run_demo", record("demo", refused))
     monkeypatch.setattr(api, "read_clients", two_groups)
     monkeypatch.setattr(api, "measure_traffic", five_records)

@@ -127,6 +127,9 @@ def test_collected_snapshots_become_the_tables_and_the_page(cli: Cli, tmp_path: 
     for path in RECORDED.glob("*.json"):
         _check_impact(cli("outage", "--snapshot", path, "-o", "json").document, impact)
     assert cli("pipeline", "table", "drift", "--warehouse", "w").code == 0
+    # A table without rows is its header.
+    header, *prices = cli("pipeline", "table", "bill", "--warehouse", "w", "-o", "csv").out.splitlines()
+    assert (header.split(",")[:2], prices) == (["cluster_id", "hour"], [])
     untouched = cli("pipeline", "run", "--warehouse", "w")
     assert untouched.err.startswith("0 snapshots judged, ")
     assert " up to date; 0 rows written" in untouched.err

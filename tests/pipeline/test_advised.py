@@ -76,7 +76,7 @@ def test_a_warehouse_of_several_clusters_needs_a_name_of_one(warehouse: Warehous
         advise_stored(warehouse, RackPolicy(), "none")
 
 
-def test_what_readings_could_not_read_is_said_and_ends_with_1(
+def test_what_readings_could_not_read_is_reported_with_exit_code_1(
     cli: Callable[..., Ran],  # noqa: F811
     fleet: SyntheticFleet,
     tmp_path: Path,

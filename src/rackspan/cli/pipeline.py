@@ -1,7 +1,6 @@
 """rackspan pipeline collect, run, follow, rebuild, check, maintain, report, table, export."""
 
 import dataclasses
-import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -333,7 +332,8 @@ def table(
         raise UsageError("--at shows rows as of a time, --changes what is stored; give one of them")
     left_out = _LeftOut()
     timestamp = None if at is None else _timestamp(at)
-    _write_rows(api.table(warehouse, name, limit, left_out, changes=changes, at=timestamp), output_format)
+    rows = api.table(warehouse, name, limit, left_out, changes=changes, at=timestamp)
+    _write_rows(rows, api.table_columns(name, changes=changes), output_format)
     raise exit_codes.finish(impossible=left_out.files > 0)
 
 
@@ -348,18 +348,15 @@ def _timestamp(text: str) -> datetime:
     return timestamp
 
 
-def _write_rows(rows: "Iterator[dict[str, Any]]", output_format: options.Output) -> None:
+def _write_rows(rows: "Iterator[dict[str, Any]]", columns: Sequence[str], output_format: options.Output) -> None:
     if output_format is options.Output.JSON:
         output.write_json_array(rows)
         return
-    first = next(rows, None)
-    columns = () if first is None else tuple(first)
-    every = () if first is None else itertools.chain([first], rows)
     if output_format is options.Output.CSV:
         # Row by row: a table may be larger than memory.
-        output.write([], output_format, "", output.Rows(columns, every))
+        output.write([], output_format, "", output.Rows(columns, rows))
         return
-    listed = list(every)
+    listed = list(rows)
     page = output.table(columns, ([_cell(row[name]) for name in columns] for row in listed))
     output.write(listed, output_format, page, output.Rows(columns, listed))
 

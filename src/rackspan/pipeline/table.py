@@ -173,6 +173,13 @@ def rows(
     return islice((_as_json(row, maps) for batch in batches for row in batch.to_pylist()), limit)
 
 
+def column_names(name: str, *, changes: bool = False) -> list[str]:
+    """The columns of what `rows` returns. Errors: UsageError for an unknown table."""
+    table = table_named(name)
+    names: list[str] = (table if changes else table.at_each_snapshot).schema.names
+    return names
+
+
 def as_of(warehouse: Warehouse, files: TableFiles, at: datetime) -> Iterator[pa.Table]:
     """The rows of a table of changes at a time: of each cluster those at its last snapshot until then.
 
