@@ -6,12 +6,15 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any, TypeVar
+from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
 from confluent_kafka import Producer
 from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaTimeoutError
 
 from rackspan.client.login import Login
 from rackspan.cluster import EmbeddedCluster
@@ -150,10 +153,19 @@ def records(cluster: EmbeddedCluster, topic: str) -> int:
     return int(end)
 
 
-@pytest.mark.parametrize("acks", [0, 1, "1"])
-def test_weak_acks_are_refused(acks: object) -> None:
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"acks": 0},
+        {"acks": 1},
+        {"acks": "1"},
+        {"acks": "all", "topic.acks": 0},
+        {"default.topic.config": {"request.required.acks": 0}},
+    ],
+)
+def test_weak_acks_are_refused(config: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="applies to acks=all only"):
-        GuardedProducer({"bootstrap.servers": "127.0.0.1:1", "acks": acks}, {})
+        GuardedProducer({"bootstrap.servers": "127.0.0.1:1", **config}, {})
 
 
 def test_a_login_that_the_guard_cannot_use_is_refused() -> None:
@@ -275,6 +287,61 @@ def test_the_end_does_not_wait_for_a_record_that_the_client_refused_at_once(clus
     closing.start()
     closing.join(20)
     assert not closing.is_alive()
+
+
+def test_a_producer_that_was_closed_sends_nothing_and_says_so_and_may_be_closed_again(cluster: EmbeddedCluster) -> None:
+    topic = new_topic(cluster)
+    producer = GuardedProducer({"bootstrap.servers": cluster.bootstrap_servers}, {topic: 2})
+    producer.close()
+    # As in a process that was forked, where the thread of the guard does not run either.
+    with pytest.raises(UsageError, match="or was made before a fork"):
+        producer.produce(topic, b"x")
+    errors: list[Any] = []
+    producer._verifier.when_verified(topic, 0, 5, errors.append)
+    assert [type(error) for error in errors] == [NotEnoughRacksAfterAppend]
+    producer.close()
+
+
+def test_a_record_that_is_acknowledged_without_an_offset_is_verified(cluster: EmbeddedCluster) -> None:
+    topic, errors = new_topic(cluster), list[Any]()
+    producer = GuardedProducer({"bootstrap.servers": cluster.bootstrap_servers}, {topic: 2})
+    producer.produce(topic, b"x")
+    delivered = producer._delivered(lambda error, _: errors.append(error))
+    # As confluent-kafka has it of a repeated batch.
+    delivered(None, SimpleNamespace(topic=lambda: topic, partition=lambda: 0, offset=lambda: None))
+    assert producer.flush(20) == 0
+    producer.close()
+    assert errors == [None]
+
+
+def test_a_flush_waits_until_records_are_verified(cluster: EmbeddedCluster) -> None:
+    topic, go_on = new_topic(cluster), threading.Event()
+    producer = GuardedKafkaProducer({topic: 2}, bootstrap_servers=cluster.address(1))
+
+    def wait() -> None:
+        assert go_on.wait(20)
+
+    meanwhile_verifies(producer._verifier.records, wait)
+    sent = producer.send(topic, b"x")
+    with pytest.raises(KafkaTimeoutError, match=r"1 record not verified in 0\.1 s"):
+        producer.flush(0.1)
+    go_on.set()
+    producer.flush()
+    assert sent.done()
+    producer.close()
+
+
+def test_a_client_that_cannot_deliver_is_closed_all_the_same(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producer = GuardedKafkaProducer({}, bootstrap_servers=cluster.address(1))
+    monkeypatch.setattr(producer._producer, "flush", Mock(side_effect=KafkaTimeoutError("60 s")))
+    with pytest.raises(KafkaTimeoutError):
+        # The client's own close flushes first, too.
+        producer.close()
+    monkeypatch.undo()
+    assert not producer._verifier._thread.is_alive()
+    producer.close()
 
 
 @pytest.fixture(scope="module")

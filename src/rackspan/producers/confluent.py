@@ -16,6 +16,8 @@ log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.005
 
+_ACKS: Final = ("acks", "request.required.acks")
+
 _ONLY_ERRORS: Final = "delivery.report.only.error"
 
 OnDelivery = Callable[[Any, Any], None]
@@ -35,7 +37,9 @@ class GuardedProducer:
         verify_seconds: float = VERIFY_SECONDS,
     ) -> None:
         """Errors: UsageError for acks other than all, and for a login that the guard cannot use."""
-        refuse_weak_acks(config, "acks", "request.required.acks")
+        # librdkafka takes them in three places, of which the last one counts.
+        for given in (config, config.get("default.topic.config") or {}):
+            refuse_weak_acks(given, *_ACKS, *(f"topic.{key}" for key in _ACKS))
         servers = str(config.get("bootstrap.servers", ""))
         records = RecordVerifier(servers, librdkafka_login(config), min_insync_racks, seconds=verify_seconds)
         # Applied here: without a report of its acknowledgement no record would be verified.
@@ -91,7 +95,9 @@ class GuardedProducer:
                 record = object()
                 self._unverified.add(record)
                 report = partial(self._report, record, on_delivery, message)
-                self._verifier.when_verified(message.topic(), message.partition(), message.offset(), report)
+                # A repeated batch may be acknowledged without an offset.
+                offset = -1 if message.offset() is None else message.offset()
+                self._verifier.when_verified(message.topic(), message.partition(), offset, report)
             elif on_delivery is not None:
                 on_delivery(error, message)
 

@@ -1,14 +1,18 @@
 """GuardedKafkaProducer: kafka-python's KafkaProducer, whose futures end after the racks were counted."""
 
+import time
 from collections.abc import Mapping
 from concurrent.futures import Future, wait
+from contextlib import closing
 from typing import Any
 
 from kafka import KafkaProducer
+from kafka.errors import KafkaTimeoutError
 
 from rackspan.errors import RetriableProduceError
 from rackspan.producers.logins import kafka_python_login, server_list
 from rackspan.producers.verifier import VERIFY_SECONDS, RecordVerifier, VerifierThread, refuse_weak_acks
+from rackspan.text import count_noun
 
 
 class GuardedKafkaProducer:
@@ -56,11 +60,15 @@ class GuardedKafkaProducer:
         self._verifier.when_verified(metadata.topic, metadata.partition, metadata.offset, report)
 
     def flush(self, seconds: float = 60.0) -> None:
+        """Returns when every record was delivered and verified. Errors: KafkaTimeoutError after so many seconds."""
+        until = time.monotonic() + seconds
         self._producer.flush(seconds)
+        unverified = wait(tuple(self._unverified), max(0.0, until - time.monotonic())).not_done
+        if unverified:
+            raise KafkaTimeoutError(f"{count_noun(len(unverified), 'record')} not verified in {seconds:g} s")
 
     def close(self) -> None:
-        """Returns when every record that was sent has been verified."""
-        self._producer.flush(60)
-        wait(tuple(self._unverified))
-        self._producer.close()
-        self._verifier.close()
+        """Returns when every record that was sent has been verified. Errors: KafkaTimeoutError if one is not delivered in 60 s."""
+        with closing(self._verifier), closing(self._producer):
+            self._producer.flush(60)
+            wait(tuple(self._unverified))

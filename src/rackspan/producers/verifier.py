@@ -7,11 +7,11 @@ record is verified by the wrong leader.
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from random import Random
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from rackspan.acks.isr_samples import LogEnds, LogRead, Partition, Sample, newest_leader_sample
 from rackspan.acks.min_insync_racks import Thresholds, rack_bits
@@ -49,6 +49,9 @@ def refuse_weak_acks(config: Mapping[str, object], *keys: str) -> None:
     for key in keys:
         if str(config.get(key, "all")) not in ("all", "-1"):
             raise UsageError(f"{key} is {config[key]!r}, and min.insync.racks applies to acks=all only; leave it out")
+
+
+_NOT_RUNNING: Final = "the producer is closed, or was made before a fork of its process; make one in this process"
 
 
 class RecordVerifier:
@@ -245,17 +248,27 @@ class VerifierThread:
         self._thread.start()
 
     def before(self, topic: str, partition: int | None) -> RetriableProduceError | None:
-        """The result of RecordVerifier.before."""
-        return asyncio.run_coroutine_threadsafe(self.records.before(topic, partition), self._loop).result()
+        """The result of RecordVerifier.before. Errors: UsageError after `close`, and in a process that was forked."""
+        return self._result(self.records.before(topic, partition))
 
     def verify(self, end_offsets: Mapping[Partition, int | None]) -> dict[Partition, RetriableProduceError]:
-        """The result of RecordVerifier.verify."""
-        return asyncio.run_coroutine_threadsafe(self.records.verify(end_offsets), self._loop).result()
+        """The result of RecordVerifier.verify. Errors: those of `before`."""
+        return self._result(self.records.verify(end_offsets))
+
+    def _result(self, work: Coroutine[Any, Any, T]) -> T:
+        if not self._thread.is_alive():
+            # It would never end. A fork copies this thread's object, and not the thread.
+            work.close()
+            raise UsageError(_NOT_RUNNING)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def when_verified(
         self, topic: str, partition: int, offset: int, report: Callable[[RetriableProduceError | None], None]
     ) -> None:
         """Call `report` with the record's error, one report at a time. It may send records, and wait for other verifications."""
+        if not self._thread.is_alive():
+            report(NotEnoughRacksAfterAppend(f"{topic}-{partition}: the record could not be verified: {_NOT_RUNNING}"))
+            return
 
         async def verify() -> None:
             self._reports.submit(report, await self.records.verified(topic, partition, offset))
@@ -263,7 +276,9 @@ class VerifierThread:
         asyncio.run_coroutine_threadsafe(verify(), self._loop)
 
     def close(self) -> None:
-        """End the thread. What is not verified by then is not reported."""
+        """End the thread. What is not verified by then is not reported. A second call does nothing."""
+        if not self._thread.is_alive():
+            return
         asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
         # Before the loop ends: a report may wait for it.
         self._reports.shutdown()
