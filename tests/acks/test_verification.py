@@ -105,6 +105,24 @@ def test_what_is_not_verified_is_refused_unless_its_topic_fails_open() -> None:
         assert (record.refusal is None) is fail_open
 
 
+@pytest.mark.parametrize("fail_open", [False, True])
+def test_a_topic_that_may_not_be_described_is_unknown_and_not_missing(fail_open: bool) -> None:
+    """Without this mode `pre` acknowledges its records unseen: the gateway lacks DESCRIBE, the producer does not."""
+    requirement = Requirement(Thresholds(1, 2), fail_open)
+    undescribed = Sample(1, 1.1, BITS, frozenset({"orders"}), {}, undescribed=frozenset({"orders"}))
+    record = RecordVerification(ORDERS, requirement, END, ACKNOWLEDGED_AT)
+    record.observe(undescribed)
+    refusals = [refusal_before(ORDERS, requirement, undescribed, sent_to=1), record.refusal]
+    if fail_open:
+        assert refusals == [None, None]
+        assert record.is_decided
+    else:
+        assert [refusal is not None and refusal.cause for refusal in refusals] == [Cause.UNKNOWN, Cause.UNKNOWN]
+        assert "DESCRIBE" in str(refusals)
+    missing = Sample(1, 1.1, BITS, frozenset({"orders"}), {})
+    assert refusal_before(ORDERS, requirement, missing, sent_to=1) is None
+
+
 def test_a_record_is_not_sent_to_too_few_racks_or_to_nobody() -> None:
     refusal = refusal_before(ORDERS, TWO_RACKS, sample(0, 1))
     assert refusal is not None

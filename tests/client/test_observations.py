@@ -195,6 +195,9 @@ def test_a_sample_has_the_partitions_of_topics_without_an_error() -> None:
         MetadataResponseTopic(error_code=0, name="orders", topic_id=TOPIC_ID, partitions=[partition, replicated]),
         MetadataResponseTopic(error_code=5, name="pay", topic_id=UUID(int=8), partitions=[partition]),
         MetadataResponseTopic(error_code=0, name="old", topic_id=None),
+        MetadataResponseTopic(error_code=3, name="missing", topic_id=None),
+        MetadataResponseTopic(error_code=17, name="no/name", topic_id=None),
+        MetadataResponseTopic(error_code=29, name="secret", topic_id=None),
     ]
     sample = sample_of(7, 1.5, frozenset({"orders", "pay"}), MetadataResponseData(topics=topics), rack_bits(()))
     assert (sample.source, sample.requested_at, sample.topics) == (7, 1.5, frozenset({"orders", "pay"}))
@@ -203,3 +206,4 @@ def test_a_sample_has_the_partitions_of_topics_without_an_error() -> None:
         ("orders", 3): SampledPartition(1, -1, (BrokerId(1),), 2),
     }
     assert sample.topic_ids == {"orders": TOPIC_ID, "pay": UUID(int=8)}
+    assert sample.undescribed == {"pay", "secret"}

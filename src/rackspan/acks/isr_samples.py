@@ -36,6 +36,8 @@ class Sample:
     topics: frozenset[str]
     partitions: Mapping[Partition, SampledPartition]
     topic_ids: Mapping[str, UUID] = field(default_factory=dict)
+    undescribed: frozenset[str] = frozenset()
+    """Topics that `source` did not describe though they may exist, as without the right to."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,8 +181,8 @@ def refusal_before(
 
     `sent_to` is the broker that would get the record: it refuses what it does not lead, and too few replicas, by itself.
     """
-    if sample is None:
-        return None if requirement.fail_open else _unknown(partition, ProduceVerdict.NOT_ENOUGH_RACKS)
+    if sample is None or partition[0] in sample.undescribed:
+        return None if requirement.fail_open else _unknown(partition, ProduceVerdict.NOT_ENOUGH_RACKS, sample)
     state = sample.partitions.get(partition)
     if state is None or sent_to not in (None, state.leader):
         return None
@@ -292,7 +292,7 @@ class RecordVerification:
             return False
         refusal = self._refusal_after(state, sample)
         if state is None or refusal is not None:
-            self._decide(refusal)
+            self._decide(None if state is None and self.requirement.fail_open else refusal)
             return True
         self.sampled = True
         self._show(state, sample)
@@ -342,7 +342,7 @@ class RecordVerification:
 
     def _refusal_after(self, state: SampledPartition | None, sample: Sample) -> Refusal | None:
         if state is None:
-            return _unknown(self.partition, ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND)
+            return _unknown(self.partition, ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND, sample)
         if not self._is_led_as_before(state, sample):
             topic, number = self.partition
             message = f"{topic}-{number}: the leader changed before in-sync racks could be counted"
@@ -419,8 +419,12 @@ def _thresholds(requirement: Requirement, state: SampledPartition) -> Thresholds
     return requirement.thresholds if factor is None else requirement.thresholds.of_partition(factor)
 
 
-def _unknown(partition: Partition, verdict: ProduceVerdict) -> Refusal:
-    message = f"{partition[0]}-{partition[1]}: in-sync racks are unknown, no broker reported them in time"
+def _unknown(partition: Partition, verdict: ProduceVerdict, sample: Sample | None = None) -> Refusal:
+    topic, number = partition
+    reason = "no broker reported them in time"
+    if sample is not None and topic in sample.undescribed:
+        reason = "the broker does not describe the topic, for which DESCRIBE on it is needed"
+    message = f"{topic}-{number}: in-sync racks are unknown, {reason}"
     return Refusal(partition, verdict, Cause.UNKNOWN, message)
 
 

@@ -29,6 +29,8 @@ DIVERGING_EPOCH_SINCE: Final = 12
 
 _IDS_SINCE: Final = 13
 
+_DESCRIBED: Final = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION)
+
 
 async def read_log_ends(
     connection: BrokerConnection, reads: Iterable[LogRead], seconds: float
@@ -129,4 +131,5 @@ def sample_of(
         for partition in topic.partitions
     }
     topic_ids = {topic.name: topic.topic_id for topic in metadata.topics if topic.name and topic.topic_id is not None}
-    return Sample(source, requested_at, racks, topics, partitions, topic_ids)
+    undescribed = frozenset(topic.name or "" for topic in metadata.topics if topic.error_code not in _DESCRIBED)
+    return Sample(source, requested_at, racks, topics, partitions, topic_ids, undescribed)
