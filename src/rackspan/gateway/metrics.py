@@ -138,11 +138,11 @@ def _acknowledgements(gateway: Gateway, guarding: Guarding) -> Iterator[Family]:
         yield from _isr(gateway, guarding.isr.by_leader)
     yield _gauge("rackspan_gateway_held_responses", "acknowledgements that wait for verification", guard.held)
     yield _counter(
-        "rackspan_gateway_verified_responses_total", "acknowledgements that were held and verified", produce.holds.count
+        "rackspan_gateway_verified_responses_total", "acknowledgements that were held and verified", produce.verified
     )
     yield HistogramMetricFamily(
         "rackspan_gateway_hold_seconds",
-        "seconds that those were held",
+        "seconds that acknowledgements were held, those that were refused in the end too",
         buckets=list(produce.holds.buckets()),
         sum_value=produce.holds.sum_seconds,
     )

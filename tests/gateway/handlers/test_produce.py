@@ -201,6 +201,60 @@ def test_a_record_that_waits_meets_the_value_that_is_in_force_when_it_is_acknowl
         assert produce(gateway, [topic])[topic] == (20, f"{topic}-0: in-sync racks r1,r2,r3 = 3 < min.insync.racks 4")
 
 
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_record_that_waits_is_subject_to_a_value_that_its_topic_did_not_have_when_it_was_sent(
+    lossy: EmbeddedCluster, beside: bool
+) -> None:
+    """Whether another partition of its request was refused, so that the request was written anew, or not."""
+    topic, refused = new_topics(lossy, 2)
+    tables = {refused: {"min": {"insync": {"racks": 4}}}} if beside else {}
+    settings = {"verify": {"timeout": {"ms": 300}}}
+    with running(lossy.bootstrap_servers, topics=tables, acknowledgements=settings) as gateway:
+        guarding, policies = gateway.gateway.guarding, gateway.gateway.policies
+        assert guarding is not None
+        receive, sent = ProduceRequest.receive, [topic, refused] if beside else [topic]
+        assert produce(gateway, sent)[topic][0] == 0
+
+        def raised(request: ProduceRequest, response: bytes) -> None:
+            receive(request, response)
+            policies.replay(*record(Scope.TOPIC, topic, Entry(4)))
+
+        with pytest.MonkeyPatch.context() as patch:
+            if beside:
+                patch.setattr(ProduceRequest, "receive", raised)
+            else:
+                as_sent = guarding.produce._received_as_sent
+
+                def received(request: ProduceRequest, changes: int, response: bytes) -> Any:
+                    policies.replay(*record(Scope.TOPIC, topic, Entry(4)))
+                    return as_sent(request, changes, response)
+
+                patch.setattr(guarding.produce, "_received_as_sent", received)
+            outcome = produce(gateway, sent)[topic]
+        assert outcome == (20, f"{topic}-0: in-sync racks r1,r2,r3 = 3 < min.insync.racks 4")
+        assert (guarding.produce.holds.count, guarding.produce.verified) == (1, 0)
+        policies.replay(*record(Scope.TOPIC, topic, Entry(2)))
+        assert produce(gateway, sent)[topic][0] == 0
+
+
+def test_a_record_of_a_topic_that_is_guarded_meanwhile_is_acknowledged_when_its_racks_hold_it(
+    lossy: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (topic,) = new_topics(lossy, 1)
+    with guarded(lossy) as gateway:
+        guarding, policies = gateway.gateway.guarding, gateway.gateway.policies
+        assert guarding is not None
+        as_sent: Any = guarding.produce._received_as_sent
+
+        def received(request: ProduceRequest, changes: int, response: bytes) -> Any:
+            policies.replay(*record(Scope.TOPIC, topic, Entry(2)))
+            return as_sent(request, changes, response)
+
+        monkeypatch.setattr(guarding.produce, "_received_as_sent", received)
+        assert produce(gateway, [topic])[topic] == (0, None)
+        assert guarding.produce.holds.count == 1
+
+
 def test_the_new_codes_are_sent_where_they_are_configured(lossy: EmbeddedCluster) -> None:
     (topic,) = new_topics(lossy, 1)
     with guarded(lossy, topic, extended={"error": {"codes": True}}) as gateway, two_racks_lost(lossy):
@@ -243,6 +297,7 @@ def test_an_acknowledgement_is_held_until_it_is_verified(lossy: EmbeddedCluster)
         found = gateway.run(metrics())
         assert found["rackspan_gateway_hold_seconds_bucket +Inf"] == found["rackspan_gateway_hold_seconds_count"] == 2
         assert 0 < found["rackspan_gateway_hold_seconds_sum"] < 60
+        assert found["rackspan_gateway_verified_responses_total"] == 2
 
 
 def test_a_broker_cannot_acknowledge_what_was_not_sent_to_it() -> None:

@@ -130,10 +130,16 @@ class Policies:
         self._cache: dict[tuple[str, int], Requirement | None] = {}
         self.unreadable_keys = 0
         """Records of the config topic whose key could not be read."""
+        self.changes = 0
+        """Increased by whatever may change a requirement."""
+
+    def _changed(self) -> None:
+        self.changes += 1
+        self._cache.clear()
 
     def replace_file(self, config: FilePolicies) -> None:
         self._config = config
-        self._cache.clear()
+        self._changed()
 
     def replay(self, key: bytes | None, value: bytes | None) -> None:
         parsed = parse_record(key, value)
@@ -159,7 +165,7 @@ class Policies:
         if scope is Scope.TOPIC:
             self._other_id_since.pop(name, None)
             self._gone.pop(name, None)
-        self._cache.clear()
+        self._changed()
 
     @property
     def unreadable(self) -> list[tuple[Scope, str]]:
@@ -174,17 +180,17 @@ class Policies:
         if self.topic_ids.get(topic) != topic_id:
             self.topic_ids[topic] = topic_id
             self.min_insync_replicas.pop(topic, None)
-            self._cache.clear()
+            self._changed()
         entry = self.entries.get((Scope.TOPIC, topic))
         if entry is None or entry.topic_id is None:
             return
         if entry.topic_id == topic_id:
             self._other_id_since.pop(topic, None)
             if self._gone.pop(topic, None) is not None:
-                self._cache.clear()
+                self._changed()
         elif now - self._other_id_since.setdefault(topic, now) >= GONE_SECONDS and topic not in self._gone:
             self._gone[topic] = entry.topic_id
-            self._cache.clear()
+            self._changed()
 
     def entry_id(self, topic: str) -> UUID | None:
         """The topic id in the topic's entry."""
@@ -195,14 +201,14 @@ class Policies:
         """CreateTopics created a topic. `earlier` is the entry's id when the request was sent: that topic is gone."""
         if earlier is not None:
             self._superseded.setdefault(topic, set()).add(earlier)
-            self._cache.clear()
+            self._changed()
         self.record_topic(topic, topic_id, now)
 
     def record_min_insync_replicas(self, values: Mapping[str, int]) -> None:
         changed = {topic: value for topic, value in values.items() if self.min_insync_replicas.get(topic) != value}
         if changed:
             self.min_insync_replicas.update(changed)
-            self._cache.clear()
+            self._changed()
 
     def requirement(self, topic: str, leader: int) -> Requirement | None:
         """The requirement of a topic on one leader; None if one rack is enough."""

@@ -20,7 +20,7 @@ from rackspan.errors import MalformedRequest
 from rackspan.gateway.backend import Backend
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold, out_of_order
 from rackspan.gateway.core.acknowledgement.order import RefusedSequences, producer_batch
-from rackspan.gateway.core.endpoints import Addresses, set_endpoints
+from rackspan.gateway.core.endpoints import Addresses, set_endpoints, with_addresses
 from rackspan.gateway.handlers.produce_request import ProduceRequest, failed
 from rackspan.gateway.handlers.refusals import Refusals
 from rackspan.gateway.handlers.rights import WriteRights
@@ -28,6 +28,7 @@ from rackspan.gateway.net.byte_flow import Exchange
 from rackspan.gateway.net.session import ClientSession
 from rackspan.gateway.upstream.guard_readers import IsrSampler, IsrSource, LogEndReader
 from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
+from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import read_body, read_header
 from rackspan.wire.framing import Piece
 from rackspan.wire.messages.produce import PartitionProduceResponse, ProduceRequestData
@@ -54,6 +55,8 @@ class ProduceHandler:
         self.refusals = Refusals()
         self.holds = Durations()
         """How long acknowledgements were held, those that were refused in the end too."""
+        self.verified = 0
+        """Acknowledgements of which no part was refused in the end."""
         self._backend = backend
         self._policies = backend.policies
         self._addresses = addresses
@@ -150,26 +153,38 @@ class ProduceHandler:
         parts = produce.forwarded(self.guard.forwarded(session.broker, held))
         if produce.hold is not None or parts is not None:
             exchange.on_response = partial(self._received, produce)
+        elif produce.acks == ACKS_ALL and self.guard.checks_after:
+            exchange.on_response = partial(self._received_as_sent, produce, self._policies.changes)
         session.forward(exchange, parts, responds=responds)
         if produce.responses and not responds:
             raise _silent_refusal(produce)
 
     # The broker's response.
 
+    def _received_as_sent(self, produce: ProduceRequest, changes: int, response: bytes) -> list[Piece] | None:
+        """The response to a request without guarded partitions, unless there may be some by now."""
+        if changes == self._policies.changes:
+            return with_addresses(ApiKey.PRODUCE, produce.header.api_version, response, self._addresses)
+        return self._received(produce, response)
+
     def _received(self, produce: ProduceRequest, response: bytes) -> list[Piece] | None:
         """The client's response; None while it is held. Errors: MalformedRequest."""
         produce.receive(response)
         if produce.produced.node_endpoints:
             set_endpoints(produce.produced, self._addresses)
-        hold = produce.hold
-        if hold is not None:
-            acknowledged = produce.acknowledged(hold.requirements)
+        if produce.acks == ACKS_ALL and self.guard.checks_after:
+            hold = produce.hold or Hold(produce.session.broker, {}, {})
+            acknowledged = produce.acknowledged(partial(self._is_held, hold))
             if acknowledged and not self.guard.acknowledged(hold, acknowledged, self._loop.time()):
                 self._held[hold] = produce
                 self.sampler.wake(hold.broker)
                 self.log_reader.wake()
                 return None
         return produce.response()
+
+    def _is_held(self, hold: Hold, partition: Partition) -> bool:
+        """Whether the partition is guarded, or is by now: a record that waits at the broker meets the value in force at the end."""
+        return partition in hold.requirements or self._policies.requirement(partition[0], hold.broker) is not None
 
     def _complete(self, holds: Iterable[Hold]) -> None:
         """Respond to requests whose holds are over. Called after every sample and every log end: reads may be due elsewhere."""
@@ -179,6 +194,7 @@ class ProduceHandler:
             if produce is None:
                 continue
             self.holds.add(self._loop.time() - hold.acknowledged_at)
+            self.verified += not hold.refusals
             if hold.refusals:
                 self.refusals.count(produce.session, hold.refusals.values())
                 produce.refuse(self._responses(hold.refusals))

@@ -1,6 +1,6 @@
 """One Produce request on its way through the gateway: what each step finds out about it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
@@ -161,17 +161,17 @@ class ProduceRequest:
                     # Passed on, it could be an acknowledgement of a record that was refused.
                     raise MalformedRequest(f"a Produce response for partition {partition.index} that was not sent on")
 
-    def acknowledged(self, requirements: Mapping[Partition, Requirement]) -> dict[Partition, int | None]:
+    def acknowledged(self, required: Callable[[Partition], bool]) -> dict[Partition, int | None]:
         """The offset after the last record of each of these partitions that the broker acknowledged.
 
-        None if the response to a repeated batch does not name its offset.
+        None if the response to a repeated batch does not name its offset, or the partition was not guarded when it was forwarded.
         """
         return {
             (name, partition.index): _end_offset(partition, self._deltas.get((name, partition.index)))
             for topic in self.produced.responses
             if (name := self.name(topic)) is not None
             for partition in topic.partition_responses
-            if partition.error_code in ACKNOWLEDGED and (name, partition.index) in requirements
+            if partition.error_code in ACKNOWLEDGED and required((name, partition.index))
         }
 
     def refuse(self, refused: Mapping[Partition, PartitionProduceResponse]) -> None:

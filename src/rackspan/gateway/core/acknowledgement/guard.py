@@ -115,7 +115,7 @@ class Hold:
         self.broker = broker
         self.requirements = requirements
         self.leaderships = leaderships
-        """None if it is unknown."""
+        """None if it is unknown. A partition that is guarded since the request was forwarded is in neither."""
         self.acknowledged_at = NEVER
         self.refusals: dict[Partition, Refusal] = {}
         self.waiting: dict[Partition, RecordVerification] = {}
@@ -135,7 +135,8 @@ class AcknowledgementGuard:
         """Replaced when the config is read again, but for the mode."""
         self._required = required
         self._rules = rules or VerificationRules()
-        self._checks_after = settings.checks_after and self._rules.checks_after()
+        self.checks_after = settings.checks_after and self._rules.checks_after()
+        """Whether acknowledgements are held."""
         self._reads_logs = settings.reads_logs
         self._samples: dict[tuple[int, str], Sample] = {}
         """The last sample of each topic by each broker."""
@@ -173,7 +174,7 @@ class AcknowledgementGuard:
 
     def forwarded(self, broker: int, requirements: Mapping[Partition, Requirement]) -> Hold | None:
         """A request is forwarded now. None if its acknowledgement need not be held."""
-        if not requirements or not self._checks_after:
+        if not requirements or not self.checks_after:
             return None
         return Hold(
             broker, requirements, {partition: self._leadership(partition, broker) for partition in requirements}
@@ -201,7 +202,7 @@ class AcknowledgementGuard:
                 end_offset,
                 now,
                 broker=hold.broker,
-                leadership=hold.leaderships[partition],
+                leadership=hold.leaderships.get(partition),
                 reads_logs=self._reads_logs,
                 refresh_seconds=self.settings.refresh_seconds,
                 rules=self._rules,
