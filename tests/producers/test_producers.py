@@ -306,6 +306,7 @@ def test_a_record_that_is_acknowledged_without_an_offset_is_verified(cluster: Em
     topic, errors = new_topic(cluster), list[Any]()
     producer = GuardedProducer({"bootstrap.servers": cluster.bootstrap_servers}, {topic: 2})
     producer.produce(topic, b"x")
+    assert producer.flush(20) == 0
     delivered = producer._delivered(lambda error, _: errors.append(error))
     # As confluent-kafka has it of a repeated batch.
     delivered(None, SimpleNamespace(topic=lambda: topic, partition=lambda: 0, offset=lambda: None))
