@@ -144,16 +144,59 @@ def test_an_error_in_a_marker_is_reported_in_one_line(pytester: pytest.Pytester)
 
         @pytest.mark.lose_rack("r9")
         def test_a_rack_that_is_none(rackspan_cluster): ...
+
+        @pytest.mark.rackspan(5)
+        def test_an_argument_without_a_name(rackspan_cluster): ...
+
+        @pytest.mark.rackspan(racks="r1")
+        def test_racks_that_are_letters(rackspan_cluster): ...
+
+        @pytest.mark.rackspan(config={"min.insync.racks": 2})
+        def test_a_config_that_is_no_text(rackspan_cluster): ...
+
+        @pytest.mark.lose_rack
+        def test_a_fault_of_nothing(rackspan_cluster): ...
+
+        @pytest.mark.kill_brokers(brokers=1)
+        def test_a_fault_by_name(rackspan_cluster): ...
         """,
-        errors=3,
+        errors=8,
     )
     output = result.stdout.str()
     assert "marker rackspan: 'rack' shapes no cluster; there are racks, brokers, config, settings, seed" in output
     assert "config 'min.insync.rakcs': not a broker config of this cluster" in output
     assert "rack 'r9': this cluster has r1, r2, r3" in output
+    assert "marker rackspan: 5 has no name; write racks=… or brokers=…" in output
+    assert "racks 'r1': a cluster has a number of racks, or a list of names; write ['r1']" in output
+    assert "config 'min.insync.racks': 2 is not a string, as Kafka's configs are; write '2'" in output
+    assert 'marker lose_rack: there are no targets in it; write lose_rack("r1")' in output
+    assert "marker kill_brokers: there are no targets in it; write kill_brokers(1)" in output
     assert "Traceback" not in output
     assert "During handling" not in output
     assert "clusters.py" not in output
+
+
+def test_a_test_does_not_pass_without_the_fault_that_it_names(pytester: pytest.Pytester) -> None:
+    result = ran(
+        pytester,
+        """
+        import pytest
+
+        @pytest.mark.lose_rack("r1")
+        def test_no_cluster(): ...
+
+        @pytest.mark.lose_rack("r1")
+        def test_the_cluster_by_name(request):
+            assert "down" in request.getfixturevalue("rackspan_cluster").status().brokers[0].states
+
+        @pytest.mark.lose_rack("r1")
+        class TestOfAClass:
+            def test_that_needs_none(self): ...
+        """,
+        failed=1,
+        passed=2,
+    )
+    assert "marker lose_rack: the test does not use rackspan_cluster, so that it had no effect" in result.stdout.str()
 
 
 def test_an_invalid_scope_is_refused(pytester: pytest.Pytester) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from rackspan.errors import RackspanError
+from rackspan.errors import RackspanError, UsageError
 from rackspan.testing.clusters import ClusterArguments, Clusters
 from rackspan.testing.faults import freezing, killing, losing
 from rackspan.testing.report import ClusterWarnings, status_lines
@@ -25,6 +25,12 @@ FIXTURE: Final = "rackspan_cluster"
 OPTION: Final = "--rackspan-cluster-scope"
 INI: Final = "rackspan_cluster_scope"
 SCOPES: Final = ("function", "session")
+
+_EXAMPLES: Final = {
+    "lose_rack": 'lose_rack("r1")',
+    "kill_brokers": "kill_brokers(1)",
+    "freeze_brokers": "freeze_brokers(1)",
+}
 
 MARKERS: Final = (
     "rackspan(racks=3, brokers=3, config={}, settings=None, seed=None): what the arguments of rackspan_cluster",
@@ -81,7 +87,9 @@ def rackspan_cluster(request: pytest.FixtureRequest, _rackspan_clusters: Cluster
             cluster = stack.enter_context(_rackspan_clusters.for_test(_arguments(request.node)))
             for name, fault in _FAULTS.items():
                 for marker in request.node.iter_markers(name):
-                    stack.enter_context(fault(cluster, *marker.args, **marker.kwargs))
+                    if not marker.args or marker.kwargs:
+                        raise UsageError(f"marker {name}: there are no targets in it; write {_EXAMPLES[name]}")
+                    stack.enter_context(fault(cluster, *marker.args))
         except RackspanError as error:
             # An error in a marker is reported in one line, without a traceback and without the error behind it.
             raise pytest.fail.Exception(str(error), pytrace=False) from None
@@ -92,14 +100,21 @@ def _arguments(item: pytest.Item) -> ClusterArguments:
     """A test's own marker overrides those of its class and its module, argument by argument."""
     arguments: dict[str, Any] = {}
     for marker in item.iter_markers("rackspan"):
+        if marker.args:
+            raise UsageError(f"marker rackspan: {marker.args[0]!r} has no name; write racks=… or brokers=…")
         arguments = {**marker.kwargs, **arguments}
     return arguments
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Adds the status and the warnings of the cluster to the report of a failed test."""
+    """Fails a test whose fault has no cluster. Adds the status and the warnings of the cluster to the report of a failed test."""
     report = yield
+    unused = [marker.name for marker in item.own_markers if marker.name in _FAULTS and _WARNINGS not in item.stash]
+    if report.when == "call" and report.passed and unused:
+        # It passed without the fault that it was to be tested with.
+        report.outcome = "failed"
+        report.longrepr = f"marker {unused[0]}: the test does not use {FIXTURE}, so that it had no effect"
     cluster = getattr(item, "funcargs", {}).get(FIXTURE)
     if report.when == "call" and report.failed and cluster is not None:
         report.sections.append(("rackspan cluster", status_lines(cluster)))

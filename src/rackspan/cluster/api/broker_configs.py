@@ -42,6 +42,8 @@ def _check(key: str, value: str) -> None:
     definition = BROKER_CONFIGS.get(key)
     if definition is None:
         raise UsageError(f"config {key!r}: not a broker config of this cluster; correct its name")
+    if not isinstance(value, str):
+        raise UsageError(f"config {key!r}: {value!r} is not a string, as Kafka's configs are; write {str(value)!r}")
     complaint = definition.complaint(value)
     if key == PROTOCOL_VERSION:
         from rackspan.cluster.zookeeper_era.protocol_version import version_error

@@ -202,6 +202,8 @@ class EmbeddedCluster(Faults, InspectionMethods):
 
 
 def _rack_names(racks: int | Sequence[str | None]) -> tuple[RackId | None, ...]:
+    if isinstance(racks, str):
+        raise UsageError(f"racks {racks!r}: a cluster has a number of racks, or a list of names; write [{racks!r}]")
     if isinstance(racks, int):
         names: tuple[RackId | None, ...] = tuple(RackId(f"r{index + 1}") for index in range(racks))
     else:
