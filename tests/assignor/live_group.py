@@ -3,7 +3,7 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -87,15 +87,23 @@ class LiveGroup:
             return None
         return cost_of(self._as_it_is(), reads)
 
-    def settles_at_best(self, what: str, seconds: float = 180) -> Reads:
+    def settles_at_best(self, what: str) -> Reads:
         """Wait until it is as good as the second solver says it can be."""
         balance, crossing, _ = best_by_constraints(self._as_it_is())
+        return self._settles(lambda: (self.cost() or ())[:2] == (balance, crossing), f"{what}: {balance}, {crossing}")
+
+    def settles_balanced(self, partitions: list[int], what: str) -> Reads:
+        """Wait until its members read so many partitions each."""
+        return self._settles(lambda: sorted(map(len, (self.reads() or {}).values())) == partitions, what)
+
+    def _settles(self, holds: Callable[[], bool], what: str) -> Reads:
         try:
-            eventually(
-                lambda: (self.cost() or ())[:2] == (balance, crossing), f"{what}: {balance}, {crossing}", seconds
-            )
+            eventually(holds, what, 180)
         except AssertionError as error:
-            raise AssertionError(f"{error}; it is {self.cost()}, the members read {self.reads()}") from None
+            exits = {name: process.poll() for name, process in self._running.items()}
+            raise AssertionError(
+                f"{error}; it is {self.cost()}, the members read {self.reads()}, ended {exits}, wrote {self.warnings('')}"
+            ) from None
         return self.reads() or {}
 
     def warnings(self, about: str) -> list[str]:

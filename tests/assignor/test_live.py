@@ -57,11 +57,10 @@ def test_a_member_without_rack_switches_racks_off_once_and_they_come_back_when_i
         group.join("b", AIOKAFKA, "r2")
         local = group.settles_at_best("all with racks")
         group.join("c", AIOKAFKA, "-")
-        eventually(lambda: sorted(map(len, (group.reads() or {}).values())) == [4, 4, 4], "three balanced members")
-        stayed = group.reads() or {}
+        stayed = group.settles_balanced([4, 4, 4], "three balanced members")
         assert all(set(stayed[name]) <= set(local[name]) for name in local)
         group.join("d", AIOKAFKA, "r3")
-        eventually(lambda: sorted(map(len, (group.reads() or {}).values())) == [3, 3, 3, 3], "four balanced members")
+        group.settles_balanced([3, 3, 3, 3], "four balanced members")
         assert len(group.warnings(OFF)) == 1
         assert "has no client.rack" in group.warnings(OFF)[0]
         group.leave("c")
@@ -75,7 +74,7 @@ def test_a_member_of_a_later_version_switches_racks_off(kafka: KafkaCluster, tmp
         group.join("a", AIOKAFKA, "r1")
         group.settles_at_best("the leader")
         group.join("b", KAFKA_PYTHON, "r2", "later")
-        eventually(lambda: sorted(map(len, (group.reads() or {}).values())) == [6, 6], "two balanced members")
+        group.settles_balanced([6, 6], "two balanced members")
         assert ["sent user data of version 2" in line for line in group.warnings(OFF)] == [True]
         group.leave("b")
         eventually(lambda: len(group.warnings(ON_AGAIN)) == 1, "racks count again")
@@ -86,10 +85,10 @@ def test_a_group_is_upgraded_member_by_member_from_range(kafka: KafkaCluster, tm
     with LiveGroup(kafka, "upgraded", "upgraded", tmp_path) as group:
         for name, client in (("a", KAFKA_PYTHON), ("b", AIOKAFKA)):
             group.join(name, client, {"a": "r1", "b": "r3"}[name], "only-range")
-        eventually(lambda: sorted(map(len, (group.reads() or {}).values())) == [6, 6], "two members on range")
+        group.settles_balanced([6, 6], "two members on range")
         group.leave("b")
         group.join("b", AIOKAFKA, "r3", "range")
-        eventually(lambda: sorted(map(len, (group.reads() or {}).values())) == [6, 6], "one offers both")
+        group.settles_balanced([6, 6], "one offers both")
         group.leave("a")
         group.join("a", KAFKA_PYTHON, "r1", "range")
         group.settles_at_best("both offer ours")
