@@ -287,7 +287,7 @@ def least_forcing(members: list[str | None], k: int) -> int:
 def voters(cluster: Document, policy: RackPolicy) -> dict[int, str | None]:
     brokers = {broker["id"]: broker["rack"] for broker in cluster["brokers"]}
     return {
-        one["id"]: policy.controller_racks.get(one["id"]) or one["rack"] or brokers.get(one["id"])
+        one["id"]: brokers.get(one["id"]) or policy.controller_racks.get(one["id"]) or one["rack"]
         for one in cluster["controllers"]
         if one["voter"]
     }

@@ -179,6 +179,19 @@ def test_controllers_get_their_racks_from_the_file(cli: Cli, write: Write, tmp_p
     assert "rack r1 holds 2 of 3 voters (101,102)" in " ".join(ran.out.split())
 
 
+def test_a_controller_in_the_process_of_a_broker_is_in_its_rack_whatever_the_file_names(
+    cli: Cli, write: Write, tmp_path: Path
+) -> None:
+    document = {**GOOD, "controllers": [{"id": 1, "rack": "r3"}, {"id": 4}, {"id": 2}]}
+    (tmp_path / "rackspan.toml").write_text('[controllers]\n1 = "r1"\n4 = "r3"\n')
+    ran = cli("audit", "--snapshot", write(document))
+    assert ran.err == (
+        "warning: [controllers] 4 has no effect: it is in the process of broker 4, which is in rack r1\n"
+    )
+    assert ran.code == 2
+    assert "rack r1 holds 2 of 3 voters (1,4)" in " ".join(ran.out.split())
+
+
 @pytest.mark.parametrize("name", ["copy.json", "copy"])
 def test_a_snapshot_of_a_snapshot_is_the_same(cli: Cli, write: Write, tmp_path: Path, name: str) -> None:
     path = write(GOOD)

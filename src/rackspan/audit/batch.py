@@ -104,11 +104,11 @@ class ClusterMembers:
 
     @cached_property
     def voter_racks(self) -> dict[int, RackId | None]:
-        """Rack of each voter: the policy's, else the snapshot's, else that of the broker in the same process."""
+        """Rack of each voter: that of the broker in the same process, else the policy's, else the snapshot's."""
         broker_racks = {int(broker.id): broker.rack for broker in self.brokers}
         voters = [(int(controller.id), controller.rack) for controller in self.controllers if controller.voter]
         return {
-            voter: self.policy.controller_racks.get(voter) or rack or broker_racks.get(voter) for voter, rack in voters
+            voter: broker_racks.get(voter) or self.policy.controller_racks.get(voter) or rack for voter, rack in voters
         }
 
     @cached_property

@@ -5,7 +5,7 @@ KIP-36's first draft had this interface and its accepted text does not: racks ma
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -131,6 +131,16 @@ def broker_and_rack(place: str, broker: str, rack: object) -> tuple[BrokerId, Ra
             f"{place}: broker {broker} in rack {rack!r}, but a rack is a name; leave the broker out instead"
         )
     return BrokerId(int(broker)), RackId(rack.strip())
+
+
+def once_each(place: str, entries: Iterable[tuple[BrokerId, RackId]]) -> dict[BrokerId, RackId]:
+    """The mapping of these entries; `0` and `00` are one broker. Errors: UsageError for a broker that is given twice."""
+    racks: dict[BrokerId, RackId] = {}
+    for broker, rack in entries:
+        if broker in racks:
+            raise UsageError(f"{place}: broker {broker} is given twice; leave one of them out")
+        racks[broker] = rack
+    return racks
 
 
 def one_line(error: BaseException) -> str:

@@ -135,6 +135,7 @@ def test_a_wrong_file_is_one_line_that_names_the_place(tmp_path: Path, content: 
         ("properties", "0=", "properties: broker 0 in rack '', but a rack is a name; leave the broker out instead"),
         ("properties", "2147483648=a", "properties: '2147483648' is not a broker id; a line reads like 0=rack1"),
         ("properties", "-1=a", "properties: '-1' is not a broker id; a line reads like 0=rack1"),
+        ("properties", "1=a,01=b", "properties: broker 1 is given twice; leave one of them out"),
         ("file", "", "file: property path is missing; give --rack-locator-properties path=…"),
         ("file", "path=a,pth=b", "file: property 'pth' is unknown; it takes path"),
         ("host-pattern", "", "host-pattern: property pattern is missing; give --rack-locator-properties pattern=…"),

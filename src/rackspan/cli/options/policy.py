@@ -162,10 +162,13 @@ class PolicyOptions:
                     f"no such rack; there are {', '.join(map(shown, sorted(racks))) or 'none'}"
                 )
         controllers = {int(controller.id) for controller in snapshot.controllers}
-        for controller in self.given.settings.controller_racks if controllers else ():
+        rack_of = {int(broker.id): broker.rack for broker in snapshot.brokers}
+        for controller, rack in self.given.settings.controller_racks.items() if controllers else ():
             if controller not in controllers:
                 listed = ", ".join(map(str, sorted(controllers)))
                 yield f"[controllers] {controller} has no effect: no such controller; there are {listed}"
+            elif (other := rack_of.get(controller)) not in (None, rack):
+                yield f"[controllers] {controller} has no effect: it is in the process of broker {controller}, which is in rack {shown(other)}"
 
     def _enforced(self, snapshot: ClusterSnapshot) -> Iterator[str]:
         """Topics whose brokers enforce more racks than is required here: a policy does not lower what brokers refuse."""

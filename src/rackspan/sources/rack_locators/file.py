@@ -4,14 +4,14 @@ Either one JSON object, `{"0": "rack1", "1": "rack2"}`, or lines as in a .proper
 start a comment.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from rackspan import json_text
 from rackspan.errors import RackLocatorFailed, UsageError
 from rackspan.json_text import NotJson
 from rackspan.model.ids import BrokerId, RackId
-from rackspan.sources.rack_locator import ClusterView, Properties, broker_and_rack, refuse_unknown, required
+from rackspan.sources.rack_locator import ClusterView, Properties, broker_and_rack, once_each, refuse_unknown, required
 
 
 class RackFile:
@@ -30,7 +30,7 @@ class RackFile:
         except UnicodeDecodeError:
             raise RackLocatorFailed(f"{place}: not UTF-8 text; correct path") from None
         entries = _json_entries(place, text) if text.lstrip().startswith("{") else _line_entries(place, text)
-        return _once_each(place, entries)
+        return once_each(place, entries)
 
 
 def _json_entries(place: str, text: str) -> Iterator[tuple[BrokerId, RackId]]:
@@ -49,12 +49,3 @@ def _line_entries(place: str, text: str) -> Iterator[tuple[BrokerId, RackId]]:
         if not equals:
             raise UsageError(f"{place} line {number}: {line.strip()!r} has no =; a line reads like 0=rack1")
         yield broker_and_rack(f"{place} line {number}", broker.strip(), rack)
-
-
-def _once_each(place: str, entries: Iterable[tuple[BrokerId, RackId]]) -> dict[BrokerId, RackId]:
-    racks: dict[BrokerId, RackId] = {}
-    for broker, rack in entries:
-        if broker in racks:
-            raise UsageError(f"{place}: broker {broker} is given twice; leave one of them out")
-        racks[broker] = rack
-    return racks
