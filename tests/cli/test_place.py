@@ -363,7 +363,7 @@ def test_a_plan_that_does_not_fit_is_refused_in_one_line(
         ({"topic": "orders"}, "topic 'orders' already exists; "),
         (
             {"assignments": {"0": [1, 9]}},
-            f"the plan places replicas on broker 9, which is gone or fenced; bring it back, or {ANEW}",
+            f"the plan places replicas on broker 9, which is gone; bring it back, or {ANEW}",
         ),
         ({"assignments": {"0": [1, 1]}}, "partition 0: [1, 1] names a broker twice"),
         ({"assignments": {"0": [1], "2": [2]}}, "assignments does not hold partitions 0 to 1"),
@@ -392,6 +392,31 @@ def test_a_plan_that_the_cluster_no_longer_fits_is_refused(
     ran = cli("place", "extend" if document["start_partition"] else "create", *SNAPSHOT, "--plan", "kept.json")
     assert (ran.code, ran.out) == (1, "")
     assert line in ran.err
+
+
+def test_fenced_brokers_that_get_replicas_are_named_and_a_kept_placement_with_them_is_made(
+    cli: Cli, files: Path
+) -> None:
+    """As without --plan: Kafka takes replicas on fenced brokers where another one can lead."""
+    fence(files, 3, 6)
+    kept = cli(*CREATE, "--out", "kept.json", "-o", "json")
+    line = "warning: brokers 3,6 are fenced: replicas there are not in sync before they are back\n"
+    assert (kept.code, kept.err) == (2, line)
+    again = cli("place", "create", *SNAPSHOT, "--plan", "kept.json", "-o", "json")
+    assert (again.code, again.err, again.document) == (2, line, kept.document)
+    leader = kept.document["assignments"]["0"][0]
+    fence(files, leader)
+    ran = cli("place", "create", *SNAPSHOT, "--plan", "kept.json")
+    assert (ran.code, ran.err) == (
+        1,
+        f"rackspan: the plan has broker {leader} lead, which is fenced; bring it back, or {ANEW}\n",
+    )
+
+
+def fence(files: Path, *ids: int) -> None:
+    snapshot = json.loads((files / "moment.json").read_text())
+    snapshot["brokers"] = [{**broker, "fenced": broker["id"] in ids} for broker in snapshot["brokers"]]
+    (files / "moment.json").write_text(json.dumps(snapshot))
 
 
 def test_a_topic_that_has_as_many_partitions_gets_none(cli: Cli, files: Path) -> None:

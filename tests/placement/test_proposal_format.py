@@ -113,8 +113,8 @@ def plan_of(start: int, *rows: list[int], topic: str = "placed", cluster_id: str
         (plan_of(4, [0, 1]), False, "has 3 partitions, and the plan begins at 4"),
         (plan_of(3, [0, 1, 2]), False, "has 2 replicas a partition, and the plan 3"),
         (plan_of(3, [0, 3]), False, "broker 3, which is excluded"),
-        (plan_of(3, [0, 9]), False, "broker 9, which is gone or fenced"),
-        (plan_of(3, [0, 2]), False, "broker 2, which is gone or fenced"),
+        (plan_of(3, [0, 9]), False, "broker 9, which is gone;"),
+        (plan_of(3, [2, 0]), False, "has broker 2 lead, which is fenced"),
     ],
 )
 def test_a_plan_that_does_not_fit_the_cluster_is_refused(plan: PlacementPlan, new_topic: bool, words: str) -> None:

@@ -1,7 +1,7 @@
 """rackspan place plan, create, extend."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any, Final, TypeVar
@@ -17,6 +17,7 @@ from rackspan.disk import replace_file, writing_output
 from rackspan.errors import UsageError
 from rackspan.placement.new_partitions import PlacerChoice, Proposal
 from rackspan.placement.proposal_format import NewTopicDocument, PlacementPlan, proposal_document
+from rackspan.text import noun_and_ids
 
 app = CommandGroup(
     name="place",
@@ -95,6 +96,7 @@ def create(
             placing.choice(),
             placement_options.rng(),
         )
+    output.warn(_about_fenced(proposal))
     if out is not None:
         _save(api.placement_plan_document(proposal, placing.snapshot, configs), out)
     if placing.cluster is not None:
@@ -137,6 +139,7 @@ def extend(
             placing.choice(),
             placement_options.rng(),
         )
+    output.warn(_about_fenced(proposal))
     adds = bool(len(proposal.assignment.replicas))
     if out is not None and adds:
         _save(api.placement_plan_document(proposal, placing.snapshot), out)
@@ -195,6 +198,12 @@ def _check_flags(
             raise UsageError(f"{flag} and --plan: the plan says it; leave one of them out")
     if placement_options != options.PlacementOptions():
         raise UsageError("--plan: its replicas are placed already; leave out the options of the placer")
+
+
+def _about_fenced(proposal: Proposal) -> Iterator[str]:
+    if fenced := proposal.on_fenced:
+        are, they_are = ("is", "it is") if len(fenced) == 1 else ("are", "they are")
+        yield f"{noun_and_ids('broker', fenced)} {are} fenced: replicas there are not in sync before {they_are} back"
 
 
 def _needed(flag: str, value: T | None) -> T:

@@ -69,6 +69,12 @@ class Proposal:
         """How many partitions the topic then has."""
         return self.start_partition + len(self.assignment)
 
+    @property
+    def on_fenced(self) -> list[int]:
+        """The fenced brokers that get replicas: `balanced` and `striped` let them follow, and none lead (KRaft)."""
+        fenced = [int(broker.id) for broker in self.brokers if broker.fenced]
+        return sorted(set(fenced) & set(np.unique(self.assignment.replicas).tolist()))
+
 
 def new_topic(
     snapshot: ClusterSnapshot,

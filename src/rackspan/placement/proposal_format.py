@@ -125,15 +125,15 @@ def planned_proposal(
         refuse_name(snapshot, plan.topic)
     else:
         _refuse_other_topic(snapshot, plan)
-    usable_now = {int(broker.id) for broker in snapshot.brokers if not broker.fenced}
-    named = sorted({int(broker) for row in plan.assignment.replicas.tolist() for broker in row})
-    for broker in named:
+    fenced = {int(broker.id): broker.fenced for broker in snapshot.brokers}
+    leaders = set(plan.assignment.replicas[:, 0].tolist())
+    for broker in sorted({int(broker) for row in plan.assignment.replicas.tolist() for broker in row}):
         if broker in exclusion.brokers:
             raise UsageError(f"the plan places replicas on broker {broker}, which is excluded; {ANEW}")
-        if broker not in usable_now:
-            raise UsageError(
-                f"the plan places replicas on broker {broker}, which is gone or fenced; bring it back, or {ANEW}"
-            )
+        if broker not in fenced:
+            raise UsageError(f"the plan places replicas on broker {broker}, which is gone; bring it back, or {ANEW}")
+        if fenced[broker] and broker in leaders:
+            raise UsageError(f"the plan has broker {broker} lead, which is fenced; bring it back, or {ANEW}")
     brokers, by_rack = brokers_for_placer(exclusion.offered(usable(snapshot.brokers)), not plan.by_rack)
     before, topic_before = replica_counts(snapshot), topic_replica_counts(snapshot, plan.topic)
     return Proposal(
