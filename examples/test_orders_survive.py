@@ -1,6 +1,8 @@
 """Somebody's tests: `pip install . confluent-kafka pytest` in a checkout of rackspan, and pytest gives each test a Kafka cluster.
 
-pytest examples/test_orders_survive.py
+pytest -c /dev/null examples/test_orders_survive.py
+
+-c leaves out the settings of rackspan's own tests.
 """
 
 import pytest

@@ -109,10 +109,11 @@ def test_a_gb_is_smaller_than_a_gib() -> None:
             "produce has two prices of its source; remove one from the price file",
         ),
         ([price(["producing"], BOTH, 0.01)], "producing"),
-        ([price(["produce"], BOTH, -1)], "-1"),
+        ([price(["produce"], BOTH, -1)], "amount is -1, outside 0 to 1000000"),
+        ([price(["produce"], BOTH, 1e308)], "amount is 1e+308, outside 0 to 1000000"),
         ([{"paths": ["produce"], "sides": BOTH, "unit": "GB", "source": "x", "read_on": None}], "amount is missing"),
     ],
-    ids=["twice", "path", "negative", "missing"],
+    ids=["twice", "path", "negative", "no finite sum", "missing"],
 )
 def test_a_wrong_price_file_is_refused_by_name(entries: list[dict[str, object]], message: str) -> None:
     with pytest.raises(UsageError, match="prices") as error:

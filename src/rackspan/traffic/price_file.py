@@ -1,14 +1,17 @@
 """The price file as a declared document. It is read where commands run: executors of Spark need not have msgspec."""
 
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
 from rackspan import json_text
-from rackspan.documents import Amount, InvalidDocument, convert
+from rackspan.documents import InvalidDocument, convert
 from rackspan.errors import UsageError
 from rackspan.traffic.flows import TrafficPath
 from rackspan.traffic.prices import Price, PriceFile, Side, Unit
+
+# Above it, money is no finite number any more.
+_Price: TypeAlias = Annotated[float, Meta(ge=0, le=1_000_000)]
 
 
 class PriceEntry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -16,7 +19,7 @@ class PriceEntry(Struct, frozen=True, forbid_unknown_fields=True):
 
     paths: Annotated[tuple[TrafficPath, ...], Meta(min_length=1)]
     sides: Annotated[tuple[Side, ...], Meta(min_length=1)]
-    amount: Amount | None
+    amount: _Price | None
     unit: Unit
     source: Annotated[str, Meta(min_length=1)]
     read_on: Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}$")] | None

@@ -23,6 +23,7 @@ from rackspan.pipeline import Warehouse, incremental
 from rackspan.pipeline import runs as history
 from rackspan.pipeline.judging import tasks
 from rackspan.pipeline.landing.read import Damage
+from rackspan.pipeline.landing.rows import EARLIEST
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import TABLES
@@ -97,11 +98,11 @@ def test_a_topic_that_could_not_be_read_is_not_deleted_in_drift(ran: tuple[Wareh
 
 
 def odd() -> ClusterSnapshot:
-    """What the generator is unlikely to make: a timestamp before Spark's calendar changes, sizes beyond a float's reach."""
+    """What the generator is unlikely to make: the earliest timestamp, sizes beyond a float's reach."""
     big = 2**53 + 1
     return ClusterSnapshot(
         cluster_id="odd",
-        taken_at=NOON.replace(year=1582, month=10, day=10, microsecond=1),
+        taken_at=EARLIEST.replace(microsecond=1),
         brokers=(Broker(BrokerId(0), rack=RackId("a")), Broker(BrokerId(2**31 - 1), rack=RackId("b"))),
         topics=(Topic(TopicName("t")),),
         partitions=columns(

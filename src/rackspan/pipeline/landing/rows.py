@@ -17,18 +17,28 @@ from rackspan.pipeline.landing.bases import Base, SnapshotTables
 from rackspan.pipeline.landing.readings import reading_rows
 from rackspan.pipeline.schemas import CONTENT, GONE, LANDING, Table
 from rackspan.sources.snapshot_folder import CLUSTER_SCHEMA, from_tables, to_tables
+from rackspan.text import utc_text
 from rackspan.traffic import ClusterReading
+
+EARLIEST: Final = datetime(2011, 1, 1, tzinfo=UTC)
+"""The year of Kafka's first release. A clock that was never set begins in 1970, and each hour since then would get rows."""
+LATEST: Final = datetime(2100, 1, 1, tzinfo=UTC)
 
 HASH_LENGTH: Final = 10
 """Hexadecimal digits of a snapshot_id's hash. It only has to distinguish snapshots of one microsecond."""
 
 
 def snapshot_key(snapshot: ClusterSnapshot) -> tuple[str, datetime]:
-    """Cluster and time, by which a snapshot is identified. Errors: InvalidSnapshot where either is missing."""
+    """Cluster and time, by which a snapshot is identified. Errors: InvalidSnapshot where either is missing, or no cluster had that time."""
     if not snapshot.cluster_id:
         raise _missing("cluster_id")
     if snapshot.taken_at is None:
         raise _missing("taken_at")
+    if not EARLIEST <= snapshot.taken_at < LATEST:
+        raise InvalidSnapshot(
+            f"taken_at is {utc_text(snapshot.taken_at)}, outside {EARLIEST.year} to {LATEST.year - 1}: a clock was wrong; set it, and take the "
+            "snapshot again"
+        )
     try:
         snapshot.cluster_id.encode()
     except UnicodeEncodeError:
