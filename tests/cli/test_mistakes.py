@@ -73,6 +73,25 @@ SNAPSHOT = ("--snapshot", "moment.json")
             ("audit", *SNAPSHOT, "--unracked", "maybe"),
             "Invalid value for '--unracked' (env var: 'RACKSPAN_UNRACKED'): 'maybe' is not one of 'shared', 'own', 'error', 'ignore'; see rackspan audit --help",
         ),
+        *(
+            (
+                (*words.split(), value),
+                f"Invalid value for '{words.split()[-1]}': expected at most {most}; see rackspan {words.split(' --')[0]} --help",
+            )
+            for words, value, most in (
+                ("traffic --seconds", "inf", 36_500 * 86_400),
+                ("advise --seconds", "1e300", 36_500 * 86_400),
+                ("clients --counters-seconds", "1e300", 36_500 * 86_400),
+                ("acks watch --every", "1e300", 36_500 * 86_400),
+                ("restart watch --every", "1e300", 36_500 * 86_400),
+                ("pipeline collect --every", "1e300", 36_500 * 86_400),
+                ("pipeline collect --traffic-every", "1e300", 36_500 * 86_400),
+                ("pipeline follow --every", "1e300", 36_500 * 86_400),
+                ("pipeline check --max-age", "1e300", 36_500 * 24 * 60),
+                ("pipeline maintain --vacuum-hours", "1e300", 36_500 * 24),
+                ("pipeline maintain --keep-days", str(10**12), 36_500),
+            )
+        ),
         (("outage", *SNAPSHOT, "--lose", "r9"), "rack 'r9': not in this cluster; it has r1, r2, r3"),
         (("outage", *SNAPSHOT, "--lose", "r1,"), "rack '': not in this cluster; it has r1, r2, r3"),
         (("snapshot", *SNAPSHOT), "Missing option '--out'; see rackspan snapshot --help"),

@@ -83,7 +83,13 @@ def collect(
     fleet_options: options.FleetOptions,
     every: Annotated[
         float | None,
-        typer.Option("--every", metavar="SECONDS", min=0.1, help="Repeat every so many seconds, until Ctrl-C."),
+        typer.Option(
+            "--every",
+            metavar="SECONDS",
+            min=0.1,
+            max=options.SECONDS_MAX,
+            help="Repeat every so many seconds, until Ctrl-C.",
+        ),
     ] = None,
     traffic_every: Annotated[
         float | None,
@@ -91,6 +97,7 @@ def collect(
             "--traffic-every",
             metavar="SECONDS",
             min=1,
+            max=options.SECONDS_MAX,
             help="Store offsets, sizes of logs, groups and counters of running clusters too, every so many seconds.",
         ),
     ] = None,
@@ -198,7 +205,11 @@ def check(
     max_age: Annotated[
         float | None,
         typer.Option(
-            "--max-age", metavar="MINUTES", min=0, help="A cluster without a snapshot for so long is a problem."
+            "--max-age",
+            metavar="MINUTES",
+            min=0,
+            max=options.DAYS_MAX * 24 * 60,
+            help="A cluster without a snapshot for so long is a problem.",
         ),
     ] = None,
     output_format: options.OutputFormat = options.Output.HUMAN,
@@ -224,7 +235,13 @@ def follow(
     master: Master = None,
     every: Annotated[
         float,
-        typer.Option("--every", metavar="SECONDS", min=0.1, help="Seconds from one look for snapshots to the next."),
+        typer.Option(
+            "--every",
+            metavar="SECONDS",
+            min=0.1,
+            max=options.SECONDS_MAX,
+            help="Seconds from one look for snapshots to the next.",
+        ),
     ] = 10.0,
     available_now: Annotated[bool, typer.Option("--available-now", help="Judge what is stored now, and end.")] = False,
     prices: Prices = None,
@@ -268,13 +285,21 @@ def maintain(
     keep_days: Annotated[
         int | None,
         typer.Option(
-            "--keep-days", metavar="DAYS", min=1, help="Drop snapshots and rows of days before the last DAYS."
+            "--keep-days",
+            metavar="DAYS",
+            min=1,
+            max=options.DAYS_MAX,
+            help="Drop snapshots and rows of days before the last DAYS.",
         ),
     ] = None,
     vacuum_hours: Annotated[
         float,
         typer.Option(
-            "--vacuum-hours", metavar="HOURS", min=1, help="Delete files that no version of the last HOURS has."
+            "--vacuum-hours",
+            metavar="HOURS",
+            min=1,
+            max=options.DAYS_MAX * 24,
+            help="Delete files that no version of the last HOURS has.",
         ),
     ] = 168.0,
     drop_damaged: Annotated[

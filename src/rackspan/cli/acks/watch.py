@@ -23,7 +23,10 @@ def watch(
     policy_options: options.PolicyOptions,
     metrics_options: options.MetricsOptions,
     every: Annotated[
-        float, typer.Option("--every", metavar="SECONDS", min=0.1, help="Seconds from one reading to the next.")
+        float,
+        typer.Option(
+            "--every", metavar="SECONDS", min=0.1, max=options.SECONDS_MAX, help="Seconds from one reading to the next."
+        ),
     ] = 15.0,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:

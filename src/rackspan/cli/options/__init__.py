@@ -10,7 +10,9 @@ from rackspan.cli.options.fleet import FleetOptions
 from rackspan.cli.options.input_files import STANDARD_STREAM, read_file, standard_input
 from rackspan.cli.options.policy import PolicyOptions, SurvivalOptions
 from rackspan.cli.options.shared import (
+    DAYS_MAX,
     DEFAULT_TIMEOUT_MS,
+    SECONDS_MAX,
     AllowFewerRacks,
     Apply,
     ClusterName,
@@ -42,7 +44,9 @@ from rackspan.cli.options.shared import (
 )
 
 __all__ = [
+    "DAYS_MAX",
     "DEFAULT_TIMEOUT_MS",
+    "SECONDS_MAX",
     "STANDARD_STREAM",
     "AllowFewerRacks",
     "Apply",

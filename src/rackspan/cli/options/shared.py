@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     # Most commands have these options' module, and place nothing.
     from rackspan.placement import RandomGenerator
     from rackspan.placement.new_partitions import PlacerChoice
+
+DAYS_MAX: Final = 36_500
+"""A century: Python's clocks and times reach further, but not without end."""
+SECONDS_MAX: Final = DAYS_MAX * 86_400
 
 _PLACE = "Placing replicas"
 

@@ -49,7 +49,10 @@ def watch(
     journal: JournalPath = None,
     patience: Patience = DEFAULT_PATIENCE_SECONDS,
     every: Annotated[
-        float, typer.Option("--every", metavar="SECONDS", min=0.1, help="Seconds from one reading to the next.")
+        float,
+        typer.Option(
+            "--every", metavar="SECONDS", min=0.1, max=options.SECONDS_MAX, help="Seconds from one reading to the next."
+        ),
     ] = 1.0,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:

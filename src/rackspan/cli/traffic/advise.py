@@ -31,7 +31,8 @@ def advise(
     rack_options: options.RackLocatorOptions,
     policy_options: options.SurvivalOptions,
     seconds: Annotated[
-        float | None, typer.Option("--seconds", min=1, help="How long to watch traffic; 60 by default.")
+        float | None,
+        typer.Option("--seconds", min=1, max=options.SECONDS_MAX, help="How long to watch traffic; 60 by default."),
     ] = None,
     prices: options.Prices = None,
     network: options.Networks = None,

@@ -31,7 +31,12 @@ def clients(
     counters: options.Counters = None,
     counters_seconds: Annotated[
         float | None,
-        typer.Option("--counters-seconds", min=1, help="How long the counters are watched; 15 by default."),
+        typer.Option(
+            "--counters-seconds",
+            min=1,
+            max=options.SECONDS_MAX,
+            help="How long the counters are watched; 15 by default.",
+        ),
     ] = None,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:

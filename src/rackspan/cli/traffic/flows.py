@@ -25,7 +25,10 @@ def traffic(
     running: options.ClusterOptions,
     rack_options: options.RackLocatorOptions,
     seconds: Annotated[
-        float, typer.Option("--seconds", min=1, help="How long to watch: the time between the two readings.")
+        float,
+        typer.Option(
+            "--seconds", min=1, max=options.SECONDS_MAX, help="How long to watch: the time between the two readings."
+        ),
     ] = SECONDS,
     prices: options.Prices = None,
     network: options.Networks = None,
