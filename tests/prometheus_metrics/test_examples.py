@@ -127,6 +127,13 @@ def test_every_alert_says_what_happens_and_how_urgent_it_is() -> None:
                 assert rule["labels"]["severity"] in ("critical", "warning")
 
 
+@pytest.mark.parametrize("file", RULES, ids=lambda file: file.name)
+def test_processes_that_are_down_are_an_alert(file: Path) -> None:
+    """Without metrics every comparison with them is empty, which is no alert."""
+    gone = [rule["alert"] for rule in rules(file) if "alert" in rule and "absent(" in rule["expr"]]
+    assert len(gone) == 1
+
+
 def test_every_alert_is_in_the_how_to_of_watch_or_of_the_pipeline() -> None:
     pages = "".join(
         (EXAMPLES.parent / "docs" / "how-to" / name).read_text(encoding="utf-8") for name in ("watch.md", "pipeline.md")

@@ -114,19 +114,21 @@ def test_there_is_an_alert_for_every_metric_of_a_whole_broker_or_cluster_that_sa
 
 
 def test_a_simple_alert_holds_where_it_should() -> None:
-    """Those of the form `metric == n` and `sum by (instance) (metric) > n`, by hand; Prometheus itself is not there."""
+    """Those of the form `metric == n`, `… or absent(metric)` and `sum by (instance) (metric) > n`, by hand; Prometheus itself is not there."""
     fine = list(watch_readings([(0, cluster([1, 2, 3]))], RackPolicy(min_insync_racks=2)))[-1]
     assert firing(series(fine)) == set()
     assert firing(series(watch())) == {"UnderMinRackIsr", "LeaderlessPartitions", "RackWatchPartlyBlind"}
     assert firing(series(watch(lost=True))) == {"RackWatchBlind"}
+    assert firing({}) == {"RackWatchBlind"}
 
 
 def firing(found: dict[tuple[str, ...], float]) -> set[str]:
-    form = re.compile(r"(?:sum by \(instance\) \()?(rackspan_\w+)\)? (>|==) 0")
+    form = re.compile(r"(?:sum by \(instance\) \()?(rackspan_\w+)\)? (>|==) 0( or absent\(\1\))?")
     simple = {rule["alert"]: match for rule in rules() if (match := form.fullmatch(rule["expr"].strip()))}
     alerts = set()
     for alert, match in simple.items():
         values = [value for (name, *_), value in found.items() if name == match[1]]
-        if values and (sum(values) > 0 if match[2] == ">" else sum(values) == 0):
+        holds = bool(values) and (sum(values) > 0 if match[2] == ">" else sum(values) == 0)
+        if holds or (match[3] and not values):
             alerts.add(alert)
     return alerts

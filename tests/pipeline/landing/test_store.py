@@ -123,7 +123,7 @@ def test_storing_it_again_commits_nothing(warehouse: Warehouse) -> None:
 
 def test_another_snapshot_with_the_same_timestamp_is_refused_and_the_first_one_kept(warehouse: Warehouse) -> None:
     store(small(), warehouse)
-    with pytest.raises(InvalidSnapshot, match=r"another snapshot of this cluster and moment is kept already"):
+    with pytest.raises(InvalidSnapshot, match=r"another snapshot of this cluster and time is stored already"):
         store(small(leader=2), warehouse)
     both = store_all([small("two"), small("two", leader=2)], warehouse)
     assert [type(one) for one in both] == [landing.SnapshotLocation, InvalidSnapshot]

@@ -162,7 +162,7 @@ def _same(kept: ClusterSnapshot, snapshot: ClusterSnapshot, stored: StoredSnapsh
 
 def _differs(warehouse: Warehouse, identity: str) -> InvalidSnapshot:
     return InvalidSnapshot(
-        f"another snapshot of this cluster and moment is kept already in {warehouse.root}, and it differs: {identity}; "
+        f"another snapshot of this cluster and time is stored already in {warehouse.root}, and it differs: {identity}; "
         "correct taken_at"
     )
 
