@@ -382,7 +382,7 @@ def _write_rows(rows: "Iterator[dict[str, Any]]", columns: Sequence[str], output
         output.write([], output_format, "", output.Rows(columns, rows))
         return
     listed = list(rows)
-    page = output.table(columns, ([_cell(row[name]) for name in columns] for row in listed))
+    page = output.table(columns if listed else (), ([_cell(row[name]) for name in columns] for row in listed))
     output.write(listed, output_format, page, output.Rows(columns, listed))
 
 
