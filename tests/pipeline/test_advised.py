@@ -14,6 +14,7 @@ from rackspan.errors import InvalidWarehouse, UsageError
 from rackspan.pipeline.advised import advise_stored
 from rackspan.pipeline.report.from_warehouse import report_data
 from rackspan.pipeline.warehouse import Warehouse
+from rackspan.text import utc_text
 from tests.cli.conftest import Ran, cli  # noqa: F401 - a fixture
 from tests.pipeline import plain_build
 from tests.pipeline.readings import store_readings
@@ -119,6 +120,8 @@ def test_the_command_prints_the_advice_of_a_warehouse(
     assert [each["seconds_at_risk"] for each in document["advice"] if each["kind"] == fault.kind] == [HOURS * 3600]
     ran = cli(*words)
     assert ran.code == 2
+    at = utc_text(fleet.end)
+    assert f"cluster {fault.cluster} at {at}, traffic of 3600.0 s from {at}: " in " ".join(ran.out.split())
     assert f"at risk for {HOURS * 3600:,} s of the last 30 days" in ran.out
     refused = cli(*words, "--seconds", "5")
     assert (refused.code, refused.out) == (1, "")

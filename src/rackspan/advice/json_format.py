@@ -1,14 +1,16 @@
 """Advice as a JSON document, from which the page is drawn too."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, TypedDict
 
 from msgspec import Meta
 
 from rackspan.advice.advice import Advice, Concern
 from rackspan.audit.json_format import HeadDocument, head_document
-from rackspan.documents import AtLeastOne, Count
+from rackspan.documents import AtLeastOne, Count, UtcTime
 from rackspan.model import ClusterSnapshot
+from rackspan.text import utc_text
 
 
 class RankedAdviceDocument(TypedDict):
@@ -40,6 +42,10 @@ class RankedAdviceDocument(TypedDict):
 
 class AdviceSummary(HeadDocument):
     seconds: Annotated[float | None, Meta(description="How long traffic was measured; null: not, as in a snapshot.")]
+    hour: Annotated[
+        UtcTime | None,
+        Meta(description="When the hour of a warehouse began whose traffic it was; null: of no warehouse."),
+    ]
     by_concern: Annotated[dict[str, Count], Meta(description="Pieces of advice by concern.")]
     unread: Annotated[list[str], Meta(description="What could not be read, and why.")]
 
@@ -56,6 +62,7 @@ def advice_document(
     advice: Sequence[Advice],
     *,
     seconds: float | None = None,
+    hour: datetime | None = None,
     currency: str | None = None,
     unread: Sequence[str] = (),
     name: str | None = None,
@@ -67,6 +74,7 @@ def advice_document(
         "summary": {
             **head_document(snapshot, name),
             "seconds": None if seconds is None else round(seconds, 3),
+            "hour": None if hour is None else utc_text(hour),
             "by_concern": {concern: sum(each.concern is concern for each in advice) for concern in Concern},
             "unread": list(unread),
         },

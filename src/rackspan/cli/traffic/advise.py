@@ -127,6 +127,7 @@ def _of_warehouse(
         snapshot,
         [each.advice for each in found],
         seconds=None if hour is None else HOUR_SECONDS,
+        hour=hour,
         currency=next((each.currency for each in found if each.currency), None),
         unread=unread,
         seconds_at_risk=[each.seconds_at_risk for each in found],
@@ -150,12 +151,13 @@ _STYLES: Final = {Concern.RISK: "bold red", Concern.WARNING: "yellow", Concern.M
 def advice_page(document: AdvisedDocument) -> RenderableType:
     summary, advice = document["summary"], document["advice"]
     watched = "" if summary["seconds"] is None else f", traffic of {summary['seconds']:.1f} s"
+    since = "" if summary["hour"] is None else f" from {summary['hour']}"
     left_out = len(advice) - ADVICE_SHOWN
     return page(
         cluster_line(
             summary["cluster_name"],
             summary["cluster_id"],
-            f"{watched}: {count_noun(summary['topics'], 'topic', ',')}",
+            f" at {summary['taken_at'] or 'an unknown time'}{watched}{since}: {count_noun(summary['topics'], 'topic', ',')}",
         ),
         *unread_lines(summary["unread"]),
         Text(),
