@@ -313,8 +313,8 @@ DURABILITY_TIME: Final = hourly_table(
 
 REFUSALS: Final = hourly_table(
     "refusals",
-    "What `min.insync.racks` refused: while a partition is `under-min-racks`, `acks=all` is refused. One row for each topic and span of an hour; "
-    "a span that lasts on continues at the start of the next hour. An hour has rows once its cluster has a snapshot after it.",
+    "What `min.insync.racks` refused: while a partition is `under-min-racks`, `acks=all` is refused, if brokers or a gateway enforce it, and else "
+    "acknowledged by too few racks. One row for each topic and span of an hour; a span that lasts on continues at the start of the next hour. An hour has rows once its cluster has a snapshot after it.",
     ("topic", "since"),
     (
         TOPIC,
