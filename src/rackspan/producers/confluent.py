@@ -95,9 +95,7 @@ class GuardedProducer:
                 record = object()
                 self._unverified.add(record)
                 report = partial(self._report, record, on_delivery, message)
-                # A repeated batch may be acknowledged without an offset.
-                offset = -1 if message.offset() is None else message.offset()
-                self._verifier.when_verified(message.topic(), message.partition(), offset, report)
+                self._verifier.when_verified(message.topic(), message.partition(), acknowledged_offset(message), report)
             elif on_delivery is not None:
                 on_delivery(error, message)
 
@@ -113,3 +111,9 @@ class GuardedProducer:
             log.exception("%s-%d: on_delivery failed", message.topic(), message.partition())
         finally:
             self._unverified.discard(record)
+
+
+def acknowledged_offset(message: Any) -> int:
+    """The offset in a delivery report; below 0 if there is none, as of a batch that was repeated."""
+    offset: int | None = message.offset()
+    return -1 if offset is None else offset

@@ -34,6 +34,7 @@ class FakeProducer:
         self.on_flush: Callable[[], None] = lambda: None
         self.slow = 0
         """Calls of `flush` after which records are still under way."""
+        self.has_offsets = True
         self._error = error
         self._full = full
         self._reports: list[Callable[[], None]] = []
@@ -53,7 +54,7 @@ class FakeProducer:
             raise BufferError
         number = int(value) if partition == -1 else partition
         self.sent.append((topic, number, value))
-        offset = len(self.sent)
+        offset = len(self.sent) if self.has_offsets else None
         message = SimpleNamespace(topic=lambda: topic, partition=lambda: number, offset=lambda: offset)
         error = None if self._error is None else KafkaError(self._error)
         self._reports.append(lambda: on_delivery(error, message))
@@ -280,6 +281,15 @@ def test_the_last_offset_of_each_partition_is_verified() -> None:
     world.sender.finish()
     # Offsets are counted over both partitions here; the first record has 1.
     assert world.verified == [{("orders", 0): 5, ("orders", 1): 3}]
+
+
+def test_a_record_without_an_offset_is_verified_by_the_end_of_its_log() -> None:
+    """Of a batch that was repeated confluent-kafka has no offset."""
+    world = guarded()
+    world.producer.has_offsets = False
+    world.sender.send(rows(0, 1))
+    world.sender.finish()
+    assert world.verified == [{("orders", 0): None, ("orders", 1): None}]
 
 
 def test_large_writes_are_verified_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ from rackspan.kafka_source.cluster import SourceCluster, SourceMetadata
 from rackspan.kafka_source.writing.options import SinkOptions
 from rackspan.kafka_source.writing.rows import Headers, OutgoingRow
 from rackspan.model import Broker, BrokerId, RackId
+from rackspan.producers.confluent import acknowledged_offset
 from rackspan.producers.verifier import RecordVerifier, VerifierThread
 from rackspan.text import count_noun
 
@@ -267,7 +268,7 @@ class RowSender:
 
         def delivered(index: int, error: Any, message: Any) -> None:
             self._delivered(error, message)
-            places[index] = message.partition(), message.offset()
+            places[index] = message.partition(), acknowledged_offset(message)
 
         self._produce(rows, [partial(delivered, index) for index in range(len(rows))])
         self._flush()
