@@ -60,6 +60,16 @@ def test_what_is_recorded_is_what_is_looked_at() -> None:
     assert set(KAFKAS) == set(BEHAVIOURS)
 
 
+def test_the_pages_count_the_behaviours_of_each_area() -> None:
+    page = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\w+)[^|]*\| (\d+) \|$", page, re.MULTILINE)
+    areas = Counter(one.area for one in BEHAVIOURS.values())
+    assert {area: int(count) for area, count in rows} == areas
+    assert f"| **all** | {len(BEHAVIOURS)} |" in page
+    front = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"by {len(BEHAVIOURS)} behaviours" in front
+
+
 def test_what_the_page_names_exists() -> None:
     page = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
     named = re.findall(r"`(tests/(?:cluster|conformance)/[^`]+)`", page)

@@ -83,6 +83,11 @@ class BatchHeader:
         return self.attributes & _COMPRESSION
 
     @property
+    def is_counted(self) -> bool:
+        """Whether it has as many records as its offsets, and one at least, as a producer sends it."""
+        return 1 <= self.record_count == self.last_offset_delta + 1
+
+    @property
     def log_append_time(self) -> bool:
         return bool(self.attributes & _LOG_APPEND_TIME)
 
@@ -101,7 +106,7 @@ def read_header(data: bytes | bytearray | memoryview, at: int = 0) -> BatchHeade
     Errors: CorruptRecords for a batch that is cut off, of another version, or contradicts itself.
     """
     header = read_stored_header(data, at)
-    if header.record_count != header.last_offset_delta + 1 or header.record_count < 1:
+    if not header.is_counted:
         raise CorruptRecords(
             f"a record batch of {header.record_count} records whose last has offset delta {header.last_offset_delta}"
         )
@@ -113,6 +118,16 @@ def read_stored_header(data: bytes | bytearray | memoryview, at: int = 0) -> Bat
 
     Errors: CorruptRecords for a batch that is cut off, of another version, or contradicts itself.
     """
+    header = read_any_header(data, at)
+    if not 0 <= header.record_count <= header.last_offset_delta + 1:
+        raise CorruptRecords(
+            f"a record batch of {header.record_count} records whose last has offset delta {header.last_offset_delta}"
+        )
+    return header
+
+
+def read_any_header(data: bytes | bytearray | memoryview, at: int = 0) -> BatchHeader:
+    """The same, whatever its number of records. Errors: CorruptRecords for a batch that is cut off, or of another version."""
     if len(data) - at < HEADER_BYTES:
         raise CorruptRecords(f"a record batch of {len(data) - at} bytes; its header alone takes {HEADER_BYTES}")
     base, length, epoch, magic, crc, *rest = _HEADER.unpack_from(data, at)
@@ -123,12 +138,7 @@ def read_stored_header(data: bytes | bytearray | memoryview, at: int = 0) -> Bat
         raise CorruptRecords(
             f"a record batch of {size} bytes by its length field, of which {len(data) - at} are present"
         )
-    header = BatchHeader(base, size, epoch, crc, *rest)
-    if not 0 <= header.record_count <= header.last_offset_delta + 1:
-        raise CorruptRecords(
-            f"a record batch of {header.record_count} records whose last has offset delta {header.last_offset_delta}"
-        )
-    return header
+    return BatchHeader(base, size, epoch, crc, *rest)
 
 
 def last_offset_delta(records: "memoryview[int] | bytes | None") -> int | None:

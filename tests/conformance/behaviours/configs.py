@@ -122,6 +122,23 @@ def a_key_twice_is_refused(subject: Subject) -> Outcome:
 
 
 @behaviour("configs")
+def a_resource_twice_in_a_request_is_refused_and_described_twice(subject: Subject) -> Outcome:
+    topic, other = subject.topic(), subject.topic()
+    names = {topic: "twice", other: "other"}
+
+    def resources(**more: object) -> list[dict[str, object]]:
+        return [{"resource_type": TOPIC, "resource_name": name, **more} for name in (topic, other, topic)]
+
+    configs = [{"name": "retention.ms", "value": "1000", "config_operation": SET}]
+    altered = subject.request("IncrementalAlterConfigs", 1, resources=resources(configs=configs), validate_only=False)
+    codes = sorted([one["error_code"], names[one["resource_name"]]] for one in altered["responses"])
+    # To AlterConfigs of one resource twice Kafka never responds.
+    asked = subject.request("DescribeConfigs", 4, resources=resources(configuration_keys=["retention.ms"]))
+    results = [[one["error_code"], names[one["resource_name"]]] for one in asked["results"]]
+    return [codes, sorted(results), described(subject, TOPIC, topic, "retention.ms")]
+
+
+@behaviour("configs")
 def one_wrong_value_keeps_the_right_ones_out(subject: Subject) -> Outcome:
     topic = subject.topic()
     code = altered(subject, TOPIC, topic, ("retention.ms", SET, "1000"), ("segment.ms", SET, "never"))

@@ -413,3 +413,20 @@ def epoch_end(subject: Subject, topic: str, epoch: int) -> list[int]:
         "partitions"
     ][0]
     return [response["error_code"], response["leader_epoch"], response["end_offset"]]
+
+
+@behaviour("fetch")
+def an_internal_topic_is_in_no_transaction_of_clients(subject: Subject) -> Outcome:
+    subject.coordinator(fresh("group"))
+    name = fresh("tx")
+    producer = subject.producer_id(name)
+    return [begin(subject, name, producer, "__consumer_offsets"), begin(subject, name, producer, subject.topic())]
+
+
+@behaviour("fetch")
+def the_leader_epoch_of_an_empty_log(subject: Subject) -> Outcome:
+    topic = subject.topic()
+    empty = [subject.offsets(topic, at) for at in (-1, -2, -3, 0)]
+    subject.produce(topic, batch(b"a"))
+    filled = [subject.offsets(topic, at) for at in (-1, -2, -3, 0)]
+    return [[[one["offset"], one["timestamp"] > 0, one["leader_epoch"]] for one in found] for found in (empty, filled)]

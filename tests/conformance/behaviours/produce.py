@@ -1,9 +1,10 @@
 """Produce: what a leader takes, what it refuses, and what it responses."""
 
+from crc32c import crc32c
 from kafka.record.default_records import DefaultRecordBatch
 
 from rackspan.wire.apis import ApiKey
-from rackspan.wire.codec import write_request
+from rackspan.wire.codec import read_response, write_request
 from rackspan.wire.messages.produce import PartitionProduceData, ProduceRequestData, TopicProduceData
 from tests.conformance.behaviour import Acts, Outcome, behaviour, behaviour_in_loss
 from tests.conformance.subject import LOST, Subject, fresh
@@ -94,6 +95,53 @@ def an_unknown_magic_is_refused(subject: Subject) -> Outcome:
     data = bytearray(batch(b"a"))
     data[16] = 3
     return subject.produce(subject.topic(), bytes(data))["error_code"]
+
+
+@behaviour("produce")
+def a_codec_that_is_none_is_refused(subject: Subject) -> Outcome:
+    """Numbers 5 to 7 name none."""
+    outcomes = []
+    for codec in (5, 6, 7):
+        topic, data = subject.topic(), bytearray(batch(b"a"))
+        data[22] |= codec
+        data[17:21] = crc32c(bytes(data[21:])).to_bytes(4)
+        records = [PartitionProduceData(index=0, records=memoryview(bytes(data)))]
+        body = ProduceRequestData(
+            acks=-1, timeout=5_000, topic_data=[TopicProduceData(name=topic, partition_data=records)]
+        )
+        request = b"".join(write_request(ApiKey.PRODUCE, 9, 1, None, body))
+        response = subject.request_raw(request, broker=subject.leader(topic))
+        code = None
+        if response is not None:
+            read = read_response(ApiKey.PRODUCE, 9, response)
+            code = read.responses[0].partition_responses[0].error_code
+        outcomes.append([code, subject.end(topic)])
+    return outcomes
+
+
+@behaviour("produce")
+def a_control_batch_of_a_client_is_refused(subject: Subject) -> Outcome:
+    topic, data = subject.topic(), bytearray(batch(b"a", keys=[b"\0\0\0\1"]))
+    data[22] |= 0x20
+    data[17:21] = crc32c(bytes(data[21:])).to_bytes(4)
+    return [subject.produce(topic, bytes(data))["error_code"], subject.end(topic)]
+
+
+@behaviour("produce")
+def a_producer_id_without_a_sequence_number_is_refused(subject: Subject) -> Outcome:
+    topic, producer = subject.topic(), subject.producer_id()
+    return [subject.produce(topic, batch(b"a", producer=producer, sequence=-1))["error_code"], subject.end(topic)]
+
+
+@behaviour("produce")
+def a_batch_whose_count_or_last_offset_is_wrong_is_refused(subject: Subject) -> Outcome:
+    outcomes = []
+    for at, value in ((23, 5), (57, 7), (57, 0), (57, -1)):
+        topic, data = subject.topic(), bytearray(batch(b"a", b"b"))
+        data[at : at + 4] = value.to_bytes(4, signed=True)
+        data[17:21] = crc32c(bytes(data[21:])).to_bytes(4)
+        outcomes.append([subject.produce(topic, bytes(data))["error_code"], subject.end(topic)])
+    return outcomes
 
 
 @behaviour("produce")

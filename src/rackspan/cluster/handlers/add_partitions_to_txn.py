@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from rackspan.cluster.context import Call
+from rackspan.cluster.core.coordination import INTERNAL_TOPICS
 from rackspan.cluster.core.transactions.requests import AddPartitions
 from rackspan.cluster.handlers.common import by_topic, partition_exists, transaction_error_code, transaction_response
 from rackspan.kafka_bytes.error_codes import ErrorCode
@@ -62,11 +63,14 @@ def _partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> frozenset[TopicPar
 
 
 async def _add(call: Call[object], addition: AddPartitions) -> dict[TopicPartition, ErrorCode]:
-    """Adds all partitions or none: if one does not exist, the others are not attempted."""
+    """Adds all partitions or none: if one does not exist, or is the cluster's own, the others are not attempted."""
     unknown = {partition for partition in addition.partitions if not partition_exists(call, partition)}
-    if unknown:
+    is_clients = call.version < SEVERAL_TRANSACTIONS_SINCE
+    internal = {partition for partition in addition.partitions if is_clients and partition.topic in INTERNAL_TOPICS}
+    if unknown or internal:
         others = dict.fromkeys(addition.partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
-        return others | dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        missing = dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return others | missing | dict.fromkeys(internal, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     response = await transaction_response(call, addition)
     return dict.fromkeys(addition.partitions, response.error)
 

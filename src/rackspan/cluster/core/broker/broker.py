@@ -259,7 +259,8 @@ class BrokerCore:
         replica, error = self._replica(partition, False, current_leader_epoch)
         if replica is None:
             return OffsetResponse(error)
-        return reading.offset_for(replica.log, timestamp, reading.readable_to(replica.log, isolation))
+        upper = reading.readable_to(replica.log, isolation)
+        return reading.offset_for(replica.log, timestamp, upper, replica.leader_epoch)
 
     def offset_for_leader_epoch(
         self, partition: TopicPartition, leader_epoch: int, current_leader_epoch: int = NO_EPOCH

@@ -119,12 +119,16 @@ def _serves(leader: Leader, image: MetadataImage, broker: BrokerId, offset: int,
     return follower.end_offset >= offset >= leader.log.start_offset
 
 
-def offset_for(log: PartitionLog, timestamp: int, upper: int) -> OffsetResponse:
-    """ListOffsets; `timestamp` in ms or one of the special ones, `upper` where the client's view ends."""
+def offset_for(log: PartitionLog, timestamp: int, upper: int, leader_epoch: int) -> OffsetResponse:
+    """ListOffsets; `timestamp` in ms or one of the special ones, `upper` where the client's view ends.
+
+    The end is in the leader's own epoch, and so is the start of an empty log. Source: Kafka's Partition.fetchOffsetForTimestamp.
+    """
     if timestamp == LATEST:
-        return OffsetResponse(ErrorCode.NONE, upper, log.epoch_at(upper))
+        return OffsetResponse(ErrorCode.NONE, upper, leader_epoch)
     if timestamp == EARLIEST:
-        return OffsetResponse(ErrorCode.NONE, log.start_offset, log.epoch_at(log.start_offset + 1))
+        first = log.epoch_at(log.start_offset + 1)
+        return OffsetResponse(ErrorCode.NONE, log.start_offset, leader_epoch if first == NO_EPOCH else first)
     greatest = timestamp == MAX_TIMESTAMP
     batch = log.batch_of_greatest_timestamp(upper) if greatest else log.batch_at_timestamp(timestamp, upper)
     if batch is None:

@@ -12,7 +12,14 @@ from rackspan.cluster.core.batch import NO_TIMESTAMP, RecordBatch
 from rackspan.cluster.core.messages import ProduceResponse, RecordError
 from rackspan.errors import CorruptRecords
 from rackspan.kafka_bytes.error_codes import ErrorCode
-from rackspan.kafka_bytes.record_batch import MAGIC, MAGIC_AT, BatchHeader, read_header, stamp_append_time, verify_crc
+from rackspan.kafka_bytes.record_batch import (
+    MAGIC,
+    MAGIC_AT,
+    BatchHeader,
+    read_any_header,
+    stamp_append_time,
+    verify_crc,
+)
 from rackspan.model.ids import TopicPartition
 from rackspan.model.topic import parse_config_list
 
@@ -24,6 +31,9 @@ RECORD_CONFIG_KEYS: Final = (CLEANUP, TIMESTAMP_TYPE, BEFORE, AFTER)
 
 KEPT_IN_PLACE_BYTES: Final = 16 * 1024
 """A batch of at least this size stays where it was received and keeps all of its request in memory; smaller ones are copied."""
+
+_LARGEST_CODEC: Final = 4
+"""zstd."""
 
 KeylessRecords: TypeAlias = Callable[[memoryview], Sequence[int]]
 """The places in the batch of records without a key. It may have to decompress the batch."""
@@ -95,7 +105,7 @@ def validated_batch(
     if len(records) > MAGIC_AT and records[MAGIC_AT] < MAGIC:
         return ProduceResponse(ErrorCode.INVALID_RECORD, message=f"record batches of version {MAGIC} only")
     try:
-        header = read_header(records)
+        header = read_any_header(records)
         verify_crc(records, header)
     except CorruptRecords as error:
         return ProduceResponse(ErrorCode.CORRUPT_MESSAGE, message=str(error))
@@ -104,8 +114,23 @@ def validated_batch(
         return ProduceResponse(ErrorCode.INVALID_RECORD, message=message)
     if header.size_bytes != len(records):
         return ProduceResponse(ErrorCode.INVALID_RECORD, message="more than one record batch; exactly one is wanted")
-    refusal = config.error(partition, header, records, now, keyless_records)
+    refusal = _header_error(header) or config.error(partition, header, records, now, keyless_records)
     return refusal or _batch(header, records, config, now)
+
+
+def _header_error(header: BatchHeader) -> ProduceResponse | None:
+    if header.compression > _LARGEST_CODEC:
+        # As an exception that nothing in Kafka handles.
+        return ProduceResponse(
+            ErrorCode.UNKNOWN_SERVER_ERROR, message=f"Unknown compression type id: {header.compression}"
+        )
+    if not header.is_counted:
+        offsets = f"the last of which has offset delta {header.last_offset_delta}"
+        return ProduceResponse(ErrorCode.INVALID_RECORD, message=f"a batch of {header.record_count} records, {offsets}")
+    if header.producer_id >= 0 and header.base_sequence < 0:
+        message = f"Invalid sequence number {header.base_sequence} in record batch with producerId {header.producer_id}"
+        return ProduceResponse(ErrorCode.INVALID_RECORD, message=message)
+    return None
 
 
 def _batch(header: BatchHeader, records: memoryview, config: RecordConfig, now: int) -> RecordBatch:

@@ -4,7 +4,8 @@ A changed threshold may change the ELR: it is computed again by the new value, i
 any leader can count by it.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Container, Iterable
 from typing import Final
 
 from rackspan.acks.config import ConfigVerdict, SetAt, judge_topic_config
@@ -34,13 +35,18 @@ NOT_THROTTLED: Final = "replication throttles are kept and described; this clust
 
 
 def alter_configs(context: ControllerContext, _now: int, message: AlterConfigs) -> list[Effect]:
-    return [
-        Respond(message.correlation_id, tuple(_alter(context, resource, message) for resource in message.resources))
-    ]
+    named = Counter((resource.resource_type, resource.name) for resource in message.resources)
+    repeated = {resource for resource, count in named.items() if count > 1}
+    responses = (_alter(context, resource, message, repeated) for resource in message.resources)
+    return [Respond(message.correlation_id, tuple(responses))]
 
 
-def _alter(context: ControllerContext, alteration: AlterResource, message: AlterConfigs) -> AlterConfigResponse:
+def _alter(
+    context: ControllerContext, alteration: AlterResource, message: AlterConfigs, repeated: Container[tuple[int, str]]
+) -> AlterConfigResponse:
     try:
+        if (alteration.resource_type, alteration.name) in repeated:
+            raise Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
         resource = _resource(context, alteration)
         values, warnings = _values(context, resource, alteration.ops)
         if message.replace:
