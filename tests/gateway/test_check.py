@@ -168,6 +168,12 @@ def test_in_mode_off_racks_values_and_logs_have_no_result() -> None:
     [
         (("b", "a", "a"), OK, "2 racks: a, b"),
         (("a", "a"), WARNING, "every broker is in rack 'a'; min.insync.racks above 1 refuses everything"),
+        (
+            ("rack-a", "Rack-A "),
+            WARNING,
+            "racks 'rack-a', 'Rack-A ' count as 2, and their names differ by case, blanks or Unicode form only: if they are one, what is "
+            "acknowledged may be in one rack; set broker.rack to one of them",
+        ),
         (("a", None), WARNING, "broker 2 has no rack; brokers without one count as one unnamed rack; set broker.rack"),
     ],
 )

@@ -5,8 +5,6 @@ several constraints use (rack codes, counts) are computed here, once, when first
 """
 
 import re
-import unicodedata
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -41,6 +39,7 @@ from rackspan.model import (
     lengths,
     rack_map,
 )
+from rackspan.model.racks import racks_alike
 from rackspan.model.topic import FOLLOWER_REPLICAS, LEADER_REPLICAS, UNCLEAN_LEADER_ELECTION
 
 
@@ -114,12 +113,7 @@ class ClusterMembers:
     @cached_property
     def racks_alike(self) -> tuple[tuple[RackId, ...], ...]:
         """Names of racks that differ by case, surrounding blanks or Unicode form only, the most frequent of each first."""
-        named = [broker.rack for broker in self.brokers] + list(self.voter_racks.values())
-        times = Counter(rack for rack in named if rack is not None)
-        by_key: dict[str, list[RackId]] = {}
-        for rack in sorted(times, key=lambda rack: (-times[rack], rack != _plain(rack), rack)):
-            by_key.setdefault(_plain(rack), []).append(rack)
-        return tuple(tuple(names) for names in by_key.values() if len(names) > 1)
+        return racks_alike([broker.rack for broker in self.brokers] + list(self.voter_racks.values()))
 
     @cached_property
     def dead_voters(self) -> frozenset[int]:
@@ -398,11 +392,6 @@ class PartitionBatch:
     @cached_property
     def _partitions(self) -> dict[int, Partition]:
         return {}
-
-
-def _plain(rack: RackId) -> str:
-    """The name without what a reader does not see, or easily overlooks."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", rack).casefold()).strip()
 
 
 def effective_min_isr(min_insync_replicas: Int64s, replicas: Int64s) -> Int64s:

@@ -14,7 +14,7 @@ from rackspan.gateway.config import GatewayConfig
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode
 from rackspan.gateway.core.endpoints import Addresses
 from rackspan.gateway.core.record_bytes import RecordBytes
-from rackspan.gateway.core.value_warnings import rackless_warning
+from rackspan.gateway.core.value_warnings import rack_warnings
 from rackspan.gateway.guarding import Guarding, open_guarding
 from rackspan.gateway.handlers.admin import AdminHandler
 from rackspan.gateway.handlers.fetch import FetchHandler
@@ -108,9 +108,9 @@ class Gateway:
 
     def warnings(self) -> list[str]:
         """Sentences about racks and values that an operator should correct; clients are served all the same."""
-        rackless = rackless_warning(self.cluster.all_brokers()) if self.config.reads_racks else None
+        of_racks = rack_warnings(self.cluster.all_brokers()) if self.config.reads_racks else ()
         of_values = self.backend.warnings(None if self.guarding is None else self.guarding.config_topic)
-        return of_values if rackless is None else [rackless, *of_values]
+        return [*of_racks, *of_values]
 
     def _log_warnings(self) -> None:
         for warning in (*self.warnings(), *self.config.exposed_secrets()):

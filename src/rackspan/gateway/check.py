@@ -17,7 +17,7 @@ from rackspan.gateway.backend import Backend
 from rackspan.gateway.config import GatewayConfig
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode
 from rackspan.gateway.core.apis import OFFERED
-from rackspan.gateway.core.value_warnings import rackless_warning
+from rackspan.gateway.core.value_warnings import rack_warnings
 from rackspan.gateway.net.channel import connected
 from rackspan.gateway.net.open_files import raise_limit, too_few
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
@@ -149,11 +149,12 @@ def _racks(config: GatewayConfig, backend: Backend) -> Iterator[Result]:
     if not config.reads_racks:
         return
     brokers = backend.cluster.brokers()
-    rackless = rackless_warning(brokers)
+    warnings = list(rack_warnings(brokers))
     racks = {broker.rack for broker in brokers if broker.rack is not None}
-    if rackless is not None:
-        yield Result("racks", CheckLevel.WARNING, rackless)
-    elif len(racks) < 2:
+    yield from (Result("racks", CheckLevel.WARNING, warning) for warning in warnings)
+    if warnings:
+        return
+    if len(racks) < 2:
         yield Result(
             "racks",
             CheckLevel.WARNING,

@@ -1,7 +1,7 @@
 """Warnings about the values of min.insync.racks that are in force."""
 
 from rackspan.gateway.core.policies import Entry, FilePolicies, Policies, Scope, record
-from rackspan.gateway.core.value_warnings import ConfigTopicState, values_warnings
+from rackspan.gateway.core.value_warnings import ConfigTopicState, rack_warnings, values_warnings
 from rackspan.model import Broker, BrokerId, RackId
 
 
@@ -35,6 +35,12 @@ def test_more_racks_than_known_or_than_the_config_topic_has_are_warnings() -> No
 def test_brokers_without_a_rack_are_a_warning() -> None:
     (warning,) = values_warnings(with_value(2), brokers("a", "b", None), topic())
     assert "brokers without broker.rack count as one unnamed rack: 3" in warning
+
+
+def test_racks_whose_names_read_alike_are_a_warning_and_others_none() -> None:
+    (warning,) = rack_warnings(brokers("a", "A", "b"))
+    assert warning.startswith("racks 'a', 'A' count as 2")
+    assert list(rack_warnings(brokers("a", "b", "c"))) == []
 
 
 def test_the_override_is_a_warning_and_what_it_lowers_none() -> None:

@@ -1,4 +1,4 @@
-"""Warnings about brokers without racks, and about values of min.insync.racks in force, by the rule by which they are judged when set."""
+"""Warnings about racks, and about values of min.insync.racks in force, by the rule by which they are judged when set."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from rackspan.acks.config import judge_topic_config
 from rackspan.gateway.core.policies import Policies
 from rackspan.model import MIN_INSYNC_RACKS, Broker
+from rackspan.model.racks import racks_alike
 from rackspan.text import count_noun
 
 _MOST_NAMED = 5
@@ -25,14 +26,18 @@ def values_warnings(policies: Policies, brokers: Sequence[Broker], topic: Config
     return [*_override(policies), *_values(policies, brokers, topic), *_records(policies, topic)]
 
 
-def rackless_warning(brokers: Sequence[Broker]) -> str | None:
-    """One sentence about brokers without a rack; None if each has one."""
+def rack_warnings(brokers: Sequence[Broker]) -> Iterator[str]:
+    """A sentence about brokers without a rack, and one about each rack that seems to have several names."""
     rackless = [str(broker.id) for broker in brokers if broker.rack is None]
-    if not rackless:
-        return None
-    verb = "has" if len(rackless) == 1 else "have"
-    subject = "broker" if len(rackless) == 1 else "brokers"
-    return f"{subject} {', '.join(rackless)} {verb} no rack; brokers without one count as one unnamed rack; set broker.rack"
+    if rackless:
+        verb = "has" if len(rackless) == 1 else "have"
+        subject = "broker" if len(rackless) == 1 else "brokers"
+        yield f"{subject} {', '.join(rackless)} {verb} no rack; brokers without one count as one unnamed rack; set broker.rack"
+    for names in racks_alike(broker.rack for broker in brokers):
+        yield (
+            f"racks {', '.join(map(ascii, names))} count as {len(names)}, and their names differ by case, blanks or Unicode form only: if "
+            "they are one, what is acknowledged may be in one rack; set broker.rack to one of them"
+        )
 
 
 def _override(policies: Policies) -> Iterator[str]:
