@@ -133,8 +133,8 @@ def a_resource_twice_in_a_request_is_refused_and_described_twice(subject: Subjec
     altered = subject.request("IncrementalAlterConfigs", 1, resources=resources(configs=configs), validate_only=False)
     codes = sorted([one["error_code"], names[one["resource_name"]]] for one in altered["responses"])
     # To AlterConfigs of one resource twice Kafka never responds.
-    asked = subject.request("DescribeConfigs", 4, resources=resources(configuration_keys=["retention.ms"]))
-    results = [[one["error_code"], names[one["resource_name"]]] for one in asked["results"]]
+    shown = subject.request("DescribeConfigs", 4, resources=resources(configuration_keys=["retention.ms"]))
+    results = [[one["error_code"], names[one["resource_name"]]] for one in shown["results"]]
     return [codes, sorted(results), described(subject, TOPIC, topic, "retention.ms")]
 
 
