@@ -106,6 +106,14 @@ def test_the_mode_is_strict_by_default_if_the_controllers_are_named() -> None:
             "remove one of them",
         ),
         ('bootstrap.servers = "a:1"\n[brokers.01]\nport = 1', "'01' is not a broker id"),
+        (
+            'bootstrap.servers = "a:1"\nacknowledgements.mode = "off"\nacknowledgements.deny.weak.acks = true',
+            "nothing is denied",
+        ),
+        *(
+            (f'bootstrap.servers = "a:1"\n[topics."{topic}"]\nmin.insync.racks = 2', "no value is enforced")
+            for topic in ("__consumer_offsets", "__rackspan_configs", "orders/eu")
+        ),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, text: str, complaint: str) -> None:

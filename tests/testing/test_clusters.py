@@ -2,6 +2,7 @@
 
 from inspect import signature
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -61,6 +62,16 @@ def test_a_shared_cluster_is_reset_after_each_test_and_closed_at_the_end(done: l
     ]
     found.close()
     assert sorted(done[8:]) == ["close racks=2+brokers=4", "close racks=3"]
+
+
+def test_a_shared_cluster_that_cannot_be_reset_is_not_kept(done: list[str]) -> None:
+    """As after a test that closed it."""
+    found = Clusters(shared=True)
+    with pytest.raises(UsageError), found.for_test({"racks": 2}) as cluster:
+        cluster.reset = Mock(side_effect=UsageError("not running"))  # type: ignore[method-assign]
+    with found.for_test({"racks": 2}):
+        done.append("test")
+    assert done == ["start racks=2", "close racks=2", "start racks=2", "test", "reset racks=2"]
 
 
 def test_a_shared_cluster_that_does_not_start_is_not_kept(monkeypatch: pytest.MonkeyPatch, done: list[str]) -> None:

@@ -16,8 +16,10 @@ from rackspan.errors import UsageError
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode
 from rackspan.gateway.core.policies import FilePolicies, TopicPolicy
 from rackspan.gateway.core.reader_racks import ReaderRacks
+from rackspan.gateway.core.topic_configs import KAFKAS_OWN
 from rackspan.model import GATEWAY_CONFIG_TOPIC, INT32_MAX, MIN_INSYNC_RACKS, RackId
 from rackspan.model.client_networks import ClientNetworks
+from rackspan.model.topic import TOPIC_NAME_RULE
 
 PORT_MAX: Final = 65_535
 SEE: Final = "see docs/how-to/gateway.md"
@@ -273,6 +275,15 @@ def _check(name: str, config: GatewayConfig) -> None:
         guarded or config.min_insync_racks > 1 or config.override is not None
     ):
         raise UsageError(f"{name}: {MIN_INSYNC_RACKS} is set, and acknowledgements.mode is off; remove one of them")
+    if config.mode is AcknowledgementMode.OFF and config.deny_weak_acks:
+        raise UsageError(
+            f"{name}: acknowledgements.deny.weak.acks is true, and acknowledgements.mode is off: nothing is denied; remove one of them"
+        )
+    for topic in guarded:
+        if topic in KAFKAS_OWN or topic == config.config_topic or not TOPIC_NAME_RULE.fullmatch(topic):
+            raise UsageError(
+                f"{name}: [topics.{topic!r}]: clients write no topic of this name, so that no value is enforced; remove it"
+            )
     strict = config.mode is AcknowledgementMode.STRICT
     if strict and config.controllers is None:
         raise UsageError(

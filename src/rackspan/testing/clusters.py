@@ -40,8 +40,14 @@ class Clusters:
                 yield cluster
             return
         cluster = self._shared_cluster(arguments)
-        yield cluster
-        cluster.reset()
+        try:
+            yield cluster
+            cluster.reset()
+        except BaseException:
+            # As after a test that closed it: the next test gets a new one.
+            self._clusters = {key: kept for key, kept in self._clusters.items() if kept is not cluster}
+            cluster.close()
+            raise
 
     def _shared_cluster(self, arguments: ClusterArguments) -> EmbeddedCluster:
         key = repr(sorted(arguments.items()))

@@ -58,6 +58,15 @@ def test_a_brokers_value_is_judged_by_the_value_that_then_applies(
         assert (change.code, "has no broker.rack" in change.message) == (ErrorCode.INVALID_CONFIG, True)
 
 
+def test_a_value_of_a_topic_that_brokers_write_is_refused() -> None:
+    outcomes = [refused_above(ConfigChange(Scope.TOPIC, "__consumer_offsets", value), 3, 3) for value in (2, 1, None)]
+    assert [isinstance(outcome, RefusedChange) and outcome.code for outcome in outcomes] == [
+        ErrorCode.INVALID_CONFIG,
+        False,
+        False,
+    ]
+
+
 @pytest.mark.parametrize(
     ("static", "kept", "chain"),
     [(2, {}, ["2", "1"]), (1, {}, ["1"]), (2, {"broker": 3}, ["3", "2", "1"]), (1, {"broker": 3}, ["3", "1"])],

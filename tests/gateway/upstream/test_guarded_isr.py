@@ -7,8 +7,12 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client.core import Metric as Family
 
+from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.cluster import EmbeddedCluster
 from rackspan.gateway import metrics
+from rackspan.gateway.core.policies import FilePolicies, Policies
+from rackspan.gateway.upstream.guarded_isr import partitions_by_leader
+from rackspan.wire.messages.metadata import MetadataResponseData, MetadataResponsePartition, MetadataResponseTopic
 from tests.gateway.running import RunningGateway, running
 from tests.kafka_fixtures import eventually
 
@@ -59,6 +63,17 @@ def test_each_broker_has_the_partitions_that_it_leads_under_and_at_the_minimum(c
             lambda: series(gateway, UNDER) == {("1", "r1"): 1, ("2", "r2"): 1, ("3", "r3"): 0}, "rack r3 is out", 30
         )
         assert not set(OF_PARTITIONS) & set(gateway.run(read(gateway)))
+
+
+def test_topics_that_brokers_write_are_not_counted() -> None:
+    policies = Policies(FilePolicies(min_insync_racks=2))
+    partition = MetadataResponsePartition(partition_index=0, leader_id=1, isr_nodes=[1])
+    topics = [
+        MetadataResponseTopic(name=name, is_internal=name.startswith("__"), partitions=[partition])
+        for name in ("orders", "__consumer_offsets")
+    ]
+    (led,) = partitions_by_leader(MetadataResponseData(topics=topics), policies, rack_bits(())).values()
+    assert [topic for topic, _, _ in led] == ["orders"]
 
 
 def test_each_partition_has_its_racks_if_the_config_requires_it(cluster: EmbeddedCluster) -> None:

@@ -22,6 +22,9 @@ from rackspan.wire.messages.configs import (
 
 SET, DELETE = 0, 1
 
+KAFKAS_OWN: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""Kafka creates them with partitions and configs of its coordinators, and brokers write them. Source: AutoTopicCreationManager.creatableTopic."""
+
 DOCUMENTATION: Final = (
     "When a producer sets acks to all, the minimum number of distinct racks that must have in-sync replicas to acknowledge a "
     "produce request. Held by rackspan gateway: producers that reach the brokers by another way are not subject to it. "
@@ -102,10 +105,16 @@ def change_of(
 
 
 def refused_above(change: ConfigChange, known_racks: int, config_racks: int) -> ConfigChange | RefusedChange:
-    """A change to a value that the cluster cannot meet, or that could be lost before the records it guards, is refused."""
+    """A change to a value that nothing enforces, that the cluster cannot meet, or that could be lost before the records it guards, is refused."""
     value = change.value
     if value is None or value == 1:
         return change
+    if change.scope is Scope.TOPIC and change.name in KAFKAS_OWN:
+        return RefusedChange(
+            ErrorCode.INVALID_CONFIG,
+            f"{MIN_INSYNC_RACKS} {value}: brokers write {change.name} themselves and no gateway sees that, so that no value is enforced "
+            "there; set min.insync.replicas",
+        )
     if value > known_racks:
         return RefusedChange(
             ErrorCode.INVALID_CONFIG,

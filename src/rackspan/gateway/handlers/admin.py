@@ -10,13 +10,14 @@ from typing import Any
 
 from rackspan.gateway.backend import Backend
 from rackspan.gateway.core.endpoints import Addresses
+from rackspan.gateway.core.topic_configs import KAFKAS_OWN
 from rackspan.gateway.handlers.config_requests import (
     CONFIG_TOPIC_REFUSED,
     ConfigRequests,
     config_topic_refusal,
     forward,
 )
-from rackspan.gateway.handlers.topic_requests import KAFKAS_OWN, TopicRequests
+from rackspan.gateway.handlers.topic_requests import TopicRequests
 from rackspan.gateway.net.byte_flow import Exchange
 from rackspan.gateway.net.session import ClientSession
 from rackspan.gateway.upstream.config_topic import ConfigTopic

@@ -11,7 +11,7 @@ from uuid import UUID
 from rackspan.errors import RackspanError
 from rackspan.gateway.backend import Backend
 from rackspan.gateway.core.endpoints import Addresses
-from rackspan.gateway.core.topic_configs import SET, ConfigChange, RefusedChange, without
+from rackspan.gateway.core.topic_configs import KAFKAS_OWN, SET, ConfigChange, RefusedChange, without
 from rackspan.gateway.handlers.cluster_load import ClusterLoad
 from rackspan.gateway.handlers.config_requests import (
     CONFIG_TOPIC_REFUSED,
@@ -48,9 +48,6 @@ _ALLOW_SINCE: Final = 4
 """The version of Metadata from which a request may decline automatic creation."""
 
 _CREATE_VERSION: Final = 5
-
-KAFKAS_OWN: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
-"""Kafka creates them with partitions and configs of its coordinators. Source: AutoTopicCreationManager.creatableTopic."""
 
 
 class TopicRequests:

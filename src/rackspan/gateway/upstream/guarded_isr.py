@@ -64,6 +64,9 @@ def partitions_by_leader(
     for topic in metadata.topics:
         if topic.error_code not in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE) or topic.name is None:
             continue
+        if topic.is_internal:
+            # Brokers write it: nothing is refused there.
+            continue
         for partition in topic.partitions:
             requirement = policies.requirement(topic.name, partition.leader_id)
             if requirement is not None:
