@@ -332,6 +332,16 @@ def test_a_flush_waits_until_records_are_verified(cluster: EmbeddedCluster) -> N
     producer.close()
 
 
+def test_a_flush_without_a_limit_waits_until_records_are_verified(cluster: EmbeddedCluster) -> None:
+    topic, errors = new_topic(cluster), list[Any]()
+    producer = GuardedProducer({"bootstrap.servers": cluster.bootstrap_servers}, {topic: 2})
+    meanwhile_verifies(producer._verifier.records, lambda: time.sleep(0.2))
+    producer.produce(topic, b"x", on_delivery=lambda error, _: errors.append(error))
+    assert producer.flush(-1) == 0
+    assert errors == [None]
+    producer.close()
+
+
 def test_a_client_that_cannot_deliver_is_closed_all_the_same(
     cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

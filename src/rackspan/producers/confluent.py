@@ -1,6 +1,7 @@
 """GuardedProducer: confluent-kafka's Producer, whose delivery reports come after the racks were counted."""
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -72,8 +73,8 @@ class GuardedProducer:
         return self._producer.poll(seconds)
 
     def flush(self, seconds: float = 60.0) -> int:
-        """Returns when every record was delivered and verified: how many were not, after so many seconds."""
-        until = time.monotonic() + seconds
+        """Returns when every record was delivered and verified: how many were not, after so many seconds; below 0 as many as it takes."""
+        until = time.monotonic() + seconds if seconds >= 0 else math.inf
         left = self._producer.flush(seconds)
         while self._unverified and time.monotonic() < until:
             time.sleep(_POLL_SECONDS)
