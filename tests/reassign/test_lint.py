@@ -261,6 +261,14 @@ def test_a_target_that_does_not_survive_a_rack_is_a_violation_where_the_file_cho
     assert severities(orders([1]), move(3))["survives-rack-loss"] == "warning"
 
 
+def test_a_target_of_as_many_replicas_that_ends_a_survival_is_a_violation() -> None:
+    """Of two racks, and with broker 1 fenced: 2 and 3 are in sync in both of them, 4 and 3 in one."""
+    snapshot = orders([1, 2, 3], isr=[2, 3])
+    brokers = tuple(replace(broker, fenced=broker.id == 1) for broker in snapshot.brokers if broker.id < 5)
+    found = severities(replace(snapshot, brokers=brokers), move(1, 4, 3))
+    assert found == {"survives-rack-loss": "violation", "plan-needless-moves": "warning"}
+
+
 def test_a_minimum_above_the_factor_refuses_writes_as_soon_as_replicas_are_added() -> None:
     """Brokers count min.insync.replicas as at most the replicas there are: by hand, for each number of them."""
     for minimum, replicas, isr, target, refused in (

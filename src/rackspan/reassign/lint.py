@@ -332,13 +332,14 @@ def _not_survived(
 ) -> Iterator[Finding]:
     """Targets that do not survive the loss that their topic has to survive, and are not `reported` besides.
 
-    A violation where the file itself changes the number of replicas. A warning where it keeps that number, or the one that
-    the request requires: only brokers that are back, or on more racks, would make such a target survive.
+    A violation where the file itself changes the number of replicas, and where the partition survives with as many now. A
+    warning elsewhere: only brokers that are back, or on more racks, would make a target of that number survive.
     `reported` has what the request accepts, too.
     """
     rows = listed.rows
     arrived = _batch_with(batch, snapshot, policy, rows, listed.targets)
     lost, largest = np.zeros(len(rows), dtype=np.bool_), batch.topic_replication_factor
+    survived = ~np.any([constraint.broken(batch.take(rows)) for constraint in SURVIVAL_CONSTRAINTS], axis=0)
     for constraint in SURVIVAL_CONSTRAINTS:
         broken = constraint.broken(arrived) & ~lost
         lost |= broken
@@ -346,10 +347,10 @@ def _not_survived(
             entry, factor = listed.entries[at], int(batch.replication_factor[rows[at]])
             if (entry.topic, entry.partition) in reported:
                 continue
-            kept = len(entry.replicas) == (request.replication_factor or factor)
+            kept, as_many = (len(entry.replicas) == number for number in (request.replication_factor or factor, factor))
             yield Finding(
                 constraint=constraint.name,
-                severity=Severity.WARNING if kept else Severity.VIOLATION,
+                severity=Severity.WARNING if kept and not (as_many and survived[at]) else Severity.VIOLATION,
                 topic=entry.topic,
                 partition=entry.partition,
                 reason=f"once it is done, {constraint.reason(arrived, at)}",
