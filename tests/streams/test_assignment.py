@@ -1,7 +1,7 @@
 """The assignment document: its keys, its values with rack awareness off, and each option beyond Kafka."""
 
 from collections.abc import Callable
-from itertools import count
+from itertools import count, product
 from random import Random
 from typing import Any
 
@@ -328,3 +328,34 @@ def test_no_option_beyond_kafka_raises_the_cost_of_active_tasks_or_makes_an_assi
 def test_joint_standbys_never_cost_more_than_pairs(document: dict[str, Any]) -> None:
     pairs = assign(document, "optimize")["cost"]["standby"]
     assert assign(document, "optimize", options_named("joint-standbys"))["cost"]["standby"] <= pairs
+
+
+@pytest.mark.parametrize("assignor", ["optimize", "high-availability", "sticky"])
+@pytest.mark.parametrize("strategy", ["none", "min_traffic"])
+@pytest.mark.parametrize("tags", [(), ("zone",)])
+@pytest.mark.parametrize("racks", [True, False])
+def test_an_option_that_changes_nothing_is_warned_of_and_no_other(
+    assignor: str, strategy: str, tags: tuple[str, ...], racks: bool
+) -> None:
+    """Over 20 problems: what is warned of changes none of them, and what is not changes some."""
+    warned, changing = set[Beyond](), set[Beyond]()
+    for option, seed in product(set(Beyond) - {Beyond.PARTITION_WEIGHTS}, range(20)):
+        rng = Random(seed)
+        document = with_standbys(rng, problem(rng, strategy, tags=tags))
+        if not racks:
+            document["clients"][-1]["rack"] = None
+        plain, assigned = (
+            assign(document, assignor, Options(beyond)) for beyond in (frozenset[Beyond](), frozenset({option}))
+        )
+        more = [line for line in assigned["warnings"] if line not in plain["warnings"]]
+        if any(line.startswith(f"option {option} has no effect: ") for line in more):
+            warned.add(option)
+        if assigned["assignment"] != plain["assignment"]:
+            changing.add(option)
+    assert not warned & changing
+    if strategy == "none" or not racks:
+        assert warned >= {Beyond.JOINT_STANDBYS, Beyond.FLOATING_QUOTAS, Beyond.PREVIOUS_OVERLAP}
+    if strategy != "none" and racks:
+        of_sticky = {Beyond.RACK_SPREAD_STANDBYS} if assignor == "sticky" or tags else set[Beyond]()
+        assert warned == of_sticky
+        assert Beyond.FLOATING_QUOTAS in changing

@@ -1,6 +1,6 @@
 """Task assignment: a problem document in, an assignment document out, as `rackspan streams assign` writes it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Annotated, NotRequired, TypedDict
@@ -87,7 +87,31 @@ def assign_problem(
     started = clock()
     awareness = judge_rack_awareness(problem)
     output = assign_tasks(problem, awareness, options)
-    return assignment_document(problem, awareness, output, clock() - started)
+    document = assignment_document(problem, awareness, output, clock() - started)
+    document["warnings"] += _without_effect(problem, awareness, assignor, options)
+    return document
+
+
+def _without_effect(problem: Problem, awareness: RackAwareness, assignor: str, options: Options) -> Iterator[str]:
+    """A warning of each option that changes nothing in this assignment, with the reason."""
+    for option in sorted(options.beyond - {Beyond.PARTITION_WEIGHTS}):
+        why = awareness.reason
+        if option is Beyond.RACK_SPREAD_STANDBYS:
+            why = _why_standbys_are_not_spread(problem, awareness, assignor)
+        if why is not None:
+            yield f"option {option} has no effect: {why}"
+
+
+def _why_standbys_are_not_spread(problem: Problem, awareness: RackAwareness, assignor: str) -> str | None:
+    """None where they are: without rack awareness too, by the assignor high-availability."""
+    if assignor == "sticky":
+        return "the assignor sticky places standbys by load alone"
+    if problem.configs.rack_aware_assignment_tags:
+        return "standbys are placed by rack.aware.assignment.tags"
+    without = next((client.process_id for client in problem.clients if client.rack is None), None)
+    if without is not None:
+        return f"client {without} has no client.rack; set it on every consumer"
+    return awareness.reason if assignor == "optimize" else None
 
 
 def assignment_document(
