@@ -140,6 +140,11 @@ def test_partitions_are_not_added_to_a_topic_that_is_being_reassigned_or_is_not_
     )
     with pytest.raises(UsageError, match="partition 1 is being reassigned; run again when it is done"):
         more_partitions(moving, "placed", 3, PlacerChoice(), JavaRandom(0))
+    empty = replace(moving, partitions=moving.partitions.take(np.zeros(2, dtype=np.bool_)))
+    with pytest.raises(
+        UsageError, match=r"topic 'placed' has no partitions: it is being created or deleted; look again"
+    ):
+        more_partitions(empty, "placed", 3, PlacerChoice(), JavaRandom(0))
     with pytest.raises(UsageError, match="topic 'other' does not exist as expected"):
         more_partitions(snapshot, "other", 3, PlacerChoice(), JavaRandom(0))
     with pytest.raises(UsageError, match="topic 'placed' already exists"):

@@ -191,7 +191,10 @@ def _refuse_too_many(partitions: int) -> None:
 def _rows(snapshot: ClusterSnapshot, topic: str) -> PartitionColumns:
     rows = _rows_of(snapshot, topic)
     if len(rows) == 0:
-        alike = nearest(topic, [other.name for other in snapshot.topics])
+        names = [str(other.name) for other in snapshot.topics]
+        if topic in names:
+            raise UsageError(f"topic '{topic}' has no partitions: it is being created or deleted; look again")
+        alike = nearest(topic, names)
         raise UsageError(f"topic '{topic}' does not exist as expected{alike}; create it with rackspan place create")
     return rows
 

@@ -177,7 +177,7 @@ class _Bound:
                 "whether a plan can place them there is not proven"
             )
         if self.load_gap is None:
-            return "the loads may not be the most even: that is not proven for a cluster of this size"
+            return "the loads may not be the most even: that is not proven, since the cluster is too large or replicas in sync had to stay"
         if moves == self.moves:
             return None
         return (
