@@ -54,7 +54,7 @@ def test_a_cluster_without_partitions_is_not_called_safe() -> None:
 
 
 def test_a_cluster_without_partitions_that_would_lose_its_quorum_is_not_safe() -> None:
-    voters = {1: "r1", 2: "r1", 3: "r3"}
+    voters = {101: "r1", 102: "r1", 103: "r3"}
     cluster = story.snapshot([], brokers=story.SIX_BROKERS, voters=voters)
     assert story.report_by_hand([cluster]).clusters[0].verdict is RackSafety.NOT_SAFE
 
