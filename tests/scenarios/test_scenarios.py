@@ -7,11 +7,14 @@ import pytest
 
 from tests.scenarios.commands import run
 
-PAGES = sorted(Path(__file__).parent.glob("*.txt"))
+PAGES = [
+    pytest.param(page, marks=[pytest.mark.slow] if page.stem.startswith("warehouse_") else [], id=page.stem)
+    for page in sorted(Path(__file__).parent.glob("*.txt"))
+]
 RULE = "----\n"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES)
 def test_the_page_holds(page: Path) -> None:
     story, _, expected = page.read_text(encoding="utf-8").partition(RULE)
     returned = run(story.splitlines())

@@ -158,7 +158,10 @@ def test_ids_sort_by_time_and_fit_into_the_statistics_of_a_data_file() -> None:
     assert {len(one) for one in ids} <= {31, 32}
 
 
-@pytest.mark.parametrize("tables", range(1, len(LANDING)))
+@pytest.mark.parametrize(
+    "tables",
+    [pytest.param(tables, marks=[pytest.mark.slow] if tables % 3 else []) for tables in range(1, len(LANDING))],
+)
 def test_a_collect_that_dies_between_two_tables_is_invisible_and_its_retry_stores_the_snapshot_once(
     warehouse: Warehouse, tables: int
 ) -> None:

@@ -92,7 +92,9 @@ STORIES = MadeOnDemand(
 )
 
 
-@pytest.fixture(params=STORIES)
+@pytest.fixture(
+    params=[pytest.param(name, marks=pytest.mark.slow) if "thirty racks" in name else name for name in STORIES]
+)
 def data(request: pytest.FixtureRequest) -> ReportData:
     return STORIES[request.param]
 
