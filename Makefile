@@ -11,7 +11,7 @@ FAST := not ($(ALONE)) and not slow and not soak
 
 PURE := model flow audit placement reassign acks streams plan consumers
 
-.PHONY: env demo test coverage check quick bench sim soak mutants lock clean
+.PHONY: env demo test test-python test-with-java coverage check check-tests check-types check-imports quick bench sim soak mutants lock clean
 .DEFAULT_GOAL := check
 
 env: .venv/.complete
@@ -22,11 +22,16 @@ env: .venv/.complete
 demo: env
 	@$(BIN)/rackspan demo
 
-# What runs in Python alone; then, three files at a time since half of its time is waiting, what starts Java, Kafka, Spark, a browser or
-# a bare environment. The longest files come first (tests/conftest.py). make test AGAIN="--reruns 1 -raR" tries what fails of the
-# second kind once more, and names it.
+# Side by side, each printed when it ends: what runs in Python alone, and, three files at a time since half of its time is waiting,
+# what starts Java, Kafka, Spark, a browser or a bare environment, which goes first where both could run. The longest files come
+# first (tests/conftest.py). make test AGAIN="--reruns 1 -raR" tries what fails of the second kind once more, and names it.
 test: env
-	RACKSPAN_SIM_SEEDS=20 $(BIN)/pytest -q -n auto --dist worksteal -m "not ($(ALONE)) and not soak"
+	@$(MAKE) --no-print-directory -j2 -Otarget test-python test-with-java
+
+test-python:
+	RACKSPAN_SIM_SEEDS=20 nice -n 5 $(BIN)/pytest -q -n auto --dist worksteal -m "not ($(ALONE)) and not soak"
+
+test-with-java:
 	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "($(ALONE)) and not soak" --durations=10 $(AGAIN)
 
 # The same, counting lines, which takes longer.
@@ -34,12 +39,20 @@ coverage: env
 	$(BIN)/pytest -q -n auto --dist worksteal -m "not ($(ALONE)) and not soak" --cov --cov-report=
 	$(BIN)/pytest -m "($(ALONE)) and not soak" --cov --cov-append --cov-report=term:skip-covered
 
-# What every commit passes: fewer examples for each property than in make test, and no test of more than half a second.
+# What every commit passes, types and imports beside the tests: fewer examples for each property than in make test, and no test of
+# more than half a second.
 check: env
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	@$(MAKE) --no-print-directory -j3 -Otarget check-tests check-types check-imports
+
+check-types:
 	$(BIN)/mypy
+
+check-imports:
 	$(BIN)/lint-imports --no-cache
+
+check-tests:
 	RACKSPAN_DEPTH=check $(BIN)/pytest -q -n auto --dist worksteal -m "$(FAST)"
 
 # The packages without sockets and clocks, before each commit to them.
