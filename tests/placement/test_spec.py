@@ -1,13 +1,18 @@
 import json
-from itertools import combinations
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import chain, combinations, product
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
-from rackspan.errors import RackspanError
+from rackspan.errors import RackspanError, ReplicaPlacementException
+from rackspan.placement import TopicAssignment
 from rackspan.placement.spec import run
+from rackspan.placement.usable_brokers import UsableBroker
+from tests.depth import at_depth
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "placement.json").read_text())["cases"]
 AS_SPEC = {
@@ -55,6 +60,57 @@ def test_the_document_has_the_range_of_leaders_and_replicas_and_the_bound() -> N
         "leaders": {"min": 1, "max": 1},
         "replicas": {"min": 1, "max": 3, "bound": 3},
     }
+
+
+@pytest.mark.parametrize("seed", range(at_depth(check=20, test=60, soak=3_000)))
+def test_no_placement_is_below_the_least_that_its_fullest_broker_is_said_to_hold(seed: int) -> None:
+    rng = Random(seed)
+    racks = [rng.choice("abc") for _ in range(rng.randint(2, 9))]
+    listed = [{**broker, "fenced": rng.random() < 0.3} for broker in brokers(*racks)]
+    for placer in ("rack-alternated", "striped", "balanced", f"{__name__}:InTurn"):
+        for mode in ("safe", "disabled"):
+            spec = document(
+                brokers=listed,
+                partitions=rng.randint(1, 30),
+                replication_factor=rng.randint(1, len(racks)),
+                placer=placer,
+                configs={"replica.placer.rack.aware": mode},
+            )
+            try:
+                replicas = run(spec, rng)["replicas"]
+            except ReplicaPlacementException:
+                continue  # As many replicas as there are brokers that this placer uses cannot be had.
+            assert replicas["bound"] <= replicas["max"], spec
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_bound_of_rack_alternated_is_the_least_of_all_placements_with_a_replica_in_each_rack(seed: int) -> None:
+    rng = Random(seed)
+    racks = [rng.choice("ab") for _ in range(4)] + [rng.choice("abc")]
+    partitions, replicas = rng.randint(1, 3), rng.randint(1, 5)
+    spec = document(brokers=brokers(*racks), partitions=partitions, replication_factor=replicas)
+    of_one = [
+        held
+        for held in combinations(range(5), replicas)
+        if len({racks[broker] for broker in held}) == min(replicas, len(set(racks)))
+    ]
+    least = min(
+        max(Counter(chain.from_iterable(placement)).values()) for placement in product(of_one, repeat=partitions)
+    )
+    assert run(spec, rng)["replicas"]["bound"] == least
+
+
+class InTurn:
+    """A placer that ignores racks."""
+
+    def configure(self, configs: Mapping[str, str]) -> None: ...
+
+    def place(self, start: int, partitions: int, replicas: int, brokers: Sequence[UsableBroker]) -> TopicAssignment:
+        ids = sorted(broker.id for broker in brokers if not broker.fenced)
+        ids += sorted(broker.id for broker in brokers if broker.fenced)
+        return TopicAssignment.of([ids[(p + r) % len(ids)] for r in range(replicas)] for p in range(partitions))
+
+    def close(self) -> None: ...
 
 
 def test_keys_begin_at_the_start_partition() -> None:

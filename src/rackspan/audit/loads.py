@@ -1,6 +1,6 @@
 """The load of each broker: leaders, replicas and bytes. Loads of batches add up."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Final
 
@@ -75,11 +75,16 @@ LARGEST: Final = "largest_partition_bytes"
 """The only field that takes the largest figure; all others are summed."""
 
 
-def replica_bound(rack_map: RackMap, by_replication_factor: Int64s) -> int:
+def replica_bound(
+    rack_map: RackMap,
+    by_replication_factor: Int64s,
+    shares: Callable[[Int64s, int], tuple[Int64s, Int64s]] = even_shares,
+) -> int:
     """The least possible maximum of replicas on one broker when every partition is spread as evenly as racks allow.
 
-    Constraints: each partition is spread over racks as evenly as their sizes allow. Goal: the least maximum.
-    Method: water-filling. A partition of n replicas puts between floor and ceil of its even share into each rack; the
+    Constraints: each partition is spread over racks as evenly as their sizes allow, or as other `shares` say: from sizes
+        and replication factor to the fewest and the most replicas of a partition in each rack. Goal: the least maximum.
+    Method: water-filling. A partition of n replicas puts between floor and ceil of its share into each rack; the
         bound is the smallest t at which racks of s brokers, filled to t each but never below their floors or above their
         ceilings, hold all replicas.
     Bound: log2(replicas) steps of one pass over the racks.
@@ -91,7 +96,7 @@ def replica_bound(rack_map: RackMap, by_replication_factor: Int64s) -> int:
     total = 0
     for factor in np.flatnonzero(by_replication_factor).tolist():
         partitions = int(by_replication_factor[factor])
-        floor, ceil = even_shares(sizes, factor)
+        floor, ceil = shares(sizes, factor)
         least += partitions * floor
         most += partitions * ceil
         total += partitions * min(factor, int(sizes.sum()))

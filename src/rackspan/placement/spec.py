@@ -14,13 +14,13 @@ from msgspec import Meta
 from rackspan.audit.loads import replica_bound
 from rackspan.documents import Count, DecimalKey, RangeDocument
 from rackspan.errors import UsageError
-from rackspan.model import Broker, Int32s, Int64s, RackId, rack_map
+from rackspan.model import Broker, Int32s, Int64s, RackId, even_shares, rack_map
 from rackspan.placement.exclusion import Exclusion
 from rackspan.placement.kafka.java_random import JavaRandom, Lcg64, RandomGenerator
 from rackspan.placement.kafka.rack_alternated import START_INDEX_CONFIG
 from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.rack_modes import RACK_AWARE_CONFIG, RackAwareMode, aware
-from rackspan.placement.registry import Installed, installed_placers, placer_named
+from rackspan.placement.registry import PLACERS, Installed, installed_placers, placer_named
 from rackspan.placement.spec_format import PlacementSpec, Rng, read
 from rackspan.placement.usable_brokers import UsableBroker
 
@@ -28,6 +28,12 @@ RNGS: Final[Mapping[Rng, type[JavaRandom | Lcg64]]] = {Rng.JAVA: JavaRandom, Rng
 
 RACKLESS_IS_A_RACK: Final = frozenset({"striped"})
 """Placers that count brokers without a rack as one more rack, so that nothing is refused and no mode applies."""
+
+FENCED_GET_NOTHING: Final = frozenset({"rack-alternated"})
+"""Placers that leave fenced brokers out; to all others they may follow."""
+
+ONE_IN_EACH_RACK: Final = frozenset({"rack-alternated"})
+"""Placers whose replicas beyond one in each rack go anywhere (KIP-36); the others spread those too."""
 
 
 class BoundedRange(RangeDocument):
@@ -101,14 +107,25 @@ def _range(counts: Int64s) -> RangeDocument:
 
 def _by_rack(spec: PlacementSpec) -> bool:
     # ENFORCED refuses a mixture elsewhere; one that remains means no racks.
-    mode = RackAwareMode.DISABLED if spec.rack_aware is RackAwareMode.DISABLED else RackAwareMode.SAFE
+    disabled = _configs(spec).get(RACK_AWARE_CONFIG) == RackAwareMode.DISABLED
+    mode = RackAwareMode.DISABLED if disabled else RackAwareMode.SAFE
     return spec.placer in RACKLESS_IS_A_RACK or aware(spec.brokers, mode)
 
 
 def _bound(spec: PlacementSpec) -> int:
-    """The bound over all brokers of the spec, fenced ones included, by rack where the spec places by rack."""
-    by_rack = _by_rack(spec)
-    racks: list[RackId | None] = [broker.rack if by_rack else None for broker in spec.brokers]
-    counted = [Broker(broker.id, rack) for broker, rack in zip(spec.brokers, racks, strict=True)]
+    """The bound over the brokers that the placer may use, by rack where it places by rack: a placer of others may ignore racks."""
+    brokers = [broker for broker in spec.brokers if not (broker.fenced and spec.placer in FENCED_GET_NOTHING)]
+    by_rack = spec.placer in PLACERS and _by_rack(spec)
+    racks: list[RackId | None] = [broker.rack if by_rack else None for broker in brokers]
+    counted = [Broker(broker.id, rack) for broker, rack in zip(brokers, racks, strict=True)]
     by_replication_factor = np.bincount([spec.replication_factor], weights=[spec.partitions]).astype(np.int64)
-    return replica_bound(rack_map(counted), by_replication_factor)
+    shares = _one_in_each_rack if spec.placer in ONE_IN_EACH_RACK else even_shares
+    return replica_bound(rack_map(counted), by_replication_factor, shares)
+
+
+def _one_in_each_rack(rack_sizes: Int64s, replication_factor: int) -> tuple[Int64s, Int64s]:
+    """The fewest and the most replicas of a partition in each rack, shape (racks,), if no rack is left out and that is all."""
+    beyond = replication_factor - len(rack_sizes)
+    if beyond <= 0:
+        return even_shares(rack_sizes, replication_factor)
+    return np.ones_like(rack_sizes), np.minimum(rack_sizes, 1 + beyond)
