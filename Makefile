@@ -11,7 +11,7 @@ FAST := not ($(ALONE)) and not slow and not soak
 
 PURE := model flow audit placement reassign acks streams plan consumers
 
-.PHONY: env demo test test-python test-with-java coverage check check-tests check-types check-imports quick bench sim soak mutants lock clean
+.PHONY: env demo test coverage check check-tests check-types check-imports quick bench sim soak mutants lock clean
 .DEFAULT_GOAL := check
 
 env: .venv/.complete
@@ -22,16 +22,11 @@ env: .venv/.complete
 demo: env
 	@$(BIN)/rackspan demo
 
-# Side by side, each printed when it ends: what runs in Python alone, and, three files at a time since half of its time is waiting,
-# what starts Java, Kafka, Spark, a browser or a bare environment, which goes first where both could run. The longest files come
-# first (tests/conftest.py). make test AGAIN="--reruns 1 -raR" tries what fails of the second kind once more, and names it.
+# What runs in Python alone; then, three files at a time since half of its time is waiting, what starts Java, Kafka, Spark, a browser or
+# a bare environment. Side by side they take longer. The longest files come first (tests/conftest.py). make test AGAIN="--reruns 1 -raR"
+# tries what fails of the second kind once more, and names it.
 test: env
-	@$(MAKE) --no-print-directory -j2 -Otarget test-python test-with-java
-
-test-python:
-	RACKSPAN_SIM_SEEDS=20 nice -n 5 $(BIN)/pytest -q -n auto --dist worksteal -m "not ($(ALONE)) and not soak"
-
-test-with-java:
+	RACKSPAN_SIM_SEEDS=20 $(BIN)/pytest -q -n auto --dist worksteal -m "not ($(ALONE)) and not soak"
 	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "($(ALONE)) and not soak" --durations=10 $(AGAIN)
 
 # The same, counting lines, which takes longer.
