@@ -63,7 +63,7 @@ def test_the_document_has_the_range_of_leaders_and_replicas_and_the_bound() -> N
 
 
 @pytest.mark.parametrize("seed", range(at_depth(check=20, test=60, soak=3_000)))
-def test_no_placement_is_below_the_least_that_its_fullest_broker_is_said_to_hold(seed: int) -> None:
+def test_no_placement_is_below_the_least_that_the_fullest_broker_can_hold(seed: int) -> None:
     rng = Random(seed)
     racks = [rng.choice("abc") for _ in range(rng.randint(2, 9))]
     listed = [{**broker, "fenced": rng.random() < 0.3} for broker in brokers(*racks)]
