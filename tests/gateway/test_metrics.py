@@ -105,6 +105,10 @@ def test_a_gateway_is_ready_while_everything_that_it_follows_is_current(placing:
     made.guarding.produce.sampler.failing = True
     assert page() == (503, "the controllers' log cannot be read\n")
     made.guarding.quorum = None
+    heard = made.listeners.by_broker.pop(2)
+    no_listener = "broker 2 has no listener, so that responses that name it fail; the log says why\n"
+    assert page() == (503, no_listener)
+    made.listeners.by_broker[2] = heard
     made.draining = True
     assert page() == (503, "ending\n")
     made.draining = False
@@ -118,7 +122,12 @@ def test_without_a_guard_a_gateway_is_ready_by_its_brokers_alone() -> None:
         now = asyncio.get_running_loop().time()
         of_refresh = (None, now - READY_SECONDS - 1, now)
         made = [
-            SimpleNamespace(draining=False, cluster=SimpleNamespace(refreshed_at=at), guarding=None)
+            SimpleNamespace(
+                draining=False,
+                cluster=SimpleNamespace(refreshed_at=at),
+                listeners=SimpleNamespace(missing=[]),
+                guarding=None,
+            )
             for at in of_refresh
         ]
         return [not_ready(one) for one in made]  # type: ignore[arg-type]

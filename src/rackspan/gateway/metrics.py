@@ -219,6 +219,8 @@ def not_ready(gateway: Gateway) -> str | None:
         return "ending"
     if gateway.cluster.refreshed_at is None or now - gateway.cluster.refreshed_at > READY_SECONDS:
         return "the cluster does not respond"
+    for broker in gateway.listeners.missing:
+        return f"broker {broker} has no listener, so that responses that name it fail; the log says why"
     guarding = gateway.guarding
     if guarding is None:
         return None

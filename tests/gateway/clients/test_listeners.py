@@ -164,15 +164,17 @@ def test_a_broker_without_a_port_is_reported_and_the_others_have_listeners(caplo
         listeners = Listeners(config, cluster, nobody)
         cluster.by_id = {broker: KnownBroker(broker, "127.0.0.1", 1) for broker in (1, 2, 3)}
         listeners.follow_brokers()
-        assert listeners.by_broker == {}, "it is still starting"
+        assert (listeners.by_broker, listeners.missing) == ({}, []), "it is still starting"
         listeners.by_broker[1] = listeners._listener(1)
         cluster._registered_racks = {1: None}
         listeners.follow_brokers()
+        assert listeners.missing == []
         # Broker 3 was named by a response only: its listener is closed again.
         assert set(listeners.by_broker) == {1}
         cluster._registered_racks |= {2: None, 3: None}
         listeners.follow_brokers()
         assert set(listeners.by_broker) == {1, 3}
+        assert listeners.missing == [2]
         with pytest.raises(MalformedRequest, match=r"^a response names broker 2: listen\.first\.port 65534 leaves no"):
             listeners.advertised(2, "127.0.0.1", 1)
         listeners.close()

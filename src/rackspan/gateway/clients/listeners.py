@@ -125,6 +125,12 @@ class Listeners:
             # Some response named it; the cluster's metadata never did.
             self.by_broker.pop(broker).close()
 
+    @property
+    def missing(self) -> list[int]:
+        """Registered brokers without a listener, once there are listeners: no response that names one reaches a client."""
+        known = [broker for broker in self._cluster.by_id if self._cluster.was_registered(broker)]
+        return sorted({*known} - self.by_broker.keys()) if self.by_broker else []
+
     def refuse_moved(self, config: GatewayConfig) -> None:
         """Errors: UsageError for a config that moves a listener, or advertises it elsewhere: clients are there already."""
         for broker, listener in self.by_broker.items():
