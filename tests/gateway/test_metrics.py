@@ -105,10 +105,10 @@ def test_a_gateway_is_ready_while_everything_that_it_follows_is_current(placing:
     made.guarding.produce.sampler.failing = True
     assert page() == (503, "the controllers' log cannot be read\n")
     made.guarding.quorum = None
-    heard = made.listeners.by_broker.pop(2)
+    listener = made.listeners.by_broker.pop(2)
     no_listener = "broker 2 has no listener, so that responses that name it fail; the log says why\n"
     assert page() == (503, no_listener)
-    made.listeners.by_broker[2] = heard
+    made.listeners.by_broker[2] = listener
     made.draining = True
     assert page() == (503, "ending\n")
     made.draining = False
