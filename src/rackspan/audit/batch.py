@@ -39,7 +39,7 @@ from rackspan.model import (
     lengths,
     rack_map,
 )
-from rackspan.model.racks import racks_alike
+from rackspan.model.ids import racks_alike
 from rackspan.model.topic import FOLLOWER_REPLICAS, LEADER_REPLICAS, UNCLEAN_LEADER_ELECTION
 
 

@@ -4,9 +4,7 @@ Audit, placement, reassignments and the Spark tables call these functions. `acks
 in-sync set as bits.
 """
 
-import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -220,17 +218,3 @@ def even_shares(rack_sizes: Int64s, replication_factor: int) -> tuple[Int64s, In
     fewest = np.minimum(rack_sizes, level)
     some_over = int(fewest.sum()) < replication_factor
     return fewest, np.where(some_over & (rack_sizes > level), level + 1, fewest)
-
-
-def racks_alike(racks: Iterable[RackId | None]) -> tuple[tuple[RackId, ...], ...]:
-    """Names of racks that differ by case, surrounding blanks or Unicode form only, the most frequent of each first."""
-    times = Counter(rack for rack in racks if rack is not None)
-    by_key: dict[str, list[RackId]] = {}
-    for rack in sorted(times, key=lambda rack: (-times[rack], rack != _plain(rack), rack)):
-        by_key.setdefault(_plain(rack), []).append(rack)
-    return tuple(tuple(names) for names in by_key.values() if len(names) > 1)
-
-
-def _plain(rack: RackId) -> str:
-    """The name without what a reader does not see, or easily overlooks."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", rack).casefold()).strip()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rackspan.acks.config import judge_topic_config
 from rackspan.gateway.core.policies import Policies
 from rackspan.model import MIN_INSYNC_RACKS, Broker
-from rackspan.model.racks import racks_alike
+from rackspan.model.ids import racks_alike
 from rackspan.text import count_noun
 
 _MOST_NAMED = 5
