@@ -74,11 +74,13 @@ class ConnectionServer(Protocol):
 class _Slot:
     """One response in the order of the requests, or the place it will take."""
 
-    __slots__ = ("done", "parts")
+    __slots__ = ("done", "parts", "pending")
 
     def __init__(self) -> None:
         self.parts: Parts = None
         self.done = False
+        self.pending: asyncio.Future[Parts] | None = None
+        """Cancelled when the connection ends."""
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -93,7 +95,6 @@ class Connection(asyncio.BufferedProtocol):
         self._frames = FrameBuffer(max_request_bytes)
         self._slots: deque[_Slot] = deque()
         self._outgoing: deque[Piece] = deque()
-        self._pending: set[asyncio.Future[Parts]] = set()
         self._transport: asyncio.Transport | None  # Set by connection_made(): nothing else is called before it.
         self._can_write = True
         self._peer = ""
@@ -139,8 +140,9 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, _exc: Exception | None) -> None:
         self._transport = None
         self._server.connections.discard(self)
-        for pending in self._pending:
-            pending.cancel()
+        for slot in self._slots:
+            if slot.pending is not None:
+                slot.pending.cancel()
         self._slots.clear()
         self._outgoing.clear()
 
@@ -170,12 +172,10 @@ class Connection(asyncio.BufferedProtocol):
         if response is None or isinstance(response, list):
             slot.parts, slot.done = response, True
             return
-        pending = asyncio.ensure_future(response)
-        self._pending.add(pending)
-        pending.add_done_callback(lambda done: self._complete(slot, done))
+        slot.pending = asyncio.ensure_future(response)
+        slot.pending.add_done_callback(lambda done: self._complete(slot, done))
 
     def _complete(self, slot: _Slot, pending: "asyncio.Future[Parts]") -> None:
-        self._pending.discard(pending)
         if pending.cancelled():
             self.abort()
         elif isinstance(error := pending.exception(), MalformedRequest):
