@@ -227,16 +227,26 @@ def test_a_client_that_does_not_read_delays_no_other_and_its_requests_are_read_n
 
 def test_a_frozen_broker_accepts_and_sends_nothing_until_it_thaws() -> None:
     async def scene() -> None:
-        async with listening(lambda request: [request]) as (stub, port):
-            stub.frozen = True
+        waiting = asyncio.get_running_loop().create_future()
+
+        def serve(request: bytes) -> Any:
+            return waiting if request == b"before" else [request]
+
+        async with listening(serve) as (stub, port):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(framed([b"before"]))
+            while not stub.requests:
+                await asyncio.sleep(0)
+            stub.frozen = True
+            waiting.set_result([b"before"])
             writer.write(framed([b"anyone?"]))
-            await asyncio.sleep(0.05)
-            assert stub.requests == []
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(reader.read(1), 0.05)
+            assert stub.requests == [b"before"]
             stub.frozen = False
             for connection in stub.connections:
                 connection.balance()
-            assert await received(reader) == b"anyone?"
+            assert [await received(reader) for _ in range(2)] == [b"before", b"anyone?"]
             writer.close()
 
     asyncio.run(scene())
