@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -179,10 +180,21 @@ def test_a_later_member_resumes_at_the_committed_offsets(
     assert len({message.value() for message in first_messages + rest}) == 80
 
 
-def coordinator(cluster: EmbeddedCluster, group: str) -> int:
+def described(cluster: EmbeddedCluster, group: str) -> Any:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    described = admin.describe_consumer_groups([group])[group].result(SECONDS)
-    return int(described.coordinator.id)
+    return admin.describe_consumer_groups([group])[group].result(SECONDS)
+
+
+def coordinator(cluster: EmbeddedCluster, group: str) -> int:
+    return int(described(cluster, group).coordinator.id)
+
+
+def test_a_member_is_described_by_its_client_and_its_host(
+    cluster: EmbeddedCluster, members: Callable[..., Consumer], group: str
+) -> None:
+    reader = members(**{"client.id": "reader"})
+    poll_until([reader], shares([reader]))
+    assert [(one.client_id, one.host) for one in described(cluster, group).members] == [("reader", "/127.0.0.1")]
 
 
 def test_committed_offsets_and_members_survive_the_loss_of_the_coordinators_rack(
@@ -306,8 +318,8 @@ def test_kafka_consumer_groups_describes_resets_and_deletes(
     consumer.subscribe([topic])
     poll_until([consumer], shares([consumer]))
     consumer.commit(offsets=[TopicPartition(topic, p, 4) for p in range(4)], asynchronous=False)
-    described = run_tool(GROUPS_TOOL, "--describe", "--group", group)
-    rows = [line.split() for line in described.splitlines() if line.startswith(group)]
+    page = run_tool(GROUPS_TOOL, "--describe", "--group", group)
+    rows = [line.split() for line in page.splitlines() if line.startswith(group)]
     assert [row[1:6] for row in sorted(rows)] == [[topic, str(p), "4", "20", "16"] for p in range(4)]
     assert "Stable" in run_tool(GROUPS_TOOL, "--describe", "--state", "--group", group)
     assert group in run_tool(GROUPS_TOOL, "--list", "--state", "stable")
