@@ -1,15 +1,22 @@
 """The cluster's own loop, and what its brokers owe to it."""
 
 import asyncio
+import re
 import time
 from random import Random
 
 import pytest
 
 from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.cluster.host.assembly import Assembly
+from rackspan.cluster.host.assembly import Assembly, _cluster_id
 from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId, RackId
+
+
+def test_a_cluster_id_is_one_of_kafkas_and_no_option_of_a_command() -> None:
+    ids = [_cluster_id(Random(seed)) for seed in range(300)]
+    assert all(re.fullmatch(r"\w[\w-]{21}", cluster_id, re.ASCII) for cluster_id in ids)
+    assert len(set(ids)) == 300
 
 
 def test_no_broker_is_fenced_after_a_suspended_process_resumes() -> None:
