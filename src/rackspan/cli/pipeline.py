@@ -83,22 +83,14 @@ def collect(
     fleet_options: options.FleetOptions,
     every: Annotated[
         float | None,
-        typer.Option(
-            "--every",
-            metavar="SECONDS",
-            min=0.1,
-            max=options.SECONDS_MAX,
-            help="Repeat every so many seconds, until Ctrl-C.",
-        ),
+        options.interval("--every", "Repeat every so many seconds, until Ctrl-C."),
     ] = None,
     traffic_every: Annotated[
         float | None,
-        typer.Option(
+        options.interval(
             "--traffic-every",
-            metavar="SECONDS",
-            min=1,
-            max=options.SECONDS_MAX,
-            help="Store offsets, sizes of logs, groups and counters of running clusters too, every so many seconds.",
+            "Store offsets, sizes of logs, groups and counters of running clusters too, every so many seconds.",
+            at_least=1,
         ),
     ] = None,
     counters: options.CountersOfBrokers = None,
@@ -235,13 +227,7 @@ def follow(
     master: Master = None,
     every: Annotated[
         float,
-        typer.Option(
-            "--every",
-            metavar="SECONDS",
-            min=0.1,
-            max=options.SECONDS_MAX,
-            help="Seconds from one look for snapshots to the next.",
-        ),
+        options.interval("--every", "Seconds from one look for snapshots to the next."),
     ] = 10.0,
     available_now: Annotated[bool, typer.Option("--available-now", help="Judge what is stored now, and end.")] = False,
     prices: Prices = None,

@@ -5,8 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-import typer
-
 from rackspan import api
 from rackspan.acks import Watch
 from rackspan.acks.json_format import ServedWatchDocument, WatchDocument, watch_document
@@ -22,12 +20,7 @@ def watch(
     rack_options: options.RackLocatorOptions,
     policy_options: options.PolicyOptions,
     metrics_options: options.MetricsOptions,
-    every: Annotated[
-        float,
-        typer.Option(
-            "--every", metavar="SECONDS", min=0.1, max=options.SECONDS_MAX, help="Seconds from one reading to the next."
-        ),
-    ] = 15.0,
+    every: Annotated[float, options.interval("--every", "Seconds from one reading to the next.")] = 15.0,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Watch which partitions span too few racks, by the cluster's metadata, until Ctrl-C.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import typer
 
@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 DAYS_MAX: Final = 36_500
 """A century: Python's clocks and times reach further, but not without end."""
 SECONDS_MAX: Final = DAYS_MAX * 86_400
+
+
+def interval(flag: str, meaning: str, at_least: float = 0.1) -> Any:
+    """The option of how many seconds lie between two rounds of a command that repeats them."""
+    return typer.Option(flag, metavar="SECONDS", min=at_least, max=SECONDS_MAX, help=meaning)
+
 
 _PLACE = "Placing replicas"
 

@@ -48,12 +48,7 @@ def watch(
     ] = False,
     journal: JournalPath = None,
     patience: Patience = DEFAULT_PATIENCE_SECONDS,
-    every: Annotated[
-        float,
-        typer.Option(
-            "--every", metavar="SECONDS", min=0.1, max=options.SECONDS_MAX, help="Seconds from one reading to the next."
-        ),
-    ] = 1.0,
+    every: Annotated[float, options.interval("--every", "Seconds from one reading to the next.")] = 1.0,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Follow a rolling restart batch by batch, or carry it out with --exec; the same command resumes it.
