@@ -7,8 +7,8 @@ Test: tests/pipeline/judging/test_kept.py.
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import pyarrow as pa
@@ -24,6 +24,17 @@ KEPT_PARTITIONS_MAX: Final = 1_000_000
 RowsByTable: TypeAlias = Mapping[str, pa.Table]
 
 
+@dataclass(slots=True)
+class ClusterSums:
+    """The sums over the parts of one snapshot. `losses` has an entry for each loss, with that of each part."""
+
+    loads: list[BrokerLoads] = field(default_factory=list)
+    losses: list[list[RackLoss]] = field(default_factory=list)
+    throttled: list[Finding] = field(default_factory=list)
+    """What is found unless anything in the cluster may be `moving`."""
+    moving: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class JudgedSnapshot:
     """The rows of a snapshot about partitions and topics, and its sums for the rows about the cluster."""
@@ -31,10 +42,7 @@ class JudgedSnapshot:
     members: ClusterMembers
     partitions: int
     rows: RowsByTable
-    loads: Sequence[BrokerLoads]
-    losses: Sequence[list[RackLoss]]
-    throttled: Sequence[Finding]
-    moving: bool
+    sums: ClusterSums
 
 
 class KeptSnapshots:

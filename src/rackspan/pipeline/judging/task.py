@@ -7,19 +7,17 @@ and the findings and harm of a snapshot. Source: our own. Tests: tests/pipeline/
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
 
-from rackspan.audit import Finding
 from rackspan.audit.constraints import KnownWords, finding_columns, throttle_findings
 from rackspan.audit.drift.compare import DriftSide, changed_members, changed_topics
 from rackspan.audit.judge import topic_findings, whole_cluster_findings
-from rackspan.audit.loads import BrokerLoads, loads, summed_loads
-from rackspan.audit.outage import RackLoss, joined_loss, judge_losses, losses_each_rack
+from rackspan.audit.loads import loads, summed_loads
+from rackspan.audit.outage import joined_loss, judge_losses, losses_each_rack
 from rackspan.pipeline.changes.difference import changes
-from rackspan.pipeline.judging.kept import JudgedSnapshot, KeptSnapshots, RowsByTable
+from rackspan.pipeline.judging.kept import ClusterSums, JudgedSnapshot, KeptSnapshots, RowsByTable
 from rackspan.pipeline.judging.read import SnapshotPart, snapshot_parts, topic_ranges
 from rackspan.pipeline.judging.rows import (
     drift_rows,
@@ -34,19 +32,6 @@ from rackspan.pipeline.judging.tasks import JudgeTask, TaskSnapshot
 from rackspan.pipeline.landing.bases import VOLATILE
 from rackspan.pipeline.schemas import DRIFT, FINDINGS, OUTAGE_IMPACT, PARTITION_DURABILITY, TABLES
 
-
-@dataclass(slots=True)
-class _ClusterSums:
-    """The sums over the parts of one snapshot. `losses` has an entry for each loss, with that of each part."""
-
-    loads: list[BrokerLoads] = field(default_factory=list)
-    losses: list[list[RackLoss]] = field(default_factory=list)
-    throttled: list[Finding] = field(default_factory=list)
-    """What is found unless anything in the cluster may be `moving`."""
-    moving: bool = False
-    sides: tuple[DriftSide, DriftSide] | None = None
-
-
 KEPT: Final = KeptSnapshots()
 
 KNOWN_WORDS: Final = KnownWords()
@@ -57,28 +42,32 @@ def judged_rows(task: JudgeTask) -> Iterator[tuple[str, TaskSnapshot, pa.Table]]
     """The rows of each table, some at a time, each with its snapshot: all of the first of a day, and of the others those that
     differ from the snapshot before, with the column GONE. Errors: InvalidWarehouse.
     """
-    sums = {snapshot.stored.snapshot_id: _ClusterSums() for snapshot in task.snapshots}
+    sums = {snapshot.stored.snapshot_id: ClusterSums() for snapshot in task.snapshots}
+    sides: dict[str, tuple[DriftSide, DriftSide]] = {}
     ranges = topic_ranges(task)
     for topics in ranges:
         parts = snapshot_parts(task, topics)
 
         def of_part(snapshot: TaskSnapshot) -> RowsByTable:
-            part, of_cluster = parts[snapshot.stored.snapshot_id], sums[snapshot.stored.snapshot_id]  # noqa: B023 - used up before the next part
+            identity = snapshot.stored.snapshot_id
+            part = parts[identity]  # noqa: B023 - used up before the next part
             if len(ranges) > 1:
-                return _rows_of_part(snapshot, part, of_cluster)
-            return _rows_of_snapshot(snapshot, part, of_cluster)
+                return _rows_of_part(snapshot, part, sums[identity])
+            judged = _judged(snapshot, part)
+            sums[identity] = judged.sums
+            return judged.rows
 
         yield from _changed(task, of_part)
         for snapshot in task.judged:
             if DRIFT.name in snapshot.tables and snapshot.before is not None:
-                sides = parts[snapshot.before.snapshot_id].side, parts[snapshot.stored.snapshot_id].side
-                sums[snapshot.stored.snapshot_id].sides = sides
-                found, since = changed_topics(*sides), snapshot.before.taken_at
+                two = parts[snapshot.before.snapshot_id].side, parts[snapshot.stored.snapshot_id].side
+                sides[snapshot.stored.snapshot_id] = two
+                found, since = changed_topics(*two), snapshot.before.taken_at
                 yield DRIFT.name, snapshot, drift_rows([*found.of_topics, *found.of_safety], since)
                 yield DRIFT.name, snapshot, own_change_rows(found.own, since)
     yield from _changed(task, lambda snapshot: _rows_of_cluster(snapshot, sums[snapshot.stored.snapshot_id]))
     for snapshot in task.judged:
-        members = sums[snapshot.stored.snapshot_id].sides
+        members = sides.get(snapshot.stored.snapshot_id)
         if members is not None and snapshot.before is not None:
             yield DRIFT.name, snapshot, drift_rows(list(changed_members(*members)), snapshot.before.taken_at)
 
@@ -99,20 +88,18 @@ def _changed(
         before = after
 
 
-def _rows_of_snapshot(snapshot: TaskSnapshot, part: SnapshotPart, sums: _ClusterSums) -> RowsByTable:
-    """The rows of a snapshot that is read at once, which the next task may need again."""
+def _judged(snapshot: TaskSnapshot, part: SnapshotPart) -> JudgedSnapshot:
+    """A snapshot that is read at once, which the next task may need again."""
     kept = None if snapshot.tables else KEPT.of(snapshot)
-    if kept is not None:
-        sums.loads, sums.losses = list(kept.loads), list(kept.losses)
-        sums.throttled, sums.moving = list(kept.throttled), kept.moving
-        return kept.rows
-    rows = _rows_of_part(snapshot, part, sums)
-    found = sums.loads, sums.losses, sums.throttled, sums.moving
-    KEPT.keep(snapshot, JudgedSnapshot(snapshot.members, len(part.batch.rows), rows, *found))
-    return rows
+    if kept is None:
+        sums = ClusterSums()
+        rows = _rows_of_part(snapshot, part, sums)
+        kept = JudgedSnapshot(snapshot.members, len(part.batch.rows), rows, sums)
+        KEPT.keep(snapshot, kept)
+    return kept
 
 
-def _rows_of_part(snapshot: TaskSnapshot, part: SnapshotPart, sums: _ClusterSums) -> RowsByTable:
+def _rows_of_part(snapshot: TaskSnapshot, part: SnapshotPart, sums: ClusterSums) -> RowsByTable:
     wanted, rows = snapshot.tables | snapshot.compared, {}
     if PARTITION_DURABILITY.name in wanted:
         rows[PARTITION_DURABILITY.name] = durability_rows(part)
@@ -133,7 +120,7 @@ def _rows_of_part(snapshot: TaskSnapshot, part: SnapshotPart, sums: _ClusterSums
     return rows
 
 
-def _rows_of_cluster(snapshot: TaskSnapshot, sums: _ClusterSums) -> RowsByTable:
+def _rows_of_cluster(snapshot: TaskSnapshot, sums: ClusterSums) -> RowsByTable:
     rows = {}
     if sums.loads:
         found = whole_cluster_findings(snapshot.members, summed_loads(sums.loads))
