@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Final
@@ -108,10 +110,32 @@ class KafkaCluster:
     def start(self) -> None:
         """Fetch the jars if necessary, prepare and start every node; returns when all are ready."""
         java = find_java()
-        self._runtime = KafkaRuntime(java, resolve_jars(self.version, self._progress, java=java))
+        runtime = KafkaRuntime(java, resolve_jars(self.version, self._progress, java=java))
+        with suppress(
+            KafkaProcessFailed
+        ):  # Without the archive this cluster starts more slowly, or fails for the same reason.
+            self._archive_classes(runtime)
+        self._start(runtime)
+
+    def _archive_classes(self, runtime: KafkaRuntime) -> None:
+        """Start and stop a node of its own that writes the class archive, if there is none."""
+        with class_archive.writing(runtime.class_archive) as java_options:
+            if java_options:
+                self._report(
+                    f"starting Kafka {self.version} once to archive its classes; later starts take two thirds of the time"
+                )
+                node = KafkaCluster((None,), 1, version=str(self.version), ready_seconds=self._ready_seconds)
+                try:
+                    node._start(replace(runtime, java_options=java_options))
+                    node.stop_nodes(node.pids)
+                finally:
+                    node.close()
+
+    def _start(self, runtime: KafkaRuntime) -> None:
+        self._runtime = runtime
         self._folder = DataFolder(self._data_dir)
         self.cluster_id = self._folder.cluster_id() or self.cluster_id
-        self._prepare(self._folder.path, self._runtime)
+        self._prepare(self._folder.path, runtime)
         self._report(f"starting {len(self.nodes)} Kafka {self.version} nodes")
         self.start_nodes(self._processes)
 
@@ -204,13 +228,10 @@ class KafkaCluster:
                 node, self.nodes, client_ports, controller_ports, folder / f"node-{node.id}", self._config, more
             )
             self._processes[node.id] = NodeProcess(node, folder, settings, runtime)
-        first, *others = self._processes.values()
-        with class_archive.writing(runtime.class_archive) as java_options:
-            first.begin_format(self.cluster_id, java_options)
-            for process in others:
-                process.begin_format(self.cluster_id)
-            for process in self._processes.values():
-                process.end_format(self._ready_seconds)
+        for process in self._processes.values():
+            process.begin_format(self.cluster_id)
+        for process in self._processes.values():
+            process.end_format(self._ready_seconds)
 
     def _wait_for(self, processes: Sequence[NodeProcess]) -> None:
         until = time.monotonic() + self._ready_seconds

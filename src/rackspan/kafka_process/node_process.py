@@ -1,7 +1,7 @@
 """One Kafka node (broker, controller or both): its folder, its log and, while it runs, its process."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -41,10 +41,10 @@ class NodeProcess:
     def is_running(self) -> bool:
         return self._process is not None and self._process.exit_status is None
 
-    def begin_format(self, cluster_id: str, java_options: Sequence[str] = ()) -> None:
+    def begin_format(self, cluster_id: str) -> None:
         """Begin to format the data folder; a formatted folder stays as it is."""
         words = ("format", "--ignore-formatted", "-t", cluster_id, "-c", str(self._config_file))
-        self._launch(self._runtime.command(STORAGE_TOOL, *words, java_options=java_options or None))
+        self._launch(self._runtime.command(STORAGE_TOOL, *words))
 
     def end_format(self, seconds: float) -> None:
         assert self._process is not None  # noqa: S101 - begin_format came first

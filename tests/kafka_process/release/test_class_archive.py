@@ -1,4 +1,4 @@
-"""The archive of a release's classes: written by one start as it ends, whole or not at all, and loaded by all later ones."""
+"""The archive of a release's classes: written by one node as it ends, whole or not at all, and loaded by all later ones."""
 
 import threading
 from pathlib import Path
@@ -39,11 +39,13 @@ def test_a_start_that_fails_leaves_none(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["classes.lock"]
 
 
-def test_a_java_that_writes_none_is_no_failure(tmp_path: Path) -> None:
+def test_a_java_that_writes_none_is_tried_once(tmp_path: Path) -> None:
     archive = tmp_path / "classes.jsa"
     with class_archive.writing(archive):
         pass
-    assert not archive.exists()
+    assert class_archive.options(archive) == ()
+    with class_archive.writing(archive) as options:
+        assert options == ()
 
 
 def test_in_a_folder_that_cannot_be_written_nothing_is_archived(tmp_path: Path) -> None:

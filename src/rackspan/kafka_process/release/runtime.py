@@ -2,7 +2,6 @@
 
 import secrets
 from base64 import urlsafe_b64encode
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -28,20 +27,20 @@ class KafkaRuntime:
     java: Java
     lib: Path
     heap: str = "256m"
+    java_options: tuple[str, ...] | None = None
+    """In place of those that load the class archive."""
 
     @property
     def class_archive(self) -> Path:
         return class_archive.archive_file(self.lib, self.java)
 
-    def command(
-        self, main_class: str, *arguments: str, log_level: str = "info", java_options: Sequence[str] | None = None
-    ) -> list[str]:
-        """The command line of one main class. `java_options`: in place of those that load the class archive."""
+    def command(self, main_class: str, *arguments: str, log_level: str = "info") -> list[str]:
+        """The command line of one main class."""
         return [
             str(self.java.executable),
             f"-Xmx{self.heap}",
             *_LEAN,
-            *(class_archive.options(self.class_archive) if java_options is None else java_options),
+            *(class_archive.options(self.class_archive) if self.java_options is None else self.java_options),
             f"{_SIMPLE_LOGGER}.defaultLogLevel={log_level}",
             f"{_SIMPLE_LOGGER}.showDateTime=true",
             f"{_SIMPLE_LOGGER}.dateTimeFormat=HH:mm:ss.SSS",
