@@ -27,6 +27,7 @@ demo: env
 # tries what fails of the second kind once more, and names it.
 test: env
 	RACKSPAN_SIM_SEEDS=20 $(BIN)/pytest -q -n auto --dist worksteal -m "not ($(ALONE)) and not soak"
+	$(BIN)/python -m tests.spark_classes
 	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "($(ALONE)) and not soak" --durations=10 $(AGAIN)
 
 # The same, counting lines, which takes longer.

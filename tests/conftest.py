@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from rackspan.kafka_process import KafkaCluster
+from tests import spark_classes
 from tests.depth import DEPTH
 
 pytest_plugins = ["pytester", "tests.kafka_fixtures", "tests.secured_fixtures", "tests.json_schemas"]
@@ -27,6 +28,7 @@ settings.register_profile(
     "soak", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile(DEPTH)
+spark_classes.load()
 
 
 def pytest_report_header() -> str:

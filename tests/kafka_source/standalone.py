@@ -13,11 +13,12 @@ from pathlib import Path
 import pyspark
 
 from rackspan.child_process.keeper import die_with_parent
+from tests import spark_classes
 
 SPARK_HOME = Path(pyspark.__file__).parent
 FIRST_HOST = "127.0.0.1"
 _SECONDS = 90
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+QUICK = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {spark_classes.options()}"
 
 
 @contextmanager
@@ -59,7 +60,7 @@ def _started(log: Path, main_class: str, *arguments: str, **environment: str) ->
     more = {
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_LOCAL_IP": FIRST_HOST,
-        "SPARK_DAEMON_JAVA_OPTS": _QUICK,
+        "SPARK_DAEMON_JAVA_OPTS": QUICK,
         **environment,
     }
     with log.open("w") as output, group(command, more, stdout=output) as process:
