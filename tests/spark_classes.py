@@ -10,7 +10,7 @@ import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rackspan.errors import RackspanError
 
@@ -45,7 +45,7 @@ def write() -> None:
         rows = spark.range(100).selectExpr("id % 7 AS remainder", "id")
         rows.mapInArrow(lambda batches: batches, rows.schema).write.format("delta").mode("overwrite").save(table)
         spark.read.format("delta").load(table).groupBy("remainder").count().toPandas()
-    gateway = SparkContext._gateway
+    gateway: Any = SparkContext._gateway
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait(120)
