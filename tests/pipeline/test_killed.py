@@ -1,6 +1,5 @@
 """SIGKILL before and after every step that changes files: nothing is lost, nothing doubled, and no reader sees half of anything."""
 
-import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -34,8 +33,8 @@ from tests.pipeline.killed import (
 
 SNAPSHOTS = [small(taken_at=NOON + timedelta(hours=18 * number), leader=-1 + 2 * (number % 2)) for number in range(3)]
 
-STRIDE = 1 if os.environ.get("RACKSPAN_SOAK") else 2
-"""Every step in make soak, every second one in make check."""
+STRIDE = at_depth(test=4, soak=1)
+"""Every step in make soak, every fourth one in make test."""
 
 
 @pytest.fixture(scope="module")

@@ -167,13 +167,16 @@ def test_tables_in_force_survive_a_cut_at_any_flush_of_a_run(tmp_path: Path, mon
         }
         for count in (1, 2)
     }
-    least, checked = 0, 0
+    least, cuts, checked = 0, 0, 0
 
     def cut() -> None:
-        nonlocal checked
+        nonlocal cuts, checked
         with monkeypatch.context() as patch:
             patch.setattr(os, "fsync", lambda _descriptor: None)
             if not least:
+                return
+            cuts += 1
+            if cuts % at_depth(test=3, soak=1):
                 return
             checked += 1
             left = tmp_path / f"left {checked}"
