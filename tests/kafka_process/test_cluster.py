@@ -97,11 +97,13 @@ def test_a_setting_that_kafka_refuses_is_reported_in_one_line_with_the_log(kafka
 
 
 def test_classes_come_from_the_archive_that_the_first_start_wrote(kafka: KafkaCluster) -> None:
-    command = kafka.runtime.command(SERVER)
+    command = kafka.runtime.command(SERVER, "no-such.properties")
     command = [word for word in command if word != "-Xlog:disable"]
     listed = subprocess.run([command[0], "-Xlog:class+load", *command[1:]], capture_output=True, text=True, check=False)
     archived = re.findall(r"(\S+) source: shared objects file \(top\)", listed.stdout)
     assert SERVER + "$" in archived
+    # Only the class that logs that there is no such file.
+    assert set(re.findall(r"(kafka\.\S+) source: (?:jar|file):", listed.stdout)) <= {"kafka.utils.Logging$"}
     assert b"kafka/server/BrokerServer" in kafka.runtime.class_archive.read_bytes()
 
 

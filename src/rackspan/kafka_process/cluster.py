@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -111,9 +111,8 @@ class KafkaCluster:
         """Fetch the jars if necessary, prepare and start every node; returns when all are ready."""
         java = find_java()
         runtime = KafkaRuntime(java, resolve_jars(self.version, self._progress, java=java))
-        with suppress(
-            KafkaProcessFailed
-        ):  # Without the archive this cluster starts more slowly, or fails for the same reason.
+        # Without the archive this cluster starts more slowly, or fails for the same reason.
+        with suppress(KafkaProcessFailed):
             self._archive_classes(runtime)
         self._start(runtime)
 
@@ -124,12 +123,12 @@ class KafkaCluster:
                 self._report(
                     f"starting Kafka {self.version} once to archive its classes; later starts take two thirds of the time"
                 )
-                node = KafkaCluster((None,), 1, version=str(self.version), ready_seconds=self._ready_seconds)
-                try:
-                    node._start(replace(runtime, java_options=java_options))
-                    node.stop_nodes(node.pids)
-                finally:
-                    node.close()
+                with closing(KafkaCluster((None,), 1, version=str(self.version))) as cluster:
+                    cluster._start(replace(runtime, java_options=java_options))
+                    (process,) = cluster._processes.values()
+                    process.begin_stop()
+                    if not process.end_stop(time.monotonic() + self._ready_seconds):
+                        raise KafkaProcessFailed("the class archive may be cut off", process.log_tail())
 
     def _start(self, runtime: KafkaRuntime) -> None:
         self._runtime = runtime

@@ -1,5 +1,6 @@
 """One Kafka node (broker, controller or both): its folder, its log and, while it runs, its process."""
 
+import signal
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -67,11 +68,14 @@ class NodeProcess:
         if self._process is not None:
             self._process.terminate()
 
-    def end_stop(self, deadline: float) -> None:
-        """Wait until `deadline` (time.monotonic) for the end of a controlled shutdown, then kill the process."""
-        if self._process is not None:
-            self._process.wait(max(0.0, deadline - time.monotonic()))
+    def end_stop(self, deadline: float) -> bool:
+        """Wait until `deadline` (time.monotonic) for the end of a controlled shutdown, then kill the process.
+
+        Returns whether Java came to the end of its shutdown: then its exit status is that of SIGTERM.
+        """
+        status = None if self._process is None else self._process.wait(max(0.0, deadline - time.monotonic()))
         self.kill()
+        return status == 128 + signal.SIGTERM
 
     def kill(self) -> None:
         if self._process is not None:

@@ -4,8 +4,8 @@
 
 Before the first cluster of a release starts, a node of its own starts, stops and writes it as it ends: 48 MB. Every later start of
 a node or tool loads it; a node takes 0.6 of the processor time. Java itself ignores an archive of another build or of other jars,
-but crashes on one that is cut off: a whole one is renamed into its place, after it is on the disk. An empty file says that this
-Java writes none, so that none is tried again.
+but crashes on one that is cut off: a whole one is renamed into its place, after it is on the disk. An empty file means that
+this Java writes none: it is not tried again.
 """
 
 import os
