@@ -10,26 +10,27 @@ import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from subprocess import TimeoutExpired
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from rackspan.errors import RackspanError
+from rackspan.errors import RackspanError, UsageError
+from rackspan.kafka_process.release import class_archive
 
 ARCHIVE: Final = Path(sys.prefix) / f"spark-{version('pyspark')}-classes.jsa"
 _VARIABLE: Final = "SPARK_SUBMIT_OPTS"
 """Options of every driver that spark-submit starts, so of every Spark of PySpark; unlike JDK_JAVA_OPTIONS it prints nothing."""
 
-_QUIET: Final = "-Xlog:disable"
-
 
 def options() -> str:
     """Java's options to load the archive; none if it is not written."""
-    return f"-XX:SharedArchiveFile={ARCHIVE} {_QUIET}" if ARCHIVE.exists() else ""
+    return " ".join(class_archive.options(ARCHIVE))
 
 
 def load() -> None:
     """Let every Spark driver that this process and its children start load the archive."""
-    if options():
-        os.environ.setdefault(_VARIABLE, options())
+    if words := options():
+        os.environ.setdefault(_VARIABLE, words)
 
 
 def write() -> None:
@@ -38,22 +39,28 @@ def write() -> None:
 
     from rackspan.pipeline.spark.session import spark_session
 
-    unfinished = ARCHIVE.with_name(f".{ARCHIVE.name}")
-    os.environ[_VARIABLE] = f"-XX:ArchiveClassesAtExit={unfinished} {_QUIET}"
-    with spark_session("local[2]", light=True) as spark:
-        table = str(Path(sys.prefix) / ".spark-classes-table")
-        rows = spark.range(100).selectExpr("id % 7 AS remainder", "id")
-        rows.mapInArrow(lambda batches: batches, rows.schema).write.format("delta").mode("overwrite").save(table)
-        spark.read.format("delta").load(table).groupBy("remainder").count().toPandas()
-    gateway: Any = SparkContext._gateway
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait(120)
-    unfinished.rename(ARCHIVE)
+    with class_archive.writing(ARCHIVE) as java_options, TemporaryDirectory() as table:
+        if not java_options:
+            return
+        os.environ[_VARIABLE] = " ".join(java_options)
+        with spark_session("local[2]", light=True) as spark:
+            rows = spark.range(100).selectExpr("id % 7 AS remainder", "id")
+            rows.mapInArrow(lambda batches: batches, rows.schema).write.format("delta").mode("overwrite").save(table)
+            spark.read.format("delta").load(table).groupBy("remainder").count().toPandas()
+        gateway: Any = SparkContext._gateway
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        try:
+            status = gateway.proc.wait(120)
+        except TimeoutExpired:
+            gateway.proc.kill()
+            raise
+        if status:
+            raise UsageError(f"Java ended with status {status}")
 
 
-if __name__ == "__main__" and not ARCHIVE.exists():
+if __name__ == "__main__":
     try:
         write()
-    except RackspanError as error:
+    except (RackspanError, TimeoutExpired) as error:
         print(f"{ARCHIVE} is not written: {error}", file=sys.stderr)
