@@ -21,6 +21,7 @@ from rackspan.pipeline.hours.work import HoursWork
 from rackspan.pipeline.incremental import Files, RunReport, RunWork, TableWork
 from rackspan.pipeline.landing.read import read_snapshots
 from rackspan.pipeline.schemas import Table, own_columns
+from rackspan.pipeline.warehouse import FilesRead
 from rackspan.traffic import PriceFile
 from tests.pipeline import expected
 
@@ -60,6 +61,8 @@ def refresh(
 ) -> RunReport:
     """`pipeline run` without Spark, or `pipeline rebuild`."""
     ticks = count()
+    if warehouse.read is None:
+        warehouse = replace(warehouse, read=FilesRead())
     made = PlainBuild(build or build_for(warehouse), warehouse)
     return incremental.refresh(
         warehouse,

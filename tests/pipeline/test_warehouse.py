@@ -1,10 +1,13 @@
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable, TableFeatures
 
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import create_warehouse, rows, store
-from rackspan.pipeline.warehouse import Warehouse, named_warehouse, only_run, open_warehouse
+from rackspan.pipeline.warehouse import FilesRead, Warehouse, existing_table, named_warehouse, only_run, open_warehouse
 from tests.pipeline.examples import small
 
 
@@ -83,6 +86,40 @@ def test_a_url_without_its_second_slash_is_no_folder_of_that_name(url: str) -> N
     scheme, _, rest = url.partition(":/")
     with pytest.raises(InvalidWarehouse, match=f"; write {scheme}://{'/' if scheme == 'file' else ''}{rest}$"):
         named_warehouse(url)
+
+
+@pytest.fixture
+def keeping(warehouse: Warehouse) -> Warehouse:
+    return replace(warehouse, read=FilesRead())
+
+
+def test_a_table_that_a_run_has_opened_is_read_on_not_opened_again(warehouse: Warehouse, keeping: Warehouse) -> None:
+    opened = existing_table(keeping, "snapshots")
+    assert opened.version() == 0
+    store(small(), warehouse)
+    assert existing_table(keeping, "snapshots", 0).version() == 0
+    assert existing_table(keeping, "snapshots") is opened
+    assert opened.version() == 1
+    assert existing_table(warehouse, "snapshots") is not opened
+
+
+def test_a_table_in_the_place_of_one_that_was_opened_is_opened(warehouse: Warehouse, keeping: Warehouse) -> None:
+    store(small(), warehouse)
+    opened = existing_table(keeping, "snapshots")
+    shutil.rmtree(Path(warehouse.table("snapshots")))
+    with pytest.raises(InvalidWarehouse, match="its table snapshots is gone"):
+        existing_table(keeping, "snapshots")
+    create_warehouse(warehouse.root)
+    assert existing_table(keeping, "snapshots").version() == 0
+    assert opened.version() == 1
+
+
+def test_a_feature_that_somebody_enabled_since_a_table_was_opened_is_refused(keeping: Warehouse) -> None:
+    existing_table(keeping, "snapshots")
+    elsewhere = DeltaTable(keeping.table("snapshots"))
+    elsewhere.alter.add_feature(TableFeatures.DeletionVectors, allow_protocol_versions_increase=True)
+    with pytest.raises(InvalidWarehouse, match="somebody enabled deletionVectors, which rackspan does not read"):
+        existing_table(keeping, "snapshots")
 
 
 def test_spark_is_given_the_scheme_that_hadoop_has_for_a_bucket() -> None:

@@ -278,6 +278,9 @@ def _begun(
     warehouse: Warehouse, policies: ClusterPolicies, build: Build, rebuild: Collection[str], prices: PriceFile | None
 ) -> "_Refresh":
     """Open the history and take back what a killed run has left."""
+    if warehouse.read is not None:
+        # Somebody may have put another table in the place of one since the run before.
+        warehouse.read.opened.clear()
     past = history.open_history(warehouse, rebuild)
     history.refuse_newer_rows(warehouse, past.last, rebuild)
     history.restore_judged(warehouse, past.judged, past.last)

@@ -27,7 +27,7 @@ from rackspan.pipeline.runs import Run
 from rackspan.pipeline.schemas import DERIVED, HISTORY, HOURLY, JUDGED, LANDING, RUNS, SNAPSHOTS, Table
 from rackspan.pipeline.schemas.hours import OF_STATES
 from rackspan.pipeline.table import how_to_repair
-from rackspan.pipeline.warehouse import Warehouse, existing_table, naming_check, only_run
+from rackspan.pipeline.warehouse import FilesRead, Warehouse, existing_table, naming_check, only_run
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -78,6 +78,7 @@ def maintain(
         raise UsageError(f"--vacuum-hours {vacuum_hours:g}: a reader may take an hour; give 1 or more")
     if keep_days is not None and keep_days < 1:
         raise UsageError(f"--keep-days {keep_days}: nothing would be left; give 1 or more")
+    warehouse = replace(warehouse, read=FilesRead())
     with only_run(warehouse), naming_check(warehouse):
         began = now()
         if give_up is not None:

@@ -109,7 +109,7 @@ class RunHistory:
     lost: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
     derived: "Mapping[str, DeltaTable]" = field(default_factory=dict)
-    """The derived tables as of when the run began."""
+    """The derived tables, each as of when the run began until the run commits to it."""
 
 
 def open_history(warehouse: Warehouse, rebuilt: Collection[str] = ()) -> RunHistory:
@@ -141,6 +141,8 @@ def open_history(warehouse: Warehouse, rebuilt: Collection[str] = ()) -> RunHist
     ready = {
         name: _ready(warehouse, every[name], None if name in lost else opened) for name, (opened, _) in found.items()
     }
+    if warehouse.read is not None:
+        warehouse.read.opened.update(ready, **{RUNS.name: runs})
     return RunHistory(ready.pop(JUDGED.name), runs, last, tuple(lost), tuple(lines), ready)
 
 
@@ -307,7 +309,7 @@ class ReplacedRows:
 def committed(warehouse: Warehouse, replaced: ReplacedRows, added: Sequence[NewFile]) -> tuple[int, int]:
     """Commit what the build wrote for a table. Returns the table's version, which is on the disk, and the rows written.
 
-    Errors: InvalidWarehouse where somebody else has committed since the run began.
+    Errors: WarehouseBusy where somebody else has committed since the run began.
     """
     table = existing_table(warehouse, replaced.table.name)
     if table.version() != replaced.version:

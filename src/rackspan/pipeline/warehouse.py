@@ -27,7 +27,7 @@ from rackspan.disk import to_disk
 from rackspan.errors import InvalidWarehouse, WarehouseBusy
 from rackspan.pipeline.delta.credentials import has_credentials
 from rackspan.pipeline.delta.local_disk import torn_entries
-from rackspan.pipeline.delta.table import DataFile, create_table, local_folder, open_table
+from rackspan.pipeline.delta.table import DataFile, create_table, local_folder, open_table, renewed
 from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING, SNAPSHOTS
 
 if TYPE_CHECKING:
@@ -55,10 +55,14 @@ READ_ROWS_MAX: Final = 200_000
 
 @dataclass(frozen=True, slots=True)
 class FilesRead:
-    """Rows of data files of the tables `snapshots` and `judged` by path: files never change, so each is read once."""
+    """Rows of data files of the tables `snapshots` and `judged` by path: files never change, so each is read once.
+
+    And the tables that a run has opened, by name: of one that is needed again only what its log has got since then is read.
+    """
 
     snapshots: dict[str, Sequence[Any]] = field(default_factory=dict)
     judged: dict[str, Sequence[Any]] = field(default_factory=dict)
+    opened: "dict[str, DeltaTable]" = field(default_factory=dict)
 
 
 def rows_kept(read: dict[str, Sequence[Any]], files: Sequence[DataFile]) -> dict[str, Sequence[Any]]:
@@ -158,13 +162,17 @@ def torn_logs(warehouse: Warehouse) -> dict[str, str]:
 
 
 def existing_table(warehouse: Warehouse, name: str, version: int | None = None) -> "DeltaTable":
-    """One table of a warehouse. Errors: InvalidWarehouse where it is not there."""
-    table = open_table(warehouse.table(name), version)
+    """One table of a warehouse, at its newest version or another one. Errors: InvalidWarehouse where it is not there."""
+    kept: dict[str, DeltaTable] = {} if warehouse.read is None or version is not None else warehouse.read.opened
+    table = renewed(kept.pop(name)) if name in kept else None
+    if table is None:
+        table = open_table(warehouse.table(name), version)
     if table is None:
         raise InvalidWarehouse(
             f"{warehouse.root}: its table {name} is gone; put it back, or remove the folders of all derived tables, of "
             "judged and of runs, and run again"
         )
+    kept[name] = table
     return table
 
 

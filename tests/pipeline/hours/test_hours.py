@@ -1,10 +1,13 @@
 """The tables of hours of a warehouse: equal to the rows of all readings at once, whatever order they come in."""
 
+from collections import Counter
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
@@ -12,6 +15,7 @@ from rackspan import pipeline
 from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline.changes.at_each_snapshot import GAP_PERIODS as SNAPSHOT_GAP
+from rackspan.pipeline.delta.table import open_table
 from rackspan.pipeline.hours.rows import hour_rows
 from rackspan.pipeline.hours.work import HOUR, hour_of
 from rackspan.pipeline.incremental import RunReport
@@ -19,10 +23,10 @@ from rackspan.pipeline.landing.bases import Bases
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.maintain import maintain
 from rackspan.pipeline.runs import last_run
-from rackspan.pipeline.schemas import HOURLY
+from rackspan.pipeline.schemas import DERIVED, HISTORY, HOURLY, LANDING, Table
 from rackspan.pipeline.schemas.hours import OF_STATES
 from rackspan.pipeline.table import in_order
-from rackspan.pipeline.warehouse import Warehouse, existing_table
+from rackspan.pipeline.warehouse import FilesRead, Warehouse, existing_table
 from rackspan.traffic import ClusterReading, PriceFile
 from rackspan.traffic.reading import GAP_PERIODS
 from tests.depth import at_depth
@@ -51,25 +55,26 @@ def stored_rows(warehouse: Warehouse, name: str) -> list[dict[str, Any]]:
     ]
 
 
-def expected_rows(readings: list[ClusterReading], name: str, prices: PriceFile | None = PRICES) -> list[dict[str, Any]]:
-    """The rows of the pure functions, over all readings of each cluster in order of time."""
+def expected_rows(readings: list[ClusterReading], prices: PriceFile | None = PRICES) -> dict[str, list[dict[str, Any]]]:
+    """Of each table the rows of the pure functions, over all readings of each cluster in order of time."""
     by_cluster: dict[str, dict[datetime, ClusterReading]] = {}
     for reading in readings:
         assert reading.snapshot.cluster_id is not None
         by_cluster.setdefault(reading.snapshot.cluster_id, {})[reading.read_at] = reading
-    rows = []
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in HOURLY}
     for cluster_id, of_cluster in by_cluster.items():
         ordered = [reading for _, reading in sorted(of_cluster.items())]
         hours, hour = [], hour_of(ordered[0].read_at)
         while hour <= ordered[-1].read_at:
             hours.append(hour)
             hour += HOUR
-        rows += [
-            {"cluster_id": cluster_id, **row} for of_table, row in hour_rows(ordered, hours, prices) if of_table == name
-        ]
-    import pyarrow as pa
+        for name, row in hour_rows(ordered, hours, prices):
+            rows[name].append({"cluster_id": cluster_id, **row})
+    return {name: typed_rows(HOURLY[name], of_table) for name, of_table in rows.items()}
 
-    table = HOURLY[name]
+
+def typed_rows(table: Table, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As they are read: in order, and in the types of their columns."""
     schema = pa.schema([field for field in table.schema if field.name not in NOT_COMPARED])
     typed = in_order(pa.Table.from_pylist(rows, schema), table.grain).to_pylist()
     return [{key: printed(value) for key, value in row.items()} for row in typed]
@@ -82,8 +87,9 @@ def printed(value: Any) -> Any:
 
 
 def check(warehouse: Warehouse, readings: list[ClusterReading], prices: PriceFile | None = PRICES) -> None:
+    expected = expected_rows(readings, prices)
     for name in HOURLY.keys() - OF_STATES:
-        assert stored_rows(warehouse, name) == expected_rows(readings, name, prices), name
+        assert stored_rows(warehouse, name) == expected[name], name
 
 
 @pytest.mark.parametrize("seed", range(at_depth(test=6, soak=400)))
@@ -230,6 +236,33 @@ def test_other_engines_read_the_tables(warehouse: Warehouse) -> None:
     frame = polars.from_arrow(delta.to_pyarrow_table())
     assert isinstance(frame, polars.DataFrame)
     assert frame["bytes"].sum() == sum(row["bytes"] or 0 for row in rows)
+
+
+def test_a_run_opens_each_table_once_and_so_does_the_next(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On an object store each costs requests, one after the other; and another table may stand in a place by the next run."""
+    opened = Counter[str]()
+
+    def counted(url: str, version: int | None = None) -> DeltaTable | None:
+        opened[url.rsplit("/", 1)[-1]] += 1
+        return open_table(url, version)
+
+    readings, kept = history(Random(9), 6), replace(warehouse, read=FilesRead())
+    store_readings(warehouse, readings[:3])
+    refresh(kept)
+    store_readings(warehouse, readings[3:])
+    for module in ("warehouse", "runs"):
+        monkeypatch.setattr(f"rackspan.pipeline.{module}.open_table", counted)
+    assert refresh(kept).run is not None
+    assert opened == dict.fromkeys((*LANDING, *DERIVED, *HISTORY), 1)
+    opened.clear()
+    refresh(kept)
+    assert opened == dict.fromkeys(("snapshots", *DERIVED, *HISTORY), 1)
+    opened.clear()
+    maintain(warehouse, now=lambda: NOON)
+    # The newest row of `runs` is read before and behind the work.
+    assert opened == {**dict.fromkeys((*LANDING, *DERIVED, *HISTORY), 1), "runs": 3}
 
 
 def test_the_two_rules_of_gaps_are_one() -> None:

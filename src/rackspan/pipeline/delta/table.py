@@ -63,6 +63,24 @@ def open_table(url: str, version: int | None = None) -> "DeltaTable | None":
     return opened
 
 
+def renewed(table: "DeltaTable") -> "DeltaTable | None":
+    """A table opened before, at its newest version: a tenth of the work of opening it again. Errors: InvalidWarehouse.
+
+    None where its folder on the local disk is gone, or holds another table by now.
+    """
+    from deltalake.exceptions import DeltaError
+
+    folder = local_folder(table.table_uri)
+    if folder is not None and not (folder / "_delta_log" / f"{table.version():020}.json").is_file():
+        return None
+    try:
+        table.update_incremental()
+    except (DeltaError, OSError) as error:
+        raise InvalidWarehouse(f"{table.table_uri}: cannot be read as a Delta table: {one_line(error)}") from None
+    _refuse_reader_features(table)
+    return table
+
+
 def _refuse_reader_features(table: "DeltaTable") -> None:
     """Data files are read as they are: rows that a deletion vector hides would be read, and renamed columns not found."""
     protocol = table.protocol()
