@@ -33,7 +33,7 @@ from rackspan.pipeline.schemas import (
     SNAPSHOTS,
     TABLES,
 )
-from rackspan.pipeline.warehouse import Warehouse
+from rackspan.pipeline.warehouse import FilesRead, Warehouse
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -98,7 +98,7 @@ def check(warehouse: Warehouse, *, now: datetime, whole: bool = False, max_age: 
 
     With `whole`, every data file is read completely, every snapshot is judged again, and every hour is made again.
     """
-    checked = _Check(warehouse, whole)
+    checked = _Check(replace(warehouse, read=FilesRead()), whole)
     problems = [*checked.logs()]
     if SNAPSHOTS.name not in checked.opened:
         if not problems:

@@ -142,7 +142,7 @@ def open_history(warehouse: Warehouse, rebuilt: Collection[str] = ()) -> RunHist
         name: _ready(warehouse, every[name], None if name in lost else opened) for name, (opened, _) in found.items()
     }
     if warehouse.read is not None:
-        warehouse.read.opened.update(ready, **{RUNS.name: runs})
+        warehouse.read.opened.update({(name, None): table for name, table in {**ready, RUNS.name: runs}.items()})
     return RunHistory(ready.pop(JUDGED.name), runs, last, tuple(lost), tuple(lines), ready)
 
 

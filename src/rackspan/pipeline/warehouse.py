@@ -57,12 +57,13 @@ READ_ROWS_MAX: Final = 200_000
 class FilesRead:
     """Rows of data files of the tables `snapshots` and `judged` by path: files never change, so each is read once.
 
-    And the tables that a run has opened, by name: of one that is needed again only what its log has got since then is read.
+    And the tables that a run has opened, by name and version: of one at its newest version (None) that is needed again, only what its
+    log has got since then is read.
     """
 
     snapshots: dict[str, Sequence[Any]] = field(default_factory=dict)
     judged: dict[str, Sequence[Any]] = field(default_factory=dict)
-    opened: "dict[str, DeltaTable]" = field(default_factory=dict)
+    opened: "dict[tuple[str, int | None], DeltaTable]" = field(default_factory=dict)
 
 
 def rows_kept(read: dict[str, Sequence[Any]], files: Sequence[DataFile]) -> dict[str, Sequence[Any]]:
@@ -163,8 +164,10 @@ def torn_logs(warehouse: Warehouse) -> dict[str, str]:
 
 def existing_table(warehouse: Warehouse, name: str, version: int | None = None) -> "DeltaTable":
     """One table of a warehouse, at its newest version or another one. Errors: InvalidWarehouse where it is not there."""
-    kept: dict[str, DeltaTable] = {} if warehouse.read is None or version is not None else warehouse.read.opened
-    table = renewed(kept.pop(name)) if name in kept else None
+    kept, key = {} if warehouse.read is None else warehouse.read.opened, (name, version)
+    if key in kept and version is not None:
+        return kept[key]
+    table = renewed(kept.pop(key)) if key in kept else None
     if table is None:
         table = open_table(warehouse.table(name), version)
     if table is None:
@@ -172,7 +175,7 @@ def existing_table(warehouse: Warehouse, name: str, version: int | None = None) 
             f"{warehouse.root}: its table {name} is gone; put it back, or remove the folders of all derived tables, of "
             "judged and of runs, and run again"
         )
-    kept[name] = table
+    kept[key] = table
     return table
 
 
