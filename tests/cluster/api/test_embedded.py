@@ -127,6 +127,24 @@ def test_partitions_under_min_insync_racks_are_counted_by_their_leaders() -> Non
         assert under() == 0
 
 
+def test_a_reset_counts_metrics_from_0() -> None:
+    """With one cluster for the session, a test asserts what it caused itself, and its report has nothing of another one."""
+    with EmbeddedCluster(racks=2, brokers=2) as cluster:
+        cluster.create_topic("orders", replication_factor=2, config={"min.insync.racks": "2"})
+
+        def failures() -> int:
+            return sum(metrics["rackspan_rack_check_failures_total"] for metrics in cluster.metrics().values())
+
+        cluster.lose_rack("r2")
+        producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "retries": 0})
+        producer.produce("orders", b"one")
+        producer.flush(30)
+        assert failures() == 1
+        cluster.reset()
+        assert failures() == 0
+        assert cluster.status().metrics == ()
+
+
 @pytest.mark.slow
 def test_what_held_records_is_freed_when_they_are_deleted() -> None:
     """By Python's own account of its memory: what the system is given back depends on which pages are empty."""

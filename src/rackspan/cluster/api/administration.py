@@ -59,8 +59,8 @@ class Administration:
         _raise_error(await self._responses(lambda correlation_id: AlterConfigs(correlation_id, (resource,))))
 
     async def delete_everything(self) -> None:
-        """Topics with all their records, groups and transactions with theirs, dynamic configs, credentials, quotas, counted
-        traffic."""
+        """Topics with all their records, groups and transactions with theirs, dynamic configs, credentials, quotas, and
+        what is counted: traffic and metrics."""
         image = self._assembly.image
         topics = tuple(image.topics)
         cleared = tuple(
@@ -80,6 +80,8 @@ class Administration:
             _raise_error(await self._responses(partial(AlterScramCredentials, changes=(deletion,))))
         _raise_error(await self._responses(partial(AlterClientQuotas, alterations=alterations)))
         self._assembly.traffic.clear()
+        for host in self._assembly.hosts.values():
+            host.runner.core.counters.clear()
 
     async def _responses(self, build: BuildRequest) -> Sequence[AdminResponse]:
         responses: Sequence[AdminResponse] = await self._active_broker().runner.requests.controller_response(

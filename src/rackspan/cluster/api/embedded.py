@@ -196,7 +196,7 @@ class EmbeddedCluster(Faults, InspectionMethods):
         self._run(self._administration.alter(topic, config))
 
     def reset(self) -> None:
-        """Undo all faults; delete all topics, groups, transactions, dynamic configs and traffic counts."""
+        """Undo all faults; delete all topics, groups, transactions and dynamic configs; count traffic and metrics from 0."""
         self.undo_faults()
         self._run(self._administration.delete_everything())
 

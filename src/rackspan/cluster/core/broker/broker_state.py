@@ -25,11 +25,15 @@ TrafficKey = tuple[str, RackId | None, RackId | None]
 
 @dataclass(slots=True)
 class Counters:
-    """Since the broker started. `replicated_bytes` counts what followers fetched, within a rack too."""
+    """Since the broker started, or was made as new. `replicated_bytes` counts what followers fetched, within a rack too."""
 
     rack_check_failures: int = 0
     """Produces refused for want of racks, those that timed out waiting for racks included (RackCheckFailureRate)."""
     replicated_bytes: Counter[TrafficKey] = field(default_factory=Counter)
+
+    def clear(self) -> None:
+        self.rack_check_failures = 0
+        self.replicated_bytes.clear()
 
 
 def broker_metrics(partitions: Iterable[dict[str, int]], counters: Counters) -> dict[str, int]:
