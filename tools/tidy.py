@@ -10,6 +10,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 from tools import plain_words
@@ -102,12 +103,17 @@ def unproven_methods(name: str, text: str) -> Iterator[str]:
                     yield f"Method: of {getattr(part, 'name', 'the module')}: state its {' and its '.join(lacking)} too"
 
 
-def missing_tests(name: str, text: str) -> Iterator[str]:
-    """Tests that a file of `src` names and that are not there."""
+def missing_modules(name: str, text: str) -> Iterator[str]:
+    """Modules and tests that a file of `src` names, by the end of their path, and that are not there."""
     if name.startswith("src/"):
-        for path in re.findall(r"\btests/[a-z0-9_/]+\.py", text):
-            if not (ROOT / path).exists():
-                yield f"{path} does not exist: name the test that judges it"
+        for named in re.findall(r"(?<![\w/.])[\w/]+\.py\b", text):
+            if not any(f"/{path}".endswith(f"/{named}") for path in modules()):
+                yield f"{named}: there is no such file; name the one that took its place"
+
+
+@cache
+def modules() -> frozenset[str]:
+    return frozenset(name for name in files() if name.endswith(".py"))
 
 
 def loops_over_one(name: str, text: str) -> Iterator[str]:
@@ -213,7 +219,7 @@ RULES: tuple[Rule, ...] = (
     words_to_avoid,
     unexplained_ignores,
     unproven_methods,
-    missing_tests,
+    missing_modules,
     loops_over_one,
     headless_docstrings,
     without_unit,

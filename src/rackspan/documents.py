@@ -1,7 +1,7 @@
 """Declared documents: users' JSON, parsed already, becomes a typed value, or is refused in one line that says which key and why.
 
 A document that is read is declared as `msgspec.Struct` classes, one that is written as `TypedDict` classes: mypy checks what
-the builders make, `cli/schemas.py` prints their JSON Schema. A class may have SHOWN, how a message names one of its objects by that
+the builders make, `cli/schemas/` prints their JSON Schema. A class may have SHOWN, how a message names one of its objects by that
 object's keys and those of the objects around it: "client {process_id}"; {key} is its own key in a dictionary. Ranges are `Annotated[int, msgspec.Meta(ge=…, le=…)]`. Reads no file.
 """
 

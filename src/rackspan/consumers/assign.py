@@ -85,7 +85,7 @@ def assign(group: ConsumerGroup) -> GroupAssignment:
     member's rack; 3. the fewest partitions taken from the member that owned them.
     Method: the balanced assignments are described exactly by the prices of a first flow; a second one, over kinds of
     partitions and cohorts of members instead of single ones, finds the cheapest of them (assignment_flow.py). Partitions
-    that cost the same are distributed round-robin, so that topics mix (distribution.py). The costs of the assignment are
+    that cost the same are distributed round-robin, so that topics mix. The costs of the assignment are
     counted again and compared with both certificates. Deterministic; the order of members and partitions does not matter.
     Bound: the two flows of shares.py and assignment_flow.py, whose sizes do not depend on the number of partitions.
     Source: KIP-881 (motivation), KIP-925 (costs and flow). Proven by tests/consumers/test_assign.py, which tries all

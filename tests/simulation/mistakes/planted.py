@@ -161,4 +161,4 @@ COVERED: Final[Mapping[str, Planted]] = {
 }
 """Not found in 700 seeds, for a second guard stands behind each: leader epochs, one request under way, and brokers that
 leave the ISR before they register again. tests/cluster/core/controller/test_alter_partition.py holds each directly, and
-so does test_fetching.py a fetch of another leader epoch, which the comparison of logs covers."""
+so does tests/cluster/core/broker/test_follower.py a fetch of another leader epoch, which the comparison of logs covers."""
