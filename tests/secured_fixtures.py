@@ -33,6 +33,9 @@ LISTENERS = {
     "OAUTH": "SASL_PLAINTEXT",
 }
 
+SHORT_LOGIN_MS = 2_500
+"""The lifetime of a login by PLAIN at the listener SCRAM."""
+
 _SCRAM = (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
 
 
@@ -130,6 +133,8 @@ def _listeners(ours: Authority) -> dict[str, str]:
             config[f"listener.name.{listener}.{mechanism}.sasl.jaas.config"] = module
         plain = SECURED["listener.name.client.plain.sasl.jaas.config"]
         config[f"listener.name.{listener}.plain.sasl.jaas.config"] = plain
+    # After so long a broker takes no request of a connection that has logged in once.
+    config["listener.name.scram.plain.connections.max.reauth.ms"] = str(SHORT_LOGIN_MS)
     return config
 
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from struct import pack, unpack_from
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -82,10 +83,13 @@ def test_correlation_ids_begin_again_before_they_are_too_large() -> None:
 
 
 class SaslBroker:
-    """Responds to ApiVersions and SaslHandshake, and to SaslAuthenticate or, without `accepts`, closes the connection."""
+    """Responds to ApiVersions and SaslHandshake, and to SaslAuthenticate or, without `accepts`, closes the connection.
 
-    def __init__(self, *, accepts: bool) -> None:
-        self._accepts = accepts
+    It has SaslAuthenticate in versions up to `newest`, and logins that last for so many milliseconds.
+    """
+
+    def __init__(self, *, accepts: bool, newest: int = 2, lifetime_ms: int = 0) -> None:
+        self._accepts, self._newest, self._lifetime_ms = accepts, newest, lifetime_ms
         self.requests: list[tuple[int, int, bytes]] = []
         """API key, version, and what follows the correlation id."""
 
@@ -98,9 +102,11 @@ class SaslBroker:
                 if key == SASL_AUTHENTICATE and not self._accepts:
                     break
                 body = {
-                    ApiKey.API_VERSIONS: pack(">hihhh", 0, 1, ApiKey.METADATA, 0, 9),
+                    ApiKey.API_VERSIONS: pack(
+                        ">hihhhhhh", 0, 2, ApiKey.METADATA, 0, 9, SASL_AUTHENTICATE, 0, self._newest
+                    ),
                     SASL_HANDSHAKE: pack(">hi", 0, 0),
-                    SASL_AUTHENTICATE: pack(">hhi", 0, -1, 0) + bytes(8),
+                    SASL_AUTHENTICATE: pack(">hhi", 0, -1, 0) + (pack(">q", self._lifetime_ms) if version else b""),
                 }[key]
                 writer.write(framed(correlation_id, body))
         writer.close()
@@ -130,8 +136,26 @@ def test_a_login_follows_the_versions_and_has_no_tagged_fields() -> None:
     assert broker.requests == [
         (ApiKey.API_VERSIONS, 0, client_id),
         (SASL_HANDSHAKE, 1, client_id + pack(">h", 5) + b"PLAIN"),
-        (SASL_AUTHENTICATE, 0, client_id + pack(">i", 5) + b"u\0u\0p"),
+        (SASL_AUTHENTICATE, 1, client_id + pack(">i", 5) + b"u\0u\0p"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("newest", "lifetime_ms", "is_over"), [(2, 60_000, True), (1, 60_000, True), (1, 0, False), (0, 60_000, False)]
+)
+def test_a_login_that_the_broker_bounds_is_over_before_its_end(newest: int, lifetime_ms: int, is_over: bool) -> None:
+    """A broker that has version 0 alone says nothing of it."""
+
+    async def scenario() -> None:
+        link = await opened(SaslBroker(accepts=True, newest=newest, lifetime_ms=lifetime_ms), PLAIN)
+        now = link._loop.time()
+        for seconds, expected in ((50.0, False), (51.0, is_over), (60.0, is_over)):
+            with patch.object(link._loop, "time", lambda: now + seconds):  # noqa: B023 - called inside the loop
+                assert link.is_over is expected
+                assert link.is_usable is not expected
+        link.close()
+
+    asyncio.run(scenario())
 
 
 def test_a_connection_that_ends_during_the_login_is_a_login_that_was_refused() -> None:

@@ -3,19 +3,23 @@
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from rackspan.client.cluster import ConnectionSettings
+from rackspan.client.cluster import ClusterConnection, ConnectionSettings
 from rackspan.client.config.translation import kafka_python_settings
 from rackspan.errors import RackspanError, UsageError
 from rackspan.model import ClusterSnapshot
 from rackspan.sources.live.cluster import read_cluster
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.metadata import MetadataRequestData
 from tests.certificates import KEY_PASSWORD
 from tests.kafka_fixtures import client_properties
-from tests.secured_fixtures import Secured, scram_login
+from tests.secured_fixtures import SHORT_LOGIN_MS, Secured, scram_login
 from tests.token_server import CLIENT_ID, CLIENT_SECRET, TokenServer, unsecured_token
 
 pytestmark = pytest.mark.kafka
@@ -229,3 +233,17 @@ def test_a_client_that_the_endpoint_refuses_never_reaches_the_brokers(secured: S
         pytest.raises(RackspanError, match=r"the token endpoint .* refused the client: HTTP 401"),
     ):
         read(secured.at("OAUTH"), client_credentials(server.url, "wrong"))
+
+
+def test_a_connection_whose_login_is_about_to_expire_is_opened_anew(secured: Secured) -> None:
+    """The broker closes it at the next request (KIP-368): of what is sent rarely every request would fail."""
+    login = {**client_properties("admin"), "security.protocol": "SASL_PLAINTEXT"}
+    request = MetadataRequestData(topics=())
+    with ClusterConnection(ConnectionSettings(secured.at("SCRAM"), login, 60.0)) as connection:
+        began, requests = time.monotonic(), 0
+        while time.monotonic() < began + 2 * SHORT_LOGIN_MS / 1000:
+            for broker in (None, 1, 2):
+                connection.run(partial(connection.call, ApiKey.METADATA, request, broker=broker))
+                requests += 1
+            time.sleep(0.1)
+    assert requests > 30

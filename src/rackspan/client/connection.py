@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar, cast
 
-from rackspan.client.login import Login, LoginRefused, log_in
+from rackspan.client.login import SASL_AUTHENTICATE, Login, LoginRefused, log_in
 from rackspan.errors import ClusterRequestFailed, MalformedRequest
 from rackspan.kafka_bytes import NO_TAGS, ByteReader, int16, int32, string
 from rackspan.model import INT32_MAX
@@ -22,6 +22,9 @@ CONNECT_SECONDS: Final = 5.0
 REQUEST_SECONDS: Final = 5.0
 MAX_RESPONSE_BYTES: Final = 1_000_000_000
 """A million partitions take a tenth of it; and "HTTP" read as a length, 1.2 GB, is refused at once."""
+
+USED_OF_LIFETIME: Final = 0.85
+"""The part of a login's lifetime after which no request is sent any more. Kafka's own clients log in again after as much (KIP-368)."""
 
 _CORRELATION_BYTES: Final = 4
 
@@ -53,6 +56,7 @@ class BrokerConnection(asyncio.BufferedProtocol):
         self._versions: dict[int, tuple[int, int]] = {}
         self._loop = asyncio.get_running_loop()
         self._used_at = self._loop.time()
+        self._expires_at: float | None = None
         self.closed = False
 
     @classmethod
@@ -62,7 +66,7 @@ class BrokerConnection(asyncio.BufferedProtocol):
             connection = await cls._connect(host, port, login)
             try:
                 await connection._request_versions()
-                await log_in(host, login, partial(connection._exchange, flexible=False))
+                await connection._log_in(host)
             except (ConnectionError, MalformedRequest) as error:
                 connection.close()
                 if connection._versions and login.sasl is not None:
@@ -89,6 +93,13 @@ class BrokerConnection(asyncio.BufferedProtocol):
             raise ssl.SSLEOFError("EOF occurred in violation of protocol") from None
         return connection
 
+    async def _log_in(self, host: str) -> None:
+        _, newest = self.offered(SASL_AUTHENTICATE) or (0, 0)
+        began_at = self._loop.time()
+        lifetime_seconds = await log_in(host, self._login, partial(self._exchange, flexible=False), min(newest, 1))
+        if lifetime_seconds is not None:
+            self._expires_at = began_at + lifetime_seconds * USED_OF_LIFETIME
+
     def version(self, api_key: ApiKey, most: int | None = None, least: int = 0) -> int:
         """The highest version of an API that both sides have. Errors: UnsupportedVersion."""
         lowest, offered = self._versions.get(api_key, (0, -1))
@@ -108,11 +119,16 @@ class BrokerConnection(asyncio.BufferedProtocol):
 
     @property
     def is_usable(self) -> bool:
-        """Whether the next request can expect a response: nothing before it is overdue, and the connection is not idle for too long."""
-        if self.closed or (self._waiting and self._waiting[0][2].done()):
+        """Whether the next request can expect a response: nothing before it is overdue, its login holds, and it is not idle for too long."""
+        if self.is_over or (self._waiting and self._waiting[0][2].done()):
             return False
         idle_seconds = self._login.idle_seconds
         return idle_seconds is None or bool(self._waiting) or self._loop.time() - self._used_at < idle_seconds
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is closed, or the broker closes it at the next request, since its login has expired or will in a moment."""
+        return self.closed or (self._expires_at is not None and self._loop.time() >= self._expires_at)
 
     def send(self, api_key: ApiKey, request: WireStruct, version: int | None = None) -> "asyncio.Future[Any]":
         """The response, later. Errors of the future: ConnectionError, MalformedRequest."""

@@ -75,10 +75,14 @@ def login_from(properties: Mapping[str, str]) -> Login:
     return login_of(kafka_python_settings(properties), presents_certificate=presents_certificate(properties))
 
 
-async def log_in(host: str, login: Login, exchange: Exchange) -> None:
-    """The SASL exchange of a connection, by kafka-python's mechanism. Errors: LoginRefused, OSError."""
+async def log_in(host: str, login: Login, exchange: Exchange, version: int = 0) -> float | None:
+    """The SASL exchange of a connection, by kafka-python's mechanism. `version` is that of SaslAuthenticate, 0 or 1.
+
+    Returns the seconds after which the broker closes the connection at the next request (KIP-368), None if there are none or if it does
+    not say, as in version 0. Errors: LoginRefused, OSError.
+    """
     if login.sasl is None:
-        return
+        return None
     # Imported here: kafka-python takes a quarter of a second, and most connections do not log in.
     from kafka.net.sasl import get_sasl_mechanism
 
@@ -88,17 +92,20 @@ async def log_in(host: str, login: Login, exchange: Exchange) -> None:
     handshake = await exchange(SASL_HANDSHAKE, 1, string(name))
     if (error := handshake.int16()) != 0:
         raise LoginRefused(f"{host}: SASL mechanism {name} was refused with error {error}; see command.config")
+    lifetime_ms = 0
     while not mechanism.is_done():
         with _failing_here(host, name):
             request = byte_string(mechanism.auth_bytes())
-        reader = await exchange(SASL_AUTHENTICATE, 0, request)
+        reader = await exchange(SASL_AUTHENTICATE, version, request)
         error, message = reader.int16(), reader.nullable_string()
         if error != 0:
             raise LoginRefused(f"{host}: the login of command.config was refused: {message or error}")
         with _failing_here(host, name):
             mechanism.receive(reader.byte_string())
+        lifetime_ms = reader.int64() if version else 0
     if not mechanism.is_authenticated():
         raise LoginRefused(f"{host}: the broker's proof of {name} is wrong; see command.config")
+    return lifetime_ms / _MS or None
 
 
 @contextmanager

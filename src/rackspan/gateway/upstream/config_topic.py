@@ -192,7 +192,8 @@ class ConfigTopic:
         return all(topic.error_code == ErrorCode.NONE for topic in metadata.topics)
 
     async def _fetch(self, max_wait_ms: int) -> None:
-        if self._connection is None or self._connection.closed:
+        if self._connection is None or self._connection.is_over:
+            self._drop_connection()
             # A connection of its own: a fetch waits at the broker, and what is behind it waits too.
             lead = await self._leader.find()
             if self._lead is not None and (lead != self._lead or lead.topic_id != self._lead.topic_id):

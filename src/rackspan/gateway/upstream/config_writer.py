@@ -90,7 +90,7 @@ class ConfigWriter:
     async def _produce(self, key: bytes, value: bytes | None) -> tuple[Lead, int]:
         lead = await self._leader.find()
         leader = lead.leader
-        if self._connection is None or self._connection[0] != leader or self._connection[1].closed:
+        if self._connection is None or self._connection[0] != leader or self._connection[1].is_over:
             self._drop()
             self._connection = leader, await self._leader.open(leader)
         connection = self._connection[1]

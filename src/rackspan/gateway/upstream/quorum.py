@@ -282,7 +282,9 @@ class MetadataQuorum:
 
     async def _connection(self, address: tuple[str, int]) -> BrokerConnection:
         known = self._connections.get(address)
-        if known is None or known.closed:
+        if known is None or known.is_over:
+            if known is not None:
+                known.close()
             known = self._connections[address] = await BrokerConnection.open(*address, self._login)
         return known
 
