@@ -127,7 +127,7 @@ class BrokerConnection(asyncio.BufferedProtocol):
 
     @property
     def is_over(self) -> bool:
-        """Whether it is closed, or the broker closes it at the next request, since its login has expired or will in a moment."""
+        """Whether it is closed, or the broker closes it at the next request, since its login has expired or is about to."""
         return self.closed or (self._expires_at is not None and self._loop.time() >= self._expires_at)
 
     def send(self, api_key: ApiKey, request: WireStruct, version: int | None = None) -> "asyncio.Future[Any]":
