@@ -23,6 +23,10 @@ class Link:
     def __init__(self) -> None:
         self.closed = False
         self.is_usable = True
+        self.left_seconds = 0.0
+
+    def was_left_for(self, seconds: float) -> bool:
+        return self.left_seconds > seconds
 
     def close(self) -> None:
         self.closed, self.is_usable = True, False
@@ -88,6 +92,22 @@ def test_a_connection_that_is_replaced_stays_open_until_the_end(opened: list[tup
         brokers.keep(2, kept)
         brokers.close()
         assert [link.closed for link in (second, third, kept)] == [True, True, True]
+
+    run(scenario)
+
+
+def test_a_connection_that_was_left_long_ago_is_closed_when_another_one_is() -> None:
+    """A broker that takes no request after a minute makes one a minute."""
+
+    async def scenario(brokers: Any) -> None:
+        links = [Link() for _ in range(4)]
+        for link in links[:3]:
+            brokers.keep(1, link)
+        links[0].left_seconds = 61.0
+        brokers.keep(1, links[3])
+        assert [link.closed for link in links] == [True, False, False, False]
+        assert brokers._replaced == links[1:3]
+        brokers.close()
 
     run(scenario)
 

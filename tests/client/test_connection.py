@@ -253,6 +253,25 @@ def test_a_connection_that_was_not_used_for_long_is_not_usable() -> None:
     asyncio.run(scenario())
 
 
+def test_a_connection_is_left_once_nobody_waits_and_nothing_was_sent_for_so_long() -> None:
+    async def scenario() -> None:
+        broker = FakeBroker()
+        await broker.start()
+        link = await BrokerConnection.open("127.0.0.1", broker.port, Login())
+        assert not link.was_left_for(30.0)
+        link._used_at -= 31.0
+        assert link.was_left_for(30.0)
+        waiting = link.send(ApiKey.METADATA, MetadataRequestData(topics=()))
+        link._used_at -= 31.0
+        assert not link.was_left_for(30.0), "a response is expected"
+        waiting.cancel()
+        assert link.was_left_for(30.0)
+        link.close()
+        await broker.close()
+
+    asyncio.run(scenario())
+
+
 def test_a_response_that_lacks_what_it_has_to_hold_is_an_error() -> None:
     assert first([3, 4], "topic") == 3
     with pytest.raises(ClusterRequestFailed, match="the response holds no topic"):

@@ -21,6 +21,10 @@ _PORT: Final = 9092
 _LARGEST_PORT: Final = 65535
 
 
+LEFT_SECONDS: Final = 60.0
+"""Logins may expire every minute, and a broker closes what nobody uses after ten only."""
+
+
 class BrokerConnections:
     """One connection to each broker. `addresses` may change at any time."""
 
@@ -65,7 +69,10 @@ class BrokerConnections:
         self._connections[broker_id] = connection
 
     def leave(self, connection: BrokerConnection) -> None:
-        """Send nothing more over a connection. It stays open for requests that wait on it."""
+        """Send nothing more over a connection. It stays open for requests that wait on it, and some time for who has just been given it."""
+        for replaced in self._replaced:
+            if replaced.was_left_for(LEFT_SECONDS):
+                replaced.close()
         self._replaced = [replaced for replaced in (*self._replaced, connection) if not replaced.closed]
 
     def usable(self) -> list[int]:

@@ -130,6 +130,11 @@ class BrokerConnection(asyncio.BufferedProtocol):
         """Whether it is closed, or the broker closes it at the next request, since its login has expired or is about to."""
         return self.closed or (self._expires_at is not None and self._loop.time() >= self._expires_at)
 
+    def was_left_for(self, seconds: float) -> bool:
+        """Whether nobody waits for a response, and nothing has been sent or received for so long."""
+        waits = any(not response.done() for _, _, response in self._waiting)
+        return not waits and self._loop.time() - self._used_at > seconds
+
     def send(self, api_key: ApiKey, request: WireStruct, version: int | None = None) -> "asyncio.Future[Any]":
         """The response, later. Errors of the future: ConnectionError, MalformedRequest."""
         used = self.version(api_key) if version is None else version
