@@ -333,6 +333,25 @@ def test_records_that_an_unclean_election_lost_are_reported_though_as_many_other
     asyncio.run(scenario())
 
 
+def test_the_topic_is_followed_over_another_connection_before_a_login_expires(caplog: pytest.LogCaptureFixture) -> None:
+    """The broker would close it at the next request, and the values would count as unread until it is opened again."""
+
+    async def scenario() -> None:
+        log = Leader()
+        async with followed(log) as (topic, replayed, _):
+            await until(lambda: topic.current)
+            expired = topic._connection
+            assert expired is not None
+            expired._expires_at = 0.0
+            await until(lambda: topic._connection is not expired)
+            assert expired.closed
+            log.append(b"a", b"1")
+            await until(lambda: replayed == [(b"a", b"1")])
+            assert "cannot be followed" not in caplog.text
+
+    asyncio.run(scenario())
+
+
 def test_records_that_a_new_leader_does_not_serve_yet_are_waited_for() -> None:
     """Its high watermark is behind until its followers have fetched."""
 

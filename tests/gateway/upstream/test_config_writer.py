@@ -46,6 +46,20 @@ def test_a_record_that_is_refused_is_written_again() -> None:
     asyncio.run(scenario())
 
 
+def test_a_record_is_written_over_another_connection_once_the_login_of_one_expires() -> None:
+    async def scenario() -> None:
+        async with followed(Leader()) as (topic, replayed, _):
+            await topic.write(b"a", b"1")
+            _, expired = topic._writer._connection or (0, None)
+            assert expired is not None
+            expired._expires_at = 0.0
+            await topic.write(b"a", b"2")
+            assert replayed == [(b"a", b"1"), (b"a", b"2")]
+            assert expired.closed
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize(("refusal", "shown"), [((6, None), "error 6"), ((19, "too few"), "too few")])
 def test_a_record_that_cannot_be_written_is_an_error_with_the_last_reason(
     monkeypatch: pytest.MonkeyPatch, refusal: tuple[int, str | None], shown: str

@@ -284,6 +284,23 @@ def test_a_controller_that_does_not_describe_a_quorum_of_its_own_is_reported(
         read_from(controller, CommittedImage(9, 4))
 
 
+def test_a_controller_is_read_over_another_connection_once_the_login_of_one_expires() -> None:
+    async def scenario() -> None:
+        controller = Controller(AFTER)
+        await controller.start()
+        address = "127.0.0.1", controller.port
+        quorum = MetadataQuorum((address,), Login(), None)
+        expired = await quorum._connection(address)
+        assert await quorum._connection(address) is expired
+        expired._expires_at = 0.0
+        assert await quorum._connection(address) is not expired
+        assert expired.closed
+        quorum.close()
+        await controller.close()
+
+    asyncio.run(scenario())
+
+
 def test_a_controller_that_is_gone_is_passed_over() -> None:
     gone = dead_port()
     assert (
