@@ -113,6 +113,7 @@ def missing_modules(name: str, text: str) -> Iterator[str]:
 
 @cache
 def modules() -> frozenset[str]:
+    """The Python files of the repository, by path."""
     return frozenset(name for name in files() if name.endswith(".py"))
 
 

@@ -97,7 +97,7 @@ def test_a_connection_that_is_replaced_stays_open_until_the_end(opened: list[tup
 
 
 def test_a_connection_that_was_left_long_ago_is_closed_when_another_one_is() -> None:
-    """A broker that takes no request after a minute makes one a minute."""
+    """With logins that last a minute there is one a minute."""
 
     async def scenario(brokers: Any) -> None:
         links = [Link() for _ in range(4)]

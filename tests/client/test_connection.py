@@ -141,7 +141,8 @@ def test_a_login_follows_the_versions_and_has_no_tagged_fields() -> None:
 
 
 @pytest.mark.parametrize(
-    ("newest", "lifetime_ms", "is_over"), [(2, 60_000, True), (1, 60_000, True), (1, 0, False), (0, 60_000, False)]
+    ("newest", "lifetime_ms", "is_over"),
+    [(2, 60_000, True), (1, 60_000, True), (1, 0, False), (1, -1, False), (0, 60_000, False)],
 )
 def test_a_login_that_the_broker_bounds_is_over_before_its_end(newest: int, lifetime_ms: int, is_over: bool) -> None:
     """A broker that has version 0 alone says nothing of it."""

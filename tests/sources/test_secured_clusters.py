@@ -236,7 +236,7 @@ def test_a_client_that_the_endpoint_refuses_never_reaches_the_brokers(secured: S
 
 
 def test_a_connection_whose_login_is_about_to_expire_is_opened_anew(secured: Secured) -> None:
-    """The broker closes it at the next request (KIP-368): of what is sent rarely every request would fail."""
+    """The broker closes it at the next request (KIP-368): a client that sends rarely would see every request fail."""
     login = {**client_properties("admin"), "security.protocol": "SASL_PLAINTEXT"}
     request = MetadataRequestData(topics=())
     with ClusterConnection(ConnectionSettings(secured.at("SCRAM"), login, 60.0)) as connection:

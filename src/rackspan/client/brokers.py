@@ -69,7 +69,7 @@ class BrokerConnections:
         self._connections[broker_id] = connection
 
     def leave(self, connection: BrokerConnection) -> None:
-        """Send nothing more over a connection. It stays open for requests that wait on it, and some time for who has just been given it."""
+        """Send nothing more over a connection. It stays open for requests that wait on it, and for a minute, since a caller may have it already."""
         for replaced in self._replaced:
             if replaced.was_left_for(LEFT_SECONDS):
                 replaced.close()

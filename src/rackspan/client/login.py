@@ -78,8 +78,8 @@ def login_from(properties: Mapping[str, str]) -> Login:
 async def log_in(host: str, login: Login, exchange: Exchange, version: int = 0) -> float | None:
     """The SASL exchange of a connection, by kafka-python's mechanism. `version` is that of SaslAuthenticate, 0 or 1.
 
-    Returns the seconds after which the broker closes the connection at the next request (KIP-368), None if there are none or if it does
-    not say, as in version 0. Errors: LoginRefused, OSError.
+    Returns the seconds after which the broker closes the connection at the next request (KIP-368), None if it has no such limit. Version 0
+    does not report one. Errors: LoginRefused, OSError.
     """
     if login.sasl is None:
         return None
@@ -105,7 +105,7 @@ async def log_in(host: str, login: Login, exchange: Exchange, version: int = 0) 
         lifetime_ms = reader.int64() if version else 0
     if not mechanism.is_authenticated():
         raise LoginRefused(f"{host}: the broker's proof of {name} is wrong; see command.config")
-    return lifetime_ms / _MS or None
+    return lifetime_ms / _MS if lifetime_ms > 0 else None
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from rackspan import pipeline
 from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline.changes.at_each_snapshot import GAP_PERIODS as SNAPSHOT_GAP
+from rackspan.pipeline.check import check as check_warehouse
 from rackspan.pipeline.delta.table import open_table
 from rackspan.pipeline.hours.rows import hour_rows
 from rackspan.pipeline.hours.work import HOUR, hour_of
@@ -241,7 +242,7 @@ def test_other_engines_read_the_tables(warehouse: Warehouse) -> None:
 def test_a_run_opens_each_table_once_and_so_does_the_next(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On an object store each costs requests, one after the other; and another table may stand in a place by the next run."""
+    """On an object store each costs requests, one after the other. By the next run a table may have been replaced."""
     opened = Counter[str]()
 
     def counted(url: str, version: int | None = None) -> DeltaTable | None:
@@ -252,7 +253,7 @@ def test_a_run_opens_each_table_once_and_so_does_the_next(
     store_readings(warehouse, readings[:3])
     refresh(kept)
     store_readings(warehouse, readings[3:])
-    for module in ("warehouse", "runs"):
+    for module in ("warehouse", "runs", "check"):
         monkeypatch.setattr(f"rackspan.pipeline.{module}.open_table", counted)
     assert refresh(kept).run is not None
     assert opened == dict.fromkeys((*LANDING, *DERIVED, *HISTORY), 1)
@@ -263,6 +264,10 @@ def test_a_run_opens_each_table_once_and_so_does_the_next(
     maintain(warehouse, now=lambda: NOON)
     # The newest row of `runs` is read before and behind the work.
     assert opened == {**dict.fromkeys((*LANDING, *DERIVED, *HISTORY), 1), "runs": 3}
+    opened.clear()
+    assert check_warehouse(warehouse, now=readings[-1].read_at, whole=True).problems == ()
+    # Once with its log, once for its rows.
+    assert max(opened.values()) == 2
 
 
 def test_the_two_rules_of_gaps_are_one() -> None:

@@ -25,7 +25,7 @@ TrafficKey = tuple[str, RackId | None, RackId | None]
 
 @dataclass(slots=True)
 class Counters:
-    """Since the broker started, or was made as new. `replicated_bytes` counts what followers fetched, within a rack too."""
+    """Since the broker started, or the cluster was reset. `replicated_bytes` counts what followers fetched, within a rack too."""
 
     rack_check_failures: int = 0
     """Produces refused for want of racks, those that timed out waiting for racks included (RackCheckFailureRate)."""
