@@ -1,7 +1,7 @@
 """rackspan reassign generate, plan, lint."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias, TypedDict
 
@@ -38,19 +38,6 @@ from rackspan.reassign import PartitionReassignment, ReassignmentRequest
 
 REASSIGNMENT: Final = "reassignment file"
 
-Drain: TypeAlias = Annotated[
-    str | None, typer.Option("--drain", metavar="ID[,ID]", help="Brokers that hold nothing afterwards.")
-]
-Replace: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--replace", metavar="ID[,ID]", help="As --drain, and what they held stays in their rack where possible."
-    ),
-]
-ReplicationFactor: TypeAlias = Annotated[
-    int | None, typer.Option("--replication-factor", metavar="N", help="The replicas of each partition afterwards.")
-]
-
 AllowFewerRacks: TypeAlias = Annotated[
     bool,
     typer.Option(
@@ -59,13 +46,6 @@ AllowFewerRacks: TypeAlias = Annotated[
 ]
 Details: TypeAlias = Annotated[
     bool, typer.Option("--details", help="Show every partition, before and after, with its reason.")
-]
-ReplaceMissing: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--replace-missing-brokers",
-        help="Brokers that hold replicas and are not listed are gone for good: copy their replicas elsewhere.",
-    ),
 ]
 
 app = CommandGroup(help="Move replicas: the least movement that makes a cluster rack-safe.")
@@ -103,6 +83,109 @@ class _GenerateOptions(options.PlacementOptions):
     """The placer of Kafka's own tool is the default."""
 
     placer: options.Placer = GENERATE_PLACER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RequestOptions:
+    """What a reassignment is for, which lint has to know as plan has."""
+
+    drain: Annotated[
+        str | None, typer.Option("--drain", metavar="ID[,ID]", help="Brokers that hold nothing afterwards.")
+    ] = None
+    replace: Annotated[
+        str | None,
+        typer.Option(
+            "--replace", metavar="ID[,ID]", help="As --drain, and what they held stays in their rack where possible."
+        ),
+    ] = None
+    replication_factor: Annotated[
+        int | None,
+        typer.Option("--replication-factor", metavar="N", help="The replicas of each partition afterwards."),
+    ] = None
+    balance: Annotated[
+        bool, typer.Option("--balance", help="Also move replicas to brokers that hold too few, new ones above all.")
+    ] = False
+    allow_fewer_racks: AllowFewerRacks = False
+
+    def request(self) -> ReassignmentRequest:
+        return ReassignmentRequest(
+            drain=options.ids("--drain", self.drain),
+            replace=options.ids("--replace", self.replace),
+            replication_factor=self.replication_factor,
+            balance=self.balance,
+            allow_fewer_racks=self.allow_fewer_racks,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PlanRequestOptions(_RequestOptions):
+    """And which partitions to plan for, and how."""
+
+    topic: options.TopicPattern = None
+    replace_missing_brokers: Annotated[
+        bool,
+        typer.Option(
+            "--replace-missing-brokers",
+            help="Brokers that hold replicas and are not listed are gone for good: copy their replicas elsewhere.",
+        ),
+    ] = False
+    keep_leaders: Annotated[
+        bool, typer.Option("--keep-leaders", help="Do not reorder replicas to balance preferred leaders.")
+    ] = False
+    leaders: Annotated[
+        bool,
+        typer.Option(
+            "--leaders",
+            help="Only reorder replicas, so that preferred leaders are in the racks of leader.racks in rackspan.toml, level in each.",
+        ),
+    ] = False
+
+    def request(self) -> ReassignmentRequest:
+        """Errors: UsageError where --allow-fewer-racks would have no effect."""
+        request = replace(
+            _RequestOptions.request(self),
+            topics=self.topic,
+            replace_missing=self.replace_missing_brokers,
+            reorder_leaders=not self.keep_leaders,
+            leaders=self.leaders,
+        )
+        if self.allow_fewer_racks and not (request.leaving or self.replication_factor):
+            raise UsageError(
+                "--allow-fewer-racks: nothing in the request can cost safety; leave it out, "
+                "or give --drain, --replace or --replication-factor"
+            )
+        return request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LintRequestOptions(_RequestOptions):
+    """Of a file that is made already."""
+
+    balance: Annotated[
+        bool, typer.Option("--balance", help="The file was made with --balance: more moves are meant.")
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StepOptions:
+    """How much is copied at the same time."""
+
+    moves_per_step: Annotated[
+        int, typer.Option("--moves-per-step", metavar="N", help="Replicas copied at the same time.")
+    ] = 1_000
+    moves_per_broker: Annotated[
+        int | None,
+        typer.Option("--moves-per-broker", metavar="N", help="Replicas copied to one broker at the same time."),
+    ] = None
+    bytes_per_step: Annotated[
+        int | None,
+        typer.Option(
+            "--bytes-per-step", metavar="BYTES", parser=byte_count, help="Bytes copied at the same time, such as 10GB."
+        ),
+    ] = None
+
+    def limits(self) -> StepLimits:
+        return StepLimits(moves=self.moves_per_step, bytes=self.bytes_per_step, moves_per_broker=self.moves_per_broker)
 
 
 @app.command("generate")
@@ -148,38 +231,8 @@ def plan(
     rack_options: options.RackLocatorOptions,
     policy_options: options.PolicyOptions,
     exclusion_options: options.ExclusionOptions,
-    drain: Drain = None,
-    replace: Replace = None,
-    topic: options.TopicPattern = None,
-    replication_factor: ReplicationFactor = None,
-    balance: Annotated[
-        bool, typer.Option("--balance", help="Also move replicas to brokers that hold too few, new ones above all.")
-    ] = False,
-    allow_fewer_racks: AllowFewerRacks = False,
-    replace_missing_brokers: ReplaceMissing = False,
-    keep_leaders: Annotated[
-        bool, typer.Option("--keep-leaders", help="Do not reorder replicas to balance preferred leaders.")
-    ] = False,
-    leaders: Annotated[
-        bool,
-        typer.Option(
-            "--leaders",
-            help="Only reorder replicas, so that preferred leaders are in the racks of leader.racks in rackspan.toml, level in each.",
-        ),
-    ] = False,
-    moves_per_step: Annotated[
-        int, typer.Option("--moves-per-step", metavar="N", help="Replicas copied at the same time.")
-    ] = 1_000,
-    moves_per_broker: Annotated[
-        int | None,
-        typer.Option("--moves-per-broker", metavar="N", help="Replicas copied to one broker at the same time."),
-    ] = None,
-    bytes_per_step: Annotated[
-        int | None,
-        typer.Option(
-            "--bytes-per-step", metavar="BYTES", parser=byte_count, help="Bytes copied at the same time, such as 10GB."
-        ),
-    ] = None,
+    request_options: _PlanRequestOptions,
+    step_options: _StepOptions,
     details: Details = False,
     out: Annotated[
         Path | None,
@@ -188,23 +241,7 @@ def plan(
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Plan the fewest moves that meet the constraints, with the bound that proves it."""
-    request = ReassignmentRequest(
-        drain=options.ids("--drain", drain),
-        replace=options.ids("--replace", replace),
-        replication_factor=replication_factor,
-        topics=topic,
-        balance=balance,
-        reorder_leaders=not keep_leaders,
-        leaders=leaders,
-        replace_missing=replace_missing_brokers,
-        allow_fewer_racks=allow_fewer_racks,
-    )
-    if allow_fewer_racks and not (request.leaving or replication_factor):
-        raise UsageError(
-            "--allow-fewer-racks: nothing in the request can cost safety; leave it out, "
-            "or give --drain, --replace or --replication-factor"
-        )
-    limits = StepLimits(moves=moves_per_step, bytes=bytes_per_step, moves_per_broker=moves_per_broker)
+    request, limits = request_options.request(), step_options.limits()
     snapshot, policy = _read(rack_options.of(source_options.source()), policy_options, exclusion_options)
     planned = api.plan_reassignment(snapshot, policy, request, limits)
     columns = planned.columns()
@@ -214,9 +251,8 @@ def plan(
     }
     if details:
         steps = [step.number for step in planned.steps for _ in range(len(step.columns))]
-        document["details"] = details_document(
-            api.partition_differences(snapshot, columns, policy, steps, request.leaving)
-        )
+        differences = api.partition_differences(snapshot, columns, policy, steps, request.leaving)
+        document["details"] = details_document(differences)
     if out is not None:
         _save(document, out)
     if output_format is not options.Output.HUMAN:  # The page has them.
@@ -256,13 +292,7 @@ def lint(
     rack_options: options.RackLocatorOptions,
     policy_options: options.PolicyOptions,
     exclusion_options: options.ExclusionOptions,
-    drain: Drain = None,
-    replace: Replace = None,
-    replication_factor: ReplicationFactor = None,
-    balance: Annotated[
-        bool, typer.Option("--balance", help="The file was made with --balance: more moves are meant.")
-    ] = False,
-    allow_fewer_racks: AllowFewerRacks = False,
+    request_options: _LintRequestOptions,
     details: Details = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
@@ -271,13 +301,7 @@ def lint(
     Give --drain, --replace, --replication-factor, --balance and --allow-fewer-racks as to `reassign plan`: what they require
     or accept is then no finding.
     """
-    request = ReassignmentRequest(
-        drain=options.ids("--drain", drain),
-        replace=options.ids("--replace", replace),
-        replication_factor=replication_factor,
-        balance=balance,
-        allow_fewer_racks=allow_fewer_racks,
-    )
+    request = request_options.request()
     document = read_file(reassignment_json_file, read_reassignment, REASSIGNMENT)
     snapshot, policy = _read(rack_options.of(source_options.source()), policy_options, exclusion_options)
     found = api.lint_reassignment(snapshot, policy, document, request)
@@ -294,9 +318,8 @@ def lint(
     }
     if details:
         nowhere = [0] * len(columns)
-        written["details"] = details_document(
-            api.partition_differences(snapshot, columns, policy, nowhere, request.leaving)
-        )
+        differences = api.partition_differences(snapshot, columns, policy, nowhere, request.leaving)
+        written["details"] = details_document(differences)
     output.write(written, output_format, lint_page(written), output.Rows(FINDING_COLUMNS, written["findings"]))
     lacks = unread(snapshot.partial) & (Unread.MOVES | Unread.CONFIGS | Unread.FENCED)
     raise exit_codes.finish(impossible=bool(lacks), to_act_on=violations > 0)

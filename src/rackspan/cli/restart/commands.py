@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -32,32 +33,52 @@ class BatchGroup(StrEnum):
     RACK = "rack"
 
 
-Margin = Annotated[
-    int,
-    typer.Option(
-        "--margin",
-        metavar="N",
-        min=0,
-        help="Replicas in sync to keep above the minimum, if the replication factor allows it.",
-    ),
-]
-Accept = Annotated[
-    str | None,
-    typer.Option("--accept", metavar="REGEX", help="Let topics suffer whose whole name matches."),
-]
-BlockOnHarm = Annotated[
-    str | None,
-    typer.Option(
-        "--block-on",
-        metavar="HARM[,HARM]",
-        help="Also refuse a stop that leaves one copy in sync (one-copy), or stops an only replica (rf1).",
-    ),
-]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StopOptions:
+    """What a stop may cost."""
+
+    margin: Annotated[
+        int,
+        typer.Option(
+            "--margin",
+            metavar="N",
+            min=0,
+            help="Replicas in sync to keep above the minimum, if the replication factor allows it.",
+        ),
+    ] = 0
+    accept: Annotated[
+        str | None,
+        typer.Option("--accept", metavar="REGEX", help="Let topics suffer whose whole name matches."),
+    ] = None
+    block_on: Annotated[
+        str | None,
+        typer.Option(
+            "--block-on",
+            metavar="HARM[,HARM]",
+            help="Also refuse a stop that leaves one copy in sync (one-copy), or stops an only replica (rf1).",
+        ),
+    ] = None
+
+    def policy(self) -> StopPolicy:
+        """Errors: UsageError for an invalid pattern and for an unknown harm."""
+        try:
+            accepted = None if self.accept is None else re.compile(self.accept)
+        except re.error as error:
+            raise UsageError(
+                f"--accept {self.accept!r}: not a regular expression: {error}; write one such as orders-.*"
+            ) from None
+        known = {str(harm): harm for harm in BlockOn}
+        names = [] if self.block_on is None else self.block_on.split(",")
+        for name in names:
+            if name not in known:
+                raise UsageError(f"--block-on {self.block_on}: {name!r} is not a harm; name {' or '.join(known)}")
+        return StopPolicy(self.margin, frozenset(known[name] for name in names), accepted)
 
 
 @app.command("safe")
 @options.with_option_groups
 def safe(
+    *,
     source_options: options.SourceOptions,
     rack_options: options.RackLocatorOptions,
     policy_options: options.PolicyOptions,
@@ -67,9 +88,7 @@ def safe(
     rack: Annotated[
         str | None, typer.Option("--rack", metavar="RACK[,RACK]", help="Every broker of these racks.")
     ] = None,
-    margin: Margin = 0,
-    accept: Accept = None,
-    block_on: BlockOnHarm = None,
+    stop_options: _StopOptions,
     wait_seconds: Annotated[
         int,
         typer.Option(
@@ -83,7 +102,7 @@ def safe(
         raise UsageError("name the brokers to stop, with either --broker ID[,ID] or --rack RACK[,RACK]")
     if wait_seconds and source_options.snapshot == options.STANDARD_STREAM:
         raise UsageError("--wait: for a cluster or a file; standard input does not change")
-    stop = _stop_policy(margin, accept, block_on)
+    stop = stop_options.policy()
     # With the log directories, which show topics on disk that this user may not see: such a topic may suffer.
     source, policy = rack_options.of(guarded(source_options, source_options.source())), policy_options.policy()
 
@@ -105,6 +124,7 @@ def safe(
 @app.command("plan")
 @options.with_option_groups
 def plan(
+    *,
     source_options: options.SourceOptions,
     rack_options: options.RackLocatorOptions,
     policy_options: options.PolicyOptions,
@@ -115,13 +135,11 @@ def plan(
     max_batch: Annotated[
         int | None, typer.Option("--max-batch", metavar="N", min=1, help="The most brokers of a batch.")
     ] = None,
-    margin: Margin = 0,
-    accept: Accept = None,
-    block_on: BlockOnHarm = None,
+    stop_options: _StopOptions,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Plan a rolling restart in the fewest batches, each safe with every other broker up and in sync."""
-    stop = _stop_policy(margin, accept, block_on)
+    stop = stop_options.policy()
     chosen = None if brokers is None else options.ids("--brokers", brokers)
     read = rack_options.of(guarded(source_options, source_options.source())).read()
     output.warn([*read.warnings, *policy_options.warnings(read.snapshot)])
@@ -138,21 +156,6 @@ app.command("watch")(watch)
 
 _STOP_COLUMNS = ("list", *SufferingDocument.__annotations__)
 _BATCH_COLUMNS = ("batch", "brokers", "reason", "leaders_moved", "most_leaders", "most_bytes", "at_minimum")
-
-
-def _stop_policy(margin: int, accept: str | None, block_on: str | None) -> StopPolicy:
-    try:
-        accepted = None if accept is None else re.compile(accept)
-    except re.error as error:
-        raise UsageError(
-            f"--accept {accept!r}: not a regular expression: {error}; write one such as orders-.*"
-        ) from None
-    known = {str(harm): harm for harm in BlockOn}
-    names = [] if block_on is None else block_on.split(",")
-    for name in names:
-        if name not in known:
-            raise UsageError(f"--block-on {block_on}: {name!r} is not a harm; name {' or '.join(known)}")
-    return StopPolicy(margin, frozenset(known[name] for name in names), accepted)
 
 
 def _stop_rows(document: StopDocument) -> Iterator[dict[str, Any]]:

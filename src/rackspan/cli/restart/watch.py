@@ -80,11 +80,18 @@ def watch(
                 cluster, source, batches, path, command, policy, afterwards=light, stopping=ending, **pace
             )
             last = report.follow(updates, drawn=False)
+    raise exit_codes.finish(to_act_on=_ended(last))
+
+
+def _ended(last: "RestartUpdate | None") -> bool:
+    """Say how a run ended; returns whether anything is left of it."""
     if last is None:
         output.note("the plan has no batch: nothing to restart")
-    elif not isinstance(last.effect, RestartFinished):
-        output.note("ended; run the same command again to resume")
-    raise exit_codes.finish(to_act_on=last is not None and not isinstance(last.effect, RestartFinished))
+        return False
+    if isinstance(last.effect, RestartFinished):
+        return False
+    output.note("ended; run the same command again to resume")
+    return True
 
 
 def guarded(cluster_options: options.ClusterOptions, source: Source) -> Source:

@@ -1,7 +1,8 @@
 """rackspan advise, and the page that it prints: the first pieces of advice, each with its command; the count is last."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Final, NoReturn
+from dataclasses import dataclass, fields
+from typing import Annotated, Final
 
 import typer
 from rich.console import RenderableType
@@ -25,22 +26,35 @@ from rackspan.traffic import Interval
 HOUR_SECONDS: Final = 3600.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TrafficOptions:
+    """How traffic is measured and priced, and what saving is worth a piece of advice."""
+
+    seconds: Annotated[
+        float | None,
+        typer.Option("--seconds", min=1, max=options.SECONDS_MAX, help="How long to watch traffic; 60 by default."),
+    ] = None
+    prices: options.Prices = None
+    network: options.Networks = None
+    counters: options.Counters = None
+    least: Annotated[
+        str | None,
+        typer.Option("--least", metavar="SIZE", help="Leave out what saves fewer bytes in 30 days; 10GiB by default."),
+    ] = None
+
+    def refuse_any(self, reason: str) -> None:
+        """Errors: UsageError for the first of these options that is given."""
+        flag = next((f"--{field.name}" for field in fields(self) if getattr(self, field.name) not in (None, [])), None)
+        if flag is not None:
+            raise UsageError(f"{flag}: {reason}")
+
+
 @options.with_option_groups
 def advise(
     source_options: options.SourceOptions,
     rack_options: options.RackLocatorOptions,
     policy_options: options.SurvivalOptions,
-    seconds: Annotated[
-        float | None,
-        typer.Option("--seconds", min=1, max=options.SECONDS_MAX, help="How long to watch traffic; 60 by default."),
-    ] = None,
-    prices: options.Prices = None,
-    network: options.Networks = None,
-    counters: options.Counters = None,
-    least: Annotated[
-        str | None,
-        typer.Option("--least", metavar="SIZE", help="Leave out what saves fewer bytes in 30 days; 10GiB by default."),
-    ] = None,
+    traffic_options: _TrafficOptions,
     warehouse: Annotated[
         str | None,
         WAREHOUSE.option("In place of SOURCE: the tables of a pipeline, without Spark."),
@@ -57,21 +71,27 @@ def advise(
     stored = warehouse if _counts(source_options) else None
     if cluster_id is not None and stored is None:
         raise UsageError("--cluster-id: only a warehouse may have several clusters; give it with --warehouse")
-    of_traffic = {
-        "--seconds": seconds,
-        "--prices": prices,
-        "--network": network or None,
-        "--counters": counters or None,
-        "--least": least,
-    }
-    given = [flag for flag, value in of_traffic.items() if value is not None]
     if stored is not None:
-        _of_warehouse(stored, cluster_id, policy_options, given, output_format)
-    if source_options.address is None and source_options.snapshot is not None and given:
-        raise UsageError(f"{given[0]}: a snapshot has no traffic; name a running cluster with --bootstrap-server")
+        traffic_options.refuse_any("the tables of a warehouse are made already; see rackspan pipeline run")
+        document = _of_warehouse(stored, cluster_id, policy_options)
+    else:
+        document = _of_source(source_options, rack_options, policy_options, traffic_options)
+    output.write(document, output_format, advice_page(document), output.Rows(ADVICE_COLUMNS, document["advice"]))
+    raise exit_codes.finish(impossible=bool(document["summary"]["unread"]), to_act_on=bool(document["advice"]))
+
+
+def _of_source(
+    source_options: options.SourceOptions,
+    rack_options: options.RackLocatorOptions,
+    policy_options: options.SurvivalOptions,
+    traffic_options: _TrafficOptions,
+) -> AdvisedDocument:
+    prices, least = traffic_options.prices, traffic_options.least
+    if source_options.address is None and source_options.snapshot is not None:
+        traffic_options.refuse_any("a snapshot has no traffic; name a running cluster with --bootstrap-server")
     priced = None if prices is None else options.read_file(prices, api.read_prices, "price file")
-    ranges = options.networks(network)
-    source, reading = _measured(source_options, SECONDS if seconds is None else seconds, counters or ())
+    ranges = options.networks(traffic_options.network)
+    source, reading = _measured(source_options, traffic_options.seconds or SECONDS, traffic_options.counters or ())
     read = rack_options.of(source).read()
     output.warn([*read.warnings, *policy_options.warnings(read.snapshot)])
     found = api.advise(
@@ -81,7 +101,7 @@ def advise(
         priced,
         None if least is None else byte_count(least),
     )
-    document = advice_document(
+    return advice_document(
         read.snapshot,
         found,
         seconds=None if reading is None else reading.seconds,
@@ -89,7 +109,6 @@ def advise(
         unread=read.snapshot.unread if reading is None else reading.unread,
         name=source_options.title,
     )
-    _print(document, output_format)
 
 
 def _measured(
@@ -112,18 +131,10 @@ def _counts(source_options: options.SourceOptions) -> bool:
     return level > source_options.level
 
 
-def _of_warehouse(
-    warehouse: str,
-    cluster_id: str | None,
-    policy_options: options.SurvivalOptions,
-    given: Sequence[str],
-    output_format: options.Output,
-) -> NoReturn:
-    if given:
-        raise UsageError(f"{given[0]}: the tables of a warehouse are made already; see rackspan pipeline run")
+def _of_warehouse(warehouse: str, cluster_id: str | None, policy_options: options.SurvivalOptions) -> AdvisedDocument:
     snapshot, found, hour, unread = api.advise_stored(warehouse, policy_options.policy(), cluster_id)
     output.warn(policy_options.warnings(snapshot))
-    document = advice_document(
+    return advice_document(
         snapshot,
         [each.advice for each in found],
         seconds=None if hour is None else HOUR_SECONDS,
@@ -132,12 +143,6 @@ def _of_warehouse(
         unread=unread,
         seconds_at_risk=[each.seconds_at_risk for each in found],
     )
-    _print(document, output_format)
-
-
-def _print(document: AdvisedDocument, output_format: options.Output) -> NoReturn:
-    output.write(document, output_format, advice_page(document), output.Rows(ADVICE_COLUMNS, document["advice"]))
-    raise exit_codes.finish(impossible=bool(document["summary"]["unread"]), to_act_on=bool(document["advice"]))
 
 
 ADVICE_SHOWN: Final = 10
