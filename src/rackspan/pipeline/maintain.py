@@ -23,7 +23,6 @@ from rackspan.pipeline.hours.dropped import hours_resting_on
 from rackspan.pipeline.hours.work import has_reading
 from rackspan.pipeline.landing.drop import drop_damaged
 from rackspan.pipeline.landing.markers import read_markers
-from rackspan.pipeline.runs import Run
 from rackspan.pipeline.schemas import DERIVED, HISTORY, HOURLY, JUDGED, LANDING, RUNS, SNAPSHOTS, Table
 from rackspan.pipeline.schemas.hours import OF_STATES
 from rackspan.pipeline.table import how_to_repair
@@ -89,7 +88,7 @@ def maintain(
         done = [_maintained(warehouse, name, first) for name in (SNAPSHOTS.name, *(LANDING.keys() - {SNAPSHOTS.name}))]
         last = history.last_run(warehouse)
         if last is not None:
-            done += _derived(warehouse, last, first, began, now)
+            done += _derived(warehouse, first, began, now)
         repair = warehouse.repair
         done[0] = replace(done[0], repaired=repair.lines, damaged=(*repair.lost, *done[0].damaged))
         named: Mapping[str, int] = {} if last is None else _versions(warehouse)
@@ -123,7 +122,7 @@ def _dropped(warehouse: Warehouse, began: datetime, now: Callable[[], datetime])
         left = stored.keys() - of_readings.judged_again - of_states.judged_again
         days = rows_by_day(data_files(judged))
         gone = {day: ids for day in days if (ids := _resting_on(history.judged_bases(judged, [day]), left))}
-        _derived(warehouse, last, None, began, now, _Dropped(gone, of_readings.by_day, of_states.by_day))
+        _derived(warehouse, None, began, now, _Dropped(gone, of_readings.by_day, of_states.by_day))
     return lines
 
 
@@ -160,7 +159,6 @@ def _versions(warehouse: Warehouse) -> Mapping[str, int]:
 
 def _derived(
     warehouse: Warehouse,
-    last: Run,
     first: date | None,
     began: datetime,
     now: Callable[[], datetime],

@@ -214,16 +214,10 @@ def _of_entry(
 
     now, factor = batch.rows.row(row), int(batch.replication_factor[row])
     new = [broker for broker in entry.replicas if broker not in now.replicas]
-    if len(entry.replicas) != (factor if request.replication_factor is None else request.replication_factor):
-        why = f"the replication factor changes from {factor} to {len(entry.replicas)}"
-        if request.replication_factor is not None:
-            why = f"it has {count_noun(len(entry.replicas), 'replica')}, and replication factor {request.replication_factor} is required"
-        yield finding(
-            "plan-replication-factor",
-            Severity.WARNING,
-            why,
-            "give --replication-factor N where it is meant, or keep the factor",
-        )
+    why = _wrong_factor(len(entry.replicas), factor, request.replication_factor)
+    if why is not None:
+        remedy = "give --replication-factor N where it is meant, or keep the factor"
+        yield finding("plan-replication-factor", Severity.WARNING, why, remedy)
     if now.adding_replicas or now.removing_replicas:
         why = "it is being reassigned already: the plan would replace that"
         yield finding("plan-reassignment-in-progress", Severity.WARNING, why, "wait for it, or cancel it first")
@@ -247,6 +241,15 @@ def _of_entry(
     if len(new) == len(entry.replicas) and not (len(new) == factor == 1):
         why = "every replica is replaced at once: until all copies are in sync nothing of the target counts"
         yield finding("plan-replaces-all", Severity.WARNING, why, "keep one replica, or move in two steps")
+
+
+def _wrong_factor(listed: int, factor: int, required: int | None) -> str | None:
+    """What is wrong with the number of an entry's replicas, `factor` being the present one."""
+    if listed == (factor if required is None else required):
+        return None
+    if required is None:
+        return f"the replication factor changes from {factor} to {listed}"
+    return f"it has {count_noun(listed, 'replica')}, and replication factor {required} is required"
 
 
 def _placement(

@@ -132,6 +132,14 @@ def commit(
         raise InvalidWarehouse(f"{table.table_uri}: cannot be written: {one_line(error)}") from None
     except (DeltaError, OSError) as error:
         raise _not_written(table, error) from None
+    _keep(table)
+
+
+def _keep(table: "DeltaTable") -> None:
+    """Flush a commit that is made, renew the table and write its checkpoint if one is due. Errors: InvalidWarehouse."""
+    from deltalake.exceptions import DeltaError
+
+    folder = local_folder(table.table_uri)
     try:
         if folder is not None:
             flush_log(folder)

@@ -193,21 +193,7 @@ def _add_reading(hour: _Hour, reading: ClusterReading, passed: Interval | None) 
 def _rows_of(
     hour: _Hour, strategies: _Strategies, stream_groups: StreamGroups, prices: PriceFile | None, policy: RackPolicy
 ) -> Rows:
-    for link, total in hour.links.items():
-        yield (
-            "traffic",
-            {
-                "path": str(link.path),
-                "topic": link.topic,
-                "group_id": link.group,
-                "source_rack": link.source_rack,
-                "destination_rack": link.destination_rack,
-                "basis": str(link.basis),
-                "assumption": link.assumption,
-                "bytes": total.size_bytes,
-                "complete": total.complete,
-            },
-        )
+    yield from (("traffic", row) for row in _traffic_rows(hour))
     if prices is not None:
         yield from _bill_rows(hour, prices)
     if hour.last is None:
@@ -219,20 +205,36 @@ def _rows_of(
             yield "consumer_groups", _strategy_row(hour, hour.last, reads, strategy, then)
     for row in stream_groups.rows(hour.last):
         yield "stream_groups", {**row, **_bytes_by_tasks(hour, row["group_id"], row["strategy"])}
+    yield from (("client_findings", row) for row in _client_finding_rows(hour, hour.last))
+
+
+def _traffic_rows(hour: _Hour) -> Iterator[dict[str, Any]]:
+    for link, total in hour.links.items():
+        yield {
+            "path": str(link.path),
+            "topic": link.topic,
+            "group_id": link.group,
+            "source_rack": link.source_rack,
+            "destination_rack": link.destination_rack,
+            "basis": str(link.basis),
+            "assumption": link.assumption,
+            "bytes": total.size_bytes,
+            "complete": total.complete,
+        }
+
+
+def _client_finding_rows(hour: _Hour, last: ClusterReading) -> Iterator[dict[str, Any]]:
     for finding in hour.findings:
-        yield (
-            "client_findings",
-            {
-                "group_id": finding.group,
-                "cause": finding.cause,
-                "read_at": hour.last.read_at,
-                "members": list(finding.members),
-                "topics": list(finding.topics),
-                "partitions": finding.partitions,
-                "reason": finding.reason,
-                "remedy": finding.remedy,
-            },
-        )
+        yield {
+            "group_id": finding.group,
+            "cause": finding.cause,
+            "read_at": last.read_at,
+            "members": list(finding.members),
+            "topics": list(finding.topics),
+            "partitions": finding.partitions,
+            "reason": finding.reason,
+            "remedy": finding.remedy,
+        }
 
 
 def _advice_rows(
