@@ -244,7 +244,7 @@ def _of_entry(
 
 
 def _wrong_factor(listed: int, factor: int, required: int | None) -> str | None:
-    """What is wrong with the number of an entry's replicas, `factor` being the present one."""
+    """The reason why an entry has the wrong number of replicas; None if it has the right one. `factor`: the present one."""
     if listed == (factor if required is None else required):
         return None
     if required is None:

@@ -159,7 +159,7 @@ class _PlanRequestOptions(_RequestOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LintRequestOptions(_RequestOptions):
-    """Of a file that is made already."""
+    """The request that an existing file was made for."""
 
     balance: Annotated[
         bool, typer.Option("--balance", help="The file was made with --balance: more moves are meant.")
