@@ -7,7 +7,7 @@ from tests.simulation.kinds import KINDS
 from tests.simulation.mistakes.planted import PLANTED
 from tests.simulation.runs.replay import run
 
-FREQUENT = 3
+FREQUENT = 2
 """Up to this mean number of seeds a mistake is looked for in make check too."""
 
 RARE = 40

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rackspan import streams
 from rackspan.errors import InvalidProblem, UsageError
 from rackspan.streams import Beyond, Options, options_named
+from tests.depth import at_depth
 from tests.streams.formats.test_problem import GOOD, A, B, Change, drop, put
 from tests.streams.problems import Document, problem, with_standbys
 from tests.streams.test_rack_awareness import changed
@@ -337,9 +338,9 @@ def test_joint_standbys_never_cost_more_than_pairs(document: dict[str, Any]) -> 
 def test_an_option_that_changes_nothing_is_warned_of_and_no_other(
     assignor: str, strategy: str, tags: tuple[str, ...], racks: bool
 ) -> None:
-    """Over 20 problems: what is warned of changes none of them, and what is not changes some."""
+    """Over many problems: what is warned of changes none of them, and what is not changes some."""
     warned, changing = set[Beyond](), set[Beyond]()
-    for option, seed in product(set(Beyond) - {Beyond.PARTITION_WEIGHTS}, range(20)):
+    for option, seed in product(set(Beyond) - {Beyond.PARTITION_WEIGHTS}, range(at_depth(check=5, test=20))):
         rng = Random(seed)
         document = with_standbys(rng, problem(rng, strategy, tags=tags))
         if not racks:

@@ -28,7 +28,7 @@ from tests.pipeline.examples import NOON
 from tests.pipeline.hours.prices import PRICES
 from tests.pipeline.readings import history, moved
 
-SEEDS = range(at_depth(check=2, test=20, soak=300))
+SEEDS = range(at_depth(check=1, test=20, soak=300))
 
 
 def all_hours(readings: list[ClusterReading]) -> list[datetime]:
@@ -44,7 +44,7 @@ def rows_of(readings: list[ClusterReading], table: str, hours: list[datetime] | 
     return [row for name, row in made if name == table]
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(at_depth(check=10, test=50)))
 def test_parts_add_up_and_each_is_its_share_of_the_time(seed: int) -> None:
     rng = Random(seed)
     size = rng.randrange(10**12)
