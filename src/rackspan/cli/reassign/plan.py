@@ -87,7 +87,7 @@ class _GenerateOptions(options.PlacementOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RequestOptions:
-    """What a reassignment is for, which lint has to know as plan has."""
+    """The request that a reassignment fulfils: plan plans for it, lint judges a file by it."""
 
     drain: Annotated[
         str | None, typer.Option("--drain", metavar="ID[,ID]", help="Brokers that hold nothing afterwards.")
@@ -119,7 +119,7 @@ class _RequestOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PlanRequestOptions(_RequestOptions):
-    """And which partitions to plan for, and how."""
+    """The request to plan, with the partitions to plan for and the order of their replicas."""
 
     topic: options.TopicPattern = None
     replace_missing_brokers: Annotated[

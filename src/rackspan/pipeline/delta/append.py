@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -132,14 +133,13 @@ def commit(
         raise InvalidWarehouse(f"{table.table_uri}: cannot be written: {one_line(error)}") from None
     except (DeltaError, OSError) as error:
         raise _not_written(table, error) from None
-    _keep(table)
+    _make_durable(table, folder)
 
 
-def _keep(table: "DeltaTable") -> None:
-    """Flush a commit that is made, renew the table and write its checkpoint if one is due. Errors: InvalidWarehouse."""
+def _make_durable(table: "DeltaTable", folder: Path | None) -> None:
+    """Flush the log of a committed version, load it, and write its checkpoint if one is due. Errors: InvalidWarehouse."""
     from deltalake.exceptions import DeltaError
 
-    folder = local_folder(table.table_uri)
     try:
         if folder is not None:
             flush_log(folder)
