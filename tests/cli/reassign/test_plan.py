@@ -98,6 +98,7 @@ def test_the_page_ends_with_the_verdict(tmp_path: Path, verb: list[str]) -> None
         (["plan", "--replication-factor", "0"], "replication factor 0: a partition has 1 replica or more; name 1 to 2147483647"),
         (["plan", "--moves-per-step", "0"], "at most 0 moves in a step: nothing could move; allow 1 or more"),
         (["plan", "--moves-per-broker", "0"], "at most 0 moves per broker in a step: nothing could move; allow 1 or more"),
+        (["plan", "--allow-fewer-racks"], "--allow-fewer-racks: nothing in the request can cost safety; leave it out, or give --drain, --replace or --replication-factor"),
         (["plan", "--out", "/nowhere/plan.json"], "/nowhere/plan.json: cannot be written: No such file or directory; choose another --out"),
         (["lint", "--reassignment-json-file", "/nowhere"], "/nowhere: cannot be read: No such file or directory; name a reassignment file"),
     ],
