@@ -22,7 +22,7 @@ from tests.depth import DEPTH
 pytest_plugins = ["pytester", "tests.kafka_fixtures", "tests.secured_fixtures", "tests.json_schemas"]
 
 # Outside soak the examples are the same every time, so that a red run is repeatable.
-settings.register_profile("check", max_examples=20, derandomize=True, deadline=None)
+settings.register_profile("check", max_examples=10, derandomize=True, deadline=None)
 settings.register_profile("test", max_examples=50, derandomize=True, deadline=None)
 settings.register_profile(
     "soak", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
@@ -120,7 +120,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 
 
 def pytest_collection_finish() -> None:
-    gc.collect()
     gc.freeze()
 
 
@@ -130,8 +129,8 @@ def pytest_unconfigure() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """For `-n auto`: three processes more than there are cores, since half of the time of the fast tests is waiting."""
-    return 3 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    """For `-n auto`: two processes more than there are cores, since part of the time of the fast tests is waiting."""
+    return 2 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
 NEEDS_MORE_THAN_PYTHON = ("java", "kafka", "spark", "browser")

@@ -112,6 +112,7 @@ SLIPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slip", SLIPS)
 def test_a_slip_in_the_page_is_found(slip: str, page: str, indexes: dict[str, kips_index.TextIndex]) -> None:
     right, wrong, fault = SLIPS[slip]
@@ -120,6 +121,7 @@ def test_a_slip_in_the_page_is_found(slip: str, page: str, indexes: dict[str, ki
     assert any(fault in one for one in kips_page.faults(slipped) + kips_index.all_problems(indexes, slipped))
 
 
+@pytest.mark.slow
 def test_a_wrong_word_in_any_quote_is_found(page: str, indexes: dict[str, kips_index.TextIndex]) -> None:
     for number, row in enumerate(kips_page.read_page(page)):
         words = row.quote.split()
@@ -190,6 +192,7 @@ def test_the_index_reads_back_as_written(tmp_path: Path, indexes: dict[str, kips
     assert again.read_text(encoding="utf-8") == INDEX.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_tool_corrects_the_counts_and_nothing_else(page: str, copies: Path) -> None:
     copies.write_text(page.replace("| **all** | ", "| **all** | 9", 1), encoding="utf-8")
     assert kips_index.main([]) == 0
@@ -197,6 +200,7 @@ def test_the_tool_corrects_the_counts_and_nothing_else(page: str, copies: Path) 
     assert kips_index.INDEX.read_bytes() == INDEX.read_bytes()
 
 
+@pytest.mark.slow
 def test_the_tool_leaves_a_wrong_page_alone_and_says_why(
     page: str, copies: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -32,6 +32,7 @@ def total(prices: Prices) -> int:
 '''
 
 
+@pytest.mark.slow
 def test_faults_are_made_of_constants_conditions_results_and_refusals_and_not_of_types_or_prose(tmp_path: Path) -> None:
     from tools.mutation.mutants import ModuleFaults
 
@@ -76,6 +77,7 @@ async def send(self, letters: list[str], timeout_ms: int = 30) -> None:
 '''
 
 
+@pytest.mark.slow
 def test_faults_of_meaning_are_what_is_forgotten_confused_or_in_the_wrong_order(tmp_path: Path) -> None:
     from tools.mutation.mutants import ModuleFaults
 
@@ -137,6 +139,7 @@ def test_a_fault_reaches_the_python_processes_that_a_test_starts(tmp_path: Path)
     assert (tmp_path / "fault.loaded").exists()
 
 
+@pytest.mark.slow
 def test_a_fault_reaches_a_plugin_whose_asserts_another_pytest_rewrites(tmp_path: Path) -> None:
     from tools.mutation.child import sitecustomize as child
 

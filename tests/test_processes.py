@@ -37,6 +37,7 @@ def test_after_it():
 """
 
 
+@pytest.mark.slow
 def test_a_test_that_hangs_fails_and_the_others_run(pytester: pytest.Pytester, request: pytest.FixtureRequest) -> None:
     pytester.makepyfile(HANGING.format(root=str(request.config.rootpath)))
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--timeout=1", timeout=120)

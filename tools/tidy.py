@@ -11,6 +11,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from tools import plain_words
@@ -39,6 +40,12 @@ SYNONYM_PACKAGES = tuple(
 )
 
 Rule = Callable[[str, str], Iterator[str]]
+
+
+@cache
+def _tree(text: str) -> ast.Module:
+    """Parsing is most of the time; several rules read the same file."""
+    return ast.parse(text)
 
 
 def too_long(name: str, text: str) -> Iterator[str]:
@@ -71,7 +78,7 @@ def unclear_packages(name: str, text: str) -> Iterator[str]:
     """Packages of `src` whose docstring lacks a part, or names a file or folder that does not exist."""
     if not name.startswith("src/") or not name.endswith("/__init__.py"):
         return
-    docstring = ast.get_docstring(ast.parse(text)) or ""
+    docstring = ast.get_docstring(_tree(text)) or ""
     if not re.search(r"(?i)\b(?:never|nothing|no|none|not|neither|pure|without|independent)\b", docstring):
         yield "a package opens with its docstring: what it does, where to begin, what it never does"
     package = ROOT / Path(name).parent
@@ -95,7 +102,7 @@ def unexplained_ignores(name: str, text: str) -> Iterator[str]:
 def unproven_methods(name: str, text: str) -> Iterator[str]:
     """Docstrings of `src` that state the method of an algorithm, but not its bound or the test that judges it."""
     if name.startswith("src/") and "Method:" in text:
-        for part in ast.walk(ast.parse(text)):
+        for part in ast.walk(_tree(text)):
             if isinstance(part, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 docstring = ast.get_docstring(part) or ""
                 lacking = [what for what, mark in (("bound", "Bound:"), ("test", "tests/")) if mark not in docstring]
@@ -178,7 +185,7 @@ def packages_to_split(names: list[str]) -> Iterator[str]:
 
 def undeclared_dependencies(sources: Mapping[str, str]) -> Iterator[str]:
     """Packages of `src/rackspan` whose docstring does not end with the packages that they import."""
-    files = {tuple(Path(name).parts[2:]): ast.parse(text) for name, text in sources.items()}
+    files = {tuple(Path(name).parts[2:]): _tree(text) for name, text in sources.items()}
     packages = {parts[0] for parts in files if parts[1:] == ("__init__.py",)}
     for package in sorted(packages):
         trees = [tree for parts, tree in files.items() if parts[0] == package]
@@ -238,9 +245,11 @@ RULES: tuple[Rule, ...] = (
 def unread_private_names(texts: Mapping[str, str]) -> Iterator[str]:
     """Private functions, classes and constants of Python modules that nothing reads. Public ones: tools/unused_names.py."""
     python = {name: text for name, text in texts.items() if name.endswith(".py")}
-    words = Counter(word for text in python.values() for word in re.findall(r"\b_[A-Za-z]\w*", text))
-    for name, text in python.items():
-        for statement in ast.parse(text).body:
+    found = {name: re.findall(r"\b_[A-Za-z]\w*", text) for name, text in python.items()}
+    words = Counter(chain.from_iterable(found.values()))
+    suspects = [name for name, here in found.items() if any(words[word] == 1 for word in here)]
+    for name in suspects:
+        for statement in _tree(python[name]).body:
             for private in _private_names(statement):
                 if words[private] == 1:
                     yield f"{name}: nothing reads {private}; delete it"

@@ -52,6 +52,7 @@ def forces(value: int, replica_sets: list[list[int]], racks: dict[int, str], k: 
     )
 
 
+@pytest.mark.slow
 @given(snapshots(), policies())
 def test_the_least_value_is_the_least_of_all_that_force_the_racks(
     snapshot: ClusterSnapshot, policy: RackPolicy
@@ -74,6 +75,7 @@ def test_the_least_value_is_the_least_of_all_that_force_the_racks(
         assert one.too_few_racks == sum(racks_in(tuple(held), racks) < k for held in sets)
 
 
+@pytest.mark.slow
 @given(snapshots(), policies())
 def test_a_loss_costs_what_the_survivors_of_each_partition_say(snapshot: ClusterSnapshot, policy: RackPolicy) -> None:
     plain = document(snapshot)
@@ -94,6 +96,7 @@ def test_a_loss_costs_what_the_survivors_of_each_partition_say(snapshot: Cluster
         assert {loss.rack: [loss.stopped_by_value, loss.stopped_by_both] for loss in one.losses} == expected
 
 
+@pytest.mark.slow
 @given(snapshots(), policies())
 def test_audit_finds_nothing_left_to_force_once_the_advice_is_taken(
     snapshot: ClusterSnapshot, policy: RackPolicy
@@ -243,6 +246,7 @@ def test_one_partition_with_more_replicas_is_brought_to_the_factor_of_the_others
     assert one.first == "rackspan reassign plan --topic orders --replication-factor 3"
 
 
+@pytest.mark.slow
 @given(snapshots(), policies())
 def test_what_is_not_reported_before_a_value_is_set_is_not_found_after_it(
     snapshot: ClusterSnapshot, policy: RackPolicy

@@ -101,6 +101,7 @@ def test_no_byte_is_saved_twice() -> None:
     assert by_kind == {"read-in-rack": a_month(3), "assignor": a_month(3)}
 
 
+@pytest.mark.slow
 def test_a_replica_in_each_rack_is_worth_its_copies_only_to_enough_groups() -> None:
     few = world(1, {"m": "r1"}, {"m": range(6)}, ReplicaSelectors.RACK_AWARE)
     # One group saves 4 of 6 GiB/s and the copies cost 12.
@@ -177,6 +178,7 @@ def streams_world(rng: Random) -> World:
     )
 
 
+@pytest.mark.slow
 def test_a_strategy_of_kafka_streams_saves_what_the_best_of_all_assignments_reads_less() -> None:
     rng = Random(925)
     counts = set()

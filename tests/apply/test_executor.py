@@ -118,6 +118,7 @@ intents = st.sampled_from([None, RunCancelled(), DirectionSet(Direction.ORIGINAL
 rates = st.sampled_from([None, 1_000])
 
 
+@pytest.mark.slow
 @examples(3)
 @given(
     reassignment_plans(), st.integers(0, 2**32), users_configs, kills, st.lists(intents, max_size=8), rates, st.data()

@@ -216,6 +216,7 @@ def test_reassignments_are_observed_before_replicas(monkeypatch: pytest.MonkeyPa
     assert sent[-2:] == [ApiKey.LIST_PARTITION_REASSIGNMENTS, ApiKey.METADATA]
 
 
+@pytest.mark.slow
 def test_what_a_copy_has_so_far_is_observed_where_it_arrives() -> None:
     """The new follower catches up, and its leader does not reach the controller, so that the move does not end."""
     with EmbeddedCluster(racks=3, brokers=3, config={"broker.session.timeout.ms": "600000"}) as cluster:

@@ -247,6 +247,7 @@ def test_a_command_that_fails_ends_it(tmp_path: Path) -> None:
     assert target.restarts == [1, 4]
 
 
+@pytest.mark.slow
 def test_somebody_else_may_take_any_time(tmp_path: Path) -> None:
     target = FakeCluster()
     assert all(
@@ -285,6 +286,7 @@ def test_how_long_a_batch_was_waited_for_does_not_count_for_the_next(tmp_path: P
     assert update.effect == RestartFinished()
 
 
+@pytest.mark.slow
 def test_how_long_a_command_was_held_back_does_not_count_once_it_runs(tmp_path: Path) -> None:
     """Another broker is down for most of the patience, and the cluster cannot be read right after the start."""
     target, held = FakeCluster(), 0
@@ -315,6 +317,7 @@ def test_one_reading_that_says_yes_starts_no_batch(tmp_path: Path) -> None:
                 break
 
 
+@pytest.mark.slow
 def test_whether_a_batch_may_stop_is_read_with_everything_that_decides(tmp_path: Path) -> None:
     target = FakeCluster()
 
@@ -467,6 +470,7 @@ def test_an_election_that_fails_for_long_or_is_not_allowed_ends_it(
     assert seconds <= target.seconds - since[-1] <= seconds + 2
 
 
+@pytest.mark.slow
 def test_how_long_a_batch_was_waited_for_does_not_count_for_its_election(tmp_path: Path) -> None:
     target, stop = FakeCluster(), FakeCluster.stop
 
@@ -497,6 +501,7 @@ def test_a_command_is_given_the_ids_of_its_brokers_and_begins_when_it_is_started
     assert (tmp_path / "given").read_text() == "1,4\n"
 
 
+@pytest.mark.slow
 def test_a_command_of_a_run_that_is_killed_before_it_is_started_never_runs(tmp_path: Path) -> None:
     script = (
         "import os, sys; from rackspan.apply import RestartCommand\n"

@@ -183,6 +183,7 @@ def test_a_throttle_that_others_change_while_a_run_has_it_is_theirs_at_the_end(
     assert cluster.configs == {listed: "9:9", **({rate: theirs} if theirs else {})}
 
 
+@pytest.mark.slow
 def test_a_journal_cut_after_any_line_goes_on_with_its_throttle_and_leaves_what_others_set(tmp_path: Path) -> None:
     rate = ConfigKey(Holder.BROKER, "2", RATES[1])
     whole = tmp_path / "whole"

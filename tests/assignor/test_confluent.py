@@ -16,6 +16,7 @@ LEADERS = [1, 2, 3, 3, 1, 2, 2, 3, 1]
 """Without followers, in an order in which no other assignor gives each rack its own."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cooperative", [False, True])
 def test_members_are_assigned_what_is_in_their_rack(cooperative: bool) -> None:
     with EmbeddedCluster(racks=3, brokers=3) as cluster:

@@ -84,6 +84,7 @@ def test_the_words_of_a_plan_are_a_command_with_its_options(command: PlanCommand
     assert read_from(str(command)) == options_of(command)
 
 
+@pytest.mark.slow
 def test_each_remedy_that_begins_with_a_plan_has_it_and_no_other_does() -> None:
     found, rng = Counter[str](), Random(3)
     for _ in range(150):

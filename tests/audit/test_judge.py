@@ -26,6 +26,7 @@ from tests.depth import at_depth
 from tests.strategies import policies, with_known_controllers
 
 
+@pytest.mark.slow
 @given(with_known_controllers(), policies())
 def test_the_columns_find_what_plain_loops_find(snapshot: ClusterSnapshot, policy: RackPolicy) -> None:
     findings_agree(snapshot, policy)
@@ -99,6 +100,7 @@ def random_clusters(first: int, count: int) -> Counter[str]:
     return verdicts
 
 
+@pytest.mark.slow
 def test_random_clusters_are_judged_as_plain_loops_judge_them() -> None:
     verdicts = random_clusters(0, at_depth(check=100, test=300))
     assert min(verdicts["clean"], verdicts["violations"]) >= at_depth(check=1, test=6)
@@ -110,6 +112,7 @@ def test_twenty_thousand_random_clusters_are_judged_as_plain_loops_judge_them() 
     assert random_clusters(200_000, 20_000).total() == 20_000
 
 
+@pytest.mark.slow
 @given(with_known_controllers(), policies())
 def test_every_finding_says_why_and_what_next_in_one_line(snapshot: ClusterSnapshot, policy: RackPolicy) -> None:
     names = {one.name for one in PARTITION_CONSTRAINTS} | {goal.name for goal in GOALS}

@@ -34,6 +34,7 @@ def test_so_many_losses_are_judged_and_no_more() -> None:
     assert len(losses_to_judge(racks, ("r1", "r2"), False)) == 1
 
 
+@pytest.mark.slow
 @given(snapshots())
 def test_a_filter_of_topics_leaves_their_harm_as_it_is_and_no_other(snapshot: ClusterSnapshot) -> None:
     name = TOPICS[0]

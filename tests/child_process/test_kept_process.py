@@ -49,6 +49,7 @@ def test_terminate_lets_it_end_in_good_order(tmp_path: Path) -> None:
     kept.kill()
 
 
+@pytest.mark.slow
 def test_a_command_is_run_to_its_end_or_killed_when_its_time_is_over() -> None:
     assert run_kept(["/bin/sh", "-c", "echo out; echo err >&2; exit 7"], 10) == ProcessExit(7, "out\nerr\n")
     assert run_kept(["/bin/sh", "-c", "echo begun; exec sleep 1000"], 1.0) == ProcessExit(None, "begun\n")
@@ -86,6 +87,7 @@ def test_a_sigkill_of_its_owner_or_its_keeper_ends_it(tmp_path: Path, victim: st
         owner.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: the states of threads are read from /proc")
 def test_freeze_returns_once_every_thread_has_stopped(tmp_path: Path) -> None:
     busy = "import threading\ndef spin():\n  while True: pass\nfor _ in range(4): threading.Thread(target=spin).start()"

@@ -117,6 +117,7 @@ def test_a_mistake_is_one_line_and_exit_1(
     assert snapshot.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_value_that_stops_what_continues_now_is_not_set_and_its_remedy_leads_to_one_that_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -110,6 +110,7 @@ def test_check_of_nothing_says_so(cli: Cli) -> None:
     assert (ran.code, ran.out) == (0, "no rackspan.toml: no named cluster to check; add [clusters.NAME]\n")
 
 
+@pytest.mark.slow
 def test_a_fleet_is_collected_by_name(cli: Cli, file: Path, tmp_path: Path) -> None:
     (tmp_path / "eu").write_text("")
     ran = cli("pipeline", "collect", "--all-clusters", "--warehouse", "out")
@@ -121,6 +122,7 @@ def test_a_fleet_is_collected_by_name(cli: Cli, file: Path, tmp_path: Path) -> N
     assert (again.code, len(again.err.splitlines())) == (0, 1)
 
 
+@pytest.mark.slow
 def test_a_flag_for_one_source_counts_before_the_files(cli: Cli, file: Path, tmp_path: Path) -> None:
     (tmp_path / "moment.json").write_text(json.dumps(GOOD))
     file.write_text('cluster = "far"\n[clusters.far]\nbootstrap-server = "127.0.0.1:1"\n')

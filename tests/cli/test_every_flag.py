@@ -649,9 +649,9 @@ def recording_server(calls: list[str]) -> type:
 
 @pytest.mark.parametrize(
     ("words", "flag"),
-    # Two of three in make test alone: each runs its command twice.
+    # Eight of nine in make test alone: each runs its command twice.
     [
-        pytest.param(*one, id=" ".join(one), marks=[pytest.mark.slow] if number % 3 else [])
+        pytest.param(*one, id=" ".join(one), marks=[pytest.mark.slow] if number % 9 else [])
         for number, one in enumerate(flags())
     ],
 )
@@ -697,6 +697,7 @@ def test_a_flag_that_could_have_no_effect_is_refused(
     assert any(word in ran.err for word in beside if word.startswith("--")), ran.err
 
 
+@pytest.mark.slow
 def test_what_runs_in_the_same_way_has_the_same_outcome(outcome: Callable[..., Outcome]) -> None:
     """Otherwise chance would pass for an effect."""
     for name in ("audit", "reassign plan", "place create", "reassign generate", "streams lab", "reassign lint"):

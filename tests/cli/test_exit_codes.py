@@ -43,6 +43,7 @@ def test_every_command_has_a_meaning_and_every_meaning_a_command() -> None:
     assert sorted(words for words, _ in leaf_commands(command_tree())) == sorted(MEANINGS)
 
 
+@pytest.mark.slow
 def test_every_help_ends_with_the_meaning_of_the_exit_codes(cli: Cli) -> None:
     for words, meaning in MEANINGS.items():
         shown = " ".join(cli(*words.split(), "--help").out.split())

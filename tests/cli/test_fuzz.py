@@ -105,6 +105,7 @@ def ended(cli: Cli, tmp_path: Path) -> Callable[..., None]:
     return check
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DOCUMENTS)
 def test_a_document_with_mistakes_ends_in_a_line(ended: Callable[..., None], tmp_path: Path, kind: str) -> None:
     document, commands = DOCUMENTS[kind]
@@ -147,6 +148,7 @@ def test_settings_and_properties_with_mistakes_end_in_a_line(ended: Callable[...
             ended(case, "audit", "--bootstrap-server", "127.0.0.1:1", "--timeout", "100", "--command-config", "client.properties")  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_warehouse_with_mistakes_in_its_log_ends_in_a_line(ended: Callable[..., None], tmp_path: Path) -> None:
     warehouse = create_warehouse(tmp_path / "warehouse")
     store(json_format.from_document(GOOD).snapshot, warehouse)

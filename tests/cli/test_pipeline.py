@@ -36,6 +36,7 @@ def test_collect_keeps_each_snapshot_once(cli: Cli, tmp_path: Path) -> None:
     assert stored(cli) == kept
 
 
+@pytest.mark.slow
 def test_one_source_that_fails_is_named_and_the_others_are_kept(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "s").mkdir()
     (tmp_path / "s" / "a.json").write_text("{")
@@ -46,6 +47,7 @@ def test_one_source_that_fails_is_named_and_the_others_are_kept(cli: Cli, tmp_pa
     assert len(stored(cli)) == 1
 
 
+@pytest.mark.slow
 def test_collect_keeps_the_racks_that_a_locator_finds(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "moment.json").write_text(json.dumps(GOOD))
     racks = ",".join(f"{broker}=x" for broker in range(1, 7))
@@ -55,12 +57,14 @@ def test_collect_keeps_the_racks_that_a_locator_finds(cli: Cli, tmp_path: Path) 
     assert {broker["rack"] for broker in brokers} == {"x"}
 
 
+@pytest.mark.slow
 def test_lists_of_a_table_are_a_cell_each_on_its_page(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "moment.json").write_text(json.dumps(GOOD))
     assert cli("pipeline", "collect", "--snapshot", "moment.json", "--warehouse", "w").code == 0
     assert "1:r1:True,2:r2:True,3:r3:True" in cli("pipeline", "table", "snapshots", "--warehouse", "w").out
 
 
+@pytest.mark.slow
 def test_export_says_which_files_it_wrote(cli: Cli) -> None:
     assert cli("pipeline", "collect", "--from-snapshots", RECORDED, "--warehouse", "w").code == 0
     ran = cli("pipeline", "export", "brokers", "topics", "--warehouse", "w", "--out", "files")
@@ -105,6 +109,7 @@ def test_a_folder_that_is_no_warehouse_is_refused(cli: Cli, tmp_path: Path, verb
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_tables_before_any_run_are_missed_in_one_line(cli: Cli, tmp_path: Path) -> None:
     cli("pipeline", "collect", "--from-snapshots", RECORDED, "--warehouse", "w")
     ran = cli("pipeline", "table", "findings", "--warehouse", "w")

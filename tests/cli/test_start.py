@@ -200,6 +200,7 @@ def test_what_the_default_install_is_for_needs_no_extra(words: tuple[str, ...], 
     assert "rackspan:" not in ran.stderr
 
 
+@pytest.mark.slow
 def test_an_embedded_cluster_needs_no_extra() -> None:
     program = WITHOUT_EXTRAS.replace("from rackspan.cli import main\nsys.exit(main(sys.argv[1:]))\n", "")
     program += "from rackspan.cluster import EmbeddedCluster\nwith EmbeddedCluster(racks=3, brokers=3): pass\n"

@@ -165,6 +165,7 @@ def test_a_long_table_of_figures_stays_a_table_at_60_columns() -> None:
     assert lines[9:12] == [[], ["broker", "bytes", "out"], ["0", "17.2", "GiB"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [60, 80, 160])
 def test_no_flag_is_cut_in_any_help(cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))

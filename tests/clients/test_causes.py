@@ -176,6 +176,7 @@ def expected(world: World) -> Counter[str]:
     return +causes
 
 
+@pytest.mark.slow
 def test_500_random_groups_have_the_causes_that_plain_loops_find() -> None:
     rng = Random(1123)
     causes_met: Counter[str] = Counter()

@@ -9,6 +9,7 @@ from rackspan.model.group import GroupDescription, GroupKind, MemberDescription,
 from tests.clients.worlds import World, least_across, random_world, served_from
 
 
+@pytest.mark.slow
 def test_500_random_groups_read_what_plain_loops_say() -> None:
     rng = Random(392)
     known = 0
@@ -31,6 +32,7 @@ def test_500_random_groups_read_what_plain_loops_say() -> None:
     assert known > 100
 
 
+@pytest.mark.slow
 def test_the_best_of_200_random_groups_is_that_of_all_assignments() -> None:
     rng = Random(881)
     compared = 0

@@ -34,6 +34,7 @@ def _imported(script: str) -> set[str]:
     return set(subprocess.run([sys.executable, "-c", whole], check=True, capture_output=True, text=True).stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", [PACKAGE, CORE, STARTED], ids=["package", "core", "started"])
 def test_nothing_heavy_is_imported(script: str) -> None:
     assert _imported(script).intersection(HEAVY) == set()
@@ -44,5 +45,6 @@ def test_the_package_itself_imports_no_module_of_the_cluster() -> None:
     assert {name for name in imported if name.startswith("rackspan.cluster.")} == set()
 
 
+@pytest.mark.slow
 def test_the_core_needs_neither_asyncio_nor_the_schemas_of_requests() -> None:
     assert _imported(CORE).intersection({"asyncio", "kio", "rackspan.cluster.handlers"}) == set()

@@ -38,6 +38,7 @@ def as_designed(fault: PlantedFault) -> tuple[bool, int]:
     return fault.bytes_a_month is not None, -(fault.bytes_a_month or 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_every_planted_fault_is_found_ranked_as_designed_and_nothing_else(seed: int) -> None:
     fleet = synthetic_fleet(seed)
@@ -71,6 +72,7 @@ def test_what_passes_in_a_day_follows_from_the_rates_of_its_topics() -> None:
         assert sums[name, TrafficPath.CONSUME] == size
 
 
+@pytest.mark.slow
 def test_events_show_in_the_readings_and_leave_nothing_behind() -> None:
     fleet = synthetic_fleet(1)
     happened = Counter[Happening]()
@@ -110,6 +112,7 @@ def _same_places(one: ClusterReading, other: ClusterReading) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_fleets_and_readings() -> None:
     one, other = synthetic_fleet(7), synthetic_fleet(7)
     assert one == other
@@ -119,6 +122,7 @@ def test_equal_seeds_give_equal_fleets_and_readings() -> None:
         assert first.logs.end_offset.tolist() == second.logs.end_offset.tolist()
 
 
+@pytest.mark.slow
 def test_a_collector_can_store_its_snapshots(tmp_path: Path) -> None:
     fleet = synthetic_fleet(2, days=2)
     snapshots = [reading.logs.snapshot for reading in fleet.readings(timedelta(hours=6))]

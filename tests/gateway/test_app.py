@@ -79,6 +79,7 @@ def test_librdkafka_produces_and_consumes(gateway: RunningGateway) -> None:
     assert sorted(consumed(gateway.bootstrap_servers, topic, len(RECORDS))) == sorted(RECORDS)
 
 
+@pytest.mark.slow
 def test_kafka_python_produces_and_consumes(gateway: RunningGateway) -> None:
     topic = new_topic(gateway.bootstrap_servers)
     producer = KafkaProducer(bootstrap_servers=gateway.bootstrap_servers, acks="all")
@@ -334,6 +335,7 @@ def test_a_gateway_does_not_start_before_a_cluster_without_brokers_nor_at_a_port
     asyncio.run(scenario())
 
 
+@pytest.mark.slow
 def test_a_reload_refuses_tls_where_there_was_none(gateway: RunningGateway, tmp_path: Path) -> None:
     identity = authority(tmp_path, "gateways").identity("gateway")
     files = {"certificate": str(identity.certificate), "key": str(identity.key)}

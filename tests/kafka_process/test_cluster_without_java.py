@@ -67,6 +67,7 @@ def frozen_within(seconds: float, pid: int, *, frozen: bool = True) -> bool:
     return (state(pid) == "T") == frozen
 
 
+@pytest.mark.slow
 def test_every_node_is_formatted_for_one_cluster_and_started(make: Make, tmp_path: Path) -> None:
     lines: list[str] = []
     with make(progress=lines.append, config={"num.io.threads": "3"}, listeners={"TLS": "SSL"}) as cluster:
@@ -89,6 +90,7 @@ def test_every_node_is_formatted_for_one_cluster_and_started(make: Make, tmp_pat
     cluster.close()
 
 
+@pytest.mark.slow
 def test_a_node_of_its_own_archives_the_classes_once_and_all_others_load_them(make: Make, tmp_path: Path) -> None:
     lines: list[str] = []
     for _ in range(2):
@@ -101,6 +103,7 @@ def test_a_node_of_its_own_archives_the_classes_once_and_all_others_load_them(ma
     assert len([line for line in lines if "archive its classes" in line]) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["sleep 5", "exit 134"])
 def test_an_archive_that_may_be_cut_off_is_not_kept_and_the_cluster_starts_without(
     make: Make, tmp_path: Path, ending: str
@@ -164,6 +167,7 @@ def test_a_frozen_broker_thaws_and_one_that_is_killed_starts_again_thawed(make: 
         assert frozen_within(5, cluster.pids[2], frozen=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
@@ -211,6 +215,7 @@ def test_a_folder_of_the_users_own_is_stopped_in_order_and_is_the_same_cluster_a
         assert "shut down" not in second.log_tail(1)
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_named(make: Make) -> None:
     cluster = make()
     with pytest.raises(UsageError, match="is not started; use it in a with statement"):

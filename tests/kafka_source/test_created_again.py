@@ -98,6 +98,7 @@ def offsets(*counts: int) -> list[tuple[int, int]]:
     return [(number, offset) for number, count in enumerate(counts) for offset in range(count)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("records", "partitions"), [(80, 2), (50, 2), (20, 2), (0, 2), (80, 1), (80, 4)])
 def test_it_fails_the_query_or_is_read_from_its_first_record(
     cluster: EmbeddedCluster, streams: Any, records: int, partitions: int, capsys: pytest.CaptureFixture[str]
@@ -127,6 +128,7 @@ def test_it_fails_the_query_or_is_read_from_its_first_record(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_a_limited_batch_begins_at_its_first_record_too(cluster: EmbeddedCluster, streams: Any) -> None:
     topic, checkpoint = read_50(cluster, streams)
     create_again(cluster, topic, 80)
@@ -149,6 +151,7 @@ def test_records_of_the_new_topic_that_are_gone_already_are_reported(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", ["subscribePattern", "assign"])
 def test_it_is_noticed_however_topics_are_chosen(cluster: EmbeddedCluster, streams: Any, choice: str) -> None:
     topic, checkpoint = read_50(cluster, streams)
@@ -159,6 +162,7 @@ def test_it_is_noticed_however_topics_are_chosen(cluster: EmbeddedCluster, strea
     assert len(streams(checkpoint, failOnDataLoss="false", **chosen).run()) == 80
 
 
+@pytest.mark.slow
 def test_it_happens_between_planning_and_reading(
     cluster: EmbeddedCluster, streams: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -178,6 +182,7 @@ def test_it_happens_between_planning_and_reading(
         assert sorted(stream.run()) == offsets(40, 40)
 
 
+@pytest.mark.slow
 def test_it_happens_while_a_range_is_read(cluster: EmbeddedCluster, streams: Any) -> None:
     topic = created(cluster)
     for first in range(0, 4000, 100):
@@ -211,6 +216,7 @@ def test_a_batch_that_is_planned_again_after_a_restart_reads_no_other_topic(
         assert sorted(tolerant.rows(tolerant.reader.partitions(json.loads(checkpoint), fresh))) == offsets(40, 40)
 
 
+@pytest.mark.slow
 def test_available_now_keeps_its_target_to_the_new_topic(cluster: EmbeddedCluster, streams: Any) -> None:
     topic, checkpoint = read_50(cluster, streams)
     produced(cluster.bootstrap_servers, topic, 20, first=50)
@@ -225,6 +231,7 @@ def test_available_now_keeps_its_target_to_the_new_topic(cluster: EmbeddedCluste
     assert after.run() == []
 
 
+@pytest.mark.slow
 def test_a_topic_that_is_deleted_and_not_created_again(
     cluster: EmbeddedCluster, streams: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -247,6 +254,7 @@ def without_ids(checkpoint: str) -> str:
     return json.dumps({topic: {n: v for n, v in row.items() if n != "topicId"} for topic, row in document.items()})
 
 
+@pytest.mark.slow
 def test_a_checkpoint_without_ids_adopts_the_present_ones(
     cluster: EmbeddedCluster, streams: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -317,6 +325,7 @@ def test_brokers_that_fetch_by_name_are_compared_before_and_after(
         stream.rows(tasks)
 
 
+@pytest.mark.slow
 def test_an_open_transaction_of_the_new_topic_is_not_waited_for(cluster: EmbeddedCluster, streams: Any) -> None:
     """Its log is longer than what was read of the old one, and none of it can be read yet."""
     topic, checkpoint = read_50(cluster, streams)
@@ -344,6 +353,7 @@ def test_a_broker_that_is_late_to_list_the_new_topic_is_no_other_one(
     assert late == []
 
 
+@pytest.mark.slow
 def test_it_happens_between_the_two_requests_of_planning(
     cluster: EmbeddedCluster, streams: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -364,6 +374,7 @@ def test_it_happens_between_the_two_requests_of_planning(
     assert sorted(tolerant.run()) == offsets(40, 40)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strict", [True, False])
 def test_it_happens_under_a_batch(cluster: EmbeddedCluster, strict: bool, capsys: pytest.CaptureFixture[str]) -> None:
     topic = created(cluster)

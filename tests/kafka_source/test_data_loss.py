@@ -86,6 +86,7 @@ def batch(cluster: EmbeddedCluster, topic: str, **options: str) -> list[tuple[in
     return [(task.wanted.partition.partition, task.wanted.start, task.wanted.end) for task in tasks]  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_a_start_beyond_the_end_is_a_loss(
     cluster: EmbeddedCluster, no_pauses: None, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,6 +24,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: only Linux ends a process with its parent")
 def test_a_test_that_is_killed_leaves_no_process() -> None:
     with subprocess.Popen(

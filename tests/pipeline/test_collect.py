@@ -178,6 +178,7 @@ def hanging() -> Iterator[tuple[str, list[socket.socket]]]:
         connection.close()
 
 
+@pytest.mark.slow
 def test_readings_of_a_cluster_that_hangs_hold_up_no_other_cluster(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, hanging: tuple[str, list[socket.socket]]
 ) -> None:

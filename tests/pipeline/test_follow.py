@@ -156,6 +156,7 @@ def test_a_late_snapshot_is_counted_as_one_that_corrects_another(tmp_path: Path)
     assert f'rackspan_follow_rows_total{{table="partition_durability"}} {totals.rows["partition_durability"]}.0' in text
 
 
+@pytest.mark.slow
 def test_a_batch_is_made_with_the_prices_of_its_follow(tmp_path: Path) -> None:
     warehouse = create_warehouse(tmp_path / "warehouse")
     judge(batches(warehouse, [], prices=PRICES), ids_of([small()], warehouse), 0)
@@ -193,6 +194,7 @@ def metrics(totals: FollowTotals) -> str:
     return generate_latest(registry).decode()
 
 
+@pytest.mark.slow
 def test_a_batch_waits_for_a_run_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BUSY_SECONDS", 0.01)
     warehouse = create_warehouse(tmp_path / "warehouse")
@@ -282,6 +284,7 @@ def streams(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[module._Batches],
     return following
 
 
+@pytest.mark.slow
 def test_the_stream_is_stopped_after_the_batch_at_work(
     streams: list[Callable[[module._Batches], Stream]], tmp_path: Path
 ) -> None:
@@ -367,6 +370,7 @@ def test_a_stream_is_triggered_by_time_or_for_what_is_stored_now(
     assert triggers == [trigger]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [1, module.SCHEMA_CHANGES_MAX])
 def test_a_stream_that_new_columns_end_is_started_again(
     streams: list[Callable[[module._Batches], Stream]], tmp_path: Path, changes: int
@@ -392,6 +396,7 @@ def test_a_stream_that_changes_of_columns_end_without_a_batch_between_them_is_gi
     assert not streams
 
 
+@pytest.mark.slow
 def test_a_batch_between_changes_of_columns_begins_their_count_again(
     streams: list[Callable[[module._Batches], Stream]], tmp_path: Path
 ) -> None:

@@ -134,6 +134,7 @@ def test_leftovers_are_those_of_runs_after_the_last_one(warehouse: Warehouse) ->
     assert not list(folder.glob("0*"))
 
 
+@pytest.mark.slow
 def test_a_table_that_cannot_be_used_is_begun_anew_with_what_earlier_attempts_left(warehouse: Warehouse) -> None:
     runs.open_history(warehouse)
     folder = Path(warehouse.table(JUDGED.name))
@@ -146,6 +147,7 @@ def test_a_table_that_cannot_be_used_is_begun_anew_with_what_earlier_attempts_le
     assert not list(folder.parent.glob(".*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nullable", [True, False])
 def test_a_table_without_a_column_that_every_row_has_now_is_begun_anew(warehouse: Warehouse, nullable: bool) -> None:
     """A nullable one is added to it instead."""

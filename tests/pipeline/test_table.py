@@ -33,6 +33,7 @@ def ids_in(warehouse: Warehouse, name: str, **options: Any) -> set[str]:
     return {row["snapshot_id"] for row in rows(warehouse, name, **options)}
 
 
+@pytest.mark.slow
 def test_rows_without_a_marker_are_shown_in_no_landing_table(warehouse: Warehouse) -> None:
     """They belong to a collect that was killed, or that is at work."""
     markers = list(rows(warehouse, "snapshots"))
@@ -101,6 +102,7 @@ def test_rows_are_sorted_with_nulls_first_and_lists_by_their_items() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_time_without_a_zone_is_refused_as_the_rows_at_it_would_be_others_on_each_machine(
     warehouse: Warehouse,
 ) -> None:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,6 +66,7 @@ def topics_by_plain_loops(
 NO_COLUMNS = reassignment_columns(())
 
 
+@pytest.mark.slow
 @given(snapshots(), policies(), st.sampled_from([None, 1, 3]), st.booleans())
 def test_brokers_and_topics_change_as_the_snapshot_after_it_does(
     snapshot: ClusterSnapshot, policy: RackPolicy, factor: int | None, balance: bool

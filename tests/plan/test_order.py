@@ -128,6 +128,7 @@ def test_small_partitions_move_first_and_steps_are_filled() -> None:
     assert all(np.all(np.diff(sizes) >= 0) for sizes in copied)
 
 
+@pytest.mark.slow
 def test_a_large_plan_with_tight_caps_takes_few_more_steps_than_its_busiest_broker_needs() -> None:
     snapshot = instance("labelled", 10_000)
     planned = order_steps(snapshot, plan(snapshot), limits=StepLimits(moves=200, moves_per_broker=5))

@@ -101,6 +101,7 @@ def compare(seed: int) -> None:
     assert not any(finding.constraint == "leader-racks" for finding in audit(after, policy).findings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 200, 20))
 def test_no_other_leaders_are_in_better_racks_or_more_level(first: int) -> None:
     for seed in range(first, first + 20):

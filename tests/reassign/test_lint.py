@@ -199,6 +199,7 @@ def test_a_replication_factor_that_was_required_is_no_finding_and_another_is() -
     assert found.reason == "it has 2 replicas, and replication factor 3 is required"
 
 
+@pytest.mark.slow
 @given(
     snapshots(), policies(), st.sampled_from([None, 1, 2, 3, 4]), st.booleans(), st.booleans(), st.booleans(), st.data()
 )
@@ -284,6 +285,7 @@ def test_a_minimum_above_the_factor_refuses_writes_as_soon_as_replicas_are_added
         assert ("plan-intermediate-refuses-writes" in found) == refused, (minimum, replicas, isr, target)
 
 
+@pytest.mark.slow
 @given(snapshots(), policies(), st.data())
 def test_no_target_that_a_loss_stops_is_without_a_finding(
     snapshot: ClusterSnapshot, policy: RackPolicy, data: st.DataObject
@@ -313,6 +315,7 @@ def test_no_target_that_a_loss_stops_is_without_a_finding(
         assert lost is None or (entry.topic, entry.partition) in found, (entry, lost)
 
 
+@pytest.mark.slow
 @given(snapshots(), policies(), st.data())
 def test_racks_that_a_target_does_not_guarantee_are_a_warning_only_where_no_target_of_as_many_replicas_would(
     snapshot: ClusterSnapshot, policy: RackPolicy, data: st.DataObject

@@ -77,6 +77,7 @@ def test_no_replica_sets_at_all_are_fewer_moves_away(seed: int) -> None:
     assert sum(conflict.partitions for conflict in cost(planned).infeasible) == len(impossible)
 
 
+@pytest.mark.slow
 @given(snapshots(), policies(), st.sampled_from([None, 1, 2, 3, 4]), st.booleans(), st.booleans())
 def test_every_partition_ends_legal_or_is_named(
     snapshot: ClusterSnapshot, policy: RackPolicy, factor: int | None, reorder: bool, balance: bool
@@ -232,6 +233,7 @@ def test_an_impossible_request_is_refused_in_one_line(request_: object, words: s
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.slow
 @given(snapshots(), policies(), st.sets(st.integers(0, 12)), st.booleans())
 def test_no_plan_moves_anything_to_an_excluded_broker(
     snapshot: ClusterSnapshot, policy: RackPolicy, excluded: set[int], balance: bool

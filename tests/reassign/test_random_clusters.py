@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
+import pytest
+
 from rackspan import api
 from rackspan.acks import HardenOutcome
 from rackspan.acks.wording import remedies
@@ -192,6 +194,7 @@ def contradictions(seed: int) -> tuple[list[str], int]:
     return [f"generated({seed}): {one}" for one in parts if isinstance(one, str)], 1
 
 
+@pytest.mark.slow
 def test_nothing_that_is_proposed_for_a_random_cluster_breaks_what_held() -> None:
     count, found = Counter[str](), list[str]()
     for seed in range(CLUSTERS):

@@ -36,6 +36,7 @@ def test_the_example_is_true_and_has_the_finding(name: str) -> None:
     assert re.search(rf"^(violation|warning) {name}, .*\n  fix with: .", found, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_the_page_has_a_section_for_every_finding_that_the_code_can_print() -> None:
     assert set(SECTIONS) == set(printed())
 

@@ -59,6 +59,7 @@ def check_gaps(seeds: range, brokers_most: int) -> None:
     assert gaps.count(0) >= 0.95 * len(gaps)
 
 
+@pytest.mark.slow
 def test_plans_of_small_clusters_have_the_fewest_batches() -> None:
     check_gaps(range(at_depth(check=100, test=300)), 7)
 

@@ -23,6 +23,7 @@ def check_every_subset(seed: int, brokers_most: int) -> int:
     return safe
 
 
+@pytest.mark.slow
 def test_every_subset_of_small_clusters_is_judged_as_plain_loops_do() -> None:
     clusters = at_depth(check=120, test=500)
     assert sum(check_every_subset(seed, 5) for seed in range(clusters)) >= clusters

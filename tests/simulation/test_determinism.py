@@ -39,6 +39,7 @@ def printed_hash(python: str | Path, world: str, hash_seed: str) -> str:
     return ran.stdout.rpartition("hash ")[2]
 
 
+@pytest.mark.slow
 def test_a_seed_alone_and_after_others_is_the_same_run() -> None:
     alone = crc("clean", 3)
     for world in ("lossy", "reassigning", "dynamic"):
@@ -46,6 +47,7 @@ def test_a_seed_alone_and_after_others_is_the_same_run() -> None:
     assert crc("clean", 3) == alone
 
 
+@pytest.mark.slow
 def test_two_seeds_and_two_worlds_are_different_runs() -> None:
     assert len({crc("clean", 1), crc("clean", 2), crc("lossy", 1)}) == 3
 

@@ -19,6 +19,7 @@ LOOKED_FROM: Final[Mapping[str, int]] = {
 """A seed shortly before the first that fails. The other world, whose failures are rarer, is a soak's business."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", LOOKED_FROM)
 def test_an_assumption_taken_away_breaks_its_guarantee(world: str) -> None:
     kind, first = KINDS[world], LOOKED_FROM[world]

@@ -7,17 +7,10 @@ from tests.simulation.kinds import KINDS
 from tests.simulation.mistakes.planted import PLANTED
 from tests.simulation.runs.replay import run
 
-FREQUENT = 2
-"""Up to this mean number of seeds a mistake is looked for in make check too."""
-
 RARE = 40
 """Above this mean a mistake is looked for in a soak only."""
 
-SOON = [
-    name if planted.mean <= FREQUENT else pytest.param(name, marks=pytest.mark.slow)
-    for name, planted in PLANTED.items()
-    if planted.mean <= RARE
-]
+SOON = [name for name, planted in PLANTED.items() if planted.mean <= RARE]
 LATE = [name for name, planted in PLANTED.items() if planted.mean > RARE]
 
 
@@ -37,6 +30,7 @@ def caught(name: str) -> None:
     assert not isinstance(run(KINDS[PLANTED[name].world], seed), Violation)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOON)
 def test_a_mistake_is_caught(name: str) -> None:
     caught(name)

@@ -164,6 +164,7 @@ def test_a_broker_is_the_one_that_is_named_or_has_the_host() -> None:
         by_broker({"1=http://a.x/m": {}, "http://a.x/m": {}}, snapshot)
 
 
+@pytest.mark.slow
 def test_readings_of_a_cluster_have_the_counters_of_its_brokers() -> None:
     pages = {"/1": STRIMZI, "/2": EXAMPLE_RULES}
     with EmbeddedCluster(racks=2, brokers=2) as embedded, serving(pages) as url:

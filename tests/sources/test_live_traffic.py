@@ -117,6 +117,7 @@ def test_replication_is_what_the_brokers_counted(cluster: EmbeddedCluster) -> No
     assert sum(expected.values()) > 3000 * 1000
 
 
+@pytest.mark.slow
 def test_each_path_of_groups_is_what_the_brokers_served_within_five_percent(cluster: EmbeddedCluster) -> None:
     with consumer(cluster, "near", "r1") as near, consumer(cluster, "far", None) as far:
         produce(cluster, 600)
@@ -146,6 +147,7 @@ def test_each_path_of_groups_is_what_the_brokers_served_within_five_percent(clus
     assert {flow.link.assumption for flow in found.flows if flow.link.group == "near"} == {READ_COMMITTED}
 
 
+@pytest.mark.slow
 def test_a_group_that_catches_up_reads_what_it_commits_and_one_that_stands_still_is_not_known(
     cluster: EmbeddedCluster,
 ) -> None:

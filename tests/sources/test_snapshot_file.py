@@ -32,6 +32,7 @@ def test_a_file_and_a_folder_give_back_what_was_written(tmp_path: Path, name: st
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.slow
 @given(snapshots())
 def test_brokers_and_controllers_are_read_without_the_rest(snapshot: ClusterSnapshot) -> None:
     with TemporaryDirectory() as scratch:

@@ -102,6 +102,7 @@ TAGS_HAVE_NO_EFFECT = (
 )
 
 
+@pytest.mark.slow
 def test_under_the_sticky_assignor_tags_have_no_effect_and_the_output_says_so() -> None:
     """As in Kafka, whose LegacyStickyTaskAssignor has its own way to place standbys."""
     for seed in range(20):
@@ -134,6 +135,7 @@ def test_equal_costs_are_noted_and_move_no_task() -> None:
     assert assigned["certificate"]["stateful"]["moved"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["min_traffic", "balance_subtopology"])
 @pytest.mark.parametrize("assignor", ["optimize", "high-availability", "sticky"])
 def test_where_costs_are_equal_no_strategy_moves_a_task(assignor: str, strategy: str) -> None:

@@ -4,6 +4,7 @@ from fractions import Fraction
 from random import Random
 
 import numpy as np
+import pytest
 
 from rackspan.clients import ReplicaSelectors, group_reads
 from rackspan.model.group import GroupKind
@@ -35,6 +36,7 @@ def parts(size: int, count: int) -> list[int]:
     return [size * (index + 1) // count - size * index // count for index in range(count)]
 
 
+@pytest.mark.slow
 def test_500_random_clusters_replicate_what_plain_loops_say() -> None:
     rng = Random(36)
     for _ in range(500):
@@ -50,6 +52,7 @@ def test_500_random_clusters_replicate_what_plain_loops_say() -> None:
         assert by_racks(replication_flows(world.snapshot(), volumes_of(world.snapshot(), bytes_in))) == expected
 
 
+@pytest.mark.slow
 def test_500_random_clusters_receive_each_produced_byte_once_and_equally_from_every_rack() -> None:
     rng = Random(37)
     for _ in range(500):
@@ -68,6 +71,7 @@ def test_500_random_clusters_receive_each_produced_byte_once_and_equally_from_ev
         assert {flow.link.basis for flow in flows} <= {Basis.ESTIMATED}
 
 
+@pytest.mark.slow
 def test_500_random_groups_consume_what_plain_loops_say() -> None:
     rng = Random(392)
     for _ in range(500):

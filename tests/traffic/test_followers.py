@@ -41,6 +41,7 @@ def drawn(rng: Random, topics: tuple[str, ...] = TOPICS) -> dict[str, list[list[
     return {topic: [rng.sample(range(1, 6), rng.randint(1, 3)) for _ in range(rng.randint(1, 3))] for topic in topics}
 
 
+@pytest.mark.slow
 def test_500_random_clusters_send_what_plain_loops_say() -> None:
     rng = Random(392)
     found_some = Counter[str]()

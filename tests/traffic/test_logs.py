@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from random import Random
 
 import numpy as np
+import pytest
 
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from rackspan.model.partitions import UNKNOWN_SIZE, padded_lists
@@ -141,6 +142,7 @@ def test_offsets_that_are_not_known_leave_the_growth_and_sizes_that_are_not_know
     assert between(Log(), Log([1300] * 3, end=13, leader=-1))[:2] == (300, False)
 
 
+@pytest.mark.slow
 def test_partitions_are_found_again_whatever_came_and_went_between() -> None:
     rng = Random(7)
     for _ in range(200):

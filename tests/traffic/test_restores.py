@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 import numpy as np
+import pytest
 
 from rackspan import api
 from rackspan.clients import ReplicaSelectors
@@ -123,6 +124,7 @@ def plain(
     return known, unknown
 
 
+@pytest.mark.slow
 def test_500_random_moves_restore_what_plain_loops_say() -> None:
     rng = Random(1071)
     shapes = Counter[str]()

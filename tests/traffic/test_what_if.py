@@ -4,6 +4,7 @@ from collections import Counter
 from random import Random
 
 import numpy as np
+import pytest
 
 from rackspan.clients import group_reads
 from rackspan.model.group import GroupKind
@@ -37,6 +38,7 @@ def meant(rack: str, racks: list[RackId]) -> str:
     return "r1" if rack == "R1" and "r1" in racks else rack
 
 
+@pytest.mark.slow
 def test_300_random_groups_read_from_their_own_rack_whatever_is_in_sync_there() -> None:
     rng = Random(392)
     for _ in range(300):
@@ -71,6 +73,7 @@ def test_share_groups_read_from_leaders_whatever_is_set() -> None:
     assert reading_best_assigned(reads) == reads
 
 
+@pytest.mark.slow
 def test_the_best_assignment_reads_each_partition_once_and_no_more_across_racks() -> None:
     rng = Random(881)
     changed = 0

@@ -204,6 +204,7 @@ def test_an_element_that_is_encoded_beforehand_gives_the_same_bytes(version: int
     assert b"".join(spliced) == b"".join(whole)
 
 
+@pytest.mark.slow
 def test_a_response_of_millions_of_elements_is_read() -> None:
     """Metadata of a million partitions has seven million. A server reads two million of a request, a client what a broker sends."""
     replicas = range(2_100_000)

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import asdict, replace
 
 import numpy as np
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ def check_against_plain_loops(before: ClusterSnapshot, after: ClusterSnapshot, p
     assert in_order(made) == in_order(wanted)
 
 
+@pytest.mark.slow
 @given(snapshots(), snapshots(), policies())
 def test_the_changes_are_those_that_plain_loops_find(
     before: ClusterSnapshot, after: ClusterSnapshot, policy: RackPolicy
@@ -40,6 +42,7 @@ def test_the_changes_are_those_that_plain_loops_find(
     check_against_plain_loops(before, after, policy)
 
 
+@pytest.mark.slow
 @given(snapshots(), snapshots(), policies(), st.tuples(st.booleans(), st.booleans()))
 def test_what_either_could_not_read_is_no_change(
     before: ClusterSnapshot, after: ClusterSnapshot, policy: RackPolicy, hidden: tuple[bool, bool]
@@ -49,6 +52,7 @@ def test_what_either_could_not_read_is_no_change(
     check_against_plain_loops(before, after, policy)
 
 
+@pytest.mark.slow
 @given(st.data(), snapshots(), policies())
 def test_so_are_those_of_a_cluster_that_mostly_stayed_as_it_was(
     data: st.DataObject, before: ClusterSnapshot, policy: RackPolicy
@@ -56,11 +60,13 @@ def test_so_are_those_of_a_cluster_that_mostly_stayed_as_it_was(
     check_against_plain_loops(before, data.draw(successors(before)), policy)
 
 
+@pytest.mark.slow
 @given(snapshots(), policies())
 def test_nothing_changed_between_a_snapshot_and_itself(snapshot: ClusterSnapshot, policy: RackPolicy) -> None:
     assert drift(snapshot, snapshot, policy) == []
 
 
+@pytest.mark.slow
 @given(snapshots(), snapshots(), policies())
 def test_changes_add_up_to_the_states_that_are_counted(
     before: ClusterSnapshot, after: ClusterSnapshot, policy: RackPolicy
@@ -76,6 +82,7 @@ def test_changes_add_up_to_the_states_that_are_counted(
         assert counted[0][state] == counted[1][state]
 
 
+@pytest.mark.slow
 @given(snapshots(), snapshots(), policies())
 def test_a_cause_is_a_change_between_the_same_two_snapshots(
     before: ClusterSnapshot, after: ClusterSnapshot, policy: RackPolicy
@@ -89,6 +96,7 @@ def test_a_cause_is_a_change_between_the_same_two_snapshots(
         assert (one.cause is None) == (not one.change.startswith("safety-"))
 
 
+@pytest.mark.slow
 @given(snapshots(), snapshots(), policies())
 def test_every_change_is_reported_once_and_has_a_documented_name(
     before: ClusterSnapshot, after: ClusterSnapshot, policy: RackPolicy

@@ -45,6 +45,7 @@ def test_what_cannot_be_is_an_error_with_its_reason(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_file_written_is_the_one_lint_finds_clean(tmp_path: Path) -> None:
     snapshot, file = instance("labelled", 1_000), tmp_path / "plan.json"
     assert run(tmp_path, snapshot, "plan", "--out", str(file))[0] == 2

@@ -54,6 +54,7 @@ def _serve(server: ssl.SSLContext, connection: socket.socket) -> None:
         connection.close()
 
 
+@pytest.mark.slow
 def test_an_identity_in_files_is_known_to_the_server(identity: Path) -> None:
     context = tls_context(ca_file=str(identity / "cert.pem"), key_file=str(identity / "both.pem"))
     assert shaken_hands(context, identity) == "ok"
@@ -110,6 +111,7 @@ def test_a_key_under_a_password_is_read_with_it_alone(identity: Path) -> None:
         tls_context(key_pem=key, chain_pem=certificate, key_password="wrong")  # noqa: S106
 
 
+@pytest.mark.slow
 def test_a_key_of_another_certificate_is_named(identity: Path, tmp_path: Path) -> None:
     files = ["-keyout", f"{tmp_path}/other.pem", "-out", f"{tmp_path}/unused.pem"]
     subprocess.run([*OPENSSL, *files], check=True, capture_output=True)

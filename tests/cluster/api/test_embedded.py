@@ -44,6 +44,7 @@ def test_a_closed_cluster_leaves_no_listener_and_no_thread() -> None:
             socket.create_connection(("127.0.0.1", port), 5)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_a_request_that_arrives_as_the_cluster_closes_is_cancelled_without_a_warning() -> None:
     cluster = EmbeddedCluster(racks=1, brokers=1)

@@ -58,6 +58,7 @@ def test_an_idle_cluster_is_whole_within_two_seconds_of_a_racks_return() -> None
     assert [w.isr(TopicPartition("orders", i)) for i in range(4)] == [{1, 2, 3}, {4, 5, 6}, {2, 3, 4}, {5, 6, 1}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topics", [1, 200])
 def test_an_idle_cluster_sends_as_much_however_many_partitions_it_has(topics: int) -> None:
     w = world()

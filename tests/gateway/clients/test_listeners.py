@@ -102,6 +102,7 @@ def sent(link: socket, listener: int, key: int, version: int, body: bytes) -> No
         link.sendall(pack(">i", len(request)) + request)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["off", "verified"])
 def test_a_client_reaches_the_broker_of_its_listener_and_no_other(mode: str) -> None:
     rng = Random(5)

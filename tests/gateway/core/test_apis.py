@@ -25,6 +25,7 @@ def of_kafka() -> dict[int, set[int]]:
     return found
 
 
+@pytest.mark.slow
 def test_what_is_only_forwarded_is_offered_up_to_kafkas_last_version(of_kafka: dict[int, set[int]]) -> None:
     forwarded = {key: versions for key, versions in OFFERED.items() if key not in VERSIONS}
     assert len(forwarded) == 20

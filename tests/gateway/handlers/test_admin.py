@@ -253,6 +253,7 @@ async def altered_at(address: tuple[str, int], topic: str, value: str) -> str:
     return f"{response.responses[0].resource_name}: {response.responses[0].error_message}"
 
 
+@pytest.mark.slow
 def test_a_value_is_acknowledged_when_its_record_is_in_as_many_racks_as_any_value_requires(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

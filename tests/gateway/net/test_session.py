@@ -228,6 +228,7 @@ def test_a_client_that_the_broker_serves_is_served(gateway: RunningGateway) -> N
         assert session.is_proven
 
 
+@pytest.mark.slow
 def test_a_client_that_reads_no_response_piles_up_none(gateway: RunningGateway) -> None:
     """Each request is refused here, at once: nobody but a gateway writes the config topic."""
     topic = b"__rackspan_configs"
@@ -250,6 +251,7 @@ def test_a_client_that_reads_no_response_piles_up_none(gateway: RunningGateway) 
         assert {received(link)[:4] for _ in range(MAX_UNSENT)} == {pack(">i", 9)}
 
 
+@pytest.mark.slow
 def test_mutated_requests_cost_their_own_connection(gateway: RunningGateway, cluster: EmbeddedCluster) -> None:
     rng = Random(11)
     requests = [

@@ -57,6 +57,7 @@ def keep(cluster: EmbeddedCluster, *values: tuple[Scope, str, Entry | None]) -> 
     assert producer.flush(10) == 0
 
 
+@pytest.mark.slow
 def test_without_the_config_topic_only_the_brokers_configs_count(safe: Safe) -> None:
     assert safe() == (0, {"refuses": [], "partial": []})
 
@@ -83,6 +84,7 @@ def test_a_record_that_cannot_be_read_requires_more_racks_than_there_are(cluster
     assert safe() == (2, {"refuses": ["orders"], "partial": []})
 
 
+@pytest.mark.slow
 def test_nothing_is_safe_if_the_config_topic_cannot_be_read(
     cluster: EmbeddedCluster, safe: Safe, monkeypatch: pytest.MonkeyPatch
 ) -> None:

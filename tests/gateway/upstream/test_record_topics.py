@@ -108,6 +108,7 @@ def read_by_aiokafka(servers: str, topic: str, client: str, count: int) -> None:
     asyncio.run(read())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "readers"), [("off", False), ("off", True), ("verified", True)])
 def test_the_gateway_and_the_brokers_count_the_same(cluster: EmbeddedCluster, mode: str, readers: bool) -> None:
     topic, count = f"counted-{mode}-{readers}", 2 * RECORDS

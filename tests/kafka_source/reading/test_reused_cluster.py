@@ -74,6 +74,7 @@ def test_the_row_of_a_task_counts_its_records_and_names_where_its_rack_is_from(
     assert {row["partition"] for row in rows} == {0, 1}
 
 
+@pytest.mark.slow
 def test_a_connection_that_was_closed_meanwhile_costs_no_record_and_no_change_of_replica(
     cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -183,6 +183,7 @@ def of_footer(rows: pa.Table) -> Mapping[str, Any]:
     return statistics_of_file(pq.read_metadata(pa.BufferReader(out.getvalue())))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of_rows", [statistics, of_footer])
 def test_a_filter_on_any_column_finds_its_rows(
     tmp_path: Path, of_rows: Callable[[pa.Table], Mapping[str, Any]]
@@ -217,6 +218,7 @@ def test_catalogs_see_what_columns_mean_and_which_are_never_null(tmp_path: Path)
     assert (file["min.topic"], file["max.topic"]) == ("orders", "orders")
 
 
+@pytest.mark.slow
 def test_rows_that_delta_rs_rewrote_are_read(tmp_path: Path) -> None:
     warehouse = create_warehouse(tmp_path / "w")
     store_all([small("a"), small("b")], warehouse)

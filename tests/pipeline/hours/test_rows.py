@@ -73,6 +73,7 @@ def test_parts_add_up_and_each_is_its_share_of_the_time(seed: int) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_hours_together_have_the_flows_of_each_two_readings(seed: int) -> None:
     readings = history(Random(seed), 12)
@@ -165,6 +166,7 @@ def test_what_passes_over_a_gap_is_an_estimate_that_says_so() -> None:
     assert near_rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_an_hour_needs_no_more_than_its_readings_and_one_on_either_side(seed: int) -> None:
     """So an hour that is made alone has the rows that it has among all."""
@@ -178,6 +180,7 @@ def test_an_hour_needs_no_more_than_its_readings_and_one_on_either_side(seed: in
         assert list(hour_rows(alone, [hour], PRICES)) == [(name, row) for name, row in every if row["hour"] == hour]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_bill_is_that_of_the_flows_of_the_hour(seed: int) -> None:
     readings = history(Random(seed), 6)
@@ -197,6 +200,7 @@ def test_the_bill_is_that_of_the_flows_of_the_hour(seed: int) -> None:
         assert {row["currency"] for row in billed} <= {"USD"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_lag_is_what_is_left_to_read_by_plain_loops(seed: int) -> None:
     readings = history(Random(seed), 8)
@@ -240,6 +244,7 @@ def plain_lag(reading: ClusterReading, topic: str, partition: int, committed: in
     return left
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_groups_and_findings_are_those_of_the_last_reading_of_an_hour(seed: int) -> None:
     readings = history(Random(seed), 8)
@@ -273,6 +278,7 @@ def test_groups_and_findings_are_those_of_the_last_reading_of_an_hour(seed: int)
             assert (best["bytes"] or 0) == (now["bytes"] or 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_each_hour_has_the_advice_of_its_own_last_reading(seed: int) -> None:
     readings = history(Random(seed), 8)

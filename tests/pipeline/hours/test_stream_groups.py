@@ -67,6 +67,7 @@ def across(group: GroupDescription, snapshot: ClusterSnapshot) -> tuple[int, int
     return tasks, partitions, cost
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(at_depth(check=6, test=30, soak=300)))
 def test_rows_are_the_audit_of_the_last_reading_of_each_hour(seed: int) -> None:
     readings = history(Random(seed), 8)
@@ -193,7 +194,7 @@ def in_one_hour(
     return {row["strategy"]: row for row in rows_of(readings, "stream_groups", [NOON])}
 
 
-@pytest.mark.parametrize("seed", range(at_depth(check=20, test=100, soak=1000)))
+@pytest.mark.parametrize("seed", range(at_depth(check=5, test=50, soak=1000)))
 def test_bytes_cross_racks_by_the_replica_that_serves_each_partition(seed: int) -> None:
     """Plain loops: an in-sync replica in the reader's rack where the leader's broker selects by rack (KIP-392), else the leader."""
     rng = Random(seed)
@@ -270,6 +271,7 @@ def test_bytes_go_by_the_leader_of_their_time() -> None:
         assert (row["bytes"], row["bytes_across_now"], row["bytes_across_best"]) == (600, 300, 300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(at_depth(check=4, test=20, soak=200)))
 def test_bytes_of_the_tasks_as_they_run_are_those_of_consumer_groups(seed: int) -> None:
     readings = history(Random(seed), 8)
@@ -340,6 +342,7 @@ def test_tasks_of_a_sub_topology_that_is_not_described_are_a_reason() -> None:
         streams_group(undescribed)
 
 
+@pytest.mark.slow
 def test_an_audit_is_made_again_when_a_rack_or_a_task_changes() -> None:
     made, rng = StreamGroups(), Random(5)
     costs = set()

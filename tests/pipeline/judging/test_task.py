@@ -219,6 +219,7 @@ def test_rows_that_another_engine_wrote_again_are_read_in_whatever_order_and_typ
     check_rows(warehouse, snapshots, RackPolicy())
 
 
+@pytest.mark.slow
 def test_a_topic_that_is_lost_is_an_error_and_not_a_row_less(tmp_path: Path) -> None:
     warehouse = pipeline.create_warehouse(tmp_path / "warehouse")
     store_all([small()], warehouse)
@@ -235,6 +236,7 @@ def test_a_topic_that_is_lost_is_an_error_and_not_a_row_less(tmp_path: Path) -> 
     assert work
 
 
+@pytest.mark.slow
 def test_files_of_two_attempts_have_different_names_and_no_rows_in_common_with_an_empty_table(tmp_path: Path) -> None:
     warehouse = pipeline.create_warehouse(tmp_path / "warehouse")
     store_all([small()], warehouse)

@@ -46,6 +46,7 @@ WHOLE = {"brokers": 3, "topics": 1, "partitions": 2}
 NOTHING = {"brokers": 0, "topics": 0, "partitions": 0}
 
 
+@pytest.mark.slow
 def test_only_what_differs_is_stored(warehouse: Warehouse) -> None:
     bases = Bases()
     for snapshot in (at(0), at(1), at(2, leader=2)):
@@ -122,6 +123,7 @@ def test_nothing_is_built_on_a_snapshot_that_somebody_dropped(warehouse: Warehou
     assert rows_stored(warehouse) == [WHOLE]
 
 
+@pytest.mark.slow
 def test_a_kill_before_the_marker_leaves_nothing_that_another_collector_takes_for_its_own(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +173,7 @@ def test_rows_of_a_killed_collector_are_adopted_after_its_transactions_have_expi
     as_stored(warehouse, [at(0)])
 
 
+@pytest.mark.slow
 def test_what_builds_on_a_damaged_snapshot_is_damaged_up_to_the_next_whole_one(warehouse: Warehouse) -> None:
     bases = Bases()
     snapshots = [at(0), at(20, leader=2), at(40), at(59), at(61), at(62, leader=2)]

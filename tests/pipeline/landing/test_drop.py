@@ -3,12 +3,15 @@
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from rackspan.pipeline import create_warehouse, rows
 from rackspan.pipeline.landing.drop import drop_damaged
 from rackspan.pipeline.landing.store import store_all
 from tests.pipeline.examples import NOON, small
 
 
+@pytest.mark.slow
 def test_only_the_table_with_a_damaged_file_and_the_snapshots_in_it_are_named(tmp_path: Path) -> None:
     warehouse = create_warehouse(tmp_path / "warehouse")
     for day in (0, 1):

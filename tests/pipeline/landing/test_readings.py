@@ -62,6 +62,7 @@ def test_readings_are_read_back_as_they_were_whatever_their_snapshots_build_on(w
         assert mine.snapshot.same_as(theirs.snapshot) or mine.snapshot.partitions.size_bytes is not None
 
 
+@pytest.mark.slow
 def test_a_reading_that_is_stored_twice_is_there_once(warehouse: Warehouse) -> None:
     given = history(Random(1), 3)
     store_readings(warehouse, given)
@@ -84,6 +85,7 @@ def test_a_snapshot_without_a_reading_has_no_rows_of_one_and_is_whole(warehouse:
     assert find_damage(warehouse, stored(warehouse)).snapshots == {}
 
 
+@pytest.mark.slow
 def test_a_reading_of_which_rows_are_lost_is_not_whole(warehouse: Warehouse) -> None:
     store_readings(warehouse, history(Random(2), 2))
     folder = warehouse.table_folder("logs")
@@ -93,6 +95,7 @@ def test_a_reading_of_which_rows_are_lost_is_not_whole(warehouse: Warehouse) -> 
     assert len(find_damage(warehouse, stored(warehouse)).snapshots) == 2
 
 
+@pytest.mark.slow
 def test_rows_of_a_cluster_without_groups_or_offsets_are_none(warehouse: Warehouse) -> None:
     (reading,) = history(Random(3), 1)
     bare = replace(reading, groups=(), selectors={}, counters={}, logs=replace(reading.logs, committed={}))
@@ -102,6 +105,7 @@ def test_rows_of_a_cluster_without_groups_or_offsets_are_none(warehouse: Warehou
     assert found.read_at > NOON
 
 
+@pytest.mark.slow
 def test_a_reading_of_a_cluster_without_topics_is_read_back(warehouse: Warehouse) -> None:
     given = reading_of(small())
     none: list[int] = []

@@ -79,6 +79,7 @@ def test_controllers_that_differ_in_being_alive_only_are_other_members_and_unkno
     assert (members_hash(unknown), snapshot_id(unknown)) == ("af9b9de959e5beef", "20261120T1200000000005ffc0ef979")
 
 
+@pytest.mark.slow
 def test_a_warehouse_without_the_column_is_read_and_gets_it_with_the_next_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,6 +102,7 @@ def test_a_warehouse_without_the_column_is_read_and_gets_it_with_the_next_snapsh
     assert controllers == first.controllers
 
 
+@pytest.mark.slow
 def test_any_number_of_snapshots_is_one_commit_to_each_table(warehouse: Warehouse) -> None:
     snapshots = generated(10)
     store_all(snapshots, warehouse, readings=dict(enumerate(map(reading_of, snapshots))))
@@ -121,6 +123,7 @@ def test_storing_it_again_commits_nothing(warehouse: Warehouse) -> None:
     assert DeltaTable(warehouse.table("partitions")).version() == 1
 
 
+@pytest.mark.slow
 def test_another_snapshot_with_the_same_timestamp_is_refused_and_the_first_one_kept(warehouse: Warehouse) -> None:
     store(small(), warehouse)
     with pytest.raises(InvalidSnapshot, match=r"another snapshot of this cluster and time is stored already"):
@@ -202,6 +205,7 @@ def collector(root: str, seed: int) -> list[bool]:
     return [store(one, open_warehouse(root)).new for one in many(seed)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("conflicts", [1, 10**9])
 def test_a_collector_that_meets_the_commit_of_another_tries_again_some_times(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, conflicts: int

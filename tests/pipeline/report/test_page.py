@@ -122,6 +122,7 @@ def test_the_same_data_gives_the_same_bytes() -> None:
     assert render(report_by_hand(story.shop_history(5))) == render(report_by_hand(story.shop_history(5)))
 
 
+@pytest.mark.slow
 def test_a_map_of_sixty_topics_over_thirty_racks_stays_below_500_kb() -> None:
     assert len(render(STORIES["thirty racks"]).encode()) < 500_000
 
@@ -251,6 +252,7 @@ def test_each_card_shows_the_numbers_of_its_loss_in_the_words_of_outage(data: Re
         )
 
 
+@pytest.mark.slow
 def test_with_many_racks_all_losses_stand_in_a_table_and_the_worst_on_cards() -> None:
     root, cluster = parsed(render(STORIES["thirty racks"])), STORIES["thirty racks"].clusters[0]
     assert len(root.all("article", "card")) == 3
@@ -287,6 +289,7 @@ def test_the_map_shows_the_replicas_and_leaders_of_each_topic_in_each_rack() -> 
             assert ("if lost" in cell.text) == (held.harm is not None)
 
 
+@pytest.mark.slow
 def test_the_dense_map_has_a_number_in_every_cell_that_holds_replicas() -> None:
     cluster = STORIES["thirty racks"].clusters[0]
     for row, drawn in zip(cluster.topic_map.rows, map_rows(parsed(render(STORIES["thirty racks"]))), strict=True):
@@ -301,6 +304,7 @@ def test_the_dense_map_has_a_number_in_every_cell_that_holds_replicas() -> None:
         ]
 
 
+@pytest.mark.slow
 def test_a_map_that_leaves_topics_out_says_how_many_there_are() -> None:
     plans = [TopicPlan(f"t{code}", [[1, 2, 3]]) for code in range(1000)]
     root = parsed(render(report_by_hand([story.snapshot(plans, brokers=story.SIX_BROKERS)])))

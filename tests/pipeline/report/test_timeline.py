@@ -2,6 +2,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from itertools import combinations, pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -111,6 +112,7 @@ def test_ten_minutes_are_ticked_in_whole_minutes_and_three_days_at_midnight() ->
     ]
 
 
+@pytest.mark.slow
 def test_the_worst_point_is_marked_with_its_time_and_counts() -> None:
     history = story.report_by_hand(story.shop_history(20)).clusters[0].history
     root = drawn(timeline.timeline(history, "t", 1040, 270))
@@ -118,6 +120,7 @@ def test_the_worst_point_is_marked_with_its_time_and_counts() -> None:
     assert len(root.all("path", "worst")) == 1
 
 
+@pytest.mark.slow
 def test_the_axes_have_their_values_units_and_lines() -> None:
     history = story.report_by_hand(story.shop_history(20)).clusters[0].history
     root = drawn(timeline.timeline(history, "t", 1040, 270))
@@ -144,6 +147,7 @@ def test_a_history_without_risk_is_one_calm_band() -> None:
     assert not root.all("path", "s")
 
 
+@pytest.mark.slow
 def test_the_picture_says_in_words_what_it_shows() -> None:
     history = story.report_by_hand(story.shop_history(20)).clusters[0].history
     root = drawn(timeline.timeline(history, "t", 1040, 270))

@@ -2,6 +2,7 @@ from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import pytest
 from hypothesis import given
 
 from rackspan.audit import RackPolicy, outage
@@ -55,6 +56,7 @@ def test_harmed_partitions_are_those_that_cannot_lead_or_acknowledge_any_more(sn
     assert harmed == {loss.racks[0]: story.harmed_by_hand(snapshot, loss.racks[0]) for loss in losses}
 
 
+@pytest.mark.slow
 @given(snapshots())
 def test_a_cell_holds_the_harm_that_outage_reports_for_that_rack(snapshot: ClusterSnapshot) -> None:
     _, losses = outage(snapshot, story.POLICY)

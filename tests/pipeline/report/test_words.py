@@ -154,6 +154,7 @@ def test_the_risk_of_one_snapshot_is_that_there_is_no_history() -> None:
     assert words.risk(story.report_by_hand(story.shop_history(1)).clusters[0].history).startswith("One snapshot so far")
 
 
+@pytest.mark.slow
 def test_risk_is_written_as_time() -> None:
     history = story.report_by_hand(story.shop_history(20)).clusters[0].history
     assert (
@@ -196,6 +197,7 @@ def test_a_change_is_described_in_four_short_phrases(
     assert words.caused_by(drift_group) == cause
 
 
+@pytest.mark.slow
 def test_losses_over_time_are_summed_up_in_one_sentence() -> None:
     past = story.report_by_hand(story.shop_history(20)).clusters[0].history
     never = LossHistory(RackId("r1"), 20, 0, 0.0, None, 0, 0, 0)
@@ -206,6 +208,7 @@ def test_losses_over_time_are_summed_up_in_one_sentence() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("snapshots_not_survived", "ending"),
     [

@@ -161,6 +161,7 @@ def check_rows(warehouse: Warehouse, snapshots: list[ClusterSnapshot], policies:
         assert expected.judged_columns(pipeline.rows(warehouse, name)) == wanted, name
 
 
+@pytest.mark.slow
 def test_some_snapshots_are_judged_under_another_policy(warehouse: Warehouse) -> None:
     """Whole, and drift from the snapshot before; in a notebook nothing is written."""
     spark: Any = FakeSession()
@@ -197,6 +198,7 @@ class JavaError:
 WORKER = "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n  File a\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spark_like", ["fake"], indirect=True)
 @pytest.mark.parametrize(
     ("cause", "line"),

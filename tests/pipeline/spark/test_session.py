@@ -23,6 +23,7 @@ def python(*lines: str) -> str:
 NOT_ON_EXECUTORS: Final = {"msgspec", "kafka", "kio", "click", "yaml", "prometheus_client", "deltalake"}
 
 
+@pytest.mark.slow
 def test_the_pipeline_is_imported_without_spark() -> None:
     rows_read = python(
         "import sys, rackspan.pipeline", "print([name for name in sys.modules if 'spark' in name or 'py4j' in name])"
@@ -30,6 +31,7 @@ def test_the_pipeline_is_imported_without_spark() -> None:
     assert rows_read.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_a_task_imports_only_what_executors_must_have() -> None:
     """rackspan is sent to them; msgspec, click and the like are not."""
     of_others = python(

@@ -123,6 +123,7 @@ def test_topic_counts_precede_loads() -> None:
     assert per_broker(task, place(task)) == [1, 1, 0] or per_broker(task, place(task)) == [1, 0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SEVERAL_PHASES, ids=str)
 def test_whatever_stood_before_each_topic_is_level_in_itself(scenario: Scenario) -> None:
     for phase, rows in zip(scenario.phases, placed(scenario), strict=True):

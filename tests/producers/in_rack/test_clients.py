@@ -70,6 +70,7 @@ def share_across(cluster: EmbeddedCluster, topic: str) -> float:
     return 1 - by_rack[RACK] / by_rack.total()
 
 
+@pytest.mark.slow
 @CLIENTS
 def test_records_without_a_key_stay_in_the_producers_rack(cluster: EmbeddedCluster, send: Send) -> None:
     for rack, most in ((None, 1.0), (RACK, 0.0)):

@@ -77,6 +77,7 @@ def test_lopsided_replica_sets_are_as_even_as_they_can_be() -> None:
     assert (loads[led] - loads[follower] <= 1).all()
 
 
+@pytest.mark.slow
 def test_the_fullest_leader_is_no_fuller_than_the_densest_set_of_brokers_forces() -> None:
     rng = Random(2)
     weights = [1 / (broker + 1) for broker in range(12)]

@@ -129,6 +129,7 @@ def _ends(instance: Instance, planned: ReassignmentPlan) -> list[tuple[int, ...]
 PARTS = [pytest.param(range(first, first + PART), id=f"seeds{first}") for first in range(0, RANDOM_CLUSTERS, PART)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", PARTS)
 def test_a_repair_is_the_fewest_moves_and_of_those_the_most_even_loads(seeds: Sequence[int]) -> None:
     compared = 0
@@ -142,6 +143,7 @@ def test_a_repair_is_the_fewest_moves_and_of_those_the_most_even_loads(seeds: Se
     assert compared > len(seeds) // 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", PARTS)
 def test_balance_is_the_most_even_loads_and_of_those_the_fewest_moves(seeds: Sequence[int]) -> None:
     compared = 0
@@ -158,6 +160,7 @@ def test_balance_is_the_most_even_loads_and_of_those_the_fewest_moves(seeds: Seq
     assert compared > len(seeds) // 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", PARTS)
 def test_replicas_in_no_rack_leave_those_beside_them_free_to_change_racks(seeds: Sequence[int]) -> None:
     compared = 0

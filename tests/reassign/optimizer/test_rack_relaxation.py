@@ -19,6 +19,7 @@ def _exact_flows_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(balance, "PLACEMENT_ARCS_MAX", 12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", PARTS)
 def test_a_plan_without_a_gap_is_the_best_there_is_and_every_plan_is_legal(seeds: Sequence[int]) -> None:
     instances = chain(map(Instance, seeds), map(Uncounted, seeds))

@@ -45,6 +45,7 @@ def test_more_replicas_than_racks_take_the_fewest_moves_too(seed: int) -> None:
     assert judged(snapshot, planned) == set()
 
 
+@pytest.mark.slow
 def test_every_broker_a_rack_of_its_own_works_with_hundreds_of_them() -> None:
     rng = Random(7)
     placed = [rng.sample(range(200), 3) for _ in range(2_000)]

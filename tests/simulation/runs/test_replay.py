@@ -24,6 +24,7 @@ def first_failure() -> tuple[int, Violation]:
     raise AssertionError("the proposal as written broke nothing in thirty seeds")
 
 
+@pytest.mark.slow
 def test_a_failure_names_the_line_that_replays_it_and_the_faults_that_suffice() -> None:
     seed, violation = first_failure()
     broken = explained(CLEAN, seed, violation, PROPOSAL)
@@ -47,12 +48,14 @@ def test_a_shorter_list_of_faults_leaves_the_rest_of_the_run_as_it_was() -> None
     assert calm.acknowledged > 0
 
 
+@pytest.mark.slow
 def test_the_command_runs_one_seed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["sim", "7", "--world", "lossy"])
     assert command.main() == 0
     assert capsys.readouterr().out.startswith("1 seeds of world lossy: no rule broken; ")
 
 
+@pytest.mark.slow
 def test_the_command_ends_in_an_error_where_a_rule_breaks(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -170,6 +170,7 @@ def test_of_a_kafka_without_times_or_a_quorum_without_leader_nobody_is_known_to_
     ]
 
 
+@pytest.mark.slow
 def test_ten_thousand_topics_take_twenty_requests_for_their_configs() -> None:
     connection = ScriptedConnection({ApiKey.METADATA: metadata(*(topic(f"t{number}") for number in range(10_000)))})
     responses = connection.responses()

@@ -58,6 +58,7 @@ def test_warm_ups_stay_within_their_budget(document: Document) -> None:
     assert extra <= document["config"]["max_warmup_replicas"]
 
 
+@pytest.mark.slow
 @given(groups())
 def test_probing_rebalances_converge_and_a_converged_assignment_stays_put(document: Document) -> None:
     assigned = assign(document, "high-availability")
@@ -103,6 +104,7 @@ def test_a_group_converges_after_random_joins_and_leaves_and_partial_warm_ups(
     assert (again["assignment"], again["probing_rebalance"]) == (assigned["assignment"], False)
 
 
+@pytest.mark.slow
 @given(groups())
 def test_racks_never_raise_the_cost_of_the_lasting_assignment(document: Document) -> None:
     def crossing(strategy: str) -> int:
@@ -136,6 +138,7 @@ def test_a_further_rack_local_client_never_raises_traffic(document: Document, se
     assert after["cost"]["stateful"] <= before["cost"]["stateful"]
 
 
+@pytest.mark.slow
 @given(groups(), st.randoms(use_true_random=False))
 def test_equal_groups_get_equal_assignments_however_they_are_listed(document: Document, rng: Random) -> None:
     shuffled = deepcopy(document)

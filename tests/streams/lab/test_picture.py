@@ -23,6 +23,7 @@ def parsed(document: LabDocument) -> ElementTree.Element:
     return ElementTree.fromstring(lab_picture(document))  # noqa: S314 - our own picture
 
 
+@pytest.mark.slow
 def test_every_number_of_the_table_is_in_the_picture() -> None:
     document = replayed("one", "two")
     drawn = parsed(document)
@@ -33,6 +34,7 @@ def test_every_number_of_the_table_is_in_the_picture() -> None:
             assert str(run["moved"]["in_all"]) in texts
 
 
+@pytest.mark.slow
 def test_bars_are_to_one_scale_and_inside_the_picture() -> None:
     document = replayed("one")
     drawn = parsed(document)
@@ -83,6 +85,7 @@ def test_names_are_escaped() -> None:
     assert any((text.text or "").startswith('<script>"&:') for text in drawn.iter(f"{SVG}text"))
 
 
+@pytest.mark.slow
 def test_equal_documents_give_equal_pictures() -> None:
     assert lab_picture(replayed("one")) == lab_picture(replayed("one"))
 

@@ -15,6 +15,7 @@ A_QUARTER = examples(0.25)
 SEEDS = st.integers(0, 2**32)
 
 
+@pytest.mark.slow
 @A_QUARTER
 @given(SEEDS, st.sampled_from(["none", "min_traffic", "balance_subtopology"]), st.integers(0, 2))
 def test_a_group_settles_where_probing_rebalances_lead(seed: int, strategy: str, standbys: int) -> None:
@@ -33,6 +34,7 @@ def test_a_group_settles_where_probing_rebalances_lead(seed: int, strategy: str,
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("assignor", ["optimize", "high-availability", "sticky"])
 def test_a_settled_group_takes_no_further_round(assignor: str) -> None:
     for seed in range(20):
@@ -42,6 +44,7 @@ def test_a_settled_group_takes_no_further_round(assignor: str) -> None:
         assert again.output.assignment == first.output.assignment
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("assignor", ["optimize", "high-availability", "sticky"])
 def test_a_group_settles_also_where_the_overlap_is_with_its_previous_assignment(assignor: str) -> None:
     """KIP-925, 4.B.III, names convergence as the difficulty of that overlap."""

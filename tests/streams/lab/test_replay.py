@@ -46,6 +46,7 @@ def test_unknown_names_get_one_line() -> None:
         settings([], ["fast"], [])
 
 
+@pytest.mark.slow
 def test_the_optimiser_alone_has_the_same_cost_in_the_lab_as_in_assign() -> None:
     for seed in range(30):
         document = problem(Random(seed))
@@ -66,6 +67,7 @@ def test_the_optimiser_alone_has_the_same_cost_in_the_lab_as_in_assign() -> None
             assert run["cost"] == 10 * run["cross_rack"]["active"]
 
 
+@pytest.mark.slow
 def test_a_heavier_overlap_never_moves_more_and_a_heavier_traffic_never_reads_more() -> None:
     for seed in range(30):
         document = problem(Random(seed))

@@ -99,6 +99,7 @@ def test_a_group_that_cannot_be_decoded_gets_one_line(group: GroupDescription, l
     assert str(refused.value) == line
 
 
+@pytest.mark.slow
 def test_10000_groups_with_a_corrupted_member_are_decoded_or_refused_in_one_line() -> None:
     """Up to the audit: a group that can be decoded has costs, or a reason why not."""
     rng = Random(7)

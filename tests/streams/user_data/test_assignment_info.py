@@ -30,6 +30,7 @@ def test_tasks_and_partitions_that_do_not_pair_up_are_refused() -> None:
         active_partitions(AssignmentInfo(11, [TaskId("0_0")]), [TopicPartition("a", 0), TopicPartition("a", 1)], "m")
 
 
+@pytest.mark.slow
 def test_a_cut_message_is_refused_wherever_it_is_cut() -> None:
     for data in BYTES:
         for length in range(len(data)):
@@ -37,6 +38,7 @@ def test_a_cut_message_is_refused_wherever_it_is_cut() -> None:
                 decode_assignment(data[:length])
 
 
+@pytest.mark.slow
 def test_10000_corrupted_messages_are_read_or_refused_in_one_line() -> None:
     rng = Random(925)
     lines = [refusal(decode_assignment, mutated(rng.choice(BYTES), rng)) for _ in range(10_000)]

@@ -37,6 +37,7 @@ def test_bytes_left_over_are_refused() -> None:
             decode_subscription(data + b"\0")
 
 
+@pytest.mark.slow
 def test_10000_corrupted_messages_are_read_or_refused_in_one_line() -> None:
     rng = Random(925)
     lines = [refusal(decode_subscription, mutated(rng.choice(BYTES), rng)) for _ in range(10_000)]

@@ -62,6 +62,7 @@ def test_a_warning_says_once_a_partition_that_the_bound_of_a_log_deletes_its_rec
     assert sum("loses its oldest records" in warning for warning in world.warnings()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_replicas_that_are_compacted_one_by_one_end_with_the_latest_value_of_each_key(seed: int) -> None:
     """Brokers are lost and return, at worst with an empty disk, while every replica is compacted in its own time."""

@@ -58,6 +58,7 @@ def cases(elr: Elr) -> Iterator[tuple[PartitionState, PartitionChange, Condition
         yield before, PartitionChange(isr=isr, election=election), conditions, alive
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("elr", list(Elr))
 def test_every_change_of_three_replicas_keeps_what_must_be_kept(elr: Elr) -> None:
     count = 0

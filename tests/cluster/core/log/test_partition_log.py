@@ -83,6 +83,7 @@ def test_a_log_is_what_a_list_of_records_is(seed: int, steps: int) -> None:
     assert_alike(twins)
 
 
+@pytest.mark.slow
 def test_a_log_with_many_snapshots_of_its_producers_is_still_what_a_list_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(producer_state, "INTERVAL_BATCHES", 3)
     for seed in range(150):

@@ -113,15 +113,18 @@ def test_no_acknowledged_record_is_held_in_too_few_racks_however_late_metadata_i
     assert sum(world.refused for world in worlds) > 10 * SEEDS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", [NoLogs, Settles, SampleFromBefore, StaleIsFresh, BeforeOnly])
 def test_a_planted_mistake_is_found(mistake: type[VerificationRules]) -> None:
     assert first_violation(mistake(), range(SEEDS)) is not None
 
 
+@pytest.mark.slow
 def test_the_rule_that_always_waits_is_found_where_metadata_is_late() -> None:
     assert first_violation(SettlesAlways(), range(SEEDS), metadata_lag=LATE_SECONDS) is not None
 
 
+@pytest.mark.slow
 def test_the_log_of_an_earlier_topic_of_the_name_is_found() -> None:
     assert first_violation(VerificationRules(), range(SEEDS), reads_by_name=True) is not None
 
@@ -370,6 +373,7 @@ def test_what_cannot_be_verified_in_time_is_refused_unless_it_fails_open() -> No
         assert guard.held == 0
 
 
+@pytest.mark.slow
 def test_topics_that_clients_name_and_that_do_not_exist_leave_nothing_behind() -> None:
     guard = AcknowledgementGuard(GuardSettings())
     for number in range(60_000):
