@@ -26,7 +26,7 @@ demo: env
 # a bare environment. Side by side they take longer. The longest files come first (tests/conftest.py). make test AGAIN="--reruns 1 -raR"
 # tries what fails of the second kind once more, and names it.
 test: env
-	RACKSPAN_SIM_SEEDS=20 $(BIN)/pytest -q -n auto --dist worksteal -m "not ($(ALONE)) and not soak"
+	RACKSPAN_SIM_SEEDS=8 $(BIN)/pytest -q -n auto --dist worksteal -m "not ($(ALONE)) and not soak"
 	$(BIN)/python -m tests.spark_classes
 	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "($(ALONE)) and not soak" --durations=10 $(AGAIN)
 

@@ -23,7 +23,7 @@ pytest_plugins = ["pytester", "tests.kafka_fixtures", "tests.secured_fixtures", 
 
 # Outside soak the examples are the same every time, so that a red run is repeatable.
 settings.register_profile("check", max_examples=10, derandomize=True, deadline=None)
-settings.register_profile("test", max_examples=50, derandomize=True, deadline=None)
+settings.register_profile("test", max_examples=30, derandomize=True, deadline=None)
 settings.register_profile(
     "soak", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )

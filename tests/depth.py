@@ -1,4 +1,4 @@
-"""How much a test draws: 10 examples a property in `make check`, 50 in `make test`, 1,000 in `make soak`; and fewer repetitions."""
+"""How much a test draws: 10 examples a property in `make check`, 30 in `make test`, 1,000 in `make soak`; and fewer repetitions."""
 
 import os
 from typing import Any, Final

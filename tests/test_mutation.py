@@ -194,7 +194,7 @@ def test_the_lines_of_accepted_survivors_are_lines_of_today() -> None:
     assert [one for one in read_accepted(ACCEPTED) if not occurrences(one.before, one.path)] == []
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_accepted_survivors_have_reasons_and_are_mutants_of_today() -> None:
     """An entry whose line has changed accepts nothing any more and has to go."""
     from tools.mutation.accepted import ACCEPTED, read_accepted

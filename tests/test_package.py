@@ -60,7 +60,7 @@ def pythons() -> dict[str, str]:
 PYTHONS = pythons()
 
 
-@pytest.mark.parametrize("pattern", ["*.whl", "*.tar.gz"])
+@pytest.mark.parametrize("pattern", ["*.whl", pytest.param("*.tar.gz", marks=pytest.mark.soak)])
 def test_it_installs_bare_and_judges_a_snapshot(built: Path, tmp_path: Path, pattern: str) -> None:
     (distribution,) = built.glob(pattern)
     rackspan = installed(tmp_path, distribution) / "rackspan"
@@ -82,7 +82,11 @@ def test_it_installs_bare_and_judges_a_snapshot(built: Path, tmp_path: Path, pat
         assert f"pip install '.[{extra}]'" in missed.stderr
 
 
-@pytest.mark.parametrize("version", PYTHONS)
+@pytest.mark.parametrize(
+    "version",
+    # The newest in make test, each in make soak.
+    [pytest.param(one, marks=[] if one == [*PYTHONS][-1] else pytest.mark.soak) for one in PYTHONS],
+)
 def test_the_wheel_judges_a_snapshot_on_the_other_pythons(built: Path, tmp_path: Path, version: str) -> None:
     (wheel,) = built.glob("*.whl")
     judges_a_snapshot(installed(tmp_path, wheel, python=PYTHONS[version]) / "rackspan", tmp_path)

@@ -291,7 +291,11 @@ def watched_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("watched_once")
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name",
+    # Every second command in make test, each in make soak.
+    [pytest.param(name, marks=pytest.mark.soak if number % 2 else []) for number, name in enumerate(COMMANDS)],
+)
 def test_the_rights_of_the_page_suffice_and_none_of_them_is_too_many(
     cli: Cli, users: Users, secured: Secured, tmp_path: Path, name: str, request: pytest.FixtureRequest
 ) -> None:

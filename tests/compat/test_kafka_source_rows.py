@@ -59,8 +59,15 @@ def rows(frame: DataFrame) -> list[Any]:
 LEVELS = ("read_committed", "read_uncommitted")
 
 
-@pytest.mark.parametrize("name", ["codecs", "transactions", "compacted", "append times"])
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [
+        # What a level changes in make test, every pair in make soak.
+        pytest.param(name, level, marks=pytest.mark.soak if level == LEVELS[1] and name != "transactions" else [])
+        for name in ("codecs", "transactions", "compacted", "append times")
+        for level in LEVELS
+    ],
+)
 def test_a_batch_has_the_rows_of_sparks_connector(
     session: SparkSession, kafka: KafkaCluster, topics: Mapping[str, str], name: str, level: str
 ) -> None:
@@ -99,7 +106,7 @@ def test_positions_mean_what_they_mean_to_sparks_connector(
     assert rows(ours) == rows(theirs)
 
 
-@pytest.mark.parametrize("name", ["codecs", "transactions"])
+@pytest.mark.parametrize("name", [pytest.param("codecs", marks=pytest.mark.soak), "transactions"])
 def test_a_stream_has_the_rows_of_sparks_connector_and_its_offsets(
     session: SparkSession, kafka: KafkaCluster, name: str, tmp_path: Path
 ) -> None:

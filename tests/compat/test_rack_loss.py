@@ -238,6 +238,7 @@ def test_a_lost_quorum_elects_nobody() -> None:
         assert left.partial
 
 
+@pytest.mark.soak
 def test_a_combined_controller_that_is_killed_counts_as_lost_until_it_is_back() -> None:
     """One of three voters is killed: the cluster works, and the loss of one more rack would stop it for good."""
 

@@ -325,6 +325,7 @@ def test_a_step_that_cannot_finish_holds_up_none_that_can(kafka: KafkaCluster, t
     deleting.delete_topics([topic])[topic].result(30)
 
 
+@pytest.mark.soak
 def test_a_run_resumed_without_a_throttle_keeps_the_one_of_its_journal_and_names_that_of_others(
     moved: Reassign,
 ) -> None:

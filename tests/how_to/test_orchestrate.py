@@ -104,6 +104,7 @@ def test_the_dags_run_on_airflow(tmp_path: Path, warehouse: Path) -> None:
     assert "Bash command failed. The command returned a non-zero exit code 2." in log
 
 
+@pytest.mark.soak
 def test_the_assets_are_made_by_dagster(tmp_path: Path, warehouse: Path) -> None:
     programs = environment(tmp_path / "dagster", "dagster>=1,<2")
     (tmp_path / "definitions.py").write_text(block("python", "Dagster"))

@@ -64,7 +64,12 @@ def apache_kafka() -> Iterator[KafkaCluster]:
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("page", ON_KAFKA, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    # Every second one in make test, each in make soak.
+    [pytest.param(page, marks=pytest.mark.soak if number % 2 else []) for number, page in enumerate(ON_KAFKA)],
+    ids=lambda page: page.name,
+)
 def test_the_page_holds_on_apache_kafka(
     page: Page, terminal: Path, apache_kafka: KafkaCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

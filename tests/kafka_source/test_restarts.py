@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 SOAK = bool(os.environ.get("RACKSPAN_SOAK"))
 KILLS = 10 if SOAK else 1
-RECORDS = 40_000 if SOAK else 1_500
+RECORDS = 40_000 if SOAK else 600
 BATCH = 60
 ROOT = Path(__file__).parents[2]
 

@@ -475,7 +475,7 @@ EACH_OF_READINGS = [(table, harm) for harm in HARMS for table in (*OF_READINGS, 
 @pytest.mark.parametrize(
     ("table", "harm"),
     [
-        pytest.param(table, harm, id=f"{table}-{harm.__name__}", marks=[] if number % 16 == 0 else pytest.mark.soak)
+        pytest.param(table, harm, id=f"{table}-{harm.__name__}", marks=[] if number % 23 == 0 else pytest.mark.soak)
         for number, (table, harm) in enumerate(EACH_OF_READINGS)
     ],
 )
@@ -535,7 +535,7 @@ MISTAKES = (with_another_value, with_a_row_less, with_an_hour_more)
 @pytest.mark.parametrize(
     ("table", "mistake"),
     [
-        pytest.param(table, mistake, id=f"{table}-{mistake.__name__}", marks=[] if at % 7 == 0 else pytest.mark.soak)
+        pytest.param(table, mistake, id=f"{table}-{mistake.__name__}", marks=[] if at % 11 == 0 else pytest.mark.soak)
         for at, (table, mistake) in enumerate((table, mistake) for mistake in MISTAKES for table in HOURLY)
     ],
 )

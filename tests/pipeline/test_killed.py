@@ -33,8 +33,8 @@ from tests.pipeline.killed import (
 
 SNAPSHOTS = [small(taken_at=NOON + timedelta(hours=18 * number), leader=-1 + 2 * (number % 2)) for number in range(3)]
 
-STRIDE = at_depth(test=4, soak=1)
-"""Every step in make soak, every fourth one in make test."""
+STRIDE = at_depth(test=7, soak=1)
+"""Every step in make soak, every seventh one in make test."""
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_a_run_that_was_killed_left_the_old_tables_or_the_new_ones(
         shutil.rmtree(tmp_path / "warehouse", ignore_errors=True)
         return Path(shutil.copytree(template, tmp_path / "warehouse"))
 
-    for root, touch in deaths(forked, fresh, refreshed, 2, stride=1 if STRIDE == 1 else 4):
+    for root, touch in deaths(forked, fresh, refreshed, 2, stride=1 if STRIDE == 1 else 8):
         warehouse = open_warehouse(root)
         assert tables(warehouse) in (old, new), touch
         refreshed(root, 2)
@@ -137,7 +137,7 @@ def test_a_maintenance_that_was_killed_left_the_tables_of_before_or_after(forked
         return Path(shutil.copytree(template, tmp_path / "warehouse"))
 
     now = (NOON + timedelta(days=2)).isoformat()
-    for root, touch in deaths(forked, fresh, maintained, now, stride=1 if STRIDE == 1 else 9):
+    for root, touch in deaths(forked, fresh, maintained, now, stride=1 if STRIDE == 1 else 19):
         warehouse = open_warehouse(root)
         assert tables(warehouse) in (old, new), touch
         assert len(kept(warehouse)) in (2, 3), touch

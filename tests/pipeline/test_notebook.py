@@ -181,7 +181,9 @@ def test_seconds_in_each_state_are_those_between_snapshots_and_a_gap_is_unknown(
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", AS_CHANGES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=pytest.mark.soak if number else []) for number, one in enumerate(AS_CHANGES)]
+)
 def test_spark_shows_the_rows_at_each_snapshot_and_as_of_a_timestamp(
     spark: SparkSession, warehouse: Warehouse, name: str
 ) -> None:

@@ -63,7 +63,7 @@ def rows_of(warehouse: pipeline.Warehouse) -> dict[str, list[dict[str, object]]]
     }
 
 
-@pytest.mark.parametrize("root", ["s3://fleet/one", "s3a://fleet/folder/two/"])
+@pytest.mark.parametrize("root", ["s3://fleet/one", pytest.param("s3a://fleet/folder/two/", marks=pytest.mark.soak)])
 def test_collect_table_report_and_export_have_the_rows_of_a_local_warehouse(
     s3: Mapping[str, str], root: str, tmp_path: Path
 ) -> None:

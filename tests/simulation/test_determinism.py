@@ -80,6 +80,7 @@ def _another_python() -> str:
     pytest.skip(f"the same bytes on two Pythons: only {own} is installed, none of {', '.join(others)}")
 
 
+@pytest.mark.soak
 @pytest.mark.package
 def test_another_python_runs_the_same(tmp_path: Path) -> None:
     other = _another_python()

@@ -202,6 +202,7 @@ STREAMED = "streamed-clicks"
 CLICKS = 8
 
 
+@pytest.mark.soak
 @pytest.mark.java
 def test_a_strategy_that_looks_at_racks_saves_what_was_foretold(tmp_path: Path) -> None:
     """A Kafka Streams application of two processes: whichever is first, half of its tasks read in the other's rack."""

@@ -208,7 +208,7 @@ def disasters(rng: random.Random) -> list[ClusterSnapshot]:
     return history
 
 
-@pytest.mark.parametrize("seed", range(at_depth(test=8, soak=2_000)))
+@pytest.mark.parametrize("seed", range(at_depth(test=4, soak=2_000)))
 def test_incidents_are_those_of_plain_loops_over_random_disasters(warehouse: Warehouse, seed: int) -> None:
     rng = random.Random(seed)
     history, policy = disasters(rng), POLICIES[seed % len(POLICIES)]

@@ -33,7 +33,7 @@ from tests.pipeline.examples import NOON, kept, small
 
 pytestmark = pytest.mark.slow
 
-EVERY: Final = at_depth(test=5, soak=1)
+EVERY: Final = at_depth(test=9, soak=1)
 """Of the cuts one in so many is looked at, other ones with names that were not flushed than without; all of them in make soak."""
 
 
@@ -176,7 +176,7 @@ def test_tables_in_force_survive_a_cut_at_any_flush_of_a_run(tmp_path: Path, mon
             if not least:
                 return
             cuts += 1
-            if cuts % at_depth(test=3, soak=1):
+            if cuts % at_depth(test=5, soak=1):
                 return
             checked += 1
             left = tmp_path / f"left {checked}"

@@ -39,7 +39,7 @@ def test_a_collector_that_was_killed_has_whole_readings_and_its_retry_the_rest(f
         shutil.rmtree(tmp_path / "warehouse", ignore_errors=True)
         return Path(shutil.copytree(template, tmp_path / "warehouse"))
 
-    for root, touch in deaths(forked, fresh, read_and_stored, 3, stride=2 * STRIDE):
+    for root, touch in deaths(forked, fresh, read_and_stored, 3, stride=STRIDE):
         before = kept(open_warehouse(root))
         assert not before or are_all(open_warehouse(root)), touch
         read_and_stored(root, 3)
@@ -63,7 +63,7 @@ def test_a_run_that_was_killed_left_the_hours_of_before_or_of_after(forked: Vict
         return Path(shutil.copytree(template, tmp_path / "warehouse"))
 
     switched = 0
-    for root, touch in deaths(forked, fresh, hours_made, stride=1 if STRIDE == 1 else 12):
+    for root, touch in deaths(forked, fresh, hours_made, stride=1 if STRIDE == 1 else 13):
         warehouse = open_warehouse(root)
         if any(stored_rows(warehouse, name) != rows for name, rows in old.items()):
             switched += 1

@@ -288,6 +288,7 @@ def test_ours_is_a_session_of_its_own_and_leaves_the_shared_one_running(spark: S
     spark.conf.set("spark.sql.session.timeZone", zone or "UTC")
 
 
+@pytest.mark.soak
 @pytest.mark.spark
 def test_delta_lake_can_be_read_after_a_session_without_it_has_ended(tmp_path: Path) -> None:
     """`run` needs no Delta Lake in Spark, `follow` and `maintain` do; a notebook calls both, and the JVM stays the same."""

@@ -17,7 +17,7 @@ from tests.reassign.brute_force import spread_is_even
 from tests.reassign.instances import cluster
 from tests.reassign.plans import cost
 
-RANDOM_CLUSTERS = at_depth(check=100, test=300, soak=12_000)
+RANDOM_CLUSTERS = at_depth(check=100, test=150, soak=12_000)
 PART = 500 if RANDOM_CLUSTERS > 500 else 50
 """Clusters of one test: parts of a soak that takes half an hour can be run one at a time (`-k "seeds500"`)."""
 PLACEMENTS_MAX = 5_000
