@@ -75,7 +75,7 @@ async def offset_read(*others: int) -> int:
         return (await read.current()).offset
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("others", [(), (NOT_LEADER, NOT_LEADER), (FENCED_EPOCH, NOT_LEADER), (NONE,) * 4])
 def test_a_majority_is_enough(others: tuple[int, ...]) -> None:
     assert asyncio.run(offset_read(*others)) == 0
