@@ -22,13 +22,13 @@ env: .venv/.complete
 demo: env
 	@$(BIN)/rackspan demo
 
-# What runs in Python alone; then, four files at a time since half of its time is waiting, what starts Java, Kafka, Spark, a browser or
+# What runs in Python alone; then, three files at a time since half of its time is waiting, what starts Java, Kafka, Spark, a browser or
 # a bare environment. Side by side they take longer. The longest files come first (tests/conftest.py). make test AGAIN="--reruns 1 -raR"
 # tries what fails of the second kind once more, and names it.
 test: env
 	RACKSPAN_SIM_SEEDS=8 $(BIN)/pytest -q -n auto --dist worksteal -m "not ($(ALONE)) and not soak"
 	$(BIN)/python -m tests.spark_classes
-	$(BIN)/pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m "($(ALONE)) and not soak" --durations=10 $(AGAIN)
+	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "($(ALONE)) and not soak" --durations=10 $(AGAIN)
 
 # The same, counting lines, which takes longer.
 coverage: env
