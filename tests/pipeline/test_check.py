@@ -3,7 +3,7 @@
 import shlex
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -210,17 +210,21 @@ def of_another_snapshot(file: Path) -> None:
 HARMS: tuple[Callable[[Path], None], ...] = (half, emptied, zeros_inside, of_another_snapshot, Path.unlink)
 
 
-EACH = [(table, harm) for harm in HARMS for table in (*OF_SNAPSHOTS, *TABLES, *HISTORY)]
+def in_a_table_each(kinds: Sequence[Callable[..., Any]], tables: Sequence[str]) -> list[Any]:
+    """Each kind of damage in one table, each in another, in make test; every pair in make soak."""
+    return [
+        pytest.param(
+            table,
+            kind,
+            id=f"{table}-{kind.__name__}",
+            marks=[] if at == number * len(tables) // len(kinds) else pytest.mark.soak,
+        )
+        for number, kind in enumerate(kinds)
+        for at, table in enumerate(tables)
+    ]
 
 
-@pytest.mark.parametrize(
-    ("table", "harm"),
-    # Each kind of damage in make test, every pair in make soak.
-    [
-        pytest.param(table, harm, id=f"{table}-{harm.__name__}", marks=[] if number % 16 == 0 else pytest.mark.soak)
-        for number, (table, harm) in enumerate(EACH)
-    ],
-)
+@pytest.mark.parametrize(("table", "harm"), in_a_table_each(HARMS, (*OF_SNAPSHOTS, *TABLES, *HISTORY)))
 def test_each_remedy_for_a_damaged_file_leaves_a_clean_warehouse(
     root: Path, table: str, harm: Callable[[Path], None]
 ) -> None:
@@ -469,16 +473,7 @@ def test_a_whole_warehouse_with_readings_has_no_problems(read: Path) -> None:
     assert checked(read, whole=True).problems == ()
 
 
-EACH_OF_READINGS = [(table, harm) for harm in HARMS for table in (*OF_READINGS, *HOURLY)]
-
-
-@pytest.mark.parametrize(
-    ("table", "harm"),
-    [
-        pytest.param(table, harm, id=f"{table}-{harm.__name__}", marks=[] if number % 23 == 0 else pytest.mark.soak)
-        for number, (table, harm) in enumerate(EACH_OF_READINGS)
-    ],
-)
+@pytest.mark.parametrize(("table", "harm"), in_a_table_each(HARMS, (*OF_READINGS, *HOURLY)))
 def test_each_remedy_for_damage_to_readings_or_hours_leaves_a_clean_warehouse(
     read: Path, alone: Alone, table: str, harm: Callable[[Path], None]
 ) -> None:
@@ -532,13 +527,7 @@ def with_an_hour_more(rows: pa.Table) -> pa.Table:
 MISTAKES = (with_another_value, with_a_row_less, with_an_hour_more)
 
 
-@pytest.mark.parametrize(
-    ("table", "mistake"),
-    [
-        pytest.param(table, mistake, id=f"{table}-{mistake.__name__}", marks=[] if at % 11 == 0 else pytest.mark.soak)
-        for at, (table, mistake) in enumerate((table, mistake) for mistake in MISTAKES for table in HOURLY)
-    ],
-)
+@pytest.mark.parametrize(("table", "mistake"), in_a_table_each(MISTAKES, tuple(HOURLY)))
 def test_hours_with_other_rows_than_their_readings_give_are_found_and_made_again(
     read: Path, alone: Alone, table: str, mistake: Callable[[pa.Table], pa.Table]
 ) -> None:
