@@ -20,7 +20,6 @@ from rackspan.wire.compiled import struct_writer
 from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.schema import FieldShape, StructShape, request_shape
 from tests.cluster.raw import framed
-from tests.depth import at_depth
 
 CORPUS: Final = 4_000
 TURN: Final = 100
@@ -192,7 +191,7 @@ def run(requests: int, seed: int, caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_some_mutated_requests_leave_the_cluster_unharmed(seed: int, caplog: pytest.LogCaptureFixture) -> None:
-    run(at_depth(check=2_000, test=5_000), seed, caplog)
+    run(5_000, seed, caplog)
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ def across(group: GroupDescription, snapshot: ClusterSnapshot) -> tuple[int, int
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(at_depth(check=6, test=15, soak=300)))
+@pytest.mark.parametrize("seed", range(at_depth(test=15, soak=300)))
 def test_rows_are_the_audit_of_the_last_reading_of_each_hour(seed: int) -> None:
     readings = history(Random(seed), 8)
     last = {hour_of(reading.read_at): reading for reading in readings}
@@ -272,7 +272,7 @@ def test_bytes_go_by_the_leader_of_their_time() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(at_depth(check=4, test=10, soak=200)))
+@pytest.mark.parametrize("seed", range(at_depth(test=10, soak=200)))
 def test_bytes_of_the_tasks_as_they_run_are_those_of_consumer_groups(seed: int) -> None:
     readings = history(Random(seed), 8)
     groups = {
