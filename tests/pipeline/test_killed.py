@@ -114,7 +114,7 @@ def test_a_run_that_was_killed_left_the_old_tables_or_the_new_ones(
         shutil.rmtree(tmp_path / "warehouse", ignore_errors=True)
         return Path(shutil.copytree(template, tmp_path / "warehouse"))
 
-    for root, touch in deaths(forked, fresh, refreshed, 2, stride=1 if STRIDE == 1 else 8):
+    for root, touch in deaths(forked, fresh, refreshed, 2, stride=at_depth(test=8, soak=1)):
         warehouse = open_warehouse(root)
         assert tables(warehouse) in (old, new), touch
         refreshed(root, 2)
@@ -137,7 +137,7 @@ def test_a_maintenance_that_was_killed_left_the_tables_of_before_or_after(forked
         return Path(shutil.copytree(template, tmp_path / "warehouse"))
 
     now = (NOON + timedelta(days=2)).isoformat()
-    for root, touch in deaths(forked, fresh, maintained, now, stride=1 if STRIDE == 1 else 19):
+    for root, touch in deaths(forked, fresh, maintained, now, stride=at_depth(test=19, soak=1)):
         warehouse = open_warehouse(root)
         assert tables(warehouse) in (old, new), touch
         assert len(kept(warehouse)) in (2, 3), touch

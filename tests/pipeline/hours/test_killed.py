@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 
 from rackspan.pipeline import Warehouse, create_warehouse, open_warehouse, rows
 from rackspan.pipeline.schemas import HOURLY, OF_READINGS
+from tests.depth import at_depth
 from tests.pipeline.hours.test_hours import check, stored_rows
 from tests.pipeline.killed import Victims, hours_made, read_and_stored, victims
 from tests.pipeline.landing.test_readings import kept
@@ -63,7 +64,7 @@ def test_a_run_that_was_killed_left_the_hours_of_before_or_of_after(forked: Vict
         return Path(shutil.copytree(template, tmp_path / "warehouse"))
 
     switched = 0
-    for root, touch in deaths(forked, fresh, hours_made, stride=1 if STRIDE == 1 else 13):
+    for root, touch in deaths(forked, fresh, hours_made, stride=at_depth(test=13, soak=1)):
         warehouse = open_warehouse(root)
         if any(stored_rows(warehouse, name) != rows for name, rows in old.items()):
             switched += 1
