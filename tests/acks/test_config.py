@@ -6,7 +6,7 @@ from rackspan.acks.config import ConfigOutcome, SetAt, judge_broker_config, judg
 from rackspan.model import Broker, BrokerId, RackId
 
 BROKERS = [Broker(BrokerId(1), RackId("a")), Broker(BrokerId(2), RackId("b"))]
-SOME_RACKLESS = [*BROKERS, Broker(BrokerId(3)), Broker(BrokerId(9))]
+SOME_RACKLESS = [Broker(BrokerId(9)), *BROKERS, Broker(BrokerId(3))]
 WRONG = ["0", "-1", "two", "", "1.5", "2147483648", "0x2", "²", "1_000", "true"]
 
 

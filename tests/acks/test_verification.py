@@ -7,7 +7,13 @@ import pytest
 from rackspan.acks.isr_samples import LogEnd, LogEnds, Sample, SampledPartition, newest_leader_sample
 from rackspan.acks.min_insync_racks import Thresholds, rack_bits
 from rackspan.acks.produce_errors import Cause
-from rackspan.acks.verification import RecordVerification, Requirement, refusal_before, topic_refusal_before
+from rackspan.acks.verification import (
+    Leadership,
+    RecordVerification,
+    Requirement,
+    refusal_before,
+    topic_refusal_before,
+)
 from rackspan.errors import NotEnoughRacks, NotEnoughRacksAfterAppend, NotEnoughReplicas
 from rackspan.model import Broker, BrokerId, RackId
 
@@ -94,6 +100,47 @@ def test_only_the_leaders_own_sample_counts_and_only_if_nobody_reports_a_newer_l
     assert newest_leader_sample(ORDERS, [follower, own]) is own
     assert newest_leader_sample(ORDERS, [follower]) is None
     assert newest_leader_sample(ORDERS, [own, newer]) is None
+
+
+BEFORE = Leadership(5, UUID(int=1))
+
+
+@pytest.mark.parametrize(
+    ("leadership", "leader", "epoch", "cause"),
+    [
+        (BEFORE, 1, 5, None),
+        (BEFORE, 3, 5, Cause.LEADER),
+        (BEFORE, 1, 6, Cause.LEADER),
+        (Leadership(5, UUID(int=2)), 1, 5, Cause.LEADER),
+        (None, 1, 6, None),
+        (None, 3, 5, Cause.LEADER),
+    ],
+)
+def test_a_new_leader_refuses_the_record_of_a_known_broker(
+    leadership: Leadership | None, leader: int, epoch: int, cause: Cause | None
+) -> None:
+    record = RecordVerification(ORDERS, TWO_RACKS, END, ACKNOWLEDGED_AT, broker=1, leadership=leadership)
+    record.observe(sample(1.1, 1, 2, leader=leader, epoch=epoch))
+    assert (record.refusal and record.refusal.cause) is cause
+    assert record.is_decided is (cause is not None)
+
+
+def test_a_partition_that_a_sample_lacks_is_refused_by_its_name_though_the_broker_is_known() -> None:
+    record = RecordVerification(ORDERS, TWO_RACKS, END, ACKNOWLEDGED_AT, broker=1, leadership=BEFORE)
+    record.observe(Sample(1, 1.1, BITS, frozenset({"orders"}), {}))
+    assert record.refusal is not None
+    assert (record.refusal.cause, record.refusal.partition) == (Cause.UNKNOWN, ORDERS)
+
+
+def test_a_log_without_the_record_is_read_again_ever_later_but_within_a_20th_of_a_second() -> None:
+    record = acknowledged()
+    record.observe(sample(1.1, 1, 2, 3))
+    pauses = []
+    for requested_at in (1.1, 1.14, 10.0, 100.0):
+        shown(record, 2, requested_at, LogEnd(5, END - 1))
+        due, _ = record.reads[BrokerId(2)]
+        pauses.append(due - requested_at)
+    assert pauses == pytest.approx([0.027, 0.037, 0.05, 0.05])
 
 
 def test_what_is_not_verified_is_refused_unless_its_topic_fails_open() -> None:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, NewType
 
 from rackspan.errors import InvalidProblem
@@ -43,7 +43,7 @@ class ConsumerGroup:
     """
 
     members: tuple[GroupMember, ...]
-    racks: Mapping[TopicPartition, frozenset[RackId]] = field(default_factory=dict)
+    racks: Mapping[TopicPartition, frozenset[RackId]]
 
     def __post_init__(self) -> None:
         ids = [member.id for member in self.members]
