@@ -59,7 +59,7 @@ def test_bundles_are_joined_in_order_and_their_flows_taken_apart_again() -> None
     assert joined.capacity.tolist() == [3, 4, 7, 7, 7]
     assert joined.unit_cost.tolist() == [0, 0, 5, 6, 8]
     assert joined.supply.tolist() == [1, 0, -1, 0]
-    assert [part.tolist() for part in split(np.arange(5), near, far)] == [[0, 1], [2, 3, 4]]
+    assert [part.tolist() for part in split(np.arange(7), near, far, near)] == [[0, 1], [2, 3, 4], [5, 6]]
     assert [str(column.dtype) for column in (joined.tail, joined.head, near.capacity)] == ["int32", "int32", "int64"]
 
 

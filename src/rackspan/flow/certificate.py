@@ -51,8 +51,6 @@ def _potential(network: FlowNetwork, flow: Int64s) -> Int64s:
     """Shortest distances over the residual arcs. UnprovenResult where a cycle of negative cost remains."""
     tail, head, cost = _residual(network, flow)
     distance = np.zeros(len(network.supply), dtype=np.int64)
-    if not len(tail):
-        return distance
     # Arcs sorted by head: one reduceat takes the least candidate of each node.
     order = np.argsort(head, kind="stable")
     tail, head, cost = tail[order], head[order], cost[order]
