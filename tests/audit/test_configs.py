@@ -11,7 +11,7 @@ from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, Config
 from confluent_kafka.admin._resource import ResourceType
 
 from rackspan import api
-from rackspan.audit import RackPolicy, audit
+from rackspan.audit import Finding, RackPolicy, audit
 from rackspan.audit.policy import Survive
 from rackspan.client.cluster import ConnectionSettings
 from rackspan.cluster import EmbeddedCluster
@@ -27,6 +27,12 @@ def found(
     config: dict[str, str], policy: RackPolicy = RackPolicy(), *, replicas: int = 3, in_sync: int = 3, adding: int = 0
 ) -> dict[str, str]:
     """The remedy of each finding about one topic on brokers 1 to 4 in four racks, by constraint."""
+    return {one.constraint: one.remedy for one in findings(config, policy, replicas, in_sync, adding)}
+
+
+def findings(
+    config: dict[str, str], policy: RackPolicy = RackPolicy(), replicas: int = 3, in_sync: int = 3, adding: int = 0
+) -> list[Finding]:
     held = list(range(1, replicas + 1))
     snapshot = ClusterSnapshot(
         brokers=tuple(Broker(BrokerId(number), RackId(f"r{number}")) for number in range(1, 5)),
@@ -35,7 +41,7 @@ def found(
             topic=[0], partition=[0], leader=[1], replicas=[held], isr=[held[:in_sync]], adding_replicas=[[4][:adding]]
         ),
     )
-    return {finding.constraint: finding.remedy for finding in audit(snapshot, policy).findings if finding.topic}
+    return [finding for finding in audit(snapshot, policy).findings if finding.topic]
 
 
 def test_a_value_of_one_is_a_warning_only_where_two_would_stop_nothing() -> None:
@@ -62,6 +68,9 @@ def test_an_unclean_election_is_a_warning_unless_the_topic_may_lose_records() ->
 def test_the_command_removes_the_throttles_that_are_set_and_no_others(keys: list[str]) -> None:
     config = {"min.insync.replicas": "2", **dict.fromkeys(keys, "*")}
     assert found(config)["throttle-left-behind"].endswith(f"--delete-config {','.join(keys)}")
+    (reason,) = (one.reason for one in findings(config) if one.constraint == "throttle-left-behind")
+    are = f"{keys[0]} is" if len(keys) == 1 else f"{LEADER} and {FOLLOWER} are"
+    assert reason == f"{are} set, and nothing is being reassigned: followers may fall behind"
     assert "throttle-left-behind" not in found(config, replicas=4, in_sync=3, adding=1)
 
 

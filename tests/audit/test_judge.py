@@ -22,6 +22,7 @@ from rackspan.model import (
 )
 from tests.audit import brute_force, repairs
 from tests.audit.test_remedies import not_survived
+from tests.snapshots import of_one_topic
 from tests.strategies import policies, with_known_controllers
 
 
@@ -168,3 +169,17 @@ def test_who_is_out_of_sync_is_named_and_nothing_more_where_nothing_is_copied() 
     snapshot = ClusterSnapshot(brokers=brokers, topics=(Topic(TopicName("orders")),), partitions=row)
     (reason,) = (one.reason for one in audit(snapshot, RackPolicy()).findings if one.constraint == "under-replicated")
     assert reason == "2 of 3 replicas in sync; out of sync: c: 3"
+
+
+@pytest.mark.parametrize(
+    ("moving", "assumed"),
+    [
+        (1, "1 partition being reassigned judged now and by its target"),
+        (2, "2 partitions being reassigned judged now and by their target"),
+    ],
+)
+def test_reassignments_in_flight_are_counted_among_what_is_assumed(moving: int, assumed: str) -> None:
+    more = {"adding_replicas": [[3]] * moving + [[]]}
+    replicas = [[1, 2, 3]] * moving + [[1, 2]]
+    snapshot = of_one_topic({1: "a", 2: "b", 3: "c"}, replicas, isr=[[1, 2]] * (moving + 1), more=more)
+    assert audit(snapshot, RackPolicy()).assumed == (assumed,)

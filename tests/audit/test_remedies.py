@@ -207,6 +207,11 @@ def test_brokers_that_are_down_are_brought_back_and_live_ones_are_waited_for() -
     assert remedies(gone, RackPolicy())["unknown-broker"] == "bring back broker 9, or rackspan reassign plan --drain 9"
 
 
+def test_a_broker_that_is_gone_is_not_drained_to_bring_back_others() -> None:
+    in_sync_once = one_partition("abcd", [1, 2, 9], {"min.insync.replicas": "2"}, isr=[9])
+    assert remedies(in_sync_once, RackPolicy())["under-min-isr"] == "wait until brokers 1,2 are in sync"
+
+
 def test_a_live_broker_whose_partition_is_offline_is_not_brought_back() -> None:
     """A log directory that failed: the broker is alive, and the ISR still names it."""
     rows = columns(topic=[0], partition=[0], leader=[-1], replicas=[[1, 2]], isr=[[1]])

@@ -84,7 +84,7 @@ def controller_quorum_spread(members: ClusterMembers) -> Iterator[Finding]:
             f"the quorum has {count_noun(now.voters, 'voter')}{_of_them_down(now)}: without one{' more' if now.dead else ''} "
             "of them no leader is elected and no ISR changes",
             f"{_bring_back(now)}, {ACCEPT_QUORUM.format(weaker='none')}"
-            if now.dead and now.voters > 2
+            if now.dead
             else f"run three controllers, {ACCEPT_QUORUM.format(weaker='none')}",
         )
     for rack in members.failure_racks if of_rack else ():

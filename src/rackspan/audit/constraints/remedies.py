@@ -130,9 +130,8 @@ def _place_before_hardening(batch: PartitionBatch, row: int) -> Remedy:
 
 
 def name_uncounted(batch: PartitionBatch, rows: Int64s) -> str:
-    """The brokers to give a rack, where one of these partitions has a replica that counts in none; no plan moves it."""
-    unknown = (_without_rack(batch, row) for row in rows.tolist())
-    return next((_name_racks(brokers) for brokers in unknown if brokers), "")
+    """The brokers to give a rack before a plan can move a replica of the first of these partitions, if there are any."""
+    return _name_racks(_without_rack(batch, int(rows[0]))) if len(rows) else ""
 
 
 def factor_to_harden(batch: PartitionBatch, row: int) -> int | None:
