@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from rackspan.errors import RackspanError, ReplicaPlacementException
+from rackspan.errors import RackspanError, ReplicaPlacementException, UsageError
+from rackspan.model import BrokerId
 from rackspan.placement import TopicAssignment
+from rackspan.placement.exclusion import Exclusion
 from rackspan.placement.spec import run
 from rackspan.placement.usable_brokers import UsableBroker
 from tests.depth import at_depth
@@ -48,6 +50,15 @@ def test_the_spec_of_a_kafka_case_gives_kafkas_assignment(case: dict[str, Any]) 
     spec = {AS_SPEC[key]: value for key, value in job.items() if key in AS_SPEC}
     document_of = run({**spec, "brokers": job["brokers"], "placer": PLACERS[job["algo"]]}, Random(1))
     assert document_of["assignments"] == case["expect"]["assignments"][0]
+
+
+def test_brokers_are_not_excluded_at_the_cost_of_racks_and_a_broker_that_is_not_there_is_named() -> None:
+    with pytest.raises(UsageError, match=r"with brokers 0,3 excluded, the replicas of a partition would be 2\+1"):
+        run(document(), Random(1), exclusion=Exclusion(frozenset(map(BrokerId, (0, 3)))))
+    with pytest.raises(UsageError, match="--exclude-brokers: the spec has no broker 9"):
+        run(document(), Random(1), exclusion=Exclusion(frozenset({BrokerId(9)})))
+    without_3 = run(document(), Random(1), exclusion=Exclusion(frozenset({BrokerId(3)})))
+    assert {broker for replicas in without_3["assignments"].values() for broker in replicas} == {0, 1, 2, 4, 5}
 
 
 def test_the_document_has_the_range_of_leaders_and_replicas_and_the_bound() -> None:

@@ -74,11 +74,50 @@ def test_names_that_share_a_bucket_keep_their_order_of_arrival() -> None:
     assert hash_map_order([RackId("BB"), RackId("Aa"), None]) == ["BB", "Aa", None]
 
 
-def test_a_thirteenth_name_doubles_the_table() -> None:
-    names = [RackId(f"r{number}") for number in range(13)]
-    order = hash_map_order(names)
-    assert sorted(order, key=utf16) == sorted(names)
-    assert order != hash_map_order(names[:12]) + names[12:]
+@pytest.mark.parametrize(
+    ("names", "order"),
+    [
+        (13, [9, 7, 8, 5, 6, 3, 4, 1, 2, 0, 12, 10, 11]),
+        (
+            30,
+            [
+                29,
+                27,
+                28,
+                25,
+                26,
+                23,
+                24,
+                21,
+                22,
+                20,
+                9,
+                7,
+                8,
+                5,
+                6,
+                3,
+                4,
+                1,
+                2,
+                0,
+                18,
+                19,
+                16,
+                17,
+                14,
+                15,
+                12,
+                13,
+                10,
+                11,
+            ],
+        ),
+    ],
+)
+def test_a_table_that_grew_has_the_order_of_java_17(names: int, order: list[int]) -> None:
+    """As java.util.HashMap printed it: a 13th name doubles the table, and a 25th again."""
+    assert hash_map_order([RackId(f"zone-{number}") for number in range(names)]) == [f"zone-{at}" for at in order]
 
 
 def test_javas_string_order_is_by_code_unit_with_no_rack_first() -> None:

@@ -8,7 +8,7 @@ from rackspan.model import BrokerId, RackId
 from rackspan.placement import UsableBroker
 from rackspan.placement.kafka import short_rounds, stripe_arrays
 from rackspan.placement.kafka.java_random import JavaRandom
-from rackspan.placement.kafka.rack_stripes import rack_stripes
+from rackspan.placement.kafka.rack_stripes import RackStripes, rack_stripes
 from rackspan.placement.kafka.short_rounds import place_in_short_rounds
 
 
@@ -61,6 +61,13 @@ def test_a_thousand_shuffles_and_blocks_of_rounds_change_nothing(
     monkeypatch.setattr(stripe_arrays, "ELEMENTS_AT_ONCE", 20_000)
     rows, placed = by_loop_and_by_arrays(brokers, 5_000, 3, Random(7).getrandbits(40))
     assert placed == rows
+
+
+@pytest.mark.parametrize("brokers", MANY)
+def test_rounds_settle_without_the_loop(brokers: tuple[UsableBroker, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    stripes = rack_stripes(brokers, JavaRandom(11))
+    monkeypatch.setattr(RackStripes, "next_partition", None)
+    assert len(place_in_short_rounds(stripes, 300, 2)) == 300
 
 
 @pytest.mark.parametrize("brokers", MANY)
