@@ -26,6 +26,7 @@ from rackspan.plan.execution.effects import Wait
 from rackspan.reassign import ReassignmentPlan
 from tests.cli.conftest import Ran
 from tests.compat.streams_app import StreamsProcess
+from tests.depth import one_in
 from tests.kafka_fixtures import client_properties, eventually
 from tests.secured_fixtures import Secured, admin_config
 
@@ -291,11 +292,7 @@ def watched_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("watched_once")
-@pytest.mark.parametrize(
-    "name",
-    # Every second command in make test, each in make soak.
-    [pytest.param(name, marks=pytest.mark.soak if number % 2 else []) for number, name in enumerate(COMMANDS)],
-)
+@pytest.mark.parametrize("name", one_in(2, COMMANDS))
 def test_the_rights_of_the_page_suffice_and_none_of_them_is_too_many(
     cli: Cli, users: Users, secured: Secured, tmp_path: Path, name: str, request: pytest.FixtureRequest
 ) -> None:

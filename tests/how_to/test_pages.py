@@ -18,6 +18,7 @@ from confluent_kafka.admin import AdminClient
 from rackspan import api
 from rackspan.cluster import EmbeddedCluster
 from rackspan.kafka_process import KafkaCluster
+from tests.depth import one_in
 from tests.how_to.page import DOCS, WIDTH, Command, File, Page, Shell, pattern, read, rewritten
 from tests.kafka_fixtures import eventually, started
 from tests.kafka_versions import KAFKA
@@ -64,12 +65,7 @@ def apache_kafka() -> Iterator[KafkaCluster]:
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize(
-    "page",
-    # Every second one in make test, each in make soak.
-    [pytest.param(page, marks=pytest.mark.soak if number % 2 else []) for number, page in enumerate(ON_KAFKA)],
-    ids=lambda page: page.name,
-)
+@pytest.mark.parametrize("page", one_in(2, ON_KAFKA), ids=lambda page: page.name)
 def test_the_page_holds_on_apache_kafka(
     page: Page, terminal: Path, apache_kafka: KafkaCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

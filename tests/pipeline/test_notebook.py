@@ -28,6 +28,7 @@ from rackspan.pipeline.changes import views
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING, TABLES, table_named
+from tests.depth import one_in
 from tests.pipeline import expected, plain_build
 from tests.pipeline.examples import NOON, generated, small
 from tests.pipeline.hours.prices import PRICES
@@ -181,9 +182,7 @@ def test_seconds_in_each_state_are_those_between_snapshots_and_a_gap_is_unknown(
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=pytest.mark.soak if number else []) for number, one in enumerate(AS_CHANGES)]
-)
+@pytest.mark.parametrize("name", one_in(len(AS_CHANGES), AS_CHANGES))
 def test_spark_shows_the_rows_at_each_snapshot_and_as_of_a_timestamp(
     spark: SparkSession, warehouse: Warehouse, name: str
 ) -> None:
