@@ -123,6 +123,11 @@ def test_the_command_prints_the_schema_and_refuses_a_name_that_it_does_not_have(
     assert ran.err.startswith("rackspan: reassign-pla: no such schema; name one of snapshot, audit, ")
 
 
+def test_the_title_is_the_command_that_writes_the_document() -> None:
+    assert json_schema("snapshot")["title"] == "rackspan snapshot"
+    assert json_schema("reassign plan")["title"] == "rackspan reassign plan -o json"
+
+
 def test_what_is_always_written_is_required() -> None:
     """The default of a dataclass is no key left out, and a dictionary by strategy has them all and no other."""
     problem = json_schema("pipeline check")["$defs"]["WarehouseProblem"]
