@@ -49,6 +49,14 @@ def test_a_single_move_that_helps_is_made_and_the_next_round_goes_on_from_it() -
     assert sorted(len(state.active) for state in states) == [1, 2, 2]
 
 
+def test_a_client_that_received_tasks_passes_them_on() -> None:
+    """The first may give nothing to the last, which gets its task from the second."""
+    states = clients(1, 1, 1)
+    states[0].active.update(range(6))
+    balance_over_threads(states, active, lambda source, target: (source.index, target.index) != (0, 2))
+    assert [len(state.active) for state in states] == [3, 2, 1]
+
+
 def test_a_move_that_would_only_turn_the_difference_round_is_not_made() -> None:
     states = clients(1, 1)
     states[0].active.update({0, 1})

@@ -8,7 +8,7 @@ import pytest
 
 from rackspan.errors import InvalidProblem, RackspanError
 from rackspan.streams import AssignmentConfigs, from_document
-from rackspan.streams.formats import KAFKA_KEYS
+from rackspan.streams.formats import KAFKA_KEYS, read_configs
 from rackspan.streams.problem import Strategy
 
 A, B = "00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000b"
@@ -277,6 +277,11 @@ def test_unknown_keys_and_tasks_that_are_gone_are_warned_of() -> None:
         "config: unknown key 'retries' ignored",
         f"client {A}: prev_active: task 7_7 is not among the tasks; ignored",
     )
+
+
+def test_unknown_configs_are_warned_of_in_order() -> None:
+    _, warnings = read_configs(dict.fromkeys("gfedcba", 1))
+    assert warnings == [f"config: unknown key '{key}' ignored" for key in "abcdefg"]
 
 
 def test_a_group_without_standbys_needs_no_changelogs() -> None:

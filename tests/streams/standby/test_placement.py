@@ -76,6 +76,12 @@ def test_rack_spread_standbys_are_in_other_racks_than_their_task_and_each_other(
     assert not all(len(set(held)) == 3 for held in racks_of_each_task(by_load, racks))
 
 
+@pytest.mark.parametrize(("standbys", "missing"), [(2, {}), (3, {0: 1})])
+def test_only_tasks_that_lack_standbys_are_reported(standbys: int, missing: dict[int, int]) -> None:
+    given = from_document(group(["r1", "r2"], tags=["az"], tasks=1))
+    assert placer_for(given, empty_states(given), across_racks=False).place([0], standbys) == missing
+
+
 def test_standbys_beyond_the_clients_are_missing() -> None:
     assigned = assign(group(["r1", "r2"], tasks=1, standbys=2), "high-availability")
     assert assigned["warnings"] == ["task 0_0: 1 of 2 standbys found no client; start more instances"]

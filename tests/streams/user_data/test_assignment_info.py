@@ -1,4 +1,5 @@
 from random import Random
+from struct import pack
 
 import pytest
 
@@ -28,6 +29,13 @@ def test_a_task_has_the_partitions_at_its_positions_in_order() -> None:
 def test_tasks_and_partitions_that_do_not_pair_up_are_refused() -> None:
     with pytest.raises(InvalidGroup, match="m: 1 task entries for 2 partitions"):
         active_partitions(AssignmentInfo(11, [TaskId("0_0")]), [TopicPartition("a", 0), TopicPartition("a", 1)], "m")
+
+
+def test_a_message_may_be_tasks_to_its_end_and_no_more() -> None:
+    version, count, tasks, no_standbys = pack(">i", 1), pack(">i", 20), bytes(20 * 8), bytes(4)
+    assert decode_assignment(version + count + tasks + no_standbys).active == (TaskId("0_0"),) * 20
+    with pytest.raises(InvalidGroup, match="21 elements are announced where 164 bytes are left"):
+        decode_assignment(version + pack(">i", 21) + tasks + no_standbys)
 
 
 @pytest.mark.slow

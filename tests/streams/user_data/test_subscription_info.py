@@ -1,9 +1,11 @@
 from collections.abc import Callable
 from random import Random
+from struct import pack
 
 import pytest
 
 from rackspan.errors import InvalidGroup
+from rackspan.streams.problem import LATEST, UNKNOWN
 from rackspan.streams.user_data import LATEST_VERSION, decode_subscription
 from tests.streams.user_data_bytes import USER_DATA, recorded_values, subscription_values
 
@@ -29,6 +31,14 @@ def test_a_cut_message_is_refused_wherever_it_is_cut() -> None:
         for length in range(len(data)):
             with pytest.raises(InvalidGroup):
                 decode_subscription(data[:length])
+
+
+def test_a_message_may_be_tasks_to_its_end_and_no_more() -> None:
+    start, one, twenty, tasks = pack(">i16x", 1), pack(">iii", 1, 0, 1), pack(">i", 20), bytes(20 * 8)
+    assert decode_subscription(start + one + twenty + tasks).offset_sums == {"0_1": LATEST, "0_0": UNKNOWN}
+    for first, announced in ((pack(">i", 22), 22), (one + pack(">i", 21), 21)):
+        with pytest.raises(InvalidGroup, match=f"{announced} elements are announced where 1"):
+            decode_subscription(start + first + tasks)
 
 
 def test_bytes_left_over_are_refused() -> None:

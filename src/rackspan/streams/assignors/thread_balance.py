@@ -75,11 +75,8 @@ def _unload(source: ClientState, states: Sequence[ClientState], loads: _Loads, r
 
 def _helps(source: ClientState, target: ClientState) -> bool:
     """Whether a move leaves the source no less loaded than the target, and the gap smaller."""
-    skew = source.load - target.load
-    if source is target or skew <= 0:
-        return False
     after = (source.count - 1) / source.threads - (target.count + 1) / target.threads
-    return 0 <= after < skew
+    return 0 <= after < source.load - target.load
 
 
 def _move_some(source: ClientState, target: ClientState, role: Role) -> int:

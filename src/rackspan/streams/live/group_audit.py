@@ -198,7 +198,7 @@ def _configured(problem: Problem, strategy: Strategy) -> Problem:
 
 def _read_by_standbys(problem: Problem, now: TaskAssignment) -> int:
     sizes = problem.tasks.changelog.sizes()
-    return sum(int(sizes[sorted(held)].sum()) for held in now.standby)
+    return sum(int(sizes[list(held)].sum()) for held in now.standby)
 
 
 def _has_unpriced_standbys(problem: Problem) -> bool:
