@@ -9,6 +9,7 @@ from rackspan import api
 from rackspan.acks.watch import Watch, cluster_isr
 from rackspan.audit import RackPolicy
 from rackspan.cli.pipeline import _report_run
+from rackspan.cli.restart.pages import _plan_verdict
 from rackspan.cli.traffic.clients import _verdict
 from rackspan.errors import ClusterUnreachable
 from rackspan.pipeline.incremental import RunReport
@@ -100,6 +101,31 @@ def test_an_audit_is_summed_up_by_its_violations(
     partition: dict[str, Any], line: str, cli: Callable[..., Ran], write: Callable[[object], Any]
 ) -> None:
     assert line in cli("audit", "--snapshot", write(good(**partition))).out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("batches", "blocked", "line"),
+    [
+        (3, [], "3 batches; no plan needs fewer: one a rack"),
+        (1, [], "1 batch; fewer than 3 are impossible: one a rack"),
+        (0, [], "no batch: nothing to restart"),
+        (0, [{}], "no batch: nothing can be restarted"),
+    ],
+)
+def test_a_plan_of_restarts_is_summed_up_by_its_bound(batches: int, blocked: Any, line: str) -> None:
+    document: Any = {"batches": [{}] * batches, "lower_bound": 3, "bound_reason": "one a rack", "blocked": blocked}
+    assert _plan_verdict(document).plain == line
+
+
+def test_control_characters_that_a_message_quotes_are_escaped(cli: Callable[..., Ran]) -> None:
+    assert cli("audit", "--snapshot", "no\x1b[31m\nfile").err.startswith("rackspan: no\\x1b[31m\\nfile: ")
+
+
+def test_a_group_that_is_no_regular_expression_is_refused(cli: Callable[..., Ran]) -> None:
+    assert cli("clients", "--bootstrap-server", "127.0.0.1:1", "--group", "(").err == (
+        "rackspan: --group '(': not a regular expression: missing ), unterminated subpattern at position 0; "
+        "write one such as orders-.*\n"
+    )
 
 
 def test_a_watch_reports_once_what_it_cannot_read(cli: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
