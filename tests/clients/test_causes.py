@@ -199,6 +199,7 @@ def test_500_random_groups_have_the_causes_that_plain_loops_find() -> None:
         ("us-east-1a", ["use1-az1", "euw1-az1"], "use1-az1"),
         ("us-east-1a", ["use1-az1", "use1-az2"], None),
         ("ap-southeast-2c", ["apse2-az3"], "apse2-az3"),
+        ("eu-central-1b", ["euc1-az2", "euw1-az2"], "euc1-az2"),
         ("eu-wset-1a", ["eu-west-1a", "ap-south-1a"], "eu-west-1a"),
         ("r3", ["r1", "r2"], None),
         ("us-east-1a", ["us-east-1b", "eu-west-1a"], None),
