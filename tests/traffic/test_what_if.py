@@ -1,16 +1,25 @@
 """What groups would read with other settings, beside plain loops over random clusters."""
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import numpy as np
 import pytest
 
-from rackspan.clients import group_reads
+from rackspan.clients import ReplicaSelectors, group_reads
+from rackspan.clients.measured import TopicBytes
+from rackspan.model import UNKNOWN_SIZE
 from rackspan.model.group import GroupKind
 from rackspan.model.ids import RackId
-from rackspan.traffic import consume_flows
-from rackspan.traffic.what_if import reading_at_home, reading_best_assigned
+from rackspan.traffic import Basis, CountedFlow, TrafficFlow, TrafficPath, consume_flows
+from rackspan.traffic.flows import Link
+from rackspan.traffic.what_if import (
+    produced_with_leaders_of,
+    reading_as_measured,
+    reading_at_home,
+    reading_best_assigned,
+)
 from tests.clients.worlds import World, random_world
 from tests.traffic.volumes import volumes_of
 
@@ -93,3 +102,74 @@ def test_the_best_assignment_reads_each_partition_once_and_no_more_across_racks(
         assert crossing == reads.across_at_best
         changed += best != reads
     assert changed
+
+
+def measured_world() -> World:
+    """Member `a` declares no rack and reads both topics from their leaders in rack r1."""
+    return World(
+        {1: "r1", 2: "r2"},
+        {("t", 0): (1, [1, 2], [1, 2]), ("u", 0): (1, [1, 2], [1])},
+        dict.fromkeys((1, 2), ReplicaSelectors.LEADER),
+        declared={"a": None, "b": "r1"},
+        reads={"a": [("t", 0), ("u", 0)], "b": []},
+    )
+
+
+IN_RACK, ACROSS = TopicBytes(9, 0, 0), TopicBytes(8, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("of_topics", "destinations", "rack", "served_from"),
+    [
+        ({"t": IN_RACK, "u": IN_RACK}, ["r2"], "r2", ["r2", "r1"]),
+        ({"t": IN_RACK}, ["r2"], "r2", ["r2", "r1"]),
+        ({"t": IN_RACK, "u": ACROSS}, ["r2"], None, ["r1", "r1"]),
+        ({"t": IN_RACK}, ["r1", "r2"], None, ["r1", "r1"]),
+        ({}, ["r2"], None, ["r1", "r1"]),
+    ],
+)
+def test_a_member_whose_bytes_came_from_one_rack_reads_as_if_it_named_that_rack(
+    of_topics: dict[str, TopicBytes], destinations: list[str], rack: str | None, served_from: list[str]
+) -> None:
+    world = measured_world()
+    reads = group_reads(world.group(), world.snapshot(), world.selectors)
+    counted = {CountedFlow(TrafficPath.FOLLOWER_FETCH, "t", "client-a", "r2", to): 9 for to in destinations}
+    others = {
+        CountedFlow(TrafficPath.PRODUCE, "t", "client-a", "r1", "r9"): 9,
+        CountedFlow(TrafficPath.CONSUME, "t", "client-b", "r1", "r9"): 9,
+        CountedFlow(TrafficPath.CONSUME, "t", "client-a", "r1", "r9"): 0,
+    }
+    measured = {("a", topic): found for topic, found in of_topics.items()}
+    a, b = reading_as_measured(reads, measured, counted | others).members
+    assert (a.member.rack, [read.served_from for read in a.reads]) == (rack, served_from)
+    assert b == reads.members[1]
+
+
+def test_producers_write_to_the_racks_of_the_new_leaders_each_topic_by_its_bytes() -> None:
+    before = World({1: "r1", 2: "r2"}, {(topic, at): (1, [1, 2], [1, 2]) for topic in "tu" for at in range(3)}, {})
+    moved_to_2 = dict.fromkeys([("t", 1), ("t", 2), ("u", 0)], (2, [2, 1], [1, 2]))
+    after = replace(before, placed={**before.placed, **moved_to_2})
+
+    def link(topic: str, source: str, destination: str) -> Link:
+        ends = RackId(source), RackId(destination)
+        return Link(TrafficPath.PRODUCE, topic, None, *ends, Basis.ESTIMATED, "spread")
+
+    produced = [
+        TrafficFlow(link("t", "r1", "r1"), 100),
+        TrafficFlow(link("t", "r2", "r1"), 7),
+        TrafficFlow(link("t", "r2", "r2"), 5),
+        TrafficFlow(link("u", "r2", "r1"), 30),
+        TrafficFlow(link("t", "r9", "r1"), None),
+    ]
+    bytes_in = np.array([10, 20, 40, UNKNOWN_SIZE, 1, 1], np.int64)
+    moved = produced_with_leaders_of(produced, bytes_in, before.snapshot(), after.snapshot())
+    ends = ((flow.link.topic, flow.link.source_rack, flow.link.destination_rack, flow.size_bytes) for flow in moved)
+    assert sorted(ends, key=str) == [
+        ("t", "r1", "r1", 14),
+        ("t", "r1", "r2", 86),
+        ("t", "r2", "r1", 1),
+        ("t", "r2", "r2", 5),
+        ("t", "r2", "r2", 6),
+        ("t", "r9", "r1", None),
+        ("u", "r2", "r1", 30),
+    ]
