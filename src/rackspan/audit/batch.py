@@ -415,14 +415,14 @@ def requirements(topics: Sequence[Topic], policy: RackPolicy) -> Requirements:
 
     Brokers refuse writes below the config whatever the policy says, and do not enforce a policy above it.
     """
-    configured = [topic.config_number(MIN_INSYNC_RACKS, default=1) for topic in topics]
+    configured = [topic.config_number(MIN_INSYNC_RACKS) for topic in topics]
     racks = [max(own, policy.min_insync_racks_of(topic.name)) for topic, own in zip(topics, configured, strict=True)]
     native = [
         MIN_INSYNC_RACKS in topic.config and own == required
         for topic, own, required in zip(topics, configured, racks, strict=True)
     ]
     return Requirements(
-        min_insync_replicas=np.array([t.config_number(MIN_INSYNC_REPLICAS, default=1) for t in topics], dtype=np.int64),
+        min_insync_replicas=np.array([t.config_number(MIN_INSYNC_REPLICAS) for t in topics], dtype=np.int64),
         min_insync_racks=np.array(racks, dtype=np.int64),
         enforced=np.array(native, dtype=np.bool_),
         survive=np.array([SURVIVE_CODES.index(policy.survive_of(t.name)) for t in topics], dtype=np.int64),

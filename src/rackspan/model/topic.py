@@ -45,14 +45,14 @@ class Topic:
                 f"topic {self.name!r}: Kafka allows 1 to 249 letters, digits, '.', '_' and '-' in a name; fix it in the file"
             )
         object.__setattr__(self, "config", MappingProxyType(dict(sorted(self.config.items()))))
-        self.config_number(MIN_INSYNC_REPLICAS, default=1)
-        self.config_number(MIN_INSYNC_RACKS, default=1)
+        self.config_number(MIN_INSYNC_REPLICAS)
+        self.config_number(MIN_INSYNC_RACKS)
 
-    def config_number(self, key: str, default: int) -> int:
-        """A whole-number config of at least 1, as both min.insync.* are."""
+    def config_number(self, key: str) -> int:
+        """A whole-number config of at least 1, as both min.insync.* are; 1 where it is not set."""
         text = self.config.get(key)
         if text is None:
-            return default
+            return 1
         if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
             raise InvalidSnapshot(
                 f"topic {self.name!r}: {key} is {text!r}, expected a whole number of at least 1; fix it in the snapshot"

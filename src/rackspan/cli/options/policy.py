@@ -178,7 +178,7 @@ class PolicyOptions:
         lower = [
             str(topic.name)
             for topic in snapshot.topics
-            if policy.min_insync_racks_of(topic.name) < topic.config_number(MIN_INSYNC_RACKS, default=1)
+            if policy.min_insync_racks_of(topic.name) < topic.config_number(MIN_INSYNC_RACKS)
         ]
         if lower:
             shown = ", ".join(lower[:3]) + (f" and {len(lower) - 3} more" if len(lower) > 3 else "")

@@ -59,6 +59,6 @@ def _with_value(topic: Topic, policies: Policies) -> Topic:
         policies.record_created(topic.name, entry_id, None, 0.0)
     own = {int(name) for scope, name in policies.entries if scope is Scope.BROKER and name}
     value = min(_VALUE_MAX, max(policies.topic_value(topic.name, leader)[0] for leader in (None, *own)))
-    if value <= topic.config_number(MIN_INSYNC_RACKS, default=1):
+    if value <= topic.config_number(MIN_INSYNC_RACKS):
         return topic
     return replace(topic, config={**topic.config, MIN_INSYNC_RACKS: str(value)})
