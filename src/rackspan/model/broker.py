@@ -36,7 +36,7 @@ class Broker:
     @property
     def on_loopback(self) -> bool:
         """Whether the broker can be reached from its own machine only; False where the host is not known."""
-        return self.host == "localhost" or (self.host or "").startswith(("127.", "::1"))
+        return self.host is not None and (self.host in ("localhost", "::1") or self.host.startswith("127."))
 
 
 @dataclass(frozen=True, slots=True)
