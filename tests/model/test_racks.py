@@ -1,3 +1,5 @@
+"""How brokers count in racks, and what is counted of replicas in them."""
+
 from itertools import product
 
 import numpy as np
@@ -7,7 +9,14 @@ from hypothesis import strategies as st
 
 from rackspan.errors import UsageError
 from rackspan.model import Broker, BrokerId, RackId, UnrackedPolicy, rack_map
-from rackspan.model.racks import counts_descending, distinct_racks, even_shares, even_spread, forcing_value
+from rackspan.model.racks import (
+    counts_descending,
+    distinct_racks,
+    even_shares,
+    even_spread,
+    forcing_value,
+    left_without_fullest,
+)
 
 CODES = st.integers(-1, 4)
 
@@ -91,6 +100,26 @@ def test_a_rows_replicas_in_each_rack_are_counted(ids: list[list[int]]) -> None:
     known = rack_map([*BROKERS[:2], BROKERS[3], Broker(BrokerId(5), RackId("b"))], UnrackedPolicy.IGNORE)
     counted = known.counts_at(known.broker_index(np.array(ids, dtype=np.int32).reshape(len(ids), 4)))
     assert counted.tolist() == [[row.count(9), row.count(3) + row.count(5)] for row in ids]
+
+
+def test_the_policies_have_the_names_of_the_option() -> None:
+    assert [policy.value for policy in UnrackedPolicy] == ["shared", "own", "error", "ignore"]
+
+
+def test_where_no_broker_counts_in_a_rack_there_are_no_sizes() -> None:
+    counted = rack_map([Broker(BrokerId(1)), Broker(BrokerId(2))], UnrackedPolicy.IGNORE)
+    assert (counted.racks, counted.sizes.tolist(), counted.rack_of) == ((), [], {})
+
+
+def test_names_of_racks_come_in_their_order_whatever_that_of_the_codes() -> None:
+    counted = rack_map([Broker(BrokerId(number), RackId(f"r{number}")) for number in range(9)])
+    assert counted.names([8, -1, 1, 8]) == ("r1", "r8")
+
+
+def test_what_stands_outside_the_fullest_rack_is_left_without_it() -> None:
+    counts = np.array([[3, 2, 1], [2, 2, 0], [3, 0, 0], [0, 0, 0]])
+    assert left_without_fullest(counts).tolist() == [3, 2, 0, 0]
+    assert left_without_fullest(np.zeros((2, 0), dtype=np.int64)).tolist() == [0, 0]
 
 
 def test_a_map_of_no_brokers_finds_none() -> None:

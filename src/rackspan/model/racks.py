@@ -51,15 +51,16 @@ class RackMap:
 
     @cached_property
     def sizes(self) -> Int64s:
-        """Brokers in each rack, shape (racks,)."""
-        return np.bincount(self.rack_codes[self.rack_codes != NO_RACK], minlength=len(self.racks))
+        """Brokers in each rack, at least one, shape (racks,)."""
+        return np.bincount(self.rack_codes[self.rack_codes != NO_RACK])
 
     @cached_property
     def _index_by_id(self) -> Int32s | None:
-        if len(self.broker_ids) == 0 or self.broker_ids[-1] > DENSE_IDS_MAX:
+        largest = int(self.broker_ids.max(initial=-1))
+        if largest > DENSE_IDS_MAX:
             return None
         # The slot after the largest id is for every id beyond it, and for index -1 (padding).
-        table = np.full(int(self.broker_ids[-1]) + 2, -1, dtype=np.int32)
+        table = np.full(largest + 2, -1, dtype=np.int32)
         table[self.broker_ids] = np.arange(len(self.broker_ids), dtype=np.int32)
         return table
 
@@ -68,8 +69,6 @@ class RackMap:
         table = self._index_by_id
         if table is not None:
             return table[np.where((broker_ids < 0) | (broker_ids >= len(table)), len(table) - 1, broker_ids)]
-        if len(self.broker_ids) == 0:
-            return np.full(broker_ids.shape, -1, dtype=np.int32)
         position = np.minimum(np.searchsorted(self.broker_ids, broker_ids), len(self.broker_ids) - 1)
         return np.where(self.broker_ids[position] == broker_ids, position, -1).astype(np.int32)
 
