@@ -117,6 +117,7 @@ def columns(
 ) -> PartitionColumns:
     """Columns from plain lists, one entry a partition."""
     none: Sequence[Sequence[int]] = [()] * len(topic)
+    unknown = [UNKNOWN_SIZE] * len(topic)
     return PartitionColumns(
         topic=np.array(topic, dtype=np.int32),
         partition=np.array(partition, dtype=np.int32),
@@ -125,9 +126,7 @@ def columns(
         isr=padded_lists(isr),
         adding_replicas=padded_lists(none if adding_replicas is None else adding_replicas),
         removing_replicas=padded_lists(none if removing_replicas is None else removing_replicas),
-        size_bytes=np.full(len(topic), UNKNOWN_SIZE, np.int64)
-        if size_bytes is None
-        else np.array(size_bytes, dtype=np.int64),
+        size_bytes=np.array(unknown if size_bytes is None else size_bytes, dtype=np.int64),
     )
 
 
