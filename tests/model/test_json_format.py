@@ -1,3 +1,5 @@
+"""The snapshot as JSON: what is read, what is refused and in which words, and the text that is written."""
+
 import json
 from typing import Any
 
@@ -5,7 +7,8 @@ import pytest
 from hypothesis import given
 
 from rackspan.errors import InvalidSnapshot
-from rackspan.model import ClusterSnapshot, json_format
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, Topic, TopicName, json_format
+from rackspan.model.partitions import Partition
 from tests.strategies import snapshots
 
 MINIMAL: dict[str, Any] = {
@@ -42,8 +45,20 @@ def test_writing_what_was_read_gives_the_same_bytes(snapshot: ClusterSnapshot) -
 def test_the_optional_keys_may_all_be_absent() -> None:
     snapshot = json_format.from_document(MINIMAL).snapshot
     assert (snapshot.cluster_id, snapshot.taken_at, snapshot.controllers, snapshot.partial) == (None, None, (), ())
-    assert snapshot.brokers[0].rack is None
-    assert snapshot.partitions.row(0).size_bytes is None
+    assert snapshot.brokers == (Broker(BrokerId(1), None, fenced=False, host=None, port=None, cordoned=False),)
+    assert snapshot.topics == (Topic(TopicName("orders"), topic_id=None, internal=False, config={}),)
+    assert list(snapshot.partitions) == [Partition(0, 0, 1, (1,), (1,), (), (), None)]
+    (controller,) = json_format.from_document(changed(controllers=[{"id": 9}])).snapshot.controllers
+    assert controller == Controller(BrokerId(9), None, voter=True, alive=None, active=None)
+    assert len(json_format.from_document(changed(topics=[{"name": "a"}])).snapshot.partitions) == 0
+
+
+def test_null_is_the_same_as_an_absent_key() -> None:
+    nulls = with_partition(adding_replicas=None, removing_replicas=None, size_bytes=None)
+    nulls |= dict.fromkeys(("cluster_id", "taken_at", "controllers", "partial"))
+    nulls["brokers"][0] |= dict.fromkeys(("rack", "host", "port"))
+    nulls["topics"][0] |= dict.fromkeys(("topic_id", "config"))
+    assert json_format.from_document(nulls).snapshot.same_as(json_format.from_document(MINIMAL).snapshot)
 
 
 def test_topics_and_partitions_are_put_in_order_with_their_rows() -> None:
@@ -68,10 +83,19 @@ def test_an_unknown_key_is_one_warning_however_often_it_stands() -> None:
     assert json_format.from_document(document).warnings == ("orders-0: unknown key 'colour' ignored",)
 
 
+def test_an_unknown_key_of_the_snapshot_or_of_a_broker_is_named_with_its_place() -> None:
+    document = changed(colour="red", brokers=[{"id": 1}, {"id": 2, "shape": "round"}])
+    assert json_format.from_document(document).warnings == (
+        "snapshot: unknown key 'colour' ignored",
+        "brokers[1]: unknown key 'shape' ignored",
+    )
+
+
 @pytest.mark.parametrize(
     ("document", "line"),
     [
         ([], "snapshot: is [], not an object; fix it in the file"),
+        ({"brokers": [], "topics": []}, "snapshot: version is missing; add it and run again"),
         (changed(version=2), "version: is 2, but this rackspan reads version 1; take the snapshot again"),
         (changed(version=True), "version: is true, but this rackspan reads version 1; take the snapshot again"),
         (
@@ -187,6 +211,45 @@ def test_what_contradicts_the_format_is_refused_in_one_line(document: object, li
     with pytest.raises(InvalidSnapshot) as refusal:
         json_format.from_document(document)
     assert str(refusal.value) == line
+
+
+WRITTEN = """\
+{"version": 1,
+ "cluster_id": "c",
+ "taken_at": "2026-11-21T02:00:00Z",
+ "controllers": [{"id": 8, "rack": "a", "voter": true, "alive": true, "active": false}, \
+{"id": 9, "rack": null, "voter": false, "alive": null, "active": null}],
+ "partial": ["sizes of broker 2"],
+ "brokers": [
+  {"id": 1, "host": "b1", "port": 9092, "rack": "a", "fenced": false, "cordoned": true},
+  {"id": 2, "host": null, "port": null, "rack": null, "fenced": true}],
+ "topics": [
+  {"name": "empty", "topic_id": null, "internal": true, "config": {}, "partitions": []},
+  {"name": "orders", "topic_id": "AAAAAAAAAAAAAAAAAAAAAQ", "internal": false, \
+"config": {"cleanup.policy": "delete", "min.insync.replicas": "2"}, "partitions": [
+    {"partition": 0, "leader": 1, "replicas": [1, 2], "isr": [1], \
+"adding_replicas": [2], "removing_replicas": [1], "size_bytes": 7},
+    {"partition": 3, "leader": -1, "replicas": [2], "isr": [], \
+"adding_replicas": [], "removing_replicas": [], "size_bytes": null}]}]}
+"""
+
+
+def test_what_is_written_has_a_line_for_each_broker_topic_and_partition() -> None:
+    read = json_format.read(WRITTEN)
+    assert json_format.write(read.snapshot) == WRITTEN
+    assert [broker.cordoned for broker in read.snapshot.brokers] == [True, False]
+    assert [(one.rack, one.voter, one.alive, one.active) for one in read.snapshot.controllers] == [
+        ("a", True, True, False),
+        (None, False, None, None),
+    ]
+    assert [(row.adding_replicas, row.removing_replicas) for row in read.snapshot.partitions] == [
+        ((2,), (1,)),
+        ((), ()),
+    ]
+
+
+def test_a_snapshot_of_no_known_time_is_written_without_one() -> None:
+    assert '"taken_at": null,' in json_format.write(json_format.from_document(MINIMAL).snapshot)
 
 
 def test_text_beyond_ascii_is_written_as_it_is() -> None:

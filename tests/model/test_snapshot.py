@@ -1,3 +1,5 @@
+"""What a snapshot refuses, how it is ordered, and what is known of it."""
+
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -7,7 +9,7 @@ import pytest
 from rackspan.errors import InvalidSnapshot
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName
 from rackspan.model.ids import INT32_MAX
-from rackspan.model.partitions import columns
+from rackspan.model.partitions import PartitionColumns, columns
 
 
 def snapshot(
@@ -20,6 +22,8 @@ def snapshot(
     removing: Sequence[Sequence[int]] = ((), ()),
     size_bytes: Sequence[int] = (0, 0),
     taken_at: datetime | None = None,
+    controllers: Sequence[int] = (9, 8),
+    partial: tuple[str, ...] = (),
 ) -> ClusterSnapshot:
     rows = columns(
         topic=[0] * len(partition),
@@ -36,7 +40,8 @@ def snapshot(
         topics=(Topic(TopicName("orders")),),
         partitions=rows,
         taken_at=taken_at,
-        controllers=(Controller(BrokerId(9)), Controller(BrokerId(8))),
+        controllers=tuple(Controller(BrokerId(one)) for one in controllers),
+        partial=partial,
     )
 
 
@@ -77,7 +82,8 @@ def test_brokers_and_controllers_are_ordered_by_id_and_found_by_it() -> None:
 
 def test_the_timestamp_is_kept_in_utc() -> None:
     kept = snapshot(taken_at=datetime(2026, 11, 21, 3, tzinfo=timezone(timedelta(hours=2)))).taken_at
-    assert (kept, kept and kept.tzinfo) == (datetime(2026, 11, 21, 1, tzinfo=UTC), UTC)
+    assert kept == datetime(2026, 11, 21, 1, tzinfo=UTC)
+    assert kept.tzinfo is UTC
     with pytest.raises(InvalidSnapshot, match="beyond the years 1 to 9999"):
         snapshot(taken_at=datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=2))))
 
@@ -104,3 +110,64 @@ def test_a_snapshot_is_the_same_whatever_the_padding_and_another_when_any_value_
     assert not wide.same_as(snapshot(leader=[1, -1]))
     assert not wide.same_as(snapshot(taken_at=datetime(2026, 1, 1, tzinfo=UTC)))
     assert not snapshot(isr=[[1], []]).same_as(snapshot(isr=[[], [1]]))
+
+
+def rows_of(topic: Sequence[int], partition: Sequence[int]) -> PartitionColumns:
+    count = len(topic)
+    return columns(topic=topic, partition=partition, leader=[1] * count, replicas=[[1]] * count, isr=[[1]] * count)
+
+
+def of_topics(names: Sequence[str], rows: PartitionColumns) -> ClusterSnapshot:
+    return ClusterSnapshot((Broker(BrokerId(1)),), tuple(Topic(TopicName(name)) for name in names), rows)
+
+
+def test_a_snapshot_of_brokers_topics_and_partitions_says_nothing_else() -> None:
+    known = of_topics(["a"], rows_of([0], [0]))
+    assert (known.cluster_id, known.taken_at, known.controllers, known.partial) == (None, None, (), ())
+
+
+def test_a_controller_that_is_listed_twice_is_refused() -> None:
+    with pytest.raises(InvalidSnapshot) as refused:
+        snapshot(controllers=[8, 9, 8])
+    assert str(refused.value) == "controller 8: listed twice; leave one of them out"
+
+
+@pytest.mark.parametrize(
+    ("names", "topic", "partition", "expected"),
+    [
+        ("a", [0, 0], [1, 0], [(0, 0), (0, 1)]),
+        ("ba", [0, 0], [0, 1], [(1, 0), (1, 1)]),
+        ("ba", [0, 1], [0, 5], [(0, 5), (1, 0)]),
+    ],
+)
+def test_rows_are_in_the_order_of_topics_by_name_and_then_of_partitions(
+    names: str, topic: list[int], partition: list[int], expected: list[tuple[int, int]]
+) -> None:
+    ordered = of_topics(names, rows_of(topic, partition))
+    assert [known.name for known in ordered.topics] == ["a", "b"][: len(names)]
+    assert [(row.topic, row.partition) for row in ordered.partitions] == expected
+
+
+def test_rows_that_are_in_order_are_not_copied() -> None:
+    rows = rows_of([0, 0, 1], [0, 1, 0])
+    assert of_topics(["a", "b"], rows).partitions is rows
+
+
+def test_what_could_not_be_read_and_is_needed_leaves_out_the_sizes() -> None:
+    notes = ("sizes of broker 3", "configs of topics", "topics: sizes of none")
+    assert snapshot(partial=notes).unread == ("configs of topics", "topics: sizes of none")
+
+
+@pytest.mark.parametrize(
+    ("moved", "moving"),
+    [
+        (snapshot(), False),
+        (snapshot(partial=("sizes of broker 3",)), False),
+        (snapshot(adding=[[], [1]]), True),
+        (snapshot(removing=[[1], []]), True),
+        (snapshot(adding=[[1], []], removing=[[1], []]), True),
+        (snapshot(partial=("reassignments under way: no permission",)), True),
+    ],
+)
+def test_a_partition_may_be_moving_if_one_is_or_if_that_could_not_be_read(moved: ClusterSnapshot, moving: bool) -> None:
+    assert moved.may_be_moving is moving
