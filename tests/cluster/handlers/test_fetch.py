@@ -4,6 +4,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.context import Call, Path
@@ -44,6 +45,14 @@ def test_followers_serve_clients_from_version_11_on(cluster: EmbeddedCluster) ->
     ):
         assert fetched(cluster, 2, "followed", version).error_code == error
         assert fetched(cluster, 1, "followed", version).error_code == ErrorCode.NONE
+
+
+def test_a_topic_of_an_id_that_there_is_not_has_an_error_and_no_records(cluster: EmbeddedCluster) -> None:
+    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+    request = FetchRequestData(topics=[FetchTopic(topic_id=UUID(int=99), partitions=[partition])])
+    (topic,) = response_to(cluster.address(1), ApiKey.FETCH, 13, request).responses
+    assert topic.topic_id == UUID(int=99)
+    assert [(one.error_code, one.records or ()) for one in topic.partitions] == [(ErrorCode.UNKNOWN_TOPIC_ID, ())]
 
 
 def test_a_fetch_that_waits_gets_the_record_that_is_produced_meanwhile(cluster: EmbeddedCluster) -> None:

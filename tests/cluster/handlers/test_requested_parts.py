@@ -17,6 +17,11 @@ from rackspan.wire.messages.configs import (
     IncrementalAlterConfigsRequestData,
     ListConfigResourcesRequestData,
 )
+from rackspan.wire.messages.log_offsets import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequestData,
+    DeleteRecordsTopic,
+)
 from rackspan.wire.messages.produce import PartitionProduceData, ProduceRequestData, TopicProduceData
 from rackspan.wire.messages.quotas import (
     AlterClientQuotasRequestData,
@@ -48,7 +53,7 @@ from rackspan.wire.messages.transactions import (
     WriteTxnMarkersRequestData,
 )
 from rackspan.wire.schema import request_shape
-from tests.cluster.raw import batch, framed, response_to
+from tests.cluster.raw import batch, framed, produced, response_to
 
 GROUP = 32
 SET, DELETE = 0, 1
@@ -149,6 +154,48 @@ def test_reassignments_of_the_partitions_that_are_named_are_listed(cluster: Embe
         assert [listed(), listed(1), listed(0), listed(5)] == [[0, 1], [1], [0], []]
     finally:
         cluster.heal(1, 2)
+
+
+def test_reassignments_of_several_topics_come_by_their_names(cluster: EmbeddedCluster) -> None:
+    cluster.cut(1, 2)
+    try:
+        for name in ("late", "early"):
+            cluster.create_topic(name, replicas=[[1]])
+            partition = AlterPartitionReassignmentsRequestReassignablePartition(partition_index=0, replicas=[2])
+            request = AlterPartitionReassignmentsRequestData(
+                topics=[ReassignableTopic(name=name, partitions=[partition])]
+            )
+            response_to(cluster.address(1), ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, request)
+        every = ListPartitionReassignmentsRequestData(topics=None)
+        response = response_to(cluster.address(1), ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, every)
+        # One of another test may not have ended yet.
+        assert [topic.name for topic in response.topics if topic.name != "moving"] == ["early", "late"]
+    finally:
+        cluster.heal(1, 2)
+
+
+def test_records_of_the_partitions_that_are_named_are_deleted(cluster: EmbeddedCluster) -> None:
+    cluster.create_topic("deleted", replicas=[[1], [1], [1]])
+    for partition in (0, 1, 1, 2):
+        produced(cluster.address(1), "deleted", partition=partition)
+    partitions = [DeleteRecordsPartition(partition_index=index, offset=offset) for index, offset in ((1, 1), (2, -1))]
+    request = DeleteRecordsRequestData(
+        topics=[DeleteRecordsTopic(name="deleted", partitions=partitions)], timeout=5_000
+    )
+    (topic,) = response_to(cluster.address(1), ApiKey.DELETE_RECORDS, 2, request).topics
+    assert topic.name == "deleted"
+    assert [(one.partition_index, one.low_watermark, one.error_code) for one in topic.partitions] == [
+        (1, 1, 0),
+        (2, 1, 0),
+    ]
+
+
+def test_brokers_are_described_with_their_addresses_and_racks(cluster: EmbeddedCluster) -> None:
+    brokers = response_to(cluster.address(1), ApiKey.DESCRIBE_CLUSTER, 2, DescribeClusterRequestData()).brokers
+    assert [(broker.broker_id, f"{broker.host}:{broker.port}", broker.rack) for broker in brokers] == [
+        (1, cluster.address(1), "r1"),
+        (2, cluster.address(2), "r2"),
+    ]
 
 
 def test_fenced_brokers_are_described_if_they_are_requested(cluster: EmbeddedCluster) -> None:
