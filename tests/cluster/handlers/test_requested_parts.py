@@ -188,6 +188,8 @@ def test_records_of_the_partitions_that_are_named_are_deleted(cluster: EmbeddedC
         (1, 1, 0),
         (2, 1, 0),
     ]
+    starts = [produced(cluster.address(1), "deleted", partition=index).log_start_offset for index in (0, 1)]
+    assert starts == [0, 1]
 
 
 def test_brokers_are_described_with_their_addresses_and_racks(cluster: EmbeddedCluster) -> None:
