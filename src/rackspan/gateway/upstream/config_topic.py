@@ -136,7 +136,6 @@ class ConfigTopic:
     def _drop_connection(self) -> None:
         if self._connection is not None:
             self._connection.close()
-            self._connection = None
 
     async def write(self, key: bytes, value: bytes | None, racks: int = 1) -> None:
         """Returns when the record is committed, held by replicas on so many racks, and replayed here.
