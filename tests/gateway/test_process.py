@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from struct import pack
 from threading import Timer
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
@@ -372,6 +373,32 @@ def test_a_line_of_the_log_in_json_has_its_exception() -> None:
         "logger": "rackspan.x",
         "message": "2 are gone",
     }
+
+
+def test_a_worker_that_ended_is_started_again_after_a_second_and_not_while_the_gateway_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    done: list[object] = []
+    started = process._Workers(tmp_path / "gateway.toml")
+    monkeypatch.setattr(time, "sleep", lambda seconds: done.append(("sleep", seconds)))
+    monkeypatch.setattr(started, "start", lambda index: done.append(("start", index)))
+    started.processes = {0: cast("Any", Polled(None)), 1: cast("Any", Polled(-9))}
+    started.restart_ended()
+    assert done == [("sleep", 1.0), ("start", 1)]
+    assert caplog.messages == ["worker 1 ended with exit code -9 and is started again"]
+    started.ending = True
+    started.restart_ended()
+    assert len(done) == 2
+
+
+class Polled:
+    """A process that has ended with this code; None: it runs."""
+
+    def __init__(self, returncode: int | None) -> None:
+        self.returncode = returncode
+
+    def poll(self) -> int | None:
+        return self.returncode
 
 
 def test_a_worker_that_does_not_end_is_named(caplog: pytest.LogCaptureFixture) -> None:

@@ -99,6 +99,8 @@ def test_a_record_that_the_other_racks_do_not_show_is_not_written(monkeypatch: p
 
 
 TOPIC_ID = UUID(int=9)
+NOT_READY = 13
+"""An error of a whole response to Fetch."""
 
 
 def two_replicas(ports: dict[int, int], epoch: int) -> Handle:
@@ -146,6 +148,28 @@ def test_a_record_is_written_when_the_log_of_another_rack_shows_it() -> None:
     assert len(requests) == 2
     (read,) = requests[0].topics
     assert (read.topic_id, read.partitions[0].last_fetched_epoch) == (TOPIC_ID, 5)
+
+
+def test_a_log_that_a_follower_refuses_to_show_is_requested_again_and_the_record_is_written_once() -> None:
+    requests: list[Any] = []
+
+    async def scenario() -> None:
+        log = Leader()
+        async with followed(log) as (topic, _, leader), brokers(1) as (follower,):
+            shown = log_end(requests, (5, 1))
+
+            async def fetch(request: Any) -> Any:
+                response: Any = await shown(request)
+                response.error_code = 0 if len(requests) > 1 else NOT_READY
+                return response
+
+            leader.handles[ApiKey.METADATA] = two_replicas({1: leader.port, 2: follower.port}, 5)
+            follower.handles[ApiKey.FETCH] = fetch
+            await topic._cluster.refresh()
+            await topic.write(b"a", b"1", racks=2)
+            assert (len(requests), len(log.batches)) == (2, 1)
+
+    asyncio.run(scenario())
 
 
 def test_under_another_leader_a_record_is_written_again() -> None:

@@ -1,7 +1,9 @@
 """The metadata log of real Kafka, read as an observer, beside what brokers report of the same cluster; and controllers that are broken."""
 
 import asyncio
+import logging
 import re
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
@@ -11,6 +13,7 @@ from rackspan.client.brokers import addresses
 from rackspan.client.login import Login
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable, CorruptRecords
 from rackspan.gateway.core.metadata_log import CommittedImage
+from rackspan.gateway.upstream import quorum
 from rackspan.gateway.upstream.quorum import TOPIC, TOPIC_ID, MetadataQuorum
 from rackspan.kafka_bytes import NO_TAGS, ByteReader, compact_array, compact_string, int32, int64
 from rackspan.kafka_bytes.primitives import int16, unsigned_varint
@@ -244,6 +247,47 @@ def test_a_controller_whose_log_always_differs_is_reported() -> None:
     )
     # Once it is read again from its beginning.
     assert "controller 101 reports that its metadata log differs" in refused(diverging, CommittedImage(9, 4))
+
+
+def test_a_log_that_differs_from_what_was_read_is_read_again_from_its_beginning_and_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    diverging = FetchResponsePartitionData(
+        high_watermark=1, diverging_epoch=FetchResponseEpochEndOffset(epoch=4, end_offset=0)
+    )
+    records = bytearray(snapshot_of(register(1, "r1")))
+    stamp(records, base_offset=0, leader_epoch=5)
+    controller = Controller(diverging, FetchResponsePartitionData(high_watermark=1, records=memoryview(records)))
+    image = read_from(controller, CommittedImage(9, 4, racks={7: "r7"}))
+    assert (image.offset, image.racks) == (1, {1: "r1"})
+    warned = [(entry.name, entry.getMessage()) for entry in caplog.records if entry.levelno == logging.WARNING]
+    assert warned == [
+        (quorum.__name__, "the metadata log differs from what was read; it is read again from its beginning")
+    ]
+
+
+class Timed:
+    """A connection to a controller that never responds, as long as it would be waited for."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def version(self, _api_key: ApiKey, most: int) -> int:
+        return most
+
+    async def call(self, _api_key: ApiKey, _request: object, _version: int, seconds: float) -> None:
+        self.seconds.append(seconds)
+        raise TimeoutError
+
+
+def test_a_controller_is_waited_for_five_seconds_at_each_read() -> None:
+    async def scenario() -> None:
+        connection, reader = Timed(), MetadataQuorum((), Login(), None)
+        with pytest.raises(TimeoutError):
+            await reader._fetch(cast("Any", connection), 5)
+        assert connection.seconds == [5.0]
+
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("end", [0, 8, 9])
