@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
@@ -15,7 +16,13 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.context import Path
 from rackspan.gateway.check import CheckLevel, check_cluster
 from rackspan.gateway.config import parse_config
+from rackspan.gateway.core.apis import Treatment
+from rackspan.gateway.core.reader_racks import ReaderRacks
+from rackspan.gateway.handlers.fetch import FetchHandler
+from rackspan.gateway.net.byte_flow import Exchange
+from rackspan.model.ids import RackId
 from rackspan.wire.apis import ApiKey
+from rackspan.wire.codec import read_body, read_header, write_request
 from rackspan.wire.messages.fetch import FetchPartition, FetchRequestData, FetchResponseData, FetchTopic
 from tests.gateway.running import RunningGateway, document, running
 from tests.kafka_fixtures import eventually
@@ -167,6 +174,62 @@ def test_a_client_that_ignores_the_replica_is_served_by_the_leader_from_its_thir
     assert [size > 0 for _, size in responses] == [False, False, True, True]
     assert gateway.fetch is not None
     assert gateway.fetch.redirects.left_alone == 1
+
+
+class Session:
+    """A client's session with broker 1 or another one: how many fetches were forwarded as they came, and with a rack."""
+
+    host = "192.0.2.1"
+
+    def __init__(self, broker: int) -> None:
+        self.broker = broker
+        self.as_sent = 0
+        self.racks: list[str] = []
+
+    def name_client(self, _client_id: str | None) -> None:
+        """Only bytes are counted by it."""
+
+    def locate_client(self, _rack: str) -> None:
+        """Only bytes are counted by it."""
+
+    def count_fetched(self, *_: object) -> None:
+        """Only metrics show it."""
+
+    def forward(self, exchange: Exchange, parts: Sequence[Any] | None = None) -> None:
+        if parts is None:
+            self.as_sent += 1
+            return
+        request = memoryview(b"".join(map(bytes, parts)))
+        header = read_header(request)
+        assert (header.correlation_id, header.client_id) == (exchange.correlation_id, "shop")
+        fetch: FetchRequestData = read_body(request, header)
+        self.racks.append(fetch.rack_id)
+
+
+@pytest.mark.parametrize(("follows", "written"), [(True, 4), (False, 3)])
+def test_a_client_that_fetched_from_the_replica_that_was_named_keeps_its_rack_however_often_one_is_named(
+    follows: bool, written: int
+) -> None:
+    """Named in vain twice in a row, a client is taken for one that ignores replicas."""
+
+    async def scenario() -> tuple[int, int, int]:
+        handler = FetchHandler(ReaderRacks(RackId("r2")))
+        leader, named = Session(1), Session(2 if follows else 3)
+
+        def fetched(session: Session) -> None:
+            topics = [FetchTopic(topic="orders", partitions=[FetchPartition(partition=0, fetch_offset=0)])]
+            parts = write_request(ApiKey.FETCH, 12, 7, "shop", FetchRequestData(topics=topics))
+            exchange = Exchange(ApiKey.FETCH, 12, 7, Treatment.ENDPOINTS_LAST)
+            handler.take(cast("Any", session), exchange, memoryview(b"".join(parts)))
+            if session is leader and exchange.on_partition is not None:
+                exchange.on_partition("orders", 0, 2, 0)
+
+        for session in (leader, named, leader, leader):
+            fetched(session)
+        assert {*leader.racks, *named.racks} == {"r2"}
+        return len(leader.racks) + len(named.racks), leader.as_sent, handler.written
+
+    assert asyncio.run(scenario()) == (written, 4 - written, written)
 
 
 @pytest.mark.parametrize(("value", "level"), [(SELECTOR, CheckLevel.OK), ("", CheckLevel.WARNING)])

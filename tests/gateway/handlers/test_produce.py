@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka import KafkaConsumer
 
-from rackspan.acks.isr_samples import Partition
-from rackspan.acks.min_insync_racks import ProduceVerdict, Thresholds
+from rackspan.acks.isr_samples import Partition, Sample, SampledPartition
+from rackspan.acks.min_insync_racks import ProduceVerdict, Thresholds, rack_bits
 from rackspan.acks.produce_errors import Cause, Refusal
 from rackspan.acks.verification import Requirement
 from rackspan.client.brokers import addresses
@@ -30,6 +30,7 @@ from rackspan.gateway.handlers.produce import BOUNDS_SECONDS, Durations, Produce
 from rackspan.gateway.handlers.produce_request import ProduceRequest
 from rackspan.gateway.metrics import families
 from rackspan.gateway.net.byte_flow import Exchange
+from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import read_response, write_request
 from rackspan.wire.messages.api_versions import ApiVersionsRequestData
@@ -389,6 +390,49 @@ def test_a_batch_behind_a_refused_one_is_refused_until_that_one_is_sent_again() 
         return [judged(0), judged(1, refusal), judged(2), judged(1), judged(2)]
 
     assert asyncio.run(scenario()) == [[], [Cause.RACKS], [Cause.ORDER], [], []]
+
+
+class Forwarding(Peer):
+    """A client's session with broker 1: how many requests were forwarded, and how many wait for samples."""
+
+    broker = 1
+
+    def __init__(self) -> None:
+        self.forwarded = self.waiting = 0
+
+    def count_produced(self, *_: object) -> None:
+        """Only metrics show it."""
+
+    def forward(self, _exchange: Exchange, _parts: object, *, responds: bool) -> None:
+        assert responds
+        self.forwarded += 1
+
+    def wait_for(self, _ready: object, _then: object) -> None:
+        self.waiting += 1
+
+
+@pytest.mark.parametrize("source", [1, 2])
+def test_a_request_is_forwarded_at_once_if_its_own_broker_was_sampled_just_now(source: int) -> None:
+    parts: Any = None
+    bits = rack_bits([Broker(BrokerId(one), RackId(f"r{one}")) for one in (1, 2)])
+
+    async def scenario() -> tuple[int, int]:
+        tables = {"topics": {"orders": {"min": {"insync": {"racks": 2}}}}}
+        backend = Backend(parse_config(document("127.0.0.1:1", **tables)))
+        guard = AcknowledgementGuard(GuardSettings(refresh_seconds=60))
+        handler, forwarding = ProduceHandler(guard, backend, parts, parts), Forwarding()
+        session: Any = forwarding
+        state = SampledPartition(1, 5, (BrokerId(1), BrokerId(2)))
+        now = asyncio.get_running_loop().time()
+        guard.observe(Sample(source, now, bits, frozenset({"orders"}), {("orders", 0): state}))
+        data = [PartitionProduceData(index=0, records=memoryview(batch(b"x")))]
+        body = ProduceRequestData(acks=-1, topic_data=[TopicProduceData(name="orders", partition_data=data)])
+        sent = b"".join(write_request(ApiKey.PRODUCE, 9, 7, None, body))
+        handler.take(session, Exchange(ApiKey.PRODUCE, 9, 7, Treatment.WHOLE), memoryview(sent))
+        handler.close()
+        return forwarding.forwarded, forwarding.waiting
+
+    assert asyncio.run(scenario()) == ((1, 0) if source == 1 else (0, 1))
 
 
 def produced_by_id(gateway: RunningGateway, topic_id: UUID, racks: int = 1) -> tuple[UUID | None, int, str | None]:
