@@ -1,11 +1,13 @@
 """Clients through the gateway: they meet the gateway's addresses alone, and everything they do works as without it."""
 
 import asyncio
+import logging
 import re
 import socket
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -18,9 +20,11 @@ from kafka import KafkaConsumer, KafkaProducer
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import MalformedRequest, UsageError
-from rackspan.gateway.app import open_gateway
+from rackspan.gateway import app
+from rackspan.gateway.app import Gateway, open_gateway
 from rackspan.gateway.check import check_cluster
 from rackspan.gateway.config import GatewayConfig, parse_config
+from rackspan.gateway.core.record_bytes import ClientLabels, RecordBytes
 from rackspan.gateway.metrics import READY_SECONDS, not_ready
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import MetadataResponseBroker, MetadataResponseData
@@ -400,6 +404,52 @@ def test_files_of_secrets_that_every_user_may_read_are_warned_of(
             assert any(f"chmod 600 {login}" in line for line in caplog.messages) is warned
             # Everybody may read this page.
             assert not any(str(login) in warning for warning in gateway.gateway.warnings())
+
+
+def test_what_a_reload_leaves_to_be_corrected_is_logged(
+    gateway: RunningGateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    servers = gateway.gateway.config.bootstrap_servers
+
+    async def reload(**tables: Any) -> None:
+        gateway.gateway.reload(parse_config(document(servers, **tables)))
+
+    gateway.run(reload(acknowledgements={"override": {"min": {"insync": {"racks": 1}}}}))
+    warned = "acknowledgements.override.min.insync.racks is 1: values above it are not enforced"
+    assert [line for line in caplog.messages if line.startswith(warned)] != []
+    caplog.clear()
+    gateway.run(reload())
+    assert [line for line in caplog.messages if line.startswith(warned)] == []
+
+
+class Ending:
+    """Listeners, clients, a cluster and a backend of a gateway that ends, each with nothing open."""
+
+    def __init__(self) -> None:
+        self.cluster = self.policies = None
+        self.shared = SimpleNamespace(record_bytes=RecordBytes(100, 100))
+        self.sessions: set[object] = set()
+
+    async def drain(self, _seconds: float) -> None:
+        """No session is open."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_the_log_at_the_end_has_a_line_for_each_of_the_fifty_largest_series_and_one_for_the_rest(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, app.__name__)
+    parts: Any = Ending()
+    record_bytes: RecordBytes = parts.shared.record_bytes
+    for number in range(1, 53):
+        record_bytes.add(ClientLabels("shop"), 1, f"topic-{number}", 0, 1000 + number, produced=True)
+    record_bytes.settle(record_bytes.unsettled(), {}, {})
+    assert asyncio.run(Gateway(parts, parts, parts, None, None, None).drain(0)) == 0
+    assert len(caplog.messages) == 51
+    assert caplog.messages[0].startswith("1052 bytes of records: produce topic-52, client 'shop'")
+    assert caplog.messages[50] == "2003 bytes of records in 2 more series"
 
 
 def test_brokers_that_only_responses_name_get_few_listeners_and_not_for_long(gateway: RunningGateway) -> None:

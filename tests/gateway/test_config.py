@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rackspan.errors import UsageError
-from rackspan.gateway.config import ListenerConfig, parse_config, read_config
+from rackspan.gateway.config import GatewayConfig, ListenerConfig, parse_config, read_config
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode
 
 
@@ -136,6 +136,11 @@ def test_an_empty_config_topic_is_none(tmp_path: Path) -> None:
     config = read_config(written(tmp_path, 'bootstrap.servers = "a:1"\nacknowledgements.config.topic = ""'))
     assert config.config_topic is None
     assert parse_config({"bootstrap.servers": "a:1"}).config_topic == "__rackspan_configs"
+
+
+@pytest.mark.parametrize("files", [{"tls_certificate": Path("own.pem")}, {"tls_key": Path("own.key")}, {}])
+def test_without_both_a_certificate_and_its_key_there_is_no_tls(files: dict[str, Path]) -> None:
+    assert GatewayConfig(bootstrap_servers="a:1", **files).tls is None  # type: ignore[arg-type]
 
 
 def test_files_are_beside_the_config_and_those_with_secrets_are_known(tmp_path: Path) -> None:
