@@ -72,7 +72,7 @@ def server_context(tls: TlsConfig) -> ssl.SSLContext:
             context.load_verify_locations(cafile=tls.client_authorities)
             context.verify_mode = ssl.CERT_REQUIRED
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or getattr(error, "reason", None) or error
+        reason = getattr(error, "strerror", None) or error
         raise UsageError(
             f"listen.tls: {tls.certificate}, {tls.key} or the client authorities cannot be used: {reason}"
         ) from error

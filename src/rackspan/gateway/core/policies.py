@@ -186,8 +186,8 @@ class Policies:
             return
         if entry.topic_id == topic_id:
             self._other_id_since.pop(topic, None)
-            if self._gone.pop(topic, None) is not None:
-                self._changed()
+            # Where it was gone, another id was the last one: that this one is not has been noted above.
+            self._gone.pop(topic, None)
         elif now - self._other_id_since.setdefault(topic, now) >= GONE_SECONDS and topic not in self._gone:
             self._gone[topic] = entry.topic_id
             self._changed()
