@@ -13,6 +13,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
+import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from struct import pack
@@ -345,6 +347,38 @@ def test_a_signal_reloads_or_ends_in_order_and_connections_that_are_cut_off_are_
     assert served.done == [("opened", True), served.bootstrap_servers, 9, ("drain", 7), "close"]
     cut_off = [line for line in caplog.messages if "cut off" in line]
     assert cut_off == (["2 connections were cut off after 7 s"] if left else [])
+
+
+def test_what_the_start_left_over_is_collected_before_the_rest_is_exempt_from_collections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_text('bootstrap.servers = "127.0.0.1:1"\n')
+    served, found = Served(read_config(file), 0), list[tuple[bool, bool]]()
+
+    async def opened(_config: GatewayConfig, *, shared: bool) -> Served:
+        assert not shared
+        left_over = Served(served.config, 0)
+        left_over.done.append(left_over)
+        left[0] = weakref.ref(left_over)
+        return served
+
+    def ready(_servers: str) -> None:
+        found.append((left[0]() is None, gc.get_freeze_count() > frozen))
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    left: list[Callable[[], Served | None]] = [lambda: served]
+    frozen = gc.get_freeze_count()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, process._SIGNALS)
+    monkeypatch.setattr(process, "open_gateway", opened)
+    gc.disable()
+    try:
+        asyncio.run(process._serve(file, served.config, ready, shared=False))
+    finally:
+        gc.enable()
+        gc.unfreeze()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    assert found == [(True, True)]
 
 
 def test_workers_need_ports_that_are_known_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from threading import Thread
 
 import pytest
 
+from rackspan.client.config import kafka_python_settings
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
 from rackspan.gateway.clients.tls import ClientTls, server_context
@@ -159,6 +160,14 @@ def test_without_principals_a_client_is_shown_by_no_certificate(vouching: Author
     assert not isinstance(accepted, OSError)
     assert accepted[1:] == (tls.upstream, None)
     assert (tls.upstream is None) is (command == {})
+
+
+def test_the_gateways_own_certificate_is_not_even_read_for_the_connections_of_clients(tmp_path: Path) -> None:
+    """Brokers would take every client for the gateway, with its rights."""
+    own = {"ssl.keystore.location": str(tmp_path / "missing.p12"), "ssl.key.password": "secret"}
+    assert ClientTls(GatewayConfig(bootstrap_servers="127.0.0.1:1"), COMMAND | own).upstream is not None
+    with pytest.raises(UsageError, match=r"missing\.p12"):
+        kafka_python_settings(COMMAND | own)
 
 
 def test_principals_need_tls_to_the_brokers(vouching: Authority) -> None:

@@ -99,6 +99,12 @@ def test_a_topic_that_is_removed_and_made_anew_starts_without_partitions() -> No
     assert (made.topic_ids, made.topic("orders")) == ({"orders": UUID(int=8)}, {})
 
 
+def test_a_removal_leaves_the_topic_that_has_its_name_by_now_and_one_that_is_not_known_leaves_all() -> None:
+    removal = record(9, 0, TOPIC_ID.bytes + NO_TAGS)
+    assert image(topic(), topic(topic_id=UUID(int=8)), removal).topic_ids == {"orders": UUID(int=8)}
+    assert image(topic(topic_id=UUID(int=8)), removal).topic_ids == {"orders": UUID(int=8)}
+
+
 def test_records_of_a_transaction_count_once_it_has_ended() -> None:
     made = image(topic(), partition((1, 2, 3)), record(23, 0, NO_TAGS), change((1,)))
     assert made.topic("orders")[0].isr == (1, 2, 3)

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -18,6 +20,7 @@ from rackspan.client.login import Login
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import ClusterUnreachable
 from rackspan.gateway.core import policies
+from rackspan.gateway.handlers.admin import AdminHandler
 from rackspan.gateway.upstream import config_writer
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.configs import (
@@ -26,6 +29,7 @@ from rackspan.wire.messages.configs import (
     IncrementalAlterConfigsRequestData,
 )
 from tests.conformance.wire import send
+from tests.gateway.core.addresses import renamed
 from tests.gateway.running import RunningGateway, running
 from tests.kafka_fixtures import eventually
 
@@ -337,6 +341,22 @@ def test_a_placer_that_fails_refuses_its_topic_alone_with_its_reason(
         placing.create_partitions([NewPartitions(good, 8)])[good].result(20)
     assert refused.value.args[0].code() == KafkaError.UNKNOWN
     assert bad not in placing.list_topics(timeout=10).topics
+
+
+@pytest.mark.parametrize(
+    ("keeps_values", "places", "handled"),
+    [
+        (True, False, {19, 20, 21, 32, 33, 37, 44}),
+        (False, True, {3, 19, 37}),
+        (True, True, {3, 19, 20, 21, 32, 33, 37, 44}),
+    ],
+)
+def test_requests_for_values_and_for_placement_are_both_handled(
+    keeps_values: bool, places: bool, handled: set[int]
+) -> None:
+    parts: Any = SimpleNamespace(cluster=None, policies=None, placer=object() if places else None)
+    store: Any = SimpleNamespace(topic="configs") if keeps_values else None
+    assert AdminHandler(parts, renamed(), store).api_keys == handled
 
 
 def test_one_request_cannot_have_more_partitions_placed_than_kafka_creates(

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
 from prometheus_client.core import Metric as Family
@@ -10,9 +11,15 @@ from prometheus_client.core import Metric as Family
 from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.cluster import EmbeddedCluster
 from rackspan.gateway import metrics
-from rackspan.gateway.core.policies import FilePolicies, Policies
-from rackspan.gateway.upstream.guarded_isr import partitions_by_leader
-from rackspan.wire.messages.metadata import MetadataResponseData, MetadataResponsePartition, MetadataResponseTopic
+from rackspan.gateway.core.policies import FilePolicies, Policies, TopicPolicy
+from rackspan.gateway.upstream.guarded_isr import GuardedIsr, partitions_by_leader
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.metadata import (
+    MetadataRequestData,
+    MetadataResponseData,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from tests.gateway.running import RunningGateway, running
 from tests.kafka_fixtures import eventually
 
@@ -74,6 +81,44 @@ def test_topics_that_brokers_write_are_not_counted() -> None:
     ]
     (led,) = partitions_by_leader(MetadataResponseData(topics=topics), policies, rack_bits(())).values()
     assert [topic for topic, _, _ in led] == ["orders"]
+
+
+class Requested:
+    """A cluster, and a connection to it: the topics of each Metadata request, None for all. It describes none."""
+
+    def __init__(self) -> None:
+        self.topics: list[list[str] | None] = []
+
+    async def any_connection(self) -> "Requested":
+        return self
+
+    async def call(self, _api_key: ApiKey, request: MetadataRequestData) -> MetadataResponseData:
+        assert not request.allow_auto_topic_creation
+        self.topics.append(None if request.topics is None else [topic.name or "" for topic in request.topics])
+        return MetadataResponseData()
+
+    def all_brokers(self) -> tuple[()]:
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("policies", "requested"),
+    [
+        (FilePolicies(), []),
+        (
+            FilePolicies(topics={"pay": TopicPolicy(2), "orders": TopicPolicy(3), "logs": TopicPolicy(1)}),
+            [["orders", "pay"]],
+        ),
+        (FilePolicies(min_insync_racks=2), [None]),
+    ],
+)
+def test_metadata_is_requested_of_the_topics_that_may_require_racks_and_of_no_others(
+    policies: FilePolicies, requested: list[list[str] | None]
+) -> None:
+    cluster = Requested()
+    isr = GuardedIsr(cast("Any", cluster), Policies(policies))
+    asyncio.run(isr.read())
+    assert (cluster.topics, isr.by_leader) == (requested, {})
 
 
 def test_each_partition_has_its_racks_if_the_config_requires_it(cluster: EmbeddedCluster) -> None:
