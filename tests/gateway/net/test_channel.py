@@ -1,13 +1,17 @@
 """A channel sends all its pieces, however many bytes the socket accepts at a time; a handshake waits for what it has to."""
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from rackspan.gateway.net.channel import Channel, handshake, sends
+from rackspan.gateway.net.channel import BufferPool, Channel, connected, handshake, sends
+from tests.gateway.pairs import pair
+from tests.gateway.upstream.test_config_topic import dead_port
 
 MOST_CALLS = 100
 
@@ -72,7 +76,7 @@ def test_every_piece_is_sent_and_an_empty_one_holds_up_nothing(at_a_time: int, p
 
 
 class Ready(Loop):
-    """A loop on which what is waited for is there at once; `waited` says for what, and at which file."""
+    """A loop on which what is waited for is there at once, and reported twice; `waited` says for what, and at which file."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,12 +85,14 @@ class Ready(Loop):
     def add_reader(self, fd: int, readable: Callable[[], None]) -> None:
         self.waited.append(("read", fd))
         readable()
+        readable()
 
     def remove_reader(self, fd: int) -> None:
         self.waited.append(("read no more", fd))
 
     def add_writer(self, fd: int, writable: Callable[[], None]) -> None:
         self.waited.append(("write", fd))
+        writable()
         writable()
 
     def remove_writer(self, fd: int) -> None:
@@ -127,3 +133,249 @@ def test_a_peer_that_closes_or_resets_its_connection_before_its_first_byte_sends
     loop = Ready()
     assert asyncio.run(sends(cast("Any", loop), cast("Any", Peer(receives=receives)))) is sent
     assert loop.waited == [("read", 7), ("read no more", 7)]
+
+
+def test_who_no_longer_waits_for_a_handshake_leaves_no_reader_behind() -> None:
+    removed: list[int] = []
+    loop: Any = SimpleNamespace(add_reader=lambda _fd, _readable: None, remove_reader=removed.append)
+
+    async def scenario() -> None:
+        waiting = asyncio.create_task(handshake(loop, cast("Any", Peer(ssl.SSLWantReadError()))))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    asyncio.run(scenario())
+    assert removed == [7]
+
+
+class Events:
+    """A loop with at most one reader and one writer of each file."""
+
+    def __init__(self) -> None:
+        self.readers: dict[int, Callable[[], None]] = {}
+        self.writers: dict[int, Callable[[], None]] = {}
+        self.soon: list[Callable[[], None]] = []
+
+    def add_reader(self, fd: int, readable: Callable[[], None]) -> None:
+        assert fd not in self.readers
+        self.readers[fd] = readable
+
+    def remove_reader(self, fd: int) -> None:
+        del self.readers[fd]
+
+    def add_writer(self, fd: int, writable: Callable[[], None]) -> None:
+        assert fd not in self.writers
+        self.writers[fd] = writable
+
+    def remove_writer(self, fd: int) -> None:
+        del self.writers[fd]
+
+    def call_soon(self, work: Callable[[], None]) -> None:
+        self.soon.append(work)
+
+
+class Scripted:
+    """A socket at file 7 that does these things in turn: it accepts so many bytes of a send, or fails. What it received is in `sent`."""
+
+    def __init__(self, *outcomes: int | OSError, undelivered: int = 0) -> None:
+        self._outcomes = list(outcomes)
+        self._undelivered = undelivered
+        self.sent: list[tuple[bytes, ...]] = []
+        self.closed = 0
+
+    def fileno(self) -> int:
+        return 7
+
+    def pending(self) -> int:
+        return self._undelivered
+
+    def send(self, piece: bytes) -> int:
+        return self.sendmsg([piece])
+
+    def sendmsg(self, pieces: Sequence[bytes]) -> int:
+        outcome = self._outcomes.pop(0)
+        if isinstance(outcome, OSError):
+            raise outcome
+        self.sent.append(tuple(map(bytes, pieces)))
+        return outcome
+
+    def recv_into(self, _buffer: bytearray) -> int:
+        outcome = self._outcomes.pop(0)
+        if isinstance(outcome, OSError):
+            raise outcome
+        return outcome
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def channel_of(sock: object, *, secure: bool = False) -> tuple[Channel, Events, list[object]]:
+    """A channel, its loop, and what it has reported: "readable", "drained", or an error."""
+    loop, reported = Events(), list[object]()
+    channel = Channel(cast("Any", loop), cast("Any", sock))
+    channel._secure = secure
+    channel.on_readable = lambda: reported.append("readable")
+    channel.on_drained = lambda: reported.append("drained")
+    channel.on_error = reported.append
+    return channel, loop, reported
+
+
+def test_buffers_beyond_sixty_four_are_small_and_sixteen_large_ones_are_kept() -> None:
+    pool = BufferPool()
+    first = [pool.take() for _ in range(66)]
+    assert [len(one) for one in first[62:]] == [262_144, 262_144, 16_384, 16_384]
+    for one in reversed(first):
+        pool.put(one)
+    assert pool.in_use == 0
+    again = [pool.take() for _ in range(18)]
+    assert [any(one is known for known in first) for one in again] == [True] * 16 + [False] * 2
+    assert {len(one) for one in again} == {262_144}
+
+
+def test_a_channel_reads_between_resume_and_pause_and_not_once_it_is_closed() -> None:
+    channel, loop, reported = channel_of(Scripted())
+    channel.pause_reading()
+    for _ in range(2):
+        channel.resume_reading()
+        assert list(loop.readers) == [7]
+    loop.readers[7]()
+    assert reported == ["readable"]
+    for _ in range(2):
+        channel.pause_reading()
+        assert list(loop.readers) == []
+    channel.resume_reading()
+    channel.close()
+    channel.resume_reading()
+    assert list(loop.readers) == []
+
+
+def test_what_tls_has_decrypted_and_the_system_does_not_report_is_read_in_the_next_turn() -> None:
+    channel, loop, reported = channel_of(Scripted(undelivered=1), secure=True)
+    channel.read_rest()
+    assert loop.soon == [], "it does not read"
+    channel.resume_reading()
+    (still,) = loop.soon
+    still()
+    assert reported == ["readable"]
+    channel.pause_reading()
+    still()
+    channel.resume_reading()
+    channel.close()
+    still()
+    assert reported == ["readable"]
+    for sock, secure in ((Scripted(), True), (Scripted(undelivered=1), False)):
+        channel, loop, _ = channel_of(sock, secure=secure)
+        channel.resume_reading()
+        assert loop.soon == []
+
+
+def test_a_peer_that_closes_while_nothing_is_read_is_noticed() -> None:
+    near, far = pair()
+    channel, _, _ = channel_of(near)
+    assert not channel.has_ended_unseen
+    far.send(b"x")
+    assert not channel.has_ended_unseen
+    far.close()
+    assert channel.has_ended_unseen
+    channel.resume_reading()
+    assert not channel.has_ended_unseen, "the next receive shows it"
+    channel.pause_reading()
+    assert channel.has_ended_unseen
+    channel.close()
+    assert not channel.has_ended_unseen
+
+
+def test_received_bytes_are_counted_and_nothing_yet_differs_from_the_end() -> None:
+    outcomes = 3, BlockingIOError(), InterruptedError(), ssl.SSLWantReadError(), ssl.SSLWantWriteError(), 2, 0
+    channel, _, _ = channel_of(Scripted(*outcomes, ssl.SSLEOFError(), ConnectionResetError()))
+    assert [channel.receive_into(bytearray(9)) for _ in range(8)] == [3, -1, -1, -1, -1, 2, 0, 0]
+    assert channel.received_bytes == 5
+    with pytest.raises(ConnectionResetError):
+        channel.receive_into(bytearray(9))
+
+
+def test_what_a_socket_does_not_accept_is_sent_when_it_is_writable_and_then_reported() -> None:
+    sock = Scripted(2, BlockingIOError(), 4)
+    channel, loop, reported = channel_of(sock)
+    channel.outgoing.extend([b"abc", b"def"])
+    assert [channel.flush(), channel.flush()] == [False, False]
+    assert (sock.sent, list(loop.writers), reported) == ([(b"abc", b"def")], [7], [])
+    loop.writers[7]()
+    assert (sock.sent[1:], list(loop.writers), reported) == ([(b"c", b"def")], [], ["drained"])
+    assert channel.sent_bytes == 6
+    assert channel.flush()
+    assert reported == ["drained"], "nothing was left to wait for"
+
+
+def test_a_send_that_was_accepted_in_part_is_not_tried_again_in_the_same_turn() -> None:
+    sock = Scripted(1)
+    channel, loop, _ = channel_of(sock)
+    channel.outgoing.append(b"abc")
+    assert not channel.flush()
+    assert (sock.sent, list(channel.outgoing), list(loop.writers)) == ([(b"abc",)], [b"bc"], [7])
+
+
+def test_a_call_sends_256_pieces_at_most_and_over_tls_one() -> None:
+    pieces = [b"x"] * 300
+    sock = Scripted(256, 44)
+    channel, _, _ = channel_of(sock)
+    channel.outgoing.extend(pieces)
+    assert channel.flush()
+    assert list(map(len, sock.sent)) == [256, 44]
+    sock = Scripted(1, 1)
+    channel, _, _ = channel_of(sock, secure=True)
+    channel.outgoing.extend(pieces[:2])
+    assert channel.flush()
+    assert sock.sent == [(b"x",), (b"x",)]
+
+
+def test_an_error_of_a_send_is_reported_and_nothing_more_is_waited_for() -> None:
+    error = BrokenPipeError()
+    channel, loop, reported = channel_of(Scripted(error))
+    channel.outgoing.append(b"abc")
+    assert channel.flush()
+    assert (reported, list(loop.writers)) == ([error], [])
+
+
+def test_a_closed_channel_sends_nothing_and_is_closed_once() -> None:
+    sock = Scripted(BlockingIOError())
+    channel, loop, reported = channel_of(sock)
+    channel.resume_reading()
+    channel.outgoing.append(b"abc")
+    channel.flush()
+    for _ in range(2):
+        channel.close()
+        assert (loop.readers, loop.writers, list(channel.outgoing), sock.closed) == ({}, {}, [], 1)
+    channel.outgoing.append(b"abc")
+    assert channel.flush()
+    assert (list(channel.outgoing), sock.sent, reported) == ([], [], [])
+
+
+def test_a_broker_is_connected_to_at_the_first_of_its_addresses_that_responds() -> None:
+    async def scenario() -> None:
+        server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
+        port, gone = server.sockets[0].getsockname()[1], dead_port()
+        loop: Any = asyncio.get_running_loop()
+        found: list[int] = []
+
+        async def addresses(host: str, at: int, **kind: object) -> list[Any]:
+            assert (host, at, kind) == ("broker", 9092, {"type": socket.SOCK_STREAM})
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", one)) for one in found]
+
+        loop.getaddrinfo = addresses
+        with pytest.raises(OSError, match=r"^broker: no address found$"):
+            await connected(("broker", 9092), None, None)
+        found[:] = [gone]
+        with pytest.raises(ConnectionRefusedError):
+            await connected(("broker", 9092), None, None)
+        found[:] = [gone, port, gone]
+        link = await connected(("broker", 9092), None, None)
+        assert link.getpeername() == ("127.0.0.1", port)
+        assert not link.getblocking()
+        assert link.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        link.close()
+        server.close()
+
+    asyncio.run(scenario())

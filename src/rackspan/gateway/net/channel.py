@@ -164,9 +164,8 @@ class Channel:
     def _writable(self) -> None:
         if self.flush() and self._writing:
             self._writing = False
-            if not self.closed:
-                self._loop.remove_writer(self.fd)
-                self.on_drained()
+            self._loop.remove_writer(self.fd)
+            self.on_drained()
 
     def close(self) -> None:
         if self.closed:
