@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from rackspan.errors import UsageError
 from rackspan.gateway.config import GatewayConfig, ListenerConfig, parse_config, read_config
@@ -52,6 +53,75 @@ def test_the_mode_is_strict_by_default_if_the_controllers_are_named() -> None:
     assert (
         parse_config({**servers, "controllers": {"bootstrap": {"servers": "b:1"}}}).mode is AcknowledgementMode.STRICT
     )
+
+
+def test_a_config_that_names_the_cluster_alone_has_the_defaults_that_the_guide_names() -> None:
+    values = structs.asdict(parse_config({"bootstrap.servers": "a:1"}))
+    assert {GatewayConfig.key_of(name): value for name, value in values.items()} == {
+        "bootstrap.servers": "a:1",
+        "command.config": None,
+        "controllers.bootstrap.servers": None,
+        "controllers.command.config": None,
+        "listen.host": "127.0.0.1",
+        "listen.first.port": 19092,
+        "listen.advertised.host": None,
+        "listen.http": None,
+        "listen.tls.certificate": None,
+        "listen.tls.key": None,
+        "listen.tls.client.authorities": None,
+        "listen.max.connections": 5000,
+        "listen.address.max.connections": None,
+        "listen.max.request.bytes": 104_857_600,
+        "listen.request.memory.bytes": 268_435_456,
+        "log.format": "text",
+        "shutdown.timeout.seconds": 30,
+        "acknowledgements.mode": AcknowledgementMode.VERIFIED,
+        "acknowledgements.config.topic": "__rackspan_configs",
+        "acknowledgements.config.topic.create": True,
+        "acknowledgements.min.insync.racks": 1,
+        "acknowledgements.override.min.insync.racks": None,
+        "acknowledgements.fail.open": False,
+        "acknowledgements.max.staleness.ms": 1000,
+        "acknowledgements.verify.timeout.ms": 10_000,
+        "acknowledgements.deny.weak.acks": False,
+        "acknowledgements.extended.error.codes": False,
+        "placement.replica.placer.class.name": None,
+        "placement.configs": {},
+        "racks.rack.locator.class": None,
+        "racks.rack.locator.properties": "",
+        "readers.rack": None,
+        "readers.replace.client.rack": False,
+        "readers.networks": {},
+        "readers.clients": {},
+        "counters.topics.max": 100,
+        "counters.clients.max": 100,
+        "metrics.partitions": False,
+        "topics": {},
+        "brokers": {},
+        "principals": {},
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "least", "most"),
+    [
+        ("listen.first.port", 0, 65_535),
+        ("listen.max.connections", 1, 2_147_483_647),
+        ("listen.max.request.bytes", 1024, 2_147_483_647),
+        ("listen.request.memory.bytes", 1_048_576, 2_147_483_647),
+        ("shutdown.timeout.seconds", 0, 2_147_483_647),
+        ("acknowledgements.min.insync.racks", 1, 2_147_483_647),
+        ("acknowledgements.max.staleness.ms", 50, 2_147_483_647),
+        ("acknowledgements.verify.timeout.ms", 100, 2_147_483_647),
+    ],
+)
+def test_a_number_is_accepted_up_to_its_bounds_and_not_beyond(key: str, least: int, most: int) -> None:
+    for value in (least, most):
+        config = parse_config({"bootstrap.servers": "a:1", key: value})
+        assert {GatewayConfig.key_of(name): one for name, one in structs.asdict(config).items()}[key] == value
+    for value in (least - 1, most + 1):
+        with pytest.raises(UsageError, match=f"{key} is {value}, outside {least} to "):
+            parse_config({"bootstrap.servers": "a:1", key: value})
 
 
 @pytest.mark.parametrize(
