@@ -19,6 +19,7 @@ from rackspan.wire.messages.configs import (
     DescribeConfigsResult,
 )
 from tests.gateway.running import document
+from tests.gateway.sleeps import Sleeps
 
 
 class Quorum:
@@ -113,6 +114,26 @@ def test_without_a_guarded_topic_nothing_is_requested() -> None:
     cluster = Describing()
     cluster.error = ClusterUnreachable("not to be reached")
     asyncio.run(guarding_of(cluster)[0]._read_replicas())
+
+
+def test_min_insync_replicas_is_read_every_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    sleeps = Sleeps(2)
+    monkeypatch.setattr(asyncio, "sleep", sleeps)
+    made, policies = guarding_of(Describing(described("orders", "2")), "orders")
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(made._follow_replicas())
+    assert (sleeps.seconds, policies.min_insync_replicas) == ([5.0, 5.0], {"orders": 2})
+
+
+def test_the_lines_of_refusals_are_limited_anew_every_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    sleeps, ended = Sleeps(3), list[int]()
+    monkeypatch.setattr(asyncio, "sleep", sleeps)
+    made, _ = guarding_of(Describing())
+    refusals = SimpleNamespace(end_period=lambda: ended.append(len(sleeps.seconds)))
+    made.produce = cast("Any", SimpleNamespace(refusals=refusals))
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(made._end_log_periods())
+    assert (sleeps.seconds, ended) == ([1.0, 1.0, 1.0], [1, 2])
 
 
 @pytest.mark.parametrize("error", [OSError("gone"), TimeoutError("gone"), RackspanError("gone")])

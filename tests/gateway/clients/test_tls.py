@@ -9,10 +9,12 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from msgspec import structs
 
 from rackspan.client.config import kafka_python_settings
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
+from rackspan.gateway.backend import Backend
 from rackspan.gateway.clients.tls import ClientTls, server_context
 from rackspan.gateway.config import GatewayConfig, PrincipalTable
 from rackspan.gateway.net.channel import connected, sends
@@ -43,6 +45,15 @@ def test_a_principal_that_was_taken_out_is_not_known_any_more(identity: Identity
     loaded.load(config_of(identity, "bob").tls, COMMAND)
     assert set(loaded._principals) == {"bob"}
     assert [loaded.is_removed(principal) for principal in ("alice", "bob", None)] == [True, False, False]
+
+
+def test_a_config_that_is_read_again_brings_its_principals(identity: Identity, tmp_path: Path) -> None:
+    command = tmp_path / "command.properties"
+    command.write_text("security.protocol=SSL\n")
+    backend = Backend(structs.replace(config_of(identity, "alice", "bob"), command_config=command))
+    backend.reload(structs.replace(config_of(identity, "bob"), command_config=command))
+    assert [backend.tls.is_removed(principal) for principal in ("alice", "bob")] == [True, False]
+    assert list(backend.config.principals) == ["bob"]
 
 
 def test_contexts_are_kept_if_one_certificate_cannot_be_used(identity: Identity, tmp_path: Path) -> None:

@@ -35,6 +35,12 @@ def test_what_is_only_forwarded_is_offered_up_to_kafkas_last_version(of_kafka: d
     assert all(versions.start in (0, min(of_kafka[key])) for key, versions in forwarded.items())
 
 
+def test_of_share_groups_the_versions_that_kafka_4_1_has_removed_are_not_offered() -> None:
+    """Version 0 was for early access alone."""
+    forwarded = {key: versions for key, versions in OFFERED.items() if key not in VERSIONS}
+    assert {key: versions.start for key, versions in forwarded.items() if versions.start} == {78: 1, 79: 1}
+
+
 @pytest.mark.parametrize(
     ("key", "version", "treatment"),
     [

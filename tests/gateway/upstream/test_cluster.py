@@ -86,6 +86,20 @@ def test_a_broker_that_the_locator_was_not_called_for_is_left_out() -> None:
     assert [counted.names([BrokerId(number)]) for number in (1, 2, 3)] == [("r1",), (UNNAMED_RACK,), ()]
 
 
+def test_brokers_are_listed_once_their_racks_are_known_those_that_are_down_only_among_all() -> None:
+    """Brokers 1 and 2 are located, and 2 is down; 3 is up, and 4 is down, and the locator was not called for either."""
+    locator: Any = object()
+
+    async def listed() -> list[list[tuple[int, str | None]]]:
+        cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1), locator)
+        cluster._located = {BrokerId(1): RackId("r1"), BrokerId(2): RackId("r2")}
+        cluster._registered_racks = dict.fromkeys((1, 2, 3, 4), "own")
+        cluster.by_id = {number: KnownBroker(number, "127.0.0.1", 1) for number in (1, 3)}
+        return [[(one.id, one.rack) for one in brokers] for brokers in (cluster.brokers(), cluster.all_brokers())]
+
+    assert asyncio.run(listed()) == [[(1, "r1")], [(1, "r1"), (2, "r2")]]
+
+
 def test_racks_are_counted_again_when_they_or_the_brokers_change() -> None:
     async def work() -> None:
         cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1))

@@ -21,6 +21,7 @@ from rackspan.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 from tests.gateway.running import RunningGateway, running
+from tests.gateway.sleeps import Sleeps
 from tests.kafka_fixtures import eventually
 
 UNDER, AT = "rackspan_under_min_rack_isr_partitions", "rackspan_at_min_rack_isr_partitions"
@@ -119,6 +120,15 @@ def test_metadata_is_requested_of_the_topics_that_may_require_racks_and_of_no_ot
     isr = GuardedIsr(cast("Any", cluster), Policies(policies))
     asyncio.run(isr.read())
     assert (cluster.topics, isr.by_leader) == (requested, {})
+
+
+def test_the_isrs_are_read_every_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, sleeps = Requested(), Sleeps(3)
+    monkeypatch.setattr(asyncio, "sleep", sleeps)
+    isr = GuardedIsr(cast("Any", cluster), Policies(FilePolicies(min_insync_racks=2)))
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(isr.follow())
+    assert (sleeps.seconds, cluster.topics) == ([5.0, 5.0, 5.0], [None, None, None])
 
 
 def test_each_partition_has_its_racks_if_the_config_requires_it(cluster: EmbeddedCluster) -> None:

@@ -30,6 +30,7 @@ from rackspan.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 from tests.gateway.running import RunningGateway, running
+from tests.gateway.sleeps import Sleeps
 
 RECORDS = 300
 PARTITIONS = 6
@@ -180,6 +181,42 @@ def test_ids_and_names_are_looked_up_apart() -> None:
         (BytesPath.CONSUME_LEADER, "pay"): 20,
         (BytesPath.CONSUME, "(unknown)"): 30,
     }
+
+
+class Lacking(OneBroker):
+    """A cluster that has no topic of any id, and no leader of one partition of each name."""
+
+    async def call(self, _key: ApiKey, request: MetadataRequestData) -> MetadataResponseData:
+        partitions = [MetadataResponsePartition(partition_index=at, leader_id=one) for at, one in ((0, 1), (1, -1))]
+        return MetadataResponseData(
+            topics=[
+                MetadataResponseTopic(error_code=5, name=topic.name, partitions=partitions)
+                if topic.topic_id is None
+                else MetadataResponseTopic(error_code=100, name=None, topic_id=topic.topic_id)
+                for topic in request.topics or ()
+            ]
+        )
+
+
+def test_a_topic_that_is_gone_is_unknown_and_one_that_lacks_a_leader_is_known() -> None:
+    counted = RecordBytes(10, 10)
+    for topic, partition, size in ((UUID(int=2).bytes, 0, 30), ("pay", 0, 20), ("pay", 1, 10)):
+        counted.add(ClientLabels("shop"), 1, topic, partition, size)
+    asyncio.run(settle(counted, cast("UpstreamCluster", Lacking())))
+    assert {(flow.path, flow.topic): size for flow, size in counted.flows.items()} == {
+        (BytesPath.CONSUME, "(unknown)"): 30,
+        (BytesPath.CONSUME_LEADER, "pay"): 20,
+        (BytesPath.CONSUME, "pay"): 10,
+    }
+
+
+def test_bytes_are_settled_every_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted, sleeps = RecordBytes(10, 10), Sleeps(2)
+    counted.add(ClientLabels("shop"), 1, "pay", 0, 10)
+    monkeypatch.setattr(asyncio, "sleep", sleeps)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(follow_record_topics(counted, cast("UpstreamCluster", OneBroker())))
+    assert (sleeps.seconds, counted.flows.total()) == ([5.0, 5.0], 10)
 
 
 def test_bytes_are_settled_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
