@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import io
 import json
 import logging
 import os
@@ -426,13 +427,108 @@ def test_a_worker_that_ended_is_started_again_after_a_second_and_not_while_the_g
 
 
 class Polled:
-    """A process that has ended with this code; None: it runs."""
+    """A process that has ended with this code, None: it runs; what was done with it, and the line that it wrote."""
 
-    def __init__(self, returncode: int | None) -> None:
+    def __init__(self, returncode: int | None, line: str = "") -> None:
         self.returncode = returncode
+        self.stdout = io.StringIO(line)
+        self.done: list[object] = []
 
     def poll(self) -> int | None:
         return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        self.done.append(number)
+
+    def kill(self) -> None:
+        self.done.append("kill")
+
+    def wait(self) -> None:
+        self.done.append("wait")
+
+
+def test_signals_are_passed_on_to_the_workers_that_run_and_every_one_but_a_reload_is_the_end() -> None:
+    started, running, over = process._Workers(Path("gateway.toml")), Polled(None), Polled(0)
+    started.processes = {0: cast("Any", running), 1: cast("Any", over)}
+    ending = []
+    for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGHUP):
+        started.pass_on(number, None)
+        ending.append(started.ending)
+    assert ending == [False, True, True]
+    started.kill()
+    assert running.done == [signal.SIGHUP, signal.SIGTERM, signal.SIGHUP, "kill", "wait"]
+    assert over.done == []
+
+
+def test_a_worker_starts_with_its_number_and_with_its_signals_blocked_and_none_after_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def masked() -> set[int]:
+        return {*signal.pthread_sigmask(signal.SIG_BLOCK, ())} & {*process._SIGNALS}
+
+    def popen(command: list[str], *, env: dict[str, str], stdout: int, text: bool) -> Polled:
+        assert (stdout, text) == (subprocess.PIPE, True)
+        made.append((command, env["RACKSPAN_GATEWAY_WORKER"], env["PATH"], masked()))
+        return child
+
+    made, child = list[object](), Polled(None)
+    monkeypatch.setenv("PATH", "/bin")
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    started = process._Workers(Path("g.toml"))
+    started.start(3)
+    command = [sys.executable, "-m", "rackspan", "gateway", "--config", "g.toml", "--workers", "1"]
+    assert made == [(command, "3", "/bin", {signal.SIGTERM, signal.SIGINT, signal.SIGHUP})]
+    assert started.processes[3] is cast("Any", child)
+    assert not masked()
+    started.ending = True
+    started.start(4)
+    assert (len(made), list(started.processes)) == (1, [3])
+    assert not masked()
+
+
+def test_the_gateway_is_ready_at_the_address_of_its_first_worker_once_all_have_one() -> None:
+    ready: list[str] = []
+    lines = "bootstrap.servers=a:1,b:2\n", "bootstrap.servers=c:3\n"
+    process._await_start([cast("Any", Polled(None, line)) for line in lines], ready.append)
+    process._await_start([], ready.append)
+    assert ready == ["a:1,b:2"]
+    with pytest.raises(UsageError, match="a worker did not start; its reason stands above"):
+        process._await_start([cast("Any", Polled(None, line)) for line in (lines[0], "")], ready.append)
+    assert ready == ["a:1,b:2"]
+
+
+def test_workers_are_watched_until_a_signal_and_then_waited_for_as_long_as_they_may_drain_and_five_seconds_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_text('bootstrap.servers = "127.0.0.1:1"\nshutdown.timeout.seconds = 7\n')
+    done: list[object] = []
+
+    class Watched(process._Workers):
+        def start(self, index: int) -> None:
+            done.append(("start", index))
+            self.processes[index] = cast("Any", Polled(None, f"bootstrap.servers=worker:{index}\n"))
+
+        def restart_ended(self) -> None:
+            done.append("restart")
+            if done.count("restart") == 2:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        def kill(self) -> None:
+            done.append("kill")
+
+    def ready(servers: str) -> None:
+        os.kill(os.getpid(), signal.SIGHUP)
+        done.append(servers)
+
+    before = [signal.getsignal(number) for number in process._SIGNALS]
+    monkeypatch.setattr(process, "_Workers", Watched)
+    monkeypatch.setattr(process, "_wait", lambda children, seconds: done.append((list(children), seconds)))
+    monkeypatch.setattr(time, "sleep", lambda seconds: done.append(seconds))
+    process._supervise(file, read_config(file), 2, ready)
+    watched = [0.2, "restart", 0.2, "restart"]
+    assert done == [("start", 0), ("start", 1), "worker:0", *watched, ([0, 1], 12.0), "kill"]
+    assert [signal.getsignal(number) for number in process._SIGNALS] == before
 
 
 def test_a_worker_that_does_not_end_is_named(caplog: pytest.LogCaptureFixture) -> None:

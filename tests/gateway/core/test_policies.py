@@ -204,3 +204,12 @@ def test_a_topic_without_a_value_has_that_of_its_leader_then_of_all_brokers_then
     assert policies.topic_value("t", 1) == (2, ValueSource.BROKER)
     assert policies.topic_value("t", 2) == policies.topic_value("t", None) == (3, ValueSource.CLUSTER)
     assert Policies(FilePolicies()).topic_value("t", 1) == (1, ValueSource.DEFAULT)
+
+
+def test_records_that_cannot_be_read_are_named_those_of_brokers_before_those_of_topics() -> None:
+    policies = Policies(FilePolicies())
+    for scope, name in ((Scope.TOPIC, "pay"), (Scope.BROKER, "1"), (Scope.TOPIC, "orders"), (Scope.BROKER, "")):
+        policies.replay(record(scope, name, None)[0], b"{")
+    policies.replay(*record(Scope.TOPIC, "logs", Entry(2)))
+    brokers, topics = [(Scope.BROKER, ""), (Scope.BROKER, "1")], [(Scope.TOPIC, "orders"), (Scope.TOPIC, "pay")]
+    assert policies.unreadable == [*brokers, *topics]
