@@ -127,9 +127,11 @@ def test_without_a_guard_a_gateway_is_ready_by_its_brokers_alone() -> None:
                 cluster=SimpleNamespace(refreshed_at=at),
                 listeners=SimpleNamespace(missing=[]),
                 guarding=None,
+                warnings=lambda: ["a rack is missing"],
             )
             for at in of_refresh
         ]
+        assert _readiness(made[2]) == (200, "ready\nwarning: a rack is missing\n")  # type: ignore[arg-type]
         return [not_ready(one) for one in made]  # type: ignore[arg-type]
 
     silent = "the cluster does not respond"

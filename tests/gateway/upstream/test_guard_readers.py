@@ -5,11 +5,11 @@ import logging
 from collections.abc import Iterable, Sequence
 from random import Random
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
-from rackspan.acks.isr_samples import LogRead, Sample, SampledPartition
+from rackspan.acks.isr_samples import LogEnd, LogEnds, LogRead, Sample, SampledPartition
 from rackspan.acks.min_insync_racks import Thresholds, rack_bits
 from rackspan.acks.verification import Requirement
 from rackspan.client.login import Login
@@ -137,6 +137,52 @@ def test_holds_expire_as_long_as_there_are_any_and_late_records_are_logged_now_a
 
     assert asyncio.run(scenario()) == ["hold 2", "hold 1", "hold 0", "hold 0"]
     assert caplog.messages == ["late records"]
+
+
+class Reading:
+    """A guard that requires these log ends of replica 2, and a cluster with a connection to it."""
+
+    def __init__(self, *due: LogRead) -> None:
+        self.due = frozenset(due)
+        self.observed: list[LogEnds] = []
+        self.settings = GuardSettings()
+
+    async def connection(self, broker: int) -> int:
+        return broker
+
+    def reads_due(self, _replica: BrokerId, _now: float) -> frozenset[LogRead]:
+        return self.due
+
+    def observe_log_ends(self, ends: LogEnds) -> list[str]:
+        self.observed.append(ends)
+        return ["complete"]
+
+    def replicas_to_read(self) -> tuple[()]:
+        return ()
+
+
+def test_log_ends_that_are_due_are_read_within_two_seconds_counted_and_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, end = LogRead(("orders", 0), None, 5), LogEnd(5, 9)
+    requested: list[object] = []
+
+    async def read_log_ends(connection: int, reads: frozenset[LogRead], seconds: float) -> object:
+        requested.append((connection, reads, seconds))
+        return {read: end}, {}
+
+    async def scenario(guard: Reading) -> tuple[int, list[object]]:
+        completed: list[object] = []
+        reader = LogEndReader(cast("Any", guard), cast("Any", guard), completed.extend)
+        await reader._read(2)
+        return reader.reads, completed
+
+    monkeypatch.setattr(guard_readers, "read_log_ends", read_log_ends)
+    guard = Reading(read)
+    assert asyncio.run(scenario(guard)) == (1, ["complete"])
+    assert requested == [(2, {read}, 2.0)]
+    (observed,) = guard.observed
+    assert observed == LogEnds(BrokerId(2), observed.requested_at, frozenset({read}), {read: end})
+    assert asyncio.run(scenario(Reading())) == (0, [])
+    assert len(requested) == 1
 
 
 class Sampled:
