@@ -83,7 +83,7 @@ def describe_configs(values: Mapping[str, str], error: int = 0) -> Handle:
         (resource,) = request.resources
         configs = [
             DescribeConfigsResourceResult(name=name, value=value)
-            for name, value in (*values.items(), ("other", "o"))
+            for name, value in (("other", "o"), *values.items())
             if name in (*resource.configuration_keys, "other")
         ]
         result = DescribeConfigsResult(error_code=error, configs=configs)

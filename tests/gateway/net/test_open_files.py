@@ -27,6 +27,16 @@ def test_the_soft_limit_is_raised_to_the_hard_one() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+def test_a_process_without_a_limit_has_two_billion_files_and_a_client_takes_two(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    none = resource.RLIM_INFINITY
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, none))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: None)
+    assert open_files.raise_limit() == 2_147_483_648
+    assert open_files.files_for(5000, 3) == 10_088
+
+
 @pytest.mark.parametrize("files", [0, 100, 1024, 20_000])
 @pytest.mark.parametrize("brokers", [1, 3, 100])
 def test_so_many_clients_as_files_suffice_for(files: int, brokers: int) -> None:

@@ -410,6 +410,15 @@ def test_a_log_without_the_records_up_to_its_high_watermark_is_reported() -> Non
     assert refused(empty, CommittedImage(9, 5)) == "controller 101 has no record at offset 9 of 20"
 
 
+def test_a_log_that_comes_in_parts_is_read_to_its_high_watermark() -> None:
+    parts = [bytearray(snapshot_of(register(number, f"r{number}"))) for number in (1, 2)]
+    for offset, part in enumerate(parts):
+        stamp(part, base_offset=offset, leader_epoch=5)
+    fetched = [FetchResponsePartitionData(high_watermark=2, records=memoryview(part)) for part in parts]
+    image = read_from(Controller(*fetched), CommittedImage())
+    assert (image.offset, image.racks) == (2, {1: "r1", 2: "r2"})
+
+
 def test_a_leader_that_has_committed_nothing_in_its_epoch_is_reported() -> None:
     """Records that an earlier leader committed may be behind its high watermark."""
     nothing = FetchResponsePartitionData(high_watermark=9, records=memoryview(b""))
