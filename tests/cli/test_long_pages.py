@@ -5,6 +5,7 @@ Below, what parts of pages say that only a cluster in trouble shows.
 
 import io
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,12 +13,13 @@ from rich.console import Console
 
 from rackspan.cli import output
 from rackspan.cli.output import page
-from rackspan.cli.pages import acks, difference, in_flight, reassignment_plan, run
+from rackspan.cli.pages import acks, difference, in_flight, reassignment_plan, run, throttles
 from rackspan.cli.restart import pages as restart
 from rackspan.cli.restart import watch
 from rackspan.cli.traffic import clients, flows
 from rackspan.model import BrokerId, TopicName
-from rackspan.plan import VerifiedPartition
+from rackspan.plan import ConfigKey, RunLimits, RunState, VerifiedPartition
+from rackspan.plan.execution.throttle import Holder
 from rackspan.plan.verification import VerifiedState
 from rackspan.reassign import PartitionReassignment
 
@@ -172,3 +174,172 @@ def test_the_bar_of_a_restart_has_the_line_of_each_event(monkeypatch: pytest.Mon
         draw(event)
     assert isinstance(console.file, io.StringIO)
     assert "batch 2 of 3: preferred leaders of 4 partitions elected" in console.file.getvalue()
+
+
+def test_each_batch_of_a_plan_of_restarts_is_a_row_with_its_load() -> None:
+    batch = {"reason": "rack r1", "leaders_moved": 4, "most_leaders": 1.5, "at_minimum": 2}
+    batches = [{**batch, "brokers": [1, 4], "most_bytes": 3.0}, {**batch, "brokers": [2], "most_bytes": None}]
+    document: Any = {"batches": batches, "max_batch": None}
+    heading, *rows = drawn(restart._batches(document))
+    assert heading.split("  ")[0] == "batch"
+    assert [row.split() for row in rows if row] == [
+        ["1", "1,4", "rack", "r1", "4", "1.5", "×", "now", "3", "×", "now", "2"],
+        ["2", "2", "rack", "r1", "4", "1.5", "×", "now", "not", "known", "2"],
+    ]
+    assert restart._most(document) == "2 brokers"
+    document["max_batch"] = 3
+    assert restart._most(document) == "2 brokers (--max-batch 3)"
+    document["batches"] = []
+    assert (drawn(restart._batches(document)), restart._most(document)) == ([], "0 brokers (--max-batch 3)")
+
+
+def test_what_forces_further_batches_is_named_with_what_would_save_them() -> None:
+    gain = {"batches": 3, "command": "rackspan reassign plan", "moves": 1200}
+    forcing = {"racks": 3, "partition_count": 2, "partitions": ["orders-1", "orders-2"], "gain": gain}
+    document: Any = {"forcing": forcing}
+    assert drawn(restart._forcing(document)) == [
+        "more batches than the 3 racks: a rack may not stop whole because of 2 partitions (orders-1, orders-2)",
+        "3 batches after rackspan reassign plan, which moves 1,200 replicas",
+    ]
+    document["forcing"] = {**forcing, "partition_count": 3, "gain": None}
+    assert drawn(restart._forcing(document)) == [
+        "more batches than the 3 racks: a rack may not stop whole because of 3 partitions (orders-1, orders-2, …)"
+    ]
+    document["forcing"] = None
+    assert drawn(restart._forcing(document)) == []
+
+
+@pytest.mark.parametrize(
+    ("voters", "lines"),
+    [
+        (None, ["controllers not judged: none is in the snapshot"]),
+        ({"voters": 3, "left": 1, "majority": 2}, ["1 of 3 controllers left is no majority"]),
+        ({"voters": 3, "left": 2, "majority": 2}, []),
+    ],
+)
+def test_controllers_are_mentioned_where_they_are_not_known_or_too_few(voters: Any, lines: list[str]) -> None:
+    document: Any = {"controllers": voters}
+    assert drawn(restart._controllers(document)) == lines
+
+
+@pytest.mark.parametrize(
+    ("changed", "line", "style"),
+    [
+        ({}, "broker 1 may stop, as of 12:00", "bold green"),
+        ({"controllers": None, "as_of": None}, "broker 1 may stop, as of an unknown time", "bold yellow"),
+        ({"safe": False}, "broker 1 may not stop, as of 12:00", "bold red"),
+        ({"brokers": [1, 2], "safe": False}, "brokers 1,2 may not stop together, as of 12:00", "bold red"),
+    ],
+)
+def test_a_stop_is_green_only_if_the_controllers_were_judged_too(
+    changed: dict[str, Any], line: str, style: str
+) -> None:
+    document: Any = {"brokers": [1], "safe": True, "as_of": "12:00", "controllers": {}, **changed}
+    verdict = restart._stop_verdict(document)
+    assert (verdict.plain, verdict.style) == (line, style)
+
+
+def test_a_margin_that_a_factor_does_not_allow_is_mentioned() -> None:
+    document: Any = {"margin": 1, "without_margin": 1200}
+    assert drawn(restart._margin(document)) == ["margin 1: the replication factor of 1,200 partitions allows none"]
+    document["without_margin"] = 0
+    assert drawn(restart._margin(document)) == []
+
+
+def member(client: str, **changed: Any) -> dict[str, Any]:
+    counts = {"partitions": 4, "with_replica_in_rack": 3, "cross_rack": 2, "cross_rack_at_best": 1}
+    racks = {"declared_rack": "r1", "located_rack": None}
+    bytes_of = {"measured_bytes": None, "measured_cross_rack_bytes": None}
+    return {"client_id": client, "member": client, **counts, **racks, **bytes_of, **changed}
+
+
+def clients_of(*members: dict[str, Any]) -> Any:
+    group = {"group": "shop", "kind": "consumer", "assignor": None, "cross_rack": 2, "members": list(members)}
+    summary = {
+        "cluster_name": None,
+        "cluster_id": "c1",
+        "groups": 1,
+        "members": len(members),
+        "unread": ["group g: no right"],
+    }
+    return {"summary": summary, "groups": [group], "findings": []}
+
+
+def test_a_row_of_a_client_has_where_it_is_and_what_it_reads_from_elsewhere() -> None:
+    lines = drawn(
+        clients.clients_page(
+            clients_of(
+                member("a"),
+                member("b", declared_rack=None, cross_rack=None, with_replica_in_rack=None, cross_rack_at_best=None),
+                member("c", located_rack="r2", measured_bytes=200, measured_cross_rack_bytes=25),
+                member("d", declared_rack=None, located_rack="r2", measured_bytes=0, measured_cross_rack_bytes=0),
+                member("e", located_rack="r1", measured_bytes=9),
+            )
+        )
+    )
+    assert lines[0] == "cluster c1: 1 group with 5 members"
+    assert any("group g: no right" in line for line in lines)
+    assert [line.split() for line in lines if line.startswith("shop")] == [
+        ["shop", "consumer", "a", "r1", "4", "3", "2", "1", "not", "verified"],
+        ["shop", "consumer", "b", "none", "4", "?", "?", "?", "not", "verified"],
+        ["shop", "consumer", "c", "r2", "(declares", "r1)", "4", "3", "2", "1", "12.5%", "across"],
+        ["shop", "consumer", "d", "r2", "(declares", "none)", "4", "3", "2", "1", "not", "verified"],
+        ["shop", "consumer", "e", "r1", "4", "3", "2", "1", "not", "verified"],
+    ]
+
+
+def test_members_beyond_the_first_are_counted() -> None:
+    shown = clients.MEMBERS_SHOWN
+    assert "and 1 more member; -o json has them all" in drawn(
+        clients.clients_page(clients_of(*(member(f"m{at}") for at in range(shown + 1))))
+    )
+    whole = drawn(clients.clients_page(clients_of(*(member(f"m{at}") for at in range(shown)))))
+    assert not any("-o json" in line for line in whole)
+
+
+def test_throttles_of_others_are_a_line_for_each_value() -> None:
+    rate, listed = "leader.replication.throttled.rate", "leader.replication.throttled.replicas"
+    values = {
+        **{ConfigKey(Holder.BROKER, str(at), rate): "20" for at in range(1, 9)},
+        ConfigKey(Holder.TOPIC, "orders", listed): "0:1," * 20,
+        ConfigKey(Holder.BROKER, "9", rate): None,
+    }
+    assert list(throttles.throttle_lines(values)) == [
+        f"8 brokers (1, 2, 3, 4, 5, 6 and others): {rate} = 20",
+        f"topic orders: {listed} = {'0:1,' * 15}…",
+        f"broker 9: {rate} is not set",
+    ]
+
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "note"),
+    [
+        (None, None, None),
+        (MIB, None, "throttled to 1.0 MiB a second as before; --throttle RATE changes it, --throttle none ends it"),
+        (MIB, MIB, None),
+        (None, 0, None),
+        (MIB, 2 * MIB, "throttled to 2.0 MiB a second from now on; the run was throttled to 1.0 MiB a second before"),
+        (MIB, 0, "not throttled from now on; the run was throttled to 1.0 MiB a second before"),
+        (None, MIB, "throttled to 1.0 MiB a second from now on; the run was not throttled before"),
+    ],
+)
+def test_a_run_that_is_resumed_notes_what_becomes_of_its_throttle(
+    before: int | None, now: int | None, note: str | None
+) -> None:
+    plan: Any = None
+    state = RunState(plan, rates=() if before is None else (before,))
+    assert throttles.rate_note(state, RunLimits(now)) == note
+
+
+def test_a_run_whose_journal_has_no_rate_says_what_stays_throttled() -> None:
+    plan: Any = None
+    state = RunState(plan, unknown_rate=True)
+    note = throttles.rate_note(state, RunLimits())
+    assert note is not None
+    assert note.startswith("the journal has no rate, as an earlier rackspan wrote it: the throttle that is set stays")
+    assert throttles.rate_note(replace(state, rates=(MIB,)), RunLimits()) == (
+        "throttled to 1.0 MiB a second as before; --throttle RATE changes it, --throttle none ends it"
+    )

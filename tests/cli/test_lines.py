@@ -1,0 +1,50 @@
+"""A series of documents, each written when it is there, and the cells of a CSV."""
+
+import pytest
+
+from rackspan.cli.options import Output
+from rackspan.cli.output.documents import write_line
+
+FIRST = {"event": "started", "brokers": [1, 2], "safe": True, "reason": None, "places": {"1": [0]}, "rows": [{"a": 1}]}
+
+
+@pytest.mark.parametrize(
+    ("output", "lines"),
+    [
+        (
+            Output.JSON,
+            [
+                '{"event": "started", "brokers": [1, 2], "safe": true, "reason": null, "places": {"1": [0]}, "rows": [{"a": 1}]}'
+            ]
+            * 2,
+        ),
+        (Output.HUMAN, ["started"] * 2),
+        (
+            Output.CSV,
+            ["event,brokers,safe,reason,places,rows", *['started,"1,2",true,,"{""1"": [0]}","[{""a"": 1}]"'] * 2],
+        ),
+        (
+            Output.YAML,
+            [
+                "- event: started",
+                "  brokers:",
+                "  - 1",
+                "  - 2",
+                "  safe: true",
+                "  reason: null",
+                "  places:",
+                "    '1':",
+                "    - 0",
+                "  rows:",
+                "  - a: 1",
+            ]
+            * 2,
+        ),
+    ],
+)
+def test_each_document_is_a_line_and_only_the_first_row_has_a_head(
+    output: Output, lines: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for first in (True, False):
+        write_line(FIRST, output, "started", first=first)
+    assert capsys.readouterr().out.splitlines() == lines
