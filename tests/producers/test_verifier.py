@@ -70,9 +70,10 @@ def test_a_record_after_the_verification_of_others_is_verified_too() -> None:
         await asyncio.wait_for(asyncio.gather(*(records.verified("orders", 0, offset) for offset in (4, 9, 7))), 10)
         await asyncio.wait_for(records.verified("orders", 0, 11), 10)
         await asyncio.wait_for(asyncio.gather(records.verified("orders", 0, 12), records.verified("orders", 0, -1)), 10)
+        await asyncio.wait_for(records.verified("orders", 0, 0), 10)
         return verified
 
-    assert asyncio.run(work()) == [{ORDERS: 10}, {ORDERS: 12}, {ORDERS: None}]
+    assert asyncio.run(work()) == [{ORDERS: 10}, {ORDERS: 12}, {ORDERS: None}, {ORDERS: 1}]
 
 
 def test_responses_are_those_that_come_in_time_and_a_fault_of_ours_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,7 +304,10 @@ def test_a_sample_names_the_brokers_and_replicas_of_its_topics(monkeypatch: pyte
         monkeypatch.setattr(verifier, "read_metadata", metadata)
         sample = await records._sample(1, frozenset({"orders"}))
         assert sample.partitions == {("orders", 3): SampledPartition(2, 5, (BrokerId(2),), 2)}
-        assert sorted(records._cluster.by_id) == [1, 2]
+        assert {broker: (at.host, at.port) for broker, at in records._cluster.by_id.items()} == {
+            1: ("127.0.0.1", 1),
+            2: ("127.0.0.1", 2),
+        }
         assert records._replicas == {("orders", 3): {2, 7}}
 
     asyncio.run(work())

@@ -1,0 +1,144 @@
+"""What a guarded or rack-local producer passes on to the library it stands before, and what it gives back."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from kafka import KafkaConsumer, TopicPartition
+
+from rackspan.cluster import EmbeddedCluster
+from rackspan.producers import GuardedAIOKafkaProducer, GuardedKafkaProducer, GuardedProducer, aiokafka, kafka_python
+from rackspan.producers.confluent import acknowledged_offset
+from rackspan.producers.in_rack.aiokafka import InRackAIOKafkaProducer
+from rackspan.producers.in_rack.confluent import InRackProducer
+from rackspan.producers.in_rack.kafka_python import KafkaPythonPartitioner
+
+Send = Callable[[EmbeddedCluster, str, dict[str, int]], None]
+
+
+def by_confluent(cluster: EmbeddedCluster, topic: str, required: dict[str, int]) -> None:
+    producer = GuardedProducer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}, required)
+    producer.produce(topic, b"value", b"key", partition=1)
+    assert producer.flush(20) == 0
+    producer.close()
+
+
+def by_kafka_python(cluster: EmbeddedCluster, topic: str, required: dict[str, int]) -> None:
+    producer = GuardedKafkaProducer(required, bootstrap_servers=cluster.address(1))
+    assert producer.send(topic, b"value", b"key", 1).result(20).partition == 1
+    producer.close()
+
+
+def by_aiokafka(cluster: EmbeddedCluster, topic: str, required: dict[str, int]) -> None:
+    async def send() -> None:
+        producer = GuardedAIOKafkaProducer(required, bootstrap_servers=cluster.bootstrap_servers)
+        await producer.start()
+        assert (await producer.send_and_wait(topic, b"value", b"key", 1)).partition == 1
+        await producer.stop()
+
+    asyncio.run(send())
+
+
+@pytest.mark.parametrize("send", [by_confluent, by_kafka_python, by_aiokafka])
+@pytest.mark.parametrize("racks", [1, 2])
+def test_value_key_and_partition_reach_the_log(send: Send, racks: int, cluster: EmbeddedCluster) -> None:
+    cluster.create_topic(topic := f"passed-on-{uuid4().hex[:8]}", replicas=[[1, 2, 3], [2, 3, 1]])
+    send(cluster, topic, {topic: racks})
+    consumer = KafkaConsumer(bootstrap_servers=cluster.bootstrap_servers, consumer_timeout_ms=10_000)
+    consumer.assign([TopicPartition(topic, 1)])
+    consumer.seek_to_beginning()
+    record = next(consumer)
+    consumer.close()
+    assert (record.offset, record.key, record.value) == (0, b"key", b"value")
+
+
+def test_a_poll_returns_how_many_reports_it_served(cluster: EmbeddedCluster) -> None:
+    cluster.create_topic(topic := f"polled-{uuid4().hex[:8]}", replicas=[[1, 2, 3]])
+    producer = GuardedProducer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}, {})
+    producer.produce(topic, b"x")
+    assert producer.poll(20) == 1
+    producer.close()
+
+
+@pytest.mark.parametrize(("only_errors", "reports"), [(False, [(None, "m"), ("e", "m")]), (True, [("e", "m")])])
+def test_a_report_has_its_error_and_its_message(only_errors: bool, reports: list[tuple[Any, Any]]) -> None:
+    config = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0, "delivery.report.only.error": only_errors}
+    producer, reported = GuardedProducer(config, {}), list[tuple[Any, Any]]()
+    report = producer._reporting(lambda error, message: reported.append((error, message)))
+    assert report is not None
+    report(None, "m")
+    report("e", "m")
+    producer._verifier.close()
+    assert reported == reports
+
+
+def test_a_callback_that_fails_is_logged_with_its_record(caplog: pytest.LogCaptureFixture) -> None:
+    producer = GuardedProducer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0}, {})
+    message = SimpleNamespace(topic=lambda: "orders", partition=lambda: 3)
+    record, reported = object(), list[Any]()
+
+    def fail(_error: object, _message: object) -> None:
+        raise RuntimeError("a callback of the user")
+
+    for on_delivery in (fail, lambda error, message: reported.append((error, message)), None):
+        producer._unverified.add(record)
+        with caplog.at_level(logging.ERROR):
+            producer._report(record, on_delivery, message, None)
+        assert producer._unverified == set()
+    producer._verifier.close()
+    assert [entry.getMessage() for entry in caplog.records] == ["orders-3: on_delivery failed"]
+    assert reported == [(None, message)]
+
+
+@pytest.mark.parametrize(("offset", "known"), [(0, 0), (7, 7), (-1001, -1001), (None, -1)])
+def test_the_offset_of_a_report_is_that_of_its_message(offset: int | None, known: int) -> None:
+    assert acknowledged_offset(SimpleNamespace(offset=lambda: offset)) == known
+
+
+@pytest.mark.parametrize("module", [aiokafka, kafka_python])
+def test_without_servers_the_guard_connects_where_the_library_does(
+    module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers: list[str] = []
+    monkeypatch.setattr(module, "RecordVerifier", lambda given, *_, **__: servers.append(given))
+    for name in ("AIOKafkaProducer", "KafkaProducer", "VerifierThread"):
+        monkeypatch.setattr(module, name, lambda *_, **__: None, raising=False)
+    producer = module.GuardedAIOKafkaProducer if module is aiokafka else module.GuardedKafkaProducer
+    producer({})
+    assert servers == ["localhost:9092"]
+
+
+def test_a_rack_local_producer_of_confluent_passes_on_its_options(cluster: EmbeddedCluster) -> None:
+    cluster.create_topic(topic := f"options-{uuid4().hex[:8]}", replicas=[[1, 2, 3]])
+    producer, delivered = (
+        InRackProducer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}, "r1"),
+        list[Any](),
+    )
+    producer.produce(topic, b"x", on_delivery=lambda _, message: delivered.append(message.value()))
+    assert producer.flush(20) == 0
+    assert delivered == [b"x"]
+
+
+def test_a_record_with_a_key_is_left_to_the_other_partitioner_as_it_is() -> None:
+    given: list[tuple[Any, ...]] = []
+
+    def partition(*words: Any) -> int:
+        given.append(words)
+        return 7
+
+    partitioner = KafkaPythonPartitioner("r1", others=SimpleNamespace(partition=partition))
+    record = ("orders", "key", b"key", "value", b"value", None)
+    assert partitioner.partition(*record) == 7
+    assert given == [record]
+
+
+def test_partitions_without_a_leader_that_is_known_are_in_no_rack_for_aiokafka() -> None:
+    partitions = {at: SimpleNamespace(partition=at, leader=leader) for at, leader in enumerate((1, -1, 2, 9))}
+    brokers = [SimpleNamespace(nodeId=1, rack="r1"), SimpleNamespace(nodeId=2, rack=None)]
+    metadata = SimpleNamespace(brokers=lambda: brokers, _partitions={"orders": partitions})
+    producer: Any = SimpleNamespace(_metadata=metadata)
+    assert InRackAIOKafkaProducer._leader_racks(producer, "orders") == {0: "r1", 2: None}
