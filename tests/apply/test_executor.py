@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rackspan.apply.executor import Pace, RunUpdate, execute
-from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, ReassignmentStopped
+from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable, ReassignmentStopped
 from rackspan.model.ids import TopicPartition
 from rackspan.plan.execution.decision import RunLimits
 from rackspan.plan.execution.effects import Finished, Paused, StartMoves
@@ -492,3 +492,15 @@ def test_a_refusal_restores_throttles_before_it_is_raised() -> None:
     with pytest.raises(ClusterRequestFailed, match="orders-0 was not reassigned: no"):
         run(cluster, Memory(PLAN), RunLimits(1_000))
     assert cluster.configs == {}
+
+
+def test_what_is_refused_on_the_way_back_is_raised_at_once() -> None:
+    class Forbidden(Refusing):
+        def set_configs(self, values: Mapping[Any, str | None]) -> None:
+            if None in values.values():
+                raise ClusterUnauthorized("throttles were not removed: no")
+            super().set_configs(values)
+
+    cluster = Forbidden({move.topic_partition: move.undo for move in PLAN.partitions()}, Random(1), set(BROKERS))
+    with pytest.raises(ClusterUnauthorized, match="throttles were not removed: no"):
+        run(cluster, Memory(PLAN), RunLimits(1_000))

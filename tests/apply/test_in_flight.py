@@ -17,13 +17,17 @@ PACE = Pace(now=lambda: 0.0, sleep=lambda seconds: None)
 
 
 class Stuck(FakeCluster):
-    """A cluster of which no reassignment ends."""
+    """A cluster of which no reassignment ends. `cancelled` has the partitions of each request to cancel."""
+
+    def cancel_moves(self, partitions: tuple[TopicPartition, ...]) -> None:
+        self.cancelled = [*getattr(self, "cancelled", []), partitions]
+        super().cancel_moves(partitions)
 
     def _copy_some(self) -> None:
         pass
 
 
-def moving() -> FakeCluster:
+def moving() -> Stuck:
     cluster = Stuck({FIRST: (1, 2), SECOND: (2, 3), THIRD: (3, 1)}, Random(1), set(range(1, 6)))
     cluster.start_moves({FIRST: (4, 2), SECOND: (2, 5), THIRD: (5, 1)})
     return cluster
@@ -34,6 +38,7 @@ def test_what_is_under_way_is_cancelled_and_nothing_else() -> None:
     plan = plan_in_flight(cluster.observe(ObservationRequest()), [FIRST, SECOND])
     assert cancel_in_flight(cluster, plan, PACE) == {FIRST: (2, 1), SECOND: (2, 3)}
     assert set(cluster.in_flight) == {THIRD}
+    assert cluster.cancelled == [(FIRST, SECOND)], "once, and not again where nothing is left"
 
 
 def test_one_that_ends_or_gets_another_target_meanwhile_is_left_alone() -> None:

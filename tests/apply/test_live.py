@@ -4,6 +4,7 @@ import asyncio
 import json
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -21,8 +22,16 @@ from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster
 from rackspan.plan.execution.throttle import ConfigKey, Holder
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.base import WireStruct
+from rackspan.wire.messages.configs import DescribeConfigsResponseData
 from rackspan.wire.messages.metadata import MetadataResponseData, MetadataResponseTopic
-from rackspan.wire.messages.reassignments import ListPartitionReassignmentsResponseData
+from rackspan.wire.messages.reassignments import (
+    ElectLeadersResponseData,
+    ListPartitionReassignmentsResponseData,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+    PartitionResult,
+    ReplicaElectionResult,
+)
 from tests.cli.conftest import Ran, cli
 from tests.kafka_fixtures import create_topic, eventually
 from tests.kafka_tools import described, produce, reassign
@@ -196,6 +205,44 @@ def test_what_a_connection_that_ends_leaves_unknown_is_named(monkeypatch: pytest
         pytest.raises(ClusterUnreachable, match=r"^no partition was reassigned, as far as is known: it closed the"),
     ):
         live.start_moves({TopicPartition("moved", 0): (1,)})
+
+
+def test_a_reassignment_of_a_topic_that_is_not_observed_has_no_copied_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    moving = OngoingPartitionReassignment(partition_index=0, replicas=(1, 2), adding_replicas=(2,))
+    listed = [OngoingTopicReassignment(name="other", partitions=[moving])]
+    under_way = ListPartitionReassignmentsResponseData(topics=listed)
+    responses = {ApiKey.METADATA: MetadataResponseData(), ApiKey.LIST_PARTITION_REASSIGNMENTS: under_way}
+    served(monkeypatch, responses)
+    with LiveCluster(ConnectionSettings("a:1")) as live:
+        found = live.observe(ObservationRequest())
+    assert (set(found.in_flight), found.copied_bytes) == ({TopicPartition("other", 0)}, {})
+
+
+@pytest.mark.parametrize(("code", "refused"), [(0, False), (84, False), (80, False), (6, True), (3, True)])
+def test_an_election_that_is_refused_is_named_and_one_that_is_not_needed_or_possible_passed_over(
+    code: int, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """84: led by it already. 80: it is not in sync."""
+    elected = PartitionResult(partition_id=3, error_code=code)
+    results = [ReplicaElectionResult(topic="orders", partition_result=[elected])]
+    connection = served(monkeypatch, {ApiKey.ELECT_LEADERS: ElectLeadersResponseData(replica_election_results=results)})
+    wanted = pytest.raises(ClusterRequestFailed, match=r"^the preferred leader of orders-3 was not elected: \S")
+    with LiveCluster(ConnectionSettings("a:1")) as live, wanted if refused else nullcontext():
+        live.elect_leaders((TopicPartition("orders", 3),))
+    assert connection.sent[ApiKey.ELECT_LEADERS].election_type == 0
+
+
+def test_configs_are_requested_by_their_names_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    topics, keys = [f"topic-{number}" for number in range(9)], ["c", "a", "b"]
+    configs = frozenset(ConfigKey(Holder.TOPIC, topic, key) for topic in topics for key in keys)
+    responses = {ApiKey.METADATA: MetadataResponseData(), ApiKey.DESCRIBE_CONFIGS: DescribeConfigsResponseData()}
+    connection = served(monkeypatch, responses)
+    with LiveCluster(ConnectionSettings("a:1")) as live:
+        live.observe(ObservationRequest(configs=configs))
+    resources = connection.sent[ApiKey.DESCRIBE_CONFIGS].resources
+    assert [(one.resource_name, list(one.configuration_keys)) for one in resources] == [
+        (topic, ["a", "b", "c"]) for topic in topics
+    ]
 
 
 def test_reassignments_are_observed_before_replicas(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from rackspan.wire.messages.configs import (
     DescribeConfigsResourceResult,
     DescribeConfigsResponseData,
     DescribeConfigsResult,
+    IncrementalAlterConfigsResponseData,
 )
 from rackspan.wire.messages.metadata import MetadataResponseBroker, MetadataResponseData
 
@@ -90,3 +91,20 @@ def test_a_broker_that_lags_is_waited_for_some_seconds_at_most(monkeypatch: pyte
     wait(brokers)
     assert 1 <= brokers.requests[0] <= 10
     assert brokers.requests[1] == 0
+
+
+def test_configs_of_topics_are_validated_set_and_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[object] = []
+
+    class Connection:
+        async def call(self, _key: ApiKey, request: Any) -> IncrementalAlterConfigsResponseData:
+            steps.append(request.validate_only)
+            return IncrementalAlterConfigsResponseData()
+
+    async def everywhere(_connection: object, required: object) -> None:
+        steps.append(required)
+
+    monkeypatch.setattr(changes, "until_everywhere", everywhere)
+    connection: Any = Connection()
+    asyncio.run(changes._alter_topic_configs(connection, REQUIRED))
+    assert steps == [True, False, REQUIRED]

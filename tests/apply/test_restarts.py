@@ -526,6 +526,18 @@ def test_a_command_of_an_earlier_run_is_known_by_its_process(tmp_path: Path) -> 
     assert command.status(None) == CommandStatus()
 
 
+def test_a_process_of_another_user_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def not_allowed(_pid: int, _signal: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", not_allowed)
+    assert RestartCommand("{brokers}", no_election).status(os.getpid()) == CommandStatus(running=True)
+
+
+def test_without_a_file_about_it_a_process_has_no_start() -> None:
+    assert start_of(0) is None
+
+
 def test_another_process_with_the_id_of_the_command_is_not_the_command(tmp_path: Path) -> None:
     """As after a restart of the machine, or in another container with the same journal."""
     command, target = RestartCommand("{brokers}", no_election), FakeCluster()
