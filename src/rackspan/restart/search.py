@@ -3,7 +3,7 @@
 Begin with Conflicts: the search's view of the rule, by pairs and by the partitions beyond them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -104,12 +104,6 @@ class Conflicts:
         stops, judged = stopped[self.local[rows]], self.rows.take(rows)
         return bool(judged.blocks(judged.in_sync & ~stops).any())
 
-    def may_stop(self, batch: Bools) -> bool:
-        """Whether the whole rule allows a batch."""
-        if np.count_nonzero(batch) > self.most or np.count_nonzero(batch & self.voter) > self.voters_most:
-            return False
-        return not bool(self._blocks_without(np.append(batch, False)[self.local]).any())
-
     def forbidding(self, batch: Bools) -> Int64s:
         """The rows that forbid a batch."""
         return np.flatnonzero(self._blocks_without(np.append(batch, False)[self.local]))
@@ -158,6 +152,7 @@ class LowerBound:
 def lower_bound(conflicts: Conflicts) -> LowerBound:
     """The largest of all bounds that need no search; none is ever above the fewest. Test: tests/restart/test_planner.py.
 
+    No broker of `conflicts` is blocked.
     Safety is a rule over sets, so pairs are not enough: three replicas of which one must stay in sync forbid only all three.
     """
     if conflicts.size == 0:
@@ -167,8 +162,8 @@ def lower_bound(conflicts: Conflicts) -> LowerBound:
         LowerBound(
             -(-conflicts.size // conflicts.most), f"{conflicts.size} brokers, {conflicts.most} in a batch at most"
         ),
-        _by_voters(conflicts),
-        _by_partition(conflicts),
+        *_by_voters(conflicts),
+        *_by_partition(conflicts),
         _by_clique(conflicts),
     ]
     return max(candidates, key=lambda bound: bound.batches)
@@ -191,26 +186,24 @@ def dense_bound(conflicts: Conflicts) -> LowerBound:
     return LowerBound(-(-len(best) // 2), f"of {len(best)} brokers no three may stop together")
 
 
-def _by_voters(conflicts: Conflicts) -> LowerBound:
+def _by_voters(conflicts: Conflicts) -> Iterator[LowerBound]:
     voters = int(np.count_nonzero(conflicts.voter))
-    if voters == 0 or conflicts.voters_most < 1:
-        return LowerBound(0, "no voter")
-    return LowerBound(
-        -(-voters // conflicts.voters_most), f"{voters} controllers, {conflicts.voters_most} may stop together"
-    )
+    if voters:
+        yield LowerBound(
+            -(-voters // conflicts.voters_most), f"{voters} controllers, {conflicts.voters_most} may stop together"
+        )
 
 
-def _by_partition(conflicts: Conflicts) -> LowerBound:
-    may_stop = conflicts.rows.in_sync_count - conflicts.rows.least
-    counted = (conflicts.chosen_count > 0) & (may_stop > 0)
-    if not counted.any():
-        return LowerBound(0, "no partition")
-    needed = np.where(counted, -(-conflicts.chosen_count // np.maximum(may_stop, 1)), 0)
-    worst = int(np.argmax(needed))
-    return LowerBound(
-        int(needed[worst]),
-        f"a partition has {conflicts.chosen_count[worst]} of them, and {may_stop[worst]} may stop together",
-    )
+def _by_partition(conflicts: Conflicts) -> Iterator[LowerBound]:
+    if len(conflicts.rows):
+        # At least one: otherwise its chosen brokers were blocked.
+        may_stop = conflicts.rows.in_sync_count - conflicts.rows.least
+        needed = -(-conflicts.chosen_count // may_stop)
+        worst = int(np.argmax(needed))
+        yield LowerBound(
+            int(needed[worst]),
+            f"a partition has {conflicts.chosen_count[worst]} of them, and {may_stop[worst]} may stop together",
+        )
 
 
 def _by_clique(conflicts: Conflicts) -> LowerBound:
