@@ -1,13 +1,14 @@
 """A second judge of stops, and the fewest batches by trying them all: plain loops over the snapshot's JSON."""
 
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from itertools import combinations
 from typing import Any
 
 from rackspan.audit import RackPolicy
-from rackspan.restart import StopPolicy
-from tests.audit.brute_force import dead_voters, min_racks, rack_of, voters
+from rackspan.restart import BlockOn, StopPolicy
+from tests.audit.brute_force import dead_voters, min_racks, min_replicas, one_after, quorum_lost, rack_of, voters
 
 Document = dict[str, Any]
 
@@ -36,21 +37,30 @@ def controllers_hold(cluster: Document, stopped: set[int], policy: RackPolicy) -
 def forbids(
     cluster: Document, topic: Document, partition: Document, stopped: set[int], policy: RackPolicy, stop: StopPolicy
 ) -> bool:
+    return any(
+        worse(cluster, topic, set(in_sync), replicas, factor(partition), stopped, policy, stop)
+        for in_sync, replicas, _ in states_of(cluster, partition)
+    )
+
+
+def states_of(cluster: Document, partition: Document) -> list[tuple[list[int], int, str]]:
+    """Who is in sync of how many replicas now, and once its reassignment has ended, with the words for when."""
     up = {broker["id"] for broker in cluster["brokers"] if not broker["fenced"]}
-    now = {broker for broker in partition["isr"] if broker in up}
-    states = [(now, partition["replicas"])]
+    now = [broker for broker in partition["isr"] if broker in up]
+    states = [(now, len(partition["replicas"]), "")]
     if partition["adding_replicas"] or partition["removing_replicas"]:
         stays = [replica for replica in partition["replicas"] if replica not in partition["removing_replicas"]]
-        at_end = {
+        at_end = [
             replica
             for replica in stays
             if replica in up and (replica in now or replica in partition["adding_replicas"])
-        }
-        states.append((at_end, stays))
-    factor = len([one for one in partition["replicas"] if one not in partition["removing_replicas"]])
-    return any(
-        worse(cluster, topic, in_sync, len(replicas), factor, stopped, policy, stop) for in_sync, replicas in states
-    )
+        ]
+        states.append((at_end, len(stays), ", once its reassignment has ended"))
+    return states
+
+
+def factor(partition: Document) -> int:
+    return len([one for one in partition["replicas"] if one not in partition["removing_replicas"]])
 
 
 def worse(
@@ -126,3 +136,94 @@ def fewest_batches(brokers: frozenset[int], safe_sets: set[frozenset[int]]) -> i
         return 1 + min(fewest(left - batch) for batch in safe_sets if first in batch and batch <= left)
 
     return fewest(brokers)
+
+
+Lists = dict[str, list[tuple[str, int, str]]]
+GRAVEST_FIRST = ("loses_leader", "refuses_writes", "below_margin", "single_replica", "one_copy")
+
+
+def lists(cluster: Document, stopped: set[int], policy: RackPolicy, stop: StopPolicy) -> Lists:
+    """Topic, partition and reason of what a stop does harm to, by the list that it belongs in; each list sorted."""
+    found: Lists = {name: [] for name in (*GRAVEST_FIRST, "without_margin", "accepted", "already")}
+    blocking = {"loses_leader", "refuses_writes", "below_margin"}
+    blocking |= {"one_copy"} if BlockOn.ONE_COPY in stop.block_on else set()
+    blocking |= {"single_replica"} if BlockOn.RF1 in stop.block_on else set()
+    for topic in cluster["topics"]:
+        spared = stop.accepted is not None and stop.accepted.fullmatch(topic["name"]) is not None
+        for partition in topic["partitions"]:
+            name, at = topic["name"], partition["partition"]
+            states = [
+                (
+                    *harm(cluster, topic, in_sync, replicas, factor(partition), stopped, policy, stop.margin),
+                    no_margin(topic, replicas, factor(partition), stop.margin),
+                    end,
+                )
+                for in_sync, replicas, end in states_of(cluster, partition)
+                if set(in_sync) & stopped
+            ]
+            harms = [(harmed, reason + end) for harmed, reason, _, end in states if harmed]
+            if harms:
+                gravest, reason = min(harms, key=lambda one: GRAVEST_FIRST.index(one[0]))
+                found["accepted" if spared and gravest in blocking else gravest].append((name, at, reason))
+            elif now := harmed_now(cluster, topic, partition, policy):
+                found["already"].append((name, at, now))
+            kept = [why for harmed, _, why, _ in states if why and harmed in ("", "one_copy", "below_margin")]
+            found["without_margin"] += [(name, at, why) for why in kept[:1] if not spared]
+    return {name: sorted(partitions) for name, partitions in found.items()}
+
+
+def harm(
+    cluster: Document,
+    topic: Document,
+    in_sync: list[int],
+    replicas: int,
+    factor: int,
+    stopped: set[int],
+    policy: RackPolicy,
+    margin: int,
+) -> tuple[str, str]:
+    """The list of the harm, and the reason; both empty without harm."""
+    left = [broker for broker in in_sync if broker not in stopped]
+    minimum, racks, required = min(min_replicas(topic), replicas), rack_of(cluster, policy), min_racks(topic, policy)
+    if not left and replicas == 1:
+        return "single_replica", f"its only replica is on broker {in_sync[0]}"
+    if not left:
+        return "loses_leader", f"no replica left in sync: in sync now {','.join(map(str, in_sync))}"
+    remaining = f"{brokers_in_words(left)} left in sync"
+    if len(left) < minimum:
+        return "refuses_writes", f"{remaining}, min.insync.replicas requires {minimum}"
+    racks_left = len({racks[broker] for broker in left if broker in racks})
+    if 1 < required and racks_left < min(required, len({racks[broker] for broker in in_sync if broker in racks})):
+        noun = "1 rack" if racks_left == 1 else f"{racks_left} racks"
+        return "refuses_writes", f"{noun} left in sync, min.insync.racks requires {required}"
+    if not no_margin(topic, replicas, factor, margin) and len(left) < minimum + margin:
+        return "below_margin", f"{remaining}, the minimum is {minimum} and the margin {margin}"
+    return ("one_copy", remaining) if len(left) == 1 else ("", "")
+
+
+def no_margin(topic: Document, replicas: int, factor: int, margin: int) -> str:
+    """Why the replication factor allows no margin; empty if it does, or if none is required."""
+    minimum = min(min_replicas(topic), replicas)
+    if not margin or factor - 1 >= minimum + margin:
+        return ""
+    return f"replication factor {replicas} and minimum {minimum} leave no margin"
+
+
+def harmed_now(cluster: Document, topic: Document, partition: Document, policy: RackPolicy) -> str:
+    """The harm that a partition has without any stop, in words; empty if it has none."""
+    up = {broker["id"] for broker in cluster["brokers"] if not broker["fenced"]}
+    lost = quorum_lost(cluster, policy, set())
+    states = one_after(topic, partition, rack_of(cluster, policy), up, lost, policy, Counter())
+    in_sync = brokers_in_words([broker for broker in partition["isr"] if broker in up])
+    if "offline" in states:
+        return f"it has no leader now; in sync: {in_sync}"
+    if "under_min_isr" in states:
+        minimum = min(min_replicas(topic), len(partition["replicas"]))
+        return f"{in_sync} in sync now, min.insync.replicas requires {minimum}"
+    return f"{in_sync} in sync now, min.insync.racks requires {min_racks(topic, policy)}" if states else ""
+
+
+def brokers_in_words(brokers: list[int]) -> str:
+    if not brokers:
+        return "no broker"
+    return f"broker{'s' if len(brokers) > 1 else ''} {','.join(map(str, brokers))}"

@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
-from rackspan.restart import judge_stop
+from rackspan.restart import StopJudgement, judge_stop
 from tests.audit.brute_force import document
-from tests.restart.brute_force import is_safe, subsets
+from tests.restart.brute_force import Lists, is_safe, lists, subsets
 from tests.restart.clusters import random_cluster, random_policies
 
 
@@ -20,6 +20,37 @@ def check_every_subset(seed: int, brokers_most: int) -> int:
         assert judged.safe is expected, (seed, stopped, judged)
         safe += expected and bool(stopped)
     return safe
+
+
+def judged_lists(judged: StopJudgement) -> Lists:
+    every = {
+        "loses_leader": judged.loses_leader,
+        "refuses_writes": judged.refuses_writes,
+        "below_margin": judged.below_margin,
+        "single_replica": judged.single_replica,
+        "one_copy": judged.one_copy,
+        "without_margin": judged.without_margin,
+        "accepted": judged.accepted,
+        "already": judged.already,
+    }
+    return {name: sorted((one.topic, one.partition, one.reason) for one in found) for name, found in every.items()}
+
+
+def listed(seed: int) -> set[str]:
+    """The lists that are not empty, for some subset of the brokers of a cluster."""
+    rng = Random(seed)
+    snapshot, (policy, stop) = random_cluster(rng, 4), random_policies(rng)
+    cluster, seen = document(snapshot), set[str]()
+    for stopped in subsets(int(broker.id) for broker in snapshot.brokers):
+        expected = lists(cluster, stopped, policy, stop)
+        assert judged_lists(judge_stop(snapshot, stopped, policy, stop)) == expected, (seed, stopped)
+        seen |= {name for name, found in expected.items() if found}
+    return seen
+
+
+@pytest.mark.slow
+def test_every_partition_that_suffers_is_in_the_list_of_its_gravest_harm_with_its_reason() -> None:
+    assert len(set[str]().union(*(listed(seed) for seed in range(60)))) == 8
 
 
 @pytest.mark.slow

@@ -44,14 +44,12 @@ class SufferingLists:
             range(5),
             5,
         )
-        suffering = rank < 5
-        self.partitions_suffering = np.unique(rows.row[suffering])
+        self.partitions_suffering = np.unique(rows.row[rank < 5])
         # Of a partition with two rows, as it is and as its reassignment ends, the graver one is listed.
-        gravest = np.full(len(batch.rows), 5)
-        np.minimum.at(gravest, rows.row, rank)
-        self._listed = suffering & (rank == gravest[rows.row]) & self._first_of(rank)
+        self._listed = self._first_of(rank)
 
     def _first_of(self, rank: Int64s) -> Bools:
+        """Of each partition the row of the least rank, and of two alike the first."""
         order = np.lexsort((np.arange(len(rank)), rank, self._rows.row))
         first = np.ones(len(rank), dtype=np.bool_)
         first[order[1:]] = self._rows.row[order[1:]] != self._rows.row[order[:-1]]

@@ -147,7 +147,8 @@ def unknown_minimums(snapshot: ClusterSnapshot, batch: PartitionBatch, rows: InS
 def _already(batch: PartitionBatch, found: Int64s) -> Iterator[SufferingPartition]:
     now = judge_loss(batch.take(found), frozenset())
     for index, row in enumerate(found.tolist()):
-        isr = noun_and_ids("broker", batch.rows.row(row).isr) if batch.isr_size[row] else "no broker"
+        in_sync = [broker for broker in batch.rows.row(row).isr if broker in batch.members.alive]
+        isr = noun_and_ids("broker", in_sync) if in_sync else "no broker"
         if now.offline[index]:
             reason = f"it has no leader now; in sync: {isr}"
         elif now.under_min_isr[index]:
