@@ -193,7 +193,7 @@ def harm(
     if len(left) < minimum:
         return "refuses_writes", f"{remaining}, min.insync.replicas requires {minimum}"
     racks_left = len({racks[broker] for broker in left if broker in racks})
-    if 1 < required and racks_left < min(required, len({racks[broker] for broker in in_sync if broker in racks})):
+    if required > 1 and racks_left < min(required, len({racks[broker] for broker in in_sync if broker in racks})):
         noun = "1 rack" if racks_left == 1 else f"{racks_left} racks"
         return "refuses_writes", f"{noun} left in sync, min.insync.racks requires {required}"
     if not no_margin(topic, replicas, factor, margin) and len(left) < minimum + margin:

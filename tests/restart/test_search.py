@@ -159,7 +159,10 @@ ALL_TRIPLES = [[a, b, c] for a in range(5) for b in range(a) for c in range(b)]
         (conflicts_of([[0]], 4), LowerBound(1, "one batch at least")),
         (conflicts_of([], 5, most=2), LowerBound(3, "5 brokers, 2 in a batch at most")),
         (conflicts_of([], 6, most=2), LowerBound(3, "6 brokers, 2 in a batch at most")),
-        (conflicts_of([], 6, voter=(1, 2, 3, 4, 5), voters_most=2), LowerBound(3, "5 controllers, 2 may stop together")),
+        (
+            conflicts_of([], 6, voter=(1, 2, 3, 4, 5), voters_most=2),
+            LowerBound(3, "5 controllers, 2 may stop together"),
+        ),
         (conflicts_of([], 6, voter=(0,), voters_most=2), LowerBound(1, "one batch at least")),
         (
             conflicts_of([[6, 7, 8, 9, 0], [0, 1, 2, 3, 4]], 10, minimum=3),

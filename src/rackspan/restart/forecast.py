@@ -62,7 +62,7 @@ def forecasts(batch: PartitionBatch, rows: InSyncRows, ordered: Sequence[Int64s]
             leaders_moved=len(moved),
             most_leaders=_largest(leads, leads_now, up[:-1]),
             most_bytes=_largest(held, bytes_now, up[:-1]) if known else None,
-            at_minimum=_at_minimum(rows, brokers, size, len(batch.rows)),
+            at_minimum=_at_minimum(rows, brokers, size),
             survivors=tuple(
                 SurvivorLoad(
                     int(batch.members.rack_map.broker_ids[index]),
@@ -92,9 +92,9 @@ def _largest(after: Int64s, now: Int64s, up: "np.ndarray[tuple[int], np.dtype[np
     return round(float(np.max(np.where(up, after / base, 0.0))), 2)
 
 
-def _at_minimum(rows: InSyncRows, brokers: Int64s, size: int, partitions: int) -> int:
+def _at_minimum(rows: InSyncRows, brokers: Int64s, size: int) -> int:
     stopped = np.zeros(size + 1, dtype=np.bool_)
     stopped[brokers] = True
     reached = rows.take(touched(rows, stopped))
     exact = (count_in_row(reached.left_without(stopped)) == reached.min_isr) & (reached.min_isr < reached.replicas)
-    return len(np.unique(reached.row[exact & ~reached.by_target])) if partitions else 0
+    return int(np.count_nonzero(exact & ~reached.by_target))

@@ -86,7 +86,7 @@ class Conflicts:
         local = self.local[self.beyond_pairs]
         row, column = np.nonzero(local >= 0)
         broker = local[row, column]
-        order = np.argsort(broker, kind="stable")
+        order = np.argsort(broker)
         return list(np.split(self.beyond_pairs[row[order]], np.searchsorted(broker[order], np.arange(1, self.size))))
 
     def fits(self, broker: int, batch: Bools) -> bool:
