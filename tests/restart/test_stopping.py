@@ -12,6 +12,7 @@ from rackspan.errors import UsageError
 from rackspan.model import BrokerId, ClusterSnapshot, Controller
 from rackspan.restart import RestartRequest, StopPolicy, brokers_in_racks, judge_stop, plan_restart
 from rackspan.restart.gain import ReassignmentGain
+from rackspan.restart.planner import all_up
 from tests.snapshots import of_one_topic
 
 
@@ -173,3 +174,69 @@ def test_racks_are_named_as_they_are_shown() -> None:
     assert brokers_in_racks(cluster(SPREAD), ("r1", "r3"), RackPolicy()) == {1, 3, 4, 6}
     with pytest.raises(UsageError, match="rack 'r9': not in this cluster"):
         brokers_in_racks(cluster(SPREAD), ("r9",), RackPolicy())
+
+
+def test_a_plan_is_made_for_the_cluster_with_the_chosen_brokers_up_and_all_replicas_in_sync() -> None:
+    snapshot = of_one_topic(
+        {1: "a", 2: "b", 3: "c", 4: "a"},
+        [[1, 2, 3], [4, 2, 1], [3, 2], [4]],
+        isr=[[2], [2, 4], [3], []],
+        leader=[2, 4, -1, -1],
+        fenced={1, 4},
+        controllers=tuple(Controller(BrokerId(one), alive=alive) for one, alive in ((1, False), (4, False), (3, None))),
+    )
+    up = all_up(snapshot, RackPolicy(), frozenset({1, 3}))
+    assert [(int(broker.id), broker.fenced) for broker in up.brokers] == [(1, False), (2, False), (3, False), (4, True)]
+    assert [(int(one.id), one.alive) for one in up.controllers] == [(1, True), (3, None), (4, False)]
+    rows = [up.partitions.row(at) for at in range(4)]
+    assert [tuple(map(int, row.isr)) for row in rows] == [(1, 2, 3), (2, 1), (3, 2), ()]
+    assert up.partitions.leader.tolist() == [2, 2, 3, -1], "who leads and is up goes on, else the first in sync leads"
+    assert len(all_up(cluster([]), RackPolicy(), frozenset({1})).partitions) == 0
+
+
+def test_of_batches_alike_the_one_that_moves_the_least_leadership_comes_first() -> None:
+    snapshot = cluster([[1, 2, 3], [1, 3, 2], [2, 3, 1]])
+    plan = plan_restart(snapshot, request=RestartRequest(frozenset({1, 2, 3})))
+    assert [batch.brokers for batch in plan.batches] == [(3,), (2,), (1,)]
+    plan = plan_restart(cluster([]), request=RestartRequest(frozenset({5, 2, 4}), max_batch=1))
+    assert [batch.brokers for batch in plan.batches] == [(2,), (4,), (5,)], "then by id"
+
+
+def test_a_batch_says_where_it_is_and_which_controllers_stop_with_it() -> None:
+    quorum = voters(1, 2, 4, 101, 102, active=2)
+    plan = plan_restart(cluster([], controllers=quorum), request=RestartRequest(frozenset({2, 3, 5, 6}), by_rack=True))
+    assert [(batch.brokers, batch.reason) for batch in plan.batches] == [
+        ((3, 6), "rack r3"),
+        ((2, 5), "rack r2, controller 2, controller 2 is active"),
+    ]
+    plan = plan_restart(cluster([], controllers=quorum), request=RestartRequest(frozenset({1, 4, 5})))
+    assert [batch.reason for batch in plan.batches] == ["2 racks, controllers 1,4"]
+
+
+def test_only_a_majority_of_the_voters_that_are_up_stays_up() -> None:
+    """Of five voters two may stop together, and of those one if one is down already."""
+    quorum = voters(1, 2, 3, 4, 5, active=1)
+    assert plan_restart(cluster([], controllers=quorum)).lower_bound.reason == "5 controllers, 2 may stop together"
+    down = (*quorum[:4], replace(quorum[4], id=BrokerId(105), alive=False))
+    assert plan_restart(cluster([], controllers=down)).lower_bound.reason == "4 controllers, 1 may stop together"
+
+
+def test_what_has_no_margin_is_counted_once_for_the_chosen_brokers() -> None:
+    snapshot = cluster([[1, 2, 3], [4, 5, 6], [1, 2, 3, 4]])
+    for chosen, count in (({1}, 1), ({1, 2, 6}, 2), (set[int](), 0)):
+        plan = plan_restart(snapshot, stop=StopPolicy(margin=1), request=RestartRequest(frozenset(chosen)))
+        assert plan.without_margin == count
+    assert plan_restart(snapshot).without_margin == 0
+
+
+def test_a_plan_names_what_could_not_be_read() -> None:
+    snapshot = of_one_topic({1: "a", 2: "b"}, [[1]], partial=("racks: unknown", "sizes of broker 1: unknown"))
+    unread = "min.insync.replicas of orders: not in the snapshot; take it with rackspan snapshot"
+    assert plan_restart(snapshot).partial == ("racks: unknown", unread)
+    assert plan_restart(snapshot, request=RestartRequest(frozenset({2}))).partial == ("racks: unknown",)
+
+
+def test_a_batch_of_no_broker_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"^a batch of 0 brokers restarts nothing; allow at least 1$"):
+        RestartRequest(max_batch=0)
+    assert RestartRequest(max_batch=1).max_batch == 1

@@ -13,7 +13,7 @@ import numpy as np
 
 from rackspan.audit import ClusterMembers, PartitionBatch, RackPolicy, snapshot_batch
 from rackspan.errors import UsageError
-from rackspan.model import NO_BROKER, Bools, ClusterSnapshot, Int32s, Int64s, shown
+from rackspan.model import NO_BROKER, NO_RACK, Bools, ClusterSnapshot, Int32s, Int64s, shown
 from rackspan.reassign.optimizer.replica_lists import compacted
 from rackspan.restart.blocked import BlockedBroker, blocked_brokers
 from rackspan.restart.forecast import Forecast, forecasts
@@ -134,7 +134,7 @@ def all_up(snapshot: ClusterSnapshot, policy: RackPolicy, chosen: frozenset[int]
     old = snapshot.partitions
     up = members.usable[members.rack_map.broker_index(old.replicas)]
     isr = compacted(np.where(up, old.replicas, np.int32(NO_BROKER)))
-    leads = (old.leader != NO_BROKER) & members.usable[members.rack_map.broker_index(old.leader)]
+    leads = members.usable[members.rack_map.broker_index(old.leader)]
     first = isr[:, 0] if isr.shape[1] else np.full(len(old), NO_BROKER, dtype=np.int32)
     return replace(
         snapshot,
@@ -183,7 +183,7 @@ def _searched(conflicts: Conflicts, racks: Int32s) -> tuple[list[Bools], LowerBo
     """The fewest batches that are found, and the best bound that is proven."""
     bound = lower_bound(conflicts)
     best = greedy_batches(conflicts, racks, bound.batches) if conflicts.size else []
-    if len(best) > bound.batches and len(conflicts.beyond_pairs):
+    if len(best) > bound.batches:
         bound = max(bound, dense_bound(conflicts), key=lambda one: one.batches)
     while len(best) > bound.batches and is_small(conflicts, len(best) - 1):
         fewer, none_exist = searched_batches(conflicts, len(best) - 1)
@@ -219,11 +219,9 @@ def _batches(batch: PartitionBatch, rows: InSyncRows, ordered: Sequence[Int64s])
     for brokers, forecast in zip(ordered, forecasts(batch, rows, ordered), strict=True):
         held = tuple(sorted(ids[brokers].tolist()))
         racks = np.unique(codes[brokers])
-        where = (
-            f"rack {shown(members.rack_map.racks[racks[0]])}"
-            if len(racks) == 1 and racks[0] >= 0
-            else f"{len(racks)} racks"
-        )
+        where = f"{len(racks)} racks"
+        if len(racks) == 1:
+            where = "no rack" if racks[0] == NO_RACK else f"rack {shown(members.rack_map.racks[racks[0]])}"
         voters = [broker for broker in held if broker in members.voter_racks]
         active = [
             int(controller.id) for controller in members.controllers if controller.active and int(controller.id) in held
