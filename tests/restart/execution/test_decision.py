@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rackspan.audit import RackPolicy
-from rackspan.model import ClusterSnapshot, TopicPartition
+from rackspan.model import BrokerId, ClusterSnapshot, Controller, TopicPartition
 from rackspan.restart.execution.decision import (
     AwaitBrokers,
     CommandStatus,
@@ -169,3 +169,96 @@ def test_a_preferred_leader_that_is_not_in_sync_is_not_elected() -> None:
     state = state_after(BatchStarted(1, {1: {}, 4: {}}), BrokersStopped((1, 4)))
     lagging = cluster(isr={("orders", 0): (2, 3)})
     assert effect(state, lagging, ENDED) == RecordEvent(BatchCompleted())
+
+
+def test_a_command_that_was_not_started_does_not_run_and_has_no_status() -> None:
+    assert CommandStatus() == CommandStatus(running=False, exit_status=None)
+
+
+def test_further_reasons_are_counted() -> None:
+    found = waits(state_after(), cluster(isr={("orders", 0): (1, 3), ("orders", 1): (4, 6), ("orders", 3): (4, 5)}))
+    reason = "orders-0: broker 3 left in sync, min.insync.replicas requires 2 (and 2 more reasons)"
+    assert found == AwaitBrokers(f"batch 1 of 3 (brokers 1,4) may not stop yet: {reason}", 3)
+    found = waits(state_after(), cluster(isr={("orders", 0): (1, 3), ("orders", 1): (4, 6)}))
+    assert found.why.endswith(" (and 1 more reason)")
+    assert found.missing == 2
+
+
+def test_a_majority_that_would_be_lost_comes_before_the_partitions() -> None:
+    controllers = tuple(Controller(BrokerId(voter), alive=True) for voter in (1, 2, 4))
+    found = waits(state_after(), replace(cluster(isr={("orders", 0): (1, 3)}), controllers=controllers))
+    assert found == AwaitBrokers(
+        "batch 1 of 3 (brokers 1,4) may not stop yet: 1 of 3 controllers left is no majority (and 1 more reason)", 2
+    )
+    observed = (*controllers[:1], *(replace(one, voter=False) for one in controllers[1:]))
+    assert (
+        "0 of 1 controllers left is no majority" in waits(state_after(), replace(cluster(), controllers=observed)).why
+    )
+
+
+def test_only_the_brokers_that_are_up_need_leave() -> None:
+    """Broker 4 is down already: it takes nothing away that is there."""
+    state = state_after()
+    down = cluster(fenced=(4,))
+    assert effect(state, down) == RecordEvent(BatchStarted(1, {1: {"logs": (0,), "orders": (0, 2)}, 4: {}}))
+
+
+def test_what_a_broker_that_has_not_stopped_lacks_is_not_waited_for() -> None:
+    state = state_after(FIRST, BrokersStopped((1,)))
+    lagging = cluster(isr={("orders", 1): (5, 6)})
+    assert waits(state, lagging) == AwaitBrokers(
+        "batch 1 of 3 (brokers 1,4): broker 4 may stop now, and did not yet", 1
+    )
+
+
+def test_brokers_that_are_down_are_waited_for_with_the_places_that_they_lack() -> None:
+    state = state_after(FIRST, BrokersStopped((1, 4)))
+    assert waits(state, cluster(gone=(1,), fenced=(4,))) == AwaitBrokers(
+        "batch 1 of 3 (brokers 1,4): brokers 1,4 have not come back",
+        7,
+        "start brokers 1,4, and run the same command again to resume",
+    )
+
+
+def test_places_that_are_not_regained_are_counted_with_the_logs_to_look_at() -> None:
+    lagging = cluster(isr={("orders", 3): (5, 6), ("orders", 0): (2, 3)})
+    assert waits(STOPPED, lagging) == AwaitBrokers(
+        "batch 1 of 3 (brokers 1,4): 2 of 5 places in ISRs are not regained, orders-0 is the first",
+        2,
+        "look at the logs of brokers 1,4, and run the same command again to resume",
+    )
+
+
+def test_a_command_that_is_waited_for_is_named_with_what_to_do_about_it() -> None:
+    begun = state_after(FIRST, CommandStarted((1, 4), 99), BrokersStopped((1,)))
+    assert waits(begun, cluster(), RUNNING) == AwaitBrokers(
+        "batch 1 of 3 (brokers 1,4): its command, process 99, has not ended",
+        1,
+        "see what the command waits for, end it, and run the same command again to resume",
+    )
+    assert waits(begun, cluster(), ENDED) == AwaitBrokers(
+        "batch 1 of 3 (brokers 1,4): broker 4 did not stop, and the command has ended",
+        1,
+        "let the command restart every broker that it is given, and run the same command again to resume",
+    )
+
+
+def test_a_command_is_not_repeated_while_its_pending_brokers_may_not_stop() -> None:
+    begun = state_after(FIRST, CommandStarted((1, 4), 99), BrokersStopped((1,)))
+    lagging = cluster(isr={("orders", 1): (4, 6), ("orders", 0): (1, 2)})
+    assert waits(begun, lagging, CommandStatus()) == AwaitBrokers(
+        "batch 1 of 3 (brokers 1,4) may not stop yet: orders-1: broker 6 left in sync, min.insync.replicas requires 2",
+        1,
+        "see rackspan restart safe --broker 4; run the same command again to resume",
+    )
+
+
+def test_a_command_that_has_ended_is_not_judged_again_once_all_have_stopped() -> None:
+    begun = state_after(FIRST, CommandStarted((1, 4), 99), BrokersStopped((1, 4)))
+    for command in (ENDED, CommandStatus()):
+        assert effect(begun, cluster(), command) == RecordEvent(BatchCompleted())
+
+
+def test_the_next_batch_is_named_by_its_number() -> None:
+    state = state_after(FIRST, BatchCompleted())
+    assert waits(state, cluster(isr={("orders", 2): (2, 1)})).why.startswith("batch 2 of 3 (brokers 2,5) may not stop")

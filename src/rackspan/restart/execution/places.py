@@ -56,7 +56,7 @@ def preferred_elsewhere(snapshot: ClusterSnapshot, brokers: Collection[int]) -> 
     """The partitions that another broker leads, although their preferred leader is one of these and in sync."""
     rows = snapshot.partitions
     preferred = rows.replicas[:, 0]
-    elsewhere = np.isin(preferred, sorted(brokers)) & (rows.leader != preferred)
+    elsewhere = np.isin(preferred, list(brokers)) & (rows.leader != preferred)
     elsewhere &= any_in_row(rows.isr == preferred[:, None])
     return tuple(
         TopicPartition(snapshot.topics[rows.topic[row]].name, int(rows.partition[row]))
