@@ -147,3 +147,23 @@ def test_brokers_that_count_in_no_rack_are_forced_by_nothing() -> None:
 def test_batches_that_a_limit_forces_are_forced_by_no_partition() -> None:
     plan = plan_restart(of_one_topic(RACKS, SPREAD, config=MIN_TWO), request=RestartRequest(max_batch=1))
     assert (len(plan.batches), plan.forcing) == (6, None)
+
+
+def test_no_partition_forces_as_many_batches_as_there_are_racks() -> None:
+    """Brokers 1 and 4 of one rack may not stop together, and three batches are enough all the same."""
+    plan = plan_restart(of_one_topic(RACKS, [[1, 4, 2]], config=MIN_TWO))
+    assert (len(plan.batches), plan.forcing) == (3, None)
+
+
+def test_only_what_survives_a_stop_is_a_remedy() -> None:
+    """The audit also says how to end the reassignment at once."""
+    more = {"adding_replicas": [[3]]}
+    snapshot = of_one_topic(RACKS, [[1, 2, 3]], isr=[[1, 2]], config={"min.insync.replicas": "3"}, more=more)
+    assert plan_restart(snapshot).blocked[0].remedy == (
+        "wait for the reassignment to end; then rackspan reassign plan --topic orders --replication-factor 4, "
+        "or lower min.insync.replicas to 2; or let them suffer with --accept 'orders'"
+    )
+    unlisted = of_one_topic(RACKS, [[1, 90]], config={"min.insync.replicas": "1"})
+    assert plan_restart(unlisted).blocked[0].remedy == (
+        "bring back broker 90, or rackspan reassign plan --drain 90; or let them suffer with --accept 'orders'"
+    )

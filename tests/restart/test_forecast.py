@@ -66,6 +66,8 @@ def test_without_any_leader_or_any_broker_up_there_is_no_multiple() -> None:
     assert found == Forecast(0, 1.0, None, 1, ())
     (found,) = forecasts_of([[0, 1]], [0, 1, 2, 3])
     assert (found.leaders_moved, found.most_leaders, found.survivors) == (1, 0.0, ())
+    (found,) = forecasts_of([[0, 1]], [0], isr=[[0]])
+    assert found == Forecast(1, 0.0, None, 0, ())
     (found,) = forecasts_of([], [0])
     assert found == Forecast(0, 1.0, 1.0, 0, ())
 

@@ -13,7 +13,7 @@ from rackspan.restart.json_format import restart_plan_document, stop_document
 from rackspan.restart.safe import VotersLeft
 from tests.snapshots import of_one_topic
 
-TAKEN = datetime(2026, 11, 23, tzinfo=UTC)
+TIMESTAMP = datetime(2026, 11, 23, tzinfo=UTC)
 SNAPSHOT = of_one_topic(
     {1: "a", 2: "b", 3: "c"},
     [[1, 2, 3], [2, 3]],
@@ -41,7 +41,7 @@ def test_a_judged_stop_is_written_key_by_key() -> None:
         controllers=VotersLeft(5, 2, (1,)),
         partial=("racks: unknown",),
     )
-    assert stop_document(replace(SNAPSHOT, taken_at=TAKEN), judged) == {
+    assert stop_document(replace(SNAPSHOT, taken_at=TIMESTAMP), judged) == {
         "as_of": "2026-11-23T00:00:00Z",
         "safe": False,
         "brokers": [1, 2],
@@ -69,7 +69,7 @@ def test_a_stop_without_controllers_or_time_has_null_for_them() -> None:
 
 def test_a_plan_is_written_key_by_key() -> None:
     plan = plan_restart(
-        replace(SNAPSHOT, taken_at=TAKEN, controllers=(Controller(BrokerId(9), alive=True),)),
+        replace(SNAPSHOT, taken_at=TIMESTAMP, controllers=(Controller(BrokerId(9), alive=True),)),
         stop=StopPolicy(1, frozenset({BlockOn.RF1, BlockOn.ONE_COPY}), re.compile("ord.*")),
         request=RestartRequest(frozenset({1, 2}), max_batch=1),
     )

@@ -40,12 +40,12 @@ def listed(seed: int) -> set[str]:
     """The lists that are not empty, for some subset of the brokers of a cluster."""
     rng = Random(seed)
     snapshot, (policy, stop) = random_cluster(rng, 4), random_policies(rng)
-    cluster, seen = document(snapshot), set[str]()
+    cluster, names = document(snapshot), set[str]()
     for stopped in subsets(int(broker.id) for broker in snapshot.brokers):
         expected = lists(cluster, stopped, policy, stop)
         assert judged_lists(judge_stop(snapshot, stopped, policy, stop)) == expected, (seed, stopped)
-        seen |= {name for name, found in expected.items() if found}
-    return seen
+        names |= {name for name, found in expected.items() if found}
+    return names
 
 
 @pytest.mark.slow

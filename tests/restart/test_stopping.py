@@ -240,3 +240,9 @@ def test_a_batch_of_no_broker_is_refused() -> None:
     with pytest.raises(UsageError, match=r"^a batch of 0 brokers restarts nothing; allow at least 1$"):
         RestartRequest(max_batch=0)
     assert RestartRequest(max_batch=1).max_batch == 1
+
+
+def test_batches_that_lead_as_much_come_by_their_least_id() -> None:
+    snapshot = of_one_topic({1: "b", 2: "a", 3: "a", 8: "b"}, [])
+    plan = plan_restart(snapshot, request=RestartRequest(by_rack=True))
+    assert [batch.brokers for batch in plan.batches] == [(1, 8), (2, 3)]

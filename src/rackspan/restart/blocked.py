@@ -13,7 +13,7 @@ from rackspan.audit.policy import SURVIVE_CODES, Survive
 from rackspan.model import Bools, Int64s
 from rackspan.restart.lists import SufferingLists, SufferingPartition
 from rackspan.restart.safe import VotersLeft, voters_left
-from rackspan.restart.stopping import InSyncRows, touched
+from rackspan.restart.stopping import InSyncRows, marks, touched
 from rackspan.text import noun_and_ids
 
 _OF_A_LOSS: Final = (
@@ -48,8 +48,7 @@ def blocked_brokers(
 
 
 def _blocked(batch: PartitionBatch, rows: InSyncRows, policy: RackPolicy, index: int) -> BlockedBroker:
-    stopped = np.zeros(len(batch.members.rack_map.broker_ids) + 1, dtype=np.bool_)
-    stopped[index] = True
+    stopped = marks(len(batch.members.rack_map.broker_ids), index)
     reached = rows.take(touched(rows, stopped))
     forbidding = reached.take(reached.blocks(reached.left_without(stopped)))
     partitions = np.unique(forbidding.row)

@@ -12,7 +12,7 @@ import numpy as np
 from rackspan.audit import PartitionBatch
 from rackspan.audit.outage import first_electable
 from rackspan.model import UNKNOWN_SIZE, Int32s, Int64s, count_in_row
-from rackspan.restart.stopping import InSyncRows, touched
+from rackspan.restart.stopping import InSyncRows, marks, touched
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,7 @@ def _largest(after: Int64s, now: Int64s, up: "np.ndarray[tuple[int], np.dtype[np
 
 
 def _at_minimum(rows: InSyncRows, brokers: Int64s, size: int) -> int:
-    stopped = np.zeros(size + 1, dtype=np.bool_)
-    stopped[brokers] = True
+    stopped = marks(size, brokers)
     reached = rows.take(touched(rows, stopped))
     exact = (count_in_row(reached.left_without(stopped)) == reached.min_isr) & (reached.min_isr < reached.replicas)
     return int(np.count_nonzero(exact & ~reached.by_target))

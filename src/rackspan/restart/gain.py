@@ -11,7 +11,7 @@ import numpy as np
 from rackspan.audit import PartitionBatch, RackPolicy
 from rackspan.model import NO_RACK, ClusterSnapshot, Int64s
 from rackspan.reassign import ReassignmentRequest, plan, snapshot_after
-from rackspan.restart.stopping import InSyncRows, touched
+from rackspan.restart.stopping import InSyncRows, marks, touched
 
 NAMED: Final = 20
 
@@ -48,13 +48,12 @@ def forcing_partitions(
     """The partitions that forbid to stop the chosen brokers of one rack together; None where a rack fewer gains nothing."""
     codes = batch.members.rack_map.rack_codes[chosen]
     racks = np.unique(codes[codes != NO_RACK])
-    if len(ordered) <= len(racks) or not len(racks):
+    if len(ordered) <= len(racks):
         return None
     size = len(batch.members.rack_map.broker_ids)
     forbidding = np.zeros(len(batch.rows), dtype=np.bool_)
     for rack in racks.tolist():
-        stopped = np.zeros(size + 1, dtype=np.bool_)
-        stopped[chosen[codes == rack]] = True
+        stopped = marks(size, chosen[codes == rack])
         reached = rows.take(touched(rows, stopped))
         forbidding[reached.row[reached.blocks(reached.left_without(stopped))]] = True
     found = np.flatnonzero(forbidding)

@@ -49,7 +49,7 @@ class SufferingLists:
         self._listed = self._first_of(rank)
 
     def _first_of(self, rank: Int64s) -> Bools:
-        """Of each partition the row of the least rank, and of two alike the first."""
+        """Mark the row of least rank of each partition, the first of two alike."""
         order = np.lexsort((np.arange(len(rank)), rank, self._rows.row))
         first = np.ones(len(rank), dtype=np.bool_)
         first[order[1:]] = self._rows.row[order[1:]] != self._rows.row[order[:-1]]

@@ -128,7 +128,7 @@ def chosen_conflicts(
     rows: InSyncRows, chosen: npt.NDArray[np.int64], brokers: int, voter: Bools, voters_most: int, most: int
 ) -> Conflicts:
     """The conflicts among the `chosen` broker indices, of `brokers` in all. Rows that can forbid nothing are left out."""
-    place = np.full(brokers + 1, -1, dtype=np.int32)
+    place = np.full(brokers, -1, dtype=np.int32)
     place[chosen] = np.arange(len(chosen), dtype=np.int32)
     local = np.where(rows.in_sync, place[rows.brokers], np.int32(-1))
     used = any_in_row(local >= 0) & (rows.least > 0)
@@ -350,8 +350,7 @@ def searched_batches(conflicts: Conflicts, batches: int) -> tuple[list[Bools] | 
         model.add_exactly_one(row)
     for batch in range(batches):
         model.add(sum(row[batch] for row in cells) <= conflicts.most)
-        if conflicts.voter.any():
-            model.add(sum(cells[voter][batch] for voter in np.flatnonzero(conflicts.voter)) <= conflicts.voters_most)
+        model.add(sum(cells[voter][batch] for voter in np.flatnonzero(conflicts.voter)) <= conflicts.voters_most)
     for first, second in np.argwhere(np.triu(conflicts.pairs)).tolist():
         for batch in range(batches):
             model.add_bool_or(cells[first][batch].negated(), cells[second][batch].negated())

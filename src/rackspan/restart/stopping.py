@@ -6,7 +6,7 @@ it is, and as the end of its reassignment leaves it, which may come at any time.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
@@ -83,7 +83,7 @@ class InSyncRows:
     margin: Int64s
     margin_refused: Bools
     accepted: Bools
-    block_on: frozenset[BlockOn] = field(default_factory=frozenset)
+    block_on: frozenset[BlockOn]
 
     def __len__(self) -> int:
         return len(self.row)
@@ -211,6 +211,11 @@ def _in_sync_at_the_end(batch: PartitionBatch) -> Int32s:
 
 def _widened(matrix: Int32s, width: int) -> Int32s:
     return np.pad(matrix, ((0, 0), (0, width - matrix.shape[1])), constant_values=-1)
+
+
+def marks(brokers: int, chosen: Int64s | int) -> Bools:
+    """Which of so many broker indices are chosen; a last False is read by index −1."""
+    return np.append(np.isin(np.arange(brokers), chosen), False)
 
 
 def touched(rows: InSyncRows, stopped: Bools) -> Int64s:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from rackspan.audit import RackPolicy
@@ -262,3 +263,14 @@ def test_a_command_that_has_ended_is_not_judged_again_once_all_have_stopped() ->
 def test_the_next_batch_is_named_by_its_number() -> None:
     state = state_after(FIRST, BatchCompleted())
     assert waits(state, cluster(isr={("orders", 2): (2, 1)})).why.startswith("batch 2 of 3 (brokers 2,5) may not stop")
+
+
+def test_a_batch_is_judged_by_what_its_plan_lets_a_stop_cost() -> None:
+    lagging = cluster(isr={("orders", 0): (1, 3)})
+    accepting = msgspec.structs.replace(BATCHES, accept="orders")
+    assert isinstance(effect(RestartState(accepting), lagging), RecordEvent)
+    wide = cluster(replicas={"orders": ((1, 2, 3, 5),)}, isr={("orders", 0): (1, 2, 3)})
+    with_margin = msgspec.structs.replace(BATCHES, margin=1)
+    reason = "orders-0: brokers 2,3 left in sync, the minimum is 2 and the margin 1"
+    assert waits(RestartState(with_margin), wide).why.endswith(reason)
+    assert isinstance(effect(state_after(), wide), RecordEvent)

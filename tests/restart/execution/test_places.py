@@ -1,7 +1,14 @@
 """The places of brokers in ISRs, and the partitions that another broker leads."""
 
 from rackspan.model import TopicPartition
-from rackspan.restart.execution.places import MissingPlaces, is_up, isr_places, missing_places, preferred_elsewhere
+from rackspan.restart.execution.places import (
+    IsrPlaces,
+    MissingPlaces,
+    is_up,
+    isr_places,
+    missing_places,
+    preferred_elsewhere,
+)
 from tests.restart.execution.snapshots import cluster
 
 
@@ -12,7 +19,7 @@ def test_the_places_of_each_broker_are_by_topic_in_the_order_of_ids() -> None:
 
 
 def test_places_not_regained_are_counted_and_the_first_partition_is_named() -> None:
-    places = {4: {"orders": (1, 3)}, 1: {"logs": (0,), "orders": (0, 2)}}
+    places: IsrPlaces = {4: {"orders": (1, 3)}, 1: {"logs": (0,), "orders": (0, 2)}}
     lagging = cluster(isr={("orders", 1): (5, 6), ("logs", 0): (3, 2), ("orders", 2): (2, 3)})
     assert missing_places(lagging, places) == MissingPlaces(5, 3, "logs-0")
     assert missing_places(lagging, {4: {"orders": (1, 3)}}) == MissingPlaces(2, 1, "orders-1")

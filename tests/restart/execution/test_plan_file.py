@@ -47,7 +47,7 @@ def test_a_plan_that_cannot_be_carried_out_is_refused(changed: dict[str, object]
         read_restart_plan(json.dumps({**PLAN, **changed}).encode())
 
 
-def test_a_command_has_the_ids_of_the_batch_wherever_it_asks_for_them() -> None:
+def test_a_command_has_the_ids_of_the_batch_wherever_it_names_them() -> None:
     assert command_for("restart {brokers} && echo {brokers}", (1, 4, 12)) == "restart 1,4,12 && echo 1,4,12"
     assert command_for("{brokers}", (7,)) == "7"
 
