@@ -167,3 +167,17 @@ def test_only_what_survives_a_stop_is_a_remedy() -> None:
     assert plan_restart(unlisted).blocked[0].remedy == (
         "bring back broker 90, or rackspan reassign plan --drain 90; or let them suffer with --accept 'orders'"
     )
+    alone = of_one_topic(RACKS, [[1]], config={"min.insync.replicas": "1"})
+    assert plan_restart(alone, stop=StopPolicy(block_on=frozenset({BlockOn.RF1}))).blocked[0].remedy == (
+        "rackspan reassign plan --topic orders --replication-factor 2; or let them suffer with --accept 'orders'"
+    )
+    two_racks = of_one_topic(RACKS, [[1, 4, 2]], config={"min.insync.replicas": "1", "min.insync.racks": "3"})
+    (blocked,) = plan_restart(two_racks).blocked
+    assert (blocked.broker, [one.reason for one in blocked.partitions]) == (
+        2,
+        ["1 rack left in sync, min.insync.racks requires 3"],
+    )
+    assert blocked.remedy == (
+        "rackspan reassign plan --topic orders --replication-factor 6, or lower min.insync.racks; "
+        "or let them suffer with --accept 'orders'"
+    )

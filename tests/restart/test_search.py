@@ -131,6 +131,7 @@ def test_a_partition_may_forbid_three_brokers_of_which_no_two_conflict() -> None
     assert conflicts.forbidding(mask(5, 0, 1, 2)).tolist() == [1]
     assert conflicts.forbidding(mask(5, 0, 3, 4)).tolist() == [0, 2]
     assert conflicts.forbidding(mask(5, 0, 1, 3)).tolist() == []
+    assert conflicts_of([[0, 1, 2, 3], [2, 3]], 4).beyond_pairs.tolist() == [0], "0, 1 and 2 do not conflict"
 
 
 def test_a_full_batch_and_a_batch_with_its_voters_take_no_further_broker() -> None:
@@ -147,6 +148,15 @@ def test_without_some_brokers_the_others_keep_their_conflicts() -> None:
     assert (left.size, left.voter.tolist(), left.voters_most, left.most) == (3, [False, True, True], 1, 4)
     assert conflicting(left) == [[0, 2], [1, 2]]
     assert left.chosen_count.tolist() == [1, 2, 1]
+
+
+def test_a_broker_that_is_not_chosen_stays_up() -> None:
+    left = conflicts_of([[0, 1, 2, 3], [0, 1, 2]], 4).without(mask(4, 3))
+    assert not left.fits(2, mask(3, 0, 1))
+    assert left.forbidding(mask(3, 0, 1, 2)).tolist() == [1]
+    stays = conflicts_of([[0, 1, 2, 3]], 4).without(mask(4, 3))
+    assert stays.fits(2, mask(3, 0, 1))
+    assert stays.forbidding(mask(3, 0, 1, 2)).tolist() == []
 
 
 ALL_TRIPLES = [[a, b, c] for a in range(5) for b in range(a) for c in range(b)]
@@ -168,6 +178,7 @@ ALL_TRIPLES = [[a, b, c] for a in range(5) for b in range(a) for c in range(b)]
             conflicts_of([[6, 7, 8, 9, 0], [0, 1, 2, 3, 4]], 10, minimum=3),
             LowerBound(3, "a partition has 5 of them, and 2 may stop together"),
         ),
+        (conflicts_of([[0, 1, 2]], 3), LowerBound(2, "a partition has 3 of them, and 2 may stop together")),
         (
             conflicts_of([[0, 1, 2, 3]], 5, stop=StopPolicy(margin=1)),
             LowerBound(2, "a partition has 4 of them, and 2 may stop together"),
@@ -186,6 +197,9 @@ def test_brokers_of_which_no_three_may_stop_together_go_by_twos() -> None:
     assert dense_bound(conflicts_of([*ALL_TRIPLES, [0, 5, 6]], 8)) == LowerBound(
         3, "of 5 brokers no three may stop together"
     )
+    assert dense_bound(conflicts_of([*ALL_TRIPLES[:4], [7, 8, 9]], 10)) == LowerBound(
+        2, "of 4 brokers no three may stop together"
+    )
     assert dense_bound(conflicts_of([[0, 1, 2]], 3)) == LowerBound(2, "of 3 brokers no three may stop together")
     assert dense_bound(conflicts_of([[0, 1], [0, 2]], 3)) == LowerBound(0, "of 0 brokers no three may stop together")
 
@@ -194,6 +208,13 @@ def test_of_four_replicas_with_two_required_no_three_may_stop_together() -> None
     assert dense_bound(conflicts_of([[0, 1, 2, 3]], 4, minimum=2)) == LowerBound(
         2, "of 4 brokers no three may stop together"
     )
+
+
+def test_a_broker_that_is_no_start_is_found_from_another() -> None:
+    """Of brokers 0 to 6 no three may stop together; the others are more often in such a set than broker 0."""
+    triples = [[a, b, c] for a in range(7) for b in range(a) for c in range(b)]
+    conflicts = conflicts_of([*triples, [1, 2, 7], [3, 4, 7], [5, 6, 7]], 8)
+    assert dense_bound(conflicts) == LowerBound(4, "of 7 brokers no three may stop together")
 
 
 @pytest.mark.parametrize(
@@ -250,6 +271,11 @@ def test_a_search_learns_the_sets_that_are_larger_than_pairs() -> None:
     check_batches(found, LINES, 7, 3)
     assert not none_exist
     assert searched_batches(conflicts, 2) == (None, True)
+    any_three = conflicts_of([[0, 1, 2, 3], [3, 4, 5, 6]], 7, minimum=2)
+    found, _ = searched_batches(any_three, 2)
+    assert sorted(broker for batch in held(found) for broker in batch) == list(range(7))
+    assert max(len({0, 1, 2, 3} & set(batch)) for batch in held(found)) == 2
+    assert max(len({3, 4, 5, 6} & set(batch)) for batch in held(found)) == 2
 
 
 @pytest.mark.slow

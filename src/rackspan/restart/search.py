@@ -327,7 +327,7 @@ _SETS_A_ROUND: Final = 200
 
 def is_small(conflicts: Conflicts, batches: int) -> bool:
     """Whether a search for so many batches is worth its time."""
-    pairs = int(np.count_nonzero(conflicts.pairs)) // 2
+    pairs = int(np.count_nonzero(np.triu(conflicts.pairs)))
     return conflicts.size * batches <= CELLS_MOST and pairs * batches <= _PAIRS_MOST
 
 
