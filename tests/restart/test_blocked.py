@@ -181,3 +181,14 @@ def test_only_what_survives_a_stop_is_a_remedy() -> None:
         "rackspan reassign plan --topic orders --replication-factor 6, or lower min.insync.racks; "
         "or let them suffer with --accept 'orders'"
     )
+
+
+def test_a_partition_of_one_replica_is_not_named_unless_it_blocks() -> None:
+    blocked = plan_restart(of_one_topic(RACKS, [[1, 2], [1]], config=MIN_TWO)).blocked[0]
+    assert (blocked.partition_count, [one.partition for one in blocked.partitions]) == (1, [0])
+    every_replica = StopPolicy(block_on=frozenset({BlockOn.RF1}))
+    blocked = plan_restart(of_one_topic(RACKS, [[1, 2], [1]], config=MIN_TWO), stop=every_replica).blocked[0]
+    assert (blocked.partition_count, [one.partition for one in blocked.partitions]) == (2, [0, 1])
+    plan = plan_restart(of_one_topic(RACKS, [*SPREAD, [1, 4, 2], [4]], config=MIN_TWO))
+    assert plan.forcing is not None
+    assert plan.forcing.partitions == ("orders-8",)
