@@ -30,7 +30,7 @@ def below(ends: Sequence[int]) -> tuple[Mapping[TopicPartition, int], int]:
     """And the requests that were left over."""
     cluster, pauses = ScriptedEnds(ends), list[float]()
     found = ends_below(cluster, {ZERO: 5, ONE: 20}, pauses.append)  # type: ignore[arg-type]
-    assert len(pauses) == len(ends) - len(cluster.ends) - 1
+    assert pauses == [1.0] * (len(ends) - len(cluster.ends) - 1)
     return found, len(cluster.ends)
 
 
