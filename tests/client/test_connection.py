@@ -164,6 +164,28 @@ def test_a_connection_that_ends_during_the_login_is_a_login_that_was_refused() -
         asyncio.run(opened(SaslBroker(accepts=False), PLAIN))
 
 
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(None, "the broker closed the connection"), (OSError("gone"), "the broker closed the connection: gone")],
+)
+def test_what_waits_for_a_response_ends_when_the_connection_is_lost(error: Exception | None, words: str) -> None:
+    async def lost() -> None:
+        async with connection() as (broker, link):
+            received = asyncio.Event()
+
+            async def no_response(_request: Any) -> None:
+                received.set()
+
+            broker.handles[ApiKey.METADATA] = no_response
+            waiting = asyncio.create_task(link.call(ApiKey.METADATA, MetadataRequestData(topics=())))
+            await received.wait()
+            link.connection_lost(error)
+            with pytest.raises(ConnectionResetError, match=f"^{words}$"):
+                await waiting
+
+    asyncio.run(lost())
+
+
 def test_a_connection_that_is_closed_takes_no_request() -> None:
     async def scenario() -> None:
         async with connection() as (_, link):

@@ -53,6 +53,14 @@ def test_plain_sends_its_user_and_password() -> None:
     assert received == [string("PLAIN"), byte_string(b"alice\0alice\0secret")]
 
 
+def test_a_login_has_the_settings_of_sasl_alone_and_none_without_it() -> None:
+    settings = {**PLAIN, "client_id": "c", "request_timeout_ms": 2_500}
+    made = login_of(settings)
+    assert made.sasl == {key: value for key, value in PLAIN.items() if key != "security_protocol"}
+    assert (made.client_id, made.request_seconds) == ("c", 2.5)
+    assert login_of({**settings, "security_protocol": "SSL"}).sasl is None
+
+
 def test_a_mechanism_or_password_that_the_broker_refuses_is_named() -> None:
     with pytest.raises(LoginRefused, match="mechanism PLAIN was refused with error 33"):
         logged_in(PLAIN, ScriptedBroker(handshake=33))
