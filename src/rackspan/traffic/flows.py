@@ -108,13 +108,13 @@ def produce_flows(snapshot: ClusterSnapshot, volumes: Volumes) -> tuple[TrafficF
     racks = rack_map(snapshot.brokers, UnrackedPolicy.IGNORE)
     rows = snapshot.partitions
     flows = FlowSums()
-    no_rack = np.full(len(rows), NO_RACK, np.int32)
     leaders = racks.codes(rows.leader)
     for chosen, assumption in (
         (~volumes.guessed, PRODUCED_ANYWHERE),
         (volumes.guessed, _by_records(PRODUCED_ANYWHERE)),
     ):
-        columns = rows.topic[chosen], no_rack[chosen], leaders[chosen], volumes.bytes_in[chosen]
+        # Whatever their source, bytes are summed by leader first.
+        columns = rows.topic[chosen], leaders[chosen], leaders[chosen], volumes.bytes_in[chosen]
         for topic, _, destination, size in _summed(*columns):
             name, internal = str(snapshot.topics[topic].name), snapshot.topics[topic].internal
             leader = _rack(racks, destination)
@@ -224,25 +224,16 @@ class FlowSums:
         return tuple(sorted(flows, key=_order))
 
 
-def _order(flow: TrafficFlow) -> tuple[str, ...]:
+def _order(flow: TrafficFlow) -> tuple[tuple[str, ...], bool]:
     link = flow.link
     racks = link.source_rack or "", link.destination_rack or ""
-    return (
-        link.path,
-        link.topic,
-        link.group or "",
-        *racks,
-        link.assumption,
-        "unknown" if flow.size_bytes is None else "",
-    )
+    return (link.path, link.topic, link.group or "", *racks, link.assumption), flow.size_bytes is None
 
 
 def _summed(
     topic: Int32s, source: Int32s, destination: Int32s, sizes: Int64s
 ) -> Iterator[tuple[int, int, int, int | None]]:
     """Sums by topic and rack codes. Unknown sizes are summed apart, to None."""
-    if len(topic) == 0:
-        return
     keys = np.stack([topic, source, destination, (sizes == UNKNOWN_SIZE).astype(np.int32)], axis=1)
     distinct, index = np.unique(keys, axis=0, return_inverse=True)
     sums = np.zeros(len(distinct), np.int64)

@@ -150,14 +150,15 @@ def _median_record_bytes(topic: Int32s, bytes_in: Int64s, records: Int64s) -> Fl
     sized = (records > 0) & (bytes_in != UNKNOWN_SIZE)
     size = np.full(len(topic), np.inf)
     np.divide(bytes_in, records, out=size, where=sized)
+    # Rows are ordered by topic, so that each topic's are where they were.
     ordered = np.lexsort((size, topic))
-    first = np.searchsorted(topic[ordered], np.arange(int(topic.max(initial=-1)) + 1))
-    partitions = np.bincount(topic[sized], minlength=len(first))
+    _, first, of = np.unique(topic, return_index=True, return_inverse=True)
+    partitions = np.bincount(of[sized], minlength=len(first))
     # Those without a size come last in their topic.
     median = np.full(len(first), np.inf)
     some = partitions > 0
     median[some] = size[ordered[first[some] + partitions[some] // 2]]
-    of_topic: Float64s = median[topic]
+    of_topic: Float64s = median[of]
     return of_topic
 
 

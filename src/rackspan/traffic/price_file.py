@@ -14,7 +14,7 @@ from rackspan.traffic.prices import Price, PriceFile, Side, Unit
 _Price: TypeAlias = Annotated[float, Meta(ge=0, le=1_000_000)]
 
 
-class PriceEntry(Struct, frozen=True, forbid_unknown_fields=True):
+class PriceEntry(Struct, forbid_unknown_fields=True):
     """A price as it is written: the fields of `Price`."""
 
     paths: Annotated[tuple[TrafficPath, ...], Meta(min_length=1)]
