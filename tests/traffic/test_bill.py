@@ -1,18 +1,25 @@
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from rackspan.clients import ReplicaSelectors, group_reads
 from rackspan.errors import UsageError
+from rackspan.model import RackId
 from rackspan.traffic import (
+    Basis,
+    BillRow,
     PriceFile,
     TrafficFlow,
+    TrafficPath,
     bill,
     consume_flows,
     produce_flows,
     replication_flows,
 )
+from rackspan.traffic.bill import MONTH_SECONDS
+from rackspan.traffic.flows import Link
 from rackspan.traffic.price_file import price_file
 from tests.clients.worlds import World
 from tests.traffic.volumes import volumes_of
@@ -120,3 +127,33 @@ def test_a_wrong_price_file_is_refused_by_name(entries: list[dict[str, object]],
         prices(*entries)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_rows_of_a_bill_are_sums_by_path_topic_group_and_basis_and_what_is_not_known_stays_so() -> None:
+    def flow(
+        size: int | None, group: str | None = "g", to: str | None = "r2", path: TrafficPath = TrafficPath.CONSUME
+    ) -> TrafficFlow:
+        ends = RackId("r1"), RackId(to) if to else None
+        return TrafficFlow(Link(path, "t", group, *ends, Basis.DERIVED, "x"), size)
+
+    found = bill(
+        [
+            *(flow(2 * 10**9), flow(10**9), flow(7, to="r1"), flow(5, "h")),
+            *(flow(1, to=None), flow(2, to=None), flow(None), flow(4, "h", to=None), flow(None, "h", to=None)),
+            *(flow(8, "h", to=None), flow(3, None, path=TrafficPath.RESTORE)),
+        ],
+        prices(price(["consume"], BOTH, 0.01, "GB")),
+    )
+    derived = Basis.DERIVED
+    assert found.rows == (
+        BillRow(TrafficPath.CONSUME, "t", "g", derived, 3 * 10**9, Fraction(6, 100)),
+        BillRow(TrafficPath.CONSUME, "t", "h", derived, 5, Fraction(10, 10**11)),
+    )
+    assert found.unpriced == (
+        BillRow(TrafficPath.CONSUME, "t", "g", derived, 3, None, "a rack is not known"),
+        BillRow(TrafficPath.CONSUME, "t", "g", derived, None, None, "the bytes are not known"),
+        BillRow(TrafficPath.CONSUME, "t", "h", derived, None, None, "a rack is not known"),
+        BillRow(TrafficPath.RESTORE, "t", None, derived, 3, None, "the price of restore is not known"),
+    )
+    assert (found.currency, found.money) == ("USD", Fraction(6, 100) + Fraction(10, 10**11))
+    assert MONTH_SECONDS == 2_592_000

@@ -149,3 +149,24 @@ def test_an_interval_has_the_bounds_beside_the_rest() -> None:
         brokers=tuple(Broker(BrokerId(broker.id), RackId("x"), host=broker.host) for broker in ORDERS.brokers),
     )
     assert [flow.link.source_rack for flow in api.traffic(passed, moved).flows] == ["x"]
+
+
+def test_bounds_are_in_the_order_of_topics_and_racks_and_say_what_they_rest_on() -> None:
+    snapshot = cluster({"b": [[1, 2, 3]], "a": [[1, 2, 3]]}, ("r1", "r3", "r2"))
+    sent = {broker: {"b": 100 * broker, "a": 10 * broker} for broker in (2, 3)}
+    known = [follower_fetch("b", "r2", 30), follower_fetch("a", "r2", 30), follower_fetch("a", "r3", None)]
+    flows = follower_bounds(snapshot, snapshot, sent, RACK_AWARE, known)
+    by_followers = (
+        "brokers that lead none of the topic's partitions, at either reading or in between, sent at least as much, to "
+        "consumers that name their rack"
+    )
+    assert [(flow.link.topic, flow.link.source_rack, flow.size_bytes, flow.link.assumption) for flow in flows] == [
+        ("a", "r3", 20, by_followers),
+        ("b", "r2", 270, f"{by_followers}; less what rows of groups have of it"),
+        ("b", "r3", 200, by_followers),
+    ]
+
+
+def test_a_partition_without_a_leader_is_led_by_no_broker() -> None:
+    rows = replace(ORDERS.partitions, leader=np.array([-1], np.int32))
+    assert bounds(replace(ORDERS, partitions=rows), {**RACK_AWARE, -1: ReplicaSelectors.RACK_AWARE}) == []

@@ -133,3 +133,65 @@ def test_the_document_has_paths_flows_and_a_bill_with_the_dearest_first() -> Non
 
 def test_without_prices_there_is_no_bill() -> None:
     assert traffic_document(of_one_topic({1: "a"}, [[1]]), [PRODUCED], DAY)["bill"] is None
+
+
+def test_seconds_are_rounded_to_thousandths_and_money_of_a_month_to_hundredths() -> None:
+    document = traffic_document(
+        of_one_topic({1: "a"}, [[1]]),
+        [TrafficFlow(PRODUCED.link, 10**9), TrafficFlow(READ.link, None)],
+        61.23456,
+        prices=PRICES,
+        name="paris",
+    )
+    summary, of_month = document["summary"], document["bill"]
+    assert (summary["seconds"], summary["groups"], summary["unread"]) == (61.235, 0, [])
+    assert summary["cluster_name"] == "paris"
+    assert of_month is not None
+    # A GB at 0.02 in 61.23456 of 2,592,000 seconds.
+    assert of_month["money_a_month"] == of_month["rows"][0]["money_a_month"] == 846.58
+
+
+def test_rows_of_equal_money_are_in_the_order_of_path_topic_and_group_and_prices_in_that_of_their_source() -> None:
+    def crossing(path: TrafficPath, topic: str, group: str | None, size: int = 10**9) -> TrafficFlow:
+        return TrafficFlow(Link(path, topic, group, A, B, Basis.DERIVED, "x"), size)
+
+    restore, consume, produce = TrafficPath.RESTORE, TrafficPath.CONSUME, TrafficPath.PRODUCE
+    ordered = [
+        crossing(produce, "z", "z", 2 * 10**9),
+        crossing(consume, "a", None),
+        crossing(consume, "a", "A"),
+        crossing(consume, "a", "b"),
+        crossing(consume, "b", "A"),
+        crossing(produce, "a", None),
+        crossing(restore, "a", None),
+    ]
+    entries = [
+        {"paths": [name], "sides": [side], "amount": 0.01, "unit": "GB", "source": f"{side} {name}", "read_on": None}
+        for name in ("restore", "produce", "consume")
+        for side in ("source", "destination")
+    ]
+    prices = price_file(json.dumps({"currency": "USD", "prices": entries}))
+    found = traffic_document(of_one_topic({1: "a"}, [[1]]), ordered[::-1], DAY, prices=prices)["bill"]
+    assert found is not None
+    assert [(row["path"], row["topic"], row["group"]) for row in found["rows"]] == [
+        (flow.link.path, flow.link.topic, flow.link.group) for flow in ordered
+    ]
+    assert [price["source"] for price in found["prices"]] == [
+        "destination consume",
+        "destination produce",
+        "destination restore",
+        "source consume",
+        "source produce",
+        "source restore",
+    ]
+
+
+def test_flows_that_are_free_come_last() -> None:
+    free = price_file(
+        """{"currency": "USD", "prices": [{"paths": ["consume"], "sides": ["source", "destination"], "amount": 0, "unit": "GB",
+        "source": "x", "read_on": null}, {"paths": ["produce"], "sides": ["source", "destination"], "amount": 0.01,
+        "unit": "GB", "source": "x", "read_on": null}]}"""
+    )
+    found = traffic_document(of_one_topic({1: "a"}, [[1]]), [READ, PRODUCED], DAY, prices=free)["bill"]
+    assert found is not None
+    assert [(each["path"], each["money_a_month"]) for each in found["rows"]] == [("produce", 1.8), ("consume", 0.0)]

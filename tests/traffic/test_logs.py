@@ -202,3 +202,126 @@ def test_bytes_that_follow_from_records_are_estimates_on_every_path() -> None:
     for flows in (replication_flows(snapshot, guessed), produce_flows(snapshot, guessed)):
         assert flows
         assert all(flow.link.basis is Basis.ESTIMATED and flow.link.assumption.endswith(suffix) for flow in flows)
+
+
+def test_a_first_reading_without_topics_leaves_everything_unknown() -> None:
+    volumes = volumes_between(reading({}), reading({"a": Log(), "b": Log()}))
+    assert volumes.bytes_in.tolist() == volumes.records.tolist() == [-1, -1]
+    assert volumes.record_bytes.tolist() == [np.inf, np.inf]
+    assert volumes.copied.tolist() == [[-1] * 3] * 2
+    assert not volumes.guessed.any()
+    assert not volumes.from_own_log.any()
+    assert not volumes.added.any()
+    assert volumes_between(reading({"a": Log()}), reading({})).bytes_in.tolist() == []
+
+
+def test_a_topic_that_is_created_again_is_not_taken_for_another_that_was_there() -> None:
+    before = reading({name: Log(topic_id=f"first {name}") for name in "abc"})
+    after = reading({name: Log([1300] * 3, end=13, topic_id=f"second {name}") for name in "abc"})
+    volumes = volumes_between(before, after)
+    assert volumes.bytes_in.tolist() == volumes.records.tolist() == [UNKNOWN] * 3
+    assert not volumes.guessed.any()
+
+
+def test_records_are_counted_unless_an_end_is_not_known_or_moved_back() -> None:
+    logs = {"a": (10, 13), "b": (10, 10), "c": (-1, 13), "d": (10, -1), "e": (10, 9), "f": (0, 2), "g": (2, 0)}
+    before = reading({name: Log(end=earlier) for name, (earlier, _) in logs.items()})
+    after = reading({name: Log(end=later) for name, (_, later) in logs.items()})
+    assert volumes_between(before, after).records.tolist() == [3, 0, -1, -1, -2, 2, -2]
+
+
+def test_a_partition_has_its_own_average_record_and_one_that_is_guessed_the_median_of_its_topic() -> None:
+    """The sizes of records are 200, 300 and 350."""
+    before = {name: Log() for name in "abcdef"}
+    after = {
+        "a": Log([1200] * 3, end=11),
+        "b": Log([1700] * 3, end=12),
+        "c": Log([1900] * 3, end=13),
+        "d": Log([0] * 3, end=11),
+        "e": Log([UNKNOWN] * 3, end=10),
+        "f": Log([500] * 3, end=-1),
+    }
+    volumes = of_one_topic(before, after)
+    assert volumes.bytes_in.tolist() == [200, 700, 900, 300, 0, UNKNOWN]
+    assert volumes.guessed.tolist() == [False, False, False, True, False, False]
+    assert volumes.record_bytes.tolist() == [200, 350, 300, 300, 300, 300]
+    # Of an even number it is the larger one of the middle.
+    del before["c"], after["c"]
+    assert of_one_topic(before, after).bytes_in.tolist() == [200, 700, 350, 0, UNKNOWN]
+
+
+def test_each_topic_has_a_median_of_its_own_or_none() -> None:
+    before, after = (
+        reading({name: Log() for name in "abcdef"}),
+        reading(
+            {
+                "a": Log([1500] * 3, end=12),
+                "b": Log([1800] * 3, end=12),
+                "c": Log([1000] * 3),
+                "d": Log([1500] * 3, end=15),
+                "e": Log([0] * 3, end=12),
+                "f": Log([0] * 3, end=12),
+            }
+        ),
+    )
+    # Partitions 0 of `a`, `c` and `e`, and 1 of the same topics.
+    topic = np.array([0, 0, 1, 1, 2, 2], np.int32)
+
+    def paired(logs: ClusterLogs) -> ClusterLogs:
+        rows = replace(logs.snapshot.partitions, topic=topic, partition=np.array([0, 1] * 3, np.int32))
+        return replace(logs, snapshot=replace(logs.snapshot, topics=logs.snapshot.topics[::2], partitions=rows))
+
+    volumes = volumes_between(paired(before), paired(after))
+    assert volumes.record_bytes.tolist() == [250, 400, 100, 100, np.inf, np.inf]
+    assert volumes.bytes_in.tolist() == [500, 800, 0, 500, UNKNOWN, UNKNOWN]
+
+
+def test_a_log_that_grew_by_half_of_what_was_written_has_not_lost_segments() -> None:
+    assert between(Log(), Log([1150, 1300, 1149], end=13)) == (150, False, [150, 300, 149])
+    assert between(Log(), Log([1149, 1300, 1150], end=13)) == (300, False, [300, 300, 150])
+    assert between(Log(), Log([1300, 1150, 1149], end=13)) == (300, False, [300, 150, 300])
+    before = {name: Log() for name in "ab"}
+    half = of_one_topic(before, {"a": Log([1400] * 3, end=14), "b": Log([1200] * 3, end=14)})
+    # Of 50 and of 100 bytes a record, the larger is the median.
+    assert (half.bytes_in.tolist(), half.guessed.tolist()) == ([400, 200], [False, False])
+    less = of_one_topic(before, {"a": Log([1400] * 3, end=14), "b": Log([1199] * 3, end=14)})
+    assert (less.bytes_in.tolist(), less.guessed.tolist()) == ([400, 400], [False, True])
+
+
+def test_a_replica_out_of_sync_whose_log_stood_still_copied_nothing() -> None:
+    assert between(Log(isr=(1, 2)), Log([1300, 1300, 1000], end=13, isr=(1, 2))) == (300, False, [300, 300, 0])
+
+
+def test_places_without_a_replica_are_neither_added_nor_logs_of_their_own() -> None:
+    before = reading({"a": Log(), "b": Log([1000], replicas=(1,), isr=(1,))})
+    after = reading(
+        {
+            "a": Log([1300, 1300, 1300, 70], end=13, replicas=(1, 2, 3, 4), adding=(4,)),
+            "b": Log([1300], end=13, replicas=(1,), isr=(1,)),
+        }
+    )
+    volumes = volumes_between(before, after)
+    assert volumes.added.tolist() == [[False, False, False, True], [False] * 4]
+    assert volumes.from_own_log.tolist() == [[True] * 4, [True, False, False, False]]
+    assert volumes.copied[1].tolist() == [300] * 4
+
+
+def test_a_broker_that_is_down_at_one_reading_only_copied_what_its_leader_received() -> None:
+    unread = {"t": Log([1000, 1000, UNKNOWN])}
+    grown = {"t": Log([1300, 1300, UNKNOWN], end=13)}
+    for down_before, down_after, copied in (((), (3,), 300), ((3,), (), 300), ((3,), (3,), 0)):
+        volumes = volumes_between(reading(unread, down_before), reading(grown, down_after))
+        assert volumes.copied[0].tolist() == [300, 300, copied]
+    # One whose log was read has copied what it grew by.
+    volumes = volumes_between(reading({"t": Log()}, (3,)), reading({"t": Log([1300, 1300, 1200], end=13)}, (3,)))
+    assert volumes.copied[0].tolist() == [300, 300, 200]
+
+
+def test_replicas_on_a_broker_that_is_not_registered_are_down() -> None:
+    before = Log([1000, 1000, UNKNOWN], replicas=(1, 2, 9), isr=(1, 2))
+    assert between(before, replace(before, sizes=[1300, 1300, UNKNOWN], end=13)) == (300, False, [300, 300, 0])
+
+
+def test_a_reading_has_no_offsets_of_groups_and_nothing_unread_if_none_are_given() -> None:
+    read = reading({"t": Log()})
+    assert (read.committed, read.partial, read.start_offset) == ({}, (), None)

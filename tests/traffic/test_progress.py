@@ -45,3 +45,27 @@ def test_a_topic_that_is_gone_is_left_out() -> None:
     before = replace(reading({"t": Log()}), committed={"g": {T: 10, TopicPartition("gone", 0): 1}})
     after = replace(reading({"t": GROWN}), committed={"g": {T: 13, TopicPartition("gone", 0): 2}})
     assert group_progress(before, after, volumes_between(before, after)) == {"g": {T: 300}}
+
+
+def test_each_partition_counts_its_own_records_at_their_own_size_for_each_group() -> None:
+    u = TopicPartition("u", 0)
+    first = replace(
+        reading({"t": Log(), "u": Log()}), committed={"g": {T: 10, u: 9}, "h": {u: 10}, "left": {T: 1}, "idle": {}}
+    )
+    second = replace(
+        reading({"t": GROWN, "u": Log([1800] * 3, end=14)}),
+        committed={"g": {T: 11, u: 12}, "h": {u: 14}, "came": {T: 13}, "idle": {}},
+    )
+    assert group_progress(first, second, volumes_between(first, second)) == {
+        "g": {T: 100, u: 600},
+        "h": {u: 800},
+        "left": {T: None},
+        "came": {T: None},
+        "idle": {},
+    }
+
+
+def test_bytes_read_are_rounded_to_whole_ones() -> None:
+    # Seven records of 100 and two thirds.
+    assert progress(3, 10, Log([1302] * 3, end=13)) == {T: 705}
+    assert progress(3, 10, Log([1301] * 3, end=13)) == {T: 702}

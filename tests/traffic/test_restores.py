@@ -251,3 +251,58 @@ def test_an_interval_has_the_restores_and_the_bill_their_price() -> None:
     assert sum(row.money for row in bill(of_interval, CONSUME_LIKE).rows if row.money) * 100 == 4
     located = api.traffic(passed, snapshot, ClientNetworks({"10.0.0.7": "r3"})).flows
     assert {flow.link.destination_rack for flow in located if flow.link.path is TrafficPath.RESTORE} == {"r3"}
+
+
+def test_each_changelog_is_restored_at_the_size_of_its_leader_or_one_that_is_not_known() -> None:
+    """Of three changelogs of moved tasks one has no known size, and one no leader."""
+    snapshot = cluster({**PLACED, "app-a-changelog": [[2, 1]] * 3, "app-b-changelog": [[1]] * 3})
+    leader = snapshot.partitions.leader.copy()
+    leader[4] = -1
+    snapshot = replace(snapshot, partitions=replace(snapshot.partitions, leader=leader))
+    logs = logs_of(snapshot, [10, 11, 12, 20, 21, UNKNOWN_SIZE, 30, 31, 32, *[0] * 6])
+    before = app(thread("a", "p1", "r1", {"0": (0, 1, 2)}))
+    moved = app(thread("a", "p1", "r1", {}), thread("b", "p2", "r2", {"0": (0, 1, 2)}))
+    flows = restore_flows(logs, logs, [before], [moved], LEADERS)
+    assert [
+        (flow.link.topic, flow.link.source_rack, flow.link.destination_rack, flow.size_bytes) for flow in flows
+    ] == [
+        ("app-a-changelog", "r2", "r2", 33),
+        # Where one without a leader is read from is not known.
+        ("app-b-changelog", None, "r2", None),
+        ("app-b-changelog", "r1", "r2", 20),
+        ("app-b-changelog", "r1", "r2", None),
+    ]
+    assert {flow.link.assumption for flow in flows} == {
+        "each process read the whole changelogs of a task of which it had no copy"
+    }
+
+
+def test_threads_of_no_stated_process_are_processes_of_their_own() -> None:
+    before = app(thread("a", "", "r1", {"0": (0,)}))
+    moved = app(thread("a", "", "r1", {}), thread("b", "", "r2", {"0": (0,)}))
+    assert {flow.link.destination_rack for flow in restored([before], [moved])} == {"r2"}
+    assert not restored([before], [before])
+
+
+def test_a_member_that_describes_no_tasks_restores_nothing() -> None:
+    without = MemberDescription("c", "c", rack=RackId("r3"))
+    assert not restored([HELD], [replace(HELD, members=(*HELD.members, without))])
+    assert not restored([replace(HELD, members=(*HELD.members, without))], [HELD])
+
+
+def test_a_task_of_two_members_of_a_new_process_is_restored_once_and_by_each_new_process() -> None:
+    both = {"0": (0,)}
+    moved = app(
+        *(thread("a", "p1", "r1", {}), thread("b", "p3", "r3", both), thread("c", "p3", "r3", {}, both)),
+        thread("d", "p4", "r2", {}, both),
+    )
+    of_a = [flow for flow in restored([HELD], [moved]) if flow.link.topic == LOGS[0]]
+    assert [(flow.link.destination_rack, flow.size_bytes) for flow in of_a] == [("r2", 100), ("r3", 100)]
+
+
+def test_every_group_of_streams_is_looked_at_beside_its_own_earlier_tasks() -> None:
+    moved = app(thread("a", "p1", "r1", {}), thread("b", "p3", "r2", {"0": (0,)}))
+    other = replace(HELD, group_id="other")
+    flows = restored([HELD, other], [replace(HELD, kind=GroupKind.CLASSIC), other, moved])
+    assert {flow.link.group for flow in flows} == {"app"}
+    assert {flow.link.group for flow in restored([other], [other, moved])} == {"app"}

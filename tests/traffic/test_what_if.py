@@ -7,11 +7,15 @@ from random import Random
 import numpy as np
 import pytest
 
-from rackspan.clients import ReplicaSelectors, group_reads
+from rackspan.clients import GroupReads, ReplicaSelectors, group_reads
 from rackspan.clients.measured import TopicBytes
-from rackspan.model import UNKNOWN_SIZE
+from rackspan.model import UNKNOWN_SIZE, TopicPartition
+from rackspan.model.client_networks import ClientNetworks
 from rackspan.model.group import GroupKind
 from rackspan.model.ids import RackId
+from rackspan.streams.live import StreamsGroup
+from rackspan.streams.live.streams_group import StreamProcess, StreamThread
+from rackspan.streams.problem import ProcessId, TaskId
 from rackspan.traffic import Basis, CountedFlow, TrafficFlow, TrafficPath, consume_flows
 from rackspan.traffic.flows import Link
 from rackspan.traffic.what_if import (
@@ -19,6 +23,8 @@ from rackspan.traffic.what_if import (
     reading_as_measured,
     reading_at_home,
     reading_best_assigned,
+    reading_by_tasks,
+    selecting_by_rack,
 )
 from tests.clients.worlds import World, random_world
 from tests.traffic.volumes import volumes_of
@@ -104,6 +110,156 @@ def test_the_best_assignment_reads_each_partition_once_and_no_more_across_racks(
     assert changed
 
 
+def by_member(reads: GroupReads) -> dict[str, list[tuple[str, int]]]:
+    return {
+        member.member.member_id: [(read.partition.topic, read.partition.partition) for read in member.reads]
+        for member in reads.members
+    }
+
+
+def crossed_world() -> World:
+    """Each member reads the partition whose one replica is in the other's rack."""
+    return World(
+        {1: "r1", 2: "r2"},
+        {("t", 0): (1, [1], [1]), ("t", 1): (2, [2], [2])},
+        dict.fromkeys((1, 2), ReplicaSelectors.LEADER),
+        declared={"a": "r1", "b": "r2"},
+        reads={"a": [("t", 1)], "b": [("t", 0)]},
+    )
+
+
+def reads_in(world: World) -> GroupReads:
+    return group_reads(world.group(), world.snapshot(), world.selectors)
+
+
+def test_the_best_assignment_gives_each_member_what_is_in_its_rack() -> None:
+    reads = reads_in(crossed_world())
+    assert by_member(reading_best_assigned(reads)) == {"a": [("t", 0)], "b": [("t", 1)]}
+    # A subscription that the member states counts; one that nobody states is to all that the group reads.
+    elsewhere = replace(reads.members[0], member=replace(reads.members[0].member, topics=frozenset({"u"})))
+    assert by_member(reading_best_assigned(replace(reads, members=(elsewhere, reads.members[1])))) == {
+        "a": [],
+        "b": [("t", 0), ("t", 1)],
+    }
+
+
+@pytest.mark.parametrize("kind", [GroupKind.SHARE, GroupKind.STREAMS])
+def test_groups_whose_partitions_are_not_assigned_one_by_one_have_no_best_assignment(kind: GroupKind) -> None:
+    world = crossed_world()
+    world.kind = kind
+    reads = reads_in(world)
+    assert reading_best_assigned(reads) is reads
+
+
+def test_a_group_with_a_member_of_unknown_rack_has_no_best_assignment() -> None:
+    world = crossed_world()
+    world.declared["b"] = None
+    reads = reads_in(world)
+    assert reading_best_assigned(reads) is reads
+
+
+def test_members_that_are_named_read_at_home_and_the_others_as_before_those_brokers() -> None:
+    """Partition 0 is in both racks and partition 1 in r1 alone; broker 3 has no rack."""
+    world = World(
+        {1: "r1", 2: "r2", 3: None},
+        {("t", 0): (1, [1, 2], [1, 2]), ("t", 1): (1, [1], [1])},
+        dict.fromkeys((1, 2, 3), ReplicaSelectors.LEADER),
+        declared={"a": None, "b": None},
+        reads={"a": [("t", 0), ("t", 1)], "b": [("t", 0)]},
+    )
+    reads = reads_in(world)
+    both, one, nobody = (reading_at_home(reads, world.snapshot(), members) for members in (None, {"a"}, ()))
+    assert [
+        (member.member.member_id, member.rack, [read.served_from for read in member.reads]) for member in both.members
+    ] == [
+        ("a", "r1", ["r1", "r1"]),
+        ("a", "r2", ["r2", "r1"]),
+        ("b", "r1", ["r1"]),
+        ("b", "r2", ["r2"]),
+    ]
+    assert [(member.located, member.member.rack) for member in both.members] == [("r1", "r1"), ("r2", "r2")] * 2
+    assert [(member.member.member_id, member.rack) for member in one.members] == [("a", "r1"), ("a", "r2"), ("b", None)]
+    assert [(member.member.member_id, member.rack) for member in nobody.members] == [("a", None), ("b", None)]
+    assert {read.selector for member in nobody.members for read in member.reads} == {ReplicaSelectors.RACK_AWARE}
+    assert selecting_by_rack(world.snapshot()) == dict.fromkeys((1, 2, 3), ReplicaSelectors.RACK_AWARE)
+
+
+def test_a_member_in_a_cluster_without_racks_stays_as_it_is() -> None:
+    world = World(
+        {1: None},
+        {("t", 0): (1, [1], [1])},
+        {1: ReplicaSelectors.RACK_AWARE},
+        declared={"a": None},
+        reads={"a": [("t", 0)]},
+    )
+    reads = reads_in(world)
+    assert reading_at_home(reads, world.snapshot()) == reads
+
+
+def test_a_member_whose_address_is_elsewhere_than_its_client_rack_says_names_where_it_is() -> None:
+    world = crossed_world()
+    world.hosts = {"a": "10.0.0.7"}
+    networks = ClientNetworks({"10.0.0.0/24": "r2"})
+    reads = group_reads(world.group(), world.snapshot(), world.selectors, networks)
+    home = reading_at_home(reads, world.snapshot())
+    assert [member.member.rack for member in home.members] == ["r2", "r2"]
+
+
+def thread(client: str, process: int, active: dict[str, list[tuple[str, int]]]) -> StreamThread:
+    tasks = {TaskId(task): frozenset(TopicPartition(*read) for read in reads) for task, reads in active.items()}
+    return StreamThread(f"client-{client}", None, True, ProcessId(f"p{process}"), {}, frozenset(), tasks, {})
+
+
+def streams_world() -> tuple[GroupReads, StreamsGroup]:
+    """Process 1 has two threads. Each task reads a partition of both topics, but 1_0 one of `u` alone."""
+    world = World(
+        {1: "r1", 2: "r2"},
+        {(topic, at): (1, [1], [1]) for topic in "tu" for at in range(2)} | {("v", 0): (1, [1], [1])},
+        dict.fromkeys((1, 2), ReplicaSelectors.LEADER),
+        declared={"a": "r1", "b": "r1", "c": "r2"},
+        reads={"a": [("t", 0), ("u", 0)], "b": [("t", 1), ("u", 1)], "c": [("v", 0)]},
+    )
+    first = StreamProcess(
+        ProcessId("p1"),
+        (
+            thread("a", 1, {"0_0": [("t", 0), ("u", 0)]}),
+            thread("b", 1, {"0_1": [("t", 1), ("u", 1)]}),
+        ),
+    )
+    second = StreamProcess(ProcessId("p2"), (thread("c", 2, {"1_0": [("v", 0)]}),))
+    return reads_in(world), StreamsGroup("shop", (first, second))
+
+
+def processes(**tasks: int) -> dict[TaskId, ProcessId]:
+    return {TaskId(task.removeprefix("task_")): ProcessId(f"p{process}") for task, process in tasks.items()}
+
+
+def test_the_partitions_of_a_task_are_read_by_the_first_member_of_its_process() -> None:
+    reads, running = streams_world()
+    placed = processes(task_0_0=2, task_0_1=1, task_1_0=1)
+    found = reading_by_tasks(reads, running, placed)
+    assert found is not None
+    assert by_member(found) == {"a": [("t", 1), ("u", 1), ("v", 0)], "b": [], "c": [("t", 0), ("u", 0)]}
+    assert found.group == reads.group
+
+
+def test_tasks_and_members_that_are_not_those_of_the_group_say_nothing() -> None:
+    reads, running = streams_world()
+    placed = processes(task_0_0=1, task_0_1=1, task_1_0=2)
+    assert reading_by_tasks(reads, running, placed) is not None
+    # A task that is nowhere, a member that is not described, two members of one client id, and a client of another name.
+    assert reading_by_tasks(reads, running, processes(task_0_0=1, task_0_1=1)) is None
+    assert reading_by_tasks(replace(reads, members=reads.members[:2]), running, placed) is None
+    a, b, c = reads.members
+    twin = replace(b, member=replace(b.member, client_id="client-a"))
+    assert reading_by_tasks(replace(reads, members=(a, twin, c)), running, placed) is None
+    other = replace(c, member=replace(c.member, client_id="other"))
+    assert reading_by_tasks(replace(reads, members=(a, b, other)), running, placed) is None
+    # The second thread of a process need not be a member.
+    other = replace(b, member=replace(b.member, client_id="other"))
+    assert reading_by_tasks(replace(reads, members=(a, other, c)), running, placed) is not None
+
+
 def measured_world() -> World:
     """Member `a` declares no rack and reads both topics from their leaders in rack r1."""
     return World(
@@ -173,3 +329,36 @@ def test_producers_write_to_the_racks_of_the_new_leaders_each_topic_by_its_bytes
         ("t", "r9", "r1", None),
         ("u", "r2", "r1", 30),
     ]
+
+
+def test_rounding_and_racks_that_are_not_known_are_those_of_the_order_of_racks() -> None:
+    """Partition 0 is led in r2 afterwards, partition 1 in r1 as before, and partition 2 by nobody."""
+    before = World({1: "r1", 2: "r2"}, {("t", at): (1, [1, 2], [1, 2]) for at in range(3)}, {})
+    after = replace(
+        before, placed={("t", 0): (2, [1, 2], [2]), ("t", 1): (1, [1, 2], [1]), ("t", 2): (-1, [1, 2], [2])}
+    )
+    ends = RackId("r2"), RackId("r1")
+    produced = [TrafficFlow(Link(TrafficPath.PRODUCE, "t", None, *ends, Basis.ESTIMATED, "spread"), 5)]
+
+    def moved(*bytes_in: int) -> list[tuple[str | None, int | None]]:
+        sizes = np.array(bytes_in, np.int64)
+        flows = produced_with_leaders_of(produced, sizes, before.snapshot(), after.snapshot())
+        return [(flow.link.destination_rack, flow.size_bytes) for flow in flows]
+
+    # Thirds of 5 end at 1, 3 and 5.
+    assert moved(1, 1, 1) == [("r1", 1), ("r2", 2), (None, 2)]
+    assert moved(1, 1, 0) == [("r1", 2), ("r2", 3)]
+    assert moved(0, 1, 0) == [("r1", 5)]
+    # Bytes of which none are known to have been written stay where they are.
+    assert moved(0, UNKNOWN_SIZE, 0) == [("r1", 5)]
+
+
+def test_what_was_written_to_a_topic_or_rack_that_leads_nothing_stays_as_it_is() -> None:
+    world = World({1: "r1", 2: "r2"}, {("t", 0): (1, [1, 2], [1, 2])}, {})
+    after = replace(world, placed={("t", 0): (2, [1, 2], [1, 2])})
+    produced = [
+        TrafficFlow(Link(TrafficPath.PRODUCE, topic, None, RackId("r1"), RackId(rack), Basis.ESTIMATED, "x"), 5)
+        for topic, rack in (("other", "r1"), ("t", "r9"))
+    ]
+    sizes = np.array([1], np.int64)
+    assert list(produced_with_leaders_of(produced, sizes, world.snapshot(), after.snapshot())) == produced
