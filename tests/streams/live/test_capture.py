@@ -2,7 +2,9 @@ from typing import Any
 
 import pytest
 
-from rackspan.streams import CapturedGroup, capture_group, from_document, streams_group
+from rackspan.model.group import GroupDescription, GroupKind, MemberDescription, StreamsMember, SubtopologyTopics
+from rackspan.model.ids import RackId
+from rackspan.streams import CapturedGroup, audit_group, capture_group, from_document, streams_group
 from tests.streams.groups import PROCESS, cluster, described, member
 
 TOPICS = {
@@ -76,6 +78,26 @@ def test_a_partition_that_the_cluster_does_not_show_yet_is_left_out(name: str) -
     running = member("a", active={f"0_{at}": [f"{name}:{at}"] for at in range(3)})
     found = capture_group(streams_group(described(running)), cluster({name: [[1], [2]], "payments": [[3]] * 3}), {})
     assert found.document["partitions"] == {f"{name}:0": ["r1"], f"{name}:1": ["r2"]}
+
+
+def test_a_changelog_of_a_kip_1071_group_that_the_cluster_does_not_show_is_left_out() -> None:
+    """Its coordinator names the topic, which the reader may not describe or which was created since."""
+    running = StreamsMember(PROCESS.format(1), {}, {"0": (0,)}, {}, {})
+    group = streams_group(
+        GroupDescription(
+            "shop",
+            "Stable",
+            "streams",
+            "",
+            (MemberDescription("a", "a", rack=RackId("r1"), streams=running),),
+            kind=GroupKind.STREAMS,
+            topology={"0": SubtopologyTopics(("orders",), ("shop-counts-changelog",))},
+        )
+    )
+    found = capture_group(group, cluster({"orders": [[1]]}), {})
+    assert found.document["partitions"] == {"orders:0": ["r1"]}
+    assert found.document["tasks"][0]["changelog"] == ["shop-counts-changelog:0"]
+    assert audit_group(group, found)["tasks"] == {"stateful": 1, "stateless": 0}
 
 
 def test_partitions_without_a_task_are_named() -> None:

@@ -239,7 +239,7 @@ def _partitions(
         (topic, partition)
         for topics in changelogs.of.values()
         for topic in topics
-        for partition in range(replica_racks.counts[topic])
+        for partition in range(replica_racks.counts.get(topic, 0))
     }
     for topic, partition in sorted(sources | logs):
         racks = replica_racks.of(topic, partition)
