@@ -81,15 +81,12 @@ def _at_home(
     if not members and not selector:
         return None
     home = _read_at_home(traffic.snapshot, group, members)
-    commands = [each.remedy for each in causes]
-    restarts = [count_noun(len(members), "member")] if members else []
-    if _need_selector(group):
-        commands.append(_SELECTOR)
-        restarts.append(f"each of {count_noun(len(traffic.snapshot.brokers), 'broker')}, once for all groups")
+    brokers = _selecting(traffic, group)
+    restarts = [*([count_noun(len(members), "member")] if members else []), *brokers.values()]
     remedy = Remedy(
         kind="read-in-rack",
         reason="; ".join(each.reason for each in (*causes, *selector)),
-        command="; ".join(dict.fromkeys(commands)),
+        command="; ".join(dict.fromkeys((*(each.remedy for each in causes), *brokers))),
         cost=f"a restart of {' and of '.join(restarts)}" if restarts else "",
         undo=_UNDO,
         group=group.id,
@@ -109,19 +106,15 @@ def _through_gateways(
         for member in group.reads.members
         if member.member.client_id in traffic.through_gateway and member.member.member_id in members
     }
-    costs = []
-    if len(members) > len(through):
-        costs.append(
-            f"a gateway in each rack before {count_noun(len(members) - len(through), 'member')}, with its bootstrap.servers"
+    cost = "SIGHUP to the gateways, no restart"
+    if through != members:
+        cost = (
+            f"a gateway in each rack before {count_noun(len(members - through), 'member')}, with its bootstrap.servers"
         )
-    elif through:
-        costs.append("SIGHUP to the gateways, no restart")
-    commands = ["set [readers] rack in the file of each gateway to the rack of the members that read through it"]
+    command = "set [readers] rack in the file of each gateway to the rack of the members that read through it"
     if any(each.cause in ("unknown-client-rack", "wrong-client-rack") for each in findings):
-        commands.append("and replace.client.rack = true")
-    if _need_selector(group):
-        commands.append(f"; {_SELECTOR}")
-        costs.append(f"a restart of each of {count_noun(len(traffic.snapshot.brokers), 'broker')}, once for all groups")
+        command += " and replace.client.rack = true"
+    brokers = _selecting(traffic, group)
     reason = (
         f"{len(members)} of {count_noun(len(group.reads.group.members), 'member')} "
         f"{'read through a gateway that writes no rack into fetches' if through == members else 'with a client that reports no rack'}"
@@ -129,8 +122,8 @@ def _through_gateways(
     remedy = Remedy(
         kind="gateway-rack",
         reason=reason,
-        command=" ".join(commands).replace(" ;", ";"),
-        cost="; ".join(costs),
+        command="; ".join((command, *brokers)),
+        cost="; ".join((cost, *(f"a restart of {each}" for each in brokers.values()))),
         undo="take [readers] back, and SIGHUP",
         group=group.id,
     )
@@ -155,13 +148,18 @@ def _read_at_home(snapshot: ClusterSnapshot, group: ReadingGroup, members: set[s
     return ReadingGroup(reading_at_home(group.reads, snapshot, members), selecting_by_rack(snapshot))
 
 
-def _need_selector(group: ReadingGroup) -> bool:
-    """Whether a member reads from a broker that directs every reader to the leader, and is not known to be in its rack."""
-    return any(
+def _selecting(traffic: MeasuredTraffic, group: ReadingGroup) -> dict[str, str]:
+    """How brokers are made to select replicas by rack, and which are restarted, if they have to be.
+
+    They have to if a member reads from one that directs every reader to the leader, and is not known to be in its rack.
+    """
+    needed = any(
         read.selector is ReplicaSelectors.LEADER and (member.rack is None or read.leader != member.rack)
         for member in group.reads.members
         for read in member.reads
     )
+    brokers = count_noun(len(traffic.snapshot.brokers), "broker")
+    return {_SELECTOR: f"each of {brokers}, once for all groups"} if needed else {}
 
 
 def _assigned(

@@ -200,12 +200,13 @@ def _leaders_in_racks(topic: PassingTopic) -> Iterator[tuple[Remedy, PassingTopi
         topic.name in topic.policy.topic_leader_racks
         or topic.factors[1] < FEWEST_COPIES
         or not topic.groups + topic.produced
+        or not topic.racks
     ):
         return
     # Of a partition without a replica in the listed racks the planner may move the leader anywhere.
     lists = permutations(topic.racks, 1 if topic.is_in_every_rack else min(2, len(topic.racks)))
-    racks = min(lists, key=lambda each: (_across(topic.led_in(each)), each), default=())
-    if not racks or _across(topic.led_in(racks)) >= _across(topic):
+    racks = min(lists, key=lambda each: (_across(topic.led_in(each)), each))
+    if _across(topic.led_in(racks)) >= _across(topic):
         return
     policy = replace(topic.policy, topic_leader_racks={**topic.policy.topic_leader_racks, topic.name: racks})
     found = topic.planned(ReassignmentRequest(topics=topic.pattern, leaders=True), policy)
