@@ -149,3 +149,53 @@ def test_plans_that_differ_in_their_topic_only_are_made_once(monkeypatch: pytest
     assert plans.pop("t010") == NOT_PLANNED
     assert NOT_PLANNED not in plans.values()
     assert len(requests) == len(set(requests)) < 5
+
+
+def test_a_piece_of_advice_says_how_many_partitions_or_how_often_and_how_to_undo_it() -> None:
+    snapshot = cluster({topic: [[1, 2, 3]] * 2 for topic in "ab"})
+    remedy = PlanRemedy(PlanCommand("a"))
+    found = list(
+        risks(
+            snapshot,
+            RackPolicy(),
+            [
+                *(finding("rack-spread", "a", at, remedy) for at in range(2)),
+                *(finding("throttles", topic, None, "take them off", warning=True) for topic in "aab"),
+                finding("unracked-broker", None, None, "set broker.rack"),
+            ],
+        )
+    )
+    by_kind = {each.kind: each for each in found}
+    assert by_kind["rack-spread"] == Advice(
+        concern=Concern.RISK,
+        kind="rack-spread",
+        reason="2 partitions of 1 topic, such as a-0: why rack-spread",
+        command="rackspan reassign plan --topic a",
+        # The partitions are in every rack already.
+        cost="nothing is copied",
+        undo="rackspan reassign undo, with the journal of the run",
+        topic="a",
+        place=by_kind["rack-spread"].place,
+    )
+    assert by_kind["throttles"] == Advice(
+        concern=Concern.WARNING,
+        kind="throttles",
+        reason="3 times, such as: why throttles",
+        command="take them off",
+        cost="",
+        undo="",
+        place=by_kind["throttles"].place,
+    )
+    assert by_kind["unracked-broker"].reason == "why unracked-broker"
+    assert [each.place for each in found] == [0, 1, 2]
+    assert NOT_PLANNED == (
+        "the command prints what it would move, and moves nothing without rackspan reassign apply --apply"
+    )
+
+
+def test_many_partitions_are_counted_with_a_comma() -> None:
+    snapshot = cluster({"a": [[1, 2, 3]]})
+    many = [finding("offline", "a", at, "start it") for at in range(1234)]
+    assert [each.reason for each in risks(snapshot, RackPolicy(), many)] == [
+        "1,234 partitions of 1 topic, such as a-0: why offline"
+    ]

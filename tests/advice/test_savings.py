@@ -267,3 +267,21 @@ def test_only_topics_of_which_enough_crosses_racks_are_looked_at(seed: int) -> N
     assert all(across.values())
     for least in (*across.values(), *(size + 1 for size in across.values())):
         assert looked_at(least) == [name for name, size in across.items() if size >= least]
+
+
+@pytest.mark.slow
+def test_findings_of_a_group_are_no_reason_to_change_another() -> None:
+    nowhere = world(3, {"m": None}, {"m": range(6)}, ReplicaSelectors.RACK_AWARE)
+    snapshot = nowhere.snapshot()
+    one = group_reads(nowhere.group(), snapshot, nowhere.selectors)
+    other = replace(one, group=replace(one.group, group_id="other"))
+    volumes = volumes_of(snapshot, np.full(6, GIB, np.int64))
+    traffic = MeasuredTraffic(snapshot, volumes, [one, other], {}, 1.0, nowhere.selectors)
+    (advice,) = savings(traffic, list(find_causes(other, snapshot)))
+    assert (advice.group, advice.bytes_a_month) == ("other", a_month(4))
+    assert len(list(savings(traffic, [*find_causes(one, snapshot), *find_causes(other, snapshot)]))) == 2
+    # Without a number of bytes ten GiB a month are enough.
+    rare = replace(traffic, seconds=MONTH_SECONDS * 4 / 10)
+    assert [each.bytes_a_month for each in savings(rare, list(find_causes(one, snapshot)))] == [10 * GIB]
+    rarer = replace(traffic, seconds=MONTH_SECONDS * 4 / 9.99)
+    assert not list(savings(rarer, list(find_causes(one, snapshot))))
