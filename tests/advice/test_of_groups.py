@@ -259,6 +259,9 @@ def test_no_strategy_is_advised_to_groups_of_unknown_racks_partitions_or_tasks()
     assert _by_strategy(traffic, replace(group, reads=replace(group.reads, members=(a, a, b))), []) is None
     nowhere = replace(b, member=replace(b.member, rack=None))
     assert _by_strategy(traffic, replace(group, reads=replace(group.reads, members=(a, nowhere))), []) is None
+    # A partition that its task reads and the member does not.
+    less = replace(a, reads=a.reads[:1])
+    assert _by_strategy(traffic, replace(group, reads=replace(group.reads, members=(less, b))), []) is None
     # Two members of one client id.
     twin = replace(b, member=replace(b.member, client_id=a.member.client_id))
     assert _by_strategy(traffic, replace(group, reads=replace(group.reads, members=(a, twin))), []) is None

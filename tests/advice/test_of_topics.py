@@ -26,7 +26,7 @@ from rackspan.clients import ReplicaSelectors, group_reads
 from rackspan.model import NO_BROKER, UNKNOWN_SIZE, ClusterSnapshot, RackId, TopicPartition
 from rackspan.model.partitions import padded_lists
 from rackspan.reassign import ReassignmentRequest
-from rackspan.traffic import Basis, TrafficFlow, TrafficPath
+from rackspan.traffic import Basis, TrafficFlow, TrafficPath, Volumes
 from rackspan.traffic.bill import MONTH_SECONDS
 from rackspan.traffic.flows import Link
 from tests.advice.test_savings import GIB
@@ -367,3 +367,25 @@ def test_a_topic_is_planned_where_those_before_it_left_the_cluster() -> None:
         ("replica-in-rack", "a", 7 * GIB),
         ("replica-in-rack", "b", 7 * GIB),
     ]
+
+
+def test_a_topic_has_its_own_rows_of_every_column_of_the_volumes() -> None:
+    traffic = measured(world({("a", 0): [1, 2], ("b", 0): [1, 2], ("b", 1): [1, 2]}), source="r1")
+    rows = np.arange(3, dtype=np.int64)
+    volumes = Volumes(
+        10 + rows,
+        rows % 2 == 0,
+        20 + rows,
+        np.array([30.0, 31.0, 32.0]),
+        np.stack([40 + rows, 50 + rows], axis=1),
+        np.stack([rows == 0, rows == 1], axis=1),
+        np.stack([rows == 1, rows == 2], axis=1),
+    )
+    _, found = (topic.volumes for topic in passing(replace(traffic, volumes=volumes)))
+    assert found.bytes_in.tolist() == [11, 12]
+    assert found.guessed.tolist() == [False, True]
+    assert found.records.tolist() == [21, 22]
+    assert found.record_bytes.tolist() == [31.0, 32.0]
+    assert found.copied.tolist() == [[41, 51], [42, 52]]
+    assert found.from_own_log.tolist() == [[False, True], [False, False]]
+    assert found.added.tolist() == [[True, False], [False, True]]

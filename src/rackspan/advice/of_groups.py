@@ -10,7 +10,7 @@ from rackspan.clients import ClientFinding, GroupReads, ReplicaSelectors
 from rackspan.clients.causes import assignment_finding
 from rackspan.clients.reads import read_again
 from rackspan.errors import InvalidGroup, InvalidProblem, UsageError
-from rackspan.model import ClusterSnapshot, TopicPartition
+from rackspan.model import ClusterSnapshot
 from rackspan.model.group import GroupKind
 from rackspan.streams.live import CapturedGroup, StreamsGroup, capture_group, streams_group
 from rackspan.streams.live.group_audit import AT_BEST, active_at_best
@@ -257,10 +257,10 @@ def _restored(snapshot: ClusterSnapshot, captured: CapturedGroup, moved: Collect
     rows = snapshot.partitions
     names = [str(topic.name) for topic in snapshot.topics]
     sizes = {
-        TopicPartition(names[topic], partition): size
+        f"{names[topic]}:{partition}": size
         for topic, partition, size in zip(
             rows.topic.tolist(), rows.partition.tolist(), rows.size_bytes.tolist(), strict=True
         )
     }
-    of_logs = [sizes.get(TopicPartition(log.rpartition(":")[0], int(log.rpartition(":")[2])), -1) for log in logs]
+    of_logs = [sizes.get(log, -1) for log in logs]
     return "unknown size" if min(of_logs) < 0 else human_bytes(sum(of_logs))
