@@ -68,6 +68,7 @@ def test_a_collector_that_does_not_say_otherwise_reads_once_a_minute() -> None:
     first = reading({"t": Log()})
     later = replace(first, read_at=AT + timedelta(seconds=180))
     assert not Interval(ClusterReading(first), ClusterReading(later)).is_gap
+    assert Interval(ClusterReading(first), ClusterReading(later)).unread == ()
     too_late = replace(first, read_at=AT + timedelta(seconds=181))
     assert Interval(ClusterReading(first), ClusterReading(too_late)).is_gap
 
