@@ -23,7 +23,7 @@ from rackspan.advice.savings import savings
 from rackspan.audit import RackPolicy
 from rackspan.audit.policy import Survive
 from rackspan.clients import ReplicaSelectors, group_reads
-from rackspan.model import NO_BROKER, UNKNOWN_SIZE, ClusterSnapshot, RackId, TopicPartition
+from rackspan.model import NO_BROKER, UNKNOWN_SIZE, Broker, BrokerId, ClusterSnapshot, RackId, TopicPartition
 from rackspan.model.partitions import padded_lists
 from rackspan.reassign import ReassignmentRequest
 from rackspan.traffic import Basis, TrafficFlow, TrafficPath, Volumes
@@ -298,6 +298,10 @@ def test_the_least_and_most_replicas_racks_and_whether_each_partition_is_in_all_
     (topic,) = passing(measured(world({("t", 0): [1, 2, 3, 4], ("t", 1): [4, 5, 6]}), source="r2"))
     assert (topic.factors, topic.is_in_every_rack) == ((3, 4), True)
     assert topic.name == topic.pattern == "t"
+    # In order, once each, and without that of a broker that has none.
+    racks = [None, *"hgfedcbah"]
+    brokers = (Broker(BrokerId(at), RackId(each) if each else None) for at, each in enumerate(racks, 1))
+    assert replace(topic, snapshot=replace(topic.snapshot, brokers=tuple(brokers))).racks == [*"abcdefgh"]
 
 
 def test_some_topics_of_a_snapshot_are_numbered_anew() -> None:

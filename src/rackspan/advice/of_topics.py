@@ -1,6 +1,5 @@
 """What would pass between racks with a topic's replicas or leaders elsewhere: each judged by the plan that would do it."""
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -91,8 +90,7 @@ class PassingTopic:
             return None
         cluster = snapshot_after(self.cluster, found)
         after = only_topics(cluster, {self.name})
-        every = re.compile(re.escape(self.name))
-        if _violations(after, policy, every) - _violations(self.snapshot, self.policy, every):
+        if _violations(after, policy) - _violations(self.snapshot, self.policy):
             return None
         return found, replace(self.placed_as(after), cluster=cluster, policy=policy)
 
@@ -142,9 +140,9 @@ def only_topics(snapshot: ClusterSnapshot, topics: Collection[str]) -> ClusterSn
     )
 
 
-def _violations(snapshot: ClusterSnapshot, policy: RackPolicy, topic: re.Pattern[str]) -> Counter[str]:
+def _violations(snapshot: ClusterSnapshot, policy: RackPolicy) -> Counter[str]:
     """By constraint. A warning may follow from what is better: more replicas make min.insync.replicas of 1 worth one."""
-    findings = audit(snapshot, policy, topic).findings
+    findings = audit(snapshot, policy).findings
     return Counter(finding.constraint for finding in findings if finding.severity is Severity.VIOLATION)
 
 
