@@ -191,6 +191,10 @@ def test_leaders_stay_where_an_operator_lists_racks_where_nothing_is_saved_and_w
     (of_nobody,) = passing(measured(everywhere))
     for each in (at_best, of_one_copy, of_nobody):
         assert list(_leaders_in_racks(each)) == []
+    # As much is written from the first rack as from the one in which it is led.
+    traffic = measured(world({("t", 0): [2, 1, 3]}), source="r2")
+    (even,) = passing(replace(traffic, produced=[*traffic.produced, *written(traffic.snapshot, "r1")]))
+    assert list(_leaders_in_racks(even)) == []
     # Racks are not known.
     brokers = tuple(replace(broker, rack=None) for broker in topic.snapshot.brokers)
     unracked = replace(topic, snapshot=replace(topic.snapshot, brokers=brokers))
