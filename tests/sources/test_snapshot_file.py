@@ -115,6 +115,35 @@ def test_a_foreign_parquet_file_is_refused_by_table_and_column(tmp_path: Path, s
     assert str(refusal.value) == f"{path}: partitions.parquet: column topic is missing; take the snapshot again"
 
 
+def test_columns_that_may_be_missing_are_nulls_and_others_are_ignored(
+    tmp_path: Path, snapshot: ClusterSnapshot
+) -> None:
+    ids = [int(broker.id) for broker in snapshot.brokers]
+    path = _with(tmp_path, snapshot, "brokers", pa.table({"colour": ["red"] * len(ids), "id": ids}))
+    read = snapshot_file.read(path).snapshot
+    assert [(broker.id, broker.rack, broker.host, broker.port, broker.fenced) for broker in read.brokers] == [
+        (broker, None, None, None, False) for broker in ids
+    ]
+
+
+def test_a_required_column_with_a_null_or_that_is_there_twice_is_refused(
+    tmp_path: Path, snapshot: ClusterSnapshot
+) -> None:
+    path = _with(tmp_path, snapshot, "brokers", pa.table({"id": pa.array([1, None], pa.int32())}))
+    with pytest.raises(InvalidSnapshot, match=r"brokers\.parquet: column id holds nulls; take the snapshot again$"):
+        snapshot_file.read(path)
+    pq.write_table(pa.table([[1], [2]], names=["id", "id"]), path / "brokers.parquet")
+    with pytest.raises(InvalidSnapshot, match=r"brokers\.parquet: column id is there twice; take the snapshot again$"):
+        snapshot_file.read(path)
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+def test_a_table_of_other_than_one_snapshot_is_refused(rows: int, tmp_path: Path, snapshot: ClusterSnapshot) -> None:
+    heads = pa.concat_tables([snapshot_folder.to_tables(snapshot)["cluster"]] * 2).slice(0, rows)
+    with pytest.raises(InvalidSnapshot, match=rf"cluster\.parquet: {rows} rows, but a snapshot is one; take it again$"):
+        snapshot_file.read(_with(tmp_path, snapshot, "cluster", heads))
+
+
 def test_ids_beyond_int32_are_refused_by_column(tmp_path: Path, snapshot: ClusterSnapshot) -> None:
     path = _with(tmp_path, snapshot, "brokers", pa.table({"id": [2**40]}))
     with pytest.raises(InvalidSnapshot, match=r"brokers\.parquet: column id is int64, not int32, or out of its range"):

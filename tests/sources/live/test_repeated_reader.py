@@ -1,0 +1,53 @@
+"""A cluster that is read again and again, some of whose brokers go away, with scripted readings."""
+
+import pytest
+
+from rackspan.client.cluster import ConnectionSettings
+from rackspan.errors import ClusterUnauthorized, ClusterUnreachable, SourceError
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, columns
+from rackspan.sources.live import cluster
+
+NOTHING = columns(topic=[], partition=[], leader=[], replicas=[], isr=[])
+BROKERS = (Broker(BrokerId(1), host="a", port=1), Broker(BrokerId(2), host="b", port=2), Broker(BrokerId(3)))
+SNAPSHOT = ClusterSnapshot(brokers=BROKERS, topics=(), partitions=NOTHING)
+GONE, GONE_TOO = ClusterUnreachable("nobody responds"), ClusterUnreachable("nor does anybody here")
+REFUSED = ClusterUnauthorized("no right")
+
+
+@pytest.mark.parametrize(
+    ("readings", "results", "servers"),
+    [
+        ([SNAPSHOT, SNAPSHOT], [SNAPSHOT, SNAPSHOT], ["c:9", "c:9"]),
+        ([GONE, SNAPSHOT], [GONE, SNAPSHOT], ["c:9", "c:9"]),
+        ([SNAPSHOT, GONE, SNAPSHOT], [SNAPSHOT, SNAPSHOT], ["c:9", "c:9", "a:1,b:2"]),
+        ([SNAPSHOT, GONE, GONE_TOO], [SNAPSHOT, GONE], ["c:9", "c:9", "a:1,b:2"]),
+        ([SNAPSHOT, REFUSED], [SNAPSHOT, REFUSED], ["c:9", "c:9"]),
+    ],
+)
+def test_without_its_servers_the_brokers_of_the_last_snapshot_are_tried_and_the_first_error_counts(
+    readings: list[ClusterSnapshot | SourceError],
+    results: list[ClusterSnapshot | SourceError],
+    servers: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[str] = []
+    left = iter(readings)
+
+    def read_cluster(connection: ConnectionSettings, *, sizes: bool) -> ClusterSnapshot:
+        assert not sizes
+        tried.append(connection.bootstrap_servers)
+        reading = next(left)
+        if isinstance(reading, SourceError):
+            raise reading
+        return reading
+
+    monkeypatch.setattr(cluster, "read_cluster", read_cluster)
+    read = cluster.repeated_reader(ConnectionSettings("c:9"), sizes=False)
+    for result in results:
+        if isinstance(result, SourceError):
+            with pytest.raises(type(result)) as raised:
+                read()
+            assert raised.value is result
+        else:
+            assert read() is result
+    assert tried == servers
