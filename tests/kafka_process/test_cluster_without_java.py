@@ -16,6 +16,7 @@ from rackspan.errors import KafkaProcessFailed, UsageError
 from rackspan.java import Java
 from rackspan.kafka_process import KafkaCluster
 from rackspan.kafka_process import cluster as module
+from rackspan.kafka_process.cluster import console_tool
 from tests.processes import alive, gone_within
 
 JAVA = """#!/bin/sh
@@ -233,3 +234,15 @@ def test_what_is_not_there_is_named(make: Make) -> None:
         assert os.path.exists(cluster.runtime.java.executable)
         assert held in cluster._ports._sockets
     assert cluster._ports._sockets == {}
+
+
+def test_a_console_tool_gets_the_clusters_servers_and_its_own_arguments() -> None:
+    ran: list[tuple[tuple[str, ...], dict[str, float]]] = []
+
+    def run_tool(*words: str, **limits: float) -> str:
+        ran.append((words, limits))
+        return "output"
+
+    cluster: Any = SimpleNamespace(bootstrap_servers="a:1,b:2", runtime=SimpleNamespace(run_tool=run_tool))
+    assert console_tool(cluster, "TopicCommand", "--describe", "--topic", "t", seconds=3) == "output"
+    assert ran == [(("TopicCommand", "--bootstrap-server", "a:1,b:2", "--describe", "--topic", "t"), {"seconds": 3})]
