@@ -17,7 +17,7 @@ PACKAGES: Final[Mapping[str, Sequence[str]]] = {
     "model": ("tests/model",),
     "audit": ("tests/audit", "tests/scenarios"),
     "placement": ("tests/placement",),
-    "acks": ("tests/acks", "tests/scenarios"),
+    "acks": ("tests/acks", "tests/gateway/core/acknowledgement", "tests/scenarios"),
     "reassign": ("tests/reassign", "tests/scenarios"),
     "restart": ("tests/restart", "tests/scenarios"),
     "streams": ("tests/streams",),
