@@ -78,7 +78,6 @@ class RequestFlow(ByteFlow):
         frame.filled += received
         if frame.is_whole:
             self._take(memoryview(frame.buffer)[: frame.size])
-            self._sink.flush()
             self._resume()
         else:
             self._source.read_rest()

@@ -1,0 +1,509 @@
+"""Requests from the client to the broker, byte by byte and rule by rule, between two ends without sockets."""
+
+import logging
+from struct import pack
+from typing import Any
+
+import pytest
+
+from rackspan.gateway.core.apis import Treatment
+from rackspan.gateway.net.byte_flow import Exchange
+from rackspan.gateway.net.requests import RequestFlow
+from rackspan.wire.apis import ApiKey
+from tests.gateway.net.flows import Ends, framed
+
+
+def request(api_key: int, version: int, correlation_id: int, rest: bytes = b"") -> bytes:
+    """With its size in front; without a client id."""
+    return framed(pack(">hhih", api_key, version, correlation_id, -1) + rest)
+
+
+def list_groups(correlation_id: int) -> bytes:
+    """Forwarded as it comes, 14 bytes."""
+    return request(16, 0, correlation_id)
+
+
+def produce(correlation_id: int, rest: bytes = b"records") -> bytes:
+    """Read whole where Produce is decided."""
+    return request(0, 9, correlation_id, rest)
+
+
+class Taking(Ends):
+    """Ends where Produce requests are read whole. Each is kept, and `flow.forward(forwards)` called unless they `wait`."""
+
+    def __init__(self, **bounds: int) -> None:
+        super().__init__({ApiKey.PRODUCE: self.take}, **bounds)
+        self.is_proven = True
+        self.flow = RequestFlow(self)
+        self.decided: list[tuple[int, bytes]] = []
+        self.waits = False
+        self.closes = False
+
+    def take(self, session: Any, exchange: Exchange, whole: memoryview) -> None:
+        assert session is self
+        self.decided.append((exchange.correlation_id, bytes(whole)))
+        self.closed = self.closes
+        if self.waits:
+            self.flow.blocked = True
+        else:
+            self.flow.forward(None)
+
+    def receive(self, *parts: bytes) -> None:
+        """Receive each part by itself, while requests are read."""
+        self.near.receives += parts
+        for _ in range(100):
+            if self.near.receives and self.near.reading and not self.closed:
+                self.flow.readable()
+
+
+def ends() -> Taking:
+    """Ends where nothing is read whole."""
+    made = Taking()
+    made.shared.takes = {}
+    return made
+
+
+def test_requests_are_forwarded_as_they_came_many_of_them_in_one_piece() -> None:
+    pair = ends()
+    three = b"".join(map(list_groups, (5, 6, 7)))
+    pair.receive(three)
+    assert pair.far.sent == [three]
+    assert [(one.api_key, one.version, one.correlation_id, one.treatment) for one in pair.exchanges] == [
+        (16, 0, number, Treatment.STREAM) for number in (5, 6, 7)
+    ]
+    assert list(pair.awaited) == list(pair.exchanges)
+    assert pair.shared.requests == {16: 3}
+    assert pair.shared.buffers.in_use == 0
+    assert (pair.near.reading, pair.near.rests, pair.closed) == (True, 1, False)
+
+
+@pytest.mark.parametrize("at", range(1, 27))
+def test_a_request_that_comes_in_two_parts_is_forwarded_with_the_one_before_it(at: int) -> None:
+    pair, both = ends(), list_groups(5) + list_groups(6)
+    pair.receive(both[:at], both[at:])
+    assert b"".join(pair.far.sent) == both
+    assert [one.correlation_id for one in pair.awaited] == [5, 6]
+    assert pair.flow.at_boundary
+
+
+def test_requests_that_come_byte_by_byte_are_forwarded() -> None:
+    pair, three = ends(), b"".join(map(list_groups, (5, 6, 7)))
+    pair.receive(*[bytes([byte]) for byte in three])
+    assert b"".join(pair.far.sent) == three
+    assert [one.correlation_id for one in pair.exchanges] == [5, 6, 7]
+
+
+def test_a_request_is_half_forwarded_until_its_last_byte() -> None:
+    pair = ends()
+    pair.receive(list_groups(5)[:13])
+    assert (pair.flow.is_half_forwarded, pair.flow.is_half_received, pair.flow.at_boundary) == (True, True, False)
+    pair.receive(list_groups(5)[13:])
+    assert (pair.flow.is_half_forwarded, pair.flow.is_half_received, pair.flow.at_boundary) == (False, False, True)
+
+
+def test_a_hundred_requests_without_a_response_keep_the_next_in_the_socket() -> None:
+    pair = ends()
+    pair.receive(b"".join(map(list_groups, range(102))))
+    assert [one.correlation_id for one in pair.exchanges] == list(range(100))
+    assert b"".join(pair.far.sent) == b"".join(map(list_groups, range(99))), "the last of them waits with its bytes"
+    assert not pair.near.reading
+    pair.exchanges.popleft()
+    pair.flow.resume()
+    assert [one.correlation_id for one in pair.awaited] == list(range(101))
+    assert not pair.near.reading
+    pair.exchanges.clear()
+    pair.flow.resume()
+    assert len(pair.awaited) == 102
+    assert (pair.near.reading, pair.shared.buffers.in_use) == (True, 0)
+
+
+def test_a_client_that_leaves_256_pieces_of_responses_has_no_further_request_read() -> None:
+    pair = ends()
+    pair.near.slow = True
+    pair.near.outgoing.extend([b"x"] * 255)
+    pair.receive(list_groups(5))
+    assert (pair.near.reading, len(pair.far.sent)) == (True, 1)
+    pair.near.outgoing.append(b"x")
+    pair.receive(list_groups(6))
+    assert (pair.near.reading, len(pair.far.sent)) == (False, 1)
+
+
+def test_a_broker_that_accepts_no_more_has_no_further_request_read() -> None:
+    pair = ends()
+    pair.far.slow = True
+    pair.receive(list_groups(5))
+    assert (pair.near.reading, pair.shared.buffers.in_use) == (False, 1)
+    pair.receive(list_groups(6))
+    pair.flow.readable()
+    pair.flow.resume()
+    assert [bytes(one) for one in pair.far.outgoing] == [list_groups(5)]
+    assert not pair.near.reading
+    pair.far.slow = False
+    pair.far.flush()
+    pair.flow.resume()
+    assert (pair.near.reading, pair.shared.buffers.in_use) == (True, 0)
+
+
+def test_at_the_end_the_rest_of_a_request_is_read_and_none_behind_it() -> None:
+    pair = ends()
+    pair.receive(list_groups(5)[:13])
+    pair.draining = True
+    pair.flow.resume()
+    assert pair.near.reading
+    pair.receive(list_groups(5)[13:] + list_groups(6))
+    assert b"".join(pair.far.sent) == list_groups(5)
+    assert [one.correlation_id for one in pair.exchanges] == [5]
+    assert (pair.near.reading, pair.flow.at_boundary) == (False, True)
+    idle = ends()
+    idle.draining = True
+    idle.flow.resume()
+    assert not idle.near.reading
+
+
+@pytest.mark.parametrize(("size", "closed"), [(-1, True), (7, True), (8, False), (1000, False), (1001, True)])
+@pytest.mark.parametrize("parts", [[4], [3, 1], [11], [12]])
+def test_a_size_is_refused_as_soon_as_it_is_there(
+    size: int, closed: bool, parts: list[int], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Kafka's smallest header has 8 bytes; 1,000 are allowed here."""
+    pair, data = ends(), pack(">ihhi", size, 16, 0, 5)
+    pair.receive(*[data[sum(parts[:number]) :][:part] for number, part in enumerate(parts)])
+    assert pair.closed is closed
+    expected = f"closing the connection of 10.0.0.1:5: a request of {size} bytes; at most 1000 are read"
+    assert caplog.messages == ([expected] if closed else [])
+
+
+def test_three_bytes_of_a_size_say_nothing_yet() -> None:
+    pair = ends()
+    pair.receive(b"\xff\xff\xff")
+    assert not pair.closed
+
+
+@pytest.mark.parametrize(("api_key", "version"), [(16, 99), (27, 1), (1000, 0), (-1, 0), (4, 0)])
+def test_an_api_or_version_that_is_not_offered_ends_the_connection(
+    api_key: int, version: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    pair = ends()
+    pair.receive(request(api_key, version, 5))
+    assert (pair.closed, pair.far.sent) == (True, [])
+    expected = f"closing the connection of 10.0.0.1:5: API key {api_key} version {version} is not offered here"
+    assert caplog.messages == [expected]
+
+
+def test_every_version_of_api_versions_is_forwarded_and_its_response_read_whole() -> None:
+    pair = ends()
+    pair.receive(request(18, 99, 5))
+    (exchange,) = pair.exchanges
+    assert (exchange.version, exchange.treatment) == (99, Treatment.WHOLE)
+
+
+def test_clients_name_themselves_by_api_versions_and_fetch_whose_header_came_at_once() -> None:
+    pair = ends()
+    named, fetch = request(18, 3, 5, b"name"), request(1, 4, 6, b"rack")
+    pair.receive(named + list_groups(7) + fetch)
+    pair.receive(named[:11], named[11:])
+    assert pair.reported == [("identify", 18, named[4:]), ("identify", 1, fetch[4:])]
+
+
+def test_the_bytes_of_a_fetch_alone_are_counted_when_its_response_passes() -> None:
+    pair = ends()
+    pair.receive(list_groups(5) + request(1, 4, 6))
+    other, fetch = pair.exchanges
+    assert (other.on_partition, fetch.on_partition) == (None, pair.count_fetched)
+
+
+# Requests that are read whole.
+
+
+def test_a_request_that_is_read_whole_is_decided_without_its_size_and_forwarded_as_it_came() -> None:
+    pair = Taking()
+    pair.receive(list_groups(5) + produce(6) + list_groups(7))
+    assert pair.decided == [(6, produce(6)[4:])]
+    assert pair.far.sent == [list_groups(5), produce(6), list_groups(7)]
+    assert [one.correlation_id for one in pair.awaited] == [5, 7], "what decides about it adds its exchange"
+    assert pair.shared.requests == {16: 2, 0: 1}
+    assert (pair.flow.at_boundary, pair.shared.frames.used, pair.shared.buffers.in_use) == (True, 0, 0)
+
+
+@pytest.mark.parametrize("at", range(1, 51))
+def test_a_request_that_is_read_whole_may_come_in_two_parts_between_others(at: int) -> None:
+    pair, three = Taking(), list_groups(5) + produce(6) + list_groups(7)
+    pair.receive(three[:at], three[at:])
+    assert pair.decided == [(6, produce(6)[4:])]
+    assert b"".join(pair.far.sent) == three
+    assert pair.shared.requests == {16: 2, 0: 1}
+    assert (pair.flow.at_boundary, pair.shared.frames.used, pair.shared.buffers.in_use) == (True, 0, 0)
+
+
+def test_the_rest_of_a_request_that_is_read_whole_comes_into_its_own_memory() -> None:
+    pair, whole = Taking(), produce(6, bytes(range(100)))
+    pair.receive(whole[:30], whole[30:60])
+    assert pair.flow.frame is not None
+    assert (pair.flow.frame.filled, pair.shared.frames.used, pair.shared.buffers.in_use) == (60, len(whole), 0)
+    assert (pair.flow.is_half_received, pair.flow.is_half_forwarded, pair.flow.at_boundary) == (True, False, False)
+    assert (pair.near.rests, pair.decided, pair.shared.requests) == (2, [], {0: 1})
+    pair.receive(whole[60:] + list_groups(7))
+    assert pair.far.sent == [whole, list_groups(7)]
+    assert pair.shared.frames.used == 0
+    assert not pair.flow.is_half_received
+
+
+def test_nothing_yet_or_the_end_behind_half_a_request_adds_nothing_to_it() -> None:
+    pair = Taking()
+    pair.receive(produce(6)[:15])
+    pair.flow.readable()
+    assert pair.flow.frame is not None
+    assert (pair.flow.frame.filled, pair.closed) == (15, False)
+    pair.receive(b"")
+    assert (pair.flow.frame.filled, pair.closed, pair.decided, pair.near.rests) == (15, True, [], 1)
+
+
+def test_the_memory_of_a_request_is_free_when_the_broker_has_accepted_it() -> None:
+    pair = Taking()
+    pair.far.slow = True
+    pair.receive(produce(6)[:15], produce(6)[15:])
+    assert (pair.shared.frames.used, pair.near.reading) == (len(produce(6)), False)
+    pair.flow.resume()
+    pair.flow.readable()
+    assert (pair.shared.frames.used, pair.closed) == (len(produce(6)), False), "its bytes are still to be sent"
+    pair.far.slow = False
+    pair.far.flush()
+    pair.flow.resume()
+    assert (pair.far.sent, pair.shared.frames.used, pair.near.reading) == ([produce(6)], 0, True)
+
+
+def test_a_request_whose_header_alone_came_in_two_parts_leaves_its_memory_to_the_next() -> None:
+    pair = Taking()
+    pair.receive(produce(6)[:5], produce(6)[5:])
+    assert (pair.far.sent, pair.shared.frames.used, pair.flow.at_boundary) == ([produce(6)], 0, True)
+    longer = produce(8, b"more records")
+    pair.receive(produce(7)[:5], produce(7)[5:] + longer[:20])
+    assert pair.flow.frame is not None
+    assert (pair.flow.frame.filled, pair.shared.frames.used) == (20, len(longer))
+    pair.receive(longer[20:])
+    assert pair.far.sent == [produce(6), produce(7), longer]
+    assert pair.shared.frames.used == 0
+
+
+def test_a_request_that_was_accepted_has_no_memory_though_a_hundred_have_no_response() -> None:
+    pair = Taking()
+    pair.waits = True
+    pair.receive(produce(6)[:15], produce(6)[15:])
+    pair.exchanges.extend(Exchange(16, 0, number, Treatment.STREAM) for number in range(100))
+    pair.flow.forward(None)
+    pair.flow.blocked = False
+    pair.flow.resume()
+    assert (pair.far.sent, pair.shared.frames.used, pair.near.reading) == ([produce(6)], 0, False)
+
+
+def test_of_a_large_request_no_more_is_received_than_memory_is_reserved() -> None:
+    pair, whole = Taking(max_request_bytes=2_000_000, memory_bytes=2_000_000), produce(6, bytes(1_000_000))
+    pair.receive(whole[:20])
+    pair.near.receives = [whole[20:]]
+    filled = []
+    for _ in range(2):
+        pair.flow.readable()
+        assert pair.flow.frame is not None
+        filled.append((pair.flow.frame.filled, pair.shared.frames.used))
+    assert filled == [(262_144, 262_144), (524_288, 524_288)]
+
+
+def test_another_request_than_the_one_that_came_is_forwarded_with_its_size() -> None:
+    pair = ends()
+    pair.flow.forward([b"ab", memoryview(b"cde")])
+    assert pair.far.sent == [b"\0\0\0\5", b"ab", b"cde"]
+
+
+def test_behind_a_request_that_is_being_handled_nothing_is_read_until_it_is() -> None:
+    pair = Taking()
+    pair.waits = True
+    pair.receive(produce(6) + list_groups(7))
+    assert (pair.far.sent, pair.near.reading, pair.flow.at_boundary) == ([], False, False)
+    pair.flow.resume()
+    pair.flow.readable()
+    assert (pair.far.sent, len(pair.exchanges)) == ([], 0)
+    pair.flow.forward(None)
+    pair.flow.blocked = False
+    pair.flow.resume()
+    assert pair.far.sent == [produce(6), list_groups(7)]
+    assert (pair.near.reading, pair.flow.at_boundary) == (True, True)
+
+
+def test_a_request_in_its_own_memory_keeps_that_while_it_is_being_handled() -> None:
+    pair = Taking()
+    pair.waits = True
+    pair.receive(produce(6)[:15], produce(6)[15:])
+    assert (pair.shared.frames.used, pair.near.reading, pair.flow.at_boundary) == (len(produce(6)), False, False)
+    pair.flow.readable()
+    pair.flow.resume()
+    assert pair.shared.frames.used == len(produce(6))
+    pair.flow.forward(None)
+    pair.flow.blocked = False
+    pair.flow.resume()
+    assert (pair.far.sent, pair.shared.frames.used, pair.flow.at_boundary) == ([produce(6)], 0, True)
+    assert pair.near.reading
+
+
+def test_nothing_is_read_behind_a_request_that_closes_the_connection() -> None:
+    pair = Taking()
+    pair.closes = True
+    pair.receive(produce(6) + produce(7))
+    assert [number for number, _ in pair.decided] == [6]
+
+
+def test_a_request_that_is_being_handled_is_no_boundary_though_nothing_of_it_is_left_here() -> None:
+    pair = Taking()
+    pair.flow.blocked = True
+    assert not pair.flow.at_boundary
+    pair.flow.blocked = False
+    assert pair.flow.at_boundary
+
+
+# A client without a login.
+
+
+def test_nothing_is_read_whole_for_a_client_that_the_broker_has_not_served_yet() -> None:
+    pair = Taking()
+    pair.is_proven = False
+    pair.receive(list_groups(5) + produce(6)[:20])
+    assert (pair.reported, pair.far.sent, pair.near.reading) == (["prove"], [list_groups(5)], False)
+    assert (pair.flow.frame, pair.shared.requests) == (None, {16: 1})
+    pair.flow.resume()
+    assert pair.reported == ["prove"], "once is enough"
+    pair.is_proven = True
+    pair.flow.proven()
+    assert pair.near.reading
+    pair.receive(produce(6)[20:])
+    assert pair.decided == [(6, produce(6)[4:])]
+    assert pair.reported == ["prove"]
+
+
+# Memory.
+
+
+def test_a_request_without_memory_waits_for_it_and_is_not_tried_again_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair, tries = Taking(memory_bytes=100), list[int]()
+    memory = pair.shared.frames
+    first = memory.begin(500, 0.0)
+    assert memory.reserve(first, 500, lambda: None, 0.0)
+    reserve = memory.reserve
+
+    def counted(frame: Any, least: int, *others: Any) -> bool:
+        tries.append(least)
+        return reserve(frame, least, *others)
+
+    monkeypatch.setattr(memory, "reserve", counted)
+    pair.receive(list_groups(5) + produce(6)[:15])
+    assert (tries, pair.far.sent, pair.near.reading) == ([15], [list_groups(5)], False)
+    assert (pair.flow.at_boundary, pair.flow.is_half_received, pair.shared.requests) == (False, True, {16: 1})
+    pair.flow.resume()
+    pair.flow.readable()
+    assert tries == [15]
+    memory.end(first, 0.0)
+    assert (tries, pair.near.reading) == ([15, 15], True)
+    pair.receive(produce(6)[15:])
+    assert pair.far.sent == [list_groups(5), produce(6)]
+    assert (memory.used, pair.shared.requests) == (0, {16: 1, 0: 1})
+
+
+def test_half_a_request_without_memory_for_more_is_read_on_when_there_is_some() -> None:
+    """It reserves 256 KiB at first, and has received as much when the memory is full."""
+    size = 600_000
+    pair = Taking(max_request_bytes=2 * size, memory_bytes=300_000)
+    memory, whole = pair.shared.frames, produce(6, bytes(size))
+    pair.receive(whole[:262_144])
+    first = memory.begin(500_000, 0.0)
+    assert memory.reserve(first, 500_000, lambda: None, 0.0)
+    pair.now = 7.0
+    pair.receive(whole[262_144:])
+    assert pair.flow.frame is not None
+    assert (pair.near.reading, pair.flow.frame.filled, pair.flow.frame.waiting_since) == (False, 262_144, 7.0)
+    pair.now = 9.0
+    memory.end(first, 9.0)
+    assert pair.near.reading
+    pair.receive()
+    assert pair.decided == [(6, whole[4:])]
+    assert (pair.far.sent, memory.used) == ([whole], 0)
+
+
+def test_a_connection_that_ends_gives_its_memory_back() -> None:
+    pair = Taking()
+    pair.receive(produce(6)[:15])
+    pair.flow.release()
+    assert (pair.flow.frame, pair.shared.frames.used) == (None, 0)
+    waiting = Taking()
+    waiting.waits = True
+    waiting.receive(produce(6))
+    waiting.flow.release()
+    assert (len(waiting.flow._current), waiting.shared.buffers.in_use) == (0, 0)
+    slow = ends()
+    slow.far.slow = True
+    slow.receive(list_groups(5))
+    slow.flow.release()
+    slow.flow.release()
+    assert slow.shared.buffers.in_use == 0
+
+
+# Both directions.
+
+
+def test_a_client_that_closes_its_connection_ends_it() -> None:
+    pair = ends()
+    pair.receive(b"")
+    assert (pair.closed, pair.shared.buffers.in_use) == (True, 0)
+
+
+def test_a_receive_without_bytes_takes_no_buffer() -> None:
+    pair = ends()
+    pair.flow.readable()
+    assert (pair.closed, pair.near.reading, pair.shared.buffers.in_use) == (False, True, 0)
+
+
+def test_a_connection_that_fails_ends_and_says_so_to_who_looks_for_it(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    pair = ends()
+    pair.near.receives.append(ConnectionResetError("reset"))
+    pair.flow.readable()
+    assert (pair.closed, pair.shared.buffers.in_use) == (True, 0)
+    assert [(one.levelname, one.getMessage()) for one in caplog.records] == [
+        ("DEBUG", "connection of 10.0.0.1:5: reset")
+    ]
+
+
+def test_a_bug_ends_its_connection_and_is_logged_with_its_place(caplog: pytest.LogCaptureFixture) -> None:
+    pair = ends()
+
+    def fail() -> None:
+        raise ValueError("a fault")
+
+    pair.run_guarded(fail)
+    assert pair.closed
+    (entry,) = caplog.records
+    assert (entry.levelname, entry.getMessage()) == ("ERROR", "closing the connection of 10.0.0.1:5")
+    assert entry.exc_info is not None
+
+
+def test_a_closed_connection_forwards_nothing_that_it_received_before() -> None:
+    pair = ends()
+    pair.far.slow = True
+    pair.receive(list_groups(5) + list_groups(6)[:13])
+    pair.closed, pair.far.slow = True, False
+    pair.far.flush()
+    pair.near.reading = False
+    pair.flow.resume()
+    assert not pair.near.reading
+
+
+def test_a_step_that_is_running_is_not_begun_again_from_inside() -> None:
+    """What decides about a request responds at once, which resumes the direction that it is called from."""
+    pair = Taking()
+    decided: list[int] = []
+
+    def take(_session: Any, exchange: Exchange, _whole: memoryview) -> None:
+        decided.append(exchange.correlation_id)
+        pair.flow.resume()
+
+    pair.shared.takes = {ApiKey.PRODUCE: take}
+    pair.receive(produce(6) + produce(7))
+    assert decided == [6, 7]
+    assert (pair.near.reading, pair.shared.buffers.in_use) == (True, 0)
