@@ -1,0 +1,370 @@
+"""What a session does with responses that are ready, and when it ends, between two pairs of sockets without a gateway."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from struct import pack
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from rackspan.errors import MalformedRequest
+from rackspan.gateway.core.apis import Treatment
+from rackspan.gateway.core.record_bytes import ClientLabels, RecordBytes, Topic
+from rackspan.gateway.net.byte_flow import Exchange, Shared, Take
+from rackspan.gateway.net.frames import FrameMemory
+from rackspan.gateway.net.session import ClientSession
+from rackspan.model.ids import RackId
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.metadata import MetadataRequestData
+from rackspan.wire.messages.produce import PartitionProduceData, TopicProduceData
+from tests.gateway.core.addresses import renamed
+from tests.gateway.net.flows import framed
+from tests.gateway.pairs import pair
+
+METADATA = pack(">iihii", 0, 0, -1, -1, 0)
+"""A response of version 4 without its correlation id."""
+
+
+class Added(RecordBytes):
+    """Keeps what is added."""
+
+    def __init__(self) -> None:
+        super().__init__(9, 9)
+        self.added: list[tuple[str, int, Topic, int, int, bool]] = []
+
+    def add(
+        self,
+        client: ClientLabels,
+        broker: int,
+        topic: Topic,
+        partition: int,
+        size_bytes: int,
+        *,
+        produced: bool = False,
+    ) -> None:
+        self.added.append((client.client_id, broker, topic, partition, size_bytes, produced))
+
+
+class World:
+    """A session with broker 3, the sockets of its client and its broker, and what it reads whole."""
+
+    def __init__(self) -> None:
+        (near, self.client), (far, self.broker) = pair(), pair()
+        self.record_bytes = Added()
+        self.racks: list[tuple[str, str]] = []
+        self.takes: dict[int, Take] = {}
+        self.sessions: set[ClientSession] = set()
+        shared = Shared(renamed(), self.takes, 1000, FrameMemory(10_000), self.record_bytes, self.rack_of)
+        self.session = ClientSession(shared, self.sessions, asyncio.get_running_loop(), near, far, 3)
+
+    def rack_of(self, host: str, client_id: str) -> RackId | None:
+        self.racks.append((host, client_id))
+        return RackId("r1") if client_id == "known" else None
+
+    def received(self) -> bytes:
+        """What the client has received until now."""
+        try:
+            return self.client.recv(10_000)
+        except BlockingIOError:
+            return b""
+
+    def exchanges(self, *numbers: int) -> list[Exchange]:
+        """Requests with these correlation ids that have no response yet."""
+        made = [Exchange(16, 0, number, Treatment.WHOLE) for number in numbers]
+        self.session.exchanges.extend(made)
+        return made
+
+
+def run(scenario: Callable[[World], Awaitable[None]]) -> None:
+    async def within() -> None:
+        world = World()
+        try:
+            await scenario(world)
+        finally:
+            world.session.close()
+            world.client.close()
+            world.broker.close()
+
+    asyncio.run(within())
+
+
+def test_responses_are_sent_in_the_order_of_the_requests_and_one_that_is_expected_by_none_is_left_out() -> None:
+    async def scenario(world: World) -> None:
+        first, silent, third = world.exchanges(1, 2, 3)
+        world.session.complete(third, [b"th", b"ird"])
+        silent.done = True
+        assert world.received() == b""
+        world.session.complete(first, [b"first"])
+        assert world.received() == framed(b"first") + framed(b"third")
+        assert not world.session.exchanges
+        world.session.respond(Exchange(16, 0, 4, Treatment.WHOLE), [b"fourth"])
+        assert world.received() == framed(b"fourth")
+
+    run(scenario)
+
+
+def test_a_request_is_forwarded_as_one_that_expects_a_response_or_none() -> None:
+    async def scenario(world: World) -> None:
+        exchange = Exchange(0, 9, 1, Treatment.WHOLE)
+        world.session.forward(exchange, [b"silent"], responds=False)
+        assert (len(world.session.exchanges), len(world.session.awaited)) == (0, 0)
+        world.session.forward(exchange, [b"request"])
+        assert (list(world.session.exchanges), list(world.session.awaited)) == ([exchange], [exchange])
+        assert world.broker.recv(99) == framed(b"silent") + framed(b"request")
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("ended", "draining", "waiting", "over"),
+    [
+        (False, False, 0, False),
+        (False, True, 0, True),
+        (False, True, 1, False),
+        (True, False, 0, True),
+        (True, False, 1, False),
+    ],
+)
+def test_a_session_is_over_when_nothing_more_can_come_and_every_response_has_left(
+    ended: bool, draining: bool, waiting: int, over: bool
+) -> None:
+    async def scenario(world: World) -> None:
+        exchanges = world.exchanges(*range(waiting))
+        if ended:
+            world.session.upstream_ended()
+        if draining:
+            world.session.drain()
+        assert world.session.closed is over
+        for exchange in exchanges:
+            world.session.complete(exchange, [b"last"])
+            assert world.session.closed
+            assert world.received() == framed(b"last")
+
+    run(scenario)
+
+
+def test_a_session_whose_broker_is_gone_ends_when_the_next_response_is_one_that_it_lost() -> None:
+    async def scenario(world: World) -> None:
+        _, lost = world.exchanges(1, 2)
+        world.session.awaited.append(lost)
+        world.session.upstream_ended()
+        assert not world.session.closed, "an acknowledgement is still to be sent"
+        world.session.complete(world.session.exchanges[0], [b"first"])
+        assert (world.session.closed, world.received()) == (True, framed(b"first"))
+
+    run(scenario)
+
+
+def test_a_session_does_not_end_before_its_client_has_accepted_everything() -> None:
+    async def scenario(world: World) -> None:
+        world.session.client.outgoing.append(b"rest")
+        world.session.upstream_ended()
+        assert not world.session.closed
+        world.session.client.flush()
+        world.session.client.on_drained()
+        assert (world.session.closed, world.received()) == (True, b"rest")
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "half_forwarded", "over"), [(0, False, True), (1, False, False), (1, True, True), (2, True, False)]
+)
+def test_a_session_that_is_cut_off_waits_for_the_requests_before_the_one_that_is_half_received(
+    waiting: int, half_forwarded: bool, over: bool
+) -> None:
+    """One that is half forwarded is the last of those without a response."""
+
+    async def scenario(world: World) -> None:
+        world.exchanges(*range(waiting))
+        if half_forwarded:
+            world.session._requests._left = 9
+        else:
+            world.session._requests.frame = world.session.shared.frames.begin(100, 0.0)
+        world.session.drain()
+        assert not world.session.closed
+        world.session.cut_off()
+        assert world.session.closed is over
+
+    run(scenario)
+
+
+def test_a_session_that_is_cut_off_between_requests_waits_for_their_responses() -> None:
+    async def scenario(world: World) -> None:
+        world.exchanges(1)
+        world.session.cut_off()
+        assert not world.session.closed
+
+    run(scenario)
+
+
+def test_a_close_ends_everything_once() -> None:
+    async def scenario(world: World) -> None:
+        closed: list[int] = []
+        world.session.on_closed = lambda: closed.append(1)
+        world.session.start()
+        assert world.sessions == {world.session}
+        task = world.session.run(asyncio.sleep(60))
+        call = asyncio.ensure_future(world.session.call(ApiKey.METADATA, 4, None, MetadataRequestData(topics=[])))
+        await asyncio.sleep(0)
+        world.exchanges(1)
+        shared = world.session.shared
+        frame = world.session._requests.frame = shared.frames.begin(100, 0.0)
+        assert shared.frames.reserve(frame, 100, lambda: None, 0.0)
+        world.session._responses._buffer = shared.buffers.take()
+        for _ in range(2):
+            world.session.close()
+            assert (shared.frames.used, shared.buffers.in_use) == (0, 0)
+            assert (closed, world.sessions, world.session.client.closed, world.session.upstream.closed) == (
+                [1],
+                set(),
+                True,
+                True,
+            )
+        assert (len(world.session.exchanges), len(world.session.awaited)) == (0, 0)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        with pytest.raises(ConnectionResetError, match="the connection is closed"):
+            await call
+        world.session.send_ready()
+
+    run(scenario)
+
+
+def test_requests_of_the_gateways_own_have_correlation_ids_that_count_down_and_no_place_among_the_clients() -> None:
+    async def scenario(world: World) -> None:
+        request = MetadataRequestData(topics=[])
+        calls = [asyncio.ensure_future(world.session.call(ApiKey.METADATA, 4, "me", request)) for _ in range(2)]
+        await asyncio.sleep(0)
+        assert [one.correlation_id for one in world.session.awaited] == [-1_000_000, -1_000_001]
+        assert not world.session.exchanges
+        sent = world.broker.recv(999)
+        assert sent[4:16] == pack(">hhih", 3, 4, -1_000_000, 2) + b"me"
+        world.broker.sendall(b"".join(framed(pack(">i", number) + METADATA) for number in (-1_000_000, -1_000_001)))
+        world.session.upstream.on_readable()
+        assert [list((await call).topics) for call in calls] == [[], []]
+        world.session.upstream_ended()
+        with pytest.raises(ConnectionResetError, match="the broker closed its connection"):
+            await world.session.call(ApiKey.METADATA, 4, None, request)
+
+    run(scenario)
+
+
+def test_a_request_of_the_gateways_own_fails_when_the_broker_is_gone() -> None:
+    async def scenario(world: World) -> None:
+        world.exchanges(1)
+        call = asyncio.ensure_future(world.session.call(ApiKey.METADATA, 4, None, MetadataRequestData(topics=[])))
+        await asyncio.sleep(0)
+        world.session.upstream_ended()
+        with pytest.raises(ConnectionResetError, match="the broker closed its connection"):
+            await call
+        later = asyncio.ensure_future(world.session.call(ApiKey.METADATA, 4, None, MetadataRequestData(topics=[])))
+        await asyncio.sleep(0)
+        assert later.done(), "it waits for no response"
+        assert isinstance(later.exception(), ConnectionResetError)
+        assert not world.session.closed
+
+    run(scenario)
+
+
+def test_behind_a_request_that_is_handled_nothing_is_read_until_its_response_is_ready() -> None:
+    async def scenario(world: World) -> None:
+        ready = asyncio.Event()
+
+        async def work() -> list[Any]:
+            await ready.wait()
+            return [b"handled"]
+
+        world.session.handle(Exchange(16, 0, 1, Treatment.WHOLE), work())
+        await asyncio.sleep(0)
+        assert (world.session._requests.blocked, len(world.session.exchanges)) == (True, 1)
+        ready.set()
+        await asyncio.gather(*world.session._tasks)
+        assert (world.session._requests.blocked, world.received()) == (False, framed(b"handled"))
+
+    run(scenario)
+
+
+def test_what_waits_for_something_goes_on_when_that_is_there_unless_the_connection_has_ended() -> None:
+    async def scenario(world: World) -> None:
+        went_on: list[bool] = []
+        first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        second: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        world.session.wait_for(first, lambda: went_on.append(world.session._requests.blocked))
+        assert (world.session._requests.blocked, went_on) == (True, [])
+        first.set_result(None)
+        await asyncio.sleep(0)
+        assert went_on == [False]
+        world.session.wait_for(second, lambda: went_on.append(True))
+        world.session.close()
+        second.set_result(None)
+        await asyncio.sleep(0)
+        assert went_on == [False]
+
+    run(scenario)
+
+
+def test_what_goes_on_and_cannot_be_read_ends_its_connection() -> None:
+    async def scenario(world: World) -> None:
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def fail() -> None:
+            raise MalformedRequest("no frame")
+
+        world.session.wait_for(ready, fail)
+        ready.set_result(None)
+        await asyncio.sleep(0)
+        assert world.session.closed
+
+    run(scenario)
+
+
+def test_a_client_has_the_rack_of_its_rule_until_it_names_one_itself() -> None:
+    async def scenario(world: World) -> None:
+        session = world.session
+        for client_id in ("known", "known", "other", None, None):
+            session.name_client(client_id)
+        assert world.racks == [("127.0.0.1", "known"), ("127.0.0.1", "other"), ("127.0.0.1", "")]
+        assert session.labels == ClientLabels()
+        session.name_client("known")
+        assert session.labels == ClientLabels("known", rack="r1")
+        session.locate_client("")
+        assert session.labels.rack == "r1"
+        session.locate_client("r2")
+        session.name_client("known")
+        assert session.labels == ClientLabels("known", rack="r2")
+
+    run(scenario)
+
+
+def test_records_are_counted_by_topic_name_or_id_and_none_where_there_are_none() -> None:
+    async def scenario(world: World) -> None:
+        def data(index: int, records: bytes | None) -> PartitionProduceData:
+            return PartitionProduceData(index=index, records=None if records is None else memoryview(records))
+
+        topics = [
+            TopicProduceData(name="orders", partition_data=[data(0, b"abc"), data(1, b""), data(2, None)]),
+            TopicProduceData(topic_id=UUID(int=5), partition_data=[data(4, b"de")]),
+        ]
+        world.session.count_produced("me", topics)
+        world.session.count_fetched("orders", 1, -1, 7)
+        world.session.count_fetched("orders", 1, -1, 0)
+        assert world.record_bytes.added == [
+            ("me", 3, "orders", 0, 3, True),
+            ("me", 3, UUID(int=5).bytes, 4, 2, True),
+            ("me", 3, "orders", 1, 7, False),
+        ]
+
+    run(scenario)
+
+
+def test_a_request_in_its_own_memory_is_overdue_when_that_says_so() -> None:
+    async def scenario(world: World) -> None:
+        assert not world.session.is_overdue
+        now = world.session.time()
+        for started, overdue in ((now, False), (now - 1000.0, True)):
+            world.session._requests.frame = world.session.shared.frames.begin(100, started)
+            assert world.session.is_overdue is overdue
+
+    run(scenario)
