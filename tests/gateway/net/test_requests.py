@@ -497,13 +497,13 @@ def test_a_closed_connection_forwards_nothing_that_it_received_before() -> None:
 def test_a_step_that_is_running_is_not_begun_again_from_inside() -> None:
     """What decides about a request responds at once, which resumes the direction that it is called from."""
     pair = Taking()
-    decided: list[int] = []
+    decided: list[tuple[int, int]] = []
 
     def take(_session: Any, exchange: Exchange, _whole: memoryview) -> None:
-        decided.append(exchange.correlation_id)
         pair.flow.resume()
+        decided.append((exchange.correlation_id, pair.shared.buffers.in_use))
 
     pair.shared.takes = {ApiKey.PRODUCE: take}
     pair.receive(produce(6) + produce(7))
-    assert decided == [6, 7]
+    assert decided == [(6, 1), (7, 1)], "the buffer is still read"
     assert (pair.near.reading, pair.shared.buffers.in_use) == (True, 0)
