@@ -1,7 +1,16 @@
 import re
 from pathlib import Path
 
-from rackspan.acks.metrics import METADATA_METRICS, METRICS, WATCH_METRICS, MetricKind
+import pytest
+
+from rackspan.acks.metrics import (
+    METADATA_METRICS,
+    METRICS,
+    WATCH_METRICS,
+    MetricKind,
+    leader_values,
+    partition_values,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "watch.md"
 
@@ -39,6 +48,22 @@ def test_each_metric_has_its_scope_and_kind() -> None:
         "rackspan_watch_unread": ("cluster", "gauge"),
         "rackspan_watch_leaderless_partitions": ("cluster", "gauge"),
         "rackspan_watch_under_min_rack_isr_seconds_total": ("cluster", "counter"),
+    }
+
+
+@pytest.mark.parametrize(("isr_racks", "under", "at"), [(1, 1, 0), (2, 0, 1), (3, 0, 0)])
+def test_a_partition_is_under_at_or_above_the_racks_it_requires(isr_racks: int, under: int, at: int) -> None:
+    assert partition_values(isr_racks, 2) == {
+        "rackspan_partition_under_min_rack_isr": under,
+        "rackspan_partition_at_min_rack_isr": at,
+        "rackspan_partition_isr_racks": isr_racks,
+    }
+
+
+def test_a_broker_counts_the_partitions_that_it_leads() -> None:
+    assert leader_values([partition_values(racks, 2) for racks in (1, 1, 1, 2, 2, 3)]) == {
+        "rackspan_under_min_rack_isr_partitions": 3,
+        "rackspan_at_min_rack_isr_partitions": 2,
     }
 
 

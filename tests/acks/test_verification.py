@@ -132,6 +132,13 @@ def test_a_partition_that_a_sample_lacks_is_refused_by_its_name_though_the_broke
     assert (record.refusal.cause, record.refusal.partition) == (Cause.UNKNOWN, ORDERS)
 
 
+def test_a_record_is_late_a_second_after_its_acknowledgement_if_metadata_has_enough_racks() -> None:
+    record = acknowledged()
+    assert not record.is_late(9.0), "no sample has shown enough racks"
+    record.observe(sample(1.1, 1, 2, 3))
+    assert [record.is_late(now) for now in (1.1, 2.0, 2.1)] == [False, False, True]
+
+
 def test_a_log_without_the_record_is_read_again_ever_later_but_within_a_20th_of_a_second() -> None:
     record = acknowledged()
     record.observe(sample(1.1, 1, 2, 3))
