@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from rackspan.audit import ClusterMembers, PartitionBatch, RackPolicy, snapshot_batch
+from rackspan.audit.constraints.wording import live_isr
 from rackspan.audit.outage import judge_loss, losses_to_judge
 from rackspan.errors import UsageError
 from rackspan.model import MIN_INSYNC_REPLICAS, Bools, ClusterSnapshot, Int64s
@@ -147,7 +148,7 @@ def unknown_minimums(snapshot: ClusterSnapshot, batch: PartitionBatch, rows: InS
 def _already(batch: PartitionBatch, found: Int64s) -> Iterator[SufferingPartition]:
     now = judge_loss(batch.take(found), frozenset())
     for index, row in enumerate(found.tolist()):
-        in_sync = [broker for broker in batch.rows.row(row).isr if broker in batch.members.alive]
+        in_sync = live_isr(batch, row)
         isr = noun_and_ids("broker", in_sync) if in_sync else "no broker"
         if now.offline[index]:
             reason = f"it has no leader now; in sync: {isr}"

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from rackspan.audit.batch import PartitionBatch
-from rackspan.audit.constraints.wording import broker_list, out_of_sync, staying, unlisted
+from rackspan.audit.constraints.wording import broker_list, live_isr, out_of_sync, staying, unlisted
 from rackspan.audit.findings import PlanCommand, PlanRemedy, Remedy, or_else
 from rackspan.audit.policy import SURVIVE_CODES, Survive
 from rackspan.audit.survival import Demand, Reachable, reachable, value_for
@@ -244,7 +244,7 @@ def demand(batch: PartitionBatch, row: int) -> Demand:
 
 def missing(batch: PartitionBatch, row: int) -> list[int]:
     """The replicas of one partition that stay but are not in sync, or are on a fenced broker."""
-    in_sync = [broker for broker in batch.partition(row).isr if broker in batch.members.alive]
+    in_sync = live_isr(batch, row)
     return [broker for broker in staying(batch, row) if broker not in in_sync]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from rackspan.audit.batch import ClusterMembers, PartitionBatch
 from rackspan.audit.constraints import remedies
 from rackspan.audit.constraints.constraint import PartitionConstraint
-from rackspan.audit.constraints.wording import broker_list, by_rack, held_by_rack, staying
+from rackspan.audit.constraints.wording import broker_list, by_rack, held_by_rack, live_isr, staying
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.loads import BrokerLoads
 from rackspan.audit.policy import SURVIVE_CODES, Survive
@@ -75,11 +75,7 @@ def _in_sync(batch: PartitionBatch, row: int) -> str:
     if batch.worst_loss_placed.harmed[row]:
         return by_rack(batch, row)
     absent = broker_list(remedies.missing(batch, row))
-    return f"{absent} not in sync; in sync {held_by_rack(batch, _live_isr(batch, row))}"
-
-
-def _live_isr(batch: PartitionBatch, row: int) -> list[int]:
-    return [broker for broker in batch.partition(row).isr if broker in batch.members.alive]
+    return f"{absent} not in sync; in sync {held_by_rack(batch, live_isr(batch, row))}"
 
 
 def _harmful_racks(batch: PartitionBatch, row: int) -> list[RackId]:
@@ -88,7 +84,7 @@ def _harmful_racks(batch: PartitionBatch, row: int) -> list[RackId]:
     if batch.worst_loss_placed.harmed[row]:
         held, min_isr = staying(batch, row), min(value, int(batch.replication_factor[row]))
     else:
-        held, min_isr = _live_isr(batch, row), int(batch.min_isr[row])
+        held, min_isr = live_isr(batch, row), int(batch.min_isr[row])
     racks = [rack_of[broker] for broker in held if broker in rack_of]
     distinct, required = set(racks), int(batch.required.min_insync_racks[row])
     too_few = required > 1 and len(distinct) - 1 < required

@@ -52,6 +52,11 @@ def out_of_sync(batch: PartitionBatch, row: int) -> list[int]:
     return [broker for broker in partition.replicas if broker not in partition.isr]
 
 
+def live_isr(batch: PartitionBatch, row: int) -> list[int]:
+    """The replicas in sync whose brokers are up: a broker that is fenced may still be in the ISR that was read."""
+    return [broker for broker in batch.partition(row).isr if broker in batch.members.alive]
+
+
 def partitions_named(partitions: list[int]) -> str:
     """`partitions 0,2,5`, the first of them where there are many."""
     more = len(partitions) - PARTITIONS_NAMED
