@@ -20,11 +20,11 @@ from rackspan.advice.of_groups import (
 from rackspan.clients import ClientFinding, ReplicaSelectors, find_causes, group_reads
 from rackspan.model import TopicPartition
 from rackspan.model.client_networks import ClientNetworks
-from rackspan.model.group import GroupDescription, GroupKind, StreamsMember, SubtopologyTopics
+from rackspan.model.group import GroupDescription, GroupKind
 from rackspan.streams.live import CapturedGroup
 from rackspan.streams.problem import TaskId
 from tests.advice.test_savings import GIB, a_month, world
-from tests.clients.worlds import World
+from tests.clients.worlds import World, streams_group
 from tests.traffic.volumes import volumes_of
 
 SELECTOR = "set replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector on every broker, and restart them in turn"
@@ -185,28 +185,6 @@ def test_advice_below_what_is_required_leaves_the_group_as_it_reads() -> None:
     assert (found, group.reads, group.selectors) == ([], traffic.reads[0], traffic.selectors)
 
 
-def streams(places: World) -> GroupDescription:
-    """Each member is a process, and its tasks are the partitions that it reads."""
-    group = places.group()
-    members = (
-        replace(
-            member,
-            partitions=(),
-            streams=StreamsMember(
-                f"00000000-0000-0000-0000-00000000000{at}",
-                {},
-                {"0": tuple(partition for _, partition in places.reads[member.member_id])},
-                {},
-                {},
-            ),
-        )
-        for at, member in enumerate(group.members)
-    )
-    return replace(
-        group, kind=GroupKind.STREAMS, topology={"0": SubtopologyTopics(("t",), ("log",))}, members=tuple(members)
-    )
-
-
 def crossed_streams() -> World:
     """Each process runs the two tasks whose partitions are in the other's rack."""
     placed: Any = {("t", at): (at // 2 + 1, [at // 2 + 1], [at // 2 + 1]) for at in range(4)}
@@ -222,7 +200,7 @@ def crossed_streams() -> World:
 
 def test_a_strategy_of_kafka_streams_moves_whole_tasks() -> None:
     places = crossed_streams()
-    traffic = measured(places, streams(places))
+    traffic = measured(places, streams_group(places, ("log",)))
     found, group = advised(traffic)
     assert [words(each) for each in found] == [
         (
@@ -244,7 +222,7 @@ def test_a_strategy_of_kafka_streams_moves_whole_tasks() -> None:
 
 def test_no_strategy_is_advised_to_groups_of_unknown_racks_partitions_or_tasks() -> None:
     places = crossed_streams()
-    described = streams(places)
+    described = streams_group(places, ("log",))
     traffic = measured(places, described)
     group = ReadingGroup(traffic.reads[0], traffic.selectors)
     assert _by_strategy(traffic, group, []) is not None

@@ -15,13 +15,13 @@ from rackspan.advice.of_groups import ReadingGroup, _restored
 from rackspan.advice.of_topics import passing_topics
 from rackspan.audit import RackPolicy
 from rackspan.clients import ReplicaSelectors, find_causes, group_reads
-from rackspan.model.group import GroupKind, StreamsMember, SubtopologyTopics
+from rackspan.model.group import GroupKind
 from rackspan.streams.live import CapturedGroup
 from rackspan.streams.problem import TaskId
 from rackspan.traffic.bill import MONTH_SECONDS
 from rackspan.traffic.flows import READ_ANYWHERE
 from rackspan.traffic.price_file import price_file
-from tests.clients.worlds import World
+from tests.clients.worlds import World, streams_group
 from tests.traffic.volumes import volumes_of
 
 GIB = 2**30
@@ -184,24 +184,7 @@ def test_a_strategy_of_kafka_streams_saves_what_the_best_of_all_assignments_read
     counts = set()
     for _ in range(20):
         places = streams_world(rng)
-        described = replace(
-            places.group(),
-            topology={"0": SubtopologyTopics(("t",), ())},
-            members=tuple(
-                replace(
-                    member,
-                    partitions=(),
-                    streams=StreamsMember(
-                        f"00000000-0000-0000-0000-00000000000{at}",
-                        {},
-                        {"0": tuple(partition for _, partition in places.reads[member.member_id])},
-                        {},
-                        {},
-                    ),
-                )
-                for at, member in enumerate(places.group().members)
-            ),
-        )
+        described = streams_group(places)
         snapshot = places.snapshot()
         reads = group_reads(described, snapshot, places.selectors)
         volumes = volumes_of(snapshot, np.full(4, GIB, np.int64))

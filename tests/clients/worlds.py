@@ -1,12 +1,12 @@
 """Random clusters and groups as plain dictionaries, and what their members read, by plain loops."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from random import Random
 
 from rackspan.clients import ReplicaSelectors
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName
-from rackspan.model.group import GroupDescription, GroupKind, MemberDescription
+from rackspan.model.group import GroupDescription, GroupKind, MemberDescription, StreamsMember, SubtopologyTopics
 from rackspan.model.ids import TopicPartition
 from rackspan.model.partitions import columns
 
@@ -101,6 +101,27 @@ def least_across(world: World) -> int:
                 crossing += world.declared[owner] not in racks
             best = min(best, crossing)
     return best
+
+
+def streams_group(world: World, changelogs: tuple[str, ...] = ()) -> GroupDescription:
+    """As of the streams protocol: each member is a process, whose tasks are the partitions of topic `t` that it reads."""
+    group = world.group()
+    members = tuple(
+        replace(
+            member,
+            partitions=(),
+            streams=StreamsMember(
+                f"00000000-0000-0000-0000-00000000000{at}",
+                {},
+                {"0": tuple(partition for _, partition in world.reads[member.member_id])},
+                {},
+                {},
+            ),
+        )
+        for at, member in enumerate(group.members)
+    )
+    topology = {"0": SubtopologyTopics(("t",), changelogs)}
+    return replace(group, kind=GroupKind.STREAMS, topology=topology, members=members)
 
 
 def random_world(rng: Random) -> World:
