@@ -244,7 +244,7 @@ async def _alter(
 
 def _keys_by_name(configs: frozenset[ConfigKey], holder: Holder) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for config in sorted(configs):
+    for config in configs:
         if config.holder is holder:
             found.setdefault(config.name, []).append(config.key)
     return found
