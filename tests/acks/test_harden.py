@@ -190,6 +190,17 @@ def test_a_rackless_replica_that_counts_in_no_rack_raises_the_value() -> None:
     assert advice(snapshot, 2, UnrackedPolicy.OWN).least == 2
 
 
+@pytest.mark.parametrize("unracked", [0, 1, 2])
+def test_no_better_placement_is_named_before_each_broker_with_a_replica_counts_in_a_rack(unracked: int) -> None:
+    """No plan moves a replica that counts in no rack, whichever broker has it."""
+    racks = "abc"[:unracked] + "-" + "abc"[unracked:]
+    one = advice(cluster(racks, [0, 1, 2]), 2, UnrackedPolicy.IGNORE)
+    assert (one.first, one.better) == (
+        f"set broker.rack on broker {unracked}: replicas there count in no rack",
+        (),
+    )
+
+
 def test_a_partition_on_the_move_is_judged_by_where_it_leads() -> None:
     one = advice(cluster("aab", [0, 1, 2], removing=[1]), 2)
     assert (one.least, one.smallest_replication_factor, one.moving) == (2, 2, 1)

@@ -1,7 +1,7 @@
 import pytest
 
 from rackspan.acks.min_insync_racks import ProduceVerdict, Thresholds
-from rackspan.acks.produce_errors import error_message, produce_error
+from rackspan.acks.produce_errors import Cause, error_message, produce_error
 from rackspan.errors import (
     NotEnoughRacks,
     NotEnoughRacksAfterAppend,
@@ -56,3 +56,14 @@ def test_clients_get_one_retriable_parent(code: int, message: str | None, kind: 
 @pytest.mark.parametrize("code", [0, 7, 1003])
 def test_other_codes_are_none_of_ours(code: int) -> None:
     assert produce_error(code, BY_RACKS) is None
+
+
+def test_the_words_of_each_cause_are_those_of_logs_and_dashboards() -> None:
+    assert [one.value for one in Cause] == [
+        "too few racks in sync",
+        "too few replicas in sync",
+        "too few replicas' logs show the record",
+        "the ISR is unknown",
+        "the leader changed",
+        "an earlier batch of the producer was refused",
+    ]

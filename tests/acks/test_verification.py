@@ -1,5 +1,6 @@
 """The verification of one record for a producer, which has no sample from before. tests/gateway/core/acknowledgement has the gateway's."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -8,6 +9,7 @@ from rackspan.acks.isr_samples import LogEnd, LogEnds, Sample, SampledPartition,
 from rackspan.acks.min_insync_racks import Thresholds, rack_bits
 from rackspan.acks.produce_errors import Cause
 from rackspan.acks.verification import (
+    AcknowledgedRecord,
     Leadership,
     RecordVerification,
     Requirement,
@@ -67,6 +69,28 @@ def test_a_log_that_was_read_before_the_acknowledgement_does_not_count() -> None
     record.observe(sample(1.1, 1, 2, 3))
     shown(record, 2, 0.9, LogEnd(5, END))
     assert not record.is_decided
+
+
+def test_the_log_end_of_another_epoch_or_of_a_replica_that_was_not_requested_does_not_count() -> None:
+    record = acknowledged()
+    record.observe(sample(1.1, 1, 2))
+    (broker, (_, read)) = next(iter(record.reads.items()))
+    other = replace(read, leader_epoch=4)
+    for replica, requested in ((broker, other), (BrokerId(3), read)):
+        assert (
+            record.observe_log_ends(LogEnds(replica, 1.2, frozenset({requested}), {requested: LogEnd(5, END)})) is False
+        )
+    assert record.observe_log_ends(LogEnds(broker, 0.9, frozenset({read}), {read: LogEnd(5, END)})) is False
+    assert not record.is_decided
+    assert record.observe_log_ends(LogEnds(broker, 1.2, frozenset({read}), {read: LogEnd(5, END)})) is True
+
+
+def test_the_replicas_after_the_leader_are_read_first_so_that_each_is_read_equally_often() -> None:
+    """Each of three leaders reads another replica of the two that would do."""
+    isr = tuple(map(BrokerId, (1, 2, 3)))
+    records = [AcknowledgedRecord(leader, 5, END) for leader in isr]
+    assert [record.reads(isr, BITS, 2) for record in records] == [{2: 5}, {3: 5}, {1: 5}]
+    assert [list(record.spare_reads(isr, BITS)) for record in records] == [[2, 3], [3, 1], [1, 2]]
 
 
 def test_too_few_racks_in_sync_refuse_the_record() -> None:

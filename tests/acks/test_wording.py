@@ -39,6 +39,8 @@ REASONS = {
     "needs all in sync, and before Kafka 3.7 refuses acks=all always": replace(RAISE, current=4),
     "min.insync.replicas 3 would force 2 racks (orders-4 has 2+1 replicas per rack), and stop acks=all at once on 1 and after "
     "a loss on 5 of 6 partitions that take it with 2": replace(RAISE, stopped=5, refused_at_once=1),
+    "min.insync.replicas 3 would force 2 racks (orders-4 has 2+1 replicas per rack), and stop acks=all after a loss on 1 of "
+    "1 partition that takes it with 2": replace(RAISE, partitions=1, stopped=1),
     "1 rack is enough; 1 partition being reassigned, judged by the target": replace(NOTHING, moving=1),
     "1 rack is enough; 3 partitions being reassigned, judged by the target": replace(NOTHING, moving=3),
 }
