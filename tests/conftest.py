@@ -48,10 +48,7 @@ gc.set_threshold(50_000, 20, 20)
 LONGEST_FILES = (
     "pipeline/spark/test_standalone.py",
     "compat/test_reassign_apply.py",
-    "kafka_source/test_restarts.py",
-    "compat/test_gateway_strict.py",
     "conformance/test_conformance.py",
-    "pipeline/spark/test_killed.py",
     "demo/test_run.py",
     "pipeline/delta/test_power_cut.py",
     "pipeline/test_killed.py",

@@ -23,8 +23,10 @@ OFF, ON_AGAIN = "rack awareness is off", "rack awareness is on again"
 @pytest.mark.parametrize(
     ("first", "second", "options"),
     [
-        pytest.param(KAFKA_PYTHON, KAFKA_PYTHON, ["cooperative"], id="kafka-python-cooperative"),
-        pytest.param(AIOKAFKA, AIOKAFKA, [], id="aiokafka"),
+        pytest.param(
+            KAFKA_PYTHON, KAFKA_PYTHON, ["cooperative"], id="kafka-python-cooperative", marks=pytest.mark.soak
+        ),
+        pytest.param(AIOKAFKA, AIOKAFKA, [], id="aiokafka", marks=pytest.mark.soak),
         pytest.param(KAFKA_PYTHON, AIOKAFKA, [], id="both"),
     ],
 )

@@ -292,7 +292,7 @@ def watched_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("watched_once")
-@pytest.mark.parametrize("name", one_in(2, COMMANDS))
+@pytest.mark.parametrize("name", one_in(4, COMMANDS))
 def test_the_rights_of_the_page_suffice_and_none_of_them_is_too_many(
     cli: Cli, users: Users, secured: Secured, tmp_path: Path, name: str, request: pytest.FixtureRequest
 ) -> None:

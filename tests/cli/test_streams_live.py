@@ -169,6 +169,7 @@ def test_a_group_without_rack_awareness_costs_what_kafkas_tools_count(
         assert app.audit().code == 2
 
 
+@pytest.mark.soak
 def test_under_min_traffic_a_settled_group_is_at_best(
     kafka: KafkaCluster, topics: str, cli: Cli, tmp_path: Path
 ) -> None:

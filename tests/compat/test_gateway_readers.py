@@ -4,7 +4,7 @@ import pytest
 
 from tests.compat.gateway_readers import RACK, Trial, has_go, run_trial
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.soak]
 
 SEED = 7
 
@@ -25,7 +25,6 @@ def test_four_clients_read_in_their_gateways_rack_after_a_change() -> None:
     judged(run_trial(0, SEED))
 
 
-@pytest.mark.soak
 @pytest.mark.timeout(1_800)
 def test_ten_minutes_of_restarts_leader_moves_and_lost_racks() -> None:
     judged(run_trial(600, SEED, changes_min=6))

@@ -80,6 +80,7 @@ def without_the_active_controller(cluster: KafkaCluster, killed: list[int]) -> I
         cluster.start_nodes(killed[-1:])
 
 
+@pytest.mark.soak
 def test_nothing_leaks_and_nothing_is_lost_where_the_active_controller_is_killed(cluster: KafkaCluster) -> None:
     killed: list[int] = []
     outcome = observed(cluster, "strict", 2, partial(without_the_active_controller, cluster, killed))

@@ -210,6 +210,7 @@ def _into(errors: dict[str, KafkaError | None]) -> Callable[[KafkaError | None, 
     return lambda error, message: errors.update({str(message.topic()): error})
 
 
+@pytest.mark.soak
 def test_a_lost_quorum_elects_nobody() -> None:
     """Two of three voters in r1: without them the partition led from r1 has an in-sync replica, and nobody to elect it."""
     voters: dict[int, str | None] = {101: "r1", 102: "r1", 103: "r2"}

@@ -41,7 +41,7 @@ BYTES_EACH = 500_000
 BYTES_PER_SECOND = 500_000
 BYTES_WEIGHED_DOWN = 60_000_000
 
-KILLS_SOAK, KILLS = 14, 3
+KILLS_SOAK, KILLS = 14, 2
 
 OWN = {"follower.replication.throttled.rate": "123456789"}
 """What broker 2's operator has set; it must be there again afterwards."""
@@ -258,6 +258,7 @@ def refused(moved: Reassign, verb: str, *words: str) -> str:
     return err.removeprefix("rackspan: ").rstrip("\n")
 
 
+@pytest.mark.soak
 def test_a_broker_lost_on_the_way_stops_it_and_it_can_be_cancelled_and_gone_on_with(moved: Reassign) -> None:
     cluster = moved.cluster
     lost_broker, partitions = a_receiver(moved.plan)
@@ -288,6 +289,7 @@ def test_a_broker_lost_on_the_way_stops_it_and_it_can_be_cancelled_and_gone_on_w
     check_undo(moved)
 
 
+@pytest.mark.soak
 def test_a_step_that_cannot_finish_holds_up_none_that_can(kafka: KafkaCluster, tmp_path: Path) -> None:
     """The first step's partition has lost its only replica, hence its leader; the two steps after it are done all the same."""
     topic = "held-up"

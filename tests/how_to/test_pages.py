@@ -65,7 +65,7 @@ def apache_kafka() -> Iterator[KafkaCluster]:
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("page", one_in(2, ON_KAFKA), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", one_in(4, ON_KAFKA), ids=lambda page: page.name)
 def test_the_page_holds_on_apache_kafka(
     page: Page, terminal: Path, apache_kafka: KafkaCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

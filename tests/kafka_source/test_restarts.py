@@ -34,7 +34,8 @@ def batches(folder: Path) -> int:
 
 
 @pytest.mark.timeout(1800 if SOAK else 600)
-@pytest.mark.parametrize("kind", ["standalone", pytest.param("local-cluster", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kind", ["standalone", "local-cluster"])
+@pytest.mark.soak
 def test_each_record_arrives_once_however_often_the_driver_is_killed(
     kafka: KafkaCluster, tmp_path: Path, kind: str
 ) -> None:

@@ -72,7 +72,8 @@ def reading(cluster: KafkaCluster) -> ClusterReading:
     return read_everything(ConnectionSettings(cluster.bootstrap_servers), 60)
 
 
-@pytest.mark.parametrize(("replication_factor", "across"), [pytest.param(1, True, marks=pytest.mark.soak), (3, False)])
+@pytest.mark.parametrize(("replication_factor", "across"), [(1, True), (3, False)])
+@pytest.mark.soak
 def test_the_state_of_tasks_that_move_is_estimated_as_what_their_new_process_receives(
     cluster: KafkaCluster, tmp_path: Path, replication_factor: int, across: bool
 ) -> None:

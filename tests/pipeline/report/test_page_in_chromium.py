@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rackspan.pipeline.report import write_report
+from tests.depth import one_in
 from tests.pipeline.report.test_page import STORIES
 
 pytestmark = pytest.mark.browser
@@ -56,7 +57,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("width", [PHONE, DESK])
-@pytest.mark.parametrize("name", STORIES)
+@pytest.mark.parametrize("name", one_in(2, STORIES))
 def test_nothing_leaves_the_screen_is_cut_or_covers_another(
     browser: Any, files: dict[str, Path], name: str, width: int
 ) -> None:

@@ -29,6 +29,7 @@ from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import TABLES
 from rackspan.pipeline.spark import build as job
 from rackspan.pipeline.spark import session
+from tests.depth import one_in
 from tests.pipeline import expected, plain_build
 from tests.pipeline.examples import NOON, generated, recorded, small
 
@@ -121,7 +122,7 @@ def template(everything: list[ClusterSnapshot], tmp_path_factory: pytest.TempPat
     return Path(filled(tmp_path_factory.mktemp("template"), everything).root)
 
 
-@pytest.fixture(scope="module", params=POLICIES)
+@pytest.fixture(scope="module", params=one_in(3, POLICIES))
 def ran(
     request: pytest.FixtureRequest, spark: SparkSession, template: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Warehouse, ClusterPolicies]:

@@ -102,6 +102,7 @@ def wait_for_runs(warehouse: Warehouse, process: "subprocess.Popen[str]", number
 
 
 @pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.soak
 def test_snapshots_count_once_however_often_follow_and_run_are_killed(tmp_path: Path, part: int) -> None:
     rng = Random(7 + part)
     warehouse = create_warehouse(tmp_path / "warehouse")

@@ -68,20 +68,28 @@ def assert_every_table_equals_the_audit(warehouse: Warehouse, snapshots: list[Cl
         assert wanted
 
 
-def test_a_master_with_two_workers_makes_every_table_and_spark_submit_the_next_rows(
-    cluster: Standalone, tmp_path: Path
-) -> None:
-    """Its executors import rackspan from what the driver sends; the ones of spark-submit run the Python in --archives.
-
-    There the stream of `follow` reads the marker table with the session that spark-submit has started.
-    """
-    warehouse = filled(tmp_path / "w")
-    words = ("--warehouse", warehouse.root, "--min-insync-racks", "2")
-    printed = cluster.rackspan("pipeline", "run", *words, "--master", cluster.master)
-    assert f"{len(snapshots_to_store())} snapshots judged" in printed
+def test_a_master_with_two_workers_makes_every_table(cluster: Standalone, tmp_path: Path) -> None:
+    """Its executors import rackspan from what the driver sends."""
+    warehouse = run_on_the_master(cluster, tmp_path / "w")
     assert_every_table_equals_the_audit(warehouse, snapshots_to_store())
     assert min(cluster.applications()) == 1
 
+
+def run_on_the_master(cluster: Standalone, root: Path) -> Warehouse:
+    warehouse = filled(root)
+    printed = cluster.rackspan("pipeline", "run", *words_for(warehouse), "--master", cluster.master)
+    assert f"{len(snapshots_to_store())} snapshots judged" in printed
+    return warehouse
+
+
+def words_for(warehouse: Warehouse) -> tuple[str, ...]:
+    return ("--warehouse", warehouse.root, "--min-insync-racks", "2")
+
+
+@pytest.mark.soak
+def test_spark_submit_with_the_wheel_makes_the_next_rows(cluster: Standalone, tmp_path: Path) -> None:
+    """Its executors run the Python in --archives; the stream of `follow` reads the marker table with the session that is there."""
+    warehouse = run_on_the_master(cluster, tmp_path / "w")
     store_all([LATER], warehouse)
     built = subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
@@ -98,7 +106,8 @@ def test_a_master_with_two_workers_makes_every_table_and_spark_submit_the_next_r
         *(standalone.SPARK_HOME / "bin" / "spark-submit", "--master", cluster.master, "--jars", standalone.jars()),
         *(word for name, value in session.DELTA.items() for word in ("--conf", f"{name}={value}")),
         *("--archives", f"{standalone.archive_of(cluster.python, tmp_path)}#environment"),
-        *("--py-files", wheel, submit, "pipeline", "follow", "--available-now", *words),
+        *("--py-files", wheel, submit, "pipeline", "follow", "--available-now"),
+        *words_for(warehouse),
         PYSPARK_PYTHON="environment/bin/python",
     )
     assert "1 snapshot judged" in printed
@@ -106,14 +115,13 @@ def test_a_master_with_two_workers_makes_every_table_and_spark_submit_the_next_r
 
 
 @pytest.mark.parametrize("trial", range(30 if SOAK else 1))
+@pytest.mark.soak
 def test_an_executor_killed_at_any_time_costs_no_row(cluster: Standalone, tmp_path: Path, trial: int) -> None:
     """Of one run all executors are killed as soon as there are any; of the next one a single executor, later."""
     warehouse, killed = filled(tmp_path / "w"), list[int]()
     killer = threading.Thread(target=kill_executors, args=(cluster, Random(trial), trial % 2 == 0, killed))
     killer.start()
-    cluster.rackspan(
-        *("pipeline", "run", "--warehouse", warehouse.root, "--min-insync-racks", "2", "--master", cluster.master)
-    )
+    cluster.rackspan("pipeline", "run", *words_for(warehouse), "--master", cluster.master)
     killer.join()
     assert killed
     assert_every_table_equals_the_audit(warehouse, snapshots_to_store())
@@ -153,13 +161,12 @@ print(json.dumps({
 """
 
 
+@pytest.mark.soak
 def test_spark_connect_makes_every_table_and_serves_a_notebook(
     cluster: Standalone, remote: str, tmp_path: Path
 ) -> None:
     warehouse = filled(tmp_path / "w")
-    printed = cluster.rackspan(
-        *("pipeline", "run", "--warehouse", warehouse.root, "--min-insync-racks", "2", "--remote", remote)
-    )
+    printed = cluster.rackspan("pipeline", "run", *words_for(warehouse), "--remote", remote)
     assert f"{len(snapshots_to_store())} snapshots judged" in printed
     assert_every_table_equals_the_audit(warehouse, snapshots_to_store())
     found = json.loads(cluster.run(sys.executable, "-c", IN_A_NOTEBOOK, remote, warehouse.root).splitlines()[0])
