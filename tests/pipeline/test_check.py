@@ -21,7 +21,7 @@ from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidWarehouse, UsageError
 from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import Warehouse, create_warehouse, open_warehouse, repaired_warehouse, rows, run
-from rackspan.pipeline.check import CheckReport, check
+from rackspan.pipeline.check import CheckReport, WarehouseProblem, check
 from rackspan.pipeline.delta.append import append, commit
 from rackspan.pipeline.delta.table import data_files, open_table
 from rackspan.pipeline.hours.work import hour_id
@@ -229,15 +229,7 @@ def test_each_remedy_for_a_damaged_file_leaves_a_clean_warehouse(
     root: Path, table: str, harm: Callable[[Path], None]
 ) -> None:
     harm(newest_file(root, table))
-    found = checked(root, whole=True).problems
-    assert found
-    assert found[0].table == table
-    for _ in range(4):
-        problems = checked(root, whole=True).problems
-        if not problems:
-            break
-        carried_out(problems[0].remedy, root)
-    assert checked(root, whole=True).problems == ()
+    assert cleaned(root, refresh)[0].table == table
     left = (
         [one for one in SNAPSHOTS if one not in ROUNDS[2]]
         if table in ("brokers", "topics", "partitions")
@@ -405,8 +397,8 @@ def test_a_rebuilt_table_is_read_as_before_until_it_is_whole(root: Path) -> None
     check_tables(open_warehouse(root), SNAPSHOTS)
 
 
-READINGS = [history(Random(seed), 6, cluster, 1500.0) for seed, cluster in ((5, "eu"), (6, "us"))]
-READ = [[reading for of_cluster in READINGS for reading in of_cluster[first : first + 2]] for first in (0, 2, 4)]
+READINGS = [history(Random(seed), 3, cluster, 1500.0) for seed, cluster in ((5, "eu"), (6, "us"))]
+READ = [list(of_both) for of_both in zip(*READINGS, strict=True)]
 STRICT = RackPolicy(min_insync_racks=2)
 
 
@@ -416,7 +408,7 @@ def refresh_hours(warehouse: Warehouse, **options: Any) -> None:
 
 @pytest.fixture(scope="module")
 def template_of_readings(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six readings of each of two clusters, stored and judged in three rounds."""
+    """Three readings of each of two clusters, stored and judged in three rounds."""
     made = create_warehouse(tmp_path_factory.mktemp("readings") / "warehouse")
     for readings in READ:
         store_readings(made, readings)
@@ -430,13 +422,13 @@ def read(template_of_readings: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(template_of_readings, tmp_path / "warehouse"))
 
 
-def cleaned(root: Path) -> list[str]:
-    """Carry out one remedy after the other until there is no problem. Returns their commands."""
-    done: list[str] = []
+def cleaned(root: Path, refresh: Callable[..., Any]) -> list[WarehouseProblem]:
+    """Carry out one remedy after the other until there is no problem. Returns what each was for."""
+    done: list[WarehouseProblem] = []
     while problems := checked(root, whole=True).problems:
         assert len(done) < 4, problems
-        done.append(problems[0].remedy)
-        carried_out(done[-1], root, refresh_hours)
+        done.append(problems[0])
+        carried_out(done[-1].remedy, root, refresh)
     return done
 
 
@@ -478,8 +470,7 @@ def test_each_remedy_for_damage_to_readings_or_hours_leaves_a_clean_warehouse(
     read: Path, alone: Alone, table: str, harm: Callable[[Path], None]
 ) -> None:
     harm(newest_file(read, table))
-    assert checked(read, whole=True).problems[0].table == table
-    cleaned(read)
+    assert cleaned(read, refresh_hours)[0].table == table
     check_hours(read, alone(0, 1) if table in OF_READINGS else alone(0, 1, 2))
 
 
@@ -488,15 +479,15 @@ def test_the_hours_of_dropped_readings_are_made_of_what_is_left(read: Path, alon
     """The first readings, those in between, and the last ones."""
     files = data_files(existing_table(open_warehouse(read), "logs"))
     half(read / "tables" / "logs" / sorted(files, key=lambda file: file.least or "")[place].path)
-    [command] = cleaned(read)
-    assert command.startswith("rackspan pipeline maintain --drop-damaged")
+    [problem] = cleaned(read, refresh_hours)
+    assert problem.remedy.startswith("rackspan pipeline maintain --drop-damaged")
     check_hours(read, alone(*(number for number in range(3) if number != place)))
 
 
 def test_between_the_drop_and_the_next_run_no_hour_rests_on_what_was_dropped(read: Path) -> None:
     half(newest_file(read, "logs"))
     maintain(repaired_warehouse(read), now=lambda: datetime.now(UTC), give_up=lambda _: None)
-    last = {one[0].snapshot.cluster_id: one[3].read_at for one in READINGS}
+    last = {one[0].snapshot.cluster_id: one[1].read_at for one in READINGS}
     for name in HOURLY:
         for row in rows(open_warehouse(read), name):
             assert datetime.fromisoformat(row["hour"]) <= last[row["cluster_id"]], name
@@ -539,11 +530,11 @@ def test_hours_with_other_rows_than_their_readings_give_are_found_and_made_again
     days = pc.cast(planted["hour"], pa.date32())
     append(existing_table(open_warehouse(read), table), planted.append_column("day", days), {})
     put_into_force(open_warehouse(read), table)
-    [problem] = checked(read, whole=True).problems
+    [problem] = cleaned(read, refresh_hours)
     assert (problem.kind, problem.table) == ("other-rows", table)
     assert problem.problem.startswith("in 1 hours it has other rows than making them again gives")
     assert f" at {wrong:%Y-%m-%d %H:%M})" in problem.problem
-    assert cleaned(read) == [f"rackspan pipeline rebuild {table} --warehouse {read}"]
+    assert problem.remedy == f"rackspan pipeline rebuild {table} --warehouse {read}"
     check_hours(read, alone(0, 1, 2))
 
 

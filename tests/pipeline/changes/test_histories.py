@@ -32,7 +32,7 @@ from rackspan.pipeline.schemas import GONE, TABLES
 from tests.depth import at_depth
 from tests.pipeline.landing.test_bases import random_history
 
-HISTORIES: Final = at_depth(check=50, test=200, soak=20_000)
+HISTORIES: Final = at_depth(check=50, test=100, soak=20_000)
 AT_ONCE: Final = 50
 
 POLICIES: Final = (RackPolicy(), RackPolicy(min_insync_racks=2))
