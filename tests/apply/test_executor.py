@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rackspan.apply.executor import Pace, RunUpdate, execute
+from rackspan.apply.executor import Pace, RunUpdate, _Patience, execute
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable, ReassignmentStopped
 from rackspan.model.ids import TopicPartition
 from rackspan.plan.execution.decision import RunLimits
-from rackspan.plan.execution.effects import Finished, Paused, StartMoves
+from rackspan.plan.execution.effects import Effect, Finished, Paused, Record, StartMoves, Wait
 from rackspan.plan.execution.events import DirectionSet, Event, RunCancelled, RunCompleted
 from rackspan.plan.execution.observed import InFlight, ObservationRequest, ObservedCluster
 from rackspan.plan.execution.throttle import ConfigKey, Holder
@@ -446,6 +446,26 @@ def test_a_change_that_never_shows_ends_the_run_when_its_patience_does() -> None
         Scripted(BEFORE).runs(pace=Pace(60.0, 1.0, 1.0, now=lambda: clock.seconds, sleep=clock.sleep))
     assert str(refused.value) == "the cluster took a change and does not show it; look at its controller's log"
     assert 60 <= clock.seconds < 70
+
+
+@pytest.mark.parametrize(
+    ("effect", "waited"),
+    [(Record(RunCompleted()), 0.0), (Wait(), 1.0), (Paused(), 0.25)],
+    ids=["an event", "progress", "another change"],
+)
+def test_patience_begins_again_with_whatever_goes_on(effect: Effect, waited: float) -> None:
+    clock, stalled = Clock(), Wait("broker 3 is down")
+    patience = _Patience(Pace(10.0, 1.0, 0.25, now=lambda: clock.seconds, sleep=clock.sleep))
+    for _ in range(9):
+        patience.after(stalled, stalled)
+    before = clock.seconds
+    patience.after(effect, stalled)
+    assert clock.seconds == before + waited
+    for _ in range(10):
+        patience.after(stalled, effect)
+    with pytest.raises(ReassignmentStopped, match=r"^broker 3 is down$"):
+        patience.after(stalled, stalled)
+    assert clock.seconds == before + waited + 10
 
 
 class Flaky(FakeCluster):

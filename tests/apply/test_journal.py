@@ -151,6 +151,18 @@ def test_an_event_that_does_not_fit_the_disk_did_not_happen(tmp_path: Path, monk
         assert journal.state == replay(EVENTS[:2])
 
 
+def test_the_folder_is_flushed_with_the_first_event_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is new then: later ones are in a file that the folder lists."""
+    flushed: list[Path] = []
+    monkeypatch.setattr("rackspan.apply.journal.to_disk", flushed.append)
+    path = tmp_path / "journal"
+    for _ in range(2):
+        with Journal(path) as journal:
+            for event in EVENTS[1:3] if flushed else EVENTS[:1]:
+                journal.append(event)
+    assert flushed == [tmp_path]
+
+
 def test_no_journal_says_nothing(tmp_path: Path) -> None:
     assert Journal.peek(tmp_path / "absent") is None
     assert not (tmp_path / "absent").exists()

@@ -13,9 +13,12 @@ import pytest
 
 from rackspan.apply.live import LiveCluster
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
+from rackspan.client.errors import ErrorResponse
+from rackspan.client.requests import BrokerLogs
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.core.ids import CONTROLLER
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.kafka_process import KafkaCluster
 from rackspan.model import TopicPartition
 from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster
@@ -23,7 +26,12 @@ from rackspan.plan.execution.throttle import ConfigKey, Holder
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.messages.configs import DescribeConfigsResponseData
-from rackspan.wire.messages.metadata import MetadataResponseData, MetadataResponseTopic
+from rackspan.wire.messages.metadata import (
+    MetadataResponseBroker,
+    MetadataResponseData,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from rackspan.wire.messages.reassignments import (
     ElectLeadersResponseData,
     ListPartitionReassignmentsResponseData,
@@ -205,6 +213,49 @@ def test_what_a_connection_that_ends_leaves_unknown_is_named(monkeypatch: pytest
         pytest.raises(ClusterUnreachable, match=r"^no partition was reassigned, as far as is known: it closed the"),
     ):
         live.start_moves({TopicPartition("moved", 0): (1,)})
+
+
+@pytest.mark.parametrize(
+    ("key", "right"),
+    [
+        (ConfigKey(Holder.TOPIC, "moved", "leader.replication.throttled.replicas"), "AlterConfigs on Topic moved"),
+        (ConfigKey(Holder.BROKER, "2", "leader.replication.throttled.rate"), "AlterConfigs on Cluster"),
+    ],
+    ids=["topic", "broker"],
+)
+def test_a_throttle_that_may_not_be_set_names_the_right(
+    key: ConfigKey, right: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served(monkeypatch, {ApiKey.INCREMENTAL_ALTER_CONFIGS: ErrorResponse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)})
+    with (
+        LiveCluster(ConnectionSettings("a:1")) as live,
+        pytest.raises(ClusterUnauthorized, match=f"was not changed: this user needs {right}; grant it"),
+    ):
+        live.set_configs({key: "1"})
+
+
+def test_the_sizes_of_what_is_copied_are_waited_for_a_second_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are displayed alone."""
+    waited: list[float] = []
+
+    async def logs(_connection: object, _broker: int, _partitions: object, seconds: float) -> BrokerLogs:
+        waited.append(seconds)
+        return BrokerLogs({})
+
+    monkeypatch.setattr("rackspan.apply.live.requests.broker_logs", logs)
+    moving = OngoingPartitionReassignment(partition_index=0, replicas=(1, 2, 3), adding_replicas=(2, 3))
+    listed = [OngoingTopicReassignment(name="moved", partitions=[moving])]
+    topic = MetadataResponseTopic(name="moved", partitions=[MetadataResponsePartition(replica_nodes=(1, 2, 3))])
+    responses = {
+        ApiKey.METADATA: MetadataResponseData(
+            brokers=[MetadataResponseBroker(node_id=broker) for broker in (1, 2, 3)], topics=[topic]
+        ),
+        ApiKey.LIST_PARTITION_REASSIGNMENTS: ListPartitionReassignmentsResponseData(topics=listed),
+    }
+    served(monkeypatch, responses)
+    with LiveCluster(ConnectionSettings("a:1")) as live:
+        live.observe(ObservationRequest(frozenset({"moved"})))
+    assert waited == [1.0, 1.0]
 
 
 def test_a_reassignment_of_a_topic_that_is_not_observed_has_no_copied_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
