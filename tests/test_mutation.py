@@ -188,6 +188,23 @@ def occurrences(text: str, path: str) -> list[range]:
     ]
 
 
+def test_a_line_that_python_does_not_execute_is_judged_by_the_tests_of_its_statement() -> None:
+    """A row of a constant, whose loop is what is executed."""
+    from tools.mutation.coverage_map import TestMap
+    from tools.mutation.mutants import ModuleFaults
+
+    path = "src/rackspan/client/config/keys.py"
+    lines = (ROOT / path).read_text().splitlines()
+    row = next(number for number, line in enumerate(lines, 1) if '"ssl.keystore.key", "tls.key_pem"' in line)
+    loop = max(number for number, line in enumerate(lines[:row], 1) if line.startswith("    for "))
+    test = "tests/client/config/test_keys.py::test_it"
+    faults = ModuleFaults(path)
+    mutant = next(faults[at] for at, fault in enumerate(faults.faults) if fault.first_line == row)
+    assert mutant is not None
+    for line, covering in ((loop, [test]), (loop - 1, [])):
+        assert TestMap({path: {line: [test]}}, {test: 1.0}, ()).covering(mutant) == covering
+
+
 def test_the_lines_of_accepted_survivors_are_lines_of_today() -> None:
     from tools.mutation.accepted import ACCEPTED, read_accepted
 

@@ -37,7 +37,8 @@ class TestMap:
         """
         by_line = self.lines.get(mutant.path, {})
         span = _executed(mutant)
-        contexts = _of_lines(by_line, span or ())
+        # Python executes no line of a constant, and none of a condition that is only its bracket.
+        contexts = _of_lines(by_line, span or ()) or _of_lines(by_line, _statement(mutant))
         near = self._tests(contexts)
         if span is None or "" in contexts:
             near |= self._tests(_of_lines(by_line, _lines_naming(mutant)))
@@ -73,6 +74,22 @@ def _executed(mutant: Mutant) -> range | None:
         return range(mutant.first_line, mutant.last_line + 1)
     heads = [body for name, body in _bodies(mutant.path) if name == mutant.function]
     return heads[0] if heads else None
+
+
+def _statement(mutant: Mutant) -> range:
+    """The lines of the innermost statement around the mutant, without those of the statements in it."""
+    tree = ast.parse((ROOT / mutant.path).read_text(encoding="utf-8"))
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt) and node.lineno <= mutant.first_line <= (node.end_lineno or node.lineno)
+    ]
+    if not around:
+        return range(0)
+    innermost = max(around, key=lambda node: node.lineno)
+    body = getattr(innermost, "body", [])
+    end = body[0].lineno - 1 if body else innermost.end_lineno or innermost.lineno
+    return range(innermost.lineno, end + 1)
 
 
 @cache
