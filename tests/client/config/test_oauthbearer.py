@@ -47,6 +47,19 @@ def test_an_endpoint_that_is_not_there_is_named(server: TokenServer) -> None:
         BearerTokens("http://127.0.0.1:1/", "a", "b").token()
 
 
+def test_an_endpoint_that_does_not_respond_is_waited_for_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    def silent(_request: object, timeout: float) -> None:
+        waited.append(timeout)
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr("urllib.request.urlopen", silent)
+    with pytest.raises(ClusterUnreachable, match=r"^the token endpoint http://id/ cannot be used: timed out; check"):
+        BearerTokens("http://id/", "a", "b").token()
+    assert waited == [10.0]
+
+
 def test_a_file_is_read_for_every_connection(tmp_path: Path) -> None:
     file = tmp_path / "token"
     tokens = BearerTokens(file.as_uri())
