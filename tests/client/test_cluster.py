@@ -14,6 +14,7 @@ import pytest
 
 from rackspan.client import cluster as client_cluster
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
+from rackspan.client.login import LoginFailedHere
 from rackspan.client.requests import broker_logs
 from rackspan.errors import ClusterUnauthorized, ClusterUnreachable, UsageError
 from rackspan.model import TopicPartition
@@ -119,6 +120,18 @@ def test_a_server_that_closes_the_connection_may_require_tls(response: bytes) ->
         f"{address}: it closed the connection at the first request; is it Kafka's port, and does it require TLS or a login"
         in message
     )
+
+
+def test_a_login_that_fails_on_this_side_is_reported_as_it_is_and_not_as_one_that_was_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def failing(*_: object) -> None:
+        raise LoginFailedHere("cannot be logged in to: GSSAPI fails on this side: no credentials")
+
+    monkeypatch.setattr("rackspan.client.cluster.BrokerConnection.open", failing)
+    line = r"^localhost:9092 cannot be logged in to: GSSAPI fails on this side: no credentials$"
+    with pytest.raises(ClusterUnauthorized, match=line):
+        ClusterConnection(ConnectionSettings("localhost:9092")).__enter__()
 
 
 def test_every_server_that_was_tried_is_named_with_its_reason_in_the_order_given() -> None:
