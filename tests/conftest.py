@@ -73,13 +73,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: _RANK.get(str(item.path), len(_RANK)))
 
 
-SHARED: Final = {"kafka": r"\b(kafka|kafka3|secured_kafka): KafkaCluster", "spark": r"\bspark: \"?SparkSession"}
+SHARED: Final = {"spark": r"\bspark: \"?SparkSession", "kafka": r"\b(kafka|kafka3|secured_kafka): KafkaCluster"}
 """What the tests of a process start once and keep, by the parameter that requests it."""
 
 
 @cache
 def shared_by(file: str) -> str | None:
-    """Which of `SHARED` the tests of a file request: of the two the one that takes more to keep."""
+    """Which of `SHARED` the tests of a file request: of the two Spark, whose files take less time than those of the cluster."""
     text = Path(__file__).parent.parent.joinpath(file).read_text(encoding="utf-8")
     return next((name for name, parameter in SHARED.items() if re.search(parameter, text)), None)
 

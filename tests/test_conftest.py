@@ -112,6 +112,6 @@ def test_the_files_that_start_first_are_there_and_start_first() -> None:
 def test_files_that_share_a_cluster_or_a_spark_are_found_by_what_their_tests_request() -> None:
     assert conftest.shared_by("tests/compat/test_rack_loss.py") == "kafka"
     assert conftest.shared_by("tests/apply/test_live.py") == "kafka"
-    assert conftest.shared_by("tests/compat/test_kafka_source_rows.py") == "kafka"
+    assert conftest.shared_by("tests/compat/test_kafka_source_rows.py") == "spark"
     assert conftest.shared_by("tests/pipeline/test_follow.py") == "spark"
     assert conftest.shared_by("tests/cli/test_rights.py") is None
