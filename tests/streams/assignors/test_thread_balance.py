@@ -26,6 +26,13 @@ def test_the_lowest_tasks_move_first() -> None:
     assert states[1].active == {0, 1}
 
 
+def test_the_lowest_task_moves_first_in_whatever_order_a_set_has_them() -> None:
+    states = clients(1, 1)
+    states[0].active.update({8, 1})
+    balance_over_threads(states, active)
+    assert (states[0].active, states[1].active) == ({8}, {1})
+
+
 def test_a_task_that_the_target_has_in_another_role_stays() -> None:
     states = clients(1, 3)
     states[0].active.update({0, 1})
@@ -55,6 +62,14 @@ def test_a_client_that_received_tasks_passes_them_on() -> None:
     states[0].active.update(range(6))
     balance_over_threads(states, active, lambda source, target: (source.index, target.index) != (0, 2))
     assert [len(state.active) for state in states] == [3, 2, 1]
+
+
+def test_a_client_passes_on_in_the_next_round_what_it_received_after_its_turn() -> None:
+    """The last may give nothing to the first, which gets its tasks from the second, a round later."""
+    states = clients(1, 1, 1)
+    states[2].active.update(range(6))
+    balance_over_threads(states, active, lambda source, target: (source.index, target.index) != (2, 0))
+    assert [len(state.active) for state in states] == [1, 2, 3]
 
 
 def test_a_move_that_would_only_turn_the_difference_round_is_not_made() -> None:

@@ -101,6 +101,8 @@ WRONG: list[tuple[Change, str]] = [
         put("partitions", "in:0", [1]),
         "problem: partitions: in:0[0] is 1, not a string; fix it in the file",
     ),
+    (put("partitions", "in", []), "partition 'in': it is written TOPIC:NUMBER; fix it in the file"),
+    (put("partitions", "in", None), "partition 'in': it is written TOPIC:NUMBER; fix it in the file"),
     (put("initial_active", B, ["0_1", "0_0"]), "task 0_0: is active on two clients; leave one of them out"),
     (put("initial_active", B, []), "task 0_1: is active on no client; add it to initial_active"),
     (

@@ -100,6 +100,27 @@ def test_a_changelog_of_a_kip_1071_group_that_the_cluster_does_not_show_is_left_
     assert audit_group(group, found)["tasks"] == {"stateful": 1, "stateless": 0}
 
 
+def test_a_task_of_a_kip_1071_group_reads_only_the_topics_that_have_its_partition() -> None:
+    running = StreamsMember(PROCESS.format(1), {}, {"0": (0, 1, 2)}, {}, {})
+    group = streams_group(
+        GroupDescription(
+            "shop",
+            "Stable",
+            "streams",
+            "",
+            (MemberDescription("a", "a", rack=RackId("r1"), streams=running),),
+            kind=GroupKind.STREAMS,
+            topology={"0": SubtopologyTopics(("orders", "payments"), ())},
+        )
+    )
+    found = capture_group(group, cluster({"orders": [[1], [2], [3]], "payments": [[1]]}), {})
+    assert [task["source"] for task in found.document["tasks"]] == [
+        ["orders:0", "payments:0"],
+        ["orders:1"],
+        ["orders:2"],
+    ]
+
+
 def test_partitions_without_a_task_are_named() -> None:
     found = captured(orders=[[1], [2], [3], [1]])
     assert found.unknown == (

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from rackspan.errors import UsageError
@@ -41,3 +43,27 @@ def test_a_null_cost_is_the_assignors_own_and_a_given_one_is_that_of_all() -> No
 
 def test_a_cost_of_zero_is_not_a_missing_one() -> None:
     assert AssignmentConfigs(traffic_cost=0, non_overlap_cost=0).costs(STICKY_COSTS) == Costs(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "least", "most"),
+    [
+        ("traffic_cost", "rack.aware.assignment.traffic_cost", 0, 2**31 - 1),
+        ("non_overlap_cost", "rack.aware.assignment.non_overlap_cost", 0, 2**31 - 1),
+        ("num_standbys", "num.standby.replicas", 0, 2**31 - 1),
+        ("max_warmup_replicas", "max.warmup.replicas", 1, 2**31 - 1),
+        ("acceptable_recovery_lag", "acceptable.recovery.lag", 0, 2**63 - 1),
+        ("probing_rebalance_interval_ms", "probing.rebalance.interval.ms", 60_000, 2**63 - 1),
+    ],
+)
+def test_a_config_may_be_the_least_and_the_most_of_its_range_and_no_more(
+    key: str, name: str, least: int, most: int
+) -> None:
+    for inside in (least, most):
+        given: dict[str, Any] = {key: inside}
+        assert getattr(AssignmentConfigs(**given), key) == inside
+    for outside in (least - 1, most + 1):
+        given = {key: outside}
+        with pytest.raises(UsageError) as refused:
+            AssignmentConfigs(**given)
+        assert str(refused.value) == f"{name} is {outside}, outside {least} to {most}; fix it in the file"

@@ -33,3 +33,15 @@ def test_standbys_of_equal_cost_stay() -> None:
 def test_a_refused_move_stays() -> None:
     states, costs = two_clients([[10, 0], [0, 0]], non_overlap=0)
     assert exchange_standby_tasks(states, costs, lambda *_: False) == 10
+
+
+def test_a_standby_that_came_in_an_exchange_moves_on_in_the_next_round() -> None:
+    """Task 2 costs 10, 0 and 20 on the clients in turn: it is on the last, and its first exchange is with the first."""
+    states = [
+        ClientState(at, Client(ProcessId(f"00000000-0000-0000-0000-{at:012d}"), (RackId(f"r{at}"),), 1), set(), {at})
+        for at in range(3)
+    ]
+    traffic = np.array([[0, 0, 0], [0, 0, 0], [10, 0, 20]], dtype=np.int64)
+    costs = StandbyCosts(traffic, np.array([0, 1, 2], dtype=np.int32), non_overlap=0)
+    assert exchange_standby_tasks(states, costs, lambda *_: True) == 0
+    assert [state.standby for state in states] == [{1}, {2}, {0}]
