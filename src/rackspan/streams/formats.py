@@ -180,9 +180,8 @@ def _columns(
     rackless = np.zeros(len(names), dtype=np.bool_)
     in_rack = np.zeros((len(names), len(racks)), dtype=np.bool_)
     for index, name in enumerate(names):
+        topic_of(name)  # Refuses a name that is no partition's.
         replica_racks = listed.get(name) or []
-        if not replica_racks:
-            topic_of(name)  # Refuses a name that is no partition's.
         replicas[index] = len(replica_racks)
         rackless[index] = None in replica_racks
         in_rack[index, [code_of[rack] for rack in replica_racks if rack in code_of]] = True
@@ -473,7 +472,7 @@ def _check_changelogs(
     unpriced = tasks.stateful & (tasks.changelog.sizes() == 0)
     if unpriced.any():
         task = tasks.ids[int(np.argmax(unpriced))]
-        subtopology = task.partition("_")[0]
+        subtopology = task.rpartition("_")[0]
         refuse(
             f"task {task}",
             "is stateful but has no changelog to price its standbys by; add it, or give streams audit "

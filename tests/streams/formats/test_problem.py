@@ -69,6 +69,10 @@ WRONG: list[tuple[Change, str]] = [
         f"client {A}: lags: task 0_0: is -1; a lag is 0 or more records, -2 where the task ran active, -3 where it is unknown",
     ),
     (
+        put("clients", 0, "lags", {"0_0": -4}),
+        f"client {A}: lags: task 0_0: is -4; a lag is 0 or more records, -2 where the task ran active, -3 where it is unknown",
+    ),
+    (
         put("clients", 0, "tags", {"k" * 21: "v"}),
         f"client {A}: client.tag.{'k' * 21} is too long; a key has at most 20 characters, a value 30",
     ),
@@ -102,6 +106,7 @@ WRONG: list[tuple[Change, str]] = [
         "problem: partitions: in:0[0] is 1, not a string; fix it in the file",
     ),
     (put("partitions", "in", []), "partition 'in': it is written TOPIC:NUMBER; fix it in the file"),
+    (put("partitions", "in", ["r1"]), "partition 'in': it is written TOPIC:NUMBER; fix it in the file"),
     (put("partitions", "in", None), "partition 'in': it is written TOPIC:NUMBER; fix it in the file"),
     (put("initial_active", B, ["0_1", "0_0"]), "task 0_0: is active on two clients; leave one of them out"),
     (put("initial_active", B, []), "task 0_1: is active on no client; add it to initial_active"),
@@ -199,6 +204,14 @@ def test_a_wrong_problem_is_refused_in_one_line(change: Change, line: str) -> No
             {**dict.fromkeys(GOOD["partitions"], 1), "in:0": -1},
             "partition in:0: weight is -1, outside 0 to 1099511627776; give weights in a larger unit",
         ),
+        (
+            {**dict.fromkeys(GOOD["partitions"], 1), "in:1": 2**40 + 1},
+            "partition in:1: weight is 1099511627777, outside 0 to 1099511627776; give weights in a larger unit",
+        ),
+        (
+            dict.fromkeys(["x:2", "x:1", "x:0"], 1),
+            "partition_weights: partition x:0 is not among the partitions; add it or leave it out",
+        ),
         ({"x:0": 1}, "partition_weights: partition x:0 is not among the partitions; add it or leave it out"),
     ],
 )
@@ -206,6 +219,32 @@ def test_wrong_weights_are_refused_when_weights_are_used(weights: object, line: 
     with pytest.raises(InvalidProblem) as refused:
         from_document({**GOOD, "partition_weights": weights}, weighted=True)
     assert str(refused.value) == line
+
+
+def test_weights_are_0_to_a_tib() -> None:
+    weights = {**dict.fromkeys(GOOD["partitions"], 0), "in:1": 2**40}
+    given = from_document({**GOOD, "partition_weights": weights}, weighted=True)
+    assert given.partitions.weight.tolist() == [0, 2**40, 0, 0, 0]
+
+
+def test_lags_are_read_from_unknown_to_any_number() -> None:
+    document = deepcopy(GOOD)
+    document["clients"][0]["lags"] = {"0_0": -3, "0_1": -2, "1_0": 0}
+    assert from_document(document).clients[0].lags == {0: -3, 1: -2, 2: 0}
+
+
+def test_of_several_wrong_standbys_the_first_by_task_is_named() -> None:
+    """A set of 8 and 1 has 8 first."""
+    document = deepcopy(GOOD)
+    document["tasks"] = [{"id": f"0_{at}", "source": [f"in:{at}"]} for at in range(9)]
+    document["initial_active"] = {A: [f"0_{at}" for at in range(9)], B: []}
+    document["initial_standby"] = {A: ["0_8", "0_1"], B: []}
+    with pytest.raises(InvalidProblem, match=r"^task 0_1: is stateless"):
+        from_document(document)
+    for task in document["tasks"]:
+        task.update(stateful=True, changelog=["log:0"])
+    with pytest.raises(InvalidProblem, match=r"^task 0_1: is active and standby on client"):
+        from_document(document)
 
 
 def test_a_document_that_is_no_problem_is_refused_in_one_line() -> None:
@@ -295,3 +334,27 @@ def test_a_group_without_standbys_needs_no_changelogs() -> None:
     document["initial_standby"] = {A: ["0_1"], B: []}
     with pytest.raises(InvalidProblem, match="task 0_0: is stateful but has no changelog"):
         from_document(document)
+
+
+def test_changelogs_are_needed_for_a_number_of_standbys_and_only_where_racks_count() -> None:
+    document = deepcopy(GOOD)
+    del document["initial_standby"]
+    document["tasks"][0]["changelog"] = []
+    with pytest.raises(InvalidProblem, match="task 0_0: is stateful but has no changelog"):
+        from_document(document)
+    document["config"]["strategy"] = "none"
+    assert from_document(document).initial_standby is None
+
+
+def test_a_task_of_a_named_topology_without_a_changelog_is_refused_by_its_sub_topology() -> None:
+    document = deepcopy(GOOD)
+    document["tasks"] = [{"id": "billing__2_7", "stateful": True, "source": ["in:7"]}]
+    document["initial_active"], document["initial_standby"] = {A: ["billing__2_7"], B: []}, {}
+    with pytest.raises(InvalidProblem, match=r"--changelog billing__2=TOPIC$"):
+        from_document(document)
+
+
+def test_a_task_is_stateless_unless_it_says_otherwise() -> None:
+    document = deepcopy(GOOD)
+    del document["tasks"][2]["stateful"]
+    assert from_document(document).tasks.stateful.tolist() == [True, True, False]
