@@ -2,6 +2,7 @@
 
 import pytest
 
+from rackspan.errors import InvalidProblem
 from rackspan.model.ids import RackId
 from rackspan.streams.client_state import ClientState, LeastLoaded, owners
 from rackspan.streams.problem import Client, ProcessId
@@ -69,3 +70,16 @@ def test_a_task_that_no_client_has_is_owned_by_none() -> None:
 def test_a_client_that_just_joined_held_nothing_before() -> None:
     joined = client(0).client
     assert (joined.prev_active, joined.prev_standby) == (frozenset(), frozenset())
+
+
+def test_a_client_has_a_rack_where_its_consumers_agree_on_one() -> None:
+    process = ProcessId("00000000-0000-0000-0000-000000000001")
+    r1, r2 = RackId("r1"), RackId("r2")
+    racks = [(r1,), (r1, r1), (r1, r2), (r1, None), (None,), ()]
+    assert [Client(process, each, 1).rack for each in racks] == ["r1", "r1", None, None, None, None]
+
+
+def test_a_client_without_a_thread_is_refused() -> None:
+    with pytest.raises(InvalidProblem) as refused:
+        client(1, threads=0)
+    assert str(refused.value) == "client 00000000-0000-0000-0000-000000000001: threads is 0; a client has at least one"

@@ -9,6 +9,7 @@ from rackspan.streams.problem import (
     AssignmentConfigs,
     Costs,
     Strategy,
+    check_client_tags,
     strategy_named,
 )
 
@@ -67,3 +68,15 @@ def test_a_config_may_be_the_least_and_the_most_of_its_range_and_no_more(
         with pytest.raises(UsageError) as refused:
             AssignmentConfigs(**given)
         assert str(refused.value) == f"{name} is {outside}, outside {least} to {most}; fix it in the file"
+
+
+def test_five_tags_of_20_and_30_characters_are_not_too_many_nor_too_long() -> None:
+    keys = tuple(letter * 20 for letter in "abcde")
+    assert AssignmentConfigs(rack_aware_assignment_tags=keys).rack_aware_assignment_tags == keys
+    check_client_tags("client A", dict.fromkeys(keys, "v" * 30))
+
+
+def test_a_tags_value_of_31_characters_is_too_long() -> None:
+    with pytest.raises(UsageError) as refused:
+        check_client_tags("client A", {"zone": "v" * 31})
+    assert str(refused.value) == "client A: client.tag.zone is too long; a key has at most 20 characters, a value 30"
