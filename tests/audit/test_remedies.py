@@ -12,8 +12,15 @@ import pytest
 from rackspan import api
 from rackspan.audit import Finding, RackPolicy, Severity
 from rackspan.audit.batch import snapshot_batch
-from rackspan.audit.constraints.remedies import bring_back_racks, survive_loss, target_that_survives
+from rackspan.audit.constraints.remedies import (
+    bring_back_racks,
+    factor_to_harden,
+    move,
+    survive_loss,
+    target_that_survives,
+)
 from rackspan.audit.findings import REPAIR_ORDER
+from rackspan.audit.policy import Survive
 from rackspan.model import ClusterSnapshot, UnrackedPolicy, columns
 from tests.audit import brute_force, repairs
 from tests.snapshots import of_one_topic
@@ -244,3 +251,83 @@ def test_a_target_that_does_not_survive_is_replaced_by_one_that_does() -> None:
     assert target(unnamed, RackPolicy(unracked=UnrackedPolicy.IGNORE)) == (
         "set broker.rack on broker 2: replicas there count in no rack"
     )
+
+
+def test_a_target_out_of_reach_names_what_to_add_to_lower_or_to_accept() -> None:
+    accept = 'or accept it with survive = "{}" for the topic in rackspan.toml'
+    alone, pair = one_partition("a", [1], {}), one_partition("ab", [1], {})
+    assert target(alone, RackPolicy(survive=Survive.BROKER)) == f"add brokers, {accept.format('none')}"
+    assert target(pair, RackPolicy(survive=Survive.BROKER, min_insync_racks=2)) == (
+        f"add brokers, or lower min.insync.racks, {accept.format('none')}"
+    )
+    assert target(pair, RackPolicy(min_insync_racks=2)) == (
+        f"add racks (min.insync.racks 2 needs 3 to lose one), or lower min.insync.racks to 1, {accept.format('none')}"
+    )
+    assert target(alone, RackPolicy(survive=Survive.NONE, min_insync_racks=2)) == (
+        "add racks (min.insync.racks 2 needs 2), or lower min.insync.racks to 1"
+    )
+
+
+@pytest.mark.parametrize(("racks", "factor"), [("abc", 3), ("abcd", 4)])
+def test_a_topic_is_hardened_with_its_usual_factor_unless_a_partition_would_end_in_fewer_racks(
+    racks: str, factor: int
+) -> None:
+    extra = "d" if len(racks) == 4 else "c"
+    by_broker = {**dict(enumerate("abc", start=1)), 4: extra}
+    mixed = of_one_topic(by_broker, [[1, 2, 3], [2, 3, 1], [1, 2, 3, 4]], config={"min.insync.replicas": "1"})
+    batch = snapshot_batch(mixed, RackPolicy(min_insync_racks=2))
+    assert [factor_to_harden(batch, row) for row in range(3)] == [factor] * 3
+
+
+def test_a_fenced_broker_that_an_even_spread_can_do_without_is_not_brought_back() -> None:
+    """Four replicas over three racks: rack a has one broker left, which is as few as an even spread puts there."""
+    crowded = one_partition("aabbcc", [3, 4, 5, 6], {})
+    for fenced, words in (({1}, ""), ({1, 2}, "bring back brokers 1,2; then ")):
+        brokers = tuple(replace(one, fenced=int(one.id) in fenced) for one in crowded.brokers)
+        batch = snapshot_batch(replace(crowded, brokers=brokers), RackPolicy())
+        assert str(move(batch, 0, 4)) == f"{words}{PLAN}"
+
+
+def test_brokers_that_are_gone_are_drained_only_where_others_can_receive() -> None:
+    gone = one_partition("abc", [1, 16, 9], {}, isr=[1])
+    assert remedies(gone, RackPolicy())["unknown-broker"] == (
+        "bring back brokers 9,16, or rackspan reassign plan --drain 9,16"
+    )
+    fenced = replace(gone, brokers=tuple(replace(one, fenced=one.id == 3) for one in gone.brokers))
+    assert remedies(fenced, RackPolicy())["unknown-broker"] == "bring back brokers 9,16"
+
+
+def test_of_several_that_may_have_been_the_last_in_sync_one_is_enough() -> None:
+    rows = columns(topic=[0], partition=[0], leader=[-1], replicas=[[1, 2]], isr=[[]])
+    none_in_sync = replace(one_partition("abc", [1, 2], {}), partitions=rows)
+    assert remedies(none_in_sync, RackPolicy())["offline"] == "see the logs of brokers 1,2, which are alive"
+    down = replace(none_in_sync, brokers=tuple(replace(one, fenced=one.id < 3) for one in none_in_sync.brokers))
+    assert remedies(down, RackPolicy())["offline"] == "bring back one of brokers 1,2"
+
+
+def test_a_minimum_above_the_brokers_there_are_is_lowered_and_one_that_they_can_hold_may_be_kept() -> None:
+    above, broken = "min-insync-replicas-satisfiable", RackPolicy(survive=Survive.NONE)
+    lowered = remedies(one_partition("abc", [1, 2], {"min.insync.replicas": "4"}), broken)[above]
+    assert lowered.endswith("--entity-name t --add-config min.insync.replicas=2")
+    kept = remedies(one_partition("abc", [1, 2], {"min.insync.replicas": "3"}), broken)[above]
+    assert kept == f"{PLAN} --replication-factor 3, or lower min.insync.replicas"
+
+
+def test_brokers_that_are_excluded_are_not_brought_back() -> None:
+    crowded = one_partition("aabb", [3, 4], {})
+    brokers = tuple(replace(one, fenced=one.id == 1) for one in crowded.brokers)
+    for snapshot, policy, words in (
+        (crowded, {1, 2}, "stop excluding brokers 1,2"),
+        (replace(crowded, brokers=brokers), {2}, "bring back broker 1 and stop excluding broker 2"),
+    ):
+        batch = snapshot_batch(snapshot, RackPolicy(excluded_brokers=frozenset(policy)))
+        assert str(move(batch, 0, 2)) == f"{words}; then {PLAN}"
+
+
+def test_a_plan_that_would_end_under_the_minimum_waits_until_it_is_lowered() -> None:
+    def wanted(minimum: str) -> str:
+        alone = one_partition("ab", [1], {"min.insync.replicas": minimum})
+        return str(survive_loss(snapshot_batch(alone, RackPolicy()), 0))
+
+    assert wanted("2") == f"{PLAN} --replication-factor 2"
+    assert wanted("3").endswith("--entity-name t --add-config min.insync.replicas=1")

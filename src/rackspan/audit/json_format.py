@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.judge import Audit
-from rackspan.audit.outage import RackLoss, TopicHarm
+from rackspan.audit.outage import AFTER_REASSIGNMENT, RackLoss, TopicHarm
 from rackspan.audit.policy import Survive
 from rackspan.audit.quorum import QuorumAfter
 from rackspan.documents import AtLeastOne, Count, DecimalKey, UtcTime
@@ -190,7 +190,7 @@ def loss_summary(loss: RackLoss) -> LossSummary:
         "needs_unclean_election": loss.total("needs_unclean_election"),
         "under_min_isr": loss.total("under_min_isr"),
         "under_min_racks": loss.total("under_min_racks"),
-        "after_reassignment": loss.total("after_reassignment"),
+        "after_reassignment": loss.total(AFTER_REASSIGNMENT),
         "controller_quorum": quorum_document(loss.quorum),
     }
 

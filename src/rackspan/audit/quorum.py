@@ -48,8 +48,8 @@ def quorum_without(members: ClusterMembers, lost_racks: Set[RackId]) -> QuorumAf
         return None
     return QuorumAfter(
         voters=len(racks),
-        lost=tuple(sorted(voter for voter, rack in racks.items() if rack in lost_racks or voter in dead)),
+        lost=tuple(voter for voter, rack in racks.items() if rack in lost_racks or voter in dead),
         dead=tuple(sorted(dead)),
-        unknown_rack=tuple(sorted(voter for voter, rack in racks.items() if rack is None and voter not in dead)),
+        unknown_rack=tuple(voter for voter, rack in racks.items() if rack is None and voter not in dead),
         simulated=members.on_one_machine,
     )

@@ -266,7 +266,7 @@ def _not_copied(batch: PartitionBatch, row: int, brokers: Sequence[int]) -> list
 
 
 def _bring_back(batch: PartitionBatch, row: int, ids: Sequence[int]) -> str:
-    gone, factor = [broker for broker in unlisted(batch, row) if broker in ids], int(batch.replication_factor[row])
+    gone, factor = sorted({*unlisted(batch, row)} & {*ids}), int(batch.replication_factor[row])
     able = sum(batch.members.rack_sizes) >= factor and not _blocking(batch, row, factor)
     drains = gone and able and not batch.reassigning[row]
     down = _down(batch, ids)
