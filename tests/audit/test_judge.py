@@ -1,5 +1,6 @@
 import os
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -183,3 +184,63 @@ def test_reassignments_in_flight_are_counted_among_what_is_assumed(moving: int, 
     replicas = [[1, 2, 3]] * moving + [[1, 2]]
     snapshot = of_one_topic({1: "a", 2: "b", 3: "c"}, replicas, isr=[[1, 2]] * (moving + 1), more=more)
     assert audit(snapshot, RackPolicy()).assumed == (assumed,)
+
+
+def test_what_only_a_warning_says_leaves_the_loss_of_a_rack_certain() -> None:
+    """Brokers without a rack, where none has one: the loss of the unnamed rack is judged, and it is not survived."""
+    unracked = of_one_topic({1: None, 2: None}, [[1, 2]])
+    judged = audit(unracked, RackPolicy(survive=Survive.NONE))
+    assert [(one.constraint, one.severity) for one in judged.findings if one.constraint == "unracked-broker"] == [
+        ("unracked-broker", Severity.WARNING)
+    ] * 2
+    assert judged.left_open_by == ()
+    mixed = audit(of_one_topic({1: "a", 2: "b", 3: None}, [[1, 2]]), RackPolicy(survive=Survive.NONE))
+    assert mixed.left_open_by == ("unracked-broker",)
+
+
+def with_controllers(snapshot: ClusterSnapshot, *controllers: Controller) -> ClusterSnapshot:
+    return replace(snapshot, controllers=controllers)
+
+
+def remedy_of(constraint: str, snapshot: ClusterSnapshot) -> tuple[str, str]:
+    (found,) = (one for one in audit(snapshot, RackPolicy()).findings if one.constraint == constraint)
+    return found.reason, found.remedy
+
+
+def test_a_rack_is_spelt_alike_on_brokers_and_on_controllers_that_are_none() -> None:
+    """Controller 3 is in the process of broker 3, whose rack is its own."""
+    spelt = of_one_topic({1: "az1", 2: "az1", 3: "AZ1"}, [[1, 2]])
+    names = [(3, "AZ1"), (101, "Az1"), (102, "az1 "), (103, "az1")]
+    controllers = [Controller(BrokerId(voter), RackId(rack)) for voter, rack in names]
+    _, remedy = remedy_of("rack-names-alike", with_controllers(spelt, *controllers))
+    assert remedy == (
+        "set broker.rack to 'az1' on broker 3 and restart; name the rack of controllers 101,102 'az1' in rackspan.toml"
+    )
+    of_one = of_one_topic({1: "az1", 2: "az1"}, [[1, 2]])
+    _, remedy = remedy_of("rack-names-alike", with_controllers(of_one, controllers[1]))
+    assert remedy == "name the rack of controller 101 'az1' in rackspan.toml"
+
+
+def test_dead_controllers_are_named_in_order_whatever_order_a_set_has_them_in() -> None:
+    """A set of 8 and 1 has 8 first."""
+    voters = (Controller(BrokerId(voter), RackId("a"), alive=voter == 3) for voter in (8, 1, 3))
+    reason, remedy = remedy_of(
+        "controller-quorum-spread", with_controllers(of_one_topic({11: "a", 12: "b"}, [[11, 12]]), *voters)
+    )
+    assert reason == (
+        "controllers 1,8 are down, 1 of 3 voters left is no majority: no leader is elected and no ISR changes"
+    )
+    assert remedy == "bring back controllers 1,8"
+
+
+def test_lost_and_unknown_controllers_are_listed_in_order() -> None:
+    voters = [
+        *(Controller(BrokerId(voter), RackId("a")) for voter in (8, 1)),
+        *(Controller(BrokerId(voter)) for voter in (9, 2)),
+        Controller(BrokerId(5), RackId("b")),
+    ]
+    _, losses = outage(with_controllers(of_one_topic({11: "a", 12: "b"}, [[11, 12]]), *voters), RackPolicy())
+    assert [(one.quorum.lost, one.quorum.unknown_rack) for one in losses if one.quorum] == [
+        ((1, 8), (2, 9)),
+        ((5,), (2, 9)),
+    ]
