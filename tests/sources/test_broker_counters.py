@@ -145,6 +145,14 @@ def test_a_count_that_is_no_number_is_left_out() -> None:
         assert read_counters([f"{url}/metrics"]).brokers == {f"{url}/metrics": SENT}
 
 
+@pytest.mark.parametrize("other", [4_000, 6_000])
+def test_of_two_names_of_one_counter_the_greater_counts(other: int) -> None:
+    twice = COUNTED + f'kafka_server_brokertopicmetrics_bytesout_total{{topic="orders"}} {other}\n'
+    with serving({"/metrics": twice}) as url:
+        read = read_counters([f"{url}/metrics"]).brokers[f"{url}/metrics"]
+    assert read == {**SENT, "orders": max(5_000, other)}
+
+
 def test_a_broker_is_the_one_that_is_named_or_has_the_host() -> None:
     snapshot = cluster({"orders": [[1]]})
     brokers = tuple(

@@ -83,6 +83,12 @@ def test_groups_that_cannot_be_read_are_named_with_the_reason_and_others_are_kep
     )
 
 
+def test_a_fault_of_ours_is_raised_and_not_reported_as_a_group_that_cannot_be_read() -> None:
+    responses = {ApiKey.LIST_GROUPS: listing({1: {"a": CONSUMER}}), ApiKey.OFFSET_FETCH: lambda *_: KeyError("ours")}
+    with pytest.raises(KeyError, match="ours"):
+        read(ScriptedConnection(responses))
+
+
 def test_a_list_of_brokers_that_is_not_received_is_one_line() -> None:
     connection = ScriptedConnection({ApiKey.METADATA: lambda *_: TimeoutError("no response to METADATA in time")})
     with pytest.raises(

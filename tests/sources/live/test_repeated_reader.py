@@ -1,5 +1,8 @@
 """A cluster that is read again and again, some of whose brokers go away, with scripted readings."""
 
+import time
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from rackspan.client.cluster import ConnectionSettings
@@ -51,3 +54,24 @@ def test_without_its_servers_the_brokers_of_the_last_snapshot_are_tried_and_the_
         else:
             assert read() is result
     assert tried == servers
+
+
+@pytest.mark.parametrize(("boottime", "passed"), [(True, 30.0), (False, 5.0)])
+def test_the_time_between_readings_counts_while_the_machine_sleeps_where_a_clock_does(
+    boottime: bool, passed: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine slept for 25 of 30 seconds, and its own time was set back by an hour."""
+    since_start, awake = [100.0], [60.0]
+    now = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    monkeypatch.setattr(cluster, "utc_now", lambda: now)
+    monkeypatch.setattr(time, "monotonic", lambda: awake[0])
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: {7: since_start}[clock][0])
+    if boottime:
+        monkeypatch.setattr(time, "CLOCK_BOOTTIME", 7, raising=False)
+    else:
+        monkeypatch.delattr(time, "CLOCK_BOOTTIME", raising=False)
+    clock = cluster.steady_clock()
+    assert clock() == now
+    since_start[0], awake[0] = 130.0, 65.0
+    monkeypatch.setattr(cluster, "utc_now", lambda: now - timedelta(hours=1))
+    assert clock() == now + timedelta(seconds=passed)

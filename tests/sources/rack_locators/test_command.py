@@ -1,7 +1,10 @@
 """A topology script, as it is called and when it goes wrong. The scripts are real, the shell is only theirs."""
 
+import signal
+import subprocess
 from pathlib import Path
 from time import monotonic, sleep
+from typing import Any
 
 import pytest
 
@@ -65,13 +68,27 @@ def test_a_script_that_goes_wrong_is_one_line(tmp_path: Path, body: str, why: st
     assert str(refusal.value) == f"rack locator command: {command}: {why}"
 
 
-def test_a_script_that_is_late_is_ended_with_all_it_started(tmp_path: Path) -> None:
+def test_a_script_that_is_late_is_ended_with_all_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[str]] = []
+
+    def recorded(*words: Any, **options: Any) -> subprocess.Popen[str]:
+        started.append(start(*words, **options))
+        return started[0]
+
+    start: Any = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", recorded)
     # The child holds the script's output open, which alone would keep a reader waiting.
     command = script(tmp_path, f"sleep 600 &\necho $! > {tmp_path}/child\nwait")
     with pytest.raises(RackLocatorFailed) as refusal:
         racks_from(command, timeout_ms="700")
     assert str(refusal.value) == (
         f"rack locator command: {command}: gave no response within 700 ms; raise timeout.ms, or fix the command"
+    )
+    ended = started[0]
+    assert (ended.returncode, ended.stdout and ended.stdout.closed, ended.stderr and ended.stderr.closed) == (
+        -signal.SIGKILL,
+        True,
+        True,
     )
     child = Path("/proc") / (tmp_path / "child").read_text().strip() / "stat"
     until = monotonic() + 20
