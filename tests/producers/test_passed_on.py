@@ -3,33 +3,40 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from aiokafka import AIOKafkaProducer
 from kafka import KafkaConsumer, TopicPartition
 
 from rackspan.cluster import EmbeddedCluster
+from rackspan.errors import NotEnoughRacks, UsageError
 from rackspan.producers import GuardedAIOKafkaProducer, GuardedKafkaProducer, GuardedProducer, aiokafka, kafka_python
 from rackspan.producers.confluent import acknowledged_offset
 from rackspan.producers.in_rack.aiokafka import InRackAIOKafkaProducer
 from rackspan.producers.in_rack.confluent import InRackProducer
-from rackspan.producers.in_rack.kafka_python import KafkaPythonPartitioner
+from rackspan.producers.in_rack.kafka_python import KafkaPythonPartitioner, in_rack
+from rackspan.producers.in_rack.partitioner import InRackPartitioner
 
 Send = Callable[[EmbeddedCluster, str, dict[str, int]], None]
+
+KEY = b"key-1"
+"""Without a partition, every one of the libraries would send it to partition 0 of two."""
 
 
 def by_confluent(cluster: EmbeddedCluster, topic: str, required: dict[str, int]) -> None:
     producer = GuardedProducer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}, required)
-    producer.produce(topic, b"value", b"key", partition=1)
+    producer.produce(topic, b"value", KEY, partition=1)
     assert producer.flush(20) == 0
     producer.close()
 
 
 def by_kafka_python(cluster: EmbeddedCluster, topic: str, required: dict[str, int]) -> None:
     producer = GuardedKafkaProducer(required, bootstrap_servers=cluster.address(1))
-    assert producer.send(topic, b"value", b"key", 1).result(20).partition == 1
+    assert producer.send(topic, b"value", KEY, 1).result(20).partition == 1
     producer.close()
 
 
@@ -37,7 +44,7 @@ def by_aiokafka(cluster: EmbeddedCluster, topic: str, required: dict[str, int]) 
     async def send() -> None:
         producer = GuardedAIOKafkaProducer(required, bootstrap_servers=cluster.bootstrap_servers)
         await producer.start()
-        assert (await producer.send_and_wait(topic, b"value", b"key", 1)).partition == 1
+        assert (await producer.send_and_wait(topic, b"value", KEY, 1)).partition == 1
         await producer.stop()
 
     asyncio.run(send())
@@ -53,7 +60,7 @@ def test_value_key_and_partition_reach_the_log(send: Send, racks: int, cluster: 
     consumer.seek_to_beginning()
     record = next(consumer)
     consumer.close()
-    assert (record.offset, record.key, record.value) == (0, b"key", b"value")
+    assert (record.offset, record.key, record.value) == (0, KEY, b"value")
 
 
 def test_a_poll_returns_how_many_reports_it_served(cluster: EmbeddedCluster) -> None:
@@ -103,13 +110,24 @@ def test_the_offset_of_a_report_is_that_of_its_message(offset: int | None, known
 def test_without_servers_the_guard_connects_where_the_library_does(
     module: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    servers: list[str] = []
-    monkeypatch.setattr(module, "RecordVerifier", lambda given, *_, **__: servers.append(given))
+    made: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(
+        module, "RecordVerifier", lambda servers, login, racks, seconds: made.append((servers, racks, seconds))
+    )
     for name in ("AIOKafkaProducer", "KafkaProducer", "VerifierThread"):
         monkeypatch.setattr(module, name, lambda *_, **__: None, raising=False)
     producer = module.GuardedAIOKafkaProducer if module is aiokafka else module.GuardedKafkaProducer
     producer({})
-    assert servers == ["localhost:9092"]
+    producer({"orders": 2}, verify_seconds=3.0)
+    assert made == [("localhost:9092", {}, 10.0), ("localhost:9092", {"orders": 2}, 3.0)]
+
+
+def test_the_time_to_verify_is_that_of_a_producer_of_confluent() -> None:
+    config = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
+    producers = GuardedProducer(config, {}), GuardedProducer(config, {}, verify_seconds=3.0)
+    assert [producer._verifier.records._seconds for producer in producers] == [10.0, 3.0]
+    for producer in producers:
+        producer.close()
 
 
 def test_a_rack_local_producer_of_confluent_passes_on_its_options(cluster: EmbeddedCluster) -> None:
@@ -142,3 +160,92 @@ def test_partitions_without_a_leader_that_is_known_are_in_no_rack_for_aiokafka()
     metadata = SimpleNamespace(brokers=lambda: brokers, _partitions={"orders": partitions})
     producer: Any = SimpleNamespace(_metadata=metadata)
     assert InRackAIOKafkaProducer._leader_racks(producer, "orders") == {0: "r1", 2: None}
+
+
+def test_a_record_with_a_key_is_left_to_aiokafka_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[tuple[Any, ...]] = []
+
+    def partition(_producer: object, *words: Any) -> int:
+        given.append(words)
+        return 7
+
+    monkeypatch.setattr(AIOKafkaProducer, "_partition", partition)
+    producer = object.__new__(InRackAIOKafkaProducer)
+    producer._closed = True  # It was never made, and would warn of that when it is collected.
+    record = ("orders", None, "key", "value", b"key", b"value")
+    assert producer._partition(*record) == 7
+    assert given == [record]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda skew: InRackProducer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0}, "r1", skew_max=skew),
+        lambda skew: KafkaPythonPartitioner("r1", skew_max=skew),
+        lambda skew: in_rack("r1", skew_max=skew),
+        lambda skew: InRackAIOKafkaProducer("r1", skew_max=skew),
+    ],
+    ids=["confluent", "kafka-python", "in_rack", "aiokafka"],
+)
+def test_a_bound_on_skew_is_passed_on_by_every_client(made: Callable[[float], object]) -> None:
+    with pytest.raises(UsageError, match=r"^skew_max is 0\.5, and no partition can get less than an even share"):
+        made(0.5)
+
+
+def test_each_topic_of_kafka_python_has_its_own_leaders() -> None:
+    brokers = [SimpleNamespace(node_id=1, rack="r1"), SimpleNamespace(node_id=2, rack="r2")]
+    near = {"orders": 2, "payments": 5}
+    partitions = {
+        topic: {
+            at: SimpleNamespace(partition_index=at, leader_id=1 if at == one else 2) for at in (*range(one), one, 9)
+        }
+        for topic, one in near.items()
+    }
+    partitions["payments"][7] = SimpleNamespace(partition_index=7, leader_id=-1)
+    metadata: Any = SimpleNamespace(brokers=lambda: brokers, _partitions=partitions)
+    partitioner = KafkaPythonPartitioner("r1", skew_max=100.0)
+    chosen = [partitioner.partition(topic, None, None, "v", b"v", metadata) for topic in (*near, *near)]
+    assert chosen == [2, 5, 2, 5]
+
+
+def test_each_topic_of_aiokafka_has_its_own_leaders_and_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AIOKafkaProducer, "_partition", lambda _producer, _topic, partition, *_: partition)
+    partitions = {
+        "orders": {2: SimpleNamespace(partition=2, leader=1)},
+        "payments": {5: SimpleNamespace(partition=5, leader=1)},
+    }
+    producer: Any = object.__new__(InRackAIOKafkaProducer)
+    producer._closed = True  # As above.
+    producer._in_rack = InRackPartitioner("r1", Random(1))
+    brokers = [SimpleNamespace(nodeId=1, rack="r1")]
+    producer._metadata = SimpleNamespace(brokers=lambda: brokers, _partitions=partitions)
+    topics = ("orders", "payments", "orders", "unknown")
+    assert [producer._partition(topic, None, None, "v", None, b"12345") for topic in topics] == [2, 5, 2, None]
+    assert producer._partition("orders", None, None, None, None, None) == 2
+    assert producer._in_rack._topics["orders"].sent_bytes == {2: 10}
+
+
+def test_the_racks_are_counted_before_a_record_is_sent_to_its_partition() -> None:
+    refused: list[tuple[str, int | None]] = []
+
+    async def before(topic: str, partition: int | None) -> NotEnoughRacks:
+        refused.append((topic, partition))
+        return NotEnoughRacks("one rack is in sync")
+
+    async def by_aiokafka() -> None:
+        producer = GuardedAIOKafkaProducer({"orders": 2}, bootstrap_servers="127.0.0.1:1")
+        producer._producer._closed = True  # It was never started.
+        producer._records.before = before  # type: ignore[method-assign]
+        for partition in (1, None):
+            with pytest.raises(NotEnoughRacks, match="one rack is in sync"):
+                await producer.send_and_wait("orders", b"value", partition=partition)
+        producer._records.close()
+
+    asyncio.run(by_aiokafka())
+    producer = GuardedProducer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0}, {"orders": 2})
+    producer._verifier.records.before = before  # type: ignore[method-assign]
+    for partition in (1, None):
+        with pytest.raises(NotEnoughRacks, match="one rack is in sync"):
+            producer.produce("orders", b"value", partition=partition)
+    producer.close()
+    assert refused == [("orders", 1), ("orders", None)] * 2

@@ -1,6 +1,7 @@
 """The guard's own connections: rounds, pauses, brokers that do not respond, and the end of its thread."""
 
 import asyncio
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -74,6 +75,52 @@ def test_a_record_after_the_verification_of_others_is_verified_too() -> None:
         return verified
 
     assert asyncio.run(work()) == [{ORDERS: 10}, {ORDERS: 12}, {ORDERS: None}, {ORDERS: 1}]
+
+
+def test_records_that_are_acknowledged_during_a_verification_share_the_next_one() -> None:
+    async def work() -> list[Any]:
+        records, verified, begun, go_on = made(), list[Any](), asyncio.Event(), asyncio.Event()
+
+        async def verify(ends: Any) -> dict[Any, Any]:
+            verified.append(dict(ends))
+            begun.set()
+            await go_on.wait()
+            return {}
+
+        setattr(records, "verify", verify)  # noqa: B010 - as above
+        waiting = [asyncio.ensure_future(records.verified("orders", 0, 4))]
+        await begun.wait()
+        for partition in (0, 1, 0):
+            waiting.append(asyncio.ensure_future(records.verified("orders", partition, 7)))
+            for _turn in range(3):
+                await asyncio.sleep(0)
+        go_on.set()
+        await asyncio.wait_for(asyncio.gather(*waiting), 10)
+        return verified
+
+    assert asyncio.run(work()) == [{ORDERS: 5}, {ORDERS: 8, ("orders", 1): 8}]
+
+
+def test_a_caller_that_no_longer_waits_holds_up_no_other() -> None:
+    async def work() -> list[Any]:
+        records, begun, go_on = made(), asyncio.Event(), asyncio.Event()
+
+        async def verify(_ends: Any) -> dict[Any, Any]:
+            begun.set()
+            await go_on.wait()
+            return {}
+
+        setattr(records, "verify", verify)  # noqa: B010 - as above
+        waiting = [asyncio.ensure_future(records.verified("orders", 0, offset)) for offset in (4, 9)]
+        await begun.wait()
+        waiting[0].cancel()
+        await asyncio.sleep(0)
+        go_on.set()
+        await asyncio.wait(waiting, timeout=10)
+        found = [one.cancelled() or one.result() for one in waiting]
+        return [*found, await asyncio.wait_for(records.verified("orders", 0, 11), 10)]
+
+    assert asyncio.run(work()) == [True, None, None]
 
 
 def test_responses_are_those_that_come_in_time_and_a_fault_of_ours_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,8 +233,8 @@ def test_a_log_that_may_not_be_read_is_named_in_the_error(code: int, words: str)
 
 
 def test_closing_the_thread_ends_what_is_verified_and_the_connections() -> None:
-    records, reported, closed = made(), list[object](), list[bool]()
-    close = records.close
+    records, reported, closed, ended = made(), list[object](), list[bool](), list[bool]()
+    close, begun = records.close, threading.Event()
 
     def close_and_record() -> None:
         closed.append(True)
@@ -197,12 +244,21 @@ def test_closing_the_thread_ends_what_is_verified_and_the_connections() -> None:
     thread = VerifierThread(records)
 
     async def never(_: object) -> dict[Any, Any]:
-        await asyncio.sleep(3600)
+        begun.set()
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            for _turn in range(1_000):
+                await asyncio.sleep(0)
+            ended.append(True)
         return {}
 
     setattr(records, "verify", never)  # noqa: B010 - as above
+    assert thread._thread.name == "rackspan-guard"
     thread.when_verified("orders", 0, 1, reported.append)
+    assert begun.wait(10)
     thread.close()
+    assert ended == [True]
     assert (reported, closed, thread._thread.is_alive(), thread._loop.is_closed()) == ([], [True], False, True)
 
 
