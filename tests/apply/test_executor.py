@@ -17,7 +17,7 @@ from rackspan.apply.executor import Pace, RunUpdate, _Patience, execute
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable, ReassignmentStopped
 from rackspan.model.ids import TopicPartition
 from rackspan.plan.execution.decision import RunLimits
-from rackspan.plan.execution.effects import Effect, Finished, Paused, Record, StartMoves, Wait
+from rackspan.plan.execution.effects import Finished, Paused, Record, StartMoves, Wait
 from rackspan.plan.execution.events import DirectionSet, Event, RunCancelled, RunCompleted
 from rackspan.plan.execution.observed import InFlight, ObservationRequest, ObservedCluster
 from rackspan.plan.execution.throttle import ConfigKey, Holder
@@ -448,24 +448,25 @@ def test_a_change_that_never_shows_ends_the_run_when_its_patience_does() -> None
     assert 60 <= clock.seconds < 70
 
 
-@pytest.mark.parametrize(
-    ("effect", "waited"),
-    [(Record(RunCompleted()), 0.0), (Wait(), 1.0), (Paused(), 0.25)],
-    ids=["an event", "progress", "another change"],
-)
-def test_patience_begins_again_with_whatever_goes_on(effect: Effect, waited: float) -> None:
-    clock, stalled = Clock(), Wait("broker 3 is down")
-    patience = _Patience(Pace(10.0, 1.0, 0.25, now=lambda: clock.seconds, sleep=clock.sleep))
-    for _ in range(9):
-        patience.after(stalled, stalled)
-    before = clock.seconds
-    patience.after(effect, stalled)
-    assert clock.seconds == before + waited
-    for _ in range(10):
-        patience.after(stalled, effect)
-    with pytest.raises(ReassignmentStopped, match=r"^broker 3 is down$"):
-        patience.after(stalled, stalled)
-    assert clock.seconds == before + waited + 10
+def test_only_the_same_wait_without_anything_in_between_runs_out_of_patience() -> None:
+    clock, slept = Clock(), list[float]()
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        clock.seconds += seconds
+
+    patience = _Patience(Pace(60.0, 10.0, 0.25, now=lambda: clock.seconds, sleep=sleep))
+    stalled, start = Wait(stalled="broker 5 is down"), StartMoves({MOVE.topic_partition: MOVE.replicas}, 1)
+    for between, seconds in ((Record(RunCancelled()), []), (Wait(), [10.0]), (start, [0.25])):
+        slept.clear()
+        for _ in range(6):
+            patience.after(stalled, stalled)
+        patience.after(between, stalled)
+        assert slept == [10.0] * 6 + seconds
+    for _ in range(6):
+        patience.after(start, start)
+    with pytest.raises(ReassignmentStopped, match=r"^the cluster took a change and does not show it;"):
+        patience.after(start, start)
 
 
 class Flaky(FakeCluster):

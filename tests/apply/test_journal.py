@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
+from rackspan.apply import journal as journals
 from rackspan.apply.journal import Journal
 from rackspan.errors import InvalidJournal, UsageError
 from rackspan.plan.execution.events import (
@@ -64,6 +65,17 @@ def test_each_event_outlives_a_power_loss_once_it_was_appended(tmp_path: Path, m
             journal.append(event)
             lines = disk.left()["journal"].decode().removesuffix("\n").split("\n")
             assert read_events(lines) == tuple(EVENTS[:number])
+
+
+def test_the_folder_is_written_to_disk_for_a_new_file_and_not_for_every_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[Path] = []
+    monkeypatch.setattr(journals, "to_disk", flushed.append)
+    path = written(tmp_path / "journal", EVENTS[:3])
+    with Journal(path) as journal:
+        journal.append(RunCancelled())
+    assert flushed == [tmp_path]
 
 
 @given(reassignment_plans())
@@ -149,18 +161,6 @@ def test_an_event_that_does_not_fit_the_disk_did_not_happen(tmp_path: Path, monk
         with pytest.raises(UsageError, match=line):
             journal.append(RunCancelled())
         assert journal.state == replay(EVENTS[:2])
-
-
-def test_the_folder_is_flushed_with_the_first_event_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file is new then: later ones are in a file that the folder lists."""
-    flushed: list[Path] = []
-    monkeypatch.setattr("rackspan.apply.journal.to_disk", flushed.append)
-    path = tmp_path / "journal"
-    for _ in range(2):
-        with Journal(path) as journal:
-            for event in EVENTS[1:3] if flushed else EVENTS[:1]:
-                journal.append(event)
-    assert flushed == [tmp_path]
 
 
 def test_no_journal_says_nothing(tmp_path: Path) -> None:

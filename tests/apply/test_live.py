@@ -14,7 +14,6 @@ import pytest
 from rackspan.apply.live import LiveCluster
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
 from rackspan.client.errors import ErrorResponse
-from rackspan.client.requests import BrokerLogs
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.core.ids import CONTROLLER
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable
@@ -25,7 +24,11 @@ from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster
 from rackspan.plan.execution.throttle import ConfigKey, Holder
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.base import WireStruct
-from rackspan.wire.messages.configs import DescribeConfigsResponseData
+from rackspan.wire.messages.configs import (
+    DescribeConfigsResponseData,
+    IncrementalAlterConfigsResponseAlterConfigsResourceResponse,
+    IncrementalAlterConfigsResponseData,
+)
 from rackspan.wire.messages.metadata import (
     MetadataResponseBroker,
     MetadataResponseData,
@@ -157,6 +160,7 @@ class Served:
     def __init__(self, responses: Mapping[ApiKey, WireStruct | Exception]) -> None:
         self._responses = {ApiKey.LIST_PARTITION_REASSIGNMENTS: ListPartitionReassignmentsResponseData(), **responses}
         self.sent: dict[ApiKey, Any] = {}
+        self.seconds: dict[ApiKey, float | None] = {}
         self.closed = False
 
     def __enter__(self) -> "Served":
@@ -168,8 +172,8 @@ class Served:
     def run(self, coroutine: Callable[..., Any], *arguments: object) -> Any:
         return asyncio.run(coroutine(*arguments))
 
-    async def call(self, api_key: ApiKey, request: Any, _seconds: float | None = None, **_: object) -> Any:
-        self.sent[api_key] = request
+    async def call(self, api_key: ApiKey, request: Any, seconds: float | None = None, **_: object) -> Any:
+        self.sent[api_key], self.seconds[api_key] = request, seconds
         response = self._responses[api_key]
         if isinstance(response, Exception):
             raise response
@@ -216,46 +220,57 @@ def test_what_a_connection_that_ends_leaves_unknown_is_named(monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    ("key", "right"),
+    ("holder", "line"),
     [
-        (ConfigKey(Holder.TOPIC, "moved", "leader.replication.throttled.replicas"), "AlterConfigs on Topic moved"),
-        (ConfigKey(Holder.BROKER, "2", "leader.replication.throttled.rate"), "AlterConfigs on Cluster"),
+        (Holder.TOPIC, "throttle of topic 1 was not changed: this user needs AlterConfigs on Topic 1;"),
+        (Holder.BROKER, "throttle of broker 1 was not changed: this user needs AlterConfigs on Cluster;"),
     ],
-    ids=["topic", "broker"],
 )
-def test_a_throttle_that_may_not_be_set_names_the_right(
-    key: ConfigKey, right: str, monkeypatch: pytest.MonkeyPatch
+def test_a_throttle_that_may_not_be_changed_names_the_right(
+    holder: Holder, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    served(monkeypatch, {ApiKey.INCREMENTAL_ALTER_CONFIGS: ErrorResponse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)})
+    """Whether all of a request is refused or one config of it."""
+    of_all = ErrorResponse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    result = IncrementalAlterConfigsResponseAlterConfigsResourceResponse(
+        error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, resource_type=2, resource_name="1"
+    )
+    for response in (of_all, IncrementalAlterConfigsResponseData(responses=[result])):
+        served(monkeypatch, {ApiKey.INCREMENTAL_ALTER_CONFIGS: response})
+        with (
+            LiveCluster(ConnectionSettings("a:1")) as live,
+            pytest.raises(ClusterUnauthorized, match=f"^{line} grant it with kafka-acls.sh$"),
+        ):
+            live.set_configs({ConfigKey(holder, "1", "leader.replication.throttled.rate"): "5"})
+
+
+def test_a_broker_that_does_not_respond_holds_up_no_observation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second for the sizes, which are only displayed; five for a broker's own configs."""
+    row = MetadataResponsePartition(partition_index=0, leader_id=1, replica_nodes=(1, 2), isr_nodes=(1,))
+    moving = OngoingPartitionReassignment(partition_index=0, replicas=(1, 2), adding_replicas=(2,))
+    listed = [OngoingTopicReassignment(name="moved", partitions=[moving])]
+    rate = ConfigKey(Holder.BROKER, "1", "leader.replication.throttled.rate")
+    connection = served(
+        monkeypatch,
+        {
+            ApiKey.METADATA: MetadataResponseData(
+                brokers=[MetadataResponseBroker(node_id=broker) for broker in (1, 2)],
+                topics=[MetadataResponseTopic(name="moved", partitions=[row])],
+            ),
+            ApiKey.LIST_PARTITION_REASSIGNMENTS: ListPartitionReassignmentsResponseData(topics=listed),
+            ApiKey.DESCRIBE_LOG_DIRS: TimeoutError("no response in time"),
+            ApiKey.DESCRIBE_CONFIGS: TimeoutError("no response in time"),
+        },
+    )
+    with LiveCluster(ConnectionSettings("a:1")) as live:
+        found = live.observe(ObservationRequest(frozenset({"moved"})))
     with (
         LiveCluster(ConnectionSettings("a:1")) as live,
-        pytest.raises(ClusterUnauthorized, match=f"was not changed: this user needs {right}; grant it"),
+        pytest.raises(ClusterUnreachable, match=r"^the throttle of broker 1 was not received: no response in time;"),
     ):
-        live.set_configs({key: "1"})
-
-
-def test_the_sizes_of_what_is_copied_are_waited_for_a_second_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are displayed alone."""
-    waited: list[float] = []
-
-    async def logs(_connection: object, _broker: int, _partitions: object, seconds: float) -> BrokerLogs:
-        waited.append(seconds)
-        return BrokerLogs({})
-
-    monkeypatch.setattr("rackspan.apply.live.requests.broker_logs", logs)
-    moving = OngoingPartitionReassignment(partition_index=0, replicas=(1, 2, 3), adding_replicas=(2, 3))
-    listed = [OngoingTopicReassignment(name="moved", partitions=[moving])]
-    topic = MetadataResponseTopic(name="moved", partitions=[MetadataResponsePartition(replica_nodes=(1, 2, 3))])
-    responses = {
-        ApiKey.METADATA: MetadataResponseData(
-            brokers=[MetadataResponseBroker(node_id=broker) for broker in (1, 2, 3)], topics=[topic]
-        ),
-        ApiKey.LIST_PARTITION_REASSIGNMENTS: ListPartitionReassignmentsResponseData(topics=listed),
-    }
-    served(monkeypatch, responses)
-    with LiveCluster(ConnectionSettings("a:1")) as live:
-        live.observe(ObservationRequest(frozenset({"moved"})))
-    assert waited == [1.0, 1.0]
+        live.observe(ObservationRequest(configs=frozenset({rate})))
+    assert (set(found.in_flight), found.copied_bytes) == ({TopicPartition("moved", 0)}, {})
+    assert connection.seconds[ApiKey.DESCRIBE_LOG_DIRS] == 1.0
+    assert connection.seconds[ApiKey.DESCRIBE_CONFIGS] == 5.0
 
 
 def test_a_reassignment_of_a_topic_that_is_not_observed_has_no_copied_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,9 +32,7 @@ def test_a_file_and_a_folder_give_back_what_was_written(tmp_path: Path, name: st
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_the_time_of_a_snapshot_is_one_of_utc_for_whoever_reads_the_files(
-    tmp_path: Path, snapshot: ClusterSnapshot
-) -> None:
+def test_the_time_of_a_snapshot_is_one_of_utc_in_its_files(tmp_path: Path, snapshot: ClusterSnapshot) -> None:
     snapshot_folder.write_folder(snapshot, tmp_path / "moment")
     schema = pq.read_schema(tmp_path / "moment" / "cluster.parquet")
     assert str(schema.field("taken_at").type) == "timestamp[us, tz=UTC]"
