@@ -294,6 +294,25 @@ def test_metadata_that_cannot_be_read_costs_its_connection() -> None:
     asyncio.run(scenario())
 
 
+def test_metadata_without_a_response_costs_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        known, link = KnownBrokers("127.0.0.1:1", Login(), Random(1)), Link()
+
+        async def call(*_: object) -> None:
+            raise TimeoutError("no response to METADATA in 5 s")
+
+        async def any_connection() -> Any:
+            return link
+
+        link.call = call  # type: ignore[attr-defined]
+        monkeypatch.setattr(known, "any_connection", any_connection)
+        with pytest.raises(ClusterUnreachable, match="the cluster's metadata could not be read: TimeoutError: no resp"):
+            await known.refresh()
+        assert link.closed
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_seed_chooses_the_same_brokers_whatever_their_ids(seed: int) -> None:
     """A set of 1 and 8 has 8 first."""

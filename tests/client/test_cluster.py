@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from rackspan.client import cluster as client_cluster
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
+from rackspan.client.connection import BrokerConnection
 from rackspan.client.login import LoginFailedHere
 from rackspan.client.requests import broker_logs
 from rackspan.errors import ClusterUnauthorized, ClusterUnreachable, UsageError
@@ -120,18 +123,6 @@ def test_a_server_that_closes_the_connection_may_require_tls(response: bytes) ->
         f"{address}: it closed the connection at the first request; is it Kafka's port, and does it require TLS or a login"
         in message
     )
-
-
-def test_a_login_that_fails_on_this_side_is_reported_as_it_is_and_not_as_one_that_was_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def failing(*_: object) -> None:
-        raise LoginFailedHere("cannot be logged in to: GSSAPI fails on this side: no credentials")
-
-    monkeypatch.setattr("rackspan.client.cluster.BrokerConnection.open", failing)
-    line = r"^localhost:9092 cannot be logged in to: GSSAPI fails on this side: no credentials$"
-    with pytest.raises(ClusterUnauthorized, match=line):
-        ClusterConnection(ConnectionSettings("localhost:9092")).__enter__()
 
 
 def test_every_server_that_was_tried_is_named_with_its_reason_in_the_order_given() -> None:
@@ -499,3 +490,72 @@ def test_a_login_that_is_refused_or_cut_off_has_the_same_words() -> None:
         " refused the login: user, password or mechanism PLAIN is wrong; check sasl.mechanism and sasl.jaas.config in "
         "--command-config"
     )
+
+
+def test_a_login_that_fails_on_this_side_is_not_one_that_the_server_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def failing(*_: object) -> None:
+        raise LoginFailedHere("cannot be logged in to as a: GSSAPI fails on this side: no ticket")
+
+    monkeypatch.setattr(BrokerConnection, "open", failing)
+    with pytest.raises(ClusterUnauthorized) as refused:
+        ClusterConnection(ConnectionSettings("a:1", {}, GENEROUS_SECONDS)).__enter__()
+    assert str(refused.value) == "a:1 cannot be logged in to as a: GSSAPI fails on this side: no ticket"
+
+
+def test_the_network_thread_holds_up_no_end_of_the_process() -> None:
+    def scenario(_connection: ClusterConnection, _first: FakeBroker, _second: FakeBroker) -> None:
+        assert [one.daemon for one in threading.enumerate() if one.name == "rackspan-client"] == [True]
+
+    with_brokers(scenario)
+
+
+def test_of_servers_that_respond_at_once_the_others_are_closed_and_failures_passed_over() -> None:
+    closed: list[str] = []
+
+    async def responds(name: str) -> object:
+        return SimpleNamespace(close=lambda: closed.append(name))
+
+    async def fails() -> object:
+        raise ConnectionResetError
+
+    async def run() -> None:
+        tasks: list[asyncio.Task[Any]] = [
+            asyncio.create_task(one) for one in (responds("a"), fails(), asyncio.sleep(GENEROUS_SECONDS))
+        ]
+        await asyncio.wait(tasks[:2])
+        for task in tasks:
+            ClusterConnection._give_up(object.__new__(ClusterConnection), task)
+        await asyncio.wait(tasks)
+        assert tasks[2].cancelled()
+
+    asyncio.run(run())
+    assert closed == ["a"]
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_look_up_that_ends_after_it_was_given_up_is_no_fault(closed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor one that ends after its loop."""
+    go_on, faults = threading.Event(), list[object]()
+    monkeypatch.setattr(socket, "getaddrinfo", _waiting(go_on))
+    monkeypatch.setattr(threading, "excepthook", faults.append)
+    loop = client_cluster._NameLookupLoop()
+    loop.set_exception_handler(lambda _loop, context: faults.append(context))
+
+    async def given_up() -> None:
+        looking = asyncio.ensure_future(loop.getaddrinfo("kafka.example", 9092))
+        await asyncio.sleep(0)
+        assert loop.unresolved == {"kafka.example"}
+        looking.cancel()
+        await asyncio.wait([looking])
+
+    loop.run_until_complete(given_up())
+    [look_up] = [one for one in threading.enumerate() if one.name == "look-up of kafka.example"]
+    if closed:
+        loop.close()
+    go_on.set()
+    look_up.join(GENEROUS_SECONDS)
+    if not closed:
+        loop.run_until_complete(asyncio.sleep(0))
+        assert loop.unresolved == set()
+        loop.close()
+    assert faults == []

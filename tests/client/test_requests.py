@@ -150,7 +150,7 @@ def test_offsets_are_listed_by_the_leader_within_their_own_time() -> None:
 
     with_brokers(scenario)
     (request,) = requests
-    assert (request.replica_id, request.isolation_level) == (-1, 1)
+    assert (request.replica_id, request.isolation_level, request.timeout) == (-1, 1, 4_000)
     rows = [(one.partition_index, one.timestamp) for topic in request.topics for one in topic.partitions]
     assert rows == [(0, -1), (1, 1000)]
 

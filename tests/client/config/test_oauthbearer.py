@@ -1,7 +1,9 @@
 """Tokens by client credentials and from a file; every failure is one line without a secret."""
 
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
+from urllib.request import Request
 
 import pytest
 
@@ -47,17 +49,23 @@ def test_an_endpoint_that_is_not_there_is_named(server: TokenServer) -> None:
         BearerTokens("http://127.0.0.1:1/", "a", "b").token()
 
 
-def test_an_endpoint_that_does_not_respond_is_waited_for_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    waited: list[float] = []
+def test_a_token_is_requested_as_by_java_and_waited_for_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests: list[tuple[Request, float]] = []
 
-    def silent(_request: object, timeout: float) -> None:
-        waited.append(timeout)
-        raise TimeoutError("timed out")
+    def urlopen(request: Request, timeout: float) -> BytesIO:
+        requests.append((request, timeout))
+        return BytesIO(b'{"access_token": "t"}')
 
-    monkeypatch.setattr("urllib.request.urlopen", silent)
-    with pytest.raises(ClusterUnreachable, match=r"^the token endpoint http://id/ cannot be used: timed out; check"):
-        BearerTokens("http://id/", "a", "b").token()
-    assert waited == [10.0]
+    monkeypatch.setattr("urllib.request.urlopen", urlopen)
+    assert BearerTokens("http://id/token", "me", "s").token() == "t"
+    [(request, timeout)] = requests
+    assert (request.full_url, request.get_method(), request.data) == (
+        "http://id/token",
+        "POST",
+        b"grant_type=client_credentials",
+    )
+    assert dict(request.header_items()) == {"Authorization": "Basic bWU6cw==", "Accept": "application/json"}
+    assert timeout == 10.0
 
 
 def test_a_file_is_read_for_every_connection(tmp_path: Path) -> None:

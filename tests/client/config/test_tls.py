@@ -80,6 +80,20 @@ def test_a_server_of_another_name_is_spoken_to_only_unchecked(identity: Path) ->
     assert shaken_hands(context(check_hostname=False), identity, "kafka.example") == "ok"
 
 
+@pytest.mark.parametrize("check_hostname", [True, False])
+def test_certificates_are_checked_whether_names_are_or_not(identity: Path, check_hostname: bool) -> None:
+    certificate, both = str(identity / "cert.pem"), str(identity / "both.pem")
+    for ca_file in (certificate, None):
+        context = tls_context(ca_file=ca_file, key_file=both, check_hostname=check_hostname)
+        assert (context.protocol, context.verify_mode, context.check_hostname) == (
+            ssl.PROTOCOL_TLS_CLIENT,
+            ssl.CERT_REQUIRED,
+            check_hostname,
+        )
+        assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
+    assert shaken_hands(context, identity) == "SSLCertVerificationError"
+
+
 def test_a_key_file_without_a_key_is_named(identity: Path) -> None:
     with pytest.raises(
         UsageError, match=r"ssl\.keystore in --command-config: .*cert\.pem cannot be used: it holds no PEM private key"

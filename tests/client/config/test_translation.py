@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from kafka.net.manager import KafkaConnectionManager
 
-from rackspan.client.config.keys import KEYS
+from rackspan.client.config.keys import _WITH_EFFECT, KEYS, WITHOUT_EFFECT
 from rackspan.client.config.translation import kafka_python_settings, librdkafka_settings, presents_certificate
 from rackspan.errors import MissingRequirement, UsageError
 
@@ -208,11 +208,12 @@ TRANSLATED: dict[str, tuple[str, dict[str, object], dict[str, object]]] = {
 
 
 def test_every_key_becomes_the_setting_of_each_client() -> None:
+    made = {key.name: key for group in _WITH_EFFECT for key in group()}
     assert {
-        name: (value, KEYS[name].kafka_python(value), KEYS[name].librdkafka(value))
+        name: (value, made.get(name, KEYS[name]).kafka_python(value), made.get(name, KEYS[name]).librdkafka(value))
         for name, (value, _, _) in TRANSLATED.items()
     } == TRANSLATED
-    assert KEYS.keys() == TRANSLATED.keys()
+    assert KEYS.keys() == TRANSLATED.keys() == made.keys() | {*WITHOUT_EFFECT}
     assert all(name == key.name for name, key in KEYS.items())
     unchecked = KEYS["ssl.endpoint.identification.algorithm"]
     assert unchecked.kafka_python("") == {"tls.check_hostname": False}
