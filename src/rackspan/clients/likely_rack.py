@@ -63,7 +63,7 @@ def _region_of_zone_name(name: str) -> str | None:
         return None
     compass = {"north": "n", "south": "s", "east": "e", "west": "w", "central": "c"}
     direction = match[2]
-    parts = [word for word in ("north", "south", "central") if direction.startswith(word)]
+    parts = [word for word in ("north", "south") if direction.startswith(word)]
     rest = direction.removeprefix(parts[0]) if parts else direction
     short = "".join(compass.get(part, part) for part in (*parts, rest) if part)
     return f"{match[1]}{short}{match[3]}"

@@ -245,16 +245,14 @@ def _grown(thirds: dict[tuple[int, int], int], start: int, size: int) -> list[in
     while candidates:
         best, best_left = -1, -1
         for broker in _bits(candidates):
-            left = candidates & ~(1 << broker)
+            left = candidates
             for member in members:
                 left &= thirds.get((min(member, broker), max(member, broker)), 0)
             if left.bit_count() > best_left:
                 best, best_left = broker, left.bit_count()
-        narrowed = candidates & ~(1 << best)
         for member in members:
-            narrowed &= thirds.get((min(member, best), max(member, best)), 0)
+            candidates &= thirds.get((min(member, best), max(member, best)), 0)
         members.append(best)
-        candidates = narrowed
     return members if len(members) > 2 else []
 
 
