@@ -11,7 +11,7 @@ from rackspan.clients.likely_rack import likely_rack
 from rackspan.model import RackId
 from rackspan.model.client_networks import ClientNetworks
 from rackspan.model.group import GroupKind
-from tests.clients.worlds import World, random_world
+from tests.clients.worlds import World, random_world, streams_group
 
 NETWORKS = ClientNetworks({"10.0.1.0/24": "r1", "10.0.2.0/24": "r2", "10.0.3.0/24": "r3"})
 
@@ -42,6 +42,82 @@ def only(world: World) -> ClientFinding:
 
 def test_nothing_is_found_where_every_member_reads_in_its_rack() -> None:
     assert found(sound()) == []
+
+
+def test_a_finding_says_who_reads_what_why_and_what_to_do() -> None:
+    world = sound()
+    world.declared |= {"m1": None, "m2": None}
+    assert only(world) == ClientFinding(
+        "no-client-rack",
+        "shop",
+        ("m1", "m2"),
+        ("orders",),
+        4,
+        "2 of 3 members without client.rack: each partition is read from its leader, wherever that is",
+        "set client.rack=r2 of client-m1, client.rack=r3 of client-m2 and restart",
+    )
+    world = sound()
+    world.declared["m1"], world.older = None, {"m1"}
+    assert (only(world).reason, only(world).remedy) == (
+        "1 of 3 members with a client that reports no rack to its group: what it sends with fetches is not known",
+        "see that client.rack=r2 is set there, or use a client of Kafka 3.4 or later",
+    )
+    world = sound()
+    world.declared["m1"] = "r3"
+    assert (only(world).reason, only(world).remedy) == (
+        "1 of 3 members with the client.rack of another place: client-m1 names 'r3', is in 'r2'",
+        "set client.rack=r2 and restart",
+    )
+    world = sound()
+    world.placed["orders", 3] = (1, [1, 2, 3], [1, 3])
+    assert (only(world).reason, only(world).remedy) == (
+        "the replica in the readers' rack is not in sync: orders-3",
+        "see rackspan audit: a broker may be down or slow",
+    )
+
+
+def test_racks_that_no_broker_has_are_listed_in_order_with_those_that_are_meant_or_there() -> None:
+    world = sound()
+    world.declared |= {"m1": "zz", "m2": "R-9", "m3": "R-2"}
+    (finding,) = found(world, None)
+    assert (finding.reason, finding.remedy) == (
+        "3 of 3 members with a client.rack that no broker has: 'R-2', 'R-9', 'zz'",
+        "correct client.rack and restart: 'R-2' is probably 'r2'",
+    )
+    world = sound()
+    world.declared |= {"m1": "zz", "m2": "qq"}
+    (finding,) = found(world, None)
+    assert (finding.reason, finding.remedy) == (
+        "2 of 3 members with a client.rack that no broker has: 'qq', 'zz'",
+        "correct client.rack and restart: the brokers' racks are 'r1', 'r2', 'r3'",
+    )
+
+
+def test_topics_with_too_few_replicas_and_with_enough_are_two_commands() -> None:
+    world = sound()
+    world.racks[4], world.selectors[4] = "r1", ReplicaSelectors.RACK_AWARE
+    world.placed = {read: (1, [1, 3], [1, 3]) for read in world.placed}
+    world.placed |= {(topic, 0): (1, [1, 3, 4], [1, 3, 4]) for topic in ("pay.v2", "bills")}
+    world.reads["m1"] += [("pay.v2", 0), ("bills", 0)]
+    finding = found(world)[0]
+    assert finding.topics == ("bills", "orders", "pay.v2")
+    assert finding.reason == "4 partitions read in r2 without a replica there; with one in each rack none would be"
+    assert finding.remedy == (
+        "rackspan reassign plan --topic 'orders' --replication-factor 3 && "
+        r"rackspan reassign plan --topic 'bills|pay\.v2'"
+    )
+
+
+@pytest.mark.parametrize(("count", "noun"), [(2, "2 partitions"), (1, "1 partition")])
+def test_brokers_without_a_selector_are_one_cause_for_all_partitions(count: int, noun: str) -> None:
+    world = sound()
+    world.selectors[1] = ReplicaSelectors.LEADER
+    world.reads["m1"] = world.reads["m1"][:count]
+    assert (only(world).reason, only(world).remedy) == (
+        f"client.rack is set and has no effect on {noun}: brokers direct every reader to the leader",
+        "set replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector on every broker, and "
+        "restart them in turn",
+    )
 
 
 def test_a_member_without_a_rack_gets_the_rack_it_is_in() -> None:
@@ -125,7 +201,22 @@ def test_a_share_group_never_gets_client_rack_as_a_remedy() -> None:
     world = replace(sound(), kind=GroupKind.SHARE, declared=dict.fromkeys(("m1", "m2", "m3"), None))
     finding = only(world)
     assert (finding.cause, finding.partitions) == ("share-group", 6)
-    assert "client.rack" not in finding.remedy
+    assert finding.reason == (
+        "members of a share group read from leaders only, whatever client.rack says: 6 reads across racks"
+    )
+    assert finding.remedy == ("lead these topics in the rack where most members are, or run the members in fewer racks")
+
+
+def test_no_other_assignment_is_advised_to_share_groups_and_to_streams_groups() -> None:
+    """Each partition in one rack, and read in another. In a share group a partition has many readers, and a streams
+    group's tasks move whole."""
+    placed = {("t", at): (at % 3 + 1, [at % 3 + 1], [at % 3 + 1]) for at in range(6)}
+    reads = {f"m{at}": [("t", at - 1), ("t", at + 2)] for at in (1, 2, 3)}
+    world = replace(sound(), placed=placed, reads=reads, kind=GroupKind.SHARE)
+    assert [one.cause for one in found(world)] == ["share-group"]
+    snapshot = world.snapshot()
+    streams = group_reads(streams_group(world), snapshot, world.selectors, NETWORKS)
+    assert [one.cause for one in find_causes(streams, snapshot)] == ["no-replica-in-rack"]
 
 
 @pytest.mark.parametrize(("kind", "remedy"), [(GroupKind.CLASSIC, "in_rack"), (GroupKind.CONSUMER, "KIP-848")])
@@ -136,8 +227,14 @@ def test_an_assignment_that_could_read_less_across_racks_is_found(kind: GroupKin
         world.placed["orders", at] = (at % 3 + 1, [at % 3 + 1], [at % 3 + 1])
     local, assignment = found(world)
     assert local.cause == "no-replica-in-rack"
+    assert local.reason == (
+        "6 partitions read in r1, r2, r3 without a replica there; with one in each rack none would be"
+    )
     assert (assignment.cause, assignment.partitions) == ("assignment", 6)
     assert remedy in assignment.remedy
+    assert assignment.reason == (
+        "the assignment of range leaves 6 without a replica in their reader's rack; as balanced, another leaves 0"
+    )
 
 
 def test_a_cluster_of_one_rack_has_nothing_to_find() -> None:
@@ -212,6 +309,16 @@ def test_500_random_groups_have_the_causes_that_plain_loops_find() -> None:
         ("1", ["az11", "az2"], None),
         ("1", ["az1", "az11"], "az1"),
         ("", ["r1"], None),
+        ("west-1a", ["eu-west-1a", "eu-west-1b"], "eu-west-1a"),
+        ("zone-1", ["aws-eu-zone-1", "aws-eu-zone-2"], "aws-eu-zone-1"),
+        ("aws-eu-zone-1", ["zone-1", "zone-2"], "zone-1"),
+        ("ap-northeast-1a", ["apne1-az4"], "apne1-az4"),
+        ("ap-northeast-1a", ["apse1-az4"], None),
+        ("us-west-2b", ["usw2-az1", "use2-az1"], "usw2-az1"),
+        ("ap-south-1a", ["aps1-az1", "apse1-az1"], "aps1-az1"),
+        ("af-south-1a", ["afs1-az1"], "afs1-az1"),
+        ("eu-north-1c", ["eun1-az3"], "eun1-az3"),
+        ("ca-central-1a", ["cac1-az1"], "cac1-az1"),
     ],
 )
 def test_a_misspelt_rack_means_the_only_one_it_can(declared: str, racks: list[str], meant: str | None) -> None:

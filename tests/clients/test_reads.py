@@ -95,3 +95,20 @@ def test_a_streams_member_reads_the_partitions_of_its_active_tasks() -> None:
     found = group_reads(group, world.snapshot(), {})
     assert [read.partition for read in found.members[0].reads] == [("t", 0), ("t", 2), ("u", 0)]
     assert found.across_at_best is None
+
+
+def test_partitions_that_the_snapshot_does_not_have_are_left_out() -> None:
+    """Of a topic that is not there, and before, between and after those that are."""
+    world = World(
+        {1: "r1", 2: "r2"},
+        {("t", at): (1, [1], [1]) for at in (1, 3)} | {("u", 5): (2, [2], [2])},
+        {},
+        declared={"a": "r1"},
+        reads={"a": [("t", 0), ("t", 1), ("t", 2), ("t", 3), ("t", 4), ("u", 4), ("u", 5), ("u", 6), ("s", 0)]},
+    )
+    [member] = group_reads(world.group(), world.snapshot(), {}).members
+    assert [(read.partition, read.leader) for read in member.reads] == [
+        (("t", 1), "r1"),
+        (("t", 3), "r1"),
+        (("u", 5), "r2"),
+    ]

@@ -1,5 +1,6 @@
 """The snapshot as JSON: what is read, what is refused and in which words, and the text that is written."""
 
+import gc
 import json
 from typing import Any
 
@@ -40,6 +41,13 @@ def test_writing_what_was_read_gives_the_same_bytes(snapshot: ClusterSnapshot) -
     text = json_format.write(snapshot)
     assert json_format.write(json_format.read(text).snapshot) == text
     json.loads(text)
+
+
+def test_a_large_document_is_not_walked_by_pythons_collector(monkeypatch: pytest.MonkeyPatch) -> None:
+    collecting: list[bool] = []
+    monkeypatch.setattr(json_format, "from_document", lambda _: collecting.append(gc.isenabled()))
+    json_format.read("{}")
+    assert (collecting, gc.isenabled()) == ([False], True)
 
 
 def test_the_optional_keys_may_all_be_absent() -> None:

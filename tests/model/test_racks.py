@@ -145,3 +145,12 @@ def test_even_shares_admit_the_even_spreads_and_no_other(sizes: list[int], facto
     fewest, most = even_shares(np.array(sizes), factor)
     assert fewest.tolist() == [min(counts[rack] for counts in even) for rack in range(len(sizes))]
     assert most.tolist() == [max(counts[rack] for counts in even) for rack in range(len(sizes))]
+
+
+def test_brokers_of_any_id_are_found_without_a_table_as_large_as_the_largest() -> None:
+    largest = 2**31 - 1
+    for ids in ([1, 7, 1_000_000], [1, 7, 1_000_001], [1, 7, largest]):
+        found = rack_map([Broker(BrokerId(one), RackId(f"r{one}")) for one in ids])
+        wanted = np.array([[ids[2], -1, 7], [6, 1, largest - 1]], dtype=np.int32)
+        assert found.broker_index(wanted).tolist() == [[2, -1, 1], [-1, 0, -1]]
+        assert (found._index_by_id is not None) == (ids[2] == 1_000_000)

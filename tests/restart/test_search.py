@@ -125,8 +125,8 @@ def test_a_partition_may_forbid_three_brokers_of_which_no_two_conflict() -> None
     conflicts = conflicts_of([[3, 4], [0, 1, 2], [0, 3, 4]], 5)
     assert conflicting(conflicts) == [[3, 4]]
     assert conflicts.beyond_pairs.tolist() == [1]
-    assert conflicts.fits(2, mask(5, 0))
-    assert not conflicts.fits(2, mask(5, 0, 1))
+    assert conflicts.fits(2, mask(5, 0)) is True
+    assert conflicts.fits(2, mask(5, 0, 1)) is False
     assert conflicts.fits(3, mask(5, 0, 1))
     assert conflicts.forbidding(mask(5, 0, 1, 2)).tolist() == [1]
     assert conflicts.forbidding(mask(5, 0, 3, 4)).tolist() == [0, 2]
@@ -136,10 +136,10 @@ def test_a_partition_may_forbid_three_brokers_of_which_no_two_conflict() -> None
 
 def test_a_full_batch_and_a_batch_with_its_voters_take_no_further_broker() -> None:
     conflicts = conflicts_of([], 5, voter=(0, 1, 2), voters_most=2, most=3)
-    assert not conflicts.fits(2, mask(5, 0, 1))
-    assert conflicts.fits(3, mask(5, 0, 1))
-    assert conflicts.fits(2, mask(5, 0, 3))
-    assert not conflicts.fits(4, mask(5, 0, 1, 3))
+    assert conflicts.fits(2, mask(5, 0, 1)) is False
+    assert conflicts.fits(3, mask(5, 0, 1)) is True
+    assert conflicts.fits(2, mask(5, 0, 3)) is True
+    assert conflicts.fits(4, mask(5, 0, 1, 3)) is False
 
 
 def test_without_some_brokers_the_others_keep_their_conflicts() -> None:
