@@ -117,6 +117,8 @@ def test_a_replica_that_is_added_copied_what_its_log_has() -> None:
     new = Log([1000, 1000, 1000, 700], replicas=(1, 2, 3, 4), adding=(4,))
     assert between(Log(), new) == (0, False, [0, 0, 0, 700])
     assert between(new, replace(new, sizes=[1000, 1000, 1000, 900])) == (0, False, [0, 0, 0, 200])
+    completed = Log([1000, 1000, 700], replicas=(1, 2, 5), isr=(1, 2, 5))
+    assert between(Log(), completed) == (0, False, [0, 0, 700])
     unread = replace(new, sizes=[1000, 1000, 1000, UNKNOWN])
     assert between(new, unread) == (0, False, [0, 0, 0, UNKNOWN])
 

@@ -154,11 +154,8 @@ def _median_record_bytes(topic: Int32s, bytes_in: Int64s, records: Int64s) -> Fl
     ordered = np.lexsort((size, topic))
     _, first, of = np.unique(topic, return_index=True, return_inverse=True)
     partitions = np.bincount(of[sized], minlength=len(first))
-    # Those without a size come last in their topic.
-    median = np.full(len(first), np.inf)
-    some = partitions > 0
-    median[some] = size[ordered[first[some] + partitions[some] // 2]]
-    of_topic: Float64s = median[of]
+    # Those without a size are infinite and come last in their topic.
+    of_topic: Float64s = size[ordered[first + partitions // 2]][of]
     return of_topic
 
 
