@@ -147,7 +147,7 @@ def read_again(reads: GroupReads, snapshot: ClusterSnapshot, selectors: Mapping[
 def _member(
     group: GroupDescription, member: MemberDescription, places: "_Partitions", networks: ClientNetworks | None
 ) -> MemberReads:
-    partitions = member.partitions if member.streams is None else _source_partitions(group, member, places.counts)
+    partitions = member.partitions if member.streams is None else _source_partitions(group, member)
     return MemberReads(
         member,
         networks.rack_of(member.host) if networks is not None else None,
@@ -162,10 +162,8 @@ def _reads(
     return tuple(read for partition in partitions if (read := places.read(partition, fetch_rack)) is not None)
 
 
-def _source_partitions(
-    group: GroupDescription, member: MemberDescription, counts: Mapping[str, int]
-) -> list[TopicPartition]:
-    """What the active tasks of a streams member read: the task's partition of every source that has so many."""
+def _source_partitions(group: GroupDescription, member: MemberDescription) -> list[TopicPartition]:
+    """What the active tasks of a streams member read: the task's partition of every source, whether it has so many or not."""
     tasks = {} if member.streams is None else member.streams.active
     return sorted(
         {
@@ -174,7 +172,6 @@ def _source_partitions(
             if name in group.topology
             for topic in group.topology[name].sources
             for partition in partitions
-            if partition < counts.get(topic, 0)
         }
     )
 
@@ -188,7 +185,6 @@ class _Partitions:
         self._code = {str(topic.name): code for code, topic in enumerate(snapshot.topics)}
         self._rack = {int(broker.id): broker.rack for broker in snapshot.brokers}
         self._selectors = selectors
-        self.counts = {name: int(self._first[code + 1] - self._first[code]) for name, code in self._code.items()}
 
     def read(self, partition: TopicPartition, fetch_rack: RackId | None) -> Read | None:
         """A read by a client that names `fetch_rack`; None for a partition that the snapshot does not have."""
