@@ -46,11 +46,11 @@ def test_nothing_is_found_where_every_member_reads_in_its_rack() -> None:
 
 def test_a_finding_says_who_reads_what_why_and_what_to_do() -> None:
     world = sound()
-    world.declared |= {"m1": None, "m2": None}
+    world.declared = {"m2": None, "m1": None, "m3": "r1"}
     assert only(world) == ClientFinding(
         "no-client-rack",
         "shop",
-        ("m1", "m2"),
+        ("m2", "m1"),
         ("orders",),
         4,
         "2 of 3 members without client.rack: each partition is read from its leader, wherever that is",
@@ -69,9 +69,9 @@ def test_a_finding_says_who_reads_what_why_and_what_to_do() -> None:
         "set client.rack=r2 and restart",
     )
     world = sound()
-    world.placed["orders", 3] = (1, [1, 2, 3], [1, 3])
+    world.placed |= {("orders", at): (at % 3 + 1, [1, 2, 3], [at % 3 + 1]) for at in (5, 4, 3, 1)}
     assert (only(world).reason, only(world).remedy) == (
-        "the replica in the readers' rack is not in sync: orders-3",
+        "the replica in the readers' rack is not in sync: orders-1, orders-3, orders-4 and 1 more",
         "see rackspan audit: a broker may be down or slow",
     )
 
@@ -84,6 +84,17 @@ def test_racks_that_no_broker_has_are_listed_in_order_with_those_that_are_meant_
         "3 of 3 members with a client.rack that no broker has: 'R-2', 'R-9', 'zz'",
         "correct client.rack and restart: 'R-2' is probably 'r2'",
     )
+    world.declared["m1"], world.racks = "R-1", dict(world.racks) | {4: "r4", 5: "r5"}
+    world.declared |= {"m4": "R-5", "m5": "R-4"}
+    world.reads |= {"m4": [("orders", 0)], "m5": [("orders", 0)]}
+    world.declared["m2"] = "R-3"
+    finding = found(world, None)[0]
+    assert (finding.reason, finding.remedy) == (
+        "5 of 5 members with a client.rack that no broker has: 'R-1', 'R-2', 'R-3' and 2 more",
+        "correct client.rack and restart: 'R-1' is probably 'r1'; 'R-2' is probably 'r2'; 'R-3' is probably 'r3'",
+    )
+    del world.hosts["m1"]
+    assert found(world)[0].remedy == finding.remedy, "the address of some is not known"
     world = sound()
     world.declared |= {"m1": "zz", "m2": "qq"}
     (finding,) = found(world, None)
@@ -97,15 +108,21 @@ def test_topics_with_too_few_replicas_and_with_enough_are_two_commands() -> None
     world = sound()
     world.racks[4], world.selectors[4] = "r1", ReplicaSelectors.RACK_AWARE
     world.placed = {read: (1, [1, 3], [1, 3]) for read in world.placed}
-    world.placed |= {(topic, 0): (1, [1, 3, 4], [1, 3, 4]) for topic in ("pay.v2", "bills")}
-    world.reads["m1"] += [("pay.v2", 0), ("bills", 0)]
-    finding = found(world)[0]
-    assert finding.topics == ("bills", "orders", "pay.v2")
-    assert finding.reason == "4 partitions read in r2 without a replica there; with one in each rack none would be"
+    for topic in ("pay.v2", "bills", "carts", "adds"):
+        world.placed[topic, 0] = (1, [1, 3, 4], [1, 3, 4])
+        world.reads["m1"].append((topic, 0))
+    finding, assignment = found(world)
+    assert finding.topics == assignment.topics == ("adds", "bills", "carts", "orders", "pay.v2")
+    assert finding.reason == "6 partitions read in r2 without a replica there; with one in each rack none would be"
     assert finding.remedy == (
         "rackspan reassign plan --topic 'orders' --replication-factor 3 && "
-        r"rackspan reassign plan --topic 'bills|pay\.v2'"
+        r"rackspan reassign plan --topic 'adds|bills|carts|pay\.v2'"
     )
+    assert (assignment.partitions, assignment.reason) == (
+        3,
+        "the assignment of range leaves 6 without a replica in their reader's rack; as balanced, another leaves 3",
+    )
+    assert found(replace(world, protocol=""))[1].reason.startswith("the assignment of the group leaves 6 without")
 
 
 @pytest.mark.parametrize(("count", "noun"), [(2, "2 partitions"), (1, "1 partition")])
@@ -205,6 +222,16 @@ def test_a_share_group_never_gets_client_rack_as_a_remedy() -> None:
         "members of a share group read from leaders only, whatever client.rack says: 6 reads across racks"
     )
     assert finding.remedy == ("lead these topics in the rack where most members are, or run the members in fewer racks")
+
+
+def test_a_member_of_a_share_group_that_is_near_the_leader_or_nowhere_has_nothing_to_find() -> None:
+    world = replace(sound(), kind=GroupKind.SHARE)
+    world.declared |= {"m1": "r1", "m2": None}
+    (finding,) = found(world, None)
+    assert (finding.members, finding.partitions) == (("m3",), 2)
+    world.reads["m3"] = world.reads["m3"][:1]
+    (finding,) = found(world, None)
+    assert finding.reason.endswith("whatever client.rack says: 1 read across racks")
 
 
 def test_no_other_assignment_is_advised_to_share_groups_and_to_streams_groups() -> None:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -112,3 +113,59 @@ def test_partitions_that_the_snapshot_does_not_have_are_left_out() -> None:
         (("t", 3), "r1"),
         (("u", 5), "r2"),
     ]
+
+
+def test_who_serves_a_reader_is_known_where_the_leader_must_or_its_selector_is() -> None:
+    world = World(
+        {1: "r1", 2: "r2"},
+        {("t", 0): (1, [1, 2], [1, 2])},
+        {},
+        declared={"without": None, "near": "r1", "far": "r2"},
+        reads={name: [("t", 0)] for name in ("without", "near", "far")},
+    )
+    for selector, served in (
+        (ReplicaSelectors.UNKNOWN, ["r1", "r1", None]),
+        (ReplicaSelectors.OTHER, ["r1", "r1", None]),
+        (ReplicaSelectors.LEADER, ["r1", "r1", "r1"]),
+        (ReplicaSelectors.RACK_AWARE, ["r1", "r1", "r2"]),
+    ):
+        members = group_reads(world.group(), world.snapshot(), {1: selector}).members
+        assert [member.reads[0].served_from for member in members] == served
+    [without, *_] = members
+    assert (without.in_own_rack, without.across, without.across_at_best) == (None, None, None)
+
+
+def test_members_of_other_topics_are_given_none_of_them_at_best() -> None:
+    world = World(
+        {1: "r1", 2: "r2"},
+        {("t", 0): (2, [2], [2]), ("u", 0): (1, [1], [1])},
+        {},
+        declared={"a": "r1", "b": "r2"},
+        reads={"a": [("t", 0)], "b": [("u", 0)]},
+    )
+    group = world.group()
+    assert group_reads(group, world.snapshot(), {}).across_at_best == 0
+    subscribed = [(member, topic) for member, topic in zip(group.members, ("t", "u"), strict=True)]
+    own = replace(group, members=tuple(replace(member, topics=frozenset({topic})) for member, topic in subscribed))
+    assert group_reads(own, world.snapshot(), {}).across_at_best == 2
+
+
+def test_a_share_group_without_a_rack_to_lead_in_reads_all_of_it_across() -> None:
+    world = World({1: None, 2: "r2"}, {("t", 0): (1, [1], [1])}, {}, GroupKind.SHARE, {"a": "r2"}, {"a": [("t", 0)]})
+    assert group_reads(world.group(), world.snapshot(), {}).across_at_best == 1
+
+
+def test_tasks_of_a_sub_topology_that_is_not_described_read_nothing() -> None:
+    world = World({1: "r1"}, {("t", 0): (1, [1], [1])}, {})
+    tasks = StreamsMember("p", {}, active={"0": (0,), "7": (0,)}, standby={}, warmup={}, offsets=None)
+    group = GroupDescription(
+        "shop",
+        "Stable",
+        "streams",
+        "",
+        (MemberDescription("a", "a", streams=tasks),),
+        kind=GroupKind.STREAMS,
+        topology={"0": SubtopologyTopics(("t", "missing"), ())},
+    )
+    [member] = group_reads(group, world.snapshot(), {}).members
+    assert [read.partition for read in member.reads] == [("t", 0)]
