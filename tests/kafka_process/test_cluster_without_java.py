@@ -236,6 +236,22 @@ def test_what_is_not_there_is_named(make: Make) -> None:
     assert cluster._ports._sockets == {}
 
 
+def test_the_jars_of_the_clusters_version_are_fetched_for_the_java_there_is(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched: list[tuple[object, ...]] = []
+
+    def resolve_jars(version: object, progress: object, *, java: object) -> Path:
+        fetched.append((str(version), progress, java))
+        raise KafkaProcessFailed("no network", "")
+
+    monkeypatch.setattr(module, "resolve_jars", resolve_jars)
+    progress = [].append
+    with pytest.raises(KafkaProcessFailed, match="no network"):
+        make(version="3.9.1", progress=progress).start()
+    assert fetched == [("3.9.1", progress, Java(tmp_path / "java", 17))]
+
+
 def test_a_console_tool_gets_the_clusters_servers_and_its_own_arguments() -> None:
     ran: list[tuple[tuple[str, ...], dict[str, float]]] = []
 

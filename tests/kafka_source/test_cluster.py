@@ -259,6 +259,17 @@ def test_offsets_that_cannot_be_had_are_an_error_after_the_timeout(
     assert 1.0 < scene.now < 1.2
 
 
+def test_of_offsets_that_cannot_be_had_the_first_is_named_beside_a_broker_that_does_not_respond(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    responses = {
+        ApiKey.METADATA: lambda *_: metadata(topic("a", -1, 1)),
+        ApiKey.LIST_OFFSETS: lambda *_: TimeoutError(),
+    }
+    with pytest.raises(ClusterRequestFailed, match=r"^the offsets of a-0 cannot be read: it has no leader$"):
+        Scene(monkeypatch, responses).cluster.offsets({A0: -1, A1: -1})
+
+
 def test_an_offset_that_is_refused_for_good_is_an_error_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene(
         monkeypatch,

@@ -84,6 +84,13 @@ def test_writing_needs_confluent_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
         source({**SERVERS, "topic": "orders"}).writer(VALUE, overwrite=False)
 
 
+@pytest.mark.parametrize("kind", [KafkaWriter, KafkaStreamWriter])
+def test_a_task_returns_what_it_wrote(kind: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "write_rows", lambda batches, options: ([*batches], options))
+    options = parse_sink({**SERVERS, "topic": "orders"})
+    assert kind(options).write(iter(["batch"])) == (["batch"], options)
+
+
 @pytest.mark.parametrize(("kind", "batch"), [(KafkaWriter, ()), (KafkaStreamWriter, (7,))])
 def test_a_batch_that_was_written_or_failed_is_a_line_if_any_task_reported(
     kind: Callable[..., Any], batch: tuple[int, ...], capsys: pytest.CaptureFixture[str]

@@ -184,6 +184,13 @@ def test_a_number_of_several_bytes_is_read_whole() -> None:
     assert ([*fields.signed()], [*fields.at]) == ([3, 150], [1, 3])
 
 
+def test_a_number_has_ten_bytes_at_most() -> None:
+    ten = 9 * b"\xff" + b"\x01"
+    assert [*_Varints(ten, np.zeros(1, np.int64)).signed()] == [-(2**63)]
+    with pytest.raises(CorruptRecords, match="a varint of more than ten bytes"):
+        _Varints(10 * b"\x80" + b"\x01", np.zeros(1, np.int64)).signed()
+
+
 def test_a_changed_byte_is_corrupt() -> None:
     batch = bytearray(built([Record(0, 1, b"k", b"v" * 50)]))
     batch[-1] ^= 1

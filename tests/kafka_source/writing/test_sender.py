@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
 from rackspan.errors import (
     ClusterRequestFailed,
@@ -174,6 +174,23 @@ def test_a_topic_or_partition_that_there_is_not_is_refused_before_anything_is_se
     with pytest.raises(ClusterRequestFailed, match="orders has 2 partitions, and a row names 2"):
         world.sender.send(rows(0, 2, fixed=True))
     assert world.producer.sent == []
+
+
+def test_of_topics_that_there_are_not_the_first_by_name_is_refused() -> None:
+    world = World()
+    with pytest.raises(ClusterRequestFailed, match=r"^topic a: UNKNOWN_TOPIC_OR_PARTITION \(3\); create it"):
+        world.sender.send([row for name in "gfedcba" for row in rows(0, topic=name)])
+
+
+def test_a_producer_that_cannot_be_made_is_an_error_of_the_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    def producer(_settings: object) -> None:
+        raise KafkaException(KafkaError(KafkaError._INVALID_ARG, "No such configuration property"))
+
+    monkeypatch.setattr(sender, "Producer", producer)
+    options = parse_sink({"kafka.bootstrap.servers": "h:1"})
+    with pytest.raises(ClusterRequestFailed) as failed, sender.opened_sender(options):
+        pass
+    assert str(failed.value) == "the producer cannot be started: No such configuration property"
 
 
 def test_without_enough_racks_nothing_is_sent() -> None:
