@@ -246,7 +246,7 @@ def test_the_jars_of_the_clusters_version_are_fetched_for_the_java_there_is(
         raise KafkaProcessFailed("no network", "")
 
     monkeypatch.setattr(module, "resolve_jars", resolve_jars)
-    progress = [].append
+    progress = list[str]().append
     with pytest.raises(KafkaProcessFailed, match="no network"):
         make(version="3.9.1", progress=progress).start()
     assert fetched == [("3.9.1", progress, Java(tmp_path / "java", 17))]

@@ -262,7 +262,7 @@ def test_offsets_that_cannot_be_had_are_an_error_after_the_timeout(
 def test_of_offsets_that_cannot_be_had_the_first_is_named_beside_a_broker_that_does_not_respond(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    responses = {
+    responses: dict[ApiKey, Respond] = {
         ApiKey.METADATA: lambda *_: metadata(topic("a", -1, 1)),
         ApiKey.LIST_OFFSETS: lambda *_: TimeoutError(),
     }

@@ -29,6 +29,22 @@ def test_a_failed_tool_is_reported_with_its_exception(tmp_path: Path) -> None:
     assert failure.value.log_tail.startswith("begun")
 
 
+@pytest.mark.parametrize(
+    ("script", "cause"),
+    [
+        ("echo; echo '  the cause'; exit 2", "the cause"),
+        ("echo ' '; exit 2", "it said nothing"),
+        ("exit 2", "it said nothing"),
+    ],
+)
+def test_a_failed_tool_without_an_exception_is_reported_with_its_first_line(
+    script: str, cause: str, tmp_path: Path
+) -> None:
+    with pytest.raises(KafkaProcessFailed) as failure:
+        runtime(tmp_path, script).run_tool("a.Tool")
+    assert str(failure.value).splitlines()[0] == f"a.Tool ended with status 2: {cause}"
+
+
 def test_a_tool_that_does_not_end_is_ended(tmp_path: Path) -> None:
     with pytest.raises(KafkaProcessFailed, match="did not end within 1 s"):
         runtime(tmp_path, "exec sleep 1000").run_tool("a.Tool", seconds=1.0)
