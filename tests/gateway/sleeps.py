@@ -1,4 +1,4 @@
-"""What repeats for ever, without the waits."""
+"""What repeats for ever, without the waits; and what is over at once that else takes seconds."""
 
 import asyncio
 
@@ -14,3 +14,15 @@ class Sleeps:
         self.seconds.append(seconds)
         if len(self.seconds) == self._calls:
             raise asyncio.CancelledError
+
+
+class Limits:
+    """Stands in for asyncio.timeout: `seconds` are those of each call, of which the Nth is over at once and no other ever."""
+
+    def __init__(self, number: int) -> None:
+        self._number, self._timeout = number, asyncio.timeout
+        self.seconds: list[float | None] = []
+
+    def __call__(self, seconds: float | None) -> asyncio.Timeout:
+        self.seconds.append(seconds)
+        return self._timeout(0 if len(self.seconds) == self._number else None)

@@ -31,6 +31,7 @@ from rackspan.wire.messages.metadata import MetadataResponseBroker, MetadataResp
 from tests.certificates import authority
 from tests.client.fake_broker import FakeBroker
 from tests.gateway.running import RunningGateway, document, running
+from tests.gateway.sleeps import Limits
 from tests.kafka_fixtures import eventually
 
 RECORDS = [str(number).encode() * 200 for number in range(2000)]
@@ -450,6 +451,19 @@ def test_the_log_at_the_end_has_a_line_for_each_of_the_fifty_largest_series_and_
     assert len(caplog.messages) == 51
     assert caplog.messages[0].startswith("1052 bytes of records: produce topic-52, client 'shop'")
     assert caplog.messages[50] == "2003 bytes of records in 2 more series"
+
+
+def test_a_gateway_ends_though_no_broker_responds_to_the_last_request_for_metadata(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits = Limits(1)
+    monkeypatch.setattr(asyncio, "timeout", limits)
+    parts: Any = Ending()
+    parts.cluster = SimpleNamespace(any_connection=asyncio.Event().wait)
+    parts.shared.record_bytes.add(ClientLabels("shop"), 1, "orders", 0, 10)
+    assert asyncio.run(Gateway(parts, parts, parts, None, None, None).drain(0)) == 0
+    assert limits.seconds == [2.0]
+    assert parts.shared.record_bytes.flows.total() == 10
 
 
 def test_brokers_that_only_responses_name_get_few_listeners_and_not_for_long(gateway: RunningGateway) -> None:

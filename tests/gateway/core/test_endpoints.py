@@ -152,6 +152,15 @@ def test_a_version_that_the_broker_has_and_the_gateway_has_not_is_refused_as_by_
     assert (refused.error_code, offered) == (35, [(ApiKey.API_VERSIONS, 0, 4)])
 
 
+@pytest.mark.parametrize("version", [0, 3])
+def test_an_api_versions_response_that_is_cut_anywhere_is_malformed(version: int) -> None:
+    apis = [ApiVersion(api_key=18, min_version=0, max_version=3)]
+    original = written(ApiKey.API_VERSIONS, version, ApiVersionsResponseData(api_keys=apis))
+    for size in range(len(original)):
+        with pytest.raises(MalformedRequest):
+            with_addresses(ApiKey.API_VERSIONS, version, original[:size], renamed())
+
+
 @pytest.mark.parametrize("version", [-1, 512])
 def test_a_response_of_an_unknown_version_is_malformed(version: int) -> None:
     with pytest.raises(MalformedRequest, match=f"version {version} of PRODUCE"):

@@ -12,6 +12,7 @@ import pytest
 from rackspan.acks.min_insync_racks import RackBits
 from rackspan.client.brokers import KnownBroker
 from rackspan.client.connection import BrokerConnection
+from rackspan.client.errors import ErrorResponse
 from rackspan.client.login import Login
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import ClusterUnreachable
@@ -20,6 +21,7 @@ from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.model import UNNAMED_RACK, Broker, BrokerId, RackId
 from rackspan.sources.rack_locator import ClusterView
 from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.brokers import DescribeClusterResponseData
 from rackspan.wire.messages.metadata import MetadataResponseData, MetadataResponseTopic
 from tests.client.fake_broker import FakeBroker
 from tests.gateway.upstream.test_config_topic import dead_port
@@ -135,6 +137,27 @@ def test_before_kafka_4_a_broker_that_was_up_and_holds_replicas_is_taken_for_fen
 
     found = [(broker.id, broker.rack, broker.fenced) for broker in asyncio.run(registered())]
     assert found == [(1, "a", False), (2, "b", True)]
+
+
+def test_brokers_that_may_not_be_described_are_an_error_and_not_none() -> None:
+    async def refused(request: Any) -> DescribeClusterResponseData:
+        assert request.include_fenced_brokers
+        return DescribeClusterResponseData(error_code=31, error_message="no right")
+
+    async def scenario() -> None:
+        broker = FakeBroker()
+        await broker.start()
+        broker.handles[ApiKey.DESCRIBE_CLUSTER] = refused
+        cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1))
+        cluster.by_id[1] = KnownBroker(1, "127.0.0.1", broker.port)
+        try:
+            with pytest.raises(ErrorResponse, match="no right"):
+                await cluster.registered(())
+        finally:
+            cluster.close()
+            await broker.close()
+
+    asyncio.run(scenario())
 
 
 def test_a_fenced_broker_has_the_rack_that_the_locator_finds() -> None:
