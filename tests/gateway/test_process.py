@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from struct import pack
 from threading import Timer
+from types import SimpleNamespace
 from typing import Any, cast
 from uuid import uuid4
 
@@ -531,19 +532,32 @@ def test_workers_are_watched_until_a_signal_and_then_waited_for_as_long_as_they_
     assert [signal.getsignal(number) for number in process._SIGNALS] == before
 
 
-def test_a_worker_that_does_not_end_is_named(caplog: pytest.LogCaptureFixture) -> None:
-    waited: list[float] = []
+def test_workers_are_waited_for_so_long_in_all_and_one_that_does_not_end_is_named(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now, waited = [100.0], list[float]()
 
     class Child:
-        def __init__(self, *, ends: bool) -> None:
-            self._ends = ends
+        """Ends after so many seconds."""
+
+        def __init__(self, seconds: float) -> None:
+            self._seconds = seconds
 
         def wait(self, seconds: float) -> None:
             waited.append(seconds)
-            if not self._ends:
+            now[0] += min(seconds, self._seconds)
+            if seconds < self._seconds:
                 raise subprocess.TimeoutExpired("worker", seconds)
 
-    process._wait({0: Child(ends=True), 1: Child(ends=False), 2: Child(ends=True)}, 3.0)  # type: ignore[dict-item]
-    assert len(waited) == 3
-    assert all(0 < seconds <= 3.0 for seconds in waited)
+    monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    children = {number: Child(seconds) for number, seconds in enumerate((0.5, 60.0, 0.0))}
+    process._wait(cast("Any", children), 3.0)
+    assert waited == [3.0, 2.5, 0.0]
     assert caplog.messages == ["worker 1 did not end in 3 s and is killed"]
+
+
+def test_workers_are_not_waited_for_behind_the_end_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    times, waited = iter([100.0, 104.0]), list[float]()
+    monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    process._wait(cast("Any", {0: SimpleNamespace(wait=waited.append)}), 3.0)
+    assert waited == [0.0]
