@@ -130,9 +130,8 @@ class ProduceHandler:
                 if partition[0] in hidden
             }
         shown = {partition: refusal for partition, refusal in refusals.items() if partition not in produce.responses}
-        if shown:
-            self.refusals.count(produce.session, shown.values())
-            produce.responses |= self._responses(shown)
+        self.refusals.count(produce.session, shown.values())
+        produce.responses |= self._responses(shown)
         self._forward(produce)
 
     def _forward(self, produce: ProduceRequest) -> None:
@@ -170,12 +169,11 @@ class ProduceHandler:
     def _received(self, produce: ProduceRequest, response: bytes) -> list[Piece] | None:
         """The client's response; None while it is held. Errors: MalformedRequest."""
         produce.receive(response)
-        if produce.produced.node_endpoints:
-            set_endpoints(produce.produced, self._addresses)
+        set_endpoints(produce.produced, self._addresses)
         if produce.acks == ACKS_ALL and self.guard.checks_after:
             hold = produce.hold or Hold(produce.session.broker, {}, {})
             acknowledged = produce.acknowledged(partial(self._is_held, hold))
-            if acknowledged and not self.guard.acknowledged(hold, acknowledged, self._loop.time()):
+            if not self.guard.acknowledged(hold, acknowledged, self._loop.time()):
                 self._held[hold] = produce
                 self.sampler.wake(hold.broker)
                 self.log_reader.wake()
@@ -190,9 +188,7 @@ class ProduceHandler:
         """Respond to requests whose holds are over. Called after every sample and every log end: reads may be due elsewhere."""
         self.log_reader.wake()
         for hold in holds:
-            produce = self._held.pop(hold, None)
-            if produce is None:
-                continue
+            produce = self._held.pop(hold)
             self.holds.add(self._loop.time() - hold.acknowledged_at)
             self.verified += not hold.refusals
             if hold.refusals:
