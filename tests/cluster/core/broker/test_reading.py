@@ -3,14 +3,17 @@
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.broker import Isolation
-from rackspan.cluster.core.broker.reading import preferred_read_replica
+from rackspan.cluster.core.broker.reading import diverging, preferred_read_replica
 from rackspan.cluster.core.broker.replica_state import FollowerState, Isr
-from rackspan.cluster.core.ids import CLIENT
+from rackspan.cluster.core.ids import CLIENT, NO_EPOCH
 from rackspan.cluster.core.messages import DeleteRecords, DeleteRecordsResponse, Produce
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
+from tests.cluster.core.broker.test_follower import log_of
 from tests.cluster.core.brokers import ids
 from tests.cluster.world import World
 
@@ -98,6 +101,30 @@ def test_of_the_replicas_in_the_readers_rack_that_hold_the_offset_the_one_that_h
     assert (preferred(in_sync, 2), preferred(in_sync, 1)) == (3, None), "deleted records are read nowhere"
     assert preferred(leader(1, 2, 3, ends={2: 5, 3: 5}), 5) == 2, "the order of the replicas decides between equals"
     assert [preferred(in_sync, 5, rack) for rack in ("a", "elsewhere", None)] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("offset", "last_epoch", "error", "end"),
+    [
+        (9, NO_EPOCH, None, None),
+        (2, 1, None, None),
+        (3, 1, None, None),
+        (4, 1, ErrorCode.NONE, (1, 3)),
+        # The reader's records of epoch 2 are of a leader that this log has nothing of.
+        (3, 2, ErrorCode.NONE, (1, 3)),
+        (5, 2, ErrorCode.NONE, (1, 3)),
+        (5, 3, None, None),
+        (6, 3, ErrorCode.NONE, (3, 5)),
+        (5, 4, ErrorCode.OFFSET_OUT_OF_RANGE, None),
+    ],
+)
+def test_a_reader_whose_log_is_another_one_is_given_the_end_of_its_last_epoch_here(
+    offset: int, last_epoch: int, error: ErrorCode | None, end: tuple[int, int] | None
+) -> None:
+    """Three records of epoch 1 and two of epoch 3. KIP-595: a reader that diverges truncates its log to that end."""
+    log = log_of(1, 1, 1, 3, 3)
+    found = diverging(log, offset, last_epoch)
+    assert (found and found.error, found and found.diverging) == (error, end)
 
 
 def test_reads_of_an_older_or_a_newer_epoch_get_the_error_for_it() -> None:

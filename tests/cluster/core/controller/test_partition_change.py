@@ -106,7 +106,8 @@ def check_leader(
     if clean:
         assert after.leader in clean
         assert change.election is not Election.PREFERRED or REPLICAS[0] not in clean or after.leader == REPLICAS[0]
-        assert change.election is Election.PREFERRED or before.leader not in clean or after.leader == before.leader
+        stays = change.election is not Election.PREFERRED or REPLICAS[0] not in clean
+        assert not stays or before.leader not in clean or after.leader == before.leader
     elif change.election is Election.UNCLEAN and alive:
         assert after.leader == alive[0]
     else:
@@ -139,6 +140,17 @@ def test_a_broker_that_shut_down_uncleanly_is_neither_in_the_isr_nor_electable()
     alone = PartitionState(REPLICAS, ids(1), ids(1)[0], 5, 9)
     after = changed(alone, PartitionChange(isr=(), shut_down_uncleanly=ids(1)), conditions)
     assert (after.leader, after.isr, after.elr) == (NO_LEADER, (), ())
+
+
+@pytest.mark.parametrize(("isr", "leader"), [((1, 2, 3), 1), ((2, 3), 3), ((2,), 2), ((), NO_LEADER)])
+def test_where_the_preferred_leader_is_not_in_sync_an_election_of_it_leaves_the_leader(
+    isr: tuple[int, ...], leader: int
+) -> None:
+    """Broker 3 leads, and 2 comes before it. Source: PartitionChangeBuilder.electPreferredLeader."""
+    before = PartitionState(REPLICAS, REPLICAS, ids(3)[0], 5, 9)
+    conditions = Conditions(lambda broker: broker in isr, BITS, Thresholds(), Elr.RACKS)
+    after = changed(before, PartitionChange(isr=ids(*isr), election=Election.PREFERRED), conditions)
+    assert (after.leader, after.leader_epoch) == (leader, 5 + (leader != 3))
 
 
 def test_an_elr_that_counts_racks_always_spans_the_required_racks_with_the_isr() -> None:

@@ -1,5 +1,6 @@
 """What Kafka documents of joining, syncing, living and leaving, case by case."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -243,12 +244,20 @@ def test_an_initial_delay_gathers_a_group_that_starts_up() -> None:
     assert world.joined(first).generation == world.joined(second).generation == 1
 
 
-def test_an_initial_delay_ends_when_no_member_came_during_it() -> None:
-    world = World(settings=DELAYED)
+@pytest.mark.parametrize("delay_ms", [1, 3_000])
+def test_an_initial_delay_ends_when_no_member_came_during_it(delay_ms: int) -> None:
+    world = World(settings=replace(DELAYED, group_initial_rebalance_delay_ms=delay_ms))
     first = world.new_member()
-    world.passes(2_999)
+    world.passes(delay_ms - 1)
     assert world.waits(first)
     world.passes(1)
+    assert world.joined(first).generation == 1
+
+
+def test_without_an_initial_delay_a_group_that_starts_up_does_not_wait() -> None:
+    world = World(settings=replace(DELAYED, group_initial_rebalance_delay_ms=0))
+    first = world.new_member()
+    assert not world.waits(first)
     assert world.joined(first).generation == 1
 
 

@@ -91,6 +91,22 @@ def test_a_coordinator_that_does_not_respond_is_a_passing_error() -> None:
     assert timeout_ms <= w.now - before <= timeout_ms + w.settings.tick_interval_ms
 
 
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_coordinator_whose_partition_has_no_leader_or_does_not_exist_yet_is_a_passing_error(exists: bool) -> None:
+    w = ProcessWorld({1: "a", 2: "b"})
+    w.run(500)
+    w.create("orders", [1, 2])
+    if exists:
+        w.create(STATE.topic, [2])
+    w.settle()
+    w.kill(2)
+    w.run(5_000)
+    response = produced(w, w.write(ORDERS, InitProducerIdResponse(ErrorCode.NONE, 7, 0), ADDS))
+    assert response.error is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert response.message == "Unable to verify the partition has been added to the transaction"
+    assert sent(w) == []
+
+
 def test_only_the_first_response_to_a_request_counts() -> None:
     w = ready()
     process = w.process(1)
