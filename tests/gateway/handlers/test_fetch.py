@@ -185,15 +185,17 @@ class Session:
         self.broker = broker
         self.as_sent = 0
         self.racks: list[str] = []
+        self.client: list[str | None] = []
+        """Its names and racks, as bytes are counted by them."""
+        self.counted: list[tuple[object, ...]] = []
 
-    def name_client(self, _client_id: str | None) -> None:
-        """Only bytes are counted by it."""
+    def name_client(self, client_id: str | None) -> None:
+        self.client.append(client_id)
 
-    def locate_client(self, _rack: str) -> None:
-        """Only bytes are counted by it."""
+    locate_client = name_client
 
-    def count_fetched(self, *_: object) -> None:
-        """Only metrics show it."""
+    def count_fetched(self, *counted: object) -> None:
+        self.counted.append(counted)
 
     def forward(self, exchange: Exchange, parts: Sequence[Any] | None = None) -> None:
         if parts is None:
@@ -230,6 +232,73 @@ def test_a_client_that_fetched_from_the_replica_that_was_named_keeps_its_rack_ho
         return len(leader.racks) + len(named.racks), leader.as_sent, handler.written
 
     assert asyncio.run(scenario()) == (written, 4 - written, written)
+
+
+@pytest.mark.parametrize(
+    ("version", "own", "replaces", "rack", "racks", "client"),
+    [
+        (11, "", False, "r2", ["r2"], ["shop", "", "r2"]),
+        (17, "", False, "r2", ["r2"], ["shop", "", "r2"]),
+        (12, "r3", False, "r2", [], ["shop", "r3"]),
+        (12, "r3", True, "r2", ["r2"], ["shop", "r3", "r2"]),
+        (12, "r3", True, None, [], ["shop", "r3"]),
+        (12, "", False, None, [], ["shop", ""]),
+        # A fetch of these versions has no rack.
+        (10, "", False, "r2", [], ["shop"]),
+        (4, "", True, "r2", [], ["shop"]),
+    ],
+)
+def test_a_fetch_gets_a_rack_if_it_names_none_or_that_is_replaced(
+    version: int, own: str, replaces: bool, rack: str | None, racks: list[str], client: list[str]
+) -> None:
+    async def scenario() -> None:
+        rules = ReaderRacks(None if rack is None else RackId(rack), replaces=replaces)
+        handler, session = FetchHandler(rules), Session(1)
+        topics = [FetchTopic(topic="orders", partitions=[FetchPartition(partition=0, fetch_offset=0)])]
+        parts = write_request(ApiKey.FETCH, version, 7, "shop", FetchRequestData(topics=topics, rack_id=own))
+        exchange = Exchange(ApiKey.FETCH, version, 7, Treatment.ENDPOINTS_LAST)
+        handler.take(cast("Any", session), exchange, memoryview(b"".join(parts)))
+        assert (session.racks, session.as_sent, handler.written) == (racks, 1 - len(racks), len(racks))
+        assert session.client == client
+        assert (exchange.on_partition is not None) is bool(racks)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(("client_id", "rack"), [(None, "r2"), ("", "r2"), ("billing-1", "r3")])
+def test_a_client_without_an_id_has_the_rack_of_no_pattern(client_id: str | None, rack: str) -> None:
+    async def scenario() -> list[tuple[str | None, str]]:
+        handler = FetchHandler(ReaderRacks(RackId("r2"), {"billing-.*": RackId("r3")}))
+        session, written = Session(1), list[tuple[str | None, str]]()
+        parts = write_request(ApiKey.FETCH, 12, 7, client_id, FetchRequestData())
+        exchange = Exchange(ApiKey.FETCH, 12, 7, Treatment.ENDPOINTS_LAST)
+
+        def forward(_: Exchange, parts: Sequence[Any]) -> None:
+            request = memoryview(b"".join(map(bytes, parts)))
+            header = read_header(request)
+            written.append((header.client_id, read_body(request, header).rack_id))
+
+        session.forward = forward  # type: ignore[method-assign, assignment]
+        handler.take(cast("Any", session), exchange, memoryview(b"".join(parts)))
+        return written
+
+    assert asyncio.run(scenario()) == [(client_id, rack)]
+
+
+def test_the_bytes_of_a_fetch_with_a_rack_count_and_only_a_named_replica_is_a_redirect() -> None:
+    async def scenario() -> None:
+        handler, session = FetchHandler(ReaderRacks(RackId("r2"))), Session(1)
+        topics = [FetchTopic(topic="orders", partitions=[FetchPartition(partition=0, fetch_offset=0)])]
+        request = b"".join(write_request(ApiKey.FETCH, 12, 7, "shop", FetchRequestData(topics=topics)))
+        for _ in range(5):
+            exchange = Exchange(ApiKey.FETCH, 12, 7, Treatment.ENDPOINTS_LAST)
+            handler.take(cast("Any", session), exchange, memoryview(request))
+            assert exchange.on_partition is not None
+            exchange.on_partition("orders", 0, -1, 100)
+        assert (session.racks, session.counted) == (["r2"] * 5, [("orders", 0, -1, 100)] * 5)
+        assert handler.redirects.left_alone == 0
+
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(("value", "level"), [(SELECTOR, CheckLevel.OK), ("", CheckLevel.WARNING)])
