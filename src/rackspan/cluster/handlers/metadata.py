@@ -66,23 +66,25 @@ async def _create(
     configs = call.broker.settings.extra_configs
     new = [automatic_topic(name, configs) for name in dict.fromkeys(missing)]
     refused = await create_missing_topics(call.broker, new)
-    return _response(call, topics, refused) if refused else _cached(call, topics)
+    return _with_operations(call, topics, refused) if refused else _cached(call, topics)
 
 
 def _cached(call: Call[MetadataRequestData], topics: RequestedTopics) -> Response:
     request = call.request
     if request.include_topic_authorized_operations or request.include_cluster_authorized_operations:
-        return _with_operations(call, topics)
+        return _with_operations(call, topics, {})
     names = None if topics is None else tuple(topic.name or topic.topic_id for topic in topics)
     encoded = call.broker.metadata_cache.response((call.version, names), lambda: _encode(call, topics))
     return EncodedResponse((encoded,))
 
 
-def _with_operations(call: Call[MetadataRequestData], topics: RequestedTopics) -> MetadataResponseData:
+def _with_operations(
+    call: Call[MetadataRequestData], topics: RequestedTopics, refused: Mapping[str, ErrorCode]
+) -> MetadataResponseData:
     """The operations that the client requested with it (KIP-430). Admin clients do, and rarely: nothing is cached."""
     if topics is None:
         topics = [MetadataRequestTopic(name=name) for name in sorted(call.broker.image.topics)]
-    response = _response(call, topics, {})
+    response = _response(call, topics, refused)
     if call.request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS
     if call.request.include_topic_authorized_operations:
