@@ -35,6 +35,4 @@ def _members(call: Call[LeaveGroupRequestData]) -> tuple[LeavingMember, ...]:
 
 
 def _error_of_only_member(response: LeaveGroupResponse) -> ErrorCode:
-    if response.error is ErrorCode.NONE and response.members:
-        return response.members[0][1]
-    return response.error
+    return response.members[0][1] if response.members else response.error
