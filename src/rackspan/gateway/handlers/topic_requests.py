@@ -275,6 +275,4 @@ def _unreadable(purpose: str, error: Exception) -> PlacementRefusal:
 
 
 def _not_created(name: str, code: int, message: str) -> CreatableTopicResult:
-    return CreatableTopicResult(
-        name=name, error_code=code, error_message=message, num_partitions=-1, replication_factor=-1, configs=None
-    )
+    return CreatableTopicResult(name=name, error_code=code, error_message=message)
