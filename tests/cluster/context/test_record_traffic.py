@@ -72,7 +72,8 @@ def test_a_consumer_that_names_its_rack_reads_from_the_follower_there(cluster: E
     for rack in ("r1", "r2", "r3"):
         assert read(cluster, rack, f"reader-{rack}") == RECORDS
         flows = fetched(cluster, f"reader-{rack}")
-        assert {(flow.topic, flow.from_rack, flow.to_rack) for flow in flows} == {("orders", rack, rack)}
+        served = {(flow.topic, flow.from_rack, flow.to_rack, flow.from_follower) for flow in flows}
+        assert served == {("orders", rack, rack, rack != "r1")}
         assert across_racks(flows) == 0
         assert sum(flows.values()) >= RECORDS * RECORD_BYTES
 
@@ -80,7 +81,8 @@ def test_a_consumer_that_names_its_rack_reads_from_the_follower_there(cluster: E
 @CLIENTS
 def test_a_consumer_without_a_rack_reads_from_the_leader(cluster: EmbeddedCluster, read: Read) -> None:
     assert read(cluster, None, "reader") == RECORDS
-    assert {(flow.from_rack, flow.to_rack) for flow in fetched(cluster, "reader")} == {("r1", None)}
+    served = {(flow.from_rack, flow.to_rack, flow.from_follower) for flow in fetched(cluster, "reader")}
+    assert served == {("r1", None, False)}
 
 
 @CLIENTS

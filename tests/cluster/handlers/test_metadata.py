@@ -1,7 +1,8 @@
-"""Metadata of topics that are not created automatically: each has the reason, and those beside it are described."""
+"""Metadata of topics that there are not: each has the reason, and those beside it are described."""
 
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -10,7 +11,7 @@ from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic
 from tests.cluster.raw import response_to
 
-UNKNOWN_TOPIC, NO_NAME, INVALID_FACTOR = 3, 17, 38
+UNKNOWN_TOPIC, NO_NAME, INVALID_FACTOR, UNKNOWN_ID = 3, 17, 38, 100
 OPERATIONS = sum(1 << bit for bit in (3, 4, 5, 6, 7, 8, 10, 11))
 """READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS: what Kafka has of a topic without an authorizer."""
 
@@ -50,3 +51,15 @@ def test_a_topic_that_cannot_be_created_has_the_reason_and_those_beside_it_are_d
         ("no/name", NO_NAME, 0, allowed),
         ("wanted", error, 0, allowed),
     ]
+
+
+def test_a_topic_is_described_by_its_id_and_one_that_there_is_not_has_its_id_alone(cluster: EmbeddedCluster) -> None:
+    def by(**topic: Any) -> list[tuple[str | None, UUID | None, int]]:
+        request = MetadataRequestData(topics=[MetadataRequestTopic(**topic)], allow_auto_topic_creation=False)
+        response: Any = response_to(cluster.address(1), ApiKey.METADATA, 12, request)
+        return [(one.name, one.topic_id, one.error_code) for one in response.topics]
+
+    ((_, known, _),) = by(name="known")
+    assert by(topic_id=known, name=None) == [("known", known, 0)]
+    assert by(topic_id=UUID(int=7), name=None) == [(None, UUID(int=7), UNKNOWN_ID)]
+    assert by(name="gone") == [("gone", None, UNKNOWN_TOPIC)]
