@@ -62,6 +62,30 @@ def test_a_released_port_may_be_taken_by_others(opened: bool) -> None:
         await asyncio.sleep(0)
         with socket.socket() as other:
             other.bind(server.address)
+        # Its socket's number is free, too.
+        another = BrokerServer()
+        await another.open(BROKER)
+        await responds(another)
+        another.close()
+        another.release()
+
+    asyncio.run(scene())
+
+
+def test_clients_that_connect_while_the_broker_is_busy_are_not_refused() -> None:
+    """More than asyncio's own 100."""
+
+    async def scene() -> None:
+        server = BrokerServer()
+        await server.open(BROKER)
+        # The loop is not left: nothing is accepted meanwhile.
+        clients = [socket.create_connection(server.address, 5) for _ in range(120)]
+        while len(server.connections) < len(clients):
+            await asyncio.sleep(0)
+        for client in clients:
+            client.close()
+        server.close()
+        server.release()
 
     asyncio.run(scene())
 

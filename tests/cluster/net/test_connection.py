@@ -79,6 +79,7 @@ def test_responses_leave_in_the_order_of_the_requests() -> None:
         (b"\xff\xff\xff\xff", "closing the connection of 127.0.0.1: "),
         (b"\x7f\xff\xff\xff", "closing the connection of 127.0.0.1: "),
         (framed([b"malformed"]), "closing the connection of 127.0.0.1: as the test wants it"),
+        (framed([b"malformed later"]), "closing the connection of 127.0.0.1: as the test wants it later"),
         (framed([b"broken"]), "closing the connection of 127.0.0.1: a request failed"),
         (framed([b"broken later"]), "closing the connection of 127.0.0.1: a request failed"),
     ],
@@ -86,15 +87,17 @@ def test_responses_leave_in_the_order_of_the_requests() -> None:
 def test_one_bad_request_costs_its_own_connection_alone(
     bad: bytes, logged: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def broken_later() -> list[bytes]:
+    async def later(request: bytes) -> list[bytes]:
         await asyncio.sleep(0)
+        if request == b"malformed later":
+            raise MalformedRequest("as the test wants it later")
         return [str(1 // 0).encode()]
 
     def serve(request: bytes) -> Any:
         if request == b"malformed":
             raise MalformedRequest("as the test wants it")
-        if request == b"broken later":
-            return broken_later()
+        if request.endswith(b"later"):
+            return later(request)
         return [str(1 // (request != b"broken")).encode(), request]
 
     async def scene() -> None:
@@ -154,6 +157,31 @@ def test_what_a_client_waited_for_is_cancelled_when_it_leaves() -> None:
             assert stub.connections == set()
 
     asyncio.run(scene())
+
+
+def test_a_response_that_is_ready_when_its_client_is_gone_is_dropped() -> None:
+    failed: list[dict[str, Any]] = []
+
+    async def scene() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: failed.append(context))
+        response: asyncio.Future[list[bytes]] = loop.create_future()
+        async with listening(lambda _: response) as (stub, port):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(framed([b"request"]))
+            while not stub.requests:
+                await asyncio.sleep(0)
+            (connection,) = stub.connections
+            transport = connection._transport
+            response.set_result([b"response"])
+            connection.connection_lost(None)
+            await asyncio.sleep(0)
+            transport.abort()
+            assert await asyncio.wait_for(reader.read(), 10) == b""
+            writer.close()
+
+    asyncio.run(scene())
+    assert failed == []
 
 
 def test_a_broker_that_has_stopped_closes_the_connection_and_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
