@@ -168,7 +168,7 @@ class BrokerRunner:
         drop = partial(self._shared.pending_responses.drop, correlation_id)
         asyncio.get_running_loop().call_later(effect.timeout_ms / 1000, drop)
         message = replace(effect.message, correlation_id=correlation_id)
-        self._shared.network.send(self.id, effect.destination, message, signed=CLIENT)
+        self._shared.network.send(self.id, effect.destination, message)
 
     def _execute(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
