@@ -3,9 +3,13 @@
 import asyncio
 import logging
 import socket
-from collections.abc import Iterator
+import ssl
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
 from struct import pack
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -13,6 +17,7 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.gateway.clients import connections
 from tests.gateway.net.test_session import API_VERSIONS, framed, is_closed, received
 from tests.gateway.running import RunningGateway, running
+from tests.gateway.sleeps import Limits, Sleeps
 from tests.kafka_fixtures import eventually
 
 OTHER = "127.0.0.2"
@@ -66,7 +71,8 @@ def test_without_the_setting_an_address_has_as_many_as_all(cluster: EmbeddedClus
 
 def test_a_client_that_is_gone_at_two_checks_is_closed_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second check leaves the first one's response the time to be noticed as one that nobody reads."""
-    monkeypatch.setattr(connections, "GONE_CHECK_SECONDS", 0)
+    sleeps = Sleeps(4)
+    monkeypatch.setattr(asyncio, "sleep", sleeps)
     ended: dict[str, Iterator[bool]] = {
         "gone": iter([False, True, True]),
         "for-a-moment": iter([True, False, True]),
@@ -80,10 +86,7 @@ def test_a_client_that_is_gone_at_two_checks_is_closed_and_no_other(monkeypatch:
 
         @property
         def has_ended_unseen(self) -> bool:
-            try:
-                return next(ended[self.peer])
-            except StopIteration:
-                raise asyncio.CancelledError from None
+            return next(ended[self.peer])
 
         def close(self) -> None:
             closed.append(self.peer)
@@ -92,7 +95,234 @@ def test_a_client_that_is_gone_at_two_checks_is_closed_and_no_other(monkeypatch:
     clients.sessions = {Session(peer) for peer in ended}  # type: ignore[misc]
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(clients.close_gone())
-    assert closed == ["gone"]
+    assert (closed, sleeps.seconds) == (["gone"], [30.0] * 4)
+
+
+def test_a_client_whose_request_arrives_too_slowly_is_closed_at_the_next_second(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    sleeps, closed = Sleeps(3), list[str]()
+    monkeypatch.setattr(asyncio, "sleep", sleeps)
+
+    class Session:
+        def __init__(self, peer: str, overdue_after: int) -> None:
+            self.peer, self._overdue_after = peer, overdue_after
+
+        @property
+        def is_overdue(self) -> bool:
+            return len(sleeps.seconds) >= self._overdue_after
+
+        def close(self) -> None:
+            closed.append(self.peer)
+            clients.sessions.discard(self)
+
+    clients = connections.Clients.__new__(connections.Clients)
+    clients.sessions = {Session("slow", 2), Session("quick", 9)}  # type: ignore[arg-type]
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(clients.close_slow())
+    assert (closed, sleeps.seconds) == (["slow"], [1.0] * 3)
+    assert caplog.messages == ["closing the connection of slow: its request arrives too slowly"]
+
+
+class Socket:
+    """A client's socket: whether it was closed."""
+
+    def __init__(self) -> None:
+        self.is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def turned_away(
+    monkeypatch: pytest.MonkeyPatch,
+    secured: Callable[[object], Awaitable[object]] | None = None,
+    sends: Callable[..., Awaitable[bool]] | None = None,
+    connected: Callable[..., Awaitable[object]] | None = None,
+) -> connections.Clients:
+    """A client that sends something before broker 1, which is there, but for these; with what the gateway counted of it."""
+
+    async def in_the_clear(client: object) -> tuple[object, None, None]:
+        return client, None, None
+
+    async def at_once(*_: object) -> bool:
+        return True
+
+    clients = connections.Clients.__new__(connections.Clients)
+    clients.refused, clients._opening = Counter(), 3
+    clients._tls = SimpleNamespace(secured=secured or in_the_clear)  # type: ignore[assignment]
+    known = {1: SimpleNamespace(host="upstream", port=9)}
+    clients._cluster = SimpleNamespace(by_id=known)  # type: ignore[assignment]
+    monkeypatch.setattr(connections, "sends", sends or at_once)
+    monkeypatch.setattr(connections, "connected", connected or at_once)
+    client = Socket()
+    assert asyncio.run(clients._session_of(1, client)) is None  # type: ignore[arg-type]
+    assert (client.is_closed, clients._opening) == (True, 3), "three others are being connected"
+    return clients
+
+
+async def never(*_: object) -> bool:
+    return await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("late", "limits"), [("secured", [10.0]), ("sends", [10.0, 600.0]), ("connected", [10.0, 600.0, 10.0])]
+)
+def test_a_handshake_and_the_broker_have_ten_seconds_and_a_clients_first_bytes_ten_minutes(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, late: str, limits: list[float]
+) -> None:
+    caplog.set_level(logging.INFO, connections.__name__)
+    timeouts = Limits(len(limits))
+    monkeypatch.setattr(asyncio, "timeout", timeouts)
+    clients = turned_away(monkeypatch, **{late: never})
+    assert (timeouts.seconds, clients.refused) == (limits, {"connect": 1})
+    assert caplog.messages == ["a client of broker 1 is turned away: TimeoutError: "]
+
+
+def test_a_client_that_leaves_or_fails_its_handshake_is_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def leaves(*_: object) -> bool:
+        return False
+
+    async def fails(*_: object) -> None:
+        raise ssl.SSLError("bad certificate")
+
+    assert turned_away(monkeypatch, sends=leaves).refused == {}
+    assert turned_away(monkeypatch, secured=fails).refused == {"handshake": 1}
+    assert turned_away(monkeypatch, connected=fails).refused == {"handshake": 1}
+
+
+def test_a_client_that_is_being_connected_when_the_gateway_ends_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def cancelled(_: object) -> None:
+        raise asyncio.CancelledError
+
+    clients, client = connections.Clients.__new__(connections.Clients), Socket()
+    clients.refused, clients._opening = Counter(), 0
+    clients._tls = SimpleNamespace(secured=cancelled)  # type: ignore[assignment]
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(clients._session_of(1, client))  # type: ignore[arg-type]
+    assert (client.is_closed, clients._opening, clients.refused) == (True, 0, {})
+
+
+@pytest.mark.parametrize(("context", "host"), [(None, None), (object(), "upstream")])
+def test_a_client_gets_a_connection_to_its_broker_and_the_principal_of_its_certificate(
+    monkeypatch: pytest.MonkeyPatch, context: object | None, host: str | None
+) -> None:
+    """The broker's certificate is checked by its host name, if there is one."""
+    connected: list[tuple[object, ...]] = []
+
+    async def secured(client: object) -> tuple[object, object, str]:
+        assert clients._opening == 1
+        return client, context, "alice"
+
+    async def sends(*_: object) -> bool:
+        return True
+
+    async def connect(*to: object) -> str:
+        connected.append(to)
+        return "upstream"
+
+    clients, client = connections.Clients.__new__(connections.Clients), Socket()
+    clients.refused, clients._opening = Counter(), 0
+    clients._tls = SimpleNamespace(secured=secured)  # type: ignore[assignment]
+    clients._cluster = SimpleNamespace(by_id={1: SimpleNamespace(host="upstream", port=9)})  # type: ignore[assignment]
+    monkeypatch.setattr(connections, "sends", sends)
+    monkeypatch.setattr(connections, "connected", connect)
+    monkeypatch.setattr(clients, "session", lambda *parts: SimpleNamespace(parts=parts))
+    session: Any = asyncio.run(clients._session_of(1, client))  # type: ignore[arg-type]
+    assert (session.parts, session.principal) == ((client, "upstream", 1), "alice")
+    assert connected == [(("upstream", 9), context, host)]
+    assert (client.is_closed, clients._opening, clients.refused) == (False, 0, {})
+
+
+def test_an_address_is_named_in_the_log_again_once_it_had_no_client(caplog: pytest.LogCaptureFixture) -> None:
+    clients = connections.Clients.__new__(connections.Clients)
+    clients.config = SimpleNamespace(max_connections_per_address=2)  # type: ignore[assignment]
+    clients._of_address, clients._warned = Counter(), set()
+
+    def refused(times: int) -> int:
+        """How many of so many further clients are turned away."""
+        return sum(clients._has_most("192.0.2.1") for _ in range(times))
+
+    for left in (2, 1, 2, 0, 2):
+        while clients._of_address["192.0.2.1"] > left:
+            clients._ended("192.0.2.1")
+        while clients._of_address["192.0.2.1"] < left:
+            assert not refused(1)
+            clients._of_address["192.0.2.1"] += 1
+        if left == 2:
+            assert refused(3) == 3
+    line = "address 192.0.2.1 has 2 connections, as many as listen.address.max.connections: others are turned away"
+    assert caplog.messages == [line, line]
+
+
+class Ending:
+    """A session that ends after so many seconds, or once it is cut off for `None`; it keeps what was done to it, and when."""
+
+    def __init__(self, clients: connections.Clients, now: list[float], ends_at: float | None) -> None:
+        self._clients, self._now, self._ends_at = clients, now, ends_at
+        self.done: list[tuple[str, float]] = []
+
+    def drain(self) -> None:
+        self.done.append(("drain", self._now[0]))
+
+    def cut_off(self) -> None:
+        self.done.append(("cut off", self._now[0]))
+        if self._ends_at is None or self._now[0] >= self._ends_at:
+            self._clients.sessions.discard(self)
+
+
+@pytest.mark.parametrize(
+    ("ends_at", "done", "left"),
+    [
+        (None, [("drain", 0.0), ("cut off", 2.0)], 0),
+        (2.5, [("drain", 0.0), ("cut off", 2.0), ("cut off", 2.25), ("cut off", 2.5)], 0),
+        (9.0, [("drain", 0.0), ("cut off", 2.0), ("cut off", 2.25), ("cut off", 2.5), ("cut off", 2.75)], 1),
+    ],
+)
+def test_clients_may_continue_for_two_seconds_to_send_a_request_that_they_have_begun(
+    monkeypatch: pytest.MonkeyPatch, ends_at: float | None, done: list[tuple[str, float]], left: int
+) -> None:
+    """The gateway drains for 3 s, and looks every quarter of a second here."""
+    now = [0.0]
+    clients = connections.Clients.__new__(connections.Clients)
+    session = Ending(clients, now, ends_at)
+    clients.sessions, clients.draining = {session}, False  # type: ignore[arg-type]
+
+    async def sleep(_seconds: float) -> None:
+        now[0] += 0.25
+
+    async def scenario() -> None:
+        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now[0])
+        await clients.drain(3.0)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    asyncio.run(scenario())
+    assert (session.done, len(clients.sessions), clients.draining) == (done, left, True)
+
+
+def test_clients_beyond_the_limit_or_during_the_end_are_closed_and_counted() -> None:
+    clients = connections.Clients.__new__(connections.Clients)
+    clients.accepted, clients.refused, clients.draining, clients._opening = 0, Counter(), False, 1
+    clients.sessions = {object(), object()}  # type: ignore[arg-type]
+    clients._open_files, clients._cluster = 1_000, SimpleNamespace(by_id={1: None, 2: None})  # type: ignore[assignment]
+
+    def accepted(max_connections: int, *, draining: bool = False) -> bool:
+        clients.config = SimpleNamespace(max_connections=max_connections)  # type: ignore[assignment]
+        clients.draining = draining
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(connections, "address_of", lambda _: "a")
+            patch.setattr(clients, "_has_most", lambda _: True)
+            client = Socket()
+            asyncio.run(clients.accept(1, client))  # type: ignore[arg-type]
+        assert client.is_closed
+        return clients.refused.pop("limit", 0) == 0
+
+    assert [accepted(most) for most in (2, 3, 4)] == [False, False, True]
+    assert not accepted(4, draining=True)
+    assert (clients.accepted, clients.refused) == (4, {"address": 1})
+    clients.config = SimpleNamespace(max_connections=10_000)  # type: ignore[assignment]
+    # A client takes two files, a broker eight, and the gateway itself 64.
+    assert clients.most == (1_000 - 2 * 8 - 64) // 2 == 460
 
 
 def test_a_client_of_a_broker_that_is_gone_is_turned_away(
@@ -107,3 +337,26 @@ def test_a_client_of_a_broker_that_is_gone_is_turned_away(
         assert gateway.gateway.clients.refused == {"connect": 1}
     expected = "a client of broker 1 is turned away: ConnectionRefusedError: broker 1 is not in the cluster"
     assert expected in caplog.messages
+
+
+@pytest.mark.parametrize(
+    ("files", "lines"),
+    [
+        (272, []),
+        (
+            271,
+            [
+                "open files: at most 99 clients can connect, listen.max.connections is 100: it needs 272 open files, and the hard limit "
+                "of this process is 271; raise it (LimitNOFILE= of systemd, ulimit -Hn) or lower the setting"
+            ],
+        ),
+    ],
+)
+def test_a_limit_of_open_files_below_the_setting_is_warned_of(
+    caplog: pytest.LogCaptureFixture, files: int, lines: list[str]
+) -> None:
+    clients = connections.Clients.__new__(connections.Clients)
+    clients.config = SimpleNamespace(max_connections=100)  # type: ignore[assignment]
+    clients._open_files, clients._cluster = files, SimpleNamespace(by_id={1: None})  # type: ignore[assignment]
+    clients.warn_of_open_files()
+    assert caplog.messages == lines
