@@ -1,6 +1,7 @@
 """Refusals in the log: a few lines of each topic and cause, and a count of the others."""
 
 import logging
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
@@ -11,6 +12,8 @@ from rackspan.acks.produce_errors import Cause, Refusal
 from rackspan.gateway.handlers import refusals as refusals_module
 from rackspan.gateway.handlers.refusals import MOST_LINES, Refusals
 from rackspan.gateway.net.session import ClientSession
+
+SESSION = cast("ClientSession", SimpleNamespace(peer="c", broker=7))
 
 
 def refusal(topic: str, cause: Cause = Cause.RACKS) -> Refusal:
@@ -44,13 +47,45 @@ def test_ever_new_topics_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -
         for number in range(10_000):
             refusals.write(refusal(f"topic-{number}"), "before", "c")
         refusals.end_period()
-    assert len(caplog.records) < 120
-    assert caplog.records[-1].getMessage().startswith("refused before append: topic (others), 98")
+    assert len(caplog.records) == 100 + MOST_LINES + 1
+    last = caplog.records[-1]
+    assert last.getMessage() == (
+        "refused before append: topic (others), 9895 more without a line of their own cause=RACKS"
+    )
+    expected = {"topic": "(others)", "cause": "racks", "stage": "before", "suppressed": 9895}
+    assert vars(last)["fields"] == expected
+
+
+def test_a_line_names_the_refusal_and_has_it_as_fields(caplog: pytest.LogCaptureFixture) -> None:
+    refusals = Refusals()
+    for number in range(MOST_LINES):
+        refusals.count(SESSION, [refusal("orders")])
+        assert len(caplog.records) == number + 1
+    refusals.end_period()
+    assert len(caplog.records) == MOST_LINES == 5, "none is without a line"
+    assert caplog.messages[0] == "refused before append: too few client=c cause=RACKS"
+    fields = {"topic": "orders", "partition": 0, "cause": "racks", "stage": "before", "racks": ("a",), "client": "c"}
+    assert vars(caplog.records[0])["fields"] == fields
+    caplog.clear()
+    after = replace(refusal("orders"), verdict=ProduceVerdict.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+    refusals.count(SESSION, [after, replace(after, verdict=ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND)])
+    assert caplog.messages == ["refused after append: too few client=c cause=RACKS"] * 2
+    assert refusals.counts == {
+        ("orders", 0, Cause.RACKS, False, "a"): MOST_LINES,
+        ("orders", 0, Cause.RACKS, True, "a"): 2,
+    }
+
+
+def test_ten_thousand_partitions_have_a_counter_of_their_own() -> None:
+    refusals = Refusals()
+    refusals.count(SESSION, [replace(refusal("orders"), partition=("orders", one)) for one in range(10_002)])
+    assert len(refusals.counts) == 10_001
+    assert refusals.counts["(others)", -1, Cause.RACKS, False, ""] == 2
 
 
 def test_partitions_beyond_the_bound_share_a_counter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refusals_module, "_MOST_COUNTED", 2)
-    refusals, session = Refusals(), cast("ClientSession", SimpleNamespace(peer="c", broker=7))
+    refusals, session = Refusals(), SESSION
     for topic in ("a", "b", "c", "a", "d"):
         refusals.count(session, [refusal(topic)])
     refusals.count(session, [refusal("a", Cause.ORDER), refusal("b", Cause.REPLICAS)])
@@ -61,3 +96,5 @@ def test_partitions_beyond_the_bound_share_a_counter(monkeypatch: pytest.MonkeyP
     assert refusals.counts == own | others
     # Once a request, and not for what is no matter of racks.
     assert refusals.rack_check_failures == {7: 5}
+    refusals.count(session, [refusal("a"), refusal("b"), refusal("a", Cause.ORDER)])
+    assert refusals.rack_check_failures == {7: 6}
