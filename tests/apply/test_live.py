@@ -220,14 +220,14 @@ def test_what_a_connection_that_ends_leaves_unknown_is_named(monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    ("holder", "line"),
+    ("holder", "seconds", "line"),
     [
-        (Holder.TOPIC, "throttle of topic 1 was not changed: this user needs AlterConfigs on Topic 1;"),
-        (Holder.BROKER, "throttle of broker 1 was not changed: this user needs AlterConfigs on Cluster;"),
+        (Holder.TOPIC, None, "throttle of topic 1 was not changed: this user needs AlterConfigs on Topic 1;"),
+        (Holder.BROKER, 5.0, "throttle of broker 1 was not changed: this user needs AlterConfigs on Cluster;"),
     ],
 )
 def test_a_throttle_that_may_not_be_changed_names_the_right(
-    holder: Holder, line: str, monkeypatch: pytest.MonkeyPatch
+    holder: Holder, seconds: float | None, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether all of a request is refused or one config of it."""
     of_all = ErrorResponse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
@@ -235,12 +235,13 @@ def test_a_throttle_that_may_not_be_changed_names_the_right(
         error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, resource_type=2, resource_name="1"
     )
     for response in (of_all, IncrementalAlterConfigsResponseData(responses=[result])):
-        served(monkeypatch, {ApiKey.INCREMENTAL_ALTER_CONFIGS: response})
+        connection = served(monkeypatch, {ApiKey.INCREMENTAL_ALTER_CONFIGS: response})
         with (
             LiveCluster(ConnectionSettings("a:1")) as live,
             pytest.raises(ClusterUnauthorized, match=f"^{line} grant it with kafka-acls.sh$"),
         ):
             live.set_configs({ConfigKey(holder, "1", "leader.replication.throttled.rate"): "5"})
+        assert connection.seconds[ApiKey.INCREMENTAL_ALTER_CONFIGS] == seconds
 
 
 def test_a_broker_that_does_not_respond_holds_up_no_observation(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,6 +269,9 @@ def test_a_broker_that_does_not_respond_holds_up_no_observation(monkeypatch: pyt
         pytest.raises(ClusterUnreachable, match=r"^the throttle of broker 1 was not received: no response in time;"),
     ):
         live.observe(ObservationRequest(configs=frozenset({rate})))
+    connection._responses[ApiKey.DESCRIBE_LOG_DIRS] = KeyError("a fault of ours")
+    with LiveCluster(ConnectionSettings("a:1")) as live, pytest.raises(KeyError, match="a fault of ours"):
+        live.observe(ObservationRequest(frozenset({"moved"})))
     assert (set(found.in_flight), found.copied_bytes) == ({TopicPartition("moved", 0)}, {})
     assert connection.seconds[ApiKey.DESCRIBE_LOG_DIRS] == 1.0
     assert connection.seconds[ApiKey.DESCRIBE_CONFIGS] == 5.0
