@@ -3,6 +3,7 @@
 The reference is the cluster itself: which replicas there are at the end, whose throttles, and what was copied on the way.
 """
 
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from itertools import islice
@@ -13,12 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rackspan.apply.executor import Pace, RunUpdate, _Patience, execute
+from rackspan.apply import executor
+from rackspan.apply.executor import Pace, RunUpdate, _completes_something, _Patience, _spent, execute
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable, ReassignmentStopped
 from rackspan.model.ids import TopicPartition
 from rackspan.plan.execution.decision import RunLimits
-from rackspan.plan.execution.effects import Finished, Paused, Record, StartMoves, Wait
-from rackspan.plan.execution.events import DirectionSet, Event, RunCancelled, RunCompleted
+from rackspan.plan.execution.effects import Effect, Finished, Paused, Record, StartMoves, Stop, Wait
+from rackspan.plan.execution.events import DirectionSet, Event, RunCancelled, RunCompleted, StepCompleted, StepDeferred
 from rackspan.plan.execution.observed import InFlight, ObservationRequest, ObservedCluster
 from rackspan.plan.execution.throttle import ConfigKey, Holder
 from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, Step
@@ -467,6 +469,42 @@ def test_only_the_same_wait_without_anything_in_between_runs_out_of_patience() -
         patience.after(start, start)
     with pytest.raises(ReassignmentStopped, match=r"^the cluster took a change and does not show it;"):
         patience.after(start, start)
+
+
+def test_a_run_waits_five_minutes_and_looks_twice_a_second() -> None:
+    assert Pace() == Pace(300.0, 0.5, 0.25, time.monotonic, time.sleep)
+
+
+def test_whatever_completes_something_needs_two_observations() -> None:
+    events: list[Event] = [StepCompleted(1), StepDeferred(1), RunCompleted()]
+    assert _completes_something(Finished())
+    assert all(_completes_something(Record(event)) for event in events)
+    others: list[Effect] = [Record(RunCancelled()), Wait(), Paused(), StartMoves({}, 0)]
+    assert not any(_completes_something(effect) for effect in others)
+
+
+def test_copies_are_counted_once_for_a_start_and_never_below_none() -> None:
+    start = StartMoves({MOVE.topic_partition: MOVE.replicas}, 2)
+    assert _spent(RunLimits(moves=3), start, None).moves == 1
+    assert _spent(RunLimits(moves=1), start, None).moves == 0
+    assert _spent(RunLimits(moves=3), start, start).moves == 3
+    assert _spent(RunLimits(), start, None).moves is None
+
+
+@pytest.mark.parametrize("effect", [Wait(), Stop("why"), Paused(), Finished()])
+def test_a_refusal_is_raised_once_nothing_of_the_run_is_left_to_undo(
+    effect: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decided = iter([Record(RunCancelled()), effect, effect])
+    monkeypatch.setattr(executor, "decide", lambda *_: next(decided))
+    cluster, journal = a_cluster(PLAN, 1), Memory(PLAN)
+    running = executor._Run(cluster, journal, RunLimits(), AT_ONCE)
+    running._refusal = ClusterRequestFailed("orders-0 was not reassigned: no")
+    assert running.next_update() is not None
+    if effect == Finished():
+        assert running.next_update() is None, "it completes something"
+    with pytest.raises(ClusterRequestFailed, match="orders-0 was not reassigned: no"):
+        running.next_update()
 
 
 class Flaky(FakeCluster):

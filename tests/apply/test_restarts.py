@@ -12,8 +12,8 @@ from random import Random
 
 import pytest
 
-from rackspan.apply import Pace, RestartCommand, RestartJournal, RestartUpdate, next_step, restart
-from rackspan.apply.restarts import start_of
+from rackspan.apply import Pace, RestartCommand, RestartJournal, RestartUpdate, next_step, restart, restarts
+from rackspan.apply.restarts import _needs_two_readings, start_of
 from rackspan.audit import RackPolicy
 from rackspan.errors import (
     ClusterRequestFailed,
@@ -28,13 +28,14 @@ from rackspan.model import ClusterSnapshot, TopicPartition
 from rackspan.restart.execution.decision import (
     AwaitBrokers,
     CommandStatus,
+    Effect,
     ElectLeadersOfBatch,
     RecordEvent,
     RestartFinished,
     RunCommand,
     decide,
 )
-from rackspan.restart.execution.events import BatchCompleted, BatchStarted, RestartState
+from rackspan.restart.execution.events import BatchCompleted, BatchStarted, LeadersElected, RestartState
 from tests.restart.execution.snapshots import BATCHES, REPLICAS, cluster
 
 POLLS_DOWN, POLLS_LAGGING = 6, 3
@@ -533,6 +534,31 @@ def test_a_process_of_another_user_runs(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(os, "kill", not_allowed)
     assert RestartCommand("{brokers}", no_election).status(os.getpid()) == CommandStatus(running=True)
+
+
+def test_where_no_file_says_what_a_process_is_one_that_can_be_signalled_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restarts, "_fields_of", lambda _pid: [])
+    assert RestartCommand("{brokers}", no_election).status(os.getpid(), 7) == CommandStatus(running=True)
+
+
+def test_what_a_command_prints_is_no_output_of_rackspan(capfd: pytest.CaptureFixture[str]) -> None:
+    command = RestartCommand("echo restarting {brokers}", no_election)
+    pid = command.prepare((1, 4))
+    command.start()
+    wait_until(lambda: not command.status(pid).running)
+    assert capfd.readouterr() == ("", "restarting 1,4\n")
+
+
+def test_what_cannot_be_taken_back_needs_two_readings() -> None:
+    certain: list[Effect] = [
+        RunCommand((1,)),
+        ElectLeadersOfBatch((TopicPartition("orders", 0),)),
+        RecordEvent(BatchStarted(1, {})),
+        RecordEvent(BatchCompleted()),
+    ]
+    assert [_needs_two_readings(effect) for effect in certain] == [True] * 4
+    others: list[Effect] = [AwaitBrokers("why", 1, None), RestartFinished(), RecordEvent(LeadersElected())]
+    assert [_needs_two_readings(effect) for effect in others] == [False] * 3
 
 
 def test_without_a_file_about_it_a_process_has_no_start() -> None:
