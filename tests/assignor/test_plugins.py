@@ -17,6 +17,8 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 from kafka.protocol.metadata import MetadataResponse
 
 from rackspan.assignor import aiokafka, kafka_python
+from rackspan.consumers import MemberId
+from rackspan.consumers.member_data import assignment_data, read_member
 
 Replicas = Sequence[Sequence[int]]
 
@@ -82,6 +84,23 @@ def test_what_was_assigned_is_claimed_at_the_next_join_and_stays() -> None:
     # In the other order: the first member would get the first partitions if ownership did not count.
     after = lead_with_aiokafka(second, {"a": sent(second), "b": sent(first)})
     assert assigned(after) == {"a": assigned(before)["b"], "b": assigned(before)["a"]}
+
+
+@pytest.mark.parametrize("leader", ["kafka-python", "aiokafka"])
+def test_each_member_claims_what_either_leader_gave_to_it_and_when(leader: str) -> None:
+    first, second = kafka_python.KafkaPythonAssignor("r1"), aiokafka.AiokafkaAssignor("r3")
+    members = {"a": sent(first), "b": sent(second)}
+    given = lead_with_kafka_python(first, members) if leader == "kafka-python" else lead_with_aiokafka(second, members)
+    first.on_assignment(ConsumerProtocolAssignment.decode(given["a"]), 1)
+    second.on_assignment(ConsumerProtocolMemberAssignment.decode(given["b"]))
+    of_a = ConsumerProtocolSubscription.decode(sent(first)).user_data
+    of_b = ConsumerProtocolMemberMetadata.decode(sent(second)).user_data
+    claimed = [read_member(name, ["orders"], data) for name, data in (("a", of_a), ("b", of_b))]
+    assert [sorted(partition.partition for partition in one.owned) for one in claimed] == [[0, 1], [2, 3]]
+    assert claimed[0].epoch == claimed[1].epoch > 0
+    # An assignment names its member: another one's is not claimed.
+    data = {name: ConsumerProtocolAssignment.decode(one).user_data for name, one in given.items()}
+    assert data == {name: assignment_data(claimed[0].epoch, MemberId(name)) for name in members}
 
 
 @pytest.mark.parametrize(("followers", "near_1"), [(False, [0, 1]), (True, [0, 2])])
@@ -171,6 +190,7 @@ def test_a_consumer_without_a_rack_sends_none() -> None:
 
 
 def test_kafka_python_refuses_range_beside_a_cooperative_assignor() -> None:
+    assert kafka_python.KafkaPythonAssignor("r1").supported_protocols() == [RebalanceProtocol.EAGER]
     assert kafka_python.KafkaPythonAssignor("r1", cooperative=True).supported_protocols() == [
         RebalanceProtocol.COOPERATIVE
     ]
