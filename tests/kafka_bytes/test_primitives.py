@@ -40,6 +40,14 @@ def test_a_null_string_has_length_minus_one() -> None:
     assert nullable_string(None) == b"\xff\xff"
 
 
+def test_every_null_is_read_as_none_and_no_tags_as_none_of_them() -> None:
+    assert (writer.NULL_STRING, writer.COMPACT_NULL, writer.NO_TAGS) == (b"\xff\xff", b"\x00", b"\x00")
+    assert ByteReader(writer.NULL_STRING).nullable_string() is None
+    assert ByteReader(writer.COMPACT_NULL).compact_nullable_string() is None
+    assert ByteReader(writer.COMPACT_NULL).compact_nullable_array(list) is None
+    assert ByteReader(writer.NO_TAGS).tagged_fields() == {}
+
+
 def test_tagged_fields_are_in_the_order_of_their_tags() -> None:
     assert tagged_fields({2: b"z", 0: b"a"}) == b"\x02" + b"\x00\x01a" + b"\x02\x01z"
 

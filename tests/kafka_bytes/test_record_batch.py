@@ -250,3 +250,22 @@ def test_records_with_the_time_of_their_append_keep_it_and_a_compressed_batch_is
     records = list(stored_records(gzip.decompress(whole[HEADER_BYTES:])))
     header = read_stored_header(with_records(whole, records[:1]))
     assert (header.max_timestamp, header.log_append_time, header.compression) == (9_000, True, 0)
+
+
+@pytest.mark.parametrize(
+    ("count", "of_a_producer", "of_a_log"), [(-1, 0, 0), (0, 0, 1), (1, 0, 1), (2, 1, 1), (3, 0, 0)]
+)
+def test_a_batch_has_as_many_records_as_offsets_or_in_a_log_fewer(
+    count: int, of_a_producer: int, of_a_log: int
+) -> None:
+    """Of two records. Compaction removes some, at worst all."""
+    batch = bytearray(built([b"a", b"b"]))
+    batch[HEADER_BYTES - 4 : HEADER_BYTES] = count.to_bytes(4, "big", signed=True)
+    for read, allowed in ((read_header, of_a_producer), (read_stored_header, of_a_log)):
+        if allowed:
+            assert read(batch).record_count == count
+        else:
+            with pytest.raises(
+                CorruptRecords, match=rf"^a record batch of {count} records whose last has offset delta 1$"
+            ):
+                read(batch)

@@ -67,11 +67,18 @@ def test_a_shared_cluster_is_reset_after_each_test_and_closed_at_the_end(done: l
 def test_a_shared_cluster_that_cannot_be_reset_is_not_kept(done: list[str]) -> None:
     """As after a test that closed it."""
     found = Clusters(shared=True)
+    with found.for_test({"racks": 3}):
+        done.clear()
     with pytest.raises(UsageError), found.for_test({"racks": 2}) as cluster:
         cluster.reset = Mock(side_effect=UsageError("not running"))  # type: ignore[method-assign]
-    with found.for_test({"racks": 2}):
-        done.append("test")
-    assert done == ["start racks=2", "close racks=2", "start racks=2", "test", "reset racks=2"]
+    for racks in (2, 3):
+        with found.for_test({"racks": racks}):
+            done.append("test")
+    assert done == [
+        *("reset racks=3", "start racks=2", "close racks=2"),
+        *("start racks=2", "test", "reset racks=2"),
+        *("test", "reset racks=3"),
+    ]
 
 
 def test_a_shared_cluster_that_does_not_start_is_not_kept(monkeypatch: pytest.MonkeyPatch, done: list[str]) -> None:

@@ -130,6 +130,19 @@ def test_the_report_of_a_failed_test_has_the_cluster_status_and_warnings(pyteste
     )
 
 
+def test_without_a_warning_a_report_has_none(pytester: pytest.Pytester) -> None:
+    result = ran(pytester, "def test_it(rackspan_cluster): assert False", failed=1)
+    result.stdout.fnmatch_lines(["*- rackspan cluster -*"])
+    result.stdout.no_fnmatch_line("*rackspan warnings*")
+
+
+def test_the_scopes_and_their_default_are_in_pytests_help(pytester: pytest.Pytester) -> None:
+    words = " ".join(pytester.runpytest_subprocess("-p", "no:cacheprovider", "--help").stdout.str().split())
+    assert "--rackspan-cluster-scope={function,session}" in words
+    assert "one cluster for each test, or one for the session that is reset between tests" in words
+    assert "the default of --rackspan-cluster-scope: function or session" in words
+
+
 def test_an_error_in_a_marker_is_reported_in_one_line(pytester: pytest.Pytester) -> None:
     result = ran(
         pytester,
@@ -159,8 +172,11 @@ def test_an_error_in_a_marker_is_reported_in_one_line(pytester: pytest.Pytester)
 
         @pytest.mark.kill_brokers(brokers=1)
         def test_a_fault_by_name(rackspan_cluster): ...
+
+        @pytest.mark.freeze_brokers()
+        def test_another_fault_of_nothing(rackspan_cluster): ...
         """,
-        errors=8,
+        errors=9,
     )
     output = result.stdout.str()
     assert "marker rackspan: 'rack' shapes no cluster; there are racks, brokers, config, settings, seed" in output
@@ -171,6 +187,7 @@ def test_an_error_in_a_marker_is_reported_in_one_line(pytester: pytest.Pytester)
     assert "config 'min.insync.racks': 2 is not a string, as Kafka's configs are; write '2'" in output
     assert 'marker lose_rack: there are no targets in it; write lose_rack("r1")' in output
     assert "marker kill_brokers: there are no targets in it; write kill_brokers(1)" in output
+    assert "marker freeze_brokers: there are no targets in it; write freeze_brokers(1)" in output
     assert "Traceback" not in output
     assert "During handling" not in output
     assert "clusters.py" not in output
