@@ -143,7 +143,7 @@ def _are(ids: Sequence[int]) -> str:
 def dead_controllers(members: ClusterMembers) -> Iterator[Finding]:
     """Voters that do not follow the quorum's leader. One in the process of a fenced broker is reported with that."""
     fenced = {int(broker.id) for broker in members.brokers if broker.fenced}
-    for voter in sorted(members.dead_voters - fenced):
+    for voter in members.dead_voters - fenced:
         rack = members.voter_racks[voter]
         where = f" (rack {shown(rack)})" if rack else ""
         yield Finding(
