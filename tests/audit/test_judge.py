@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 
 from rackspan.audit import RackPolicy, Severity, audit, outage
+from rackspan.audit.constraints.cluster import partial_racks
 from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.goals import GOALS
 from rackspan.audit.policy import Survive
@@ -244,3 +245,45 @@ def test_lost_and_unknown_controllers_are_listed_in_order() -> None:
         ((1, 8), (2, 9)),
         ((5,), (2, 9)),
     ]
+
+
+def test_dead_controllers_and_fenced_brokers_are_warned_of_with_their_rack_if_they_have_one() -> None:
+    """Controller 12 is in the process of the fenced broker."""
+    snapshot = of_one_topic({11: "a", 12: None}, [[11]], fenced=[12])
+    voters = [Controller(BrokerId(one), RackId("a") if one == 1 else None, alive=one in (3, 4)) for one in (8, 1, 3, 4)]
+    found = audit(with_controllers(snapshot, *voters, Controller(BrokerId(12), alive=False)), RackPolicy()).findings
+    assert [one.reason for one in found if one.constraint in ("dead-controller", "fenced-broker")] == [
+        "controller 1 (rack a) is down or far behind the quorum's leader: it counts as lost already",
+        "controller 8 is down or far behind the quorum's leader: it counts as lost already",
+        "broker 12 (rack (no rack)) is fenced: it neither leads nor follows any partition",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("voters", "dead", "reason"),
+    [
+        (2, 0, "the quorum has 2 voters: without one of them no leader is elected and no ISR changes"),
+        (
+            3,
+            1,
+            "the quorum has 3 voters, and controller 1 is down: without one more of them no leader is elected and no ISR changes",
+        ),
+        (3, 0, None),
+        (4, 0, None),
+    ],
+)
+def test_a_quorum_that_cannot_lose_one_voter_is_found_where_a_topic_must_survive_the_loss_of_a_broker(
+    voters: int, dead: int, reason: str | None
+) -> None:
+    controllers = [Controller(BrokerId(one), RackId("a"), alive=one > dead) for one in range(1, voters + 1)]
+    snapshot = with_controllers(of_one_topic({11: "a", 12: "b"}, [[11, 12]]), *controllers)
+    found = audit(snapshot, RackPolicy(survive=Survive.BROKER)).findings
+    assert [one.reason for one in found if one.constraint == "controller-quorum-spread"] == [reason] * (
+        reason is not None
+    )
+
+
+def test_racks_that_no_broker_has_are_not_partial() -> None:
+    for racks, warnings in (((None, None), 0), (("a", "b"), 0), (("a", None), 1)):
+        brokers = of_one_topic(dict(enumerate(racks, start=1)), [[1]]).brokers
+        assert len(list(partial_racks(brokers, UnrackedPolicy.SHARED))) == warnings

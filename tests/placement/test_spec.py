@@ -1,6 +1,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from importlib.metadata import EntryPoint
 from itertools import chain, combinations, product
 from pathlib import Path
 from random import Random
@@ -12,9 +13,11 @@ from rackspan.errors import RackspanError, ReplicaPlacementException, UsageError
 from rackspan.model import BrokerId
 from rackspan.placement import TopicAssignment
 from rackspan.placement.exclusion import Exclusion
+from rackspan.placement.registry import ENTRY_POINT_GROUP
 from rackspan.placement.spec import run
 from rackspan.placement.usable_brokers import UsableBroker
 from tests.depth import at_depth
+from tests.placement.test_registry import HERE
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "placement.json").read_text())["cases"]
 AS_SPEC = {
@@ -195,6 +198,12 @@ def test_what_no_placement_can_meet_is_refused_by_the_placer(changes: dict[str, 
     with pytest.raises(RackspanError) as refusal:
         run(document(**changes), Random(1))
     assert str(refusal.value) == line
+
+
+def test_a_placer_that_is_installed_places_a_spec() -> None:
+    first = EntryPoint("first", HERE, ENTRY_POINT_GROUP)
+    placed = run(document(placer="first"), Random(1), installed=lambda: [first])
+    assert placed["assignments"] == {str(partition): [0, 1, 2] for partition in range(6)}
 
 
 def test_an_unknown_placer_is_refused_with_those_there_are() -> None:

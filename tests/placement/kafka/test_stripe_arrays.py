@@ -25,6 +25,17 @@ def test_arrays_place_and_draw_what_the_loop_does(
     assert array_rng.state == loop_rng.state
 
 
+@pytest.mark.parametrize("live", range(6, 15))
+@pytest.mark.parametrize("fenced", [0, 1, 2])
+def test_rounds_that_end_anywhere_within_a_cycle_of_racks_place_what_the_loop_does(live: int, fenced: int) -> None:
+    """A round has as many partitions as live brokers, and a cycle as many as racks."""
+    brokers = [UsableBroker(BrokerId(one), RackId("abc"[one % 3]), one >= live) for one in range(live + fenced)]
+    arrays, loop = rack_stripes(brokers, JavaRandom(live)), rack_stripes(brokers, JavaRandom(live))
+    assert arrays.lists_restart_after_shuffle
+    placed = place_in_stripes(arrays, 200, 4).tolist()
+    assert placed == [loop.next_partition(4) for _ in range(200)]
+
+
 def test_blocks_of_rounds_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     brokers = [UsableBroker(BrokerId(broker), RackId("abc"[broker % 3]), broker > 9) for broker in range(12)]
     whole = place_in_stripes(rack_stripes(brokers, JavaRandom(3)), 1000, 5).tolist()
