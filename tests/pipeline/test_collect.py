@@ -134,6 +134,25 @@ def test_a_round_that_cannot_be_stored_is_lost_and_ends_no_collector(
     assert {row["leader"] for row in rows(warehouse, "partitions") if row["taken_at"][17:19] == "02"} == {2, 3}
 
 
+def test_as_many_snapshots_are_stored_at_once_as_have_so_many_partitions(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The partitions of a batch are counted from nothing, of the first one too."""
+    module = importlib.import_module("rackspan.pipeline.collect")
+    sizes: list[int] = []
+    stored = module._stored
+
+    def counted(batch: list[Any], *words: Any) -> Iterator[Collected]:
+        sizes.append(len(batch))
+        return stored(batch, *words)  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(module, "_stored", counted)
+    monkeypatch.setattr(module, "PARTITIONS_MAX", len(small().partitions) + 1)
+    sources = [source(name, ReadSnapshot(small(name), ())) for name in "abcde"]
+    assert [one.error for one in collect(sources, warehouse)] == [None] * 5
+    assert sizes == [2, 2, 1]
+
+
 def test_a_snapshot_taken_by_two_collectors_is_kept_once(warehouse: Warehouse) -> None:
     came = list(collect([source("a", ReadSnapshot(small(), ())), source("b", ReadSnapshot(small(), ()))], warehouse))
     assert [one.stored.new for one in came if one.stored] == [True, False]

@@ -165,6 +165,7 @@ def test_a_batch_is_made_with_the_prices_of_its_follow(tmp_path: Path) -> None:
 
 def test_the_metrics_add_up_batches() -> None:
     totals = FollowTotals()
+    assert "behind" not in metrics(totals), "nothing is known before the first batch"
     first = RunReport("1", snapshots=3, corrected=1, partitions=8, seconds=1.5, rows={"findings": 2, "drift": 1})
     second = RunReport("2", snapshots=1, corrected=0, partitions=4, seconds=0.25, rows={"drift": 4})
     totals.add(FollowedBatch(0, first, 7.0, judge_seconds=1.0))

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import polars as pl
@@ -404,6 +404,17 @@ def test_a_registered_table_shows_the_version_that_the_newest_run_names(
     spark.sql(f"DROP SCHEMA {catalog} CASCADE")
     for _ in range(2):
         assert notebook.register(spark, other, catalog) == [f"{catalog}.{name}" for name in LANDING]
+
+
+def test_executors_have_the_code_before_a_table_is_judged(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    monkeypatch.setattr("rackspan.pipeline.spark.session.send_code", lambda _: steps.append("code"))
+    monkeypatch.setattr("rackspan.pipeline.spark.build.judged_frame", lambda *_: steps.append("judge"))
+    ids = [row["snapshot_id"] for row in pipeline.rows(warehouse, "snapshots")]
+    notebook.judge(cast("SparkSession", None), warehouse, "drift", ids, OTHER)
+    assert steps == ["code", "judge"]
 
 
 @pytest.mark.spark

@@ -4,6 +4,7 @@ import random
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,7 +14,7 @@ from rackspan.audit import RackPolicy
 from rackspan.pipeline.incremental import RunWork, TableWork
 from rackspan.pipeline.judging import kept, task
 from rackspan.pipeline.judging.kept import KeptSnapshots
-from rackspan.pipeline.judging.tasks import JudgeTask, judge_tasks
+from rackspan.pipeline.judging.tasks import JudgeTask, TaskSnapshot, judge_tasks
 from rackspan.pipeline.landing.bases import Bases
 from rackspan.pipeline.landing.markers import StoredSnapshot, read_markers
 from rackspan.pipeline.landing.store import store_all
@@ -71,6 +72,23 @@ def test_kept_rows_give_what_rows_made_again_give(tmp_path: Path, monkeypatch: p
         hits += keeping.of(given.snapshots[0]) is not None
         assert rows_of(given) == wanted
     assert hits
+
+
+def test_a_snapshot_that_was_judged_is_not_judged_again_for_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    warehouse, stored = stored_history(tmp_path, 5)
+    made: list[bool] = []
+    of_part = task._rows_of_part
+
+    def counted(snapshot: TaskSnapshot, *words: Any) -> Any:
+        made.append(bool(snapshot.tables))
+        return of_part(snapshot, *words)
+
+    monkeypatch.setattr(task, "_rows_of_part", counted)
+    monkeypatch.setattr(task, "KEPT", KeptSnapshots())
+    first, second = next(two for two in pairwise(differing(stored)) if two[0][1] == two[1][0])
+    for pair in (first, second):
+        rows_of(task_of(warehouse, pair, RackPolicy()))
+    assert made == [False, True, True]
 
 
 def test_no_more_partitions_are_kept_than_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,20 @@ def test_the_area_of_each_state_is_its_partitions_times_its_seconds(history: His
         assert abs(sum(map(area, paths)) - expected) <= 0.2 * (frame.width + frame.height) + 0.002 * expected
 
 
+def test_nothing_is_drawn_where_a_state_does_not_occur() -> None:
+    """Two stretches of one state; none of any other."""
+    state, at = AT_RISK[1], datetime(2026, 1, 1, tzinfo=UTC)
+    points = [
+        HistoryPoint(at + timedelta(minutes=minute), StateCounts(**{state.field: count}))
+        for minute, count in enumerate((0, 2, 1, 0, 3))
+    ]
+    frame = timeline.TimelineFrame(1040, 270, points[0].taken_at, points[-1].taken_at, 10, 40)
+    runs = {one: list(timeline._runs(frame, points, AT_RISK[:level], one)) for level, one in enumerate(AT_RISK)}
+    assert {one: list(map(len, found)) for one, found in runs.items()} == {
+        one: [2, 1] if one is state else [] for one in AT_RISK
+    }
+
+
 def area(path: str) -> float:
     """The shoelace formula over the closed outlines of a path of M, H and V."""
     total, x, y = 0.0, 0.0, 0.0

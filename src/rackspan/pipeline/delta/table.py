@@ -203,7 +203,7 @@ def read_files(
     table: "DeltaTable",
     files: Sequence[DataFile],
     schema: pa.Schema,
-    ids: Sequence[str] | None = None,
+    ids: Collection[str] | None = None,
     left_out: Sequence[DataFile] = (),
 ) -> Iterator[pa.RecordBatch]:
     """The columns of `schema` of some data files, row group by row group; only rows of the snapshots `ids`, if given.
@@ -219,7 +219,7 @@ def read_files_at(
     url: str,
     files: Sequence[DataFile],
     schema: pa.Schema,
-    ids: Sequence[str] | None = None,
+    ids: Collection[str] | None = None,
     left_out: Sequence[DataFile] = (),
 ) -> Iterator[pa.RecordBatch]:
     """Read files of the table at a URL, as `read_files` does, without its log. On a local disk it needs pyarrow only."""

@@ -1,6 +1,6 @@
 """Reads the readings of a task from its landing files, each with the whole snapshot that it was stored with. No log is read."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -23,9 +23,9 @@ class TaskReadings:
     def __init__(self, task: HourTask) -> None:
         self._task = task
         bases = {snapshot.snapshot_id: snapshot.base_id for snapshot in task.chain}
-        ids = sorted({snapshot.snapshot_id for each in task.of_readings for snapshot in each.snapshots})
+        ids = {snapshot.snapshot_id for each in task.of_readings for snapshot in each.snapshots}
         self._contents = {
-            table.name: Contents(GRAINS[table.name], self._rows(table, sorted(bases)), bases) for table in CONTENT
+            table.name: Contents(GRAINS[table.name], self._rows(table, bases), bases) for table in CONTENT
         }
         self._rows_of: Mapping[str, Mapping[str, pa.Table]] = {
             table.name: by_snapshot(self._rows(table, ids)) for table in (*OF_READINGS.values(), SNAPSHOTS)
@@ -52,7 +52,7 @@ class TaskReadings:
                     f"{self._task.root}: the reading of snapshot {identity} of {stored.cluster_id} is not whole: {error}"
                 ) from None
 
-    def _rows(self, table: Table, ids: Sequence[str]) -> pa.Table:
+    def _rows(self, table: Table, ids: Collection[str]) -> pa.Table:
         url = named_warehouse(self._task.root).table(table.name)
         schema = pa.schema([field for field in table.schema if field.name != "day"])
         return pa.Table.from_batches(read_files_at(url, self._task.files[table.name], schema, ids), schema)
