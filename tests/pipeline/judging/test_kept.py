@@ -74,7 +74,9 @@ def test_kept_rows_give_what_rows_made_again_give(tmp_path: Path, monkeypatch: p
     assert hits
 
 
-def test_a_snapshot_that_was_judged_is_not_judged_again_for_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_that_was_judged_is_not_judged_again_for_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     warehouse, stored = stored_history(tmp_path, 5)
     made: list[bool] = []
     of_part = task._rows_of_part

@@ -18,11 +18,11 @@ from tests.pipeline.examples import NOON, small
 def markers(tmp_path_factory: pytest.TempPathFactory) -> Markers:
     """Eight snapshots a day of one cluster, three of another, over three days."""
     warehouse = create_warehouse(tmp_path_factory.mktemp("neighbours") / "warehouse")
-    taken = {
+    times_of = {
         "eu": [NOON + timedelta(hours=3 * at) for at in range(22)],
         "us": [NOON + timedelta(hours=8 * at) for at in range(8)],
     }
-    store_all([small(cluster, at) for cluster, times in taken.items() for at in times], warehouse)
+    store_all([small(cluster, at) for cluster, times in times_of.items() for at in times], warehouse)
     return read_markers(warehouse)
 
 

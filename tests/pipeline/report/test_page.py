@@ -11,8 +11,8 @@ from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.findings import REPAIR_ORDER, Severity
 from rackspan.model import ClusterSnapshot, UnrackedPolicy
 from rackspan.pipeline.report import render, words
-from rackspan.pipeline.report.data import ClusterReport, DurabilityState, ReportData
-from rackspan.pipeline.report.page import about, cards, leaders_move, state_words
+from rackspan.pipeline.report.data import ClusterReport, DurabilityState, ReportData, StateCounts, TopicRow
+from rackspan.pipeline.report.page import about, cards, leaders_move, state_sign, state_words
 from rackspan.pipeline.report.topic_map import topic_map
 from tests.depth import examples
 from tests.pipeline.report import story
@@ -287,6 +287,30 @@ def test_the_map_shows_the_replicas_and_leaders_of_each_topic_in_each_rack() -> 
             expected = [held.replicas] if held.in_sync == held.replicas else [held.in_sync, held.replicas]
             assert numbers == (expected + ([held.leaders] if held.leaders else []) if held.replicas else [])
             assert ("if lost" in cell.text) == (held.harm is not None)
+
+
+def test_the_state_of_a_topic_is_no_green_where_the_loss_of_a_rack_does_harm() -> None:
+    rows = STORIES["calm"].clusters[0].topic_map.rows
+    sound = replace(rows[0], partitions=3, states=StateCounts(ok=3), cells=())
+    harmed = replace(sound, cells=next(row.cells for row in every_topic() if any(cell.harm for cell in row.cells)))
+    assert [
+        (state_sign(row), state_words(row))
+        for row in (
+            sound,
+            harmed,
+            replace(harmed, states=StateCounts(offline=1, under_min_isr=1, ok=1)),
+            replace(sound, partitions=0, states=StateCounts()),
+        )
+    ] == [
+        ("ok", "ok, and without any one rack"),
+        ("unknown", "ok now, harmed if a rack is lost"),
+        ("offline", "1 offline, 1 under-min-isr"),
+        ("ok", "all ok"),
+    ]
+
+
+def every_topic() -> list[TopicRow]:
+    return [row for story in STORIES.values() for cluster in story.clusters for row in cluster.topic_map.rows]
 
 
 @pytest.mark.slow

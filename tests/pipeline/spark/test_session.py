@@ -78,6 +78,14 @@ def test_only_a_local_spark_is_bound_to_loopback_and_has_no_page(master: str, lo
     assert ("spark.ui.enabled" in settings) is local
 
 
+@pytest.mark.parametrize("light", [False, True])
+def test_a_local_driver_logs_as_we_say_and_compiles_less_if_it_is_to_be_light(light: bool) -> None:
+    options = session.start_settings("local", [], light=light)["spark.driver.extraJavaOptions"].split()
+    assert options[0] == f"-Dlog4j2.configurationFile={Path(session.__file__).with_name('log4j2.properties')}"
+    light_options = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=256m"]
+    assert options[1:] == (light_options if light else [])
+
+
 def test_on_a_cluster_delta_is_added_to_what_spark_defaults_name_and_nothing_else_is_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
