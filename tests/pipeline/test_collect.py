@@ -2,7 +2,7 @@ import importlib
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -22,6 +22,7 @@ from rackspan.pipeline.collect import Collected, CollectTotals, TrafficReadings,
 from rackspan.pipeline.landing.store import SnapshotLocation
 from rackspan.sources import snapshot_file
 from rackspan.sources.source import Source
+from rackspan.traffic import ClusterReading
 from tests.pipeline.examples import NOON, small
 from tests.pipeline.readings import history
 
@@ -132,6 +133,20 @@ def test_a_round_that_cannot_be_stored_is_lost_and_ends_no_collector(
     assert [one.error for one in (first, third)] == [None, None]
     assert [row["taken_at"][17:19] for row in rows(warehouse, "snapshots")] == ["00", "02"]
     assert {row["leader"] for row in rows(warehouse, "partitions") if row["taken_at"][17:19] == "02"} == {2, 3}
+
+
+def test_running_clusters_are_read_in_threads_that_have_a_name(warehouse: Warehouse) -> None:
+    names: list[str] = []
+
+    def read() -> ReadSnapshot:
+        names.append(threading.current_thread().name)
+        return ReadSnapshot(small(), ())
+
+    def with_traffic(_seconds: float, _groups: Sequence[str]) -> ClusterReading:
+        raise AssertionError
+
+    list(collect([Source("a", read, with_traffic)], warehouse))
+    assert [name.rpartition("_")[0] for name in names] == ["read-cluster"]
 
 
 def test_as_many_snapshots_are_stored_at_once_as_have_so_many_partitions(

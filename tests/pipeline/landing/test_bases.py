@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from rackspan import pipeline
+from rackspan.errors import InvalidSnapshot
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from rackspan.model.snapshot import SIZES
 from rackspan.pipeline.delta.append import append
@@ -72,6 +73,11 @@ def test_sizes_alone_are_no_difference_and_read_as_they_were_last_stored(warehou
     assert found.partitions.size_bytes.tolist() == [-1, -1]
     # Given again by another collector it is the same snapshot.
     assert [location.new for location in store_all([grown], warehouse)] == [False]  # type: ignore[union-attr]
+    one_partition = columns(topic=[0], partition=[0], leader=[1], replicas=[[1, 2]], isr=[[1]], size_bytes=[7])
+    for another in (replace(grown, partitions=one_partition), replace(grown, brokers=grown.brokers[:2])):
+        [refused] = store_all([another], warehouse)
+        assert isinstance(refused, InvalidSnapshot)
+        assert "another snapshot of this cluster and time is stored already" in str(refused)
 
 
 def test_a_controller_that_changes_is_a_change(warehouse: Warehouse) -> None:
