@@ -64,7 +64,9 @@ def test_only_what_differs_is_stored(warehouse: Warehouse) -> None:
     as_stored(warehouse, [at(0), at(1), at(2, leader=2)])
 
 
-def test_sizes_alone_are_no_difference_and_read_as_they_were_last_stored(warehouse: Warehouse) -> None:
+def test_sizes_alone_are_no_difference_and_read_as_they_were_last_stored(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bases = Bases()
     grown = replace(at(1), partitions=replace(at(1).partitions, size_bytes=np.array([7, 8])))
     store_all([at(0), grown], warehouse, bases)
@@ -72,6 +74,9 @@ def test_sizes_alone_are_no_difference_and_read_as_they_were_last_stored(warehou
     (found,) = as_stored(warehouse, [grown])
     assert found.partitions.size_bytes.tolist() == [-1, -1]
     # Given again by another collector it is the same snapshot.
+    assert [location.new for location in store_all([grown], warehouse)] == [False]  # type: ignore[union-attr]
+    # Nor if ids were made otherwise when it was stored.
+    monkeypatch.setattr(storing, "snapshot_id", lambda *_: "of another release")
     assert [location.new for location in store_all([grown], warehouse)] == [False]  # type: ignore[union-attr]
     one_partition = columns(topic=[0], partition=[0], leader=[1], replicas=[[1, 2]], isr=[[1]], size_bytes=[7])
     for another in (replace(grown, partitions=one_partition), replace(grown, brokers=grown.brokers[:2])):

@@ -154,10 +154,8 @@ def _same(kept: ClusterSnapshot, snapshot: ClusterSnapshot, stored: StoredSnapsh
     """Whether a stored snapshot is this one, whose sizes need not be equal where they were not stored."""
     if stored.base_id is None:
         return kept.same_as(snapshot)
-    sizes = snapshot.partitions.size_bytes
-    if len(kept.partitions) != len(sizes):
-        return False
-    return replace(kept, partitions=replace(kept.partitions, size_bytes=sizes)).same_as(snapshot)
+    partitions = replace(kept.partitions, size_bytes=snapshot.partitions.size_bytes)
+    return replace(kept, partitions=partitions).same_as(snapshot)
 
 
 def _differs(warehouse: Warehouse, identity: str) -> InvalidSnapshot:
