@@ -245,6 +245,23 @@ def test_a_plan_that_uses_an_excluded_broker_is_a_violation_and_one_that_keeps_i
     assert "plan-excluded-broker" not in severities(orders([1, 5, 3]), move(5, 1, 3), excluding)
 
 
+@pytest.mark.parametrize(
+    ("racks", "reason"),
+    [
+        (3, "min.insync.replicas 1 lets 2 racks alone acknowledge (a: 1; b: 3; c: 5); 3 would force 3 racks"),
+        (
+            4,
+            "min.insync.racks 4 can never be met: replicas are in 3 racks (a: 1; b: 3; c: 5), and the cluster has 3 racks",
+        ),
+    ],
+)
+def test_racks_in_sync_that_no_target_of_as_many_replicas_has_are_a_warning_of_what_comes(
+    racks: int, reason: str
+) -> None:
+    found = lint(orders([1, 2, 3]), RackPolicy(min_insync_racks=racks), move(1, 3, 5))
+    assert [(one.severity, one.reason) for one in found] == [(Severity.WARNING, f"once it is done, {reason}")]
+
+
 def test_a_target_that_does_not_survive_a_rack_is_a_violation_where_the_file_chose_its_replicas() -> None:
     snapshot = orders([1], config={"min.insync.replicas": "2"})
     (found,) = [one for one in lint(snapshot, RackPolicy(), move(1, 3)) if one.severity is Severity.VIOLATION]

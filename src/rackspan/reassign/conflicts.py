@@ -123,9 +123,9 @@ def costs_safety(
     refused: Sequence[tuple[Int64s, PlacementSafety]],
 ) -> Iterator[Conflict]:
     """Partitions that the request would leave less safe than they are. `refused`: their rows, and how safe they would be."""
-    rows = np.concatenate([rows for rows, _ in refused])
-    if not len(rows):
+    if not refused:
         return
+    rows = np.concatenate([rows for rows, _ in refused])
     after = PlacementSafety(
         *(np.concatenate([getattr(safety, name) for _, safety in refused]) for name in ("racks", "left", "writable"))
     )

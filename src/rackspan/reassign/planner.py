@@ -54,15 +54,15 @@ def plan(
         return _plan_of(snapshot, problem, _leaders_in_racks(snapshot, policy, problem, request), ())
     untouchable, conflicts = _untouchable(snapshot, policy, problem, request)
     problem = replace(problem, chosen=without_rows(problem.chosen, untouchable))
-    targets = _targets(snapshot, policy, problem, request)
-    rows, after = _less_safe(snapshot, policy, problem, targets, request)
-    refused = [(rows, after)]
-    while len(rows):
-        # What stays where it is leaves other loads to balance, so the rest is planned again without it.
-        problem = replace(problem, chosen=without_rows(problem.chosen, rows))
+    refused = list[tuple[Int64s, PlacementSafety]]()
+    while True:
         targets = _targets(snapshot, policy, problem, request)
         rows, after = _less_safe(snapshot, policy, problem, targets, request)
+        if not len(rows):
+            break
         refused.append((rows, after))
+        # What stays where it is leaves other loads to balance, so the rest is planned again without it.
+        problem = replace(problem, chosen=without_rows(problem.chosen, rows))
     conflicts = (*conflicts, *costs_safety(snapshot, policy, request, refused))
     return _plan_of(snapshot, problem, targets, conflicts)
 
