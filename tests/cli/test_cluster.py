@@ -10,7 +10,8 @@ import urllib.request
 import pytest
 
 from rackspan import kafka_process
-from rackspan.cli import main
+from rackspan.cli import cluster, main
+from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import MissingRequirement
 from tests.processes import running
 
@@ -41,6 +42,35 @@ def test_a_cluster_comes_up_says_where_it_is_and_ends_cleanly(ended_by: signal.S
     assert process.returncode == 0
     assert "development and tests" in notes
     assert "Traceback" not in notes
+
+
+@pytest.mark.parametrize(
+    ("words", "served"),
+    [
+        ([], []),
+        (["--metrics-listen", "127.0.0.1:0"], [("127.0.0.1:0", False)]),
+        (["--metrics-listen", "127.0.0.1:0", "--metrics-partitions"], [("127.0.0.1:0", True)]),
+    ],
+)
+def test_metrics_of_a_cluster_are_served_where_and_as_it_is_wanted(
+    words: list[str], served: list[tuple[str, bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[tuple[str, bool]] = []
+    started: list[cluster.StartedCluster] = []
+
+    def serve_metrics(_cluster: EmbeddedCluster, listen: str, *, partitions: bool) -> str:
+        found.append((listen, partitions))
+        return "h:2"
+
+    def shown(cluster: cluster.StartedCluster, _output_format: object) -> None:
+        started.append(cluster)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(EmbeddedCluster, "serve_metrics", serve_metrics)
+    monkeypatch.setattr(cluster, "_show", shown)
+    main(["cluster", "up", "--racks", "1", "--brokers", "1", *words])
+    assert found == served
+    assert [one.get("metrics") for one in started] == ["h:2" if served else None]
 
 
 @pytest.mark.parametrize(

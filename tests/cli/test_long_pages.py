@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
+from rackspan.audit.outage import AFTER_REASSIGNMENT
 from rackspan.cli import output
 from rackspan.cli.output import page
-from rackspan.cli.pages import acks, difference, in_flight, reassignment_plan, run, throttles
+from rackspan.cli.pages import acks, audit, difference, in_flight, reassignment_plan, run, streams, throttles
 from rackspan.cli.restart import pages as restart
 from rackspan.cli.restart import watch
 from rackspan.cli.traffic import clients, flows
@@ -87,6 +89,28 @@ def of_commands(count: int) -> Any:
     return acks._commands([f"row-{at}" for at in range(count)])
 
 
+def of_hardened(count: int) -> Any:
+    row: Any = {
+        "internal": False,
+        "current": 1,
+        "least": None,
+        "min_insync_racks": 1,
+        "reason": "why",
+        "losses": [],
+        "remedies": [],
+    }
+    return acks._topics([{"topic": f"row-{at}", "outcome": "raise", **row} for at in range(count)])
+
+
+def harmed(name: str, **changed: Any) -> dict[str, Any]:
+    harms = {"offline": 0, "needs_unclean_election": 0, "under_min_isr": 0, "under_min_racks": 0, AFTER_REASSIGNMENT: 0}
+    return {"topic": name, "internal": False, **harms, **changed}
+
+
+def of_lost(count: int) -> Any:
+    return audit._topics_table([harmed(f"row-{at}", offline=1) for at in range(count)])
+
+
 PAGES: list[tuple[Callable[[int], Any], int, str]] = [
     (of_verdicts, run.PARTITIONS_SHOWN, "and 2 more partitions: -o json lists them all"),
     (of_reassignments, in_flight.PARTITIONS_SHOWN, "and 2 more partitions: -o json lists them all"),
@@ -96,6 +120,8 @@ PAGES: list[tuple[Callable[[int], Any], int, str]] = [
     (of_flows, flows.FLOWS_SHOWN, "and 2 more: -o json and csv list them"),
     (of_applied, acks.TOPICS_SHOWN, "and 2 more topics: -o json lists them"),
     (of_commands, acks.TOPICS_SHOWN, "  and 2 more commands: -o json lists them"),
+    (of_hardened, acks.TOPICS_SHOWN, "and 2 more topics: -o json lists them"),
+    (of_lost, audit.TOPICS_SHOWN, "  and 2 more topics: -o json lists them"),
 ]
 
 
@@ -164,6 +190,127 @@ def test_what_the_members_of_a_group_suffer_from_stands_above_what_to_do() -> No
 def test_a_plan_without_moves_is_green_only_if_nothing_is_wrong(trouble: dict[str, Any], color: str) -> None:
     document = {"moves": 0, "lower_bound": 0, "partitions": [], "infeasible": [], "leaderless": 0} | trouble
     assert reassignment_plan._verdict(document).style == f"bold {color}"
+
+
+@pytest.mark.parametrize(
+    ("copied", "line"),
+    [
+        ({}, "0 bytes"),
+        ({"bytes": 1}, "1 B"),
+        ({"bytes": 3 << 20}, "3.0 MiB"),
+        ({"bytes": 3 << 20, "moves_of_unknown_size": 1}, "3.0 MiB and 1 move of unknown size"),
+        ({"moves_of_unknown_size": 1}, "0 and 1 move of unknown size"),
+        ({"moves_of_unknown_size": 2}, "an unknown number of bytes"),
+    ],
+)
+def test_a_plan_with_moves_ends_with_its_size_as_far_as_it_is_known(copied: dict[str, int], line: str) -> None:
+    document = {"moves": 2, "lower_bound": 1, "partitions": [{}, {}], "infeasible": [], "left_out": []}
+    document |= {"bytes": 0, "moves_of_unknown_size": 0, "gap_reason": None, **copied}
+    verdict = reassignment_plan._verdict(document)
+    assert (verdict.plain, verdict.style) == (f"2 moves, {line}, 2 partitions; no plan needs fewer", "bold")
+    document |= {"left_out": ["topic x"]}
+    assert reassignment_plan._verdict(document).plain.endswith("; no plan needs fewer for the rest")
+    document |= {"gap_reason": "because"}
+    assert reassignment_plan._verdict(document).plain.endswith("; at least 1 are needed: because")
+
+
+QUORUM = {"voters": 3, "lost": [], "surviving": 3, "holds": True, "certain": True, "unknown_rack": []}
+NO_MAJORITY = "  without controllers 101,102 1 of 3 left is no majority: no leader is elected, no ISR changes, no topic can be altered"
+NO_HARM = "  nothing goes offline, nothing refuses acks=all"
+
+
+@pytest.mark.parametrize(
+    ("changed", "lines"),
+    [
+        ({"survived": True}, [(NO_HARM, "green")]),
+        ({"survived": True, "controller_quorum": None}, [(NO_HARM, "green")]),
+        (
+            {"controller_quorum": {**QUORUM, "lost": [101, 102], "surviving": 1, "holds": False}},
+            [(NO_MAJORITY, "bold red")],
+        ),
+        (
+            {"controller_quorum": {**QUORUM, "unknown_rack": [101, 102], "certain": False}},
+            [
+                (
+                    f"{NO_HARM}, unless the majority of controllers is lost with it: no rack is known of controllers 101,102",
+                    "bold yellow",
+                )
+            ],
+        ),
+        (
+            {"controller_quorum": None},
+            [(f"{NO_HARM}, unless the majority of controllers is lost with it: {audit.NO_CONTROLLERS}", "bold yellow")],
+        ),
+        ({"topics": [harmed("orders", offline=1)], "leader_surge": {"2": 3, "4": 1}}, [("  leaders move: broker 2 +3, broker 4 +1", "")]),
+    ],
+)  # fmt: skip
+def test_what_a_loss_does_is_named_with_the_controllers_that_are_lost_or_not_known(
+    changed: dict[str, Any], lines: list[tuple[str, str]]
+) -> None:
+    loss = {"survived": False, "controller_quorum": QUORUM, "topics": [], "leader_surge": {}, **changed}
+    parts = list(audit._loss_parts(loss))
+    assert [(part.plain, part.style) for part in parts if isinstance(part, Text)] == lines
+    assert len(parts) - len(lines) == (1 if loss["topics"] else 0)
+
+
+def lab_run(strategy: str, *, enabled: bool = True, reason: str | None = None, cost: int | None = 7) -> dict[str, Any]:
+    return {
+        "assignor": "sticky",
+        "strategy": strategy,
+        "traffic_cost": 10,
+        "non_overlap_cost": 1,
+        "cost": cost,
+        "cross_rack": {"active": None if cost is None else 2, "standby": 1},
+        "moved": {"in_all": 3},
+        "balance": {"tasks_per_thread": {"least": 1.0, "most": 1.5}, "subtopology_gap": 0},
+        "rounds": 2,
+        "converged": enabled,
+        "enabled": enabled,
+        "reason": reason,
+    }
+
+
+def test_a_problem_of_the_lab_is_a_row_for_each_setting_and_why_rack_awareness_is_off() -> None:
+    runs = [
+        lab_run("min_traffic"),
+        lab_run("balance_subtopology", enabled=False, reason="b has no rack", cost=None),
+        lab_run("min_traffic", enabled=False, reason="a has no rack"),
+        lab_run("balance_subtopology", enabled=False, reason="b has no rack"),
+        # It is off because it is not wanted, and on in spite of a reason.
+        lab_run("none", enabled=False, reason="it is none"),
+        lab_run("min_traffic", reason="it is on"),
+    ]
+    problem: Any = {"problem": "p", "tasks": 4, "clients": 1, "racks": 2, "runs": runs}
+    heading, *_ = parts = list(streams._problem(problem))
+    assert isinstance(heading, Text)
+    assert (heading.plain, heading.style) == ("p: 4 tasks, 1 client, 2 racks", "bold")
+    lines = drawn(parts)
+    assert [line for line in lines if line.startswith("rack awareness")] == [
+        "rack awareness is off: a has no rack",
+        "rack awareness is off: b has no rack",
+    ]
+    assert [line.split() for line in lines if line.startswith("sticky")][:2] == [
+        ["sticky", "min_traffic", "10/1", "2", "1", "7", "3", "1", "to", "1.5", "0", "2"],
+        ["sticky", "balance_subtopology", "10/1", "?", "1", "?", "3", "1", "to", "1.5", "0", "2+"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("event", "batch", "bars"),
+    [("may-stop", 1, 0), ("may-stop", 2, 4), ("batch-done", 2, 8), ("batch-done", 3, 12), ("done", 3, 12)],
+)
+def test_the_bar_of_a_restart_is_as_long_as_the_batches_that_are_done(
+    monkeypatch: pytest.MonkeyPatch, event: str, batch: int, bars: int
+) -> None:
+    """Twelve characters for three batches. Without colors what is left is not drawn."""
+    file = io.StringIO()
+    console = Console(file=file, width=100, force_terminal=True, color_system=None)
+    monkeypatch.setattr(output, "stderr_console", lambda: console)
+    with watch._bar() as draw:
+        document: Any = {"event": event, "batch": batch, "batches": 3, "brokers": [4], "reason": ""}
+        draw(document)
+    (last,) = [line for line in file.getvalue().splitlines() if f"batch {batch} of 3" in line or "done: " in line][-1:]
+    assert last.count("━") == bars
 
 
 def test_the_bar_of_a_restart_has_the_line_of_each_event(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,6 +128,24 @@ def test_a_group_that_is_no_regular_expression_is_refused(cli: Callable[..., Ran
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (
+            ("--accept", "ord("),
+            "--accept 'ord(': not a regular expression: missing ), unterminated subpattern at position 3; write one such as orders-.*",
+        ),
+        (("--block-on", "rf1,rf2"), "--block-on rf1,rf2: 'rf2' is not a harm; name one-copy or rf1"),
+        (("--block-on", ""), "--block-on : '' is not a harm; name one-copy or rf1"),
+    ],
+)
+def test_a_policy_of_stops_that_cannot_be_read_is_one_line(
+    words: tuple[str, str], line: str, cli: Callable[..., Ran], write: Callable[[object], Any]
+) -> None:
+    ran = cli("restart", "safe", "--snapshot", write(good()), "--broker", "1", *words)
+    assert (ran.code, ran.err) == (1, f"rackspan: {line}\n")
+
+
 def test_a_watch_reports_once_what_it_cannot_read(cli: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
     def reading(*partial: str) -> Watch:
         snapshot = of_one_topic({1: "a"}, [[1]], config={"min.insync.replicas": "1"}, partial=partial)

@@ -21,6 +21,7 @@ from rackspan.plan import RunLimits
 from rackspan.plan.execution.effects import StartMoves, Wait
 from rackspan.plan.execution.events import RunCancelled
 from rackspan.plan.execution.observed import InFlight
+from rackspan.plan.execution.progress import Progress
 from rackspan.plan.execution.throttle import LEADER_RATE, ConfigKey, Holder
 from rackspan.reassign import PartitionReassignment, ReassignmentPlan, Step
 from tests.plan.fake_cluster import FakeCluster, Memory
@@ -109,6 +110,30 @@ def test_what_is_awaited_is_named_once_none_got_in_sync_for_long() -> None:
     assert words == f"{at_first}; {why}"
     in_sync = replace(moving, isr={place: (1, 2, 4)})
     assert "none got in sync" not in str(run_progress._words(replace(waiting, cluster=in_sync), None, timer))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "copied", "left"),
+    [
+        (60.0, 250, ", about 3 min left"),
+        (60.0, 1, ", about 16 h 39 min left"),
+        (1.0, 999, ", about 0 s left"),
+        # Nothing is known before anything was copied, and nothing is left at the end.
+        (60.0, 0, ""),
+        (0.0, 250, ""),
+        (60.0, 1_000, ""),
+    ],
+)
+def test_the_time_that_is_left_follows_from_what_was_copied_since_the_first_report(
+    seconds: float, copied: int, left: str
+) -> None:
+    """5,000 bytes had been copied before, by an earlier run."""
+    clock = [100.0]
+    timer = run_progress._Timer(lambda: clock[0])
+    done = Progress(1, 2, 0, 4, 1, bytes=6_000, bytes_copied=5_000)
+    assert timer.left(done) == ""
+    clock[0] += seconds
+    assert timer.left(replace(done, bytes_copied=5_000 + copied)) == left
 
 
 def test_on_a_terminal_a_bar_is_drawn(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
