@@ -191,7 +191,7 @@ class ByteFlow:
 
     def resume(self) -> None:
         """Continue with what was received, after something had stopped this direction."""
-        if not self._running and not self._pair.closed:
+        if not self._running:
             self._pair.run_guarded(self._resume)
 
     def _resume(self) -> None:
