@@ -329,6 +329,20 @@ def test_behind_a_request_that_is_being_handled_nothing_is_read_until_it_is() ->
     assert (pair.near.reading, pair.flow.at_boundary) == (True, True)
 
 
+def test_the_buffer_of_a_request_is_no_other_clients_while_it_is_being_handled() -> None:
+    pair = Taking()
+    pair.waits = True
+    pair.receive(produce(6))
+    pair.flow.resume()
+    assert pair.shared.buffers.in_use == 1
+    others = pair.shared.buffers.take()
+    others[:] = bytes(len(others))
+    pair.flow.forward(None)
+    pair.flow.blocked = False
+    pair.flow.resume()
+    assert (pair.far.sent, pair.shared.buffers.in_use) == ([produce(6)], 1)
+
+
 def test_a_request_in_its_own_memory_keeps_that_while_it_is_being_handled() -> None:
     pair = Taking()
     pair.waits = True
@@ -445,6 +459,43 @@ def test_a_connection_that_ends_gives_its_memory_back() -> None:
 
 
 # Both directions.
+
+
+def test_nothing_is_received_while_a_buffer_is_still_being_sent() -> None:
+    """What TLS has decrypted is reported later than it is there: the broker may have accepted the buffer meanwhile."""
+    pair = ends()
+    pair.far.slow = True
+    pair.receive(list_groups(5))
+    pair.far.slow = False
+    pair.far.flush()
+    pair.near.receives = [list_groups(6)]
+    pair.near.reading = True
+    pair.flow.readable()
+    assert (pair.near.receives, pair.near.reading) == ([list_groups(6)], False)
+    pair.flow.resume()
+    pair.receive()
+    assert (pair.far.sent, pair.shared.buffers.in_use) == ([list_groups(5), list_groups(6)], 0)
+
+
+def test_a_connection_that_is_closed_is_not_read_again() -> None:
+    pair = ends()
+    pair.closed, pair.near.reading = True, False
+    pair.flow.resume()
+    assert (pair.near.reading, pair.near.rests) == (False, 0)
+
+
+def test_a_connection_that_is_closed_by_what_it_sends_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = ends()
+
+    def closes() -> bool:
+        pair.close()
+        pair.flow.release()
+        pair.far.outgoing.clear()
+        return True
+
+    monkeypatch.setattr(pair.far, "flush", closes)
+    pair.receive(list_groups(5))
+    assert (pair.closed, pair.near.rests, pair.shared.buffers.in_use) == (True, 0, 0)
 
 
 def test_a_client_that_closes_its_connection_ends_it() -> None:
