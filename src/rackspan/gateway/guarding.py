@@ -129,7 +129,7 @@ async def open_guarding(backend: Backend, addresses: Addresses) -> Guarding:
 
 
 async def _open_quorum(backend: Backend) -> MetadataQuorum | None:
-    if backend.config.controllers is None and backend.config.mode is not AcknowledgementMode.STRICT:
+    if backend.config.mode is not AcknowledgementMode.STRICT:
         return None
     quorum = backend.quorum()
     try:
