@@ -6,18 +6,25 @@ from typing import Any, cast
 
 import pytest
 
+from rackspan.acks.min_insync_racks import Thresholds
+from rackspan.acks.verification import Requirement
 from rackspan.errors import ClusterUnauthorized, ClusterUnreachable, RackspanError
 from rackspan.gateway import guarding
 from rackspan.gateway.backend import Backend
 from rackspan.gateway.config import parse_config
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode, GuardSettings
 from rackspan.gateway.core.policies import FilePolicies, Policies, TopicPolicy
 from rackspan.gateway.guarding import Guarding
+from rackspan.gateway.handlers.produce import AdvisingHandler, ProduceHandler
+from rackspan.gateway.upstream.committed_metadata import CommittedMetadata
+from rackspan.gateway.upstream.guard_readers import BrokerMetadata
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.wire.messages.configs import (
     DescribeConfigsResourceResult,
     DescribeConfigsResponseData,
     DescribeConfigsResult,
 )
+from tests.gateway.core.addresses import renamed
 from tests.gateway.running import document
 from tests.gateway.sleeps import Sleeps
 
@@ -69,6 +76,134 @@ def test_a_controllers_log_that_cannot_be_read_ends_the_start(
     with pytest.raises(raised, match=f"^{words}$"):
         opened(quorum, **STRICT)
     assert quorum.closed
+
+
+def made_of(quorum: Quorum | None = None, config_topic: object = None, **tables: Any) -> Guarding:
+    """On the running loop."""
+    backend = Backend(parse_config(document("127.0.0.1:1", **tables)))
+    return Guarding(backend, renamed(), cast("Any", config_topic), cast("Any", quorum))
+
+
+@pytest.mark.parametrize(
+    ("tables", "quorum", "handler", "source", "has_isr"),
+    [
+        ({}, None, ProduceHandler, BrokerMetadata, False),
+        ({"listen": {"http": "127.0.0.1:0"}}, None, ProduceHandler, BrokerMetadata, True),
+        ({"acknowledgements": {"mode": "pre"}}, None, ProduceHandler, BrokerMetadata, False),
+        ({"acknowledgements": {"mode": "advisory"}}, None, AdvisingHandler, BrokerMetadata, False),
+        (STRICT, Quorum(None), ProduceHandler, CommittedMetadata, False),
+    ],
+)
+def test_each_mode_has_its_parts(
+    tables: dict[str, Any], quorum: Quorum | None, handler: type, source: type, has_isr: bool
+) -> None:
+    async def scenario() -> None:
+        made = made_of(quorum, **tables)
+        assert (type(made.produce), type(made._source)) == (handler, source)
+        assert (made.isr is not None, made.quorum) == (has_isr, quorum)
+        made.close()
+        assert quorum is None or quorum.closed
+
+    asyncio.run(scenario())
+
+
+def test_a_record_has_to_meet_what_its_topic_requires_by_then() -> None:
+    async def scenario() -> None:
+        made = made_of(topics={"orders": {"min": {"insync": {"racks": 2}}}})
+        policies = made._backend.policies
+        hold = made.guard.forwarded(1, {("orders", 0): Requirement(Thresholds(1, 3))})
+        assert hold is not None
+        assert not made.guard.acknowledged(hold, {("orders", 0): 5}, 0.0)
+        assert (
+            hold.waiting["orders", 0].requirement == policies.requirement("orders", 1) == Requirement(Thresholds(1, 2))
+        )
+
+    asyncio.run(scenario())
+
+
+def test_times_of_the_config_are_milliseconds_and_a_reload_takes_them_over() -> None:
+    async def scenario() -> None:
+        times = {"max": {"staleness": {"ms": 250}}, "verify": {"timeout": {"ms": 1500}}}
+        made = made_of(acknowledgements=times)
+        verified = AcknowledgementMode.VERIFIED
+        assert made.guard.settings == GuardSettings(verified, max_staleness_seconds=0.25, verify_timeout_seconds=1.5)
+        made.reload(parse_config(document("127.0.0.1:1")))
+        assert made.guard.settings == GuardSettings(verified, max_staleness_seconds=1.0, verify_timeout_seconds=10.0)
+
+    asyncio.run(scenario())
+
+
+class Topic:
+    """A config topic whose start ends with this; what was done with it."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self._error = error
+        self.done: list[str] = []
+
+    async def start(self) -> None:
+        self.done.append("start")
+        if self._error is not None:
+            raise self._error
+
+    async def follow(self) -> None:
+        self.done.append("follow")
+
+    def close(self) -> None:
+        self.done.append("close")
+
+
+def test_everything_that_is_read_again_is_read_until_the_end() -> None:
+    async def scenario() -> None:
+        topic = Topic()
+        of_none, of_all = made_of(), made_of(config_topic=topic, listen={"http": "127.0.0.1:0"})
+        found = []
+        for made in (of_none, of_all):
+            tasks = list(made.tasks())
+            found.append([cast("Any", task).__qualname__ for task in tasks])
+            for task in tasks:
+                task.close()
+        own = ["Guarding._follow_replicas", "Guarding._end_log_periods"]
+        assert found == [own, ["Topic.follow", "GuardedIsr.follow", *own]]
+        closed = list[str]()
+        of_all.produce = cast("Any", SimpleNamespace(close=lambda: closed.append("produce")))
+        of_all._source = cast("Any", SimpleNamespace(close=lambda: closed.append("source")))
+        of_all.close()
+        assert (closed, topic.done) == (["produce", "source"], ["close"])
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("start", "quorum", "done"),
+    [
+        (None, None, ["start"]),
+        (ClusterUnreachable("no leader"), None, ["start", "close"]),
+        (None, ClusterUnauthorized("no right"), ["start", "close"]),
+        (None, asyncio.CancelledError(), ["start", "close"]),
+    ],
+)
+def test_a_config_topic_is_read_at_the_start_and_closed_if_that_fails(
+    start: BaseException | None, quorum: BaseException | None, done: list[str]
+) -> None:
+    async def scenario() -> None:
+        backend: Any = Backend(parse_config(document("127.0.0.1:1", **STRICT)))
+        topic, controllers, names = Topic(start), Quorum(quorum), list[str]()
+
+        def config_topic(name: str) -> Topic:
+            names.append(name)
+            return topic
+
+        backend.config_topic, backend.quorum = config_topic, lambda: controllers
+        opening = guarding.open_guarding(backend, renamed())
+        if done == ["start"]:
+            made: Any = await opening
+            assert (made.config_topic, made.quorum) == (topic, controllers)
+        else:
+            with pytest.raises((ClusterUnreachable, ClusterUnauthorized, asyncio.CancelledError)):
+                await opening
+        assert (names, topic.done) == (["__rackspan_configs"], done)
+
+    asyncio.run(scenario())
 
 
 class Describing:
