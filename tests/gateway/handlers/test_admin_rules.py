@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from rackspan.errors import ClusterUnreachable
 from rackspan.gateway.core.endpoints import Addresses
 from rackspan.gateway.core.policies import FilePolicies, Policies
 from rackspan.gateway.handlers.admin import AdminHandler, _may_create
@@ -15,6 +16,11 @@ from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import RequestHeader
 from rackspan.wire.messages.base import WireStruct
+from rackspan.wire.messages.configs import (
+    AlterConfigsRequestData,
+    DescribeConfigsRequestData,
+    IncrementalAlterConfigsRequestData,
+)
 from rackspan.wire.messages.log_offsets import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -73,6 +79,13 @@ class KeptStore(Store):
     topic_id: UUID | None = CONFIGS_ID
 
 
+class FullStore(KeptStore):
+    """It takes nothing more."""
+
+    async def write(self, key: bytes, value: bytes | None, racks: int) -> None:
+        raise ClusterUnreachable("no leader")
+
+
 def handled(
     body: WireStruct,
     *responses: WireStruct,
@@ -105,6 +118,9 @@ KEYS = {
     CreateTopicsRequestData: (ApiKey.CREATE_TOPICS, 7),
     CreatePartitionsRequestData: (ApiKey.CREATE_PARTITIONS, 3),
     MetadataRequestData: (ApiKey.METADATA, 9),
+    IncrementalAlterConfigsRequestData: (ApiKey.INCREMENTAL_ALTER_CONFIGS, 1),
+    AlterConfigsRequestData: (ApiKey.ALTER_CONFIGS, 2),
+    DescribeConfigsRequestData: (ApiKey.DESCRIBE_CONFIGS, 4),
 }
 
 KEPT = DeletableTopicResult(name="configs", topic_id=CONFIGS_ID, error_code=29, error_message=REFUSED)

@@ -139,5 +139,5 @@ def test_a_topics_min_insync_replicas_counts_at_once(
     resource = IncrementalAlterConfigsRequestAlterConfigsResource(
         resource_type=kind, resource_name="t", configs=[config]
     )
-    made._hint_replicas([resource])
+    made._hint_replicas([resource], {(kind, "t")})
     assert policies.min_insync_replicas == expected

@@ -38,16 +38,18 @@ from rackspan.wire.messages.topics import (
     CreateTopicsResponseData,
 )
 from tests.gateway.core.addresses import renamed
-from tests.gateway.handlers.test_admin_rules import KEY, OLD_ID, ORDERS_ID, REFUSED, Cluster, KeptStore, handled
+from tests.gateway.handlers.test_admin_rules import (
+    KEY,
+    OLD_ID,
+    ORDERS_ID,
+    REFUSED,
+    Cluster,
+    FullStore,
+    KeptStore,
+    handled,
+)
 
 DEFAULTS = {"num.partitions": 2, "default.replication.factor": 3, "auto.create.topics.enable": 1}
-
-
-class FullStore(KeptStore):
-    """It takes nothing more."""
-
-    async def write(self, key: bytes, value: bytes | None, racks: int) -> None:
-        raise ClusterUnreachable("no leader")
 
 
 class Load:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 from uuid import UUID
@@ -95,8 +95,14 @@ class ConfigRequests:
             body.resources = split.forwarded
             response = await forward(session, header, body)
         if not body.validate_only:
-            self._hint_replicas(split.forwarded)
+            accepted = {
+                (result.resource_type, result.resource_name)
+                for result in response.responses
+                if result.error_code == ErrorCode.NONE
+            }
             await self._keep(split.changes, response.responses)
+            # After the ids, with which what is known of earlier topics of these names is dropped.
+            self._hint_replicas(split.forwarded, accepted)
         refused = split.refused(IncrementalAlterConfigsResponseAlterConfigsResourceResponse)
         response.responses = [*response.responses, *refused]
         return response
@@ -175,13 +181,15 @@ class ConfigRequests:
         await self._store.write(*record(change.scope, change.name, entry), racks)
         log.info("%s %s: %s=%s", change.scope.value, change.name or "(default)", MIN_INSYNC_RACKS, change.value)
 
-    def _hint_replicas(self, resources: Sequence[Any]) -> None:
-        """A new min.insync.replicas counts at once; the next read of the cluster's configs confirms it."""
+    def _hint_replicas(self, resources: Sequence[Any], accepted: Collection[tuple[int, str]]) -> None:
+        """A new min.insync.replicas that the cluster accepted counts at once; the next read of its configs confirms it."""
         for resource in resources:
+            if (resource.resource_type, resource.resource_name) not in accepted:
+                continue
             for config in resource.configs:
                 if (
                     resource.resource_type == ConfigResourceType.TOPIC
-                    and config.name == MIN_INSYNC_REPLICAS
+                    and (config.name, config.config_operation) == (MIN_INSYNC_REPLICAS, SET)
                     and str(config.value).isdecimal()
                 ):
                     self._policies.record_min_insync_replicas({resource.resource_name: max(1, int(config.value))})

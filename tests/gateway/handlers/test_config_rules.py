@@ -1,0 +1,280 @@
+"""What requests for configs become on their way to the cluster and back: Kafka sees no min.insync.racks, and its value is kept."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from rackspan.gateway.core.policies import Entry, FilePolicies, Policies, Scope, record
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.configs import (
+    AlterConfigsRequestAlterableConfig,
+    AlterConfigsRequestData,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponseData,
+    DescribeConfigsRequestData,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponseData,
+    DescribeConfigsResult,
+    IncrementalAlterConfigsRequestAlterableConfig,
+    IncrementalAlterConfigsRequestAlterConfigsResource,
+    IncrementalAlterConfigsRequestData,
+    IncrementalAlterConfigsResponseAlterConfigsResourceResponse,
+    IncrementalAlterConfigsResponseData,
+)
+from tests.gateway.handlers.test_admin_rules import KEY, REFUSED, Cluster, FullStore, KeptStore, handled
+
+TOPIC, BROKER, GROUP = 2, 4, 32
+SET, DELETE, APPEND = 0, 1, 2
+ID = UUID(int=7)
+"""Of every topic of the cluster."""
+
+TOO_MANY = (
+    "min.insync.racks 9: the cluster has 3 racks, so that no produce could be acknowledged; set a lower value, or add racks "
+    "first"
+)
+NO_LIST = "Can't append to or subtract from key min.insync.racks: it is no list"
+TWICE = "Error due to duplicate config keys: min.insync.racks"
+
+Configs = list[tuple[str, str | None]]
+Resource = tuple[int, str]
+
+
+def incremental(*resources: tuple[int, str, list[tuple[str, int, str | None]]], only: bool = False) -> Any:
+    return IncrementalAlterConfigsRequestData(
+        resources=[
+            IncrementalAlterConfigsRequestAlterConfigsResource(
+                resource_type=kind,
+                resource_name=name,
+                configs=[
+                    IncrementalAlterConfigsRequestAlterableConfig(name=key, config_operation=operation, value=value)
+                    for key, operation, value in configs
+                ],
+            )
+            for kind, name, configs in resources
+        ],
+        validate_only=only,
+    )
+
+
+def replacing(*resources: tuple[int, str, Configs], only: bool = False) -> Any:
+    return AlterConfigsRequestData(
+        resources=[
+            AlterConfigsResource(
+                resource_type=kind,
+                resource_name=name,
+                configs=[AlterConfigsRequestAlterableConfig(name=key, value=value) for key, value in configs],
+            )
+            for kind, name, configs in resources
+        ],
+        validate_only=only,
+    )
+
+
+def accepted(*resources: Resource, error: int = 0) -> IncrementalAlterConfigsResponseData:
+    return IncrementalAlterConfigsResponseData(
+        responses=[
+            IncrementalAlterConfigsResponseAlterConfigsResourceResponse(
+                error_code=error, resource_type=kind, resource_name=name
+            )
+            for kind, name in resources
+        ]
+    )
+
+
+def replaced(*resources: Resource) -> AlterConfigsResponseData:
+    return AlterConfigsResponseData(
+        responses=[AlterConfigsResourceResponse(resource_type=kind, resource_name=name) for kind, name in resources]
+    )
+
+
+def sent(session: Any) -> list[tuple[int, str, list[str]]]:
+    """Each resource with the names of its configs, as the one request to the cluster had them."""
+    ((_, _, client_id, body),) = session.sent
+    assert client_id == "shop"
+    return [(one.resource_type, one.resource_name, [config.name for config in one.configs]) for one in body.resources]
+
+
+def outcomes(response: Any) -> list[tuple[int, str, int, str | None]]:
+    return [(one.resource_type, one.resource_name, one.error_code, one.error_message) for one in response.responses]
+
+
+def test_min_insync_racks_is_taken_out_of_what_is_altered_and_kept_once_that_is_accepted() -> None:
+    store, policies = KeptStore(), Policies(FilePolicies())
+    body = incremental(
+        (TOPIC, "orders", [(KEY, SET, "2"), ("min.insync.replicas", SET, "2")]),
+        (TOPIC, "bare", [(KEY, SET, "3")]),
+        (TOPIC, "gone", [(KEY, SET, "2")]),
+        (BROKER, "1", [(KEY, SET, "2")]),
+        (GROUP, "g", [(KEY, SET, "2")]),
+        (TOPIC, "configs", [("retention.ms", SET, "5")]),
+        (TOPIC, "many", [(KEY, SET, "9"), ("retention.ms", SET, "5")]),
+        (TOPIC, "listed", [(KEY, APPEND, "2")]),
+        (TOPIC, "twice", [(KEY, SET, "2"), (KEY, SET, "3")]),
+    )
+    result = accepted((TOPIC, "orders"), (TOPIC, "bare"), (BROKER, "1"), (GROUP, "g"))
+    result.responses = [*result.responses, *accepted((TOPIC, "gone"), error=3).responses]
+    response, session = handled(body, result, store=store, policies=policies)
+    assert sent(session) == [
+        (TOPIC, "orders", ["min.insync.replicas"]),
+        (TOPIC, "bare", []),
+        (TOPIC, "gone", []),
+        (BROKER, "1", []),
+        # Of what has no such config Kafka decides.
+        (GROUP, "g", [KEY]),
+    ]
+    assert outcomes(response) == [
+        (TOPIC, "orders", 0, None),
+        (TOPIC, "bare", 0, None),
+        (BROKER, "1", 0, None),
+        (GROUP, "g", 0, None),
+        (TOPIC, "gone", 3, None),
+        (TOPIC, "configs", 29, REFUSED),
+        (TOPIC, "many", 40, TOO_MANY),
+        (TOPIC, "listed", 40, NO_LIST),
+        (TOPIC, "twice", 42, TWICE),
+    ]
+    assert store.written == [
+        (*record(Scope.TOPIC, "orders", Entry(2, ID)), 2),
+        (*record(Scope.TOPIC, "bare", Entry(3, ID)), 3),
+        (*record(Scope.BROKER, "1", Entry(2)), 2),
+    ]
+    assert policies.min_insync_replicas == {"orders": 2}
+
+
+REPLICAS = "min.insync.replicas"
+
+
+@pytest.mark.parametrize(
+    ("operation", "error", "known"),
+    [(SET, 0, {"orders": 2}), (SET, 29, {}), (SET, 40, {}), (DELETE, 0, {}), (APPEND, 0, {})],
+)
+def test_a_topics_min_insync_replicas_counts_at_once_if_the_cluster_has_accepted_it(
+    operation: int, error: int, known: dict[str, int]
+) -> None:
+    """Else a client without the right could have the records of others refused until it is read again."""
+    policies = Policies(FilePolicies())
+    body = incremental((TOPIC, "orders", [(REPLICAS, operation, "2")]), (TOPIC, "pay", []))
+    result = accepted((TOPIC, "pay"))
+    result.responses = [*result.responses, *accepted((TOPIC, "orders"), error=error).responses]
+    handled(body, result, store=KeptStore(), policies=policies)
+    assert policies.min_insync_replicas == known
+
+
+def test_a_topics_min_insync_replicas_counts_though_its_min_insync_racks_could_not_be_kept() -> None:
+    policies = Policies(FilePolicies())
+    body = incremental((TOPIC, "orders", [(KEY, SET, "2"), (REPLICAS, SET, "2")]))
+    handled(body, accepted((TOPIC, "orders")), store=FullStore(), policies=policies)
+    assert policies.min_insync_replicas == {"orders": 2}
+
+
+def test_what_is_altered_only_to_be_validated_is_not_kept() -> None:
+    store, policies = KeptStore(), Policies(FilePolicies())
+    configs: list[tuple[str, int, str | None]] = [(KEY, SET, "2"), ("min.insync.replicas", SET, "2")]
+    response, session = handled(
+        incremental((TOPIC, "orders", configs), only=True), accepted((TOPIC, "orders")), store=store, policies=policies
+    )
+    assert (sent(session), outcomes(response)) == (
+        [(TOPIC, "orders", ["min.insync.replicas"])],
+        [(TOPIC, "orders", 0, None)],
+    )
+    handled(
+        replacing((TOPIC, "orders", [(KEY, "2")]), only=True),
+        replaced((TOPIC, "orders")),
+        store=store,
+        policies=policies,
+    )
+    assert (store.written, policies.min_insync_replicas) == ([], {})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        incremental((TOPIC, "orders", [(KEY, SET, "9")]), (TOPIC, "configs", [])),
+        replacing((TOPIC, "orders", [(KEY, "9")]), (TOPIC, "configs", [])),
+    ],
+)
+def test_what_is_refused_whole_does_not_reach_the_cluster(body: Any) -> None:
+    response, session = handled(body, store=KeptStore())
+    assert outcomes(response) == [(TOPIC, "orders", 40, TOO_MANY), (TOPIC, "configs", 29, REFUSED)]
+    assert session.sent == []
+
+
+def test_a_value_that_cannot_be_kept_is_an_error_of_its_resource() -> None:
+    message = "min.insync.racks may not be kept, the request's other configs were altered: no leader"
+    for body, result in (
+        (incremental((TOPIC, "orders", [(KEY, SET, "2")])), accepted((TOPIC, "orders"))),
+        (replacing((TOPIC, "orders", [(KEY, "2")])), replaced((TOPIC, "orders"))),
+    ):
+        response, _ = handled(body, result, store=FullStore())
+        assert outcomes(response) == [(TOPIC, "orders", -1, message)]
+
+
+def test_where_all_configs_are_replaced_the_value_is_too() -> None:
+    """A topic and a broker without it have none from then on; what has no such config is left alone."""
+    store, policies, cluster = KeptStore(), Policies(FilePolicies()), Cluster()
+    for scope, name in ((Scope.TOPIC, "orders"), (Scope.BROKER, "1"), (Scope.TOPIC, "g")):
+        policies.replay(*record(scope, name, Entry(2)))
+    body = replacing(
+        (TOPIC, "orders", [("retention.ms", "5")]),
+        (TOPIC, "bare", []),
+        (TOPIC, "pay", [(KEY, "3"), ("retention.ms", "5")]),
+        (BROKER, "1", []),
+        (GROUP, "g", [(KEY, "2")]),
+    )
+    names = ((TOPIC, "orders"), (TOPIC, "bare"), (TOPIC, "pay"), (BROKER, "1"), (GROUP, "g"))
+    response, session = handled(body, replaced(*names), store=store, policies=policies, cluster=cluster)
+    assert sent(session) == [
+        (TOPIC, "orders", ["retention.ms"]),
+        (TOPIC, "bare", []),
+        (TOPIC, "pay", ["retention.ms"]),
+        (BROKER, "1", []),
+        (GROUP, "g", [KEY]),
+    ]
+    assert outcomes(response) == [(*name, 0, None) for name in names]
+    assert [(key, value) for key, value, _ in store.written] == [
+        record(Scope.TOPIC, "orders", None),
+        record(Scope.TOPIC, "pay", Entry(3, ID)),
+        record(Scope.BROKER, "1", None),
+    ]
+    assert cluster.requests == 1, "the id of the topic that has a value"
+
+
+@pytest.mark.parametrize(("synonyms", "documentation"), [(False, False), (True, False), (False, True)])
+def test_the_value_is_described_to_those_who_request_it_as_they_request_it(synonyms: bool, documentation: bool) -> None:
+    policies = Policies(FilePolicies())
+    policies.replay(*record(Scope.TOPIC, "orders", Entry(2, ID)))
+    requested: dict[Resource, list[str] | None] = {
+        (TOPIC, "orders"): None,
+        (TOPIC, "other"): ["retention.ms"],
+        (BROKER, "orders"): [KEY],
+    }
+    body = DescribeConfigsRequestData(
+        resources=[
+            DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=keys)
+            for (kind, name), keys in requested.items()
+        ],
+        include_synonyms=synonyms,
+        include_documentation=documentation,
+    )
+    retention = DescribeConfigsResourceResult(name="retention.ms", value="5")
+    described = DescribeConfigsResponseData(
+        results=[
+            DescribeConfigsResult(resource_type=kind, resource_name=name, configs=[retention])
+            for kind, name in requested
+        ]
+    )
+    response, session = handled(body, described, store=KeptStore(), policies=policies)
+    ((key, version, client_id, forwarded),) = session.sent
+    assert (key, version, client_id, forwarded) == (ApiKey.DESCRIBE_CONFIGS, 4, "shop", body)
+    assert [[(config.name, config.value) for config in result.configs] for result in response.results] == [
+        [("retention.ms", "5"), (KEY, "2")],
+        [("retention.ms", "5")],
+        [("retention.ms", "5"), (KEY, "1")],
+    ]
+    own = response.results[0].configs[1]
+    chain = [(KEY, "2", 1), (KEY, "1", 5)] if synonyms else []
+    assert [(one.name, one.value, one.source) for one in own.synonyms] == chain
+    assert (own.documentation is not None) is documentation
