@@ -130,7 +130,7 @@ class ConfigRequests:
             if (kind, name) == (ConfigResourceType.TOPIC, self._store.topic):
                 split.changes[kind, name] = RefusedChange(CONFIG_TOPIC_REFUSED, config_topic_refusal(name))
                 continue
-            rest, own = without(resource.configs) if kind in _WITH_RACKS else (resource.configs, [])
+            rest, own = without(resource.configs)
             required = operation(own[0]) if own else absent
             if required is not None and kind in _WITH_RACKS:
                 values = [config.value for config in own] or [None]
