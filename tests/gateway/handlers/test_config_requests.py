@@ -21,6 +21,7 @@ from rackspan.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterConfigsResource,
 )
 from rackspan.wire.messages.metadata import MetadataResponseData, MetadataResponseTopic
+from tests.gateway.sleeps import Sleeps
 
 ID = UUID(int=7)
 UNKNOWN, NO_LEADER = 3, 5
@@ -76,12 +77,13 @@ def test_a_broker_that_is_behind_is_requested_again(
     assert (cluster.requests, policies.names) == (requests, {ID: "orders"})
 
 
-def test_a_topic_that_stays_unknown_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(config_requests, "_LOOKUP_SECONDS", 0)
+def test_a_topic_that_stays_unknown_for_two_seconds_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    sleeps = Sleeps(21)
+    monkeypatch.setattr(asyncio, "sleep", sleeps)
     cluster = Reporting(UNKNOWN)
     with pytest.raises(ClusterRequestFailed, match="the id of topic orders is not known: error 3; alter it again"):
         asyncio.run(requests_of(cluster)[0].topic_id("orders"))
-    assert cluster.requests == 20
+    assert (cluster.requests, sleeps.seconds) == (20, [0.1] * 20)
 
 
 def test_a_value_is_removed_from_a_topic_that_the_gateway_may_not_describe() -> None:

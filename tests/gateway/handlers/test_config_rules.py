@@ -215,23 +215,23 @@ def test_a_value_that_cannot_be_kept_is_an_error_of_its_resource() -> None:
 def test_where_all_configs_are_replaced_the_value_is_too() -> None:
     """A topic and a broker without it have none from then on; what has no such config is left alone."""
     store, policies, cluster = KeptStore(), Policies(FilePolicies()), Cluster()
-    for scope, name in ((Scope.TOPIC, "orders"), (Scope.BROKER, "1"), (Scope.TOPIC, "g")):
+    for scope, name in ((Scope.TOPIC, "orders"), (Scope.BROKER, "1"), (Scope.BROKER, "2"), (Scope.TOPIC, "2")):
         policies.replay(*record(scope, name, Entry(2)))
     body = replacing(
         (TOPIC, "orders", [("retention.ms", "5")]),
         (TOPIC, "bare", []),
         (TOPIC, "pay", [(KEY, "3"), ("retention.ms", "5")]),
         (BROKER, "1", []),
-        (GROUP, "g", [(KEY, "2")]),
+        (GROUP, "2", [(KEY, "2")]),
     )
-    names = ((TOPIC, "orders"), (TOPIC, "bare"), (TOPIC, "pay"), (BROKER, "1"), (GROUP, "g"))
+    names = ((TOPIC, "orders"), (TOPIC, "bare"), (TOPIC, "pay"), (BROKER, "1"), (GROUP, "2"))
     response, session = handled(body, replaced(*names), store=store, policies=policies, cluster=cluster)
     assert sent(session) == [
         (TOPIC, "orders", ["retention.ms"]),
         (TOPIC, "bare", []),
         (TOPIC, "pay", ["retention.ms"]),
         (BROKER, "1", []),
-        (GROUP, "g", [KEY]),
+        (GROUP, "2", [KEY]),
     ]
     assert outcomes(response) == [(*name, 0, None) for name in names]
     assert [(key, value) for key, value, _ in store.written] == [
