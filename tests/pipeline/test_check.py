@@ -64,6 +64,13 @@ def checked(root: Path, **options: bool | timedelta) -> CheckReport:
     return check(named_warehouse(root), now=NOON + timedelta(hours=17), **options)  # type: ignore[arg-type]
 
 
+def test_a_warehouse_in_an_object_store_has_no_log_files_that_could_be_torn(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Warehouse, "table_folder", lambda _warehouse, _name: None)
+    assert checked(root).problems == ()
+
+
 def newest_entry(root: Path, table: str) -> Path:
     return max((root / "tables" / table / "_delta_log").glob("*.json"))
 

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -28,6 +28,7 @@ from rackspan.pipeline.changes import views
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING, TABLES, table_named
+from rackspan.pipeline.spark import build, session
 from tests.depth import at_depth, one_in
 from tests.pipeline import expected, plain_build
 from tests.pipeline.examples import NOON, generated, small
@@ -213,6 +214,7 @@ class Statements:
 
     def option(self, name: str, value: int) -> "Statements":
         assert name == "versionAsOf"
+        assert value is not None, "Spark would read no version of that name"
         self.version = value
         return self
 
@@ -406,15 +408,27 @@ def test_a_registered_table_shows_the_version_that_the_newest_run_names(
         assert notebook.register(spark, other, catalog) == [f"{catalog}.{name}" for name in LANDING]
 
 
-def test_executors_have_the_code_before_a_table_is_judged(
+def test_what_judges_is_sent_to_the_executors_before_they_are_given_the_snapshots(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    steps: list[str] = []
-    monkeypatch.setattr("rackspan.pipeline.spark.session.send_code", lambda _: steps.append("code"))
-    monkeypatch.setattr("rackspan.pipeline.spark.build.judged_frame", lambda *_: steps.append("judge"))
-    ids = [row["snapshot_id"] for row in pipeline.rows(warehouse, "snapshots")]
-    notebook.judge(cast("SparkSession", None), warehouse, "drift", ids, OTHER)
-    assert steps == ["code", "judge"]
+    """Of changes the snapshot before the first of them too, which is only compared."""
+    done: list[Any] = []
+    monkeypatch.setattr(session, "send_code", done.append)
+    monkeypatch.setattr(build, "judged_frame", lambda *given: done.append(given))
+    first, second = [row["snapshot_id"] for row in pipeline.rows(warehouse, "snapshots") if row["cluster_id"] == "one"]
+    spark: Any = "the session"
+    for name, judged, places in (
+        ("findings", [second], (0,)),
+        ("drift", [first, second], (0, 1)),
+        ("drift", [second], (1,)),
+    ):
+        done.clear()
+        notebook.judge(spark, warehouse, name, judged, OTHER)
+        sent, (given_spark, given_warehouse, work, policies, table) = done
+        assert (sent, given_spark, given_warehouse) == (spark, spark, warehouse)
+        assert (policies, table, work.run_id, work.whole) == (OTHER, TABLES[name], "", True)
+        assert work.tables[name].new == places
+        assert [work.snapshots[place].snapshot_id for place in places] == judged
 
 
 @pytest.mark.spark

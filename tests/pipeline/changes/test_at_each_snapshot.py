@@ -13,7 +13,7 @@ import pytest
 from rackspan import pipeline
 from rackspan.audit import FleetPolicy, RackPolicy
 from rackspan.errors import UsageError
-from rackspan.model import ClusterSnapshot
+from rackspan.model import ClusterSnapshot, columns
 from rackspan.pipeline import table
 from rackspan.pipeline.changes import at_each_snapshot
 from rackspan.pipeline.changes.at_each_snapshot import GAP_PERIODS
@@ -23,6 +23,7 @@ from rackspan.pipeline.judging import task
 from rackspan.pipeline.landing.bases import Bases
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.maintain import maintain
+from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import TABLES, Table
 from rackspan.pipeline.warehouse import Warehouse, existing_table
 from tests.depth import at_depth
@@ -63,6 +64,17 @@ def store_and_run_in_some_order(rng: random.Random, warehouse: Warehouse, histor
         if rng.random() < 0.6 or not left:
             refresh(warehouse, policy, judging_build(warehouse))
     return policy
+
+
+def test_a_snapshot_without_rows_has_no_table_of_none(warehouse: Warehouse) -> None:
+    """Those of many snapshots are joined, which would look at each of them again and again."""
+    no_partitions = columns(topic=[], partition=[], leader=[], replicas=[], isr=[])
+    history = [small(taken_at=NOON + timedelta(hours=hour)) for hour in range(4)]
+    history[1:3] = [replace(one, topics=(), partitions=no_partitions) for one in history[1:3]]
+    store_all(history, warehouse)
+    refresh(warehouse, POLICIES[0], judging_build(warehouse))
+    files = table.table_files(warehouse, TABLES["partition_durability"], last_run(warehouse))
+    assert [len(rows) for rows in files.at_each_snapshot(["snapshot_id"])] == [2, 2]
 
 
 @pytest.mark.parametrize("seed", range(at_depth(test=3, soak=2_000)))
