@@ -168,6 +168,13 @@ def test_weak_acks_are_refused(config: dict[str, Any]) -> None:
         GuardedProducer({"bootstrap.servers": "127.0.0.1:1", **config}, {})
 
 
+@pytest.mark.parametrize("acks", [0, 1, "1"])
+@pytest.mark.parametrize("producer", [GuardedAIOKafkaProducer, GuardedKafkaProducer])
+def test_weak_acks_are_refused_before_there_is_a_connection(producer: Any, acks: object) -> None:
+    with pytest.raises(UsageError, match=f"^acks is {acks!r}, and min.insync.racks applies to acks=all only"):
+        producer({"orders": 2}, bootstrap_servers="127.0.0.1:1", acks=acks)
+
+
 def test_a_login_that_the_guard_cannot_use_is_refused() -> None:
     for config in ({"ssl.keystore.location": "k"}, {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}):
         with pytest.raises(UsageError, match="the guard"):

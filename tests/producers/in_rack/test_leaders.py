@@ -84,9 +84,12 @@ def test_leaders_that_cannot_be_read_are_as_they_were_and_a_warning(
     assert found.racks("orders") == {0: "r1"}
 
 
-def test_the_admin_client_has_the_producers_connection_and_none_of_its_other_settings(clock: list[float]) -> None:
+@pytest.mark.parametrize("servers", ["bootstrap.servers", "metadata.broker.list"])
+def test_the_admin_client_has_the_producers_connection_and_none_of_its_other_settings(
+    clock: list[float], servers: str
+) -> None:
     connection = {
-        "bootstrap.servers": "127.0.0.1:1",
+        servers: "127.0.0.1:1",
         "client.id": "shop",
         "security.protocol": "SASL_SSL",
         "sasl.username": "u",

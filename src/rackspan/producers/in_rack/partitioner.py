@@ -74,9 +74,8 @@ class InRackPartitioner:
         skew_max = self._skew_max or len(frozenset(racks.values()) - {None})
         even_bytes = sum(sent.values()) / len(racks)
         most_bytes = skew_max * even_bytes if even_bytes else 0.0  # Infinity times 0 is no number.
-        candidates = [partition for partition in near if sent.get(partition, 0) <= most_bytes]
-        if not candidates:
-            candidates = [partition for partition in racks if sent.get(partition, 0) <= most_bytes]
+        # Of all partitions the one with the fewest bytes is within the bound.
+        candidates = [partition for partition in near if sent.get(partition, 0) <= most_bytes] or list(racks)
         fewest = min(sent.get(partition, 0) for partition in candidates)
         # Producers that start together would all begin with the same partition.
         least = [partition for partition in candidates if sent.get(partition, 0) == fewest]
