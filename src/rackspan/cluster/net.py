@@ -143,6 +143,8 @@ class Connection(asyncio.BufferedProtocol):
         for slot in self._slots:
             if slot.pending is not None:
                 slot.pending.cancel()
+        self._slots.clear()
+        self._outgoing.clear()
 
     # Called by the server.
 
