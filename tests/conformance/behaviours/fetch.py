@@ -184,6 +184,8 @@ def an_older_leader_epoch_is_fenced(subject: Subject) -> Outcome:
     election = [{"topic": topic, "partitions": [0]}]
     subject.request("ElectLeaders", 2, election_type=0, topic_partitions=election, timeout_ms=9_000)
     subject.await_led(topic)
+    # A broker's metadata has the epoch before its replicas have it.
+    subject.settle()
     epoch = subject.partition(topic)["leader_epoch"]
     return [subject.fetch(topic, leader_epoch=one)["error_code"] for one in (epoch - 1, epoch)]
 
