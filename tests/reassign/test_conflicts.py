@@ -1,9 +1,10 @@
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from rackspan.audit import RackPolicy
-from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, UnrackedPolicy, columns
 from rackspan.reassign import ReassignmentRequest, plan
 from tests.reassign.instances import cluster
 from tests.reassign.plans import cost, targets
@@ -214,10 +215,12 @@ def test_a_plan_that_states_no_cost_has_nothing_impossible_to_report() -> None:
     assert replace(planned, cost=None).infeasible == ()
 
 
-def mixed(*rows: tuple[list[int], dict[str, str]], racks: dict[int, str] = FOUR) -> ClusterSnapshot:
+def mixed(*rows: tuple[list[int], dict[str, str]], racks: Mapping[int, str | None] = FOUR) -> ClusterSnapshot:
     """A topic of one partition for each of `rows`: its replicas and its config."""
     return ClusterSnapshot(
-        brokers=tuple(Broker(BrokerId(broker), RackId(rack)) for broker, rack in racks.items()),
+        brokers=tuple(
+            Broker(BrokerId(broker), None if rack is None else RackId(rack)) for broker, rack in racks.items()
+        ),
         topics=tuple(Topic(TopicName(f"t{code}"), config=config) for code, (_, config) in enumerate(rows)),
         partitions=columns(
             topic=range(len(rows)),
@@ -260,6 +263,20 @@ def test_a_lower_factor_that_costs_safety_names_the_request_and_more_replicas() 
             2,
         )
     ]
+
+
+def test_what_is_less_safe_only_once_another_partition_stays_is_left_and_counted_too() -> None:
+    racks = {1: "a", 2: "a", 3: "c", 4: None}
+    snapshot = mixed(([3, 4, 2], {}), ([4, 2, 3], {"min.insync.replicas": "2"}), racks=racks)
+    planned = plan(snapshot, RackPolicy(unracked=UnrackedPolicy.IGNORE), ReassignmentRequest(balance=True))
+    assert [(one.reason, one.partitions) for one in cost(planned).infeasible] == [
+        (
+            "2 topics (t0, t1) have 2 partitions that the request would leave in 1 rack instead of 2; "
+            "the loss of one rack would then take 2 offline",
+            2,
+        )
+    ]
+    assert targets(planned) == []
 
 
 def test_each_pair_of_minimums_above_a_requested_factor_is_a_conflict_of_its_own() -> None:
