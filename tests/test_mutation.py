@@ -118,7 +118,7 @@ for mutant, covering in ((unchecked, tests.covering(unchecked)), (unstable, test
 """
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_mutant_that_a_test_reports_is_distinguished_from_one_that_none_reports() -> None:
     """On a real module: the tests of flow report a certificate without its check, and not another kind of sort."""
     ran = subprocess.run([sys.executable, "-c", VERDICTS], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -168,7 +168,7 @@ def test_only_modules_of_other_projects_are_imported_before_a_fault_is_planted()
     assert [name for name in (*own, "numpy.linalg", "testpath") if is_foreign(name)] == ["numpy.linalg", "testpath"]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_recording_that_ran_no_test_for_another_reason_than_their_marks_is_an_error() -> None:
     """A plug-in that could not be imported left all rows of a page untried, and the page passed."""
     ran = subprocess.run([sys.executable, "-c", NOTHING_RUN], cwd=ROOT, capture_output=True, text=True, check=False)

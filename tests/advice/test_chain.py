@@ -20,6 +20,7 @@ from rackspan.traffic import Basis, TrafficFlow, TrafficPath
 from rackspan.traffic.bill import MONTH_SECONDS
 from rackspan.traffic.flows import Link
 from tests.clients.worlds import World
+from tests.depth import at_depth
 from tests.traffic.volumes import volumes_of
 
 pytestmark = pytest.mark.slow
@@ -145,7 +146,7 @@ def advised(passing: Passing, policy: RackPolicy) -> list[Advice]:
 def test_all_that_is_advised_saves_what_was_foretold_and_no_byte_twice() -> None:
     rng = Random(33)
     kinds = set()
-    for _ in range(40):
+    for _ in range(at_depth(test=15, soak=40)):
         passing = random_passing(rng)
         policy = RackPolicy(survive=rng.choice(list(Survive)))
         for advice in advised(passing, policy):
@@ -206,7 +207,7 @@ def _saved(passing: Passing, topic: str, racks: tuple[str, ...]) -> int:
 def test_a_topic_whose_minimum_is_not_known_keeps_its_replicas() -> None:
     """Its min.insync.replicas may be as many as it would be left with, of which the loss of any broker stops writes."""
     rng, kinds = Random(33), {True: set[str](), False: set[str]()}
-    for _ in range(40):
+    for _ in range(at_depth(test=15, soak=40)):
         passing = random_passing(rng)
         for known, config in ((True, {"min.insync.replicas": "1"}), (False, dict[str, str]())):
             passing.world.config = config

@@ -52,6 +52,7 @@ Cli = Callable[..., Ran]
 __all__ = ["cli"]
 
 
+@pytest.mark.rest
 @pytest.mark.kafka
 def test_kafka_3_takes_a_file_of_another_tool(cli: Cli, kafka3: KafkaCluster, tmp_path: Path) -> None:
     create_topic(kafka3, "moved", assignment=[[1], [1], [1]])

@@ -82,6 +82,7 @@ def test_a_member_of_a_later_version_switches_racks_off(kafka: KafkaCluster, tmp
         eventually(lambda: len(group.warnings(ON_AGAIN)) == 1, "racks count again")
 
 
+@pytest.mark.rest
 def test_a_group_is_upgraded_member_by_member_from_range(kafka: KafkaCluster, tmp_path: Path) -> None:
     create_topic(kafka, "upgraded", assignment=ONE_REPLICA_EACH)
     with LiveGroup(kafka, "upgraded", "upgraded", tmp_path) as group:

@@ -83,6 +83,7 @@ def assigned(group: GroupDescription) -> int:
     )
 
 
+@pytest.mark.rest
 def test_each_kind_of_group_is_read_and_judged(
     cluster: KafkaCluster, tmp_path: Path, cli: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:

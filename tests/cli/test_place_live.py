@@ -110,6 +110,7 @@ def test_generate_says_what_kafkas_own_tool_says_of_the_present(
     assert all(len({RACKS[broker] for broker in one["replicas"]}) == 3 for one in proposed)
 
 
+@pytest.mark.rest
 def test_hardened_topics_refuse_records_exactly_when_one_rack_alone_is_in_sync(
     cli: Cli, uneven_kafka: KafkaCluster
 ) -> None:

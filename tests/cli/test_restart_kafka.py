@@ -74,6 +74,7 @@ def load_on(servers: str, topic: str) -> Iterator[Load]:
         assert producer.flush(60) == 0
 
 
+@pytest.mark.rest
 def test_batches_are_restarted_under_load_and_no_delivery_fails(
     cli: Callable[..., Ran], restarted_kafka: KafkaCluster, tmp_path: Path
 ) -> None:

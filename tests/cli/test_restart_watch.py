@@ -21,6 +21,7 @@ from rackspan.restart.execution.events import RestartState
 from tests.cli.conftest import Ran
 from tests.cli.restarted_brokers import command_that_calls
 from tests.cli.test_terminal import in_terminal
+from tests.depth import at_depth
 from tests.processes import running
 
 pytestmark = pytest.mark.slow
@@ -88,7 +89,7 @@ def test_a_restart_by_somebody_else_is_followed(cluster: EmbeddedCluster, plan: 
     assert found == [(event, number) for number in (1, 2, 3) for event in ("may-stop", "batch-done")] + [("done", 3)]
 
 
-def test_a_watch_that_is_killed_ten_times_goes_on_from_its_journal_and_the_cluster(
+def test_a_watch_that_is_killed_again_and_again_goes_on_from_its_journal_and_the_cluster(
     cluster: EmbeddedCluster, plan: Path
 ) -> None:
     restarter, rng = Restarter(cluster), Random(3)
@@ -114,7 +115,7 @@ def test_a_watch_that_is_killed_ten_times_goes_on_from_its_journal_and_the_clust
     performer = threading.Thread(target=somebody_else, daemon=True)
     performer.start()
     try:
-        for _ in range(10):
+        for _ in range(at_depth(test=5, soak=10)):
             with running(words(cluster, plan, "-o", "json"), stdout=subprocess.PIPE) as watch:
                 assert watch.stdout is not None
                 assert watch.stdout.readline()

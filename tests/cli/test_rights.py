@@ -291,6 +291,7 @@ def watched_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "watch", lambda *words, **more: islice(endless(*words, **more), 1))
 
 
+@pytest.mark.rest
 @pytest.mark.usefixtures("watched_once")
 @pytest.mark.parametrize("name", one_in(4, COMMANDS))
 def test_the_rights_of_the_page_suffice_and_none_of_them_is_too_many(

@@ -197,6 +197,7 @@ ZONES = {"r1-a": "south", "r2-a": "north", "r3-a": "south", "r3-b": "north"}
 """Two zones over three racks: rack r3 is in both, so that racks alone would not give the zones."""
 
 
+@pytest.mark.rest
 def test_with_client_rack_and_tags_standbys_follow_the_tags_and_active_tasks_the_racks(
     kafka: KafkaCluster, topics: str, cli: Cli, tmp_path: Path
 ) -> None:

@@ -66,6 +66,7 @@ def test_the_config_tool_sets_min_insync_racks_of_topics_and_brokers(
     run_tool(CONFIG_TOOL, "--alter", *everyone, "--delete-config", "min.insync.replicas")
 
 
+@pytest.mark.rest
 def test_the_config_tool_keeps_credentials_and_quotas_of_users(cluster: EmbeddedCluster, run_tool: RunTool) -> None:
     user = ("--entity-type", "users", "--entity-name", "jane")
     run_tool(CONFIG_TOOL, "--alter", *user, "--add-config", "SCRAM-SHA-256=[iterations=8192,password=secret]")
@@ -104,6 +105,7 @@ def test_replicas_are_reassigned_and_preferred_leaders_elected(
     assert re.findall(r"^(?:one|two)$", output, re.M) == ["one", "two"]
 
 
+@pytest.mark.rest
 def test_log_sizes_are_described_and_records_deleted(
     cluster: EmbeddedCluster, run_tool: RunTool, tmp_path: Path
 ) -> None:

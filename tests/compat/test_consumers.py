@@ -46,6 +46,7 @@ def random_group(seed: int) -> ConsumerGroup:
     )
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("count", SIZES)
 @pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
 def test_ours_is_never_less_balanced_and_at_the_same_balance_never_crosses_racks_more(

@@ -71,6 +71,7 @@ def of_topic(cluster: KafkaCluster, topic: str) -> list[Described]:
     return [one for (name, _), one in sorted(described(cluster).items()) if name == topic]
 
 
+@pytest.mark.rest
 def test_kafkas_own_tools(kafka: KafkaCluster, gateway: RunningGateway, run_tool: Callable[..., str]) -> None:
     topic = f"tools-{uuid4().hex[:8]}"
     run_tool(TOPIC_TOOL, "--create", "--topic", topic, "--partitions", "2", "--replication-factor", "3")

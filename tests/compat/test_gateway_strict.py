@@ -18,7 +18,7 @@ from rackspan.gateway.check import CheckLevel, check_cluster
 from rackspan.gateway.config import parse_config
 from rackspan.gateway.upstream.quorum import MetadataQuorum
 from rackspan.kafka_process import KafkaCluster
-from tests.compat.gateway_leak import TOPIC, leak_cluster, observed
+from tests.compat.gateway_leak import leak_cluster, observed
 from tests.gateway.running import document
 from tests.kafka_fixtures import create_topic, eventually, started
 

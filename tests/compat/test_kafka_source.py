@@ -125,6 +125,7 @@ def in_many_batches(kafka: KafkaCluster, topic: str, partitions: int) -> None:
         produced(kafka.bootstrap_servers, topic, 500, partitions=partitions, first=first)
 
 
+@pytest.mark.rest
 def test_a_broker_that_is_killed_while_it_is_read_costs_no_record(kafka: KafkaCluster) -> None:
     topic = created(kafka)
     in_many_batches(kafka, topic, partitions=2)

@@ -96,6 +96,7 @@ POSITIONS = (
 )
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("position", POSITIONS, ids=lambda value: next(iter(value)))
 def test_positions_mean_what_they_mean_to_sparks_connector(
     session: SparkSession, kafka: KafkaCluster, topics: Mapping[str, str], position: Mapping[str, str]
@@ -146,6 +147,7 @@ def test_a_stream_has_the_rows_of_sparks_connector_and_its_offsets(
     assert {row.partition for row in ours} == {0, 1, 2}
 
 
+@pytest.mark.rest
 def test_written_rows_are_those_of_sparks_connector_in_the_same_partitions(
     session: SparkSession, kafka: KafkaCluster
 ) -> None:

@@ -20,6 +20,7 @@ __all__ = ["spark"]
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
+@pytest.mark.rest
 def test_a_topic_that_is_created_again_fails_the_stream_and_is_then_read_from_its_first_record(
     spark: SparkSession, kafka: KafkaCluster, tmp_path: Path
 ) -> None:

@@ -115,6 +115,7 @@ def test_every_replica_is_where_kafka_puts_it(placer: str, runs: int, monkeypatc
     assert runs / 20 < refused < runs / 3
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("placer", ["rack-alternated", "striped"])
 def test_a_large_topic_on_uneven_racks_or_on_few_brokers_is_where_kafka_puts_it(placer: str) -> None:
     rng = Random(placer)

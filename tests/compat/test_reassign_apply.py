@@ -226,6 +226,7 @@ def check_undo(moved: Reassign) -> None:
     )
 
 
+@pytest.mark.rest
 def test_killed_at_any_time_it_is_resumed_and_can_be_undone(moved: Reassign) -> None:
     check_killed_run(moved, KILLS, seed=1)
     check_undo(moved)

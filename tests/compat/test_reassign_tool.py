@@ -40,6 +40,7 @@ def test_kafka_refuses_in_the_words_we_promise(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", NAMES)
 def test_kafkas_own_proposal_breaks_no_rule_and_copies_far_more(name: str, tmp_path: Path) -> None:
     snapshot = instance(name, 1_000)

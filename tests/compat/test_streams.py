@@ -69,6 +69,7 @@ def _costs_as_kafkas(ours: Mapping[str, Any], kafka: dict[str, Any]) -> bool:
     return bool(ours["cost"] == kafka["cost"])
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("assignor", ["high-availability", "sticky"])
 def test_where_costs_are_equal_kafka_without_racks_has_the_same_assignment(assignor: str, strategy: str) -> None:
@@ -84,6 +85,7 @@ def test_where_costs_are_equal_kafka_without_racks_has_the_same_assignment(assig
         assert ours["assignment"] == _clients(kafka["assignment"])
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("assignor", ["high-availability", "sticky"])
 @pytest.mark.parametrize("count", ASSIGNOR_SIZES)
 def test_without_racks_every_task_is_where_kafka_puts_it(assignor: str, count: int) -> None:

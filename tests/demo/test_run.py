@@ -22,6 +22,7 @@ def _demo(out: Path, *flags: str) -> tuple[list[str], str]:
     return ran.stdout.splitlines(), (out / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.rest
 @pytest.mark.java
 @pytest.mark.spark
 def test_the_demo_refuses_what_one_rack_alone_would_hold_and_misses_no_acknowledged_record(tmp_path: Path) -> None:

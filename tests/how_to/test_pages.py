@@ -64,6 +64,7 @@ def apache_kafka() -> Iterator[KafkaCluster]:
     yield from started(KafkaCluster(racks=("r1", "r2", "r3"), brokers=6, version=KAFKA, controllers={3000: None}))
 
 
+@pytest.mark.rest
 @pytest.mark.kafka
 @pytest.mark.parametrize("page", one_in(4, ON_KAFKA), ids=lambda page: page.name)
 def test_the_page_holds_on_apache_kafka(

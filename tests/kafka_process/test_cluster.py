@@ -56,6 +56,7 @@ def test_a_lost_rack_leaves_the_isr_and_comes_back(kafka: KafkaCluster) -> None:
     eventually(lambda: isr(kafka, "lost") == {4, 5, 6}, "broker 5 is in sync again")
 
 
+@pytest.mark.rest
 def test_an_orderly_stop_hands_its_leaders_over_first(kafka: KafkaCluster) -> None:
     create_topic(kafka, "handed", assignment=[[6, 4, 5]])
     kafka.stop_broker(6)
@@ -78,6 +79,7 @@ def test_a_rack_or_node_that_is_not_there_is_named(kafka: KafkaCluster) -> None:
         kafka.kill_broker(99)
 
 
+@pytest.mark.rest
 def test_a_data_folder_of_the_users_own_is_the_same_cluster_the_next_time(kafka: KafkaCluster, tmp_path: Path) -> None:
     def again() -> KafkaCluster:
         return KafkaCluster(racks=("r1",), brokers=1, version=KAFKA, data_dir=tmp_path)
@@ -112,6 +114,7 @@ def test_a_console_tool_that_fails_says_why(kafka: KafkaCluster) -> None:
         console_tool(kafka, TOPIC_TOOL, "--describe", "--topic", "no-such-topic")
 
 
+@pytest.mark.rest
 def test_nothing_runs_on_when_the_owner_is_killed(kafka: KafkaCluster, tmp_path: Path) -> None:
     with running([sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None

@@ -13,6 +13,7 @@ from tests.kafka_source.filled_topics import consumed, produced
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "spark-source.md"
 
 
+@pytest.mark.rest
 @pytest.mark.spark
 def test_the_page_runs(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]

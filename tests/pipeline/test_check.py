@@ -218,14 +218,14 @@ def of_another_snapshot(file: Path) -> None:
 HARMS: tuple[Callable[[Path], None], ...] = (half, emptied, zeros_inside, of_another_snapshot, Path.unlink)
 
 
-def in_a_table_each(kinds: Sequence[Callable[..., Any]], tables: Sequence[str]) -> list[Any]:
-    """Each kind of damage in one table, each in another, in make test; every pair in make soak."""
+def in_a_table_each(kinds: Sequence[Callable[..., Any]], tables: Sequence[str], stride: int = 1) -> list[Any]:
+    """Each kind of damage, or one in `stride`, in one table, each in another, in make test; every pair in make soak."""
     return [
         pytest.param(
             table,
             kind,
             id=f"{table}-{kind.__name__}",
-            marks=[] if at == number * len(tables) // len(kinds) else pytest.mark.soak,
+            marks=[] if number % stride == 0 and at == number * len(tables) // len(kinds) else pytest.mark.soak,
         )
         for number, kind in enumerate(kinds)
         for at, table in enumerate(tables)
@@ -475,7 +475,7 @@ def test_a_whole_warehouse_with_readings_has_no_problems(read: Path) -> None:
     assert checked(read, whole=True).problems == ()
 
 
-@pytest.mark.parametrize(("table", "harm"), in_a_table_each(HARMS, (*OF_READINGS, *HOURLY)))
+@pytest.mark.parametrize(("table", "harm"), in_a_table_each(HARMS, (*OF_READINGS, *HOURLY), stride=3))
 def test_each_remedy_for_damage_to_readings_or_hours_leaves_a_clean_warehouse(
     read: Path, alone: Alone, table: str, harm: Callable[[Path], None]
 ) -> None:
@@ -484,7 +484,7 @@ def test_each_remedy_for_damage_to_readings_or_hours_leaves_a_clean_warehouse(
     check_hours(read, alone(0, 1) if table in OF_READINGS else alone(0, 1, 2))
 
 
-@pytest.mark.parametrize("place", [pytest.param(0, marks=pytest.mark.soak), 1, 2])
+@pytest.mark.parametrize("place", [2, *(pytest.param(one, marks=pytest.mark.soak) for one in (0, 1))])
 def test_the_hours_of_dropped_readings_are_made_of_what_is_left(read: Path, alone: Alone, place: int) -> None:
     """The first readings, those in between, and the last ones."""
     files = data_files(existing_table(open_warehouse(read), "logs"))

@@ -121,6 +121,7 @@ def test_a_run_that_was_killed_left_the_old_tables_or_the_new_ones(
         assert tables(warehouse) == new, touch
 
 
+@pytest.mark.rest
 @pytest.mark.slow
 def test_a_maintenance_that_was_killed_left_the_tables_of_before_or_after(forked: Victims, tmp_path: Path) -> None:
     template = Path(create_warehouse(tmp_path / "template").root)

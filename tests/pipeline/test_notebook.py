@@ -133,7 +133,7 @@ TIMES = (
 )
 
 
-@pytest.mark.parametrize("name", AS_CHANGES)
+@pytest.mark.parametrize("name", one_in(2, AS_CHANGES))
 def test_polars_shows_the_rows_at_each_snapshot_and_as_of_a_timestamp(warehouse: Warehouse, name: str) -> None:
     tables = {one: pl.scan_delta(warehouse.table(one)) for one in (name, "judged")}
 
@@ -147,7 +147,7 @@ def test_polars_shows_the_rows_at_each_snapshot_and_as_of_a_timestamp(warehouse:
     }
 
 
-@pytest.mark.parametrize("name", AS_CHANGES)
+@pytest.mark.parametrize("name", one_in(2, AS_CHANGES))
 def test_duckdb_shows_the_rows_at_each_snapshot_and_as_of_a_timestamp(
     warehouse: Warehouse, connection: duckdb.DuckDBPyConnection, name: str
 ) -> None:
@@ -182,6 +182,7 @@ def test_seconds_in_each_state_are_those_between_snapshots_and_a_gap_is_unknown(
     assert sum(row[4] for row in rows if row[2] == 1) == 22 * 60.0
 
 
+@pytest.mark.rest
 @pytest.mark.spark
 @pytest.mark.parametrize("name", one_in(len(AS_CHANGES), AS_CHANGES))
 def test_spark_shows_the_rows_at_each_snapshot_and_as_of_a_timestamp(
@@ -358,6 +359,7 @@ def catalog(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
     spark.sql("DROP SCHEMA `fleet_1` CASCADE")
 
 
+@pytest.mark.rest
 @pytest.mark.spark
 def test_the_example_for_a_notebook_runs_as_it_stands_and_every_table_is_a_dataframe(
     spark: SparkSession, warehouse: Warehouse, catalog: str, monkeypatch: pytest.MonkeyPatch
@@ -376,6 +378,7 @@ def test_the_example_for_a_notebook_runs_as_it_stands_and_every_table_is_a_dataf
     assert names["lost"].columns[:2] == ["cluster_id", "taken_at"]
 
 
+@pytest.mark.rest
 @pytest.mark.spark
 def test_a_registered_table_shows_the_version_that_the_newest_run_names(
     spark: SparkSession, warehouse: Warehouse, catalog: str

@@ -83,6 +83,7 @@ def test_collect_table_report_and_export_have_the_rows_of_a_local_warehouse(
         assert secret not in str(list(pipeline.rows(there, "runs")))
 
 
+@pytest.mark.soak
 def test_two_collectors_at_once_store_each_snapshot_once(s3: Mapping[str, str]) -> None:
     root = "s3://fleet/raced"
     with ProcessPoolExecutor(2, get_context("spawn")) as processes:

@@ -6,6 +6,7 @@ import pytest
 
 from rackspan.restart import StopJudgement, judge_stop
 from tests.audit.brute_force import document
+from tests.depth import at_depth
 from tests.restart.brute_force import Lists, is_safe, lists, subsets
 from tests.restart.clusters import random_cluster, random_policies
 
@@ -55,7 +56,7 @@ def test_every_partition_that_suffers_is_in_the_list_of_its_gravest_harm_with_it
 
 @pytest.mark.slow
 def test_every_subset_of_small_clusters_is_judged_as_plain_loops_do() -> None:
-    clusters = 500
+    clusters = at_depth(test=200, soak=500)
     assert sum(check_every_subset(seed, 5) for seed in range(clusters)) >= clusters
 
 

@@ -347,7 +347,7 @@ def test_an_option_that_changes_nothing_is_warned_of_and_no_other(
 ) -> None:
     """Over many problems: what is warned of changes none of them, and what is not changes some."""
     warned, changing = set[Beyond](), set[Beyond]()
-    for option, seed in product(set(Beyond) - {Beyond.PARTITION_WEIGHTS}, range(at_depth(check=5, test=20))):
+    for option, seed in product(set(Beyond) - {Beyond.PARTITION_WEIGHTS}, range(at_depth(check=5, test=10, soak=20))):
         rng = Random(seed)
         document = with_standbys(rng, problem(rng, strategy, tags=tags))
         if not racks:

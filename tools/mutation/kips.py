@@ -73,7 +73,7 @@ DRAWN_MAX: Final = 20
 RANKED_MAX: Final = 200
 """Mutants that are looked at for those that the row's tests execute."""
 
-SLOW_TOO: Final = "not java and not kafka and not spark and not browser and not package and not soak"
+SLOW_TOO: Final = "not java and not kafka and not spark and not browser and not package and not rest and not soak"
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,10 +45,10 @@ PACKAGES: Final[Mapping[str, Sequence[str]]] = {
 """The folders of tests by the package below src/rackspan. No other test counts for the package."""
 
 ALONE: Final = "(java or kafka or spark or browser or package)"
-FAST: Final = f"not {ALONE} and not soak"
+FAST: Final = f"not {ALONE} and not rest and not soak"
 """What `make test` runs in Python alone: what runs for every mutant."""
 
-SLOW: Final = f"{ALONE} and not package and not soak"
+SLOW: Final = f"{ALONE} and not package and not rest and not soak"
 """What `make test` runs with Java, Kafka, Spark or a browser: only for a line that no other test executes."""
 
 RECORDED: Final = ROOT / ".mutation"

@@ -73,6 +73,7 @@ def test_a_stream_from_topic_to_topic_writes_each_record_once(
     assert records(target) == records(source)
 
 
+@pytest.mark.rest
 @pytest.mark.spark
 def test_complete_mode_writes_all_rows_of_each_batch_and_update_mode_is_refused(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path

@@ -219,6 +219,7 @@ def test_incidents_are_those_of_plain_loops_over_random_disasters(warehouse: War
         assert shown(run(warehouse)) == wanted, engine
 
 
+@pytest.mark.rest
 @pytest.mark.spark
 def test_spark_gives_the_same_incidents(spark: SparkSession, warehouse: Warehouse) -> None:
     policy, wanted = POLICIES[0], list[dict[str, Any]]()

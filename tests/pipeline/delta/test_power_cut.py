@@ -157,6 +157,7 @@ def test_columns_that_were_added_survive_a_cut(tmp_path: Path, monkeypatch: pyte
     assert (table.version(), [field.name for field in table.schema().fields]) == (1, ["a", "b"])
 
 
+@pytest.mark.rest
 def test_tables_in_force_survive_a_cut_at_any_flush_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(tmp_path / "disk")
     disk.root.mkdir()

@@ -103,7 +103,7 @@ def found_seconds(warehouse: Warehouse) -> dict[tuple[object, ...], float]:
     }
 
 
-@pytest.mark.parametrize("seed", range(at_depth(test=5, soak=200)))
+@pytest.mark.parametrize("seed", range(at_depth(test=3, soak=200)))
 def test_seconds_are_those_of_the_rows_at_each_snapshot_in_whatever_order_they_come(
     warehouse: Warehouse, seed: int
 ) -> None:

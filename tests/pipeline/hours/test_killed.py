@@ -51,6 +51,7 @@ def test_a_collector_that_was_killed_has_whole_readings_and_its_retry_the_rest(f
             assert len(whole) == len(list(rows(warehouse, name))), touch
 
 
+@pytest.mark.rest
 def test_a_run_that_was_killed_left_the_hours_of_before_or_of_after(forked: Victims, tmp_path: Path) -> None:
     template = Path(create_warehouse(tmp_path / "template").root)
     store_readings(open_warehouse(template), READINGS[::2])

@@ -28,7 +28,7 @@ from tests.pipeline.examples import NOON
 from tests.pipeline.hours.prices import PRICES
 from tests.pipeline.readings import history, moved
 
-SEEDS = range(at_depth(check=1, test=8, soak=300))
+SEEDS = range(at_depth(check=1, test=5, soak=300))
 
 
 def all_hours(readings: list[ClusterReading]) -> list[datetime]:

@@ -115,7 +115,7 @@ def of_racks(count: int) -> ClusterSnapshot:
 
 def everything() -> list[ClusterSnapshot]:
     later = replace(odd(), taken_at=NOON + timedelta(days=1), controllers=(), brokers=odd().brokers[:6])
-    given = [*generated(at_depth(test=20, soak=1000)), *recorded()]
+    given = [*generated(at_depth(test=10, soak=1000)), *recorded()]
     # As one cluster too, so that everything changes from each to the next.
     changing = [
         replace(snapshot, cluster_id="changing", taken_at=NOON + timedelta(hours=hour))

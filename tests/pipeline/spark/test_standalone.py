@@ -68,6 +68,7 @@ def assert_every_table_equals_the_audit(warehouse: Warehouse, snapshots: list[Cl
         assert wanted
 
 
+@pytest.mark.rest
 def test_a_master_with_two_workers_makes_every_table(cluster: Standalone, tmp_path: Path) -> None:
     """Its executors import rackspan from what the driver sends."""
     warehouse = run_on_the_master(cluster, tmp_path / "w")
@@ -183,6 +184,7 @@ def test_spark_connect_makes_every_table_and_serves_a_notebook(
     }
 
 
+@pytest.mark.rest
 def test_executors_whose_python_lacks_something_are_reported_in_one_line(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,6 +201,7 @@ def test_executors_whose_python_lacks_something_are_reported_in_one_line(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.rest
 def test_a_server_that_does_not_respond_is_reported_in_one_line(tmp_path: Path) -> None:
     url = f"sc://127.0.0.1:{standalone.free_port()}"
     with pytest.raises(UsageError, match=rf"^Spark Connect at {url}: .*; look at --remote") as caught:

@@ -209,6 +209,7 @@ def test_kafka_3_is_read_as_well(kafka3: KafkaCluster) -> None:
     assert read.partial == ()
 
 
+@pytest.mark.rest
 def test_kafka_3_leaves_a_dead_broker_out_but_not_out_of_the_replica_lists(kafka3: KafkaCluster) -> None:
     create_topic(kafka3, "half-dead", assignment=[[2, 1]])
     kafka3.kill_broker(2)

@@ -140,6 +140,7 @@ def is_undisturbed(passed: Interval, group_id: str) -> bool:
     return passed.unread == () and first == last and states == ["Stable", "Stable"]
 
 
+@pytest.mark.rest
 def test_the_advice_to_select_replicas_by_rack_saves_what_was_foretold(
     reading_kafka: tuple[KafkaCluster, Path],
 ) -> None:

@@ -101,6 +101,7 @@ def test_kafka_writes_and_reads_the_same_offsets() -> None:
     held_against_kafka("OffsetCommitValue", values, records.encode_offset, drawn.offset_json)
 
 
+@pytest.mark.rest
 @pytest.mark.java
 def test_kafka_writes_and_reads_the_same_groups() -> None:
     values = examples_of(drawn.GROUPS, MANY)

@@ -1,6 +1,5 @@
 """The acknowledgement guard in a simulated cluster: no seed leaks, and each planted mistake is found."""
 
-import os
 from collections.abc import Collection
 from typing import Any
 from uuid import UUID
@@ -21,9 +20,10 @@ from rackspan.acks.verification import (
 from rackspan.gateway.core.acknowledgement import guard as guard_module
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, AcknowledgementMode, GuardSettings, Hold
 from rackspan.model import Broker, BrokerId, RackId
+from tests.depth import at_depth
 from tests.gateway.core.acknowledgement.world import World
 
-SEEDS = 400 if os.environ.get("RACKSPAN_SOAK") else 20
+SEEDS = at_depth(test=12, soak=400)
 LATE_SECONDS = 6.0
 ORDERS = ("orders", 0)
 TWO_RACKS = Requirement(Thresholds(1, 2))
