@@ -128,9 +128,10 @@ class _Listed:
 def _document(reassignment: ReassignmentPlan | ReassignmentDocument) -> ReassignmentDocument:
     if isinstance(reassignment, ReassignmentDocument):
         return reassignment
-    partitions = sorted(reassignment.partitions(), key=lambda partition: partition.topic_partition)
     return ReassignmentDocument(
-        tuple(ListedPartition(*partition.topic_partition, partition.replicas) for partition in partitions)
+        tuple(
+            ListedPartition(*partition.topic_partition, partition.replicas) for partition in reassignment.partitions()
+        )
     )
 
 
