@@ -150,12 +150,7 @@ def partition_differences(
     rows = snapshot_rows(snapshot, columns)
     before = _before(snapshot, rows, columns)
     batch = snapshot_batch(snapshot, policy).take(rows)
-    broken = {
-        constraint.name: constraint.broken(batch)
-        for _, names in RISKS
-        for constraint in PARTITION_CONSTRAINTS
-        if constraint.name in names
-    }
+    broken = {constraint.name: constraint.broken(batch) for constraint in PARTITION_CONSTRAINTS}
     for at, (partition, step) in enumerate(zip(columns, steps, strict=True)):
         was = unpadded(before[at])
         reasons = [*_broken_reasons(batch, broken, at), *_request_reasons(was, partition.replicas, leaving)]

@@ -191,6 +191,13 @@ def test_a_deleted_topic_has_nothing_to_restore() -> None:
     assert decide(state, gone, RunLimits()) == Record(ThrottleRemoved((listed,)))
 
 
+def test_a_step_of_which_all_that_is_left_cannot_finish_is_deferred_whatever_of_it_is_done() -> None:
+    done = PartitionReassignment("orders", 2, (3, 2), (1, 2))
+    state = RunState(ReassignmentPlan("c", {}, (Step.of(1, "", (MOVE, done)), Step.of(2, "", (NEXT,)))))
+    replicas = {**BEFORE, done.topic_partition: done.replicas}
+    assert decide(state, observed(replicas, brokers=frozenset({1, 2, 3})), RunLimits()) == Record(StepDeferred(1))
+
+
 def test_a_run_that_may_copy_nothing_more_pauses_beside_a_move_that_cannot_finish() -> None:
     more = PartitionReassignment("orders", 2, (3, 2), (1, 2))
     state = RunState(ReassignmentPlan("c", {}, (Step.of(1, "", (MOVE, more)),)))
