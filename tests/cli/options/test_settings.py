@@ -263,6 +263,14 @@ def test_the_name_of_a_cluster_is_on_its_pages(
         assert (document if head is None else document[head])["cluster_name"] == "Production, Europe"
 
 
+@pytest.mark.slow
+def test_the_name_of_a_cluster_is_on_the_page_of_advice(
+    cli: Cli, files: Callable[..., None], clusters: tuple[EmbeddedCluster, EmbeddedCluster]
+) -> None:
+    files(f'[clusters.three]\nbootstrap-server = "{clusters[1].bootstrap_servers}"\nname = "Production, Europe"\n')
+    assert cli("advise", "--cluster", "three", "--seconds", "1").out.startswith("cluster Production, Europe at ")
+
+
 def test_an_address_that_leads_to_another_cluster_is_warned_of(
     cli: Cli, files: Callable[..., None], clusters: tuple[EmbeddedCluster, EmbeddedCluster]
 ) -> None:
