@@ -57,7 +57,11 @@ def test_a_person_reads_the_same(snapshot: Path, capsys: pytest.CaptureFixture[s
     code, out, _ = run(capsys, "acks", "harden", "--snapshot", snapshot, "--min-insync-racks", 2)
     assert code == 2
     assert "topics: 1 to raise" in out
-    assert "--entity-name orders --add-config min.insync.replicas=3\n" in out
+    assert (
+        "By Kafka's own tool:\n"
+        "  kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type topics --entity-name orders"
+        " --add-config min.insync.replicas=3\n"
+    ) in out
 
 
 def test_a_price_is_shown_rack_by_rack(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
