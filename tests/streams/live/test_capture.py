@@ -80,6 +80,12 @@ def test_a_partition_that_the_cluster_does_not_show_yet_is_left_out(name: str) -
     assert found.document["partitions"] == {f"{name}:0": ["r1"], f"{name}:1": ["r2"]}
 
 
+def test_a_task_of_a_classic_group_reads_what_its_assignment_has_also_what_the_cluster_does_not_show_yet() -> None:
+    running = member("a", active={f"0_{at}": [f"orders:{at}"] for at in range(3)})
+    found = capture_group(streams_group(described(running)), cluster({"orders": [[1], [2]]}), {})
+    assert [task["source"] for task in found.document["tasks"]] == [["orders:0"], ["orders:1"], ["orders:2"]]
+
+
 def test_a_changelog_of_a_kip_1071_group_that_the_cluster_does_not_show_is_left_out() -> None:
     """Its coordinator names the topic, which the reader may not describe or which was created since."""
     running = StreamsMember(PROCESS.format(1), {}, {"0": (0,)}, {}, {})
