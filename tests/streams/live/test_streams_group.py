@@ -4,13 +4,15 @@ from random import Random
 import pytest
 
 from rackspan.errors import InvalidGroup, RackspanError
-from rackspan.model.group import GroupDescription, MemberDescription
+from rackspan.model.group import GroupDescription, GroupKind, MemberDescription, StreamsMember, SubtopologyTopics
+from rackspan.model.ids import RackId
 from rackspan.streams import audit_group, capture_group
 from rackspan.streams.live.streams_group import streams_group
 from tests.streams.groups import PROCESS, cluster, described, member
 from tests.streams.user_data.test_subscription_info import mutated
 
 ONE = member("a", active={"0_0": ["orders:0"], "0_1": ["orders:1"]})
+TWICE = member("a", active={"0_10": ["orders:10"], "0_2": ["orders:2"]})
 
 
 def test_threads_of_one_process_are_one_client() -> None:
@@ -48,6 +50,30 @@ def test_an_error_code_of_the_last_assignment_is_noted() -> None:
     assert group.notes() == ["client a: a shutdown was requested, says the last assignment"]
 
 
+def test_the_error_codes_of_a_process_are_noted_the_lowest_first() -> None:
+    threads = [member("a", active={f"0_{at}": [f"orders:{at}"]}, error_code=code) for at, code in enumerate((9, 2))]
+    assert streams_group(described(*threads)).notes() == [
+        "client a: versions are being probed, says the last assignment",
+        "client a: error 9, says the last assignment",
+    ]
+
+
+def test_of_a_member_of_a_kip_1071_group_no_error_is_noted() -> None:
+    running = StreamsMember(PROCESS.format(1), {}, {"0": (0,)}, {}, {})
+    group = GroupDescription(
+        "shop",
+        "Stable",
+        "streams",
+        "",
+        (MemberDescription("a", "a", rack=RackId("r1"), streams=running),),
+        kind=GroupKind.STREAMS,
+        topology={"0": SubtopologyTopics(("orders",), ())},
+    )
+    assert streams_group(group).notes() == [
+        "its brokers assign its tasks (KIP-1071) and look at no racks: strategies are those of the classic protocol"
+    ]
+
+
 def test_a_member_too_old_to_send_its_rack_is_noted() -> None:
     group = streams_group(described(member("a", active={"0_0": ["orders:0"]}, protocol_version=1)))
     assert group.notes() == ["client a is older than Kafka 3.4 and does not report its rack; upgrade it"]
@@ -82,6 +108,10 @@ def test_a_member_too_old_to_send_its_rack_is_noted() -> None:
         (
             described(ONE, member("b", process=2, active={"0_0": ["orders:0"]})),
             "group shop: task 0_0 runs on two threads; a rebalance is under way, run again",
+        ),
+        (
+            described(TWICE, replace(TWICE, member_id="b")),
+            "group shop: task 0_2 runs on two threads; a rebalance is under way, run again",
         ),
         (
             described(member("a", active={"0_0": ["orders:0"], "0_2": ["orders:2"]})),
