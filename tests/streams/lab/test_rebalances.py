@@ -53,6 +53,11 @@ def test_a_group_settles_also_where_the_overlap_is_with_its_previous_assignment(
         assert first.converged, seed
 
 
+def test_a_group_without_standbys_has_no_cost_of_them_after_a_round() -> None:
+    settled = settle(from_document(problem(Random(0), standbys=0)), "optimize")
+    assert (settled.rounds, settled.output.standby_cost) == (1, None)
+
+
 def test_rounds_have_an_end_even_where_the_group_has_none() -> None:
     slow = next(
         candidate
