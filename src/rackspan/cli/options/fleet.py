@@ -24,14 +24,8 @@ from rackspan.errors import UsageError
 
 _READ: Final = "Reading clusters"
 
-_KINDS: Final = {
-    "cluster_names": "--cluster",
-    "all_clusters": "--all-clusters",
-    "bootstrap_server": "--bootstrap-server",
-    "snapshot": "--snapshot",
-    "from_snapshots": "--from-snapshots",
-}
-"""The options that name sources, by parameter. Those of the highest level count, together."""
+_KINDS: Final = ("cluster_names", "all_clusters", "bootstrap_server", "snapshot", "from_snapshots")
+"""The parameters that name sources. Those of the highest level count, together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
