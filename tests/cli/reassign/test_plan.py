@@ -158,3 +158,15 @@ def test_partial_racks_are_warned_of_with_the_brokers(
         assert warnings == []
     else:
         assert warnings == [f"{warned}: they count by --unracked shared; set broker.rack and restart them first"]
+
+
+@pytest.mark.parametrize(
+    ("partial", "warned"), [(("topics pay: on disk but not shown to this user",), True), ((), False)]
+)
+def test_a_plan_without_moves_warns_that_what_could_not_be_read_may_have_to_move(
+    tmp_path: Path, partial: tuple[str, ...], warned: bool
+) -> None:
+    file = tmp_path / "snapshot.json"
+    snapshot_file.write(replace(CLEAN, partial=partial), file)
+    lines = CliRunner().invoke(plan.app, ["plan", "--snapshot", str(file)]).stderr.splitlines()
+    assert ("warning: what could not be read may have to move too" in lines) == warned
