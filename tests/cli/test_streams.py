@@ -1,5 +1,6 @@
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -196,9 +197,11 @@ def test_a_mistake_in_lab_and_audit_gets_one_line(
 # -- the human-readable audit of a given group
 
 
-def live(*members: MemberDescription, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+def live(
+    *members: MemberDescription, monkeypatch: pytest.MonkeyPatch, partial: tuple[str, ...] = ()
+) -> tuple[str, ...]:
     """The arguments of an audit of this group, on a cluster with one topic and one store."""
-    snapshot = cluster({"orders": [[1], [2]], "shop-s-changelog": [[2], [1]]})
+    snapshot = replace(cluster({"orders": [[1], [2]], "shop-s-changelog": [[2], [1]]}), partial=partial)
     monkeypatch.setattr(api, "read_streams_group", lambda _cluster, _group: streams_group(described(*members)))
     monkeypatch.setattr(api, "live_cluster", lambda *_, **_sizes: Source("here", lambda: ReadSnapshot(snapshot, ())))
     return ("streams", "audit", "--bootstrap-server", "here:1", "--group", "shop")
@@ -227,6 +230,11 @@ def test_people_read_clients_strategies_and_a_verdict(cli: Cli, monkeypatch: pyt
         "balance_subtopology 0 of 2 0 of 2 2",
         "2 partitions cross racks needlessly: set rack.aware.assignment.strategy=min_traffic on every client",
     ]
+
+
+def test_an_audit_warns_of_what_the_snapshot_lacks(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden = "topics pay: on disk but not shown to this user, who needs Describe on Topic pay"
+    assert cli(*live(*swapped(), monkeypatch=monkeypatch, partial=(hidden,))).err == f"warning: {hidden}\n"
 
 
 def test_changelogs_of_unknown_sub_topologies_are_listed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
