@@ -174,9 +174,10 @@ def test_the_page_of_a_watch_counts_partitions_and_names_the_leaders_of_those_be
 def test_brokers_that_can_never_be_stopped_are_counted_each_with_its_remedy() -> None:
     partitions = [{"topic": "orders", "partition": 3, "reason": "why"}]
     blocked: Any = [{"broker": 7, "partition_count": 2, "partitions": partitions, "remedy": "rackspan x"}]
-    heading, _, row, *_ = drawn(restart._blocked(blocked))
+    heading, _, row, end = drawn(restart._blocked(blocked))
     assert heading == "1 broker can never be stopped safely"
     assert row.split() == ["7", "2", "orders-3", "rackspan", "x"]
+    assert end == ""
 
 
 def test_what_the_members_of_a_group_suffer_from_stands_above_what_to_do() -> None:
@@ -384,6 +385,25 @@ def test_a_stop_is_green_only_if_the_controllers_were_judged_too(
     document: Any = {"brokers": [1], "safe": True, "as_of": "12:00", "controllers": {}, **changed}
     verdict = restart._stop_verdict(document)
     assert (verdict.plain, verdict.style) == (line, style)
+
+
+def test_a_stop_lists_its_partitions_under_what_happens_to_them_the_gravest_first() -> None:
+    headings = {
+        "loses_leader": "No leader is left",
+        "refuses_writes": "acks=all is refused",
+        "below_margin": "Below the margin",
+        "one_copy": "One copy is left in sync",
+        "single_replica": "The only replica stops",
+        "without_margin": "No margin is possible",
+        "accepted": "Accepted by --accept",
+        "already": "Harmed already, and not worse",
+    }
+    suffering = {name: [{"topic": "orders", "partition": 0, "reason": "why"}] for name in headings}
+    document: Any = {"brokers": [1], "safe": False, "as_of": "12:00", "controllers": None, "partial": [], **suffering}
+    lines = drawn(restart.stop_page(document))
+    assert [line for line in lines if line.endswith(": 1 partition")] == [
+        f"{heading}: 1 partition" for heading in headings.values()
+    ]
 
 
 def test_a_margin_that_a_factor_does_not_allow_is_mentioned() -> None:
