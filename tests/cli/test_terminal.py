@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
-from rackspan.cli import command_tree
+from rackspan.cli import command_tree, output
 from rackspan.cli.commands import leaf_commands
 from rackspan.cli.output import documents, tables
 from rackspan.cli.output.tables import table
@@ -125,12 +125,21 @@ def test_piped_output_is_fitted_to_columns_or_to_a_hundred(
     assert PIPED_WIDTH == 100
 
 
-def drawn(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The words of each line of a table at 60 columns."""
+def at_60_columns(part: RenderableType) -> list[list[str]]:
+    """The words of each line at 60 columns."""
     console = Console(width=60, file=io.StringIO())
-    console.print(table(head, rows))
+    console.print(part, crop=False)
     assert isinstance(console.file, io.StringIO)
     return [line.split() for line in console.file.getvalue().splitlines()]
+
+
+def drawn(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    return at_60_columns(table(head, rows))
+
+
+@pytest.mark.parametrize("sentence", [f"topic {'t' * 70} is whole", Text(f"topic {'t' * 70} is whole")])
+def test_a_word_wider_than_the_terminal_is_whole_in_a_sentence(sentence: str | Text) -> None:
+    assert at_60_columns(output.page(sentence)) == [["topic"], ["t" * 70], ["is", "whole"]]
 
 
 def test_a_table_with_a_long_sentence_stays_a_table_at_60_columns() -> None:
