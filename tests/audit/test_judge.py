@@ -165,6 +165,14 @@ def test_a_rack_that_can_acknowledge_alone_is_found_where_the_replicas_are_in_ex
     assert found("3") == []
 
 
+def test_where_no_replica_counts_in_a_rack_any_rack_may_be_the_one_that_is_lost() -> None:
+    snapshot = of_one_topic({1: "a", 2: "b", 3: None, 4: None}, [[3, 4]])
+    found = audit(snapshot, RackPolicy(unracked=UnrackedPolicy.IGNORE)).findings
+    assert [one.reason for one in found if one.constraint == "survives-rack-loss"] == [
+        "the loss of any rack takes it offline (rack unknown: 3,4)"
+    ]
+
+
 def test_who_is_out_of_sync_is_named_and_nothing_more_where_nothing_is_copied() -> None:
     brokers = tuple(Broker(BrokerId(one), RackId(rack)) for one, rack in ((1, "a"), (2, "b"), (3, "c")))
     row = columns(topic=[0], partition=[0], leader=[1], replicas=[[1, 2, 3]], isr=[[1, 2]])

@@ -288,6 +288,14 @@ def test_a_fenced_broker_that_an_even_spread_can_do_without_is_not_brought_back(
         assert str(move(batch, 0, 4)) == f"{words}{PLAN}"
 
 
+def test_a_fenced_broker_is_not_brought_back_if_there_are_just_as_many_others_as_a_spread_needs() -> None:
+    """Three replicas over two racks: two in rack a and one in rack b, which has one broker left."""
+    alone = one_partition("aabb", [1, 2], {})
+    brokers = tuple(replace(one, fenced=one.id == 4) for one in alone.brokers)
+    batch = snapshot_batch(replace(alone, brokers=brokers), RackPolicy())
+    assert str(move(batch, 0, 3)) == f"{PLAN} --replication-factor 3"
+
+
 def test_brokers_that_are_gone_are_drained_only_where_others_can_receive() -> None:
     gone = one_partition("abc", [1, 16, 9], {}, isr=[1])
     assert remedies(gone, RackPolicy())["unknown-broker"] == (
