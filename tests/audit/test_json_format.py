@@ -117,6 +117,7 @@ def test_the_document_of_an_outage_has_what_is_harmed_now_and_by_each_loss() -> 
     now, losses = outage(SNAPSHOT, POLICY)
     document = outage_document(SNAPSHOT, now, losses)
     assert document.items() >= HEAD.items()
+    assert outage_document(SNAPSHOT, now, losses, "Production, Europe")["cluster_name"] == "Production, Europe"
     assert document["now"] == {"topics": [harm("orders", under_min_isr=1)]}
     without_quorum = replace(SNAPSHOT, controllers=())
     assert outage_document(without_quorum, *outage(without_quorum, POLICY))["losses"][0]["controller_quorum"] is None
