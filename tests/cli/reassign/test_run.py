@@ -1,6 +1,8 @@
 """rackspan reassign apply, verify, cancel and undo where no cluster is needed: what they show, and what they refuse."""
 
+import io
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -269,6 +271,12 @@ WRONG: list[tuple[tuple[str, ...], Any, Any, str]] = [
         None,
         "/proc: cannot be used as a journal: Is a directory; name another --journal",
     ),
+    (
+        (*APPLY, "--plan", "-"),
+        PLAN,
+        None,
+        "--plan -: a plan from standard input has no journal beside it; name one with --journal FILE",
+    ),
     (("verify",), PLAN, None, "no cluster named: give --bootstrap-server HOST:PORT, --cluster NAME or --snapshot FILE"),
     (("verify", *SNAPSHOT, "--force"), PLAN, None, "No such option: --force; see rackspan reassign verify --help"),
 ]
@@ -283,8 +291,10 @@ def test_a_mistake_gets_one_line_and_leaves_everything_as_it_was(
     plan: object,
     journal: str | None,
     line: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     files(plan, journal=journal)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(plan).encode())))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     named = () if "--plan" in words else ("--plan", "plan.json")
     ran = cli("reassign", words[0], *named, *words[1:])
