@@ -11,7 +11,7 @@ from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, Config
 from confluent_kafka.admin._resource import ResourceType
 
 from rackspan import api
-from rackspan.audit import Finding, RackPolicy, audit
+from rackspan.audit import Finding, RackPolicy, Severity, audit
 from rackspan.audit.policy import Survive
 from rackspan.client.cluster import ConnectionSettings
 from rackspan.cluster import EmbeddedCluster
@@ -72,6 +72,15 @@ def test_the_command_removes_the_throttles_that_are_set_and_no_others(keys: list
     are = f"{keys[0]} is" if len(keys) == 1 else f"{LEADER} and {FOLLOWER} are"
     assert reason == f"{are} set, and nothing is being reassigned: followers may fall behind"
     assert "throttle-left-behind" not in found(config, replicas=4, in_sync=3, adding=1)
+
+
+def test_what_a_config_may_do_is_a_warning_and_no_violation() -> None:
+    config = {"min.insync.replicas": "1", UNCLEAN: "true", LEADER: "*"}
+    assert {(one.constraint, one.severity) for one in findings(config)} == {
+        ("min-insync-replicas-one", Severity.WARNING),
+        ("unclean-leader-election", Severity.WARNING),
+        ("throttle-left-behind", Severity.WARNING),
+    }
 
 
 def test_a_throttle_may_be_of_a_reassignment_that_is_not_judged() -> None:
