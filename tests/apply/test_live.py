@@ -385,3 +385,11 @@ def test_one_connection_serves_a_run_and_outlives_the_broker_it_was_opened_to(mo
             cluster.kill(1)
             eventually(lambda: live.observe(required).brokers == {2, 3}, "another broker serves the run")
     assert len(opened) == 1
+
+
+def test_a_closed_cluster_opens_another_connection_when_it_is_observed_again() -> None:
+    with EmbeddedCluster() as cluster, LiveCluster(ConnectionSettings(cluster.bootstrap_servers)) as live:
+        request = ObservationRequest(frozenset())
+        before = live.observe(request)
+        live.close()
+        assert live.observe(request).cluster_id == before.cluster_id == cluster.cluster_id
