@@ -22,11 +22,6 @@ from rackspan.wire.messages.metadata import MetadataResponseBroker, MetadataResp
 REQUIRED = {"orders": {"min.insync.replicas": "3"}}
 
 
-@pytest.fixture(autouse=True)
-def short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "_PAUSE_SECONDS", 0.0)
-
-
 class Brokers:
     """A connection to brokers 1, 2, …, each of which shows its values in turn, the last one for good."""
 
@@ -85,6 +80,7 @@ def test_nobody_waits_longer_than_there_is_time() -> None:
 
 def test_a_broker_that_lags_is_waited_for_some_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     """The change is made, and the connection has half a minute left."""
+    monkeypatch.setattr(changes, "_PAUSE_SECONDS", 0.0)
     clock = count(100.0, 0.5)
     monkeypatch.setattr("rackspan.apply.changes.time.monotonic", lambda: next(clock))
     brokers = Brokers(["2"], ["2"])
