@@ -36,6 +36,7 @@ from rackspan.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 from rackspan.wire.messages.reassignments import (
+    AlterPartitionReassignmentsResponseData,
     ElectLeadersResponseData,
     ListPartitionReassignmentsResponseData,
     OngoingPartitionReassignment,
@@ -287,6 +288,14 @@ def test_a_reassignment_of_a_topic_that_is_not_observed_has_no_copied_bytes(monk
     with LiveCluster(ConnectionSettings("a:1")) as live:
         found = live.observe(ObservationRequest())
     assert (set(found.in_flight), found.copied_bytes) == ({TopicPartition("other", 0)}, {})
+
+
+def test_a_reassignment_that_is_refused_as_a_whole_names_the_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = AlterPartitionReassignmentsResponseData(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    served(monkeypatch, {ApiKey.ALTER_PARTITION_REASSIGNMENTS: refused})
+    line = "no partition was reassigned: this user needs Alter on Cluster; grant it with kafka-acls.sh"
+    with LiveCluster(ConnectionSettings("a:1")) as live, pytest.raises(ClusterUnauthorized, match=f"^{line}$"):
+        live.start_moves({TopicPartition("orders", 3): (1, 2)})
 
 
 @pytest.mark.parametrize(("code", "refused"), [(0, False), (84, False), (80, False), (6, True), (3, True)])
