@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
+from copy import copy
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -63,8 +64,16 @@ def topic(name: str, *, error: int = 0, partitions: int = 1, operations: int = N
 
 
 def metadata(ports: Sequence[int], racks: Sequence[str | None], topics: Sequence[MetadataResponseTopic]) -> Handle:
+    """Rights on topics are reported only to a request that includes them, as by Kafka."""
+
+    def shown(one: MetadataResponseTopic, request: Any) -> MetadataResponseTopic:
+        described = copy(one)
+        if not request.include_topic_authorized_operations:
+            described.topic_authorized_operations = NOT_REPORTED
+        return described
+
     async def respond(request: Any) -> MetadataResponseData:
-        known = {one.name: one for one in topics}
+        known = {one.name: shown(one, request) for one in topics}
         requested = known if request.topics is None else [one.name for one in request.topics]
         return MetadataResponseData(
             cluster_id="c",
