@@ -20,6 +20,7 @@ from rackspan.producers.in_rack.aiokafka import InRackAIOKafkaProducer
 from rackspan.producers.in_rack.confluent import InRackProducer
 from rackspan.producers.in_rack.kafka_python import KafkaPythonPartitioner, in_rack
 from rackspan.producers.in_rack.partitioner import InRackPartitioner
+from rackspan.producers.verifier import RecordVerifier
 
 Send = Callable[[EmbeddedCluster, str, dict[str, int]], None]
 
@@ -61,6 +62,28 @@ def test_value_key_and_partition_reach_the_log(send: Send, racks: int, cluster: 
     record = next(consumer)
     consumer.close()
     assert (record.offset, record.key, record.value) == (0, KEY, b"value")
+
+
+@pytest.mark.parametrize("send", [by_confluent, by_kafka_python, by_aiokafka])
+@pytest.mark.parametrize("racks", [1, 2])
+def test_a_topic_is_read_and_verified_only_if_it_requires_more_than_one_rack(
+    send: Send, racks: int, cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.create_topic(topic := f"verified-{uuid4().hex[:8]}", replicas=[[1, 2, 3], [2, 3, 1]])
+    before, verified, guarded = RecordVerifier.before, RecordVerifier.verified, list[tuple[Any, ...]]()
+
+    async def counted_before(records: RecordVerifier, topic: str, partition: int | None) -> Any:
+        guarded.append(("before", topic, partition))
+        return await before(records, topic, partition)
+
+    async def counted_verified(records: RecordVerifier, topic: str, partition: int, offset: int) -> Any:
+        guarded.append(("verified", topic, partition))
+        return await verified(records, topic, partition, offset)
+
+    monkeypatch.setattr(RecordVerifier, "before", counted_before)
+    monkeypatch.setattr(RecordVerifier, "verified", counted_verified)
+    send(cluster, topic, {topic: racks})
+    assert guarded == ([] if racks == 1 else [("before", topic, 1), ("verified", topic, 1)])
 
 
 def test_a_poll_returns_how_many_reports_it_served(cluster: EmbeddedCluster) -> None:
