@@ -227,6 +227,23 @@ def test_a_reload_takes_over_policies_and_refuses_what_needs_a_restart(gateway: 
     assert gateway.gateway.policies.requirement("reloaded", 1) is None
 
 
+def test_a_reload_takes_over_how_long_a_record_may_be_verified(gateway: RunningGateway) -> None:
+    before = gateway.gateway.config
+    keys = {"verify": {"timeout": {"ms": 1234}}, "max": {"staleness": {"ms": 321}}}
+
+    async def reload(config: GatewayConfig) -> tuple[float, float]:
+        gateway.gateway.reload(config)
+        assert gateway.gateway.guarding is not None
+        settings = gateway.gateway.guarding.guard.settings
+        return settings.verify_timeout_seconds, settings.max_staleness_seconds
+
+    assert gateway.run(reload(parse_config(document(before.bootstrap_servers, acknowledgements=keys)))) == (
+        1.234,
+        0.321,
+    )
+    gateway.run(reload(before))
+
+
 def test_a_reload_takes_over_whether_weak_acks_are_denied(gateway: RunningGateway) -> None:
     servers, topic = gateway.gateway.config.bootstrap_servers, new_topic(gateway.bootstrap_servers)
     guarded = {topic: {"min": {"insync": {"racks": 2}}}}
