@@ -176,6 +176,7 @@ def test_in_mode_off_racks_values_and_logs_have_no_result() -> None:
     ("racks", "level", "reason"),
     [
         (("b", "a", "a"), OK, "2 racks: a, b"),
+        (tuple("gbdfhace"), OK, "8 racks: a, b, c, d, e, f, g, h"),
         (("a", "a"), WARNING, "every broker is in rack 'a'; min.insync.racks above 1 refuses everything"),
         (
             ("rack-a", "Rack-A "),
