@@ -215,7 +215,7 @@ def test_a_bound_on_skew_is_passed_on_by_every_client(made: Callable[[float], ob
         made(0.5)
 
 
-def test_each_topic_of_kafka_python_has_its_own_leaders() -> None:
+def test_each_topic_of_kafka_python_has_its_own_leaders_and_bytes() -> None:
     brokers = [SimpleNamespace(node_id=1, rack="r1"), SimpleNamespace(node_id=2, rack="r2")]
     near = {"orders": 2, "payments": 5}
     partitions = {
@@ -229,6 +229,8 @@ def test_each_topic_of_kafka_python_has_its_own_leaders() -> None:
     partitioner = KafkaPythonPartitioner("r1", skew_max=100.0)
     chosen = [partitioner.partition(topic, None, None, "v", b"v", metadata) for topic in (*near, *near)]
     assert chosen == [2, 5, 2, 5]
+    assert partitioner.partition("orders", None, None, None, None, metadata) == 2
+    assert partitioner._in_rack._topics["orders"].sent_bytes == {2: 2}
 
 
 def test_each_topic_of_aiokafka_has_its_own_leaders_and_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -227,6 +227,7 @@ def test_a_log_that_may_not_be_read_is_named_in_the_error(code: int, words: str)
         record.reads = {BrokerId(2): (0.0, log_read)}
         await records._observe_logs([record], failures)
         record.expire()
+        assert ";" not in str(verifier._error(record, None))
         return verifier._error(record, failures[ORDERS])
 
     assert str(asyncio.run(work())).endswith(f"; {words}")
