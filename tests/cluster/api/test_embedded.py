@@ -1,8 +1,10 @@
 """EmbeddedCluster as a value in somebody's test: what it is made of, and that nothing of it is left."""
 
+import asyncio
 import gc
 import socket
 import threading
+import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -79,6 +81,27 @@ def test_several_clusters_live_side_by_side() -> None:
 def test_a_cluster_without_racks_or_brokers_is_an_error(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         EmbeddedCluster(**wrong)
+
+
+class PausesAtItsSecondRun(asyncio.SelectorEventLoop):
+    """As a thread that gets no processor between the two."""
+
+    runs = 0
+
+    def run_forever(self) -> None:
+        self.runs += 1
+        if self.runs == 2:
+            time.sleep(0.3)
+        super().run_forever()
+
+
+def test_a_cluster_is_running_as_soon_as_it_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(asyncio, "new_event_loop", PausesAtItsSecondRun)
+        cluster = EmbeddedCluster()
+        cluster.start()
+    cluster.create_topic("orders", 1)
+    cluster.close()
 
 
 def test_a_cluster_that_is_not_running_raises_an_error() -> None:

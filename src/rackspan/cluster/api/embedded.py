@@ -119,7 +119,8 @@ class EmbeddedCluster(Faults, InspectionMethods):
         await self._assembly.start(START_SECONDS)
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        if self._loop is None or not self._loop.is_running():
+        # Its loop may not have begun its next turn when `start` returns; what is given to it before runs in that turn.
+        if self._loop is None or not self._serving:
             coroutine.close()
             raise UsageError("this cluster is not running; use it inside `with EmbeddedCluster(...) as cluster:`")
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
