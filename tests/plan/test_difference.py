@@ -146,6 +146,14 @@ def test_every_partition_says_why_it_moves() -> None:
     }
 
 
+def test_a_partition_with_several_problems_names_the_most_urgent_alone() -> None:
+    """On a broker that is gone, and with both others in one rack."""
+    snapshot = cluster([[9, 1, 2]], {1: "a", 2: "a", 3: "b", 4: "c"})
+    columns = reassignment_columns([PartitionReassignment("topic-000000", 0, (3, 1, 4), (9, 1, 2))])
+    (only,) = partition_differences(snapshot, columns, RackPolicy(), [1])
+    assert only.reason == "replicas on brokers the cluster does not list: 9; down, and their racks unknown"
+
+
 def test_sizes_are_known_where_the_snapshot_has_them() -> None:
     snapshot = cluster([[1, 2]], {1: "a", 2: "b", 3: "a"})
     planned = plan(snapshot, request=ReassignmentRequest(drain=frozenset({1})))

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final
 
 import numpy as np
 
-from rackspan.audit import PartitionBatch, RackPolicy, snapshot_batch
+from rackspan.audit import RackPolicy, snapshot_batch
 from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.loads import BELIEVED_BYTES_MAX
 from rackspan.model import (
@@ -29,6 +31,9 @@ from rackspan.reassign import (
     snapshot_rows,
 )
 from rackspan.reassign.safety import less_safe, safety_of_rows, words
+
+_URGENT: Final = [constraint for _, names in RISKS for constraint in PARTITION_CONSTRAINTS if constraint.name in names]
+"""The constraints for whose sake a partition has to move, the most urgent first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,21 +155,14 @@ def partition_differences(
     rows = snapshot_rows(snapshot, columns)
     before = _before(snapshot, rows, columns)
     batch = snapshot_batch(snapshot, policy).take(rows)
-    broken = {constraint.name: constraint.broken(batch) for constraint in PARTITION_CONSTRAINTS}
+    broken = [(constraint, constraint.broken(batch)) for constraint in _URGENT]
     for at, (partition, step) in enumerate(zip(columns, steps, strict=True)):
         was = unpadded(before[at])
-        reasons = [*_broken_reasons(batch, broken, at), *_request_reasons(was, partition.replicas, leaving)]
+        problems = (constraint.reason(batch, at) for constraint, of_row in broken if of_row[at])
+        # The most urgent problem alone, since the others often follow from it.
+        reasons = [*islice(problems, 1), *_request_reasons(was, partition.replicas, leaving)]
         why = "; ".join(reasons) or "replicas spread over brokers"
         yield PartitionDifference(partition.topic, partition.partition, was, partition.replicas, step, why)
-
-
-def _broken_reasons(batch: PartitionBatch, broken: dict[str, Bools], row: int) -> Iterator[str]:
-    """The problem of the partition now: the most urgent alone, since the others often follow from it."""
-    for _, names in RISKS:
-        for constraint in PARTITION_CONSTRAINTS:
-            if constraint.name in names and broken[constraint.name][row]:
-                yield constraint.reason(batch, row)
-                return
 
 
 def _request_reasons(before: tuple[int, ...], after: tuple[int, ...], leaving: frozenset[int]) -> Iterator[str]:
