@@ -10,6 +10,8 @@ ALONE := java or kafka or spark or browser or package
 BESIDE := soak or rest
 FAST := not ($(ALONE)) and not slow and not ($(BESIDE))
 
+IN_FILES = $(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder --durations=10 $(AGAIN)
+
 PURE := model flow audit placement reassign acks streams plan consumers
 
 .PHONY: env demo test rest coverage check check-tests check-types check-imports quick bench sim soak mutants lock clean
@@ -29,14 +31,14 @@ demo: env
 test: env
 	RACKSPAN_SIM_SEEDS=5 $(BIN)/pytest -q -n auto --dist worksteal -m "not ($(ALONE)) and not ($(BESIDE))"
 	$(BIN)/python -m tests.spark_classes
-	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "($(ALONE)) and not ($(BESIDE))" --durations=10 $(AGAIN)
+	$(IN_FILES) -m "($(ALONE)) and not ($(BESIDE))"
 
-# What make test leaves out to take less than twenty minutes: CI runs it beside.
+# What make test leaves out for its time: CI runs both.
 rest: env
 	$(BIN)/python -m tests.spark_classes
-	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "rest and not soak" --durations=10 $(AGAIN)
+	$(IN_FILES) -m "rest and not soak"
 
-# The same, counting lines, which takes longer.
+# Both, counting lines, which takes longer.
 coverage: env
 	$(BIN)/pytest -q -n auto --dist worksteal -m "not ($(ALONE)) and not soak" --cov --cov-report=
 	$(BIN)/pytest -m "($(ALONE)) and not soak" --cov --cov-append --cov-report=term:skip-covered

@@ -31,7 +31,7 @@ from rackspan.pipeline.runs import commit_run, last_run
 from rackspan.pipeline.schemas import DERIVED, HISTORY, HOURLY, OF_READINGS, TABLES
 from rackspan.pipeline.table import table_files
 from rackspan.pipeline.warehouse import FilesRead, existing_table, named_warehouse
-from tests.depth import at_depth
+from tests.depth import at_depth, one_in
 from tests.pipeline import expected
 from tests.pipeline.examples import NOON, OF_SNAPSHOTS, small, zeros_in_column
 from tests.pipeline.hours.prices import PRICES
@@ -484,7 +484,7 @@ def test_each_remedy_for_damage_to_readings_or_hours_leaves_a_clean_warehouse(
     check_hours(read, alone(0, 1) if table in OF_READINGS else alone(0, 1, 2))
 
 
-@pytest.mark.parametrize("place", [2, *(pytest.param(one, marks=pytest.mark.soak) for one in (0, 1))])
+@pytest.mark.parametrize("place", one_in(3, (2, 1, 0)))
 def test_the_hours_of_dropped_readings_are_made_of_what_is_left(read: Path, alone: Alone, place: int) -> None:
     """The first readings, those in between, and the last ones."""
     files = data_files(existing_table(open_warehouse(read), "logs"))

@@ -28,6 +28,7 @@ from tools.mutation import runs
 from tools.mutation.__main__ import REPORTS
 from tools.mutation.coverage_map import TestMap
 from tools.mutation.mutants import ROOT, Fault, ModuleFaults, Mutant
+from tools.mutation.packages import FAST
 from tools.mutation.runs import Outcome
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{2,}|\d+")
@@ -72,8 +73,6 @@ DRAWN_MAX: Final = 20
 
 RANKED_MAX: Final = 200
 """Mutants that are looked at for those that the row's tests execute."""
-
-SLOW_TOO: Final = "not java and not kafka and not spark and not browser and not package and not rest and not soak"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +222,7 @@ def main(words: Sequence[str]) -> int:
     if arguments.sample is not None:
         rows = Random(f"{arguments.seed}").sample(rows, min(arguments.sample, len(rows)))
     files = sorted({name for row in rows for name in row.named if "::" in name})
-    recorded = runs.record(files, "not package" if arguments.java else SLOW_TOO, ["src/rackspan"], may_fail=True)
+    recorded = runs.record(files, "not package" if arguments.java else FAST, ["src/rackspan"], may_fail=True)
     weight = weights(done)
     verdicts = []
     for row in rows:
