@@ -84,14 +84,14 @@ def test_a_cluster_without_racks_or_brokers_is_an_error(wrong: dict[str, Any]) -
 
 
 class PausesAtItsSecondRun(asyncio.SelectorEventLoop):
-    """As a thread that gets no processor between the two."""
+    """A loop whose thread gets no processor between its first run, which starts the brokers, and its second."""
 
     runs = 0
 
     def run_forever(self) -> None:
         self.runs += 1
         if self.runs == 2:
-            time.sleep(0.3)
+            time.sleep(0.1)
         super().run_forever()
 
 

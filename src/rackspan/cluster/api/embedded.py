@@ -119,7 +119,7 @@ class EmbeddedCluster(Faults, InspectionMethods):
         await self._assembly.start(START_SECONDS)
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        # Its loop may not have begun its next turn when `start` returns; what is given to it before runs in that turn.
+        # The loop may not run again yet when `start` returns; what it is given before that runs then.
         if self._loop is None or not self._serving:
             coroutine.close()
             raise UsageError("this cluster is not running; use it inside `with EmbeddedCluster(...) as cluster:`")
