@@ -4,8 +4,10 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -21,8 +23,9 @@ from pyspark.sql import SparkSession
 
 from rackspan import pipeline
 from rackspan.audit import RackPolicy
+from rackspan.audit.outage import STATES as HARM
 from rackspan.errors import UsageError
-from rackspan.model import ClusterSnapshot
+from rackspan.model import ClusterSnapshot, columns
 from rackspan.pipeline import Warehouse, notebook, table
 from rackspan.pipeline.changes import views
 from rackspan.pipeline.landing.store import store_all
@@ -110,9 +113,13 @@ def shown(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def of_table(warehouse: Warehouse, name: str, at: datetime | None = None) -> list[str]:
     """What `pipeline table` prints."""
+    return shown(rows_of_table(warehouse, name, at))
+
+
+def rows_of_table(warehouse: Warehouse, name: str, at: datetime | None = None) -> list[dict[str, Any]]:
     files = table.table_files(warehouse, table_named(name), last_run(warehouse))
     parts = table.sorted_batches(warehouse, files) if at is None else table.as_of(warehouse, files, at)
-    return shown(row for part in parts for row in part.to_pylist())
+    return [row for part in parts for row in part.to_pylist()]
 
 
 @pytest.fixture
@@ -159,6 +166,71 @@ def test_duckdb_shows_the_rows_at_each_snapshot_and_as_of_a_timestamp(
     found = {at: run(views.as_of(of, views.DUCKDB, name, at)) for at in TIMES}
     assert found == {at: of_table(warehouse, name, at) for at in TIMES}
     assert len({len(rows) for rows in found.values()}) > 1
+
+
+def risk_and_survival(warehouse: Warehouse) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """By plain loops over the losses at the newest snapshot of each cluster."""
+    losses = [
+        row
+        for row in rows_of_table(warehouse, "outage_impact")
+        if row["taken_at"] == newest(warehouse)[row["cluster_id"]]
+    ]
+    risks: dict[tuple[str, str], dict[str, Any]] = {}
+    survived: dict[str, dict[str, Any]] = {}
+    for loss in losses:
+        cluster = {"cluster_id": loss["cluster_id"], "taken_at": loss["taken_at"]}
+        if loss["topic"] is None:
+            of_cluster = survived.setdefault(loss["cluster_id"], {**cluster, "racks": 0, "racks_survived": 0})
+            of_cluster["racks"] += bool(loss["lost_racks"])
+            of_cluster["racks_survived"] += bool(loss["lost_racks"]) and loss["survived"]
+            continue
+        none = {**cluster, "topic": loss["topic"], "racks": 0, **dict.fromkeys(HARM, 0), "harmed_already": False}
+        risk = risks.setdefault((loss["cluster_id"], loss["topic"]), none)
+        risk["racks"] += bool(loss["lost_racks"])
+        risk["harmed_already"] |= not loss["lost_racks"]
+        risk.update({name: max(risk[name], loss[name]) for name in HARM})
+    return list(risks.values()), list(survived.values())
+
+
+def newest(warehouse: Warehouse) -> dict[str, datetime]:
+    return {
+        row["cluster_id"]: row["taken_at"]
+        for row in sorted(rows_of_table(warehouse, "judged"), key=itemgetter("taken_at"))
+    }
+
+
+@pytest.fixture
+def two_racks(warehouse: Warehouse) -> Warehouse:
+    """Beside the others a cluster of three racks with a topic in two of them."""
+    replicas = [[1, 2], [2, 1]]
+    partitions = columns(topic=[0, 0], partition=[0, 1], leader=[1, 2], replicas=replicas, isr=replicas)
+    store_all([replace(small(cluster_id="two racks"), partitions=partitions)], warehouse)
+    plain_build.refresh(warehouse)
+    return warehouse
+
+
+@pytest.mark.parametrize("dialect", [views.DUCKDB, views.POLARS], ids=["DuckDB", "Polars"])
+def test_findings_risks_and_survived_racks_are_those_of_each_newest_snapshot(
+    two_racks: Warehouse, connection: duckdb.DuckDBPyConnection, dialect: views.Dialect
+) -> None:
+    warehouse = two_racks
+    tables = {one: pl.scan_delta(warehouse.table(one)) for one in ("findings", "outage_impact", "judged")}
+
+    def run(query: str) -> list[str]:
+        if dialect is views.POLARS:
+            return shown(pl.SQLContext(tables, eager=True).execute(query).to_arrow().to_pylist())
+        return shown(connection.sql(query).to_arrow_table().to_pylist())
+
+    last = newest(warehouse)
+    findings = [row for row in rows_of_table(warehouse, "findings") if row["taken_at"] == last[row["cluster_id"]]]
+    risks, survived = risk_and_survival(warehouse)
+    assert run(views.current_findings(dialect)) == shown(findings)
+    assert run(views.risk_by_topic(dialect)) == shown(risks)
+    assert run(views.racks_survived(dialect)) == shown(survived)
+    assert 0 < len(findings) < len(rows_of_table(warehouse, "findings"))
+    assert {risk["harmed_already"] for risk in risks} == {True, False}
+    assert [(one["racks"], one["racks_survived"]) for one in survived if one["cluster_id"] == "two racks"] == [(3, 1)]
+    assert {cluster["cluster_id"] for cluster in survived} == set(last)
 
 
 def test_seconds_in_each_state_are_those_between_snapshots_and_a_gap_is_unknown(tmp_path: Path) -> None:
@@ -269,10 +341,16 @@ def test_what_a_run_made_is_registered_at_its_version_and_the_rest_by_its_path(w
     shutil.rmtree(warehouse.table("refusals"))
     names = notebook.register(spark, warehouse, "my `fleet")
     there = [name for name in EVERY if name != "refusals"]
-    assert names == [f"my `fleet.{name}" for name in (*there, "incidents")]
-    first, *made, last = spark.run
+    queries = {
+        "current_findings": ("findings", "judged"),
+        "risk_by_topic": ("outage_impact", "judged"),
+        "racks_survived": ("outage_impact", "judged"),
+        "incidents": ("drift", "outage_impact", "brokers", "snapshots", "judged"),
+    }
+    assert names == [f"my `fleet.{name}" for name in (*there, *queries)]
+    first, *made = spark.run
     assert first == "CREATE SCHEMA IF NOT EXISTS `my ``fleet`"
-    for name, statement in zip(there, made, strict=True):
+    for name, statement in zip(there, made, strict=False):
         path, version = stored_in_force(warehouse, name)
         full = f"`my ``fleet`.`{name}`"
         assert statement == (
@@ -280,8 +358,11 @@ def test_what_a_run_made_is_registered_at_its_version_and_the_rest_by_its_path(w
             if version is None
             else f"CREATE OR REPLACE VIEW {full} AS SELECT * FROM delta.`{path}` VERSION AS OF {version}"  # noqa: S608
         )
-    assert last.startswith("CREATE OR REPLACE VIEW `my ``fleet`.incidents AS ")
-    assert "`my ``fleet`.`outage_impact`" in last
+    assert made[len(there) :] == [
+        f"CREATE OR REPLACE VIEW `my ``fleet`.{name} AS "
+        + getattr(views, name)(views.SPARK, *(f"`my ``fleet`.`{part}`" for part in parts))
+        for name, parts in queries.items()
+    ]
 
 
 def test_a_schema_of_another_warehouse_is_refused_before_anything_is_registered_in_it(warehouse: Warehouse) -> None:
@@ -293,7 +374,7 @@ def test_a_schema_of_another_warehouse_is_refused_before_anything_is_registered_
         notebook.register(spark, warehouse)
     assert spark.run == ["CREATE SCHEMA IF NOT EXISTS `rackspan`"]
     again: Any = Statements(registered=f"file:{warehouse.table('snapshots')}")
-    assert len(notebook.register(again, warehouse)) == len(EVERY) + 1
+    assert len(notebook.register(again, warehouse)) == len(EVERY) + 4
 
 
 def test_before_a_run_what_is_collected_is_registered(tmp_path: Path) -> None:
@@ -399,7 +480,11 @@ def test_a_registered_table_shows_the_version_that_the_newest_run_names(
     assert spark.table(f"{catalog}.findings").count() == of_run < now
     notebook.register(spark, warehouse, catalog)
     assert spark.table(f"{catalog}.findings").count() == now
-    assert spark.table(f"{catalog}.incidents").columns[:2] == ["cluster_id", "taken_at"]
+    for name in ("current_findings", "risk_by_topic", "racks_survived", "incidents"):
+        assert spark.table(f"{catalog}.{name}").columns[:2] == ["cluster_id", "taken_at"]
+    risks, survived = risk_and_survival(warehouse)
+    for name, rows in (("risk_by_topic", risks), ("racks_survived", survived)):
+        assert shown(row.asDict() for row in spark.table(f"{catalog}.{name}").collect()) == shown(rows)
     other = pipeline.create_warehouse(Path(warehouse.root).with_name("other é"))
     with pytest.raises(UsageError, match=r"its table snapshots is that of file:/.*/w/tables/snapshots, and not of"):
         notebook.register(spark, other, catalog)

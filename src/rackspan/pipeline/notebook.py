@@ -3,9 +3,9 @@
 Each function takes a Spark session with Delta Lake, classic or Spark Connect. `spark_session` of spark/session.py makes one.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from rackspan.audit import ClusterPolicies, RackPolicy
@@ -20,6 +20,7 @@ from rackspan.pipeline.schemas import (
     BROKERS,
     DERIVED,
     DRIFT,
+    FINDINGS,
     HISTORY,
     JUDGED,
     LANDING,
@@ -35,6 +36,15 @@ from rackspan.pipeline.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+_QUERIES: Final[Mapping[str, tuple[Callable[..., str], Sequence[Table]]]] = {
+    "current_findings": (views.current_findings, (FINDINGS, JUDGED)),
+    "risk_by_topic": (views.risk_by_topic, (OUTAGE_IMPACT, JUDGED)),
+    "racks_survived": (views.racks_survived, (OUTAGE_IMPACT, JUDGED)),
+    "incidents": (views.incidents, (DRIFT, OUTAGE_IMPACT, BROKERS, SNAPSHOTS, JUDGED)),
+}
+"""What `register` names beside the tables, each with the tables that it reads."""
 
 
 def read(
@@ -67,9 +77,9 @@ def incidents(spark: "SparkSession", warehouse: Warehouse) -> "DataFrame":
     Grain: `cluster_id`, `taken_at`, `lost_rack`. Errors: InvalidWarehouse where no run has made the tables yet.
     """
     stored = _reader(spark, warehouse)
-    names = (DRIFT, OUTAGE_IMPACT, BROKERS, SNAPSHOTS, JUDGED)
-    tables: dict[str, Any] = {table.name: stored(table) for table in names}
-    return spark.sql(views.incidents(views.SPARK, *(f"{{{name}}}" for name in tables)), **tables)
+    query, parts = _QUERIES["incidents"]
+    tables: dict[str, Any] = {table.name: stored(table) for table in parts}
+    return spark.sql(query(views.SPARK, *(f"{{{name}}}" for name in tables)), **tables)
 
 
 def judge(
@@ -103,7 +113,7 @@ def judge(
 
 
 def register(spark: "SparkSession", warehouse: Warehouse, schema: str = "rackspan") -> list[str]:
-    """Register every table that readers can see, and `incidents`, in a schema of Spark's catalog. Returns the names.
+    """Register every table that readers can see, and the queries of `views` over them, in a schema of Spark's catalog. Returns the names.
 
     What runs make is registered as views of the versions that the newest run names, so that all are of one run; a version is fixed when a
     view is made, so register again after a run. Landing tables and `runs` have no such version, and are registered by their path.
@@ -125,11 +135,11 @@ def register(spark: "SparkSession", warehouse: Warehouse, schema: str = "rackspa
         else:
             continue
         names.append(table.name)
-    parts = (DRIFT.name, OUTAGE_IMPACT.name, BROKERS.name, SNAPSHOTS.name, JUDGED.name)
-    if set(parts) <= set(names):
-        query = views.incidents(views.SPARK, *(f"{_quoted(schema)}.{_quoted(name)}" for name in parts))
-        spark.sql(f"CREATE OR REPLACE VIEW {_quoted(schema)}.incidents AS {query}")
-        names.append("incidents")
+    for name, (query, parts) in _QUERIES.items():
+        if {part.name for part in parts} <= set(names):
+            stored = query(views.SPARK, *(f"{_quoted(schema)}.{_quoted(part.name)}" for part in parts))
+            spark.sql(f"CREATE OR REPLACE VIEW {_quoted(schema)}.{name} AS {stored}")
+            names.append(name)
     return [f"{schema}.{name}" for name in names]
 
 

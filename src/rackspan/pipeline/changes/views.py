@@ -1,4 +1,4 @@
-"""SQL over tables of changes: the rows at each snapshot, as of a time, seconds in each state, and incidents. For Spark, DuckDB and Polars.
+"""SQL over tables of changes: rows at each snapshot, as of a time or now, seconds in each state, and incidents. For Spark, DuckDB, Polars.
 
 Each function returns a query over tables as they are stored, among them `judged`, which has the snapshots and says which of
 them have all of their rows. Tests: tests/pipeline/test_notebook.py holds every engine equal to `pipeline table`, and
@@ -11,7 +11,16 @@ from typing import Final
 
 from rackspan.audit.outage import STATES as HARM
 from rackspan.pipeline.changes.at_each_snapshot import GAP_PERIODS, ONLY_SNAPSHOT_SECONDS, refuse_without_zone
-from rackspan.pipeline.schemas import BROKERS, DRIFT, JUDGED, OUTAGE_IMPACT, PARTITION_DURABILITY, SNAPSHOTS, Table
+from rackspan.pipeline.schemas import (
+    BROKERS,
+    DRIFT,
+    FINDINGS,
+    JUDGED,
+    OUTAGE_IMPACT,
+    PARTITION_DURABILITY,
+    SNAPSHOTS,
+    Table,
+)
 
 MICROS: Final = 1_000_000
 REFUSING: Final = ("offline", "under-min-isr", "under-min-racks")
@@ -58,6 +67,35 @@ def as_of(table: Table, dialect: Dialect, rows: str, at: datetime, judged: str =
     return (
         f"{_with(table, dialect, rows, judged)},\nlast_visible as (select * from visible where {last})\n"
         f"{_select(table, dialect, 'last_visible')}"
+    )
+
+
+def current_findings(dialect: Dialect, findings: str = FINDINGS.name, judged: str = JUDGED.name) -> str:
+    """What `rackspan audit` finds in the newest snapshot of each cluster, however old that is: `taken_at` says it."""
+    return f"{_newest(FINDINGS, dialect, findings, judged)}\n{_select(FINDINGS, dialect, 'newest')}"
+
+
+def risk_by_topic(dialect: Dialect, outage_impact: str = OUTAGE_IMPACT.name, judged: str = JUDGED.name) -> str:
+    """A row for each topic that the loss of one rack would harm, or that is harmed already, at the newest snapshot of its cluster.
+
+    `racks`: those whose loss leaves partitions harmed. The other counts are partitions after the worst of these losses, each count by
+    itself; `harmed_already`: whether some are harmed without a loss, which then count after every loss.
+    """
+    worst = ", ".join(f"max({name}) as {name}" for name in HARM)
+    return (
+        f"{_newest_impact(dialect, outage_impact, judged)}\n"
+        f"select cluster_id, taken_at, topic, count(rack) as racks, {worst}, count(*) > count(rack) as harmed_already from impact\n"
+        "where topic is not null group by cluster_id, taken_at, topic"
+    )
+
+
+def racks_survived(dialect: Dialect, outage_impact: str = OUTAGE_IMPACT.name, judged: str = JUDGED.name) -> str:
+    """A row for each cluster at its newest snapshot: how many racks it has, and the loss of how many of them, one alone, it survives."""
+    return (
+        f"{_newest_impact(dialect, outage_impact, judged)}\n"
+        "select cluster_id, taken_at, count(rack) as racks,\n"
+        "  count(case when rack is not null and survived then 1 end) as racks_survived from impact\n"
+        "where topic is null group by cluster_id, taken_at"
     )
 
 
@@ -182,6 +220,19 @@ def _with(table: Table, dialect: Dialect, rows: str, judged: str) -> str:
         f"  from {rows} stored join visible on stored.cluster_id = visible.cluster_id and stored.snapshot_id = visible.snapshot_id),\n"
         f"spans as (select *, lead(valid_from) over (partition by cluster_id, whole_at, {key} order by valid_from) as valid_until\n"
         "  from placed)"
+    )
+
+
+def _newest(table: Table, dialect: Dialect, rows: str, judged: str) -> str:
+    return f"{_with(table, dialect, rows, judged)},\nnewest as (select * from visible where next_micros is null)"
+
+
+def _newest_impact(dialect: Dialect, outage_impact: str, judged: str) -> str:
+    """`impact`: each loss at the newest snapshot of each cluster; `rack` is null where nothing is lost."""
+    columns = ", ".join(f"r.{name}" for name in ("topic", *HARM, "survived"))
+    return (
+        f"{_newest(OUTAGE_IMPACT, dialect, outage_impact, judged)},\n"
+        f"impact as (select s.cluster_id, s.taken_at, {dialect.first('r.lost_racks')} as rack, {columns}\n  {_joined('newest')})"
     )
 
 
