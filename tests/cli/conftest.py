@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from rackspan.cli import main
 from rackspan.cli.output import documents
@@ -63,6 +64,13 @@ def cli(
         return Ran(code, output.out, output.err)
 
     return run
+
+
+@pytest.fixture(autouse=True)
+def known_styles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A style that Rich does not know fails, which else is drawn as plain text without a word."""
+    style_of = Console.get_style
+    monkeypatch.setattr(Console, "get_style", lambda console, name, default=None: style_of(console, name))
 
 
 @pytest.fixture

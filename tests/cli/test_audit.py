@@ -106,6 +106,13 @@ def test_an_audit_of_some_topics_judges_these_alone(cli: Cli, write: Write) -> N
     assert "matches none of 2 topics" in ran.err
 
 
+def test_a_pattern_that_matches_nothing_is_refused_after_what_the_snapshot_lacks(cli: Cli, write: Write) -> None:
+    """What is missing may be why."""
+    lines = cli("audit", "--snapshot", write({**GOOD, "colour": "red"}), "--topic", "hid").err.splitlines()
+    assert lines[0] == "warning: snapshot: unknown key 'colour' ignored"
+    assert lines[1].startswith("rackspan: --topic 'hid': matches none of 1 topic")
+
+
 def test_a_cluster_without_any_rack_ends_with_2(cli: Cli, write: Write) -> None:
     path = write({**GOOD, "brokers": [{"id": broker} for broker in range(1, 7)], "controllers": []})
     for verb in ("audit", "outage"):

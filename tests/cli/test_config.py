@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from rackspan import api
+from rackspan.api import Source
 from rackspan.cluster import EmbeddedCluster
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, columns
+from rackspan.model.snapshot import ReadSnapshot
 from tests.cli.conftest import GOOD, Ran
 
 Cli = Callable[..., Ran]
@@ -89,6 +93,27 @@ def test_check_reads_every_cluster_and_lists_what_is_wrong(cli: Cli, file: Path,
     ]
     assert [one["problem"].split(":")[0] for one in prod["problems"]] == ["no broker responded"]
     assert cli("config", "check", "--cluster", "dev").code == 2
+
+
+def test_check_waits_for_as_many_seconds_as_the_timeout_has(
+    cli: Cli, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    snapshot = ClusterSnapshot(
+        brokers=(Broker(BrokerId(1)),),
+        topics=(),
+        partitions=columns(topic=[], partition=[], leader=[], replicas=[], isr=[]),
+        cluster_id="a",
+    )
+
+    def live_cluster(_address: str, _config: object, timeout_seconds: float, **_: object) -> Source:
+        waits.append(timeout_seconds)
+        return Source("here", lambda: ReadSnapshot(snapshot, ()))
+
+    monkeypatch.setattr(api, "live_cluster", live_cluster)
+    monkeypatch.setattr(api, "check_command_config", lambda _file: None)
+    cli("config", "check", "--cluster", "prod-eu")
+    assert waits == [0.5]
 
 
 def test_check_without_problems_is_clean(cli: Cli, tmp_path: Path, cluster: EmbeddedCluster) -> None:

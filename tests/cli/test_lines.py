@@ -3,6 +3,7 @@
 import pytest
 
 from rackspan.cli.options import Output
+from rackspan.cli.output import messages
 from rackspan.cli.output.documents import write_line
 
 FIRST = {"event": "started", "brokers": [1, 2], "safe": True, "reason": None, "places": {"1": [0]}, "rows": [{"a": 1}]}
@@ -48,3 +49,8 @@ def test_each_document_is_a_line_and_only_the_first_row_has_a_head(
     for first in (True, False):
         write_line(FIRST, output, "started", first=first)
     assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_a_warning_has_the_name_of_a_topic_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    messages.warn(["topic a:smile:b[red]: hidden\nfrom this user"])
+    assert capsys.readouterr().err == "warning: topic a:smile:b[red]: hidden\\nfrom this user\n"

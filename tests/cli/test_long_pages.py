@@ -12,13 +12,14 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
+from rackspan.advice.advice import Concern
 from rackspan.audit.outage import AFTER_REASSIGNMENT
 from rackspan.cli import output
 from rackspan.cli.output import page
 from rackspan.cli.pages import acks, audit, difference, in_flight, reassignment_plan, run, streams, throttles
 from rackspan.cli.restart import pages as restart
 from rackspan.cli.restart import watch
-from rackspan.cli.traffic import clients, flows
+from rackspan.cli.traffic import advise, clients, flows
 from rackspan.model import BrokerId, TopicName
 from rackspan.plan import ConfigKey, RunLimits, RunState, VerifiedPartition
 from rackspan.plan.execution.throttle import Holder
@@ -111,6 +112,11 @@ def of_lost(count: int) -> Any:
     return audit._topics_table([harmed(f"row-{at}", offline=1) for at in range(count)])
 
 
+def of_steps(count: int) -> Any:
+    step = {"partitions": [0], "moves": 1, "bytes": 9, "reason": "row"}
+    return reassignment_plan._steps([{"step": at, **step} for at in range(1, count + 1)], unsized=False)
+
+
 PAGES: list[tuple[Callable[[int], Any], int, str]] = [
     (of_verdicts, run.PARTITIONS_SHOWN, "and 2 more partitions: -o json lists them all"),
     (of_reassignments, in_flight.PARTITIONS_SHOWN, "and 2 more partitions: -o json lists them all"),
@@ -122,6 +128,7 @@ PAGES: list[tuple[Callable[[int], Any], int, str]] = [
     (of_commands, acks.TOPICS_SHOWN, "  and 2 more commands: -o json lists them"),
     (of_hardened, acks.TOPICS_SHOWN, "and 2 more topics: -o json lists them"),
     (of_lost, audit.TOPICS_SHOWN, "  and 2 more topics: -o json lists them"),
+    (of_steps, reassignment_plan.STEPS_SHOWN, "and 2 more steps: -o json lists them all"),
 ]
 
 
@@ -385,6 +392,49 @@ def test_a_stop_is_green_only_if_the_controllers_were_judged_too(
     document: Any = {"brokers": [1], "safe": True, "as_of": "12:00", "controllers": {}, **changed}
     verdict = restart._stop_verdict(document)
     assert (verdict.plain, verdict.style) == (line, style)
+
+
+def advised(**changed: Any) -> dict[str, Any]:
+    nothing = dict.fromkeys(("topic", "group", "seconds_at_risk", "bytes_a_month", "money_a_month", "currency"))
+    empty = {"cost": "", "undo": "", "assumption": ""}
+    return {
+        "rank": 1,
+        "concern": "risk",
+        "kind": "k",
+        "reason": "why",
+        "command": "do it",
+        **nothing,
+        **empty,
+        **changed,
+    }
+
+
+def test_advice_has_a_line_for_each_thing_that_is_known_of_it() -> None:
+    bare: Any = advised()
+    assert drawn(advise._lines(bare)) == [" 1  risk  k", "    why", "    do it", ""]
+    whole: Any = advised(cost="a copy", undo="the other way", assumption="traffic stays", seconds_at_risk=3600.0)
+    assert drawn(advise._lines(whole)) == [
+        " 1  risk  k",
+        "    why",
+        "    at risk for 3,600 s of the last 30 days",
+        "    do it",
+        "    cost: a copy",
+        "    undo: the other way",
+        "    assumes: traffic stays",
+        "",
+    ]
+
+
+def test_pages_of_traffic_and_advice_begin_with_what_could_not_be_read() -> None:
+    head = dict.fromkeys(("cluster_name", "cluster_id", "taken_at", "seconds", "hour"))
+    summary = {**head, "topics": 1, "unread": ["broker 3: no response"], "by_concern": dict.fromkeys(Concern, 0)}
+    document: Any = {"summary": summary, "advice": []}
+    assert "could not be read: broker 3: no response" in drawn(advise.advice_page(document))
+
+
+def test_a_plan_without_a_batch_leaves_nothing_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert watch._ended(None) is False
+    assert capsys.readouterr().err == "the plan has no batch: nothing to restart\n"
 
 
 def test_a_stop_lists_its_partitions_under_what_happens_to_them_the_gravest_first() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from rackspan import api
 from rackspan.audit import RackPolicy, audit
 from rackspan.audit.findings import Finding
 from rackspan.audit.json_format import FindingDocument, finding_document
@@ -99,6 +100,29 @@ def test_a_mistake_gets_one_line(cli: Cli, tmp_path: Path, words: tuple[str, ...
     ran = cli("pipeline", *words)
     assert (ran.code, ran.out, ran.err) == (1, "", f"rackspan: {line}\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_has_one_spark(cli: Cli) -> None:
+    ran = cli("pipeline", "run", "--warehouse", "w", "--master", "local[1]", "--remote", "sc://h")
+    assert (ran.code, ran.err) == (1, "rackspan: --master and --remote both name a Spark; give one of them\n")
+
+
+@pytest.mark.parametrize("left_out", [0, 1])
+def test_a_report_is_written_to_the_file_that_is_named_and_warns_of_what_it_lacks(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, left_out: int
+) -> None:
+    def report(_warehouse: object, _policy: object, out: Path, titles: object, on_left_out: Any) -> list[str]:
+        out.write_text("page")
+        for _ in range(left_out):
+            on_left_out("a file")
+        return ["cluster x: no snapshot for an hour"]
+
+    monkeypatch.setattr(api, "report", report)
+    ran = cli("pipeline", "report", "--warehouse", "w", "--out", "r.html")
+    assert Path("r.html").read_text() == "page"
+    assert ran.code == left_out
+    assert "warning: cluster x: no snapshot for an hour" in ran.err
+    assert ran.err.splitlines()[-1] == "r.html: written; it needs no network to be read"
 
 
 @pytest.mark.parametrize("verb", [("run",), ("table", "findings"), ("report", "--out", "r.html")])

@@ -275,6 +275,8 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     ((*CREATE, "--placer-config", "replica.placer.balanced.weights=1:heavy"), "replica.placer.balanced.weights is 'heavy', expected a number, such as 0.5; fix the config"),
     ((*CREATE, "--config", "a=1", "--config", "a=2"), "--config a=2: a is given twice; leave one of them out"),
     (("place", "extend", *SNAPSHOT, "--topic", "quux", "--partitions", "3"), "topic 'quux' does not exist as expected; create it with rackspan place create"),
+    (("place", "extend", *SNAPSHOT, "--partitions", "3"), "--topic is missing; give it, or a kept placement with --plan FILE"),
+    (("place", "extend", *SNAPSHOT, "--topic", "orders"), "--partitions is missing; give it, or a kept placement with --plan FILE"),
     ((*EXTEND, "1"), "topic 'orders' has 2 partitions, and Kafka removes none; name a number above 2"),
     (("place", "extend", "--snapshot", "partly.json", "--topic", "orders", "--partitions", "3"), "topic 'orders': partition 1 is being reassigned; run again when it is done"),
     ((*GENERATE, "none.json", "--broker-list", "1"), "none.json: cannot be read: No such file or directory; name a topics-to-move file"),

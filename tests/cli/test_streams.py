@@ -218,6 +218,7 @@ def swapped(**values: Any) -> list[MemberDescription]:
 def test_people_read_clients_strategies_and_a_verdict(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = cli(*live(*swapped(), monkeypatch=monkeypatch))
     assert (ran.code, ran.err) == (2, "")
+    assert ran.out.splitlines()[-3:-1].count("") == 1  # One empty line, not two, where nothing is unknown.
     assert [" ".join(line.split()) for line in ran.out.splitlines() if line] == [
         "group shop: 2 tasks with state, 0 without, 1 standby each",
         "client rack threads active across racks standby across racks",

@@ -88,6 +88,14 @@ def test_csv_has_a_row_for_each_finding(cli: Cli, write: Write) -> None:
     assert rows
 
 
+def test_csv_of_a_stop_names_the_list_of_each_partition(cli: Cli, write: Write) -> None:
+    document = json.loads(json.dumps(GOOD))
+    document["topics"][0]["config"]["min.insync.replicas"] = "3"
+    ran = cli("restart", "safe", "--snapshot", write(document), "--broker", "1", "-o", "csv")
+    rows = list(csv.DictReader(io.StringIO(ran.out)))
+    assert [(row["list"], row["topic"], row["partition"]) for row in rows] == [("refuses_writes", "orders", "0")]
+
+
 def test_csv_of_nothing_is_its_header(cli: Cli, write: Write) -> None:
     write(GOOD)
     ran = cli("reassign", "plan", "--snapshot", "moment.json", "-o", "csv")

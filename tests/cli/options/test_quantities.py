@@ -10,6 +10,7 @@ from rackspan.cli.options.quantities import byte_count, throttle_rate
     ("text", "size"),
     [
         ("1", 1),
+        ("7B", 7),
         ("50000000", 50_000_000),
         ("50MB", 50_000_000),
         ("50 mb", 50_000_000),
