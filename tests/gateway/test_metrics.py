@@ -10,6 +10,7 @@ import pytest
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
 from rackspan.gateway.core.metadata_log import CommittedImage
+from rackspan.gateway.core.policies import Entry, Scope
 from rackspan.gateway.metrics import READY_SECONDS, _readiness, families, http_endpoint, not_ready
 from tests.gateway.running import RunningGateway, running
 
@@ -50,10 +51,13 @@ def test_counters_of_what_the_gateway_did_are_served(placing: RunningGateway) ->
     produce.sampler.samples, produce.sampler.failures = 15, 14
     made.guarding.guard.late_records = 16
     made.policies.unreadable_keys = 17
+    unreadable = Scope.TOPIC, "unread"
+    made.policies.entries[unreadable] = Entry(1, readable=False)
     try:
         found = values(placing)
     finally:
         made.guarding.quorum = None
+        del made.policies.entries[unreadable]
     expected = {
         "rackspan_gateway_placements_total": 3,
         "rackspan_gateway_placement_failures_total": 2,
@@ -77,7 +81,7 @@ def test_counters_of_what_the_gateway_did_are_served(placing: RunningGateway) ->
         "rackspan_gateway_sample_failures_total": 14,
         "rackspan_gateway_late_records_total": 16,
         "rackspan_gateway_late_records_seconds": 0,
-        "rackspan_gateway_unreadable_records": 17,
+        "rackspan_gateway_unreadable_records": 18,
         "rackspan_gateway_guarded_topics": 0,
         "rackspan_gateway_override_min_insync_racks": 0,
         # A value was lost.

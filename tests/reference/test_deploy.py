@@ -1,6 +1,9 @@
 """The files of deploy/: the manifests are Kubernetes', and the gateway's config in them is one, with their ports."""
 
 import os
+import shlex
+import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +43,35 @@ def test_one_gateway_stays_while_nodes_are_drained_and_none_may_do_more_than_it_
     assert pod["securityContext"]["runAsNonRoot"]
     assert container["securityContext"]["readOnlyRootFilesystem"]
     assert {"readinessProbe", "livenessProbe", "resources"} <= container.keys()
+    (spread,) = pod["topologySpreadConstraints"]
+    assert spread["topologyKey"] == "topology.kubernetes.io/zone"
+    assert spread["labelSelector"] == deployment["selector"]
     user = pod["securityContext"]["runAsUser"]
     assert f"USER {user}\n" in (DEPLOY / "Containerfile").read_text("utf-8")
+
+
+def test_clients_reach_no_listener_of_the_brokers_and_metrics_are_open() -> None:
+    of_kafka, of_metrics = MANIFESTS["NetworkPolicy"]["spec"]["ingress"]
+    assert of_kafka == {
+        "from": [{"podSelector": {"matchLabels": {"app": app}}} for app in ("rackspan-gateway", "kafka")]
+    }
+    gateway = tomllib.loads(MANIFESTS["ConfigMap"]["data"]["gateway.toml"])
+    served = {int(server.rpartition(":")[2]) for server in gateway["bootstrap"]["servers"].split(",")}
+    assert not served & {port["port"] for port in of_metrics["ports"]}
+
+
+@pytest.mark.parametrize(("ends_with", "starts"), [(0, True), (2, True), (1, False), (127, False)])
+def test_the_unit_starts_after_a_check_with_warnings_and_not_after_one_that_failed(
+    tmp_path: Path, ends_with: int, starts: bool
+) -> None:
+    unit = (DEPLOY / "rackspan-gateway.service").read_text("utf-8")
+    (before,) = [line.partition("=")[2] for line in unit.splitlines() if line.startswith("ExecStartPre=")]
+    checked = tmp_path / "rackspan"
+    checked.write_text(f"#!/bin/sh\nexit {ends_with}\n")
+    checked.chmod(0o755)
+    # systemd writes a dollar sign twice.
+    words = shlex.split(before.replace("$$", "$").replace("/opt/rackspan/bin/rackspan", str(checked)))
+    assert (subprocess.run(words, check=False).returncode == 0) is starts
 
 
 @pytest.mark.parametrize("workflow", ["ci", "release"])

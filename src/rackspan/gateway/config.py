@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
+from rackspan.client.config import read_properties
 from rackspan.documents import convert_toml, dotted_keys
 from rackspan.errors import UsageError
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode
@@ -146,8 +147,10 @@ class GatewayConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return list(dict.fromkeys(file for file in named if file is not None))
 
     def exposed_secrets(self) -> Iterator[str]:
-        """A warning for each of these files that every user of the machine may read or write."""
-        for file in self.secret_files:
+        """A warning for each of these files, and the keys that a command config names, that every user of the machine may read or write."""
+        configs = [file for file in (self.command_config, self.controllers_command_config) if file is not None]
+        stores = [store for file in configs if (store := read_properties(file).get("ssl.keystore.location"))]
+        for file in dict.fromkeys([*self.secret_files, *map(Path, stores)]):
             mode = file.stat().st_mode
             if mode & stat.S_IRWXO:
                 yield f"{file} has mode {stat.S_IMODE(mode):o}, and every user of this machine may use the secrets in it; chmod 600 {file}"

@@ -109,7 +109,9 @@ def test_a_late_response_of_create_topics_does_not_unguard_a_later_topic() -> No
         json.dumps({"version": 1, "min.insync.racks": 2, "topic_id": "x"}).encode(),
     ],
 )
-def test_a_record_that_cannot_be_read_refuses_and_never_unguards(value: bytes) -> None:
+def test_a_record_that_cannot_be_read_refuses_and_never_unguards(
+    value: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     key, _ = record(Scope.TOPIC, "t", None)
     policies = with_entry(IDS[0])
     policies.record_topic("t", IDS[1], 0)
@@ -118,6 +120,10 @@ def test_a_record_that_cannot_be_read_refuses_and_never_unguards(value: bytes) -
     assert requirement is not None
     assert requirement.thresholds.min_insync_racks == INT32_MAX
     assert policies.unreadable == [(Scope.TOPIC, "t")]
+    assert caplog.messages == [
+        "topic t: its record in the config topic cannot be read, so that acks=all is refused there; update this gateway "
+        "if a later version wrote the record, else set min.insync.racks again"
+    ]
     # It is repaired by setting the value again, which no number of racks could hold otherwise.
     assert policies.largest == 1
     policies.replay(*record(Scope.TOPIC, "t", Entry(2, IDS[1])))

@@ -69,7 +69,7 @@ BEFORE_LOGIN: Final = frozenset({ApiKey.API_VERSIONS, 17, 36})
 """ApiVersions, SaslHandshake, SaslAuthenticate: brokers respond to them before a client has logged in, and to nothing else."""
 
 _WITHHELD: Final = frozenset({ApiKey.WRITE_TXN_MARKERS})
-"""Requests of brokers to each other. Clients never send them."""
+"""Requests of brokers to each other. Of clients only `kafka-transactions.sh abort` sends one (docs/gateway-failures.md)."""
 
 OFFERED: Final[Mapping[int, range]] = MappingProxyType(
     {key: versions for table in (VERSIONS, _FORWARDED) for key, versions in table.items() if key not in _WITHHELD}
