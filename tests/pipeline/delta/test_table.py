@@ -1,5 +1,6 @@
 """Tables that an earlier rackspan made, or that others have changed; and what catalogs see of a table."""
 
+import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -71,6 +72,21 @@ def test_an_earlier_rackspan_writes_beside_a_later_one(evolved: DeltaTable) -> N
     table = written(evolved.table_uri, EARLIER, snapshot_id="c")
     rows = pa.table(table.to_pyarrow_table()).sort_by("snapshot_id").select(["snapshot_id", "racks"]).to_pylist()
     assert [tuple(row.values()) for row in rows] == [*ROWS, ("c", None)]
+
+
+def test_a_checkpoint_has_the_transactions_of_an_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each stored snapshot has one: a table's checkpoints would have all of a week."""
+    url, now = str(tmp_path / "table"), time.time_ns()
+    create_table(url, EARLIER, by_day=True)
+    for minutes in (120, 50):
+        then = now - minutes * 60 * 1_000_000_000
+        monkeypatch.setattr(time, "time_ns", lambda then=then: then)
+        rows = pa.Table.from_pylist([{"snapshot_id": f"{minutes}", "day": DAY}], EARLIER)
+        append(DeltaTable(url), rows, {f"{minutes} minutes": 1})
+    DeltaTable(url).create_checkpoint()
+    read = DeltaTable(url)
+    assert (read.transaction_version("120 minutes"), read.transaction_version("50 minutes")) == (None, 1)
+    assert read.to_pyarrow_table().num_rows == 2
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
