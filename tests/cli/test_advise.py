@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from rackspan import api
+from rackspan.audit import RackPolicy
+from rackspan.sources import snapshot_file
 from tests.cli.conftest import GOOD, Ran
 
 
@@ -40,6 +43,21 @@ def test_the_page_has_the_command_alone_on_its_line_and_says_that_traffic_was_no
     ran = cli("advise", "--snapshot", str(stacked))
     assert "    rackspan reassign plan" in ran.out
     assert ran.out.splitlines()[-1].endswith("; traffic was not measured")
+
+
+def test_what_a_warehouse_has_is_judged_by_the_policy_and_of_the_cluster_that_are_named(
+    cli: Callable[..., Ran], stacked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[object, ...]] = []
+
+    def stored(warehouse: str, policy: RackPolicy, cluster_id: str | None) -> tuple[object, ...]:
+        given.append((warehouse, policy.min_insync_racks, cluster_id))
+        return snapshot_file.read(stacked).snapshot, [], None, ("sizes",)
+
+    monkeypatch.setattr(api, "advise_stored", stored)
+    ran = cli("advise", "--warehouse", "w", "--cluster-id", "x", "--min-insync-racks", "2", "-o", "json")
+    assert given == [("w", 2, "x")]
+    assert ran.document["summary"]["unread"] == ["sizes"]
 
 
 def test_nothing_to_do_ends_with_0(cli: Callable[..., Ran], tmp_path: Path) -> None:

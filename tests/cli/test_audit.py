@@ -113,6 +113,15 @@ def test_a_pattern_that_matches_nothing_is_refused_after_what_the_snapshot_lacks
     assert lines[1].startswith("rackspan: --topic 'hid': matches none of 1 topic")
 
 
+@pytest.mark.parametrize("required", [False, True])
+def test_controllers_that_are_required_may_be_so_by_the_file(
+    cli: Cli, write: Write, tmp_path: Path, required: bool
+) -> None:
+    (tmp_path / "rackspan.toml").write_text(f"require-controllers = {str(required).lower()}\n")
+    ran = cli("audit", "--snapshot", write({**GOOD, "controllers": []}))
+    assert ran.code == (2 if required else 0)
+
+
 def test_a_cluster_without_any_rack_ends_with_2(cli: Cli, write: Write) -> None:
     path = write({**GOOD, "brokers": [{"id": broker} for broker in range(1, 7)], "controllers": []})
     for verb in ("audit", "outage"):

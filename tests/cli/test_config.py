@@ -9,6 +9,7 @@ import pytest
 from rackspan import api
 from rackspan.api import Source
 from rackspan.cluster import EmbeddedCluster
+from rackspan.errors import UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, columns
 from rackspan.model.snapshot import ReadSnapshot
 from tests.cli.conftest import GOOD, Ran
@@ -145,6 +146,29 @@ def test_a_fleet_is_collected_by_name(cli: Cli, file: Path, tmp_path: Path) -> N
     assert "127.0.0.1:1: connection refused" in refused
     again = cli("pipeline", "collect", "--cluster", "dev", "--cluster", "dev", "--warehouse", "out")
     assert (again.code, len(again.err.splitlines())) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("flags", "config", "timeout_seconds"),
+    [((), "eu", 0.5), (("--timeout", "2000"), "eu", 2.0), (("--command-config", "own"), "own", 0.5)],
+)
+def test_what_a_cluster_of_the_file_has_counts_where_no_flag_is_given(
+    cli: Cli,
+    file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    flags: tuple[str, ...],
+    config: str,
+    timeout_seconds: float,
+) -> None:
+    given: list[tuple[object, ...]] = []
+
+    def live_cluster(address: str, config: Path | None, timeout_seconds: float, *, name: str) -> Source:
+        given.append((name, address, config, timeout_seconds))
+        raise UsageError("enough")
+
+    monkeypatch.setattr(api, "live_cluster", live_cluster)
+    cli("pipeline", "collect", "--cluster", "prod-eu", *flags, "--warehouse", "out")
+    assert given == [("prod-eu", "127.0.0.1:1", Path(config), timeout_seconds)]
 
 
 @pytest.mark.slow

@@ -15,8 +15,10 @@ from rich.text import Text
 from rackspan.advice.advice import Concern
 from rackspan.audit.outage import AFTER_REASSIGNMENT
 from rackspan.cli import output
+from rackspan.cli.options import Output
 from rackspan.cli.output import page
-from rackspan.cli.pages import acks, audit, difference, in_flight, reassignment_plan, run, streams, throttles
+from rackspan.cli.pages import acks, audit, difference, in_flight, place, reassignment_plan, run, streams, throttles
+from rackspan.cli.reassign.progress import LINE_EVERY_SECONDS
 from rackspan.cli.restart import pages as restart
 from rackspan.cli.restart import watch
 from rackspan.cli.traffic import advise, clients, flows
@@ -39,7 +41,9 @@ def of_verdicts(count: int) -> Any:
     return run.verdict_page(
         [
             VerifiedPartition(
-                PartitionReassignment(TopicName("row"), at, (BrokerId(1),)), VerifiedState.NOT_STARTED, "reason"
+                PartitionReassignment(TopicName("row"), at, (BrokerId(1), BrokerId(4))),
+                VerifiedState.NOT_STARTED,
+                "reason",
             )
             for at in range(count)
         ]
@@ -430,6 +434,124 @@ def test_pages_of_traffic_and_advice_begin_with_what_could_not_be_read() -> None
     summary = {**head, "topics": 1, "unread": ["broker 3: no response"], "by_concern": dict.fromkeys(Concern, 0)}
     document: Any = {"summary": summary, "advice": []}
     assert "could not be read: broker 3: no response" in drawn(advise.advice_page(document))
+
+
+def test_the_replicas_of_a_verified_partition_are_separated_by_commas() -> None:
+    assert drawn(of_verdicts(1))[1].split() == ["row-0", "not", "started", "1,4", "reason"]
+
+
+@pytest.mark.parametrize(
+    ("words", "alone"),
+    [
+        ("rackspan reassign plan --topic x", True),
+        ("kafka-configs.sh --alter", True),
+        ("set client.rack", False),
+        ("rackspans", False),
+    ],
+)
+def test_a_command_of_advice_is_never_wrapped(words: str, alone: bool) -> None:
+    assert advise._is_command(words) is alone
+
+
+def test_traffic_without_known_bytes_has_no_share() -> None:
+    document: Any = {"summary": {"seconds": 1.0}, "bill": None, "paths": [{"cross_rack_bytes": 0, "bytes": 0}]}
+    assert flows._verdict(document) == "no bytes passed that are known"
+
+
+def test_a_loss_of_unknown_controllers_says_so() -> None:
+    assert audit._quorum(None).plain == "not known"
+    assert audit._quorum({"surviving": 2, "voters": 3, "holds": True, "certain": True}).plain == "2 of 3"
+    assert audit._quorum({"surviving": 2, "voters": 3, "holds": True, "certain": False}).plain == "2 of 3, or fewer"
+    assert audit._quorum({"surviving": 1, "voters": 3, "holds": False, "certain": True}).plain == "1 of 3: no majority"
+
+
+def finding(topic: str, remedy: str, **changed: Any) -> dict[str, Any]:
+    return {
+        "severity": "violation",
+        "constraint": "c",
+        "topic": topic,
+        "partition": 0,
+        "reason": "why",
+        "remedy": remedy,
+        **changed,
+    }
+
+
+@pytest.mark.parametrize(
+    ("remedy", "topics", "joined"),
+    [
+        ("rackspan reassign plan --topic TOPIC", 9, "rackspan reassign plan"),
+        ("set it in  the brokers' properties", 9, "set it in  the brokers' properties"),
+        ("set TOPIC right", 9, "for each topic: set TOPIC right"),
+        ("tool --topic TOPIC --go", 9, f"tool --topic '{'|'.join(f't{at}[.]x' for at in range(9))}' --go"),
+        (
+            "tool --topic TOPIC --go",
+            audit.NAMES_IN_A_COMMAND + 1,
+            "for each topic, or with a pattern of them: tool --topic TOPIC --go",
+        ),
+    ],
+)
+def test_topics_with_the_same_remedy_have_one_that_names_them_all(remedy: str, topics: int, joined: str) -> None:
+    found = [finding(f"t{at}.x", remedy.replace("TOPIC", f"t{at}.x")) for at in range(topics)]
+    assert audit._remedy_of_many(found[0], [one["topic"] for one in found]) == joined.replace("[.]", "\\.")
+
+
+def test_further_reasons_of_a_finding_are_counted_and_no_finding_is_no_table() -> None:
+    found = [finding("t", "do", partition=at, reason=f"why {at}") for at in range(3)]
+    assert [cell.strip() for cell in drawn(audit.finding_groups(found))[1].split("  ")][-2:] == [
+        "why 0 (2 more in -o json)",
+        "do",
+    ]
+    assert drawn(audit.finding_groups(found[:1]))[1].split()[-3:] == ["why", "0", "do"]
+    assert list(audit.finding_groups([])) == []
+
+
+def test_counts_of_an_audit_have_commas_and_no_controller_is_named_where_one_is_required() -> None:
+    known: dict[str, Any] = {"warnings": 2_000, "violated_partitions": 3_000, "losses": [], "partitions": 1}
+    first, _ = audit._audit_verdict({**known, "violations": 1_000})
+    assert first.plain == "1,000 violations on 3,000 partitions, 2,000 warnings"
+    first, _ = audit._audit_verdict({**known, "violations": 0, "complete": False})
+    assert first.plain == "no violations in what could be read, 2,000 warnings"
+
+
+def test_a_topic_that_no_value_hardens_says_none() -> None:
+    cells = drawn(of_hardened(1))[1].split()
+    assert cells[:4] == ["raise", "row-0", "1", "none"]
+
+
+@pytest.mark.parametrize(
+    ("applied", "line", "style"),
+    [
+        (True, "topic orders: 1 partition created", "bold green"),
+        (False, "topic orders: 1 partition would be created; nothing is changed without --apply", "bold"),
+    ],
+)
+def test_a_placement_is_made_or_would_be(applied: bool, line: str, style: str) -> None:
+    verdict = place._verdict({"topic": "orders", "assignments": {"0": [1]}, "applied": applied}, "created")
+    assert (verdict.plain, verdict.style) == (line, style)
+
+
+def test_throttles_have_their_holder_name_config_and_value() -> None:
+    key = ConfigKey(Holder.TOPIC, "orders", "leader.replication.throttled.replicas")
+    assert throttles.throttles_document({key: "*"}) == [
+        {"of": Holder.TOPIC, "name": "orders", "config": key.key, "value": "*"}
+    ]
+
+
+def test_a_wait_is_written_again_where_it_is_another_one_or_has_lasted() -> None:
+    at = [0.0]
+    report = watch._Report(Output.HUMAN, lambda: at[0])
+    due = []
+    for now, why in (
+        (0, "3 brokers"),
+        (1, "2 brokers"),
+        (2, "an ISR"),
+        (3, "an ISR"),
+        (2 + LINE_EVERY_SECONDS, "an ISR"),
+    ):
+        at[0] = float(now)
+        due.append(report._is_due(why))
+    assert due == [True, False, True, False, True]
 
 
 def test_a_plan_without_a_batch_leaves_nothing_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from rackspan.audit import RackPolicy, audit
 from rackspan.audit.findings import Finding
 from rackspan.audit.json_format import FindingDocument, finding_document
 from rackspan.cli import pipeline as pipeline_cli
+from rackspan.cli.options.fleet import FleetOptions
 from rackspan.model.ids import shown
 from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING
 from rackspan.sources import snapshot_file
@@ -100,6 +102,17 @@ def test_a_mistake_gets_one_line(cli: Cli, tmp_path: Path, words: tuple[str, ...
     ran = cli("pipeline", *words)
     assert (ran.code, ran.out, ran.err) == (1, "", f"rackspan: {line}\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_readings_are_not_collected_more_often_than_snapshots(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = SimpleNamespace(read_traffic=print)
+    monkeypatch.setattr(FleetOptions, "sources", lambda _options: [source])
+    monkeypatch.setattr(api, "collect", lambda *_: iter(()))
+    words = ("pipeline", "collect", "--bootstrap-server", "h:1", "--warehouse", "w", "--traffic-every", "60")
+    assert cli(*words, "--every", "61").err == (
+        "rackspan: --traffic-every 60: a reading is stored with a snapshot, of which there is one every 61 s; give as much or more\n"
+    )
+    assert cli(*words).code == 0
 
 
 def test_a_run_has_one_spark(cli: Cli) -> None:

@@ -277,6 +277,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("place", "extend", *SNAPSHOT, "--topic", "quux", "--partitions", "3"), "topic 'quux' does not exist as expected; create it with rackspan place create"),
     (("place", "extend", *SNAPSHOT, "--partitions", "3"), "--topic is missing; give it, or a kept placement with --plan FILE"),
     (("place", "extend", *SNAPSHOT, "--topic", "orders"), "--partitions is missing; give it, or a kept placement with --plan FILE"),
+    (("place", "extend", "--snapshot", "none.json", "--partitions", "3"), "--topic is missing; give it, or a kept placement with --plan FILE"),
     ((*EXTEND, "1"), "topic 'orders' has 2 partitions, and Kafka removes none; name a number above 2"),
     (("place", "extend", "--snapshot", "partly.json", "--topic", "orders", "--partitions", "3"), "topic 'orders': partition 1 is being reassigned; run again when it is done"),
     ((*GENERATE, "none.json", "--broker-list", "1"), "none.json: cannot be read: No such file or directory; name a topics-to-move file"),
@@ -406,6 +407,8 @@ def test_fenced_brokers_that_get_replicas_are_named_and_a_kept_placement_with_th
     assert (kept.code, kept.err) == (2, line)
     again = cli("place", "create", *SNAPSHOT, "--plan", "kept.json", "-o", "json")
     assert (again.code, again.err, again.document) == (2, line, kept.document)
+    added = cli(*EXTEND, "8", "-o", "json")
+    assert (added.code, added.err) == (2, line)
     leader = kept.document["assignments"]["0"][0]
     fence(files, leader)
     ran = cli("place", "create", *SNAPSHOT, "--plan", "kept.json")

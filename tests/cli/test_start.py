@@ -1,5 +1,7 @@
 """The first keystrokes: help and versions are printed at once, and commands import only what they use."""
 
+import errno
+import io
 import json
 import os
 import subprocess
@@ -9,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rackspan.cli import command_tree
+from rackspan.cli import command_tree, main, output, report
 from rackspan.cli.commands import COMMANDS
 from rackspan.cli.help import summary
 from rackspan.kafka_process import TESTED_VERSIONS
@@ -205,3 +207,38 @@ def test_an_embedded_cluster_needs_no_extra() -> None:
     program = WITHOUT_EXTRAS.replace("from rackspan.cli import main\nsys.exit(main(sys.argv[1:]))\n", "")
     program += "from rackspan.cluster import EmbeddedCluster\nwith EmbeddedCluster(racks=3, brokers=3): pass\n"
     subprocess.run([sys.executable, "-c", program], timeout=60, check=True)
+
+
+def test_help_is_printed_whatever_the_environment_sets(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RACKSPAN_TIMEOUT", "soon")
+    ran = cli("audit", "--help")
+    assert (ran.code, ran.err) == (0, "")
+    refused = cli("audit", "--bootstrap-server", "h:1")
+    assert refused.code == 1
+    assert "(env var: 'RACKSPAN_TIMEOUT')" in refused.err
+
+
+def test_ctrl_c_and_a_pipe_that_was_closed_end_as_the_shell_expects(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    discarded: list[None] = []
+    monkeypatch.setattr(output, "discard_standard_output", lambda: discarded.append(None))
+    assert (report(KeyboardInterrupt()), len(discarded)) == (130, 0)
+    assert capsys.readouterr().err == "interrupted\n"
+    assert (report(BrokenPipeError()), len(discarded)) == (141, 1)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_disk_that_is_full_when_the_output_is_flushed_ends_with_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(output, "discard_standard_output", lambda: None)
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", Full())
+        code = main(["schema", "audit"])
+    assert code == 1
+    assert "No space left on device" in capsys.readouterr().err

@@ -33,7 +33,7 @@ PACKAGES: Final[Mapping[str, Sequence[str]]] = {
     "sources": ("tests/sources",),
     "apply": ("tests/apply",),
     "client": ("tests/client", "tests/sources"),
-    "cli": ("tests/cli", "tests/scenarios"),
+    "cli": ("tests/cli", "tests/scenarios", "tests/how_to", "tests/reference"),
     "gateway": ("tests/gateway",),
     "producers": ("tests/producers",),
     "assignor": ("tests/assignor",),
