@@ -29,7 +29,7 @@ case "$*" in
   echo "$*" | sed 's/.* -t /cluster.id=/; s/ -c .*//' > "$folder/meta.properties" ;;
 *)
   grep -q fake.fails "$last" && grep -q '^node.id=1$' "$last" && echo "ERROR a cause" && echo "	at a line of the stack" && exit 1
-  grep -q fake.silent "$last" || echo "Kafka Server started"
+  grep -q fake.silent "$last" && sed -n 's/^node.id=\\(.*\\)/node \\1 begins/p' "$last" || echo "Kafka Server started"
   for word in "$@"; do case "$word" in -XX:ArchiveClassesAtExit=*) archive=${word#*=} ;; esac; done
   echo "$*" > "$folder/words"
   trap 'echo "shut down in order"; test -z "$archive" || echo classes > "$archive"; exit 143' TERM
@@ -197,11 +197,31 @@ def test_nodes_that_are_never_ready_are_named(make: Make, monkeypatch: pytest.Mo
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
     silent = {"config": {"fake.silent": "yes"}, "ready_seconds": 1.4}
     with (
-        pytest.raises(KafkaProcessFailed, match=r"Kafka nodes 1, 2, 3, 101 were not ready after 1 s; are enough"),
+        pytest.raises(
+            KafkaProcessFailed, match=r"Kafka nodes 1, 2, 3, 101 were not ready after 1 s; are enough"
+        ) as failed,
         make(**silent),
     ):
         pass
     assert set(pauses) == {0.1}
+    # The log of the first of them.
+    assert failed.value.log_tail.splitlines() == ["node 1 begins"]
+
+
+def test_every_node_that_runs_is_waited_for(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    def node(number: int, *, is_running: bool) -> Any:
+        def is_ready() -> bool:
+            asked.append(number)
+            return len(asked) > 3
+
+        return SimpleNamespace(is_running=is_running, is_ready=is_ready)
+
+    asked: list[int] = []
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _seconds: None))
+    cluster = make()
+    cluster._processes = {1: node(1, is_running=True), 2: node(2, is_running=False)}
+    cluster.wait_until_ready()
+    assert asked == [1, 1, 1, 1]
 
 
 @pytest.mark.slow

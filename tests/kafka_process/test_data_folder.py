@@ -1,5 +1,7 @@
 """Temporary data goes when its cluster closes, and the next one removes what a dead owner left."""
 
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -81,6 +83,20 @@ def test_a_sweep_names_what_it_removed_and_keeps_no_file_open(tmp_path: Path) ->
         (tmp_path / f"{PREFIX}{name}").mkdir()
         (tmp_path / f"{PREFIX}{name}" / "owner.lock").touch()
     assert sweep() == [tmp_path / f"{PREFIX}a", tmp_path / f"{PREFIX}b"]
+
+
+def test_without_locks_on_the_file_system_a_folder_works_and_is_not_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(_file: int, _operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    folder = DataFolder()
+    assert sweep(tmp_path) == []
+    assert folder.path.is_dir()
+    folder.close()
+    assert not folder.path.exists()
 
 
 def test_a_closed_folder_holds_no_lock(tmp_path: Path) -> None:

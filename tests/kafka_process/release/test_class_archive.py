@@ -21,7 +21,8 @@ def test_one_start_writes_it_and_later_ones_load_it(tmp_path: Path) -> None:
     with class_archive.writing(archive) as options:
         write(options)
         assert class_archive.options(archive) == ()
-    assert f"-XX:SharedArchiveFile={archive}" in class_archive.options(archive)
+    # Without the second one Java prints a warning where it cannot load the archive.
+    assert class_archive.options(archive) == (f"-XX:SharedArchiveFile={archive}", "-Xlog:disable")
     assert archive.read_text() == "classes"
     with class_archive.writing(archive) as options:
         assert options == ()
@@ -51,6 +52,14 @@ def test_a_java_that_writes_none_is_tried_once(tmp_path: Path) -> None:
 def test_in_a_folder_that_cannot_be_written_nothing_is_archived(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with class_archive.writing(tmp_path / "file" / "classes.jsa") as options:
+        assert options == ()
+
+
+def test_an_archive_that_is_there_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = tmp_path / "classes.jsa"
+    archive.write_text("classes")
+    monkeypatch.setattr(class_archive, "locked", lambda _file: pytest.fail("locked"))
+    with class_archive.writing(archive) as options:
         assert options == ()
 
 

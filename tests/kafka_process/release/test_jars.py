@@ -49,6 +49,8 @@ def fetch(names: tuple[str, ...] = NAMES, calls: list[str] | None = None) -> Fet
     def bring(version: KafkaVersion, java: Java, ivy: Path, work: Path, lib: Path) -> None:
         if calls is not None:
             calls.append(str(version))
+        # What Ivy keeps while it works goes with the folder of the download.
+        assert work.parent == lib.parent.parent
         lib.mkdir(parents=True)
         for name in names:
             with zipfile.ZipFile(lib / name, "w") as jar:
@@ -64,10 +66,11 @@ def resolve(cache: Path, fetch: Fetch, progress: Callable[[str], None] | None = 
 def test_the_second_time_nothing_is_fetched(tmp_path: Path) -> None:
     calls: list[str] = []
     progress: list[str] = []
-    first = resolve(tmp_path, fetch(calls=calls), progress.append)
-    assert resolve(tmp_path, fetch(calls=calls), progress.append) == first == tmp_path / "4.1.0" / "lib"
+    cache = tmp_path / "a" / "cache"
+    first = resolve(cache, fetch(calls=calls), progress.append)
+    assert resolve(cache, fetch(calls=calls), progress.append) == first == cache / "4.1.0" / "lib"
     assert calls == ["4.1.0"]
-    assert progress == [f"fetching Apache Kafka 4.1.0 into {tmp_path / '4.1.0'} (50 MB, once)"]
+    assert progress == [f"fetching Apache Kafka 4.1.0 into {cache / '4.1.0'} (50 MB, once)"]
     assert sorted(jar.name for jar in first.iterdir()) == sorted(NAMES)
 
 

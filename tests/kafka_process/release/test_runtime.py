@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from rackspan.child_process.kept_process import ProcessExit
 from rackspan.errors import KafkaProcessFailed
 from rackspan.java import Java
+from rackspan.kafka_process.release import runtime as module
 from rackspan.kafka_process.release.runtime import KafkaRuntime, random_cluster_id
 
 
@@ -48,6 +50,18 @@ def test_a_failed_tool_without_an_exception_is_reported_with_its_first_line(
 def test_a_tool_that_does_not_end_is_ended(tmp_path: Path) -> None:
     with pytest.raises(KafkaProcessFailed, match="did not end within 1 s"):
         runtime(tmp_path, "exec sleep 1000").run_tool("a.Tool", seconds=1.0)
+
+
+def test_a_tool_has_a_minute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    def run_kept(_command: list[str], seconds: float) -> ProcessExit:
+        waited.append(seconds)
+        return ProcessExit(0, "output")
+
+    monkeypatch.setattr(module, "run_kept", run_kept)
+    assert runtime(tmp_path, "").run_tool("a.Tool") == "output"
+    assert waited == [60]
 
 
 def test_a_cluster_id_never_looks_like_an_option() -> None:
