@@ -146,8 +146,8 @@ def begin_live(world: World, *_: str, **options: str) -> Iterator[str]:
 
 
 def begin_gateway(world: World, *_: str, **options: str) -> Iterator[str]:
-    """gateway override=1: from here on the page is about the values of a gateway (gateway.py)"""
-    world.running = gateway.WORDS, gateway.Values.begun(**options)
+    """gateway override=1: from here on the page is about a gateway (gateway.py)"""
+    world.running = gateway.WORDS, gateway.Gateway.begun(**options)
     yield from ()
 
 
