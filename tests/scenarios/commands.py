@@ -158,7 +158,7 @@ def begin_group(world: World, *_: str, **configs: str) -> Iterator[str]:
 
 
 def begin_stream(world: World, *_: str, **options: str) -> Iterator[str]:
-    """stream failOnDataLoss=false: from here on the page is about a stream of the Spark source (spark_source.py)"""
+    """stream failOnDataLoss=false, or source: from here on the page is about the Spark source (spark_source.py)"""
     world.running = spark_source.WORDS, spark_source.Stream(options)
     yield from ()
 
@@ -267,6 +267,7 @@ COMMANDS: dict[str, Callable[..., Iterator[str]]] = {
     "gateway": begin_gateway,
     "group": begin_group,
     "stream": begin_stream,
+    "source": begin_stream,
     "warehouse": begin_warehouse,
 }
 

@@ -1,8 +1,10 @@
-"""The words of a page about a stream of the Spark source: its driver, before topics of one partition that the page fills.
+"""The words of a page about the Spark source: its driver, before topics of one partition that the page fills.
 
-stream failOnDataLoss=false    a query with an empty checkpoint, from the earliest offset; options of the source
+stream failOnDataLoss=false    a streaming query with an empty checkpoint, from the earliest offset; options of the source
+source                         the page is about batch queries
 topic orders id=1 end=50       the topic as brokers report it; begin=20 where retention has deleted the records before it
 batch                          the next micro-batch: what it reads, and the lines of the driver's log
+query endingOffsets={"orders":{"0":5}}   a batch query with these options, in the same way
 committed                      the offsets in the group of commitOffsetsToGroup
 """
 
@@ -11,12 +13,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import redirect_stderr
 from dataclasses import dataclass, field
 from typing import Any, Final
+from unittest.mock import patch
+
+from pyspark.sql.datasource import InputPartition
 
 from rackspan.errors import RackspanError
+from rackspan.kafka_source import data_loss, data_source
 from rackspan.kafka_source.cluster import SourceCluster, SourceMetadata, SourcePartition, SourceTopic
+from rackspan.kafka_source.data_source import KafkaReader
 from rackspan.kafka_source.options import EARLIEST_OFFSET, parse
 from rackspan.kafka_source.range_partition import RangePartition
-from rackspan.kafka_source.ranges import OffsetRange
 from rackspan.kafka_source.stream_reader import KafkaStreamReader
 from rackspan.model.ids import TopicPartition
 
@@ -63,13 +69,13 @@ class Stream:
     cluster: TopicsOfThePage = field(default_factory=TopicsOfThePage)
     checkpoint: dict[str, Any] | None = None
 
+    def given(self) -> dict[str, str]:
+        """Options of every query: it reads all topics."""
+        return {"kafka.bootstrap.servers": "a:1", "subscribe": ",".join(self.cluster.topics)}
+
     def reader(self) -> KafkaStreamReader:
         """A driver that has just started."""
-        given = {
-            "kafka.bootstrap.servers": "a:1",
-            "startingOffsets": "earliest",
-            "subscribe": ",".join(self.cluster.topics),
-        }
+        given = {**self.given(), "startingOffsets": "earliest"}
         reader = Unhurried(parse({**given, **self.options}, streaming=True), ("offset",))
         reader._cluster = self.cluster
         return reader
@@ -81,16 +87,36 @@ def topic(stream: Stream, name: str, *, id: str, end: str, begin: str = "0") -> 
 
 
 def batch(stream: Stream) -> Iterator[str]:
-    reader, log = stream.reader(), io.StringIO()
-    ranges: list[OffsetRange] = []
+    def planned() -> list[InputPartition]:
+        reader = stream.reader()
+        start = reader.initialOffset() if stream.checkpoint is None else stream.checkpoint
+        end = reader.latestOffset(start)
+        tasks = reader.partitions(start, end)
+        reader.commit(end)
+        stream.checkpoint = end
+        return tasks
+
+    yield from _planned(planned)
+
+
+def query(stream: Stream, **options: str) -> Iterator[str]:
+    def planned() -> list[InputPartition]:
+        reader = KafkaReader(parse({**stream.given(), **options}, streaming=False), ("offset",))
+        with (
+            patch.object(data_source, "SourceCluster", lambda _: stream.cluster),
+            patch.object(data_loss, "PAUSE_SECONDS", 0),
+        ):
+            return reader.partitions()
+
+    yield from _planned(planned)
+
+
+def _planned(plan: Callable[[], list[InputPartition]]) -> Iterator[str]:
+    """The ranges of the tasks, or why there are none, and the lines of the driver's log but those about a batch that ended."""
+    log = io.StringIO()
     try:
         with redirect_stderr(log):
-            start = reader.initialOffset() if stream.checkpoint is None else stream.checkpoint
-            end = reader.latestOffset(start)
-            tasks = reader.partitions(start, end)
-            ranges = [task.wanted for task in tasks if isinstance(task, RangePartition)]
-            reader.commit(end)
-        stream.checkpoint = end
+            ranges = [task.wanted for task in plan() if isinstance(task, RangePartition)]
         yield from (f"reads {part.partition} from {part.start} to {part.end}" for part in ranges)
         if not ranges:
             yield "nothing new"
@@ -103,4 +129,9 @@ def committed(stream: Stream) -> Iterator[str]:
     yield from (f"{partition}: {offset}" for partition, offset in sorted(stream.cluster.in_group.items()))
 
 
-WORDS: Final[Mapping[str, Callable[..., Iterator[str]]]] = {"topic": topic, "batch": batch, "committed": committed}
+WORDS: Final[Mapping[str, Callable[..., Iterator[str]]]] = {
+    "topic": topic,
+    "batch": batch,
+    "query": query,
+    "committed": committed,
+}
