@@ -1,14 +1,18 @@
 """The words of a page about a warehouse: one cluster, topic `orders` of one partition with a broker in each rack, on 2026-11-20 (UTC).
 
 warehouse min_insync_racks=2   an empty warehouse and the policy of its runs
-stored 12:00 isr=a,b           what a collector stores at that time: the racks in sync; by=another: a second collector
-run                            `pipeline run`, by its own tasks
+stored 12:00 isr=a,b           what a collector stores at that time: the racks in sync; by=another: a second collector; also=shop: with the same
+                               of cluster shop
+run                            `pipeline run`, by its own tasks; later=findings: by a later release, whose rows of a table are others
 policy min_insync_racks=3      what the next runs judge by
 states                         `pipeline table partition_durability`: the state at each snapshot
 changes                        the same with `--changes`: what is stored
 at 12:05                       the same with `--at`
 damaged partitions             the newest data file of a table loses its end
 restored                       and has it again
+torn snapshots                 the newest entry in the log of a table loses its end
+constrained findings           somebody adds a CHECK constraint to a table
+erased shop                    somebody deletes a cluster from the landing tables, by delta-rs
 check                          `pipeline check --whole`
 rebuild                        `pipeline rebuild`
 """
@@ -16,20 +20,24 @@ rebuild                        `pipeline rebuild`
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
+from unittest.mock import patch
+
+from deltalake import DeltaTable
 
 from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidSnapshot, RackspanError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
-from rackspan.pipeline import Warehouse, create_warehouse, rows
+from rackspan.pipeline import Warehouse, create_warehouse, open_warehouse, rows
 from rackspan.pipeline.check import check
+from rackspan.pipeline.delta.local_disk import LOG
 from rackspan.pipeline.landing.bases import Bases
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.store import store_all
-from rackspan.pipeline.schemas import TABLES
+from rackspan.pipeline.schemas import LANDING, TABLES, Table
 from tests.pipeline.judging.test_task import judging_build
 from tests.pipeline.plain_build import refresh
 
@@ -56,8 +64,9 @@ class Kept:
         return Warehouse(str(Path(self.folder.name) / "warehouse"))
 
 
-def stored(kept: Kept, time: str, *, isr: str, by: str = "one") -> Iterator[str]:
+def stored(kept: Kept, time: str, *, isr: str, by: str = "one", also: str | None = None) -> Iterator[str]:
     in_sync = [RACKS.index(rack) + 1 for rack in isr.split(",")]
+    yield from _opened(kept)
     snapshot = ClusterSnapshot(
         cluster_id="main",
         taken_at=_time(time),
@@ -65,11 +74,17 @@ def stored(kept: Kept, time: str, *, isr: str, by: str = "one") -> Iterator[str]
         topics=(Topic(TopicName("orders"), config={"min.insync.replicas": "2"}),),
         partitions=columns(topic=[0], partition=[0], leader=[in_sync[0]], replicas=[[1, 2, 3]], isr=[in_sync]),
     )
-    (outcome,) = store_all([snapshot], kept.warehouse, kept.collectors.setdefault(by, Bases()))
+    others = [] if also is None else [replace(snapshot, cluster_id=also)]
+    try:
+        outcome, *_ = store_all([snapshot, *others], kept.warehouse, kept.collectors.setdefault(by, Bases()))
+    except RackspanError as error:
+        yield _shown(kept, f"{time}: not stored: {error}")
+        return
     if isinstance(outcome, InvalidSnapshot):
         yield _shown(kept, str(outcome))
         return
-    (marker,) = [one for one in read_markers(kept.warehouse).at([_time(time)]) if one.taken_at == snapshot.taken_at]
+    known = read_markers(kept.warehouse).at([_time(time)])
+    (marker,) = [one for one in known if (one.cluster_id, one.taken_at) == ("main", snapshot.taken_at)]
     if not outcome.new:
         yield f"{time}: is stored already"
     elif marker.base_id is None:
@@ -78,8 +93,17 @@ def stored(kept: Kept, time: str, *, isr: str, by: str = "one") -> Iterator[str]
         yield f"{time}: stored as {'equal to the one before' if marker.unchanged else 'what differs'}"
 
 
-def run(kept: Kept) -> Iterator[str]:
-    yield from _judged(kept)
+def _opened(kept: Kept) -> Iterator[str]:
+    """What a command repairs that writes to the warehouse, and what is lost."""
+    done = create_warehouse(kept.warehouse.root).repair
+    yield from (_shown(kept, line) for line in (*done.lines, *done.lost))
+
+
+def run(kept: Kept, *, later: str | None = None) -> Iterator[str]:
+    yield from _opened(kept)
+    newer = {} if later is None else {later: replace(TABLES[later], version=TABLES[later].version + 1)}
+    with patch.dict(cast("dict[str, Table]", TABLES), newer):
+        yield from _judged(kept)
 
 
 def rebuild(kept: Kept) -> Iterator[str]:
@@ -87,7 +111,11 @@ def rebuild(kept: Kept) -> Iterator[str]:
 
 
 def _judged(kept: Kept, **options: Any) -> Iterator[str]:
-    report = refresh(kept.warehouse, kept.policy, judging_build(kept.warehouse), **options)
+    try:
+        report = refresh(kept.warehouse, kept.policy, judging_build(kept.warehouse), **options)
+    except RackspanError as error:
+        yield _shown(kept, f"nothing is judged: {error}")
+        return
     counts = {"again": report.remade, "left out": len(report.quarantined)}
     yield f"judged {report.snapshots}" + "".join(f", {number} {words}" for words, number in counts.items() if number)
 
@@ -112,6 +140,7 @@ def at(kept: Kept, time: str) -> Iterator[str]:
 def _table(kept: Kept, time: str, **options: Any) -> Iterator[str]:
     left_out: list[str] = []
     try:
+        open_warehouse(kept.warehouse.root)
         for row in rows(kept.warehouse, "partition_durability", left_out=left_out.append, **options):
             state = "gone" if row.get("gone") else row["state"]
             yield f"{row[time][11:16]} {row['topic']}-{row['partition']} {state}"
@@ -133,6 +162,23 @@ def restored(kept: Kept) -> Iterator[str]:
     yield from ()
 
 
+def torn(kept: Kept, table: str) -> Iterator[str]:
+    entry = max(Path(kept.warehouse.root, "tables", table, LOG).glob("*.json"))
+    entry.write_bytes(entry.read_bytes()[:70])
+    yield from ()
+
+
+def constrained(kept: Kept, table: str) -> Iterator[str]:
+    DeltaTable(kept.warehouse.table(table)).alter.add_constraint({"no_tests": "topic <> 'test'"})
+    yield from ()
+
+
+def erased(kept: Kept, cluster: str) -> Iterator[str]:
+    for table in LANDING:
+        DeltaTable(kept.warehouse.table(table)).delete(f"cluster_id = '{cluster}'")
+    yield from ()
+
+
 def judged_by_check(kept: Kept) -> Iterator[str]:
     problems = check(kept.warehouse, now=_time("23:00"), whole=True).problems
     for problem in problems:
@@ -151,7 +197,8 @@ def _shown(kept: Kept, line: str) -> str:
     named = re.sub(
         r"(?:\d{10}-\w+/)?day=([\d-]+)/part-[\w-]+", r"day=\1/…", line.replace(kept.warehouse.root, "WAREHOUSE")
     )
-    return re.sub(r"its log says [\d,]+", "its log says …", named)
+    sized = re.sub(r"its log says [\d,]+", "its log says …", named)
+    return re.sub(r"version \d+; this one makes \d+", "version …; this one makes …", sized)
 
 
 WORDS: Final[Mapping[str, Callable[..., Iterator[str]]]] = {
@@ -164,5 +211,8 @@ WORDS: Final[Mapping[str, Callable[..., Iterator[str]]]] = {
     "at": at,
     "damaged": damaged,
     "restored": restored,
+    "torn": torn,
+    "constrained": constrained,
+    "erased": erased,
     "check": judged_by_check,
 }
