@@ -206,9 +206,12 @@ def response_to(_: Gateway, client: str, *, writes: str = "") -> Iterator[str]:
 
 def alter(gateway: Gateway, topic: str, *, error: str = "NONE", **configs: str) -> Iterator[str]:
     body = incremental((TOPIC, topic, [(key.replace("_", "."), 0, text) for key, text in configs.items()]))
-    result = accepted((TOPIC, topic), error=ErrorCode[error])
-    response, _ = handled(body, result, store=KeptStore(), policies=gateway.policies)
+    result, store = accepted((TOPIC, topic), error=ErrorCode[error]), KeptStore()
+    response, _ = handled(body, result, store=store, policies=gateway.policies)
     yield from (_outcome(one.resource_name, one.error_code, one.error_message) for one in response.responses)
+    for key, text, racks in store.written:
+        yield f"  once {racks} {'rack holds' if racks == 1 else 'racks hold'} the record"
+        gateway.policies.replay(key, text)
 
 
 def empty(gateway: Gateway, topic: str) -> Iterator[str]:
