@@ -34,13 +34,13 @@ PACKAGES: Final[Mapping[str, Sequence[str]]] = {
     "apply": ("tests/apply",),
     "client": ("tests/client", "tests/sources"),
     "cli": ("tests/cli", "tests/scenarios", "tests/how_to", "tests/reference"),
-    "gateway": ("tests/gateway",),
+    "gateway": ("tests/gateway", "tests/scenarios"),
     "producers": ("tests/producers",),
     "assignor": ("tests/assignor",),
     "testing": ("tests/testing",),
     "kafka_process": ("tests/kafka_process",),
-    "kafka_source": ("tests/kafka_source",),
-    "pipeline": ("tests/pipeline",),
+    "kafka_source": ("tests/kafka_source", "tests/scenarios"),
+    "pipeline": ("tests/pipeline", "tests/scenarios"),
 }
 """The folders of tests by the package below src/rackspan. No other test counts for the package."""
 

@@ -76,6 +76,14 @@ def test_a_line_names_the_refusal_and_has_it_as_fields(caplog: pytest.LogCapture
     }
 
 
+def test_a_refusal_without_words_for_the_client_names_its_partition(caplog: pytest.LogCaptureFixture) -> None:
+    """Of too few replicas clients get Kafka's code alone."""
+    of_replicas = replace(refusal("orders", Cause.REPLICAS), message=None)
+    with caplog.at_level(logging.WARNING):
+        Refusals().write(of_replicas, "after", "c")
+    assert caplog.messages == ["refused after append: orders-0 client=c cause=REPLICAS"]
+
+
 def test_ten_thousand_partitions_have_a_counter_of_their_own() -> None:
     refusals = Refusals()
     refusals.count(SESSION, [replace(refusal("orders"), partition=("orders", one)) for one in range(10_002)])

@@ -76,7 +76,7 @@ class Refusals:
         log.warning(
             "refused %s append: %s client=%s cause=%s",
             stage,
-            refusal.message,
+            refusal.message or f"{topic}-{partition}",  # Of too few replicas clients get the code alone, as from Kafka.
             client,
             refusal.cause.name,
             extra={"fields": fields},

@@ -43,6 +43,7 @@ from rackspan.pipeline.schemas import (
     Table,
 )
 from rackspan.pipeline.warehouse import NOT_REPAIRED, Repair, Warehouse, existing_table
+from rackspan.text import count_noun
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -119,7 +120,9 @@ def _bring_back(warehouse: Warehouse, tables: Collection[str], torn: bool) -> tu
     if SNAPSHOTS.name in tables:
         back, remade = _bring_back_markers(warehouse, orphaned)
         if back:
-            found.append(f"table snapshots: {_named(back)} are back, from the data files")
+            found.append(
+                f"table snapshots: {_named(back)} {'is' if len(back) == 1 else 'are'} back, from the data files"
+            )
         lost += [
             f"snapshot {snapshot_id}: its row in snapshots is made again, but its controllers are lost"
             for snapshot_id in remade
@@ -298,4 +301,4 @@ def _forget_position(warehouse: Warehouse) -> None:
 
 def _named(ids: Collection[str]) -> str:
     """Some snapshots in words."""
-    return f"{len(ids)} snapshots ({', '.join(sorted(ids)[:3])}{', …' if len(ids) > 3 else ''})"
+    return f"{count_noun(len(ids), 'snapshot')} ({', '.join(sorted(ids)[:3])}{', …' if len(ids) > 3 else ''})"
