@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +53,13 @@ def test_what_a_warehouse_has_is_judged_by_the_policy_and_of_the_cluster_that_ar
 
     def stored(warehouse: str, policy: RackPolicy, cluster_id: str | None) -> tuple[object, ...]:
         given.append((warehouse, policy.min_insync_racks, cluster_id))
-        return snapshot_file.read(stacked).snapshot, [], None, ("sizes",)
+        return snapshot_file.read(stacked).snapshot, [], datetime(2026, 11, 22, 14, tzinfo=UTC), ("sizes",)
 
     monkeypatch.setattr(api, "advise_stored", stored)
     ran = cli("advise", "--warehouse", "w", "--cluster-id", "x", "--min-insync-racks", "2", "-o", "json")
     assert given == [("w", 2, "x")]
-    assert ran.document["summary"]["unread"] == ["sizes"]
+    summary = ran.document["summary"]
+    assert (summary["unread"], summary["hour"], summary["seconds"]) == (["sizes"], "2026-11-22T14:00:00Z", 3600)
 
 
 def test_nothing_to_do_ends_with_0(cli: Callable[..., Ran], tmp_path: Path) -> None:

@@ -73,6 +73,11 @@ def test_show_says_where_each_value_comes_from(
     }
 
 
+def test_show_has_the_brokers_that_are_excluded_and_where(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "rackspan.toml").write_text("[brokers]\nexcluded = [7, 3]\n")
+    assert settings(cli("config", "show", "-o", "json")) == {"brokers excluded": ([3, 7], "rackspan.toml")}
+
+
 def test_show_lists_the_clusters_and_no_secret(cli: Cli, file: Path, cluster: EmbeddedCluster) -> None:
     ran = cli("config", "show", "-o", "json")
     assert [(one["cluster"], one["name"], one["command-config"]) for one in ran.document["clusters"]] == [

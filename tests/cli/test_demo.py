@@ -30,5 +30,6 @@ def test_an_existing_folder_is_left_as_it_is_and_the_new_one_is_named(
     assert ran.code == 0
     assert written == [(tmp_path / "here-3", False)]
     assert "1 records acknowledged, none missing afterwards." in ran.out.splitlines()
+    assert f"Report: {tmp_path / 'here-3' / 'report.html'}" in ran.out.splitlines()
     assert f"{tmp_path / 'here'} exists already: everything is written to {tmp_path / 'here-3'}" in ran.err
     assert list((tmp_path / "here").iterdir()) == []

@@ -433,6 +433,7 @@ def test_pages_of_traffic_and_advice_begin_with_what_could_not_be_read() -> None
     head = dict.fromkeys(("cluster_name", "cluster_id", "taken_at", "seconds", "hour"))
     summary = {**head, "topics": 1, "unread": ["broker 3: no response"], "by_concern": dict.fromkeys(Concern, 0)}
     document: Any = {"summary": summary, "advice": []}
+    assert drawn(advise.advice_page(document))[0].endswith(" at an unknown time: 1 topic")
     assert "could not be read: broker 3: no response" in drawn(advise.advice_page(document))
 
 
@@ -456,6 +457,37 @@ def test_a_command_of_advice_is_never_wrapped(words: str, alone: bool) -> None:
 def test_traffic_without_known_bytes_has_no_share() -> None:
     document: Any = {"summary": {"seconds": 1.0}, "bill": None, "paths": [{"cross_rack_bytes": 0, "bytes": 0}]}
     assert flows._verdict(document) == "no bytes passed that are known"
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "1 partition has"), (2_000, "2,000 partitions have")])
+def test_a_plan_without_moves_names_partitions_without_a_leader(count: int, words: str) -> None:
+    document = {"moves": 0, "lower_bound": 0, "partitions": [], "infeasible": [], "leaderless": count}
+    assert reassignment_plan._verdict(document).plain == f"no replica has to move, and {words} no leader"
+    assert reassignment_plan._verdict({**document, "leaderless": 0}).plain == "nothing to move"
+    refused = reassignment_plan._verdict({**document, "infeasible": ["x"]})
+    assert (refused.plain, refused.style) == ("nothing is planned", "bold red")
+
+
+def test_nothing_blocked_is_no_table() -> None:
+    assert list(restart._blocked([])) == []
+
+
+HEADINGS: list[tuple[Callable[[], Any], str]] = [
+    (
+        lambda: clients.clients_page(clients_of(member("a"))),
+        "group  kind  client  rack  partitions  in its rack  across racks  at best  measured",
+    ),
+    (
+        lambda: audit._topics_table([harmed("row", offline=1)]),
+        "  topic  offline  unclean election only  under min ISR  under min racks",
+    ),
+]
+
+
+@pytest.mark.parametrize(("made", "heading"), HEADINGS, ids=["clients", "audit"])
+def test_a_table_has_these_columns(made: Callable[[], Any], heading: str) -> None:
+    columns = [column.strip() for column in heading.strip().split("  ")]
+    assert any([cell.strip() for cell in line.strip().split("  ") if cell] == columns for line in drawn(made()))
 
 
 def test_a_loss_of_unknown_controllers_says_so() -> None:
@@ -494,6 +526,25 @@ def finding(topic: str, remedy: str, **changed: Any) -> dict[str, Any]:
 def test_topics_with_the_same_remedy_have_one_that_names_them_all(remedy: str, topics: int, joined: str) -> None:
     found = [finding(f"t{at}.x", remedy.replace("TOPIC", f"t{at}.x")) for at in range(topics)]
     assert audit._remedy_of_many(found[0], [one["topic"] for one in found]) == joined.replace("[.]", "\\.")
+
+
+@pytest.mark.parametrize(("topics", "rows"), [(3, 3), (4, 1)])
+def test_equal_findings_of_more_than_three_topics_are_one_row(topics: int, rows: int) -> None:
+    found = [finding(f"t{at}", f"rackspan reassign plan --topic t{at}") for at in range(topics)]
+    assert len(drawn(audit.finding_groups(found))) == rows + 2  # With the heading and the empty line.
+
+
+def test_findings_of_a_proposed_assignment_are_sorted_by_gravity_constraint_and_topic() -> None:
+    found = [
+        finding("b", "do", severity="warning", constraint="x"),
+        finding("b", "do", constraint="x"),
+        finding("a", "do", constraint="x"),
+        finding("c", "do", constraint="w"),
+    ]
+    summary = {"partitions": 4, "violations": 3, "warnings": 1}
+    document: Any = {"findings": found, "summary": summary, "difference": {"brokers": [], "topics": []}}
+    lines = [line.split()[:3] for line in drawn(reassignment_plan.lint_page(document)) if " why" in line]
+    assert lines == [["violation", "w", "c"], ["violation", "x", "a"], ["violation", "x", "b"], ["warning", "x", "b"]]
 
 
 def test_further_reasons_of_a_finding_are_counted_and_no_finding_is_no_table() -> None:
@@ -676,9 +727,10 @@ def test_a_run_that_is_resumed_notes_what_becomes_of_its_throttle(
 def test_a_run_whose_journal_has_no_rate_says_what_stays_throttled() -> None:
     plan: Any = None
     state = RunState(plan, unknown_rate=True)
-    note = throttles.rate_note(state, RunLimits())
-    assert note is not None
-    assert note.startswith("the journal has no rate, as an earlier rackspan wrote it: the throttle that is set stays")
+    assert throttles.rate_note(state, RunLimits()) == (
+        "the journal has no rate, as an earlier rackspan wrote it: the throttle that is set stays until the moves under way "
+        "have ended, and what is started then is not throttled; --throttle RATE throttles it"
+    )
     assert throttles.rate_note(replace(state, rates=(MIB,)), RunLimits()) == (
         "throttled to 1.0 MiB a second as before; --throttle RATE changes it, --throttle none ends it"
     )

@@ -1,5 +1,6 @@
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ from rackspan.audit.findings import Finding
 from rackspan.audit.json_format import FindingDocument, finding_document
 from rackspan.cli import pipeline as pipeline_cli
 from rackspan.cli.options.fleet import FleetOptions
+from rackspan.errors import UsageError
 from rackspan.model.ids import shown
 from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING
 from rackspan.sources import snapshot_file
@@ -113,6 +115,14 @@ def test_readings_are_not_collected_more_often_than_snapshots(cli: Cli, monkeypa
         "rackspan: --traffic-every 60: a reading is stored with a snapshot, of which there is one every 61 s; give as much or more\n"
     )
     assert cli(*words).code == 0
+
+
+def test_a_time_has_its_offset() -> None:
+    assert pipeline_cli._timestamp("2026-11-22T14:00:00+02:00") == datetime(2026, 11, 22, 12, tzinfo=UTC)
+    with pytest.raises(UsageError, match=r"^--at 2026-11-22T14:00:00: the offset is missing; end it with Z for UTC$"):
+        pipeline_cli._timestamp("2026-11-22T14:00:00")
+    with pytest.raises(UsageError, match=r"^--at noon: not a time in ISO 8601; write it as 2026-11-22T14:00:00Z$"):
+        pipeline_cli._timestamp("noon")
 
 
 def test_a_run_has_one_spark(cli: Cli) -> None:

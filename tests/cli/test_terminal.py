@@ -174,6 +174,18 @@ def test_a_long_table_of_figures_stays_a_table_at_60_columns() -> None:
     assert lines[9:12] == [[], ["broker", "bytes", "out"], ["0", "17.2", "GiB"]]
 
 
+def test_numbers_are_at_the_right_of_their_column_in_each_part_of_a_table() -> None:
+    head = ("broker", *(f"a figure with a long name {at}" for at in range(3)))
+    console = Console(file=io.StringIO(), width=60)
+    console.print(table(head, [(1, 5, 6, 7), (12, 55, 66, 77)]))
+    assert isinstance(console.file, io.StringIO)
+    parts = console.file.getvalue().split("\n\n")
+    assert len(parts) > 1
+    for part in parts:
+        _, *rows = part.rstrip("\n").split("\n")
+        assert len({len(row.rstrip()) for row in rows}) == 1, part
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [60, 80, 160])
 def test_no_flag_is_cut_in_any_help(cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:

@@ -31,7 +31,7 @@ class TestMap:
     def covering(self, mutant: Mutant) -> list[str]:
         """The tests that execute a line of the mutant.
 
-        First those that execute the very lines, then those of the module's own file of tests, then the quickest. The
+        First those of the module's own file of tests, then those that execute the very lines, then the quickest. The
         lines of a function's head are executed by those who call it. A line executed on import alone, such as a table,
         belongs to every test of the module and of the test files that name it, first to those who use its name.
         """
@@ -49,7 +49,7 @@ class TestMap:
         own = _own_tests(mutant.path)
         return sorted(
             near | far,
-            key=lambda test: (test not in near, not test.startswith(own), self.seconds[test], test),
+            key=lambda test: (not test.startswith(own), test not in near, self.seconds[test], test),
         )
 
     def _tests(self, contexts: Collection[str]) -> set[str]:
