@@ -211,17 +211,17 @@ def test_nodes_that_are_never_ready_are_named(make: Make, monkeypatch: pytest.Mo
 def test_every_node_that_runs_is_waited_for(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     def node(number: int, *, is_running: bool) -> Any:
         def is_ready() -> bool:
-            asked.append(number)
-            return len(asked) > 3
+            polled.append(number)
+            return len(polled) > 3
 
         return SimpleNamespace(is_running=is_running, is_ready=is_ready)
 
-    asked: list[int] = []
+    polled: list[int] = []
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _seconds: None))
     cluster = make()
     cluster._processes = {1: node(1, is_running=True), 2: node(2, is_running=False)}
     cluster.wait_until_ready()
-    assert asked == [1, 1, 1, 1]
+    assert polled == [1, 1, 1, 1]
 
 
 @pytest.mark.slow
