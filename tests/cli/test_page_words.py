@@ -7,7 +7,7 @@ import pytest
 
 from rackspan.advice.advice import Concern
 from rackspan.cli.options import Output
-from rackspan.cli.pages import audit, place, reassignment_plan, throttles
+from rackspan.cli.pages import audit, config, place, reassignment_plan, throttles
 from rackspan.cli.reassign.progress import LINE_EVERY_SECONDS
 from rackspan.cli.restart import pages as restart
 from rackspan.cli.restart import watch
@@ -85,6 +85,11 @@ def test_a_plan_without_moves_names_partitions_without_a_leader(count: int, word
     assert reassignment_plan._verdict({**document, "leaderless": 0}).plain == "nothing to move"
     refused = reassignment_plan._verdict({**document, "infeasible": ["x"]})
     assert (refused.plain, refused.style) == ("nothing is planned", "bold red")
+
+
+def test_parts_of_the_settings_page_are_apart() -> None:
+    assert drawn(config._part(("cluster", "reason"), [("eu", "why")])) == ["", "cluster  reason", "eu       why"]
+    assert list(config._part(("cluster", "reason"), [])) == []
 
 
 def test_nothing_blocked_is_no_table() -> None:

@@ -1,5 +1,6 @@
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,8 @@ from rackspan.cli import pipeline as pipeline_cli
 from rackspan.cli.options.fleet import FleetOptions
 from rackspan.errors import UsageError
 from rackspan.model.ids import shown
+from rackspan.pipeline import RunReport
+from rackspan.pipeline.follow import FollowedBatch
 from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING
 from rackspan.sources import snapshot_file
 from tests.cli.conftest import GOOD, Ran
@@ -115,6 +118,22 @@ def test_readings_are_not_collected_more_often_than_snapshots(cli: Cli, monkeypa
         "rackspan: --traffic-every 60: a reading is stored with a snapshot, of which there is one every 61 s; give as much or more\n"
     )
     assert cli(*words).code == 0
+
+
+def test_a_batch_of_follow_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    made = RunReport("r7", 2_000, rows={"findings": 3, "drift": 1}, seconds=1.25)
+    for report, behind in (
+        (RunReport(None), None),
+        (made, None),
+        (replace(made, remade=5, reason="another policy", corrected=1), 61.04),
+    ):
+        pipeline_cli._report_batch(FollowedBatch(4, report, behind))
+    assert capsys.readouterr().err.splitlines() == [
+        "batch 4: nothing new",
+        "batch 4, run r7: 2,000 snapshots judged; 4 rows written, 1.2 s",
+        "batch 4, run r7: 2,000 snapshots judged, 5 judged again because of another policy, 1 compared again; 4 rows written, "
+        "1.2 s, 61.0 s behind the newest",
+    ]
 
 
 def test_a_time_has_its_offset() -> None:

@@ -256,6 +256,13 @@ def test_what_is_not_there_is_named(make: Make) -> None:
     assert cluster._ports._sockets == {}
 
 
+def test_six_brokers_are_in_three_racks_where_nothing_is_given() -> None:
+    assert [(node.id, node.rack, node.is_controller) for node in KafkaCluster().nodes] == [
+        *((broker, f"r{broker}", True) for broker in (1, 2, 3)),
+        *((broker, f"r{broker - 3}", False) for broker in (4, 5, 6)),
+    ]
+
+
 def test_the_jars_of_the_clusters_version_are_fetched_for_the_java_there_is(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 """A held port can be listened on by a broker of ours, and by nobody who does not share addresses."""
 
+import os
 import socket
 import sys
 
@@ -60,7 +61,10 @@ def test_a_port_that_somebody_listens_on_is_never_taken() -> None:
         busy, idle = free.take(), free.take()
         free.close()
         with listener(busy, reuse=True):
+            before = len(os.listdir("/proc/self/fd"))
             assert HeldPorts.take(_with_rng(other, Stubborn(busy, idle))) == idle
+            # The socket that holds it, and none of the busy one.
+            assert len(os.listdir("/proc/self/fd")) == before + 1
 
 
 def _with_rng(ports: HeldPorts, rng: object) -> HeldPorts:

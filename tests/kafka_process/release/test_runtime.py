@@ -22,6 +22,21 @@ def test_a_tool_gives_what_it_prints(tmp_path: Path) -> None:
     assert runtime(tmp_path, 'for last; do :; done; echo "$last"').run_tool("a.Tool", "--describe") == "--describe\n"
 
 
+def test_kafka_logs_to_its_output_with_the_time_and_in_as_much_memory_as_is_given(tmp_path: Path) -> None:
+    made = KafkaRuntime(Java(tmp_path / "java", 17), tmp_path / "lib", heap="99m", java_options=("-Dmine",))
+    java, *words, main_class, argument = made.command("a.Main", "more", log_level="error")
+    assert (java, main_class, argument) == (str(tmp_path / "java"), "a.Main", "more")
+    assert words[0] == "-Xmx99m"
+    assert words[-2:] == ["-cp", f"{tmp_path / 'lib'}/*"]
+    assert {
+        "-Dmine",
+        *(
+            f"-Dorg.slf4j.simpleLogger.{setting}"
+            for setting in ("defaultLogLevel=error", "showDateTime=true", "dateTimeFormat=HH:mm:ss.SSS")
+        ),
+    } <= {*words}
+
+
 def test_a_failed_tool_is_reported_with_its_exception(tmp_path: Path) -> None:
     failing = runtime(tmp_path, "echo begun; echo 'x.SomeException: no such topic'; echo '  at x.y(Z.java)'; exit 1")
     with pytest.raises(
