@@ -118,6 +118,18 @@ def of_steps(count: int) -> Any:
     return reassignment_plan._steps([{"step": at, **step} for at in range(1, count + 1)], unsized=False)
 
 
+def of_preview(count: int) -> Any:
+    step = {"partitions": 1, "moves": 1, "reason": "row", "done": False}
+    document: Any = {
+        "steps": [{"step": at, **step} for at in range(1, count + 1)],
+        "difference": {"brokers": [], "topics": [], "less_safe": None},
+        **dict.fromkeys(("moves", "bytes", "moves_of_unknown_size"), 0),
+        **dict.fromkeys(("bytes_per_second", "seconds_at_least", "cluster_id")),
+        "toward": "targets",
+    }
+    return run.preview_page(document)
+
+
 PAGES: list[tuple[Callable[[int], Any], int, str]] = [
     (of_verdicts, run.PARTITIONS_SHOWN, "and 2 more partitions: -o json lists them all"),
     (of_reassignments, in_flight.PARTITIONS_SHOWN, "and 2 more partitions: -o json lists them all"),
@@ -129,6 +141,7 @@ PAGES: list[tuple[Callable[[int], Any], int, str]] = [
     (of_commands, acks.TOPICS_SHOWN, "  and 2 more commands: -o json lists them"),
     (of_hardened, acks.TOPICS_SHOWN, "and 2 more topics: -o json lists them"),
     (of_lost, audit.TOPICS_SHOWN, "  and 2 more topics: -o json lists them"),
+    (of_preview, reassignment_plan.STEPS_SHOWN, "and 2 more steps: -o json lists them all"),
     (of_steps, reassignment_plan.STEPS_SHOWN, "and 2 more steps: -o json lists them all"),
 ]
 

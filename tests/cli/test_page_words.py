@@ -48,6 +48,20 @@ def test_advice_has_a_line_for_each_thing_that_is_known_of_it() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("counts", "seconds", "words"),
+    [
+        ((1, 2, 3), 60.0, "1 risk, 2 warnings, 3 savings"),
+        ((0, 0, 1), None, "1 saving; traffic was not measured"),
+        ((0, 0, 0), 60.0, "nothing to do"),
+    ],
+)
+def test_advice_is_counted_by_what_it_is_about(counts: tuple[int, ...], seconds: float | None, words: str) -> None:
+    by_concern = dict(zip((Concern.RISK, Concern.WARNING, Concern.MONEY), counts, strict=True))
+    document: Any = {"summary": {"by_concern": by_concern, "seconds": seconds}}
+    assert advise._verdict(document) == words
+
+
 def test_pages_of_traffic_and_advice_begin_with_what_could_not_be_read() -> None:
     head = dict.fromkeys(("cluster_name", "cluster_id", "taken_at", "seconds", "hour"))
     summary = {**head, "topics": 1, "unread": ["broker 3: no response"], "by_concern": dict.fromkeys(Concern, 0)}

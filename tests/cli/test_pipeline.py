@@ -18,6 +18,7 @@ from rackspan.errors import UsageError
 from rackspan.model.ids import shown
 from rackspan.pipeline import RunReport
 from rackspan.pipeline.follow import FollowedBatch
+from rackspan.pipeline.maintain import MaintainedTable
 from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING
 from rackspan.sources import snapshot_file
 from tests.cli.conftest import GOOD, Ran
@@ -134,6 +135,24 @@ def test_a_batch_of_follow_is_a_line(capsys: pytest.CaptureFixture[str]) -> None
         "batch 4, run r7: 2,000 snapshots judged, 5 judged again because of another policy, 1 compared again; 4 rows written, "
         "1.2 s, 61.0 s behind the newest",
     ]
+
+
+def test_maintenance_is_a_line_for_each_table_and_ends_with_1_where_files_are_damaged(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = [MaintainedTable("findings", 1, 2_000, 3, 4), MaintainedTable("drift")]
+    monkeypatch.setattr(api, "maintain", lambda *_, **__: done)
+    ran = cli("pipeline", "maintain", "--warehouse", "w")
+    assert (ran.code, ran.err.splitlines()) == (
+        0,
+        [
+            "findings: 1 day dropped, 2,000 files joined into 3, 4 deleted",
+            "drift: 0 files joined into 0, 0 deleted",
+        ],
+    )
+    done.append(MaintainedTable("runs", damaged=("a file is torn",)))
+    ran = cli("pipeline", "maintain", "--warehouse", "w")
+    assert (ran.code, ran.err.count("warning: a file is torn\n")) == (1, 1)
 
 
 def test_a_time_has_its_offset() -> None:

@@ -73,7 +73,11 @@ def _with_rng(ports: HeldPorts, rng: object) -> HeldPorts:
 
 
 def test_closing_gives_the_port_back() -> None:
+    before = len(os.listdir("/proc/self/fd"))
     with HeldPorts() as ports:
         port = ports.take()
+        held = ports._sockets[port]
+    assert held.fileno() == -1
+    assert len(os.listdir("/proc/self/fd")) == before
     with listener(port, reuse=False):
         pass

@@ -24,6 +24,12 @@ def test_six_brokers_in_three_racks_with_a_voter_in_each() -> None:
     assert [node.roles for node in nodes[2:4]] == ["broker,controller", "broker"]
 
 
+@pytest.mark.parametrize(("brokers", "voters"), [(1, [1]), (2, [1]), (3, [1, 2, 3]), (4, [1, 2, 3])])
+def test_three_brokers_vote_and_one_where_there_are_fewer(brokers: int, voters: list[int]) -> None:
+    nodes = distribute_nodes(["r1"], brokers, None)
+    assert [node.id for node in nodes if node.is_controller] == voters
+
+
 def test_controllers_may_stand_apart() -> None:
     assert distribute_nodes(("r1",), 1, {101: "r2"}) == (
         KafkaNode(1, "r1", True, False),

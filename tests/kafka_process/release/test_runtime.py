@@ -26,7 +26,8 @@ def test_kafka_logs_to_its_output_with_the_time_and_in_as_much_memory_as_is_give
     made = KafkaRuntime(Java(tmp_path / "java", 17), tmp_path / "lib", heap="99m", java_options=("-Dmine",))
     java, *words, main_class, argument = made.command("a.Main", "more", log_level="error")
     assert (java, main_class, argument) == (str(tmp_path / "java"), "a.Main", "more")
-    assert words[0] == "-Xmx99m"
+    lean = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Djava.awt.headless=true")
+    assert words[:5] == ["-Xmx99m", *lean]
     assert words[-2:] == ["-cp", f"{tmp_path / 'lib'}/*"]
     assert {
         "-Dmine",
