@@ -42,6 +42,17 @@ def test_a_folder_of_the_users_own_is_kept(tmp_path: Path) -> None:
     assert (tmp_path / "mine" / "log").read_text() == "kept"
 
 
+def test_the_cluster_of_the_data_is_that_of_the_first_node(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path / "mine")
+    assert folder.cluster_id() is None
+    names = sorted(f"node-{number}" for number in range(1, 12))
+    for name in reversed(names):
+        (folder.path / name).mkdir()
+        (folder.path / name / "meta.properties").write_text(f"version=1\ncluster.id=of-{name}\n")
+    assert folder.cluster_id() == f"of-{names[0]}"
+    folder.close()
+
+
 def test_a_living_owner_keeps_its_folder(tmp_path: Path) -> None:
     folder = DataFolder()
     assert sweep(tmp_path) == []

@@ -43,3 +43,12 @@ def test_a_stop_is_waited_for_until_the_deadline_that_all_nodes_have(
     monkeypatch.setattr(node_process, "time", SimpleNamespace(monotonic=lambda: now))
     assert process.end_stop(15.0) is False
     assert waited == [waits]
+
+
+def test_the_tool_that_formats_a_folder_is_cleared_away(tmp_path: Path) -> None:
+    process = NodeProcess(KafkaNode(1, "r1", True, True), tmp_path, {}, cast("KafkaRuntime", None))
+    cleared: list[str] = []
+    kept: Any = SimpleNamespace(wait=lambda _seconds: 0, kill=lambda: cleared.append("killed"))
+    process._process = kept
+    process.end_format(60)
+    assert cleared == ["killed"]
