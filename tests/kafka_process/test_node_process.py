@@ -52,3 +52,12 @@ def test_the_tool_that_formats_a_folder_is_cleared_away(tmp_path: Path) -> None:
     process._process = kept
     process.end_format(60)
     assert cleared == ["killed"]
+
+
+def test_a_node_that_does_not_run_is_killed_frozen_and_stopped_without_an_error(tmp_path: Path) -> None:
+    process = NodeProcess(KafkaNode(1, "r1", True, True), tmp_path, {}, cast("KafkaRuntime", None))
+    process.freeze()
+    process.thaw()
+    process.begin_stop()
+    process.kill()
+    assert (process.end_stop(0.0), process.pid, process.is_running) == (False, None, False)

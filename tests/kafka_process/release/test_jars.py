@@ -34,6 +34,7 @@ def test_kafkas_server_and_tools_are_fetched_by_their_coordinates(monkeypatch: p
     [(download, others)] = fetched
     assert others == (JAVA, Path("/ivy.jar"), Path("/work"), Path("/lib"))
     assert (download.name, download.seconds) == ("Apache Kafka 4.1.0", 900)
+    assert download.too_slow == "try again on a better line"
     for part in (
         'org="org.apache.kafka" name="kafka_2.13" rev="4.1.0"',
         'org="org.apache.kafka" name="kafka-tools" rev="4.1.0"',
