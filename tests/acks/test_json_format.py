@@ -39,6 +39,7 @@ def test_an_advice_has_every_value_under_its_key() -> None:
         "min_insync_racks": 2,
         "enforced": False,
         "current": 2,
+        "known": True,
         "least": 3,
         "decided_by": {"partition": 4, "spread": [2, 1], "needs": 3},
         "partitions": 6,
@@ -72,6 +73,8 @@ def test_the_document_counts_outcomes_and_has_a_command_for_each_value_to_raise(
         "kafka-configs.sh --bootstrap-server h:1 --alter --entity-type topics --entity-name orders "
         "--add-config min.insync.replicas=3"
     ]
+    # It may be higher already, and would be lowered.
+    assert harden_document(SNAPSHOT, [replace(RAISE, known=False)])["commands"] == []
     assert "--bootstrap-server HOST:PORT" in harden_document(SNAPSHOT, [RAISE])["commands"][0]
 
 

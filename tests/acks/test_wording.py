@@ -41,6 +41,8 @@ REASONS = {
     "a loss on 5 of 6 partitions that take it with 2": replace(RAISE, stopped=5, refused_at_once=1),
     "min.insync.replicas 3 would force 2 racks (orders-4 has 2+1 replicas per rack), and stop acks=all after a loss on 1 of "
     "1 partition that takes it with 2": replace(RAISE, partitions=1, stopped=1),
+    "min.insync.replicas 1 lets fewer than 2 racks acknowledge (orders-4 has 2+1 replicas per rack); 3 forces 2; "
+    "min.insync.replicas is not in the snapshot, and is judged as 1": replace(RAISE, current=1, known=False),
     "1 rack is enough; 1 partition being reassigned, judged by the target": replace(NOTHING, moving=1),
     "1 rack is enough; 3 partitions being reassigned, judged by the target": replace(NOTHING, moving=3),
 }
@@ -67,6 +69,7 @@ def test_the_outcome_follows_from_the_values() -> None:
 def test_remedies_are_the_value_then_better_placements_else_racks() -> None:
     placement = "with RF 4 (2+2 replicas per rack) set 3; writes survive the loss of 1 broker: rackspan reassign plan --topic orders --replication-factor 4"
     assert remedies(RAISE) == ["min.insync.replicas=3"]
+    assert remedies(replace(RAISE, known=False)) == ["min.insync.replicas=3, unless it is higher already"]
     assert remedies(replace(RAISE, better=(BETTER,))) == ["min.insync.replicas=3", placement]
     assert remedies(replace(IMPOSSIBLE, better=(BETTER,))) == [placement]
     assert remedies(IMPOSSIBLE) == ["add racks, or lower min.insync.racks: no placement on these racks can"]

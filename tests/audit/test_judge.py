@@ -191,8 +191,17 @@ def test_who_is_out_of_sync_is_named_and_nothing_more_where_nothing_is_copied() 
 def test_reassignments_in_flight_are_counted_among_what_is_assumed(moving: int, assumed: str) -> None:
     more = {"adding_replicas": [[3]] * moving + [[]]}
     replicas = [[1, 2, 3]] * moving + [[1, 2]]
-    snapshot = of_one_topic({1: "a", 2: "b", 3: "c"}, replicas, isr=[[1, 2]] * (moving + 1), more=more)
+    config = {"min.insync.replicas": "1"}
+    snapshot = of_one_topic({1: "a", 2: "b", 3: "c"}, replicas, isr=[[1, 2]] * (moving + 1), more=more, config=config)
     assert audit(snapshot, RackPolicy()).assumed == (assumed,)
+
+
+def test_topics_whose_min_insync_replicas_is_unknown_are_counted_among_what_is_assumed() -> None:
+    """With 3 of 3 required the loss of any rack would stop acks=all: nobody knows that it is not so."""
+    snapshot = of_one_topic({1: "a", 2: "b", 3: "c"}, [[1, 2, 3], [2, 3, 1]])
+    assert audit(snapshot, RackPolicy()).assumed == ("unknown min.insync.replicas of 1 topic counted as 1",)
+    known = of_one_topic({1: "a", 2: "b", 3: "c"}, [[1, 2, 3]], config={"min.insync.replicas": "1"})
+    assert audit(known, RackPolicy()).assumed == ()
 
 
 def test_what_only_a_warning_says_leaves_the_loss_of_a_rack_certain() -> None:

@@ -53,6 +53,21 @@ def test_a_value_that_a_lost_rack_brings_a_topic_under_is_named_before_it_is_set
     assert run(capsys, "acks", "harden", "--snapshot", snapshot, "--min-insync-racks", 2)[2] == ""
 
 
+def test_a_value_that_is_not_in_the_snapshot_is_shown_as_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    path = tmp_path / "moment.json"
+    path.write_text(json_format.write(of_one_topic({1: "a", 2: "b", 3: "c"}, [[1, 2, 3]])))
+    code, out, _ = run(capsys, "acks", "harden", "--snapshot", path, "--min-insync-racks", 2)
+    words = " ".join(out.split())
+    assert code == 2
+    assert "is not in the snapshot, and is judged as 1" in words
+    assert "unknown" in words
+    assert "kafka-configs.sh" not in words
+
+
 def test_a_person_reads_the_same(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "acks", "harden", "--snapshot", snapshot, "--min-insync-racks", 2)
     assert code == 2

@@ -351,6 +351,21 @@ def test_the_last_line_says_survives_beside_no_violation_that_leaves_it_open(cli
     assert "broker 1 without a rack counted as one rack together" in " ".join(outage.out.split())
 
 
+def test_the_last_line_names_configs_that_are_assumed_of_the_chosen_topics(cli: Cli, write: Write) -> None:
+    orders = good()["topics"][0]
+    moving = {**orders["partitions"][0], "replicas": [1, 2, 3, 6], "adding_replicas": [6], "removing_replicas": [3]}
+    topics = [{**orders, "config": {}}, {**orders, "name": "moves", "partitions": [moving]}]
+    path = write({**good(), "topics": topics})
+    for command, survives in (
+        ("audit", "survives the loss of any one rack"),
+        ("outage", "no loss listed above stops anything"),
+    ):
+        unknown = f"{survives}; unknown min.insync.replicas of 1 topic counted as 1\n"
+        assert cli(command, "--snapshot", path, "--topic", "orders").out.endswith(unknown)
+        only_moves = f"{survives}; 1 partition being reassigned judged now and by its target\n"
+        assert cli(command, "--snapshot", path, "--topic", "moves").out.endswith(only_moves)
+
+
 def test_without_topics_there_is_nothing_to_judge(cli: Cli, write: Write) -> None:
     path = write({**good(), "topics": []})
     for command in ("audit", "outage"):

@@ -69,9 +69,9 @@ class HardenAdvice:
     `decided_by` (its replicas per rack: `spread`, fullest first, replicas in no rack left out). `least` may exceed
     `smallest_replication_factor`: brokers hold a partition to as many as it has replicas. `too_few_racks` counts partitions
     whose replicas are in fewer racks than required, which makes forcing impossible and `least` meaningless; `moving` counts
-    those that are being reassigned. `known`: the snapshot has the current value; else it is judged as 1 and may be any. `losses` has an entry for each rack whose loss stops writes, with the larger of
-    `current` and `least` in force; every other rack can be lost. It is empty where forcing is impossible. `better` holds
-    spreads that make possible, or survive at the least value, what this placement does not; it is empty where the current
+    those that are being reassigned. `known`: the snapshot has the current value; else it is judged as 1 and may be any.
+    `losses` has an entry for each rack whose loss stops writes, with the larger of `current` and `least` in force; every
+    other rack can be lost. It is empty where forcing is impossible. `better` holds spreads that make possible, or survive at the least value, what this placement does not; it is empty where the current
     value is above the least.
     """
 
@@ -110,6 +110,11 @@ class HardenAdvice:
     def to_act_on(self) -> bool:
         return self.outcome in (HardenOutcome.RAISE, HardenOutcome.UNSAFE, HardenOutcome.IMPOSSIBLE)
 
+    @property
+    def to_set(self) -> bool:
+        """Whether `least` can be set now. It might be lower than a current value that is not known."""
+        return self.outcome is HardenOutcome.RAISE and self.known
+
 
 def harden(
     snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Pattern[str] | None = None
@@ -135,13 +140,8 @@ def harden(
 
 
 def values_to_set(advice: Sequence[HardenAdvice]) -> dict[str, int]:
-    """min.insync.replicas by topic, where it must rise, can, and stops nothing by it that continues now.
-
-    Of a topic whose value is not known none is set: it might be lower than the one that it has.
-    """
-    return {
-        advised.topic: advised.least for advised in advice if advised.outcome is HardenOutcome.RAISE and advised.known
-    }
+    """min.insync.replicas by topic, where it must rise, can, and stops nothing by it that continues now."""
+    return {advised.topic: advised.least for advised in advice if advised.to_set}
 
 
 def stopped_once_set(snapshot: ClusterSnapshot, policy: RackPolicy, advice: Sequence[HardenAdvice]) -> list[Finding]:

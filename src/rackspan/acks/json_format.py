@@ -54,6 +54,7 @@ class AdviceDocument(TypedDict):
     min_insync_racks: Count
     enforced: Annotated[bool, Meta(description="The brokers enforce min.insync.racks themselves.")]
     current: Count
+    known: Annotated[bool, Meta(description="false: min.insync.replicas is not in the snapshot, and `current` is assumed.")]
     least: Annotated[Count | None, Meta(description="null: no value forces the racks.")]
     decided_by: Annotated[DecidingPartition, Meta(description="The partition that needs the highest value.")]
     partitions: Count
@@ -106,16 +107,14 @@ class ServedWatchDocument(WatchDocument):
 def harden_document(
     snapshot: ClusterSnapshot, advice: Sequence[HardenAdvice], bootstrap_server: str = "HOST:PORT"
 ) -> HardenDocument:
-    """`commands` set every value that must rise, by Kafka's own tool."""
+    """`commands` set every value that `values_to_set` has, by Kafka's own tool."""
     return {
         "summary": {
             **head_document(snapshot),
             "outcomes": dict(sorted(Counter(str(advised.outcome) for advised in advice).items())),
         },
         "topics": [advice_document(advised) for advised in advice],
-        "commands": [
-            kafka_configs(advised, bootstrap_server) for advised in advice if advised.outcome is HardenOutcome.RAISE
-        ],
+        "commands": [kafka_configs(advised, bootstrap_server) for advised in advice if advised.to_set],
     }
 
 
@@ -137,6 +136,7 @@ def advice_document(advice: HardenAdvice) -> AdviceDocument:
         "min_insync_racks": advice.min_insync_racks,
         "enforced": advice.enforced,
         "current": advice.current,
+        "known": advice.known,
         "least": None if advice.outcome is HardenOutcome.IMPOSSIBLE else advice.least,
         "decided_by": {"partition": advice.decided_by, "spread": list(advice.spread), "needs": advice.least},
         "partitions": advice.partitions,

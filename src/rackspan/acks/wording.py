@@ -14,7 +14,8 @@ def reason(advice: HardenAdvice) -> str:
     moving = (
         f"; {count_noun(advice.moving, 'partition')} being reassigned, judged by the target" if advice.moving else ""
     )
-    return _REASONS[advice.outcome](advice) + moving
+    unknown = "" if advice.known else f"; {MIN_INSYNC_REPLICAS} is not in the snapshot, and is judged as 1"
+    return _REASONS[advice.outcome](advice) + unknown + moving
 
 
 def remedies(advice: HardenAdvice) -> list[str]:
@@ -24,7 +25,8 @@ def remedies(advice: HardenAdvice) -> list[str]:
         words = [f"{spread_words(spread)}: " for spread in advice.better]
         return [f"first: {''.join(words)}{advice.first}; then harden again"]
     if advice.outcome is HardenOutcome.RAISE:
-        return [f"{MIN_INSYNC_REPLICAS}={advice.least}", *placed]
+        unless_higher = "" if advice.known else ", unless it is higher already"
+        return [f"{MIN_INSYNC_REPLICAS}={advice.least}{unless_higher}", *placed]
     if advice.outcome is HardenOutcome.IMPOSSIBLE and advice.first:
         return [f"first: {advice.first}; then harden again"]
     if advice.outcome is HardenOutcome.IMPOSSIBLE and not placed:

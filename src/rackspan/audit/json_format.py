@@ -92,7 +92,7 @@ class AuditSummary(HeadDocument):
     by_constraint: Annotated[dict[str, AtLeastOne], Meta(description="Findings by constraint.")]
     survives_any_rack: Annotated[bool | None, Meta(description="For certain; null if there is no partition to judge.")]
     left_open_by: Annotated[list[str], Meta(description="The violations with which it is not certain.")]
-    assumed: Annotated[list[str], Meta(description="In words, about racks and reassignments in flight.")]
+    assumed: Annotated[list[str], Meta(description="In words: racks, unknown configs, reassignments in flight.")]
     losses: list[LossSummary]
 
 
@@ -106,7 +106,7 @@ class AuditDocument(TypedDict):
 class OutageDocument(HeadDocument):
     """What the loss of racks does. Topics without harm are left out."""
 
-    assumed: Annotated[list[str], Meta(description="In words, about racks and reassignments in flight.")]
+    assumed: Annotated[list[str], Meta(description="In words: racks, unknown configs, reassignments in flight.")]
     now: Annotated[HarmedNow, Meta(description="Harmed already, without a loss.")]
     losses: list[LossOfTopics]
 

@@ -22,7 +22,7 @@ from rackspan.audit.goals import excluded_broker_findings, goal_findings
 from rackspan.audit.loads import BrokerLoads, loads
 from rackspan.audit.outage import RackLoss, judge_losses, losses_to_judge
 from rackspan.audit.policy import RackPolicy
-from rackspan.model import Bools, ClusterSnapshot, RackId, Topic, UnrackedPolicy
+from rackspan.model import MIN_INSYNC_REPLICAS, Bools, ClusterSnapshot, RackId, Topic, UnrackedPolicy
 from rackspan.text import count_noun, noun_and_ids
 
 
@@ -112,9 +112,14 @@ def whole_cluster_findings(
         yield from goal_findings(members, broker_loads)
 
 
-def assumptions(snapshot: ClusterSnapshot, policy: RackPolicy) -> tuple[str, ...]:
-    """In words what is assumed about racks, and how reassignments in flight are judged, where the cluster has such."""
-    return tuple(_assumed(snapshot_batch(snapshot, policy)))
+def assumptions(
+    snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Pattern[str] | None = None
+) -> tuple[str, ...]:
+    """In words what is assumed: about racks, about configs that are not in the snapshot, and about reassignments in flight.
+
+    `topic_filter`: about the topics whose whole name matches, and about the brokers.
+    """
+    return tuple(_assumed(snapshot_batch(snapshot, policy).of_topics(topic_filter)))
 
 
 def _assumed(batch: PartitionBatch) -> Iterator[str]:
@@ -128,6 +133,8 @@ def _assumed(batch: PartitionBatch) -> Iterator[str]:
         yield f"{noun_and_ids('broker', rackless)} without a rack {counted}"
     for names in batch.members.racks_alike:
         yield f"racks {', '.join(map(ascii, names))} counted as {len(names)}"
+    if unknown := len(np.unique(batch.rows.topic[~batch.required.known])):
+        yield f"unknown {MIN_INSYNC_REPLICAS} of {count_noun(unknown, 'topic')} counted as 1"
     if moving := int(np.count_nonzero(batch.reassigning)):
         yield f"{count_noun(moving, 'partition')} being reassigned judged now and by {'its' if moving == 1 else 'their'} target"
 

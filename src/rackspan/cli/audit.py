@@ -92,7 +92,7 @@ def outage(
         lose=None if lose is None else tuple(lose.split(",")),
         pairs=pairs,
     )
-    assumed = api.assumptions(read.snapshot, policy)
+    assumed = api.assumptions(read.snapshot, policy, topic_filter)
     document = outage_document(read.snapshot, now, losses, source_options.title, assumed)
     output.write(document, output_format, outage_page(document), output.Rows(_LOSS_COLUMNS, _loss_rows(document)))
     # No rack to lose is no proof that one can be lost.

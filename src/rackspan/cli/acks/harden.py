@@ -97,6 +97,6 @@ def _is_open(snapshot: ClusterSnapshot, advice: Sequence[HardenAdvice], *, every
 
 
 _COLUMNS: Final = (
-    *("topic", "internal", "outcome", "min_insync_racks", "enforced", "current", "least", "partitions"),
+    *("topic", "internal", "outcome", "min_insync_racks", "enforced", "current", "known", "least", "partitions"),
     *("too_few_racks", "moving", "smallest_replication_factor", "reason"),
 )

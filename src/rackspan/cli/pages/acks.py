@@ -63,7 +63,7 @@ def _row(topic: Mapping[str, Any]) -> Sequence[object]:
     return (
         Text(topic["outcome"], style=_STYLES[HardenOutcome(topic["outcome"])]),
         topic["topic"] + (" (internal)" if topic["internal"] else ""),
-        topic["current"],
+        topic["current"] if topic["known"] else "unknown",
         "none" if topic["least"] is None else topic["least"],
         topic["min_insync_racks"],
         topic["reason"],
