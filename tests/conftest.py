@@ -40,6 +40,9 @@ def pytest_report_header() -> str:
 if DEPTH == "soak":
     os.environ.setdefault("PYTEST_TIMEOUT", "0")
 
+# pytest imports readline, which sets it for every process that a test starts, behind os.environ: messages would be wrapped.
+os.unsetenv("COLUMNS")
+
 # Ten thousand collected tests are a million objects. Python's collector would walk them again and again, a tenth of the run.
 gc.set_threshold(50_000, 20, 20)
 

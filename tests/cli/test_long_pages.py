@@ -95,6 +95,7 @@ def of_hardened(count: int) -> Any:
     row: Any = {
         "internal": False,
         "current": 1,
+        "known": True,
         "least": None,
         "min_insync_racks": 1,
         "reason": "why",

@@ -54,7 +54,9 @@ class AdviceDocument(TypedDict):
     min_insync_racks: Count
     enforced: Annotated[bool, Meta(description="The brokers enforce min.insync.racks themselves.")]
     current: Count
-    known: Annotated[bool, Meta(description="false: min.insync.replicas is not in the snapshot, and `current` is assumed.")]
+    known: Annotated[
+        bool, Meta(description="false: min.insync.replicas is not in the snapshot, and `current` is assumed.")
+    ]
     least: Annotated[Count | None, Meta(description="null: no value forces the racks.")]
     decided_by: Annotated[DecidingPartition, Meta(description="The partition that needs the highest value.")]
     partitions: Count

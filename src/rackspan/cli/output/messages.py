@@ -1,4 +1,4 @@
-"""Warnings, errors and progress, on standard error: one line each, never wrapped."""
+"""Warnings, errors and progress, on standard error: one line each, wrapped only on a terminal and where COLUMNS is set."""
 
 import io
 import os
@@ -37,7 +37,7 @@ def stderr_console() -> "Console":
 
 def warn(lines: Iterable[str]) -> None:
     for line in lines:
-        stderr_console().print(f"warning: {_one_line(line)}", style="yellow", markup=False)
+        _write(f"warning: {_one_line(line)}", "yellow")
 
 
 def warn_of(read: "ReadSnapshot") -> None:
@@ -46,12 +46,22 @@ def warn_of(read: "ReadSnapshot") -> None:
 
 
 def fail(line: str) -> None:
-    stderr_console().print(f"rackspan: {_one_line(line)}", style="red", markup=False)
+    _write(f"rackspan: {_one_line(line)}", "red")
 
 
 def note(line: str) -> None:
     """Progress."""
-    stderr_console().print(line, style="dim", markup=False)
+    _write(line, "dim")
+
+
+def _write(line: str, style: str) -> None:
+    """One message. In a log it stays one line."""
+    from rich.text import Text
+
+    from rackspan.cli.output.tables import Paragraph
+
+    console, text = stderr_console(), Text(line, style=style)
+    console.print(Paragraph(text) if console.is_terminal or os.environ.get("COLUMNS", "").isdecimal() else text)
 
 
 def _one_line(text: str) -> str:

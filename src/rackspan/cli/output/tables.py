@@ -1,5 +1,6 @@
 """Tables that fit the terminal, or become several, or blocks of `name  value` lines: no word, flag or command is ever broken."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -8,10 +9,19 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from rackspan.cli.commands import COMMANDS
 from rackspan.cli.output.messages import CONTROLS
 
-SENTENCES: Final = frozenset({"reason", "because", "why", "actual", "losses that stop writes"})
-"""Headers of columns whose cells are sentences: they alone may be wrapped, at spaces."""
+SENTENCES: Final = frozenset({"reason", "because", "why", "actual", "losses that stop writes", "fix with", "do"})
+"""Headers of columns whose cells are sentences: they alone may be wrapped, at spaces outside commands."""
+
+_GROUPS = "|".join(name for name, entry in COMMANDS.items() if entry.attribute == "app")
+_OTHERS = "|".join(name for name, entry in COMMANDS.items() if entry.attribute != "app")
+COMMAND: Final = re.compile(
+    rf"(?<!\S)(?:rackspan (?:(?:{_GROUPS}) [a-z-]+|(?:{_OTHERS})\b)|kafka-[a-z-]+\.sh)(?: -[-\w]+(?: [^-\s]\S*)?)*"
+    r'|(?<!\S)\S+ = "[^"]*"'
+)
+"""A command of rackspan or of Kafka with its options, or a line of rackspan.toml: it is there to be copied, and is never broken."""
 
 SENTENCE_MIN: Final = 28
 """Columns that a wrapped sentence needs in a table; with fewer, the table becomes blocks."""
@@ -58,7 +68,7 @@ class FittedTable:
             header = max(map(cell_len, name.split()), default=0)
             needed = max(map(_width, cells), default=0)
             if name in SENTENCES:
-                longest = max((cell_len(word) for cell in cells for word in cell.plain.split()), default=0)
+                longest = max((cell_len(unit.plain) for cell in cells for unit in _units(cell)), default=0)
                 needed = min(needed, max(SENTENCE_MIN, longest))
             widths.append(max(header, needed))
         return widths
@@ -77,7 +87,12 @@ class FittedTable:
         for name, numeric, width in zip(self._columns, self._numeric, widths, strict=True):
             drawn.add_column(name, justify="right" if numeric else "left", width=width, no_wrap=width is None)
         for row in self._rows:
-            drawn.add_row(*row)
+            drawn.add_row(
+                *(
+                    Text("\n").join(_lines(cell, width)) if width and name in SENTENCES else cell
+                    for name, width, cell in zip(self._columns, widths, row, strict=True)
+                )
+            )
         return drawn
 
     def _parts(self, widths: Sequence[int], width: int) -> list[list[int]]:
@@ -121,15 +136,13 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
 
 
 class Paragraph:
-    """Text that is wrapped at spaces. Rich alone breaks a word that is wider than the terminal."""
+    """Text that is wrapped at spaces outside commands. Rich alone breaks a word that is wider than the terminal."""
 
     def __init__(self, text: Text) -> None:
         self._text = text
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        for line in self._text.split("\n", allow_blank=True):
-            for wrapped in _wrapped(line, options.max_width):
-                yield _whole(wrapped)
+        yield from map(_whole, _lines(self._text, options.max_width))
 
 
 def cluster_line(name: str | None, cluster_id: str | None, words: str) -> Text:
@@ -160,9 +173,8 @@ def _whole(text: Text) -> Text:
 
 def _labelled(name: str, cell: Text, label: int, width: int) -> Iterator[Text]:
     left = max(width - label, 1)
-    lines = [_stripped(line) for line in cell.split("\n")]
-    if name in SENTENCES:
-        lines = [wrapped for line in lines for wrapped in _wrapped(line, left)]
+    cell = Text("\n").join(_stripped(line) for line in cell.split("\n"))
+    lines = _lines(cell, left) if name in SENTENCES else list(cell.split("\n"))
     for number, line in enumerate(lines):
         before = name if number == 0 else ""
         yield _whole(Text.assemble((before + " " * (label - cell_len(before)), "bold"), line))
@@ -174,10 +186,22 @@ def _stripped(line: Text) -> Text:
     return line[start:] if start < len(line.plain) else line
 
 
+def _lines(cell: Text, width: int) -> list[Text]:
+    """The lines of a cell, each wrapped."""
+    return [wrapped for line in cell.split("\n", allow_blank=True) for wrapped in _wrapped(line, width)]
+
+
+def _units(line: Text) -> list[Text]:
+    """What is between two spaces or line breaks, a command as a whole."""
+    commands = {at for command in COMMAND.finditer(line.plain) for at in range(*command.span())}
+    breaks = [at for at, letter in enumerate(line.plain) if letter in " \n" and at not in commands]
+    return [line[start:end] for start, end in zip([0, *(at + 1 for at in breaks)], [*breaks, len(line)], strict=True)]
+
+
 def _wrapped(line: Text, width: int) -> list[Text]:
-    """Lines of at most `width`, broken at spaces; a longer word has a line of its own."""
+    """Lines of at most `width`, broken at spaces; a longer word, or a longer command, has a line of its own."""
     lines: list[Text] = []
-    for word in line.split(" "):
+    for word in _units(line):
         if lines and cell_len(lines[-1].plain) + 1 + cell_len(word.plain) <= width:
             lines[-1] = Text(" ").join([lines[-1], word])
         else:
