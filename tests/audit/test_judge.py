@@ -197,7 +197,7 @@ def test_reassignments_in_flight_are_counted_among_what_is_assumed(moving: int, 
 
 
 def test_topics_whose_min_insync_replicas_is_unknown_are_counted_among_what_is_assumed() -> None:
-    """With 3 of 3 required the loss of any rack would stop acks=all: nobody knows that it is not so."""
+    """With 3 of 3 required the loss of any rack would stop acks=all, and it is not known to be 1."""
     snapshot = of_one_topic({1: "a", 2: "b", 3: "c"}, [[1, 2, 3], [2, 3, 1]])
     assert audit(snapshot, RackPolicy()).assumed == ("unknown min.insync.replicas of 1 topic counted as 1",)
     known = of_one_topic({1: "a", 2: "b", 3: "c"}, [[1, 2, 3]], config={"min.insync.replicas": "1"})

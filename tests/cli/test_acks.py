@@ -64,7 +64,7 @@ def test_a_value_that_is_not_in_the_snapshot_is_shown_as_unknown(
     words = " ".join(out.split())
     assert code == 2
     assert "is not in the snapshot, and is judged as 1" in words
-    assert "unknown" in words
+    assert "min.insync.replicas now unknown needed 2" in words
     assert "kafka-configs.sh" not in words
 
 

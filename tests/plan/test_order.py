@@ -99,11 +99,21 @@ def test_what_moving_puts_at_risk_comes_after_all_other_copies() -> None:
     planned = plan(snapshot, policy, ReassignmentRequest(drain=frozenset({1}), reorder_leaders=False))
     steps = order_steps(snapshot, planned, policy).steps
     assert [(step.partitions[0].name, step.reason) for step in steps] == [
-        ("min-3-0", "requested by the request, or for balance"),
+        ("min-3-0", "at no risk now"),
         ("min-2-0", "safe before and after; during the move acks=all may be acknowledged with one rack too few"),
     ]
     found = [one.constraint for one in lint(snapshot, policy, planned)]
     assert found.count("plan-intermediate-forces-racks") == 1
+
+
+def test_steps_of_a_drain_and_of_balance_have_the_reason_of_their_own_partitions() -> None:
+    snapshot = cluster([[1, 2], [3, 2], [3, 2], [3, 2]], {1: "a", 2: "b", 3: "a", 4: "b"})
+    request = ReassignmentRequest(drain=frozenset({1}), balance=True, reorder_leaders=False)
+    planned = plan(snapshot, RackPolicy(), request)
+    first, second = order_steps(snapshot, planned, request=request).steps
+    assert (first.reason, [one.undo for one in first.partitions]) == ("requested by --drain", [(1, 2)])
+    assert second.reason == "for balance"
+    assert {one.undo for one in second.partitions} == {(3, 2)}
 
 
 def test_what_copies_nothing_comes_last() -> None:

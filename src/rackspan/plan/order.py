@@ -51,7 +51,8 @@ RISKS: tuple[tuple[str, frozenset[str]], ...] = (
 )
 """Why a partition has to move, the most urgent reason first."""
 
-OTHERS = "requested by the request, or for balance"
+OTHERS = "at no risk now"
+BALANCE = "for balance"
 EXPOSED = "safe before and after; during the move acks=all may be acknowledged with one rack too few"
 REFUSED = (
     "; acks=all is refused until a copy is in sync, as min.insync.replicas is above the replication factor: "
@@ -81,10 +82,12 @@ def order_steps(
         return plan
     work, batch = _reassignments(snapshot, plan), snapshot_batch(snapshot, policy)
     # Partitions that refuse acks=all while they move are in steps of their own, so that a value is lowered for these alone.
-    rank = 2 * _ranks(work, batch) + refuses_midway(batch, work.rows, work.columns.replicas)
+    rank = 2 * _ranks(work, batch, request or ReassignmentRequest()) + refuses_midway(
+        batch, work.rows, work.columns.replicas
+    )
     order = np.lexsort((np.arange(len(rank)), work.bytes, rank))
     steps: list[Step] = []
-    reasons = [*(words for words, _ in RISKS), _others(request), EXPOSED, FREE]
+    reasons = [*(words for words, _ in RISKS), _others(request), BALANCE, EXPOSED, FREE]
     for risk, reason in enumerate(words + more for words in reasons for more in ("", REFUSED)):
         for entries in _batches(work, order[rank[order] == risk], limits):
             steps.append(Step(len(steps) + 1, reason, work.columns.take(entries), int(work.bytes[entries].sum())))
@@ -92,19 +95,13 @@ def order_steps(
 
 
 def _others(request: ReassignmentRequest | None) -> str:
-    """`requested by --drain, or for balance`: why partitions move that are at no risk."""
-    if request is None:
-        return OTHERS
+    """`requested by --drain`: why partitions move that are at no risk, and not for balance."""
     required_by = [
-        *(["--drain"] if request.drain else []),
-        *(["--replace"] if request.replace else []),
-        *(["--replication-factor"] if request.replication_factor is not None else []),
+        *(["--drain"] if request and request.drain else []),
+        *(["--replace"] if request and request.replace else []),
+        *(["--replication-factor"] if request and request.replication_factor is not None else []),
     ]
-    parts = [
-        *([f"requested by {' and '.join(required_by)}"] if required_by else []),
-        *(["for balance"] if request.balance else []),
-    ]
-    return ", or ".join(parts) or OTHERS
+    return f"requested by {' and '.join(required_by)}" if required_by else OTHERS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,8 +122,8 @@ def _reassignments(snapshot: ClusterSnapshot, plan: ReassignmentPlan) -> _Reassi
     return _Reassignments(columns, rows, additions, additions * np.clip(size_bytes, 0, BELIEVED_BYTES_MAX))
 
 
-def _ranks(work: _Reassignments, batch: PartitionBatch) -> Int64s:
-    """The position of each reassignment among RISKS, then OTHERS, EXPOSED, FREE."""
+def _ranks(work: _Reassignments, batch: PartitionBatch, request: ReassignmentRequest) -> Int64s:
+    """The position of each reassignment among RISKS, then OTHERS, BALANCE, EXPOSED, FREE."""
     rank = np.full(len(work.rows), len(RISKS), dtype=np.int64)
     for risk, (_, names) in reversed(list(enumerate(RISKS))):
         for constraint in PARTITION_CONSTRAINTS:
@@ -134,8 +131,13 @@ def _ranks(work: _Reassignments, batch: PartitionBatch) -> Int64s:
                 broken: Bools = constraint.broken(batch)[work.rows]
                 rank[broken] = risk
     others = np.flatnonzero(rank == len(RISKS))
-    rank[others[_exposed(work, batch, others)]] = len(RISKS) + 1
-    rank[work.additions == 0] = len(RISKS) + 2
+    if request.balance:
+        requested = np.isin(batch.rows.replicas[work.rows], list(request.leaving)).any(axis=1)
+        if request.replication_factor is not None:
+            requested |= batch.replication_factor[work.rows] != request.replication_factor
+        rank[others[~requested[others]]] = len(RISKS) + 1
+    rank[others[_exposed(work, batch, others)]] = len(RISKS) + 2
+    rank[work.additions == 0] = len(RISKS) + 3
     return rank
 
 

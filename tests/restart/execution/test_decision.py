@@ -178,10 +178,10 @@ def test_a_command_that_was_not_started_does_not_run_and_has_no_status() -> None
 
 def test_further_reasons_are_counted() -> None:
     found = waits(state_after(), cluster(isr={("orders", 0): (1, 3), ("orders", 1): (4, 6), ("orders", 3): (4, 5)}))
-    reason = "orders-0: broker 3 left in sync, min.insync.replicas requires 2 (and 2 more reasons)"
+    reason = "orders-0: broker 3 left in sync, min.insync.replicas requires 2 (2 more in rackspan restart safe)"
     assert found == AwaitBrokers(f"batch 1 of 3 (brokers 1,4) may not stop yet: {reason}", 3)
     found = waits(state_after(), cluster(isr={("orders", 0): (1, 3), ("orders", 1): (4, 6)}))
-    assert found.why.endswith(" (and 1 more reason)")
+    assert found.why.endswith(" (1 more in rackspan restart safe)")
     assert found.missing == 2
 
 
@@ -189,7 +189,8 @@ def test_a_majority_that_would_be_lost_comes_before_the_partitions() -> None:
     controllers = tuple(Controller(BrokerId(voter), alive=True) for voter in (1, 2, 4))
     found = waits(state_after(), replace(cluster(isr={("orders", 0): (1, 3)}), controllers=controllers))
     assert found == AwaitBrokers(
-        "batch 1 of 3 (brokers 1,4) may not stop yet: 1 of 3 controllers left is no majority (and 1 more reason)", 2
+        "batch 1 of 3 (brokers 1,4) may not stop yet: 1 of 3 controllers left is no majority (1 more in rackspan restart safe)",
+        2,
     )
     observed = (*controllers[:1], *(replace(one, voter=False) for one in controllers[1:]))
     assert (

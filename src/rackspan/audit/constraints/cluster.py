@@ -114,7 +114,7 @@ def _unknown_racks(members: ClusterMembers, now: QuorumAfter) -> Iterator[Findin
         why = (
             "a rack may hold so many voters that its loss leaves no majority"
             if decide
-            else "one machine runs all brokers, so that racks are names only"
+            else "all brokers run on one host, so rack names mean nothing here"
         )
         yield Finding(
             constraint="controller-quorum-spread",

@@ -192,7 +192,7 @@ def _lines(cell: Text, width: int) -> list[Text]:
 
 
 def _units(line: Text) -> list[Text]:
-    """What is between two spaces or line breaks, a command as a whole."""
+    """Words and whole commands: the parts between spaces at which a line may be broken."""
     commands = {at for command in COMMAND.finditer(line.plain) for at in range(*command.span())}
     breaks = [at for at, letter in enumerate(line.plain) if letter in " \n" and at not in commands]
     return [line[start:end] for start, end in zip([0, *(at + 1 for at in breaks)], [*breaks, len(line)], strict=True)]

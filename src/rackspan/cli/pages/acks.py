@@ -44,7 +44,7 @@ def _topics(listed: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
     columns = (
         "outcome",
         "topic",
-        "now",
+        f"{MIN_INSYNC_REPLICAS} now",
         "needed",
         "racks",
         "why",

@@ -18,7 +18,7 @@ from rackspan.restart.execution.events import (
 )
 from rackspan.restart.execution.places import is_up, isr_places, missing_places, preferred_elsewhere
 from rackspan.restart.safe import StopJudgement, judge_stop
-from rackspan.text import count_noun, noun_and_ids
+from rackspan.text import noun_and_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def _first_reason(judged: StopJudgement) -> tuple[int, str]:
     if quorum is not None and not quorum.holds:
         reasons.append(f"{quorum.left} of {quorum.voters} controllers left is no majority")
     reasons += [f"{harmed.topic}-{harmed.partition}: {harmed.reason}" for harmed in judged.blocking]
-    more = f" (and {count_noun(len(reasons) - 1, 'more reason')})" if len(reasons) > 1 else ""
+    more = f" ({len(reasons) - 1} more in rackspan restart safe)" if len(reasons) > 1 else ""
     return len(reasons), reasons[0] + more
 
 
