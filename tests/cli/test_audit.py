@@ -366,6 +366,26 @@ def test_the_last_line_names_configs_that_are_assumed_of_the_chosen_topics(cli: 
         assert cli(command, "--snapshot", path, "--topic", "moves").out.endswith(only_moves)
 
 
+def test_racks_that_look_alike_are_warned_of_and_told_apart(cli: Cli, write: Write) -> None:
+    """The rack of brokers 2 and 5 is that of 1 and 4 with a blank; that of 3 and 6 has a letter in two code points."""
+    document = good()
+    for broker in document["brokers"]:
+        broker["rack"] = ("az1", "az1 ", "e\u0301")[(broker["id"] - 1) % 3]
+    path = write({**document, "controllers": []})
+    warning = (
+        "warning: racks 'az1', 'az1 ' count as 2, and their names differ by case, blanks or Unicode form only; "
+        "rackspan audit says where to correct them\n"
+    )
+    outage = cli("outage", "--snapshot", path)
+    assert outage.err == warning
+    headings = [line for line in outage.out.splitlines() if line.startswith("Without")]
+    assert headings == ["Without rack az1", "Without rack 'az1 '", "Without rack 'e\\u0301'"]
+    plan = cli("reassign", "plan", "--snapshot", path)
+    assert (plan.code, plan.err) == (0, warning)
+    assert "(az1, 'az1 ', 'e\\u0301')" in cli("audit", "--snapshot", path).out
+    assert cli("outage", "--snapshot", write(good())).err == ""
+
+
 def test_without_topics_there_is_nothing_to_judge(cli: Cli, write: Write) -> None:
     path = write({**good(), "topics": []})
     for command in ("audit", "outage"):

@@ -5,9 +5,9 @@ from typing import Final
 
 from rackspan.audit.batch import ClusterMembers
 from rackspan.audit.findings import Finding, Severity
-from rackspan.audit.policy import Survive
+from rackspan.audit.policy import RackPolicy, Survive
 from rackspan.audit.quorum import QuorumAfter, quorum_without
-from rackspan.model import UNNAMED_RACK, Broker, UnrackedPolicy, shown
+from rackspan.model import UNNAMED_RACK, Broker, ClusterSnapshot, RackId, UnrackedPolicy, shown
 from rackspan.text import count_noun, noun_and_ids
 
 ACCEPT_QUORUM: Final = 'or require less: survive = "{weaker}" in rackspan.toml'
@@ -43,6 +43,16 @@ def partial_racks(brokers: Sequence[Broker], policy: UnrackedPolicy) -> Iterator
         )
 
 
+def alike_racks(snapshot: ClusterSnapshot, policy: RackPolicy) -> Iterator[str]:
+    """A warning for commands that count racks: what a finding of `rack_names_alike` says of them."""
+    for names in ClusterMembers(snapshot.brokers, snapshot.controllers, policy).racks_alike:
+        yield f"{_count_apart(names)}; rackspan audit says where to correct them"
+
+
+def _count_apart(names: Sequence[RackId]) -> str:
+    return f"racks {', '.join(map(ascii, names))} count as {len(names)}, and their names differ by case, blanks or Unicode form only"
+
+
 def rack_names_alike(members: ClusterMembers) -> Iterator[Finding]:
     """Racks whose names differ by case, blanks or Unicode form only: one rack that reads as several survives any loss."""
     for name, *others in members.racks_alike:
@@ -55,8 +65,7 @@ def rack_names_alike(members: ClusterMembers) -> Iterator[Finding]:
         yield Finding(
             constraint="rack-names-alike",
             severity=Severity.VIOLATION,
-            reason=f"racks {', '.join(ascii(spelling) for spelling in (name, *others))} count as {1 + len(others)}, and their names "
-            "differ by case, blanks or Unicode form only: what survives the loss of one may not survive the loss of all",
+            reason=f"{_count_apart((name, *others))}: what survives the loss of one may not survive the loss of all",
             remedy="; ".join(parts),
         )
 

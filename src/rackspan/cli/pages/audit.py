@@ -1,6 +1,7 @@
 """Tables of rackspan audit and outage, from the same documents as -o json; the summary is last."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
@@ -51,6 +52,12 @@ def outage_page(document: Mapping[str, Any]) -> RenderableType:
     return page(*parts, Text(), *_outage_verdict(document))
 
 
+def visible(rack: str) -> str:
+    """The name, quoted and escaped where it would look like another: for blanks around it, or another form of its letters."""
+    plain = rack.isprintable() and rack == unicodedata.normalize("NFKC", rack).strip()
+    return rack if plain else ascii(rack)
+
+
 def partition_ranges(partitions: Sequence[int]) -> str:
     """`0-4,7`: ranges of ids."""
     runs = [
@@ -63,7 +70,7 @@ def partition_ranges(partitions: Sequence[int]) -> str:
 def _head(summary: Mapping[str, Any], racks: Sequence[str] | None = None) -> Text:
     counts = f"{count_noun(summary['brokers'], 'broker', ',')}"
     if racks is not None:
-        counts += f" in {count_noun(len(racks), 'rack', ',')} ({', '.join(racks) or 'none'})"
+        counts += f" in {count_noun(len(racks), 'rack', ',')} ({', '.join(map(visible, racks)) or 'none'})"
     if racks == [shown(UNNAMED_RACK)]:
         counts = f"{count_noun(summary['brokers'], 'broker', ',')} (no rack is set on any broker)"
     cluster_id, name = summary["cluster_id"] or "without an id", summary["cluster_name"]
@@ -328,5 +335,5 @@ def _quorum(quorum: Mapping[str, Any] | None) -> Text:
 
 
 def _racks(racks: Sequence[str], *, noun: bool = True) -> str:
-    names = " and ".join(racks)
+    names = " and ".join(map(visible, racks))
     return names if not noun else f"{'rack' if len(racks) == 1 else 'racks'} {names}"

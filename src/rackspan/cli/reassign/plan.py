@@ -10,7 +10,7 @@ import typer
 from rackspan import api
 from rackspan.api import Source
 from rackspan.audit import RackPolicy, Severity
-from rackspan.audit.constraints.cluster import partial_racks
+from rackspan.audit.constraints.cluster import alike_racks, partial_racks
 from rackspan.audit.drift.unread import Unread, unread
 from rackspan.audit.json_format import FINDING_COLUMNS, FindingDocument, finding_document
 from rackspan.cli import exit_codes, options, output
@@ -335,6 +335,7 @@ def _read(
     output.warn(exclusion_options.warnings(read.snapshot))
     policy = policy_options.policy(exclusion_options.excluded(read.snapshot))
     output.warn(partial_racks(read.snapshot.brokers, policy.unracked))
+    output.warn(alike_racks(read.snapshot, policy))
     return read.snapshot, policy
 
 
