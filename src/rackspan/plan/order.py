@@ -9,7 +9,7 @@ from rackspan.audit import PartitionBatch, RackPolicy, snapshot_batch
 from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.loads import BELIEVED_BYTES_MAX
 from rackspan.errors import UsageError
-from rackspan.model import NO_BROKER, Bools, ClusterSnapshot, Int64s
+from rackspan.model import NO_BROKER, Bools, ClusterSnapshot, Int64s, any_in_row
 from rackspan.reassign import (
     FORCES_RACKS,
     ReassignmentColumns,
@@ -132,7 +132,7 @@ def _ranks(work: _Reassignments, batch: PartitionBatch, request: ReassignmentReq
                 rank[broken] = risk
     others = np.flatnonzero(rank == len(RISKS))
     if request.balance:
-        requested = np.isin(batch.rows.replicas[work.rows], list(request.leaving)).any(axis=1)
+        requested = any_in_row(np.isin(batch.rows.replicas[work.rows], list(request.leaving)))
         if request.replication_factor is not None:
             requested |= batch.replication_factor[work.rows] != request.replication_factor
         rank[others[~requested[others]]] = len(RISKS) + 1

@@ -39,7 +39,10 @@ class CrossRackDocument(TypedDict):
 
 
 class ProofDocument(TypedDict):
-    lower_bound: Amount
+    lower_bound: Annotated[
+        Amount,
+        Meta(description="No assignment within the strategy's limits costs less; with the note equal-cost, none at all."),
+    ]
     moved: Count
 
 

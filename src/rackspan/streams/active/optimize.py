@@ -32,7 +32,7 @@ def optimize_active(problem: Problem, members: Int32s, owner: Int32s, costs: Cos
     """The best clients for the active tasks `members`, task t now on `owner[t]`. Requires rack awareness on.
 
     Where no partition of the group costs more in one rack than in another, all stay (KIP-925, section 6). Kafka's
-    balance_subtopology then still moves tasks between clients.
+    balance_subtopology then still moves tasks between clients; here its limits may not be met, nor does `lower_bound` count them.
     """
     tasks = owned_tasks(problem, members, owner, costs)
     if equal_cost(problem):

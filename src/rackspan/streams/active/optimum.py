@@ -45,6 +45,9 @@ def proven(tasks: OwnedTasks, client: Int32s, solution: CertifiedFlow) -> Optimu
 
 
 def unmoved(tasks: OwnedTasks) -> Optimum:
-    """The optimum of a set without tasks, or of tasks that each cost the same on every client: all stay."""
+    """The optimum of a set without tasks, or of tasks that each cost the same on every client: all stay.
+
+    `lower_bound` is then that of every assignment: the limits of balance_subtopology are not checked, and may not be met.
+    """
     cost = tasks.cost(tasks.owner)
     return Optimum(tasks.owner, cost, lower_bound=cost, moved=0)
