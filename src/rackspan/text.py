@@ -19,11 +19,16 @@ def noun_and_ids(noun: str, ids: Sequence[int]) -> str:
 
 def nearest(name: str, names: Collection[str], alike_min: float = 0.6) -> str:
     """` (did you mean 'orders'?)` where one of the names is alike (1.0 is equal), else nothing."""
+    alike = closest(name, names, alike_min)
+    return f" (did you mean {alike!r}?)" if alike else ""
+
+
+def closest(name: str, names: Collection[str], alike_min: float = 0.6) -> str | None:
+    """The name that is most alike (1.0 is equal)."""
     # Imported here: few commands end with a mistake.
     from difflib import get_close_matches
 
-    alike = get_close_matches(name, list(names), 1, alike_min)
-    return f" (did you mean {alike[0]!r}?)" if alike else ""
+    return next(iter(get_close_matches(name, list(names), 1, alike_min)), None)
 
 
 def human_bytes(size: int) -> str:

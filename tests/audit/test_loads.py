@@ -4,9 +4,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rackspan.audit.loads import replica_bound
+from rackspan.audit import RackPolicy
+from rackspan.audit.batch import snapshot_batch
+from rackspan.audit.loads import loads, replica_bound
 from rackspan.model import Broker, BrokerId, RackId, rack_map
 from rackspan.model.racks import even_spread
+from tests.snapshots import of_one_topic
 
 
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=3), st.integers(1, 3), st.integers(1, 3))
@@ -17,6 +20,19 @@ def test_the_replica_bound_is_what_the_best_of_all_placements_reaches(
     counts = np.zeros(factor + 1, dtype=np.int64)
     counts[factor] = partitions
     assert replica_bound(rack_map(_brokers(sizes)), counts) == _least_possible_maximum(sizes, partitions, factor)
+
+
+def test_a_preferred_leader_that_a_reassignment_may_still_copy_to_counts_as_leading() -> None:
+    """Both partitions prefer broker 3 and are led by 1; only of the first an election is due."""
+    snapshot = of_one_topic(
+        {1: "a", 2: "b", 3: "c"},
+        [[3, 1, 2], [3, 1, 2]],
+        leader=[1, 1],
+        isr=[[1, 2, 3], [1, 2]],
+        more={"adding_replicas": [[], [3]]},
+    )
+    found = loads(snapshot_batch(snapshot, RackPolicy()))
+    assert (found.preferred.tolist(), found.preferred_led.tolist()) == ([0, 0, 2], [0, 0, 1])
 
 
 def _brokers(sizes: list[int]) -> list[Broker]:

@@ -394,6 +394,8 @@ def test_without_topics_there_is_nothing_to_judge(cli: Cli, write: Write) -> Non
         assert "nothing to judge: the cluster has no topics" in ran.out
         assert "survives the loss" not in ran.out
         assert "survives every" not in ran.out
+    hardened = cli("acks", "harden", "--min-insync-racks", "3", "--snapshot", path)
+    assert (hardened.code, hardened.out) == (0, "nothing to judge: the cluster has no topics\n")
 
 
 def test_controllers_that_no_snapshot_has_are_not_judged_and_the_last_line_says_so(cli: Cli, write: Write) -> None:

@@ -51,6 +51,7 @@ SNAPSHOT = ("--snapshot", "moment.json")
             ("plan",),
             "No such command 'plan' (did you mean rackspan place plan or rackspan reassign plan or rackspan restart plan?); see rackspan --help",
         ),
+        (("aplly",), "No such command 'aplly' (did you mean rackspan reassign apply?); see rackspan --help"),
         (("drain",), "No such command 'drain'; see rackspan --help"),
         (("audti",), "No such command 'audti' (did you mean 'audit'?); see rackspan --help"),
         (

@@ -34,11 +34,13 @@ def test_a_group_without_arguments_prints_its_help_and_that_is_no_error(cli: Cli
     assert bare.out.lstrip().startswith(f"Usage: {' '.join(('rackspan', *group))}")
 
 
-def test_the_error_for_a_file_without_its_flag_names_the_flag(cli: Cli) -> None:
+def test_the_error_for_a_file_without_its_flag_names_the_flag(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "moment.json").touch()
     ran = cli("audit", "moment.json")
     assert (ran.code, ran.out) == (1, "")
     assert "; for a file, give --snapshot moment.json; see rackspan audit --help" in ran.err
     assert "--snapshot" not in cli("config", "show", "moment.json").err
+    assert "--snapshot" not in cli("place", "create", "orders").err
 
 
 def test_help_has_a_section_for_each_purpose_and_every_command_in_one(cli: Cli) -> None:

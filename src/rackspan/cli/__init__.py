@@ -10,6 +10,7 @@ import re
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -156,7 +157,12 @@ def _usage(error: Any) -> str:
     for theirs, ours in _TYPE_ERRORS.items():
         words = words.replace(theirs, ours)
     extra = re.fullmatch(r"Got unexpected extra argument\S* \((\S+)\)", words)
-    if extra and context is not None and any("--snapshot" in parameter.opts for parameter in context.command.params):
+    if (
+        extra
+        and Path(extra[1]).exists()
+        and context is not None
+        and any("--snapshot" in parameter.opts for parameter in context.command.params)
+    ):
         words = f"{words}; for a file, give --snapshot {extra[1]}"
     return f"{words}; see {command} --help"
 

@@ -12,7 +12,7 @@ import typer
 from typer import Typer
 from typer.core import TyperCommand, TyperGroup
 
-from rackspan.text import nearest
+from rackspan.text import closest, nearest
 
 NARROW: Final = 78
 """Below it, a description is on the lines below its flag."""
@@ -69,9 +69,12 @@ class HelpGroup(_PlainHelp, TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Resolve the command as click does; for a command of a group inside this one, the error names it: `reassign lint`."""
         if args and self.get_command(ctx, args[0]) is None:
-            inside = [path for path in self.paths() if path.rpartition(" ")[2] == args[0]]
-            meant = " or ".join(f"{ctx.command_path} {path}" for path in inside)
-            hint = f" (did you mean {meant}?)" if meant else nearest(args[0], self.commands, ALIKE_MIN)
+            names = {path: path.rpartition(" ")[2] for path in self.paths()}
+            hint = "" if args[0] in names.values() else nearest(args[0], self.commands, ALIKE_MIN)
+            alike = closest(args[0], {*names.values()}, ALIKE_MIN)
+            if alike and not hint:
+                inside = [f"{ctx.command_path} {path}" for path, name in names.items() if name == alike]
+                hint = f" (did you mean {' or '.join(inside)}?)"
             ctx.fail(f"No such command '{args[0]}'{hint}")
         return super().resolve_command(ctx, args)
 

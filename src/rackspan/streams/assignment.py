@@ -41,7 +41,9 @@ class CrossRackDocument(TypedDict):
 class ProofDocument(TypedDict):
     lower_bound: Annotated[
         Amount,
-        Meta(description="No assignment within the strategy's limits costs less; with the note equal-cost, none at all."),
+        Meta(
+            description="No assignment within the strategy's limits costs less; with the note equal-cost, none at all."
+        ),
     ]
     moved: Count
 

@@ -110,6 +110,13 @@ def test_a_wrong_option_is_refused_in_one_line(tmp_path: Path, words: list[str],
     assert str(refused.value) == line
 
 
+def test_a_lint_that_drains_every_broker_is_refused_in_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text('{"version": 1, "partitions": [{"topic": "topic-000000", "partition": 0, "replicas": [1, 0]}]}')
+    with pytest.raises(RackspanError, match=r"^every broker would be drained: at least one .*; drain fewer$"):
+        run(tmp_path, CLEAN, "lint", "--reassignment-json-file", str(file), "--drain", "0,1")
+
+
 def test_a_drain_that_costs_safety_exits_1_and_its_flag_makes_it_for_plan_and_lint_alike(tmp_path: Path) -> None:
     snapshot = cluster([[0, 1], [1, 0]], {0: "a", 1: "b", 2: "b"})
     drain = ("--drain", "0")

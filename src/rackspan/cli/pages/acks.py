@@ -9,6 +9,7 @@ from rich.text import Text
 
 from rackspan.acks import HardenOutcome
 from rackspan.cli.output import page, table, whole
+from rackspan.cli.pages.audit import NOTHING_TO_JUDGE
 from rackspan.model.topic import MIN_INSYNC_REPLICAS
 from rackspan.text import count_noun
 
@@ -34,7 +35,9 @@ def harden_page(document: Mapping[str, Any]) -> RenderableType:
         *_topics(listed),
         *_commands(document["commands"]),
         *_applied(document),
-        _verdict(document["summary"]["outcomes"]),
+        _verdict(document["summary"]["outcomes"])
+        if document["topics"]
+        else Text(NOTHING_TO_JUDGE, style="bold yellow"),
     )
 
 
