@@ -1,8 +1,12 @@
 """Numbers, nouns, sizes and times in messages and documents."""
 
+import re
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final
+
+CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""Line breaks and what a terminal obeys. Half of a surrogate pair cannot be written at all."""
 
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 

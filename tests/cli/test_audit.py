@@ -366,7 +366,7 @@ def test_the_last_line_names_configs_that_are_assumed_of_the_chosen_topics(cli: 
         assert cli(command, "--snapshot", path, "--topic", "moves").out.endswith(only_moves)
 
 
-def test_racks_that_look_alike_are_warned_of_and_told_apart(cli: Cli, write: Write) -> None:
+def test_racks_that_look_alike_are_warned_of_and_shown_apart(cli: Cli, write: Write) -> None:
     """The rack of brokers 2 and 5 is that of 1 and 4 with a blank; that of 3 and 6 has a letter in two code points."""
     document = good()
     for broker in document["brokers"]:

@@ -2,18 +2,16 @@
 
 import io
 import os
-import re
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from rackspan.text import CONTROLS
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from rackspan.model.snapshot import ReadSnapshot
-
-CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""Line breaks and what a terminal obeys. Half of a surrogate pair cannot be written at all."""
 
 
 def open_standard_streams() -> None:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rackspan.cli.commands import COMMANDS
-from rackspan.cli.output.messages import CONTROLS
+from rackspan.text import CONTROLS
 
 SENTENCES: Final = frozenset({"reason", "because", "why", "actual", "losses that stop writes", "fix with", "do"})
 """Headers of columns whose cells are sentences: they alone may be wrapped, at spaces outside commands."""
