@@ -496,6 +496,19 @@ class Ending:
         """Nothing is open."""
 
 
+def test_a_gateway_that_ends_is_not_ready_while_its_clients_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts: Any = Ending()
+    made = Gateway(parts, parts, parts, None, None, None)
+    reasons: list[str | None] = []
+
+    async def drain(_seconds: float) -> None:
+        reasons.append(not_ready(made))
+
+    monkeypatch.setattr(parts, "drain", drain)
+    asyncio.run(made.drain(0))
+    assert reasons == ["ending"]
+
+
 def test_the_log_at_the_end_has_a_line_for_each_of_the_fifty_largest_series_and_one_for_the_rest(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

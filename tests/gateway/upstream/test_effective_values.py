@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -101,9 +102,20 @@ def test_nothing_is_safe_if_the_config_topic_cannot_be_read(
     ]
 
 
-def test_a_higher_config_of_the_brokers_is_kept(cluster: EmbeddedCluster) -> None:
+def test_a_higher_config_of_the_brokers_is_kept_and_no_connection_left_open(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[str] = []
+    for opened in (effective_values.ConfigTopic, effective_values.UpstreamCluster):
+
+        def close(self: Any, plain: Callable[[Any], None] = opened.close) -> None:
+            closed.append(type(self).__name__)
+            plain(self)
+
+        monkeypatch.setattr(opened, "close", close)
     cluster.create_topic("strict", replicas=[[1, 2, 3]], config={"min.insync.racks": "3"})
     keep(cluster, (Scope.TOPIC, "strict", Entry(2)))
     settings = ConnectionSettings(cluster.bootstrap_servers)
     found = effective_values.with_gateway_values(cluster.snapshot(), settings)
     assert [topic.config["min.insync.racks"] for topic in found.topics if topic.name == "strict"] == ["3"]
+    assert closed == ["ConfigTopic", "UpstreamCluster"]
