@@ -14,6 +14,8 @@ from rackspan.client.cluster import ConnectionSettings
 from rackspan.cluster import EmbeddedCluster
 from rackspan.gateway.core.policies import Entry, Scope, record
 from rackspan.gateway.upstream import effective_values
+from rackspan.gateway.upstream.cluster import UpstreamCluster
+from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.model import GATEWAY_CONFIG_TOPIC
 
 Safe = Callable[[], tuple[int, dict[str, list[str]]]]
@@ -106,7 +108,7 @@ def test_a_higher_config_of_the_brokers_is_kept_and_no_connection_left_open(
     cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed: list[str] = []
-    for opened in (effective_values.ConfigTopic, effective_values.UpstreamCluster):
+    for opened in (ConfigTopic, UpstreamCluster):
 
         def close(self: Any, plain: Callable[[Any], None] = opened.close) -> None:
             closed.append(type(self).__name__)
