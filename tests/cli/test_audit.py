@@ -222,6 +222,22 @@ def test_an_unknown_key_is_a_warning_on_stderr_and_the_data_stay_clean(cli: Cli,
     assert ran.document["summary"]["violations"] == 0
 
 
+def test_a_snapshot_that_is_saved_warns_of_what_it_lacks(cli: Cli, write: Write, tmp_path: Path) -> None:
+    lacking = write({**GOOD, "partial": ["sizes: broker 3 did not answer"]})
+    for out in ("copy.json", "-"):
+        warned = cli("snapshot", "--snapshot", lacking, "--out", out).err.splitlines()
+        assert warned[0] == "warning: sizes: broker 3 did not answer"
+
+
+def test_controllers_that_the_file_names_and_the_cluster_lacks_are_a_warning_with_those_there_are(
+    cli: Cli, write: Write, tmp_path: Path
+) -> None:
+    (tmp_path / "rackspan.toml").write_text('[controllers]\n9 = "r1"\n')
+    voters = [{"id": number} for number in (3000, 16, 1, 100)]
+    ran = cli("audit", "--snapshot", write({**GOOD, "controllers": voters}))
+    assert "warning: [controllers] 9 has no effect: no such controller; there are 1, 16, 100, 3000\n" in ran.err
+
+
 def test_what_could_not_be_read_is_reported(cli: Cli, write: Write) -> None:
     ran = cli("audit", "--snapshot", write({**GOOD, "partial": ["sizes: broker 3 did not answer"]}))
     assert "could not be read: sizes: broker 3 did not answer" in ran.out

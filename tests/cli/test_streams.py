@@ -109,6 +109,14 @@ def test_the_lab_prints_a_row_for_each_setting_and_draws_them(cli: Cli, problem:
     assert (tmp_path / "lab.svg").read_text().startswith("<svg xmlns=")
 
 
+def test_csv_of_the_lab_has_a_row_for_each_setting(cli: Cli, problem: Path) -> None:
+    ran = cli(*LAB, problem, "--assignor", "optimize", "--strategy", "min_traffic", "-o", "csv")
+    header, *rows = ran.out.splitlines()
+    assert header.split(",")[:3] == ["problem", "assignor", "strategy"]
+    assert [row.split(",")[:3] for row in rows] == [[str(problem), "optimize", "min_traffic"]] * len(rows)
+    assert len(rows) == 1
+
+
 def test_the_labs_document_has_every_setting_of_every_problem(cli: Cli, problem: Path, tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text(problem.read_text())
     document = cli(

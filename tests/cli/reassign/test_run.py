@@ -5,13 +5,19 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
+from rackspan import api
+from rackspan.api import Source
+from rackspan.errors import UsageError
+from rackspan.plan import ConfigKey
 from rackspan.plan.execution.events import RunCancelled, RunCompleted, RunStarted, StepCompleted
 from rackspan.plan.execution.events_format import event_line
+from rackspan.plan.execution.throttle import Holder
 from rackspan.plan.plan_file import read_plan
+from rackspan.sources import snapshot_file
 from tests.cli.conftest import GOOD, Ran
 
 Cli = Callable[..., Ran]
@@ -100,6 +106,40 @@ def test_any_reassignment_file_is_a_plan(cli: Cli, files: Callable[..., None]) -
     files(changed(steps=None, cluster_id=None))
     document = cli("reassign", "apply", "--reassignment-json-file", "plan.json", *SNAPSHOT, "-o", "json").document
     assert (document["moves"], len(document["steps"]), document["cluster_id"]) == (1, 1, CLUSTER_ID)
+
+
+@pytest.mark.parametrize(
+    ("journal", "throttle", "meaning"),
+    [
+        ((), (), ": left as it is"),
+        ((), ("--throttle", "1MB"), ": this run replaces it and restores it at the end"),
+        ((StepCompleted(1), StepCompleted(2)), (), None),
+    ],
+)
+def test_throttles_of_others_are_named_before_a_run_that_has_something_left_to_do(
+    cli: Cli,
+    files: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    journal: tuple[Any, ...],
+    throttle: tuple[str, ...],
+    meaning: str | None,
+) -> None:
+    moved_already = snapshot_with(replicas=[4, 2, 3])
+    moved_already["topics"][0]["partitions"][1].update(replicas=[6, 5, 4], isr=[6, 5, 4], leader=6)
+    files(snapshot=moved_already if journal else GOOD, journal=begun(PLAN, *journal) if journal else None)
+    set_by_others = ConfigKey(Holder.TOPIC, "orders", "leader.replication.throttled.replicas")
+    read = snapshot_file.read(Path("moment.json"))
+
+    def carry_out(*_: object, **__: object) -> NoReturn:
+        raise UsageError("enough")
+
+    monkeypatch.setattr(api, "live_cluster", lambda *_, **__: Source("here", lambda: read))
+    monkeypatch.setattr(api, "foreign_throttles", lambda _cluster, _state: {set_by_others: "*"})
+    monkeypatch.setattr(api, "carry_out", carry_out)
+    ran = cli("reassign", "apply", "--plan", "plan.json", "--bootstrap-server", "h:1", "--apply", *throttle)
+    warned = [line for line in ran.err.splitlines() if line.startswith("warning: throttle not set by this run: ")]
+    assert [line.endswith(meaning or "") for line in warned] == ([] if meaning is None else [True])
+    assert "enough" in ran.err
 
 
 def snapshot_with(**partition: Any) -> dict[str, Any]:
