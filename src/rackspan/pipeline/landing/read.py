@@ -78,7 +78,7 @@ def rows_of(
     """
     schema = pa.schema([table.schema.field(name) for name in columns])
     stored = list(stored)
-    ids = sorted(snapshot.snapshot_id for snapshot in stored)
+    ids = [snapshot.snapshot_id for snapshot in stored]
     near = files_of(warehouse, table, stored) if files is None else files_near(files, stored)
     return pa.Table.from_batches(read_files_at(warehouse.table(table.name), near, schema, ids), schema)
 
