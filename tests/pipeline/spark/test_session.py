@@ -1,11 +1,14 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from pyspark import SparkConf
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from rackspan.errors import MissingRequirement, UsageError
@@ -179,6 +182,153 @@ def test_a_session_without_delta_lake_is_refused_only_where_it_is_needed(
     assert base.stopped is not active
     with session.spark_session("local[1]", delta=False):
         pass
+
+
+class Builder:
+    """`SparkSession.builder`, whose sessions are `Base`. It records the settings, and the environment Spark starts in."""
+
+    def __init__(self, fails: Exception | None = None) -> None:
+        self.builder = self
+        self.fails = fails
+        self.settings: dict[str, str] = {}
+        self.environment: dict[str, str] = {}
+        self.started = StartedSpark()
+
+    def config(self, conf: SparkConf) -> "Builder":
+        self.settings = dict(conf.getAll())
+        return self
+
+    def getOrCreate(self) -> "StartedSpark":  # noqa: N802 - Spark's name
+        if self.fails is not None:
+            raise self.fails
+        self.environment = dict(os.environ)
+        return self.started
+
+
+class StartedSpark(Base):
+    """A Spark whose level of logging can be set."""
+
+    level: str | None = None
+
+    def setLogLevel(self, level: str) -> None:  # noqa: N802 - Spark's name
+        self.level = level
+
+
+JAVA: Final = Java(Path("/a/jdk/bin/java"), 17)
+
+
+@pytest.fixture
+def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No Spark was started in this process, and a JDK is installed."""
+    for name in ("SPARK_REMOTE", "PYSPARK_GATEWAY_PORT", "PYSPARK_PYTHON", "JAVA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("_active_spark_context", "_gateway", "_jvm"):
+        monkeypatch.setattr(f"pyspark.SparkContext.{name}", None)
+    monkeypatch.setattr(session, "find_java", lambda: JAVA)
+    monkeypatch.setattr(session, "delta_jars", lambda _java: [Path("/delta.jar")])
+
+
+@pytest.mark.parametrize(("master", "level"), [(None, "ERROR"), ("spark://h:1", None)])
+def test_spark_starts_with_the_java_that_was_checked_and_the_environment_is_as_before(
+    without_spark: None, monkeypatch: pytest.MonkeyPatch, master: str | None, level: str | None
+) -> None:
+    builder = Builder()
+    monkeypatch.setattr("pyspark.sql.SparkSession", builder)
+    with session.spark_session(master):
+        assert builder.settings == session.start_settings(master or "local[*]", [Path("/delta.jar")])
+        assert builder.environment["JAVA_HOME"] == "/a/jdk"
+        assert builder.environment.get("PYSPARK_PYTHON") == (None if master else sys.executable)
+        assert os.environ.keys().isdisjoint({"JAVA_HOME", "PYSPARK_PYTHON"})
+        assert builder.started.level == level
+    assert builder.started.stopped
+
+
+@pytest.mark.parametrize(("master", "named"), [(None, r"local\[\*\]"), ("spark://h:1", "spark://h:1")])
+def test_a_spark_that_does_not_start_is_reported_in_one_line(
+    without_spark: None, monkeypatch: pytest.MonkeyPatch, master: str | None, named: str
+) -> None:
+    monkeypatch.setattr("pyspark.sql.SparkSession", Builder(PySparkRuntimeError("refused\n  at a.java:1")))
+    with (
+        pytest.raises(UsageError, match=rf"^Spark did not start on {named}: refused; look at --master and Java$"),
+        session.spark_session(master),
+    ):
+        pass
+
+
+class Executors(Base):
+    """A Spark on a cluster whose executors run functions of Python here. It records the packages that it is sent."""
+
+    def __init__(self, master: str = "spark://h:1") -> None:
+        super().__init__()
+        self.master = master
+        self.sent: list[str] = []
+
+    def addPyFile(self, path: str) -> None:  # noqa: N802 - Spark's name
+        self.sent.append(path)
+
+    def range(self, rows: int) -> "Executors":
+        self.rows = rows
+        return self
+
+    def select(self, function: Callable[[int], str]) -> "Executors":
+        self.found = sorted({function(number) for number in range(self.rows)})
+        return self
+
+    def collect(self) -> list[tuple[list[str]]]:
+        return [(self.found,)]
+
+
+@pytest.fixture
+def functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns that are the functions of Python themselves."""
+    monkeypatch.setattr("pyspark.sql.functions.udf", lambda function, *_words, **_options: lambda _column: function)
+    monkeypatch.setattr("pyspark.sql.functions.collect_set", lambda column: column)
+
+
+@pytest.mark.slow
+def test_the_package_is_sent_once_to_executors_on_other_machines_only(
+    functions: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("pyspark.SparkFiles.getRootDirectory", lambda: str(tmp_path))
+    cluster, local = Executors(), Executors("local[2]")
+    spark: Any
+    for spark in (local, cluster, cluster):
+        session.send_code(spark)
+    assert (local.sent, cluster.sent) == ([], [str(tmp_path / "rackspan.zip")])
+    assert (tmp_path / "rackspan.zip").is_file()
+
+
+def test_executors_that_lack_a_module_or_have_another_python_are_reported(
+    functions: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark: Any = Executors()
+    session._require_on_workers(spark, "spark://h:1")
+    monkeypatch.setattr(session, "REQUIRED_BY_WORKERS", ("numpy", "no_such_one", "nor_this"))
+    with pytest.raises(
+        UsageError, match=r"^Python on the executors of spark://h:1 lacks no_such_one and nor_this; set"
+    ):
+        session._require_on_workers(spark, "spark://h:1")
+    monkeypatch.setattr(spark, "collect", lambda: [(["3.8 "],)])
+    with pytest.raises(UsageError, match=r"^Python on the executors of spark://h:1 is 3\.8, and this one 3\.\d+; set"):
+        session._require_on_workers(spark, "spark://h:1")
+
+
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [("job aborted\nCaused by: a\nCaused by: Cannot run program", "Cannot run program"), ("lost\n at b", "lost")],
+)
+def test_executors_that_cannot_run_python_are_reported_by_the_last_cause(
+    functions: None, monkeypatch: pytest.MonkeyPatch, message: str, cause: str
+) -> None:
+    def fail() -> None:
+        raise PySparkRuntimeError(message)
+
+    spark: Any = Executors()
+    monkeypatch.setattr(spark, "collect", fail)
+    with pytest.raises(
+        UsageError, match=rf"^the executors of yarn cannot run Python: {cause}; install Python 3\.\d+, "
+    ):
+        session._require_on_workers(spark, "yarn")
 
 
 class ConnectServer(Base):
