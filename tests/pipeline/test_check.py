@@ -297,6 +297,17 @@ def test_a_damaged_landing_file_quarantines_its_snapshots_until_it_is_back(root:
     assert checked(root).problems == ()
 
 
+def test_snapshots_around_a_damaged_one_are_judged_again_without_its_file(tmp_path: Path) -> None:
+    made = create_warehouse(tmp_path / "warehouse")
+    for hour in range(3):
+        store_all([small(taken_at=NOON + timedelta(hours=hour))], made)
+    refresh(made)
+    file = sorted(Path(made.table("partitions")).rglob("*.parquet"), key=lambda file: file.stat().st_mtime_ns)[1]
+    emptied(file)
+    report = checked(Path(made.root), whole=True)
+    assert {problem.kind for problem in report.problems} == {"damaged-file", "quarantined"}
+
+
 def test_a_snapshot_that_was_damaged_under_another_policy_is_judged_by_it_once_it_is_back(root: Path) -> None:
     file = newest_file(root, "partitions")
     content = file.read_bytes()
@@ -546,6 +557,11 @@ def test_hours_with_other_rows_than_their_readings_give_are_found_and_made_again
     assert f" at {wrong:%Y-%m-%d %H:%M})" in problem.problem
     assert problem.remedy == f"rackspan pipeline rebuild {table} --warehouse {read}"
     check_hours(read, alone(0, 1, 2))
+
+
+def test_a_cluster_whose_every_reading_waits_for_the_next_run_is_no_problem(read: Path) -> None:
+    store_readings(open_warehouse(read), history(Random(9), 4, "new", 1500.0))
+    assert checked(read, whole=True).problems == ()
 
 
 def put_into_force(warehouse: Warehouse, table: str) -> None:

@@ -19,7 +19,7 @@ from rackspan.pipeline import maintain as module
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, commit
 from rackspan.pipeline.maintain import MaintainedTable, maintain
 from rackspan.pipeline.runs import last_run
-from rackspan.pipeline.schemas import HISTORY, TABLES
+from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES
 from rackspan.pipeline.warehouse import only_run
 from tests.pipeline import expected
 from tests.pipeline.examples import NOON, OF_SNAPSHOTS, kept, small
@@ -228,6 +228,17 @@ def test_snapshots_that_are_stored_meanwhile_stay(warehouse: Warehouse, monkeypa
     maintained(warehouse)
     assert refresh(warehouse).snapshots == 1
     check(warehouse, [*SNAPSHOTS, late])
+
+
+def test_maintenance_before_the_first_run_joins_the_files_of_snapshots_alone(tmp_path: Path) -> None:
+    fresh = create_warehouse(tmp_path / "fresh")
+    for snapshot in SNAPSHOTS[:4]:
+        store(snapshot, fresh)
+    done = maintained(fresh)
+    assert done.keys() == LANDING.keys()
+    assert done["snapshots"].joined == 4
+    assert last_run(fresh) is None
+    assert {entry.name for entry in Path(fresh.root, "tables").iterdir()} == LANDING.keys()
 
 
 def test_conflicts_without_end_are_reported_in_one_line(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:

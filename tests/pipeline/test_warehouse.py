@@ -42,6 +42,14 @@ def test_what_is_no_warehouse_is_not_opened(tmp_path: Path) -> None:
         open_warehouse(tmp_path)
 
 
+def test_a_log_of_snapshots_that_cannot_be_read_names_the_command_that_shows_what_to_do(warehouse: Warehouse) -> None:
+    Path(warehouse.table("snapshots"), "_delta_log", f"{0:020}.json").write_text('{"protocol": {}}')
+    with pytest.raises(
+        InvalidWarehouse, match=rf"; rackspan pipeline check --whole --warehouse {warehouse.root} shows what to do$"
+    ):
+        open_warehouse(warehouse.root)
+
+
 def test_a_second_run_refuses_at_once(warehouse: Warehouse) -> None:
     with (
         only_run(warehouse),

@@ -51,12 +51,13 @@ def test_a_snapshot_collected_since_the_last_run_waits_for_the_next(warehouse: W
     assert latest == {str(SHOP[-1].cluster_id): SHOP[-1].taken_at, "eu/west [a] 100%*": story.NOON, "new": story.NOON}
 
 
-def test_a_newest_snapshot_that_is_damaged_is_left_out_and_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("table", ["partitions", "snapshots"])
+def test_a_newest_snapshot_that_is_damaged_is_left_out_and_named(tmp_path: Path, table: str) -> None:
     whole = create_warehouse(tmp_path / "warehouse")
     for one in (story.safe_cluster("calm"), story.safe_cluster("other", story.NOON + timedelta(minutes=1))):
         store(one, whole)
     plain_build.refresh(whole, story.POLICY)
-    file = min(Path(whole.table("partitions")).rglob("part-*.parquet"), key=lambda file: file.stat().st_mtime_ns)
+    file = min(Path(whole.table(table)).rglob("part-*.parquet"), key=lambda file: file.stat().st_mtime_ns)
     file.write_bytes(file.read_bytes()[:50])
     lines: list[str] = []
     _, data = report_data(whole, story.POLICY, left_out=lines.append)
