@@ -13,15 +13,16 @@ from rackspan.audit import FleetPolicy, RackPolicy
 from rackspan.audit.policy import Survive
 from rackspan.errors import InvalidWarehouse, WarehouseBusy
 from rackspan.model import UnrackedPolicy
-from rackspan.pipeline import Warehouse, create_warehouse, runs
-from rackspan.pipeline.delta.append import commit, new_files
+from rackspan.pipeline import Warehouse, create_warehouse, runs, store
+from rackspan.pipeline.delta.append import ConcurrentTransactionError, commit, new_files
 from rackspan.pipeline.delta.table import create_table
+from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.policies import policies_document, policy_warnings
 from rackspan.pipeline.runs import Run
 from rackspan.pipeline.schemas import DERIVED, HOURLY, JUDGED, TABLES
 from rackspan.pipeline.warehouse import existing_table
 from rackspan.traffic import prices_json
-from tests.pipeline.examples import NOON
+from tests.pipeline.examples import NOON, small
 from tests.pipeline.hours.prices import PRICES
 
 PLAIN = RackPolicy()
@@ -164,3 +165,33 @@ def test_a_table_without_a_column_that_every_row_has_now_is_begun_anew(warehouse
     assert opened.lines == (() if nullable else (f"table {of.name}: lost, so its rows are made again",))
     names = {field.name for field in existing_table(warehouse, of.name).schema().fields}
     assert names == {column.name for column in of.columns}
+
+
+@pytest.mark.slow
+def test_a_lost_table_that_only_somebody_else_can_delete_is_named_by_one_run_however_often_it_is_tried(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = runs.open_history(warehouse)
+    runs.commit_run(warehouse, opened.runs, replace(RUN, versions={"findings": 0, "drift": 0}))
+    Path(warehouse.table("findings"), "_delta_log", f"{0:020}.json").write_text('{"protocol": {}}')
+    monkeypatch.setattr(Warehouse, "table_folder", lambda _warehouse, _name: None)
+    for _ in range(2):
+        with pytest.raises(InvalidWarehouse, match=r"table findings cannot be used; delete everything below"):
+            runs.open_history(warehouse, {"findings"})
+    last = runs.last_run(warehouse)
+    assert last is not None
+    assert (last.number, last.versions, last.reason) == (2, {"drift": 0}, "lost: findings")
+
+
+def test_two_runs_that_record_the_same_snapshots_end_one_of_them(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def conflict(*_words: object, **_options: object) -> None:
+        raise ConcurrentTransactionError
+
+    store(small(), warehouse)
+    stored = read_markers(warehouse).at([NOON])
+    judged = runs.open_history(warehouse).judged
+    monkeypatch.setattr(runs, "commit", conflict)
+    with pytest.raises(WarehouseBusy, match="another rackspan pipeline run wrote its tables at the same time"):
+        runs.add_judged(warehouse, judged, stored, (), {stored[0].snapshot_id: None}, RUN.run_id)

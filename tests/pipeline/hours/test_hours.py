@@ -253,7 +253,7 @@ def test_a_run_opens_each_table_once_and_so_does_the_next(
     store_readings(warehouse, readings[:3])
     refresh(kept)
     store_readings(warehouse, readings[3:])
-    for module in ("warehouse", "runs", "check"):
+    for module in ("delta.table", "warehouse", "runs", "check"):
         monkeypatch.setattr(f"rackspan.pipeline.{module}.open_table", counted)
     assert refresh(kept).run is not None
     assert opened == dict.fromkeys((*LANDING, *DERIVED, *HISTORY), 1)

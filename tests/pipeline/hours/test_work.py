@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from rackspan.pipeline.delta.table import DataFile
-from rackspan.pipeline.hours.work import HOUR, ClusterHours, concerned_hours, hour_of
+from rackspan.pipeline.hours.work import HOUR, ClusterHours, concerned_hours, hour_of, with_whole
 from rackspan.pipeline.landing.markers import Markers, StoredSnapshot
 from rackspan.pipeline.landing.rows import time_text
 
@@ -90,3 +90,14 @@ def test_a_late_snapshot_within_one_hour_concerns_that_hour_where_it_has_ended()
     ((_, _, hours, needed),) = shown(concerned_hours(markers, [snapshots[1]], ended=True))
     assert (hours, needed) == ([MIDNIGHT], snapshots)
     assert concerned_hours(markers_of(random.Random(1), snapshots[:3]), [snapshots[1]], ended=True) == []
+
+
+def test_hours_have_the_times_of_the_whole_snapshots_of_their_cluster_and_days() -> None:
+    """Neither of one that is stored as changes, nor of one that is not judged yet, nor of another cluster or day."""
+    hours = {"a": (-25, 1, 2, 3, 4, 25), "b": (1,)}
+    snapshots = [stored(cluster_id, MIDNIGHT + HOUR * at) for cluster_id in hours for at in hours[cluster_id]]
+    changes, waiting = snapshots[2], snapshots[3]
+    bases = {one.snapshot_id: None if one is not changes else "base" for one in snapshots if one is not waiting}
+    of_a = ClusterHours("a", (MIDNIGHT + HOUR,), (snapshots[1], snapshots[4]))
+    (found,) = with_whole([of_a], markers_of(random.Random(1), snapshots), lambda _day: bases)
+    assert found.whole == (snapshots[1].taken_at, snapshots[4].taken_at)

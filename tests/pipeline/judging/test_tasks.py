@@ -70,3 +70,8 @@ def test_a_task_has_snapshots_of_one_day_and_reads_the_one_before_each(tmp_path:
             assert snapshot.before.taken_at < snapshot.stored.taken_at
         assert not any(snapshot.tables for snapshot in task.snapshots if snapshot not in task.judged)
         assert {file.day for file in task.files["partitions"]} == {one.stored.day for one in task.snapshots}
+
+
+def test_a_day_of_snapshots_that_are_only_compared_has_no_task(tmp_path: Path) -> None:
+    found = planned(tmp_path, [sized(hour, 1) for hour in (0, 13)], skipped=1)
+    assert [[snapshot.stored.taken_at.hour for snapshot in task.snapshots] for task in found] == [[12, 1]]

@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
@@ -130,6 +131,13 @@ def test_a_file_that_is_there_twice_gives_its_rows_once(root: Path) -> None:
     """As after a compaction: the files that it replaced stay until they are vacuumed."""
     for file in (root / "tables" / "partitions").glob("day=*/*.parquet"):
         shutil.copy(file, file.with_name(f"replaced-{file.name}"))
+    newest(root, "partitions").write_bytes(b"")
+    assert all(mine.same_as(theirs) for mine, theirs in zip(kept(create_warehouse(root)), SNAPSHOTS, strict=True))
+
+
+def test_a_file_with_some_rows_of_a_snapshot_is_left_for_the_one_that_has_all(root: Path) -> None:
+    for file in (root / "tables" / "partitions").glob("day=*/*.parquet"):
+        pq.write_table(pq.ParquetFile(file).read().slice(0, 1), file.with_name(f"0-{file.name}"))
     newest(root, "partitions").write_bytes(b"")
     assert all(mine.same_as(theirs) for mine, theirs in zip(kept(create_warehouse(root)), SNAPSHOTS, strict=True))
 
