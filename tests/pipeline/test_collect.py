@@ -149,6 +149,17 @@ def test_running_clusters_are_read_in_threads_that_have_a_name(warehouse: Wareho
     assert [name.rpartition("_")[0] for name in names] == ["read-cluster"]
 
 
+def test_files_are_read_one_after_another_by_the_thread_that_collects(warehouse: Warehouse) -> None:
+    names: list[str] = []
+
+    def read() -> ReadSnapshot:
+        names.append(threading.current_thread().name)
+        return ReadSnapshot(small(), ())
+
+    list(collect([Source("a.json", read), Source("b.json", read)], warehouse))
+    assert names == [threading.current_thread().name] * 2
+
+
 def test_as_many_snapshots_are_stored_at_once_as_have_so_many_partitions(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,12 @@ def test_everything_is_within_the_picture_and_no_text_covers_the_next_cell(name:
         assert number(text, "x") + len(text.text) * svg.CHARACTER <= number(cell, "x") + number(cell, "width")
 
 
+def test_a_picture_of_many_racks_has_the_names_of_its_columns_upright() -> None:
+    groups = picture(story.traffic(RACKS["thirty"]).flows, NARROW).all("g")
+    assert [text.text for group in groups for text in group.all("text")] == list(RACKS["thirty"])
+    assert all("rotate(-90 " in group.attributes["transform"] for group in groups)
+
+
 def test_each_cell_has_the_bytes_of_its_pair_and_a_bar_of_each_basis() -> None:
     flows = (
         RackFlow("a", "a", {"derived": 5 * 2**20}),

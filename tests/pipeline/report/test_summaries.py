@@ -103,6 +103,23 @@ def test_arrow_sums_up_what_plain_loops_sum_up() -> None:
 
 
 @pytest.mark.slow
+def test_losses_of_a_rack_take_as_long_in_whatever_order_their_rows_are_read() -> None:
+    """To the last bit: equal tables have to give equal pages."""
+    history = restless(1, 30)
+    rows = story.impact_rows(history)
+    durability = _batches([row for one in history for row in story.durability_rows(one)], PARTITION_DURABILITY)
+    first, second = (
+        summarize(
+            Tables(durability, _batches([], FINDINGS), _batches(impact, OUTAGE_IMPACT), _batches([], DRIFT)),
+            {str(history[-1].cluster_id): history[-1]},
+            story.POLICY,
+        )
+        for impact in (rows, rows[::-1])
+    )
+    assert first.clusters[0].loss_history == second.clusters[0].loss_history
+
+
+@pytest.mark.slow
 def test_a_long_history_is_drawn_by_the_worst_point_of_each_stretch_and_the_last() -> None:
     history = restless(3, 60)
     whole = report_by_hand(history).clusters[0].history
