@@ -191,6 +191,86 @@ def test_rows_that_are_there_twice_are_a_problem(root: Path) -> None:
     assert one.remedy == f"rackspan pipeline rebuild --warehouse {root}"
 
 
+def without_row_of(root: Path, table: str, snapshot_id: str) -> None:
+    """Delete the rows of a snapshot, as some other program may."""
+    existing_table(named_warehouse(root), table).delete(f"snapshot_id = '{snapshot_id}'")
+
+
+def test_a_judged_snapshot_that_others_build_on_and_one_that_is_not_stored_are_missing(root: Path) -> None:
+    first, second = [row["snapshot_id"] for row in rows(open_warehouse(root), "judged") if row["cluster_id"] == "eu"][
+        :2
+    ]
+    without_row_of(root, "judged", first)
+    put_into_force(open_warehouse(root), "judged")
+    loose = WarehouseProblem(
+        "missing-rows",
+        f"1 snapshots have rows that differ from those of a snapshot that has none ({second})",
+        f"rackspan pipeline rebuild --warehouse {root}",
+        "judged",
+    )
+    assert checked(root).problems == (loose,)
+    for name in OF_SNAPSHOTS:
+        without_row_of(root, name, second)
+    gone, *_ = [one for one in checked(root).problems if one != loose]
+    assert (gone.kind, gone.table) == ("missing-rows", "judged")
+    assert gone.problem == f"1 snapshots that are not stored any more ({second})"
+    assert gone.remedy.startswith(f"rackspan pipeline maintain --drop-damaged --warehouse {root} gives up")
+
+
+@pytest.mark.parametrize("table", ["partition_durability", "outage_impact"])
+def test_a_judged_snapshot_without_rows_is_a_problem_of_the_table(root: Path, table: str) -> None:
+    snapshot_id = next(row["snapshot_id"] for row in rows(open_warehouse(root), "judged"))
+    without_row_of(root, table, snapshot_id)
+    put_into_force(open_warehouse(root), table)
+    line = f"1 judged snapshots have other rows than they should ({snapshot_id})"
+    remedy = f"rackspan pipeline rebuild {table} --warehouse {root}"
+    assert checked(root).problems == (WarehouseProblem("missing-rows", line, remedy, table),)
+
+
+def test_a_folder_without_tables_is_not_checked_and_one_without_snapshots_is_late(tmp_path: Path) -> None:
+    with pytest.raises(
+        InvalidWarehouse, match=r"not a warehouse \(it has no table snapshots\); fill one with rackspan "
+    ):
+        checked(tmp_path)
+    create_warehouse(tmp_path)
+    assert checked(tmp_path).problems == ()
+    [late] = checked(tmp_path, max_age=timedelta(hours=1)).problems
+    assert (late.kind, late.problem) == ("late", "no snapshot of any cluster")
+
+
+@pytest.mark.parametrize(
+    ("table", "remedy"),
+    [
+        ("brokers", "copy its folder _delta_log back from a backup: no command can make it again"),
+        ("findings", "rackspan pipeline rebuild findings --warehouse "),
+    ],
+)
+def test_a_log_that_is_no_log_is_a_problem_with_what_brings_it_back(root: Path, table: str, remedy: str) -> None:
+    (root / "tables" / table / "_delta_log" / f"{0:020}.json").write_text('{"protocol": {}}')
+    [problem, *_] = checked(root).problems
+    assert (problem.kind, problem.table) == ("unreadable-log", table)
+    assert "cannot be read as a Delta table" in problem.problem
+    assert problem.remedy == remedy + (str(root) if remedy.endswith(" ") else "")
+
+
+@pytest.mark.parametrize("content", ["nothing", "an earlier run"])
+def test_without_the_row_of_the_newest_run_every_derived_table_is_rebuilt(root: Path, content: str) -> None:
+    newest, earlier = newest_file(root, "runs"), min((root / "tables" / "runs").glob("*.parquet"), key=by_time)
+    newest.write_bytes(b"" if content == "nothing" else earlier.read_bytes())
+    [problem] = checked(root).problems
+    assert (problem.kind, problem.table) == ("damaged-file", "runs")
+    assert newest.name in problem.problem
+    assert ("it has other rows than its log says" in problem.problem) is (content != "nothing")
+    assert problem.remedy == f"rackspan pipeline rebuild --warehouse {root}"
+    carried_out(problem.remedy, root)
+    assert checked(root, whole=True).problems == ()
+    check_tables(open_warehouse(root), SNAPSHOTS)
+
+
+def by_time(file: Path) -> int:
+    return file.stat().st_mtime_ns
+
+
 def rarely(*names: str, every: Iterable[str] = (*OF_SNAPSHOTS, *TABLES, *HISTORY)) -> list[Any]:
     """Every table; those named in make soak only."""
     return [pytest.param(one, marks=pytest.mark.soak if one in names else []) for one in every]
