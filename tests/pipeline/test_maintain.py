@@ -4,15 +4,17 @@ import json
 import os
 import shutil
 import time
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
 from rackspan.audit import RackPolicy
-from rackspan.errors import UsageError, WarehouseBusy
+from rackspan.errors import InvalidWarehouse, UsageError, WarehouseBusy
 from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import Warehouse, create_warehouse, open_warehouse, rows, store
 from rackspan.pipeline import maintain as module
@@ -247,6 +249,59 @@ def test_conflicts_without_end_are_reported_in_one_line(warehouse: Warehouse, mo
 
     monkeypatch.setattr(module, "commit", conflict)
     with pytest.raises(WarehouseBusy, match="other programs change table snapshots all the time"):
+        maintained(warehouse)
+
+
+def test_a_commit_of_somebody_else_to_a_derived_table_ends_maintenance(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def conflict(table: DeltaTable, *words: Any, **options: Any) -> None:
+        if "/findings" in table.table_uri:
+            raise ConcurrentTransactionError
+        commit(table, *words, **options)
+
+    monkeypatch.setattr(module, "commit", conflict)
+    with pytest.raises(WarehouseBusy, match="another rackspan pipeline run wrote its tables at the same time"):
+        maintained(warehouse)
+    monkeypatch.undo()
+    check(warehouse, SNAPSHOTS)
+
+
+@pytest.mark.parametrize("conflicts", [1, module.ATTEMPTS])
+def test_what_is_damaged_is_given_up_although_others_write_unless_they_do_all_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, conflicts: int
+) -> None:
+    fresh = create_warehouse(tmp_path / "fresh")
+    left = [ConcurrentTransactionError()] * conflicts
+
+    def dropped(_warehouse: Warehouse) -> list[str]:
+        if left:
+            raise left.pop()
+        return ["a file"]
+
+    lines: list[str] = []
+    monkeypatch.setattr(module, "drop_damaged", dropped)
+    busy = pytest.raises(WarehouseBusy, match="other programs change its tables all the time; stop one of them")
+    with nullcontext() if conflicts < module.ATTEMPTS else busy:
+        maintain(fresh, now=lambda: NOON, give_up=lines.append)
+    assert lines == (["a file"] if conflicts < module.ATTEMPTS else [])
+
+
+def test_files_of_half_the_size_that_is_aimed_at_are_left_as_they_are(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TARGET_BYTES", 1)
+    assert {one.joined for one in maintained(warehouse).values()} == {0}
+
+
+def test_a_table_that_cannot_be_vacuumed_is_named(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_words: Any, **_options: Any) -> None:
+        raise DeltaError("no rights")
+
+    monkeypatch.setattr(DeltaTable, "vacuum", fail)
+    with pytest.raises(
+        InvalidWarehouse, match=r": table snapshots cannot be vacuumed: no rights; rackspan pipeline check"
+    ):
         maintained(warehouse)
 
 

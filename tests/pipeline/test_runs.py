@@ -53,10 +53,10 @@ def test_a_warning_names_what_differs_and_the_clusters_that_it_is_about() -> Non
 
 
 def test_a_warning_says_what_a_default_is() -> None:
-    policy = RackPolicy(survive=Survive.BROKER, excluded_brokers=frozenset({4}))
+    policy = RackPolicy(survive=Survive.BROKER, excluded_brokers=frozenset({4}), require_controllers=True)
     assert policy_warnings(RUN, policy, ["a"]) == [
-        "the tables were made with excluded_brokers none, survive rack, the verdicts on the page with "
-        "excluded_brokers [4], survive broker; give run and report the same policy"
+        "the tables were made with excluded_brokers none, survive rack, require_controllers False, the verdicts on the page "
+        "with excluded_brokers [4], survive broker, require_controllers True; give run and report the same policy"
     ]
 
 
@@ -118,6 +118,14 @@ def test_a_commit_of_somebody_else_right_before_that_of_a_run_ends_it(
     added = new_files(existing_table(warehouse, table.name), pa.Table.from_pylist([{"day": NOON.date()}], table.schema))
     with pytest.raises(WarehouseBusy, match="another rackspan pipeline run wrote its tables at the same time"):
         runs.committed(warehouse, runs.ReplacedRows(table, RUN.run_id, 0, None, (), ()), added)
+
+
+def test_a_table_without_anything_to_replace_gets_no_version(warehouse: Warehouse) -> None:
+    """`follow` would make one of each table with every batch, and every reader would load it."""
+    runs.open_history(warehouse)
+    replaced = runs.ReplacedRows(DERIVED["findings"], RUN.run_id, 0, None, (), ())
+    assert runs.committed(warehouse, replaced, ()) == (0, 0)
+    assert existing_table(warehouse, "findings").version() == 0
 
 
 def test_leftovers_are_those_of_runs_after_the_last_one(warehouse: Warehouse) -> None:
@@ -195,3 +203,28 @@ def test_two_runs_that_record_the_same_snapshots_end_one_of_them(
     monkeypatch.setattr(runs, "commit", conflict)
     with pytest.raises(WarehouseBusy, match="another rackspan pipeline run wrote its tables at the same time"):
         runs.add_judged(warehouse, judged, stored, (), {stored[0].snapshot_id: None}, RUN.run_id)
+
+
+@pytest.mark.slow
+def test_a_table_of_runs_whose_rows_cannot_be_read_is_begun_anew_where_it_is_rebuilt(warehouse: Warehouse) -> None:
+    runs.commit_run(warehouse, runs.open_history(warehouse).runs, RUN)
+    for file in Path(warehouse.table("runs")).glob("*.parquet"):
+        file.write_bytes(b"")
+    with pytest.raises(InvalidWarehouse):
+        runs.open_history(warehouse)
+    assert runs.open_history(warehouse, {"runs"}).last is None
+    assert existing_table(warehouse, "runs").version() == 0
+
+
+def test_of_two_runs_of_one_number_the_second_is_refused(warehouse: Warehouse) -> None:
+    first, second = (runs.open_history(warehouse).runs for _ in range(2))
+    runs.commit_run(warehouse, first, RUN)
+    with pytest.raises(WarehouseBusy, match="another rackspan pipeline run wrote its tables at the same time"):
+        runs.commit_run(warehouse, second, replace(RUN, run_id="0000000001-b"))
+    assert runs.last_run(warehouse) == RUN
+
+
+def test_a_version_that_is_gone_cannot_be_restored(warehouse: Warehouse) -> None:
+    findings = runs.open_history(warehouse).derived["findings"]
+    with pytest.raises(InvalidWarehouse, match=r": table findings cannot be restored to version 9: "):
+        runs.restore(warehouse, findings, DERIVED["findings"], 9)

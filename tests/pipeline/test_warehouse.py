@@ -61,6 +61,12 @@ def test_a_second_run_refuses_at_once(warehouse: Warehouse) -> None:
         pass
 
 
+def test_a_lock_that_cannot_be_opened_is_reported_in_one_line(warehouse: Warehouse) -> None:
+    Path(warehouse.root, ".lock").mkdir()
+    with pytest.raises(InvalidWarehouse, match=r": cannot be written: Is a directory; change its permissions$"):
+        only_run(warehouse).__enter__()
+
+
 def test_a_url_of_an_unknown_scheme_is_refused_and_a_file_url_is_a_folder(tmp_path: Path) -> None:
     with pytest.raises(InvalidWarehouse, match=r"the scheme ftp is none of file, s3"):
         create_warehouse("ftp://host/warehouse")

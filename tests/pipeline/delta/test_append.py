@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
+from deltalake.exceptions import CommitFailedError, DeltaError
 
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline.delta import append as module
@@ -66,3 +66,31 @@ def test_a_store_that_fails_after_a_commit_is_named(tmp_path: Path, monkeypatch:
         append(table, ROWS, {})
     monkeypatch.undo()
     assert DeltaTable(tmp_path / "table").to_pyarrow_table().num_rows == len(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (CommitFailedError("No rights"), r"table/?: cannot be written: No rights$"),
+        (
+            DeltaError("No space left on device"),
+            r"table/?: cannot be written: No space left on device; make room or rights$",
+        ),
+        (
+            OSError("No space left on device"),
+            r"table/?: cannot be written: No space left on device; make room or rights$",
+        ),
+    ],
+)
+def test_a_commit_that_fails_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, line: str
+) -> None:
+    create_table(str(tmp_path / "table"), ROWS.schema, by_day=True)
+    table = DeltaTable(tmp_path / "table")
+
+    def fail(*_words: Any, **_options: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", fail)
+    with pytest.raises(InvalidWarehouse, match=line):
+        append(table, ROWS, {})

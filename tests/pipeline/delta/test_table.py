@@ -279,3 +279,39 @@ def test_times_of_a_file_that_spark_rewrote_stay_those_of_a_delta_table(
     assert written_types == {pa.timestamp("us", tz="UTC")}
     found = polars.read_delta(str(tmp_path / "table")).sort("snapshot_id").select("snapshot_id", "taken_at").rows()
     assert found == [("a", at[0]), ("b", at[1])] if replace else found[::2] == [("a", at[0]), ("b", at[1])]
+
+
+def test_a_table_that_cannot_be_created_is_named_unless_somebody_else_has_created_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = DeltaTable.create
+
+    def fail(url: str, *words: Any, **options: Any) -> None:
+        if url.endswith("raced"):
+            create(url, *words, **options)
+        raise OSError("no rights")
+
+    monkeypatch.setattr(DeltaTable, "create", fail)
+    with pytest.raises(InvalidWarehouse, match=r"/alone: no table can be created: no rights$"):
+        create_table(str(tmp_path / "alone"), EARLIER, by_day=True)
+    create_table(str(tmp_path / "raced"), EARLIER, by_day=True)
+    assert open_table(str(tmp_path / "raced")) is not None
+
+
+def test_an_entry_without_the_number_of_rows_is_refused(evolved: DeltaTable, tmp_path: Path) -> None:
+    """Other programs may leave it out; how many rows a table has would be unknown."""
+    entry = max((tmp_path / "table" / "_delta_log").glob("*.json"))
+    entry.write_text(entry.read_text().replace('\\"numRecords\\": 1, ', ""))
+    with pytest.raises(
+        InvalidWarehouse, match="names a data file without its number of rows; rackspan did not write that"
+    ):
+        data_files(DeltaTable(evolved.table_uri))
+
+
+def test_a_file_that_is_torn_is_named_by_what_replaces_or_joins_it(evolved: DeltaTable, tmp_path: Path) -> None:
+    first, second = data_files(evolved)
+    (tmp_path / "table" / second.path).write_bytes(b"PAR1")
+    with pytest.raises(InvalidWarehouse, match=rf": {second.path} cannot be compacted: "):
+        joined(evolved, [first, second])
+    with pytest.raises(InvalidWarehouse, match=rf": {second.path} cannot be replaced: "):
+        without_rows(evolved, ["a", "b"], (), [DAY])
