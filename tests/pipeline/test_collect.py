@@ -20,6 +20,7 @@ from rackspan.model.snapshot import ReadSnapshot
 from rackspan.pipeline import Warehouse, collect, collect_every, create_warehouse, from_folder, rows, store
 from rackspan.pipeline.collect import Collected, CollectTotals, TrafficReadings, metric_families
 from rackspan.pipeline.landing.store import SnapshotLocation
+from rackspan.pipeline.warehouse import Repair
 from rackspan.sources import snapshot_file
 from rackspan.sources.source import Source
 from rackspan.traffic import ClusterReading
@@ -87,6 +88,17 @@ def test_a_source_that_fails_does_not_keep_others_from_being_read(warehouse: War
     assert (first.source, str(first.error), first.stored) == ("down:9092", "down:9092: nobody answered", None)
     assert second.stored is not None
     assert second.warnings == ("a warning",)
+
+
+@pytest.mark.parametrize(("lost", "error"), [((), None), (("a is lost", "b is lost"), "a is lost; b is lost")])
+def test_what_was_repaired_comes_first_and_what_is_lost_is_an_error(
+    warehouse: Warehouse, lost: tuple[str, ...], error: str | None
+) -> None:
+    repaired = replace(warehouse, repair=Repair(("a log was torn",), lost))
+    first, second = collect([source("up:9092", ReadSnapshot(small(), ()))], repaired)
+    assert (first.source, first.warnings, first.stored) == (warehouse.root, ("a log was torn",), None)
+    assert (first.error and str(first.error)) == error
+    assert second.stored is not None
 
 
 def test_rounds_keep_their_time_and_are_not_made_up_for(warehouse: Warehouse) -> None:

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -305,6 +305,37 @@ def test_the_stream_is_stopped_after_the_batch_at_work(
     follow(warehouse, RackPolicy(), slow, stop)
     assert [one.report.snapshots for one in ended] == [1]
     assert ended_at_stop == [1]
+
+
+@pytest.mark.slow
+def test_the_error_of_a_batch_ends_follow_and_not_what_spark_says_of_it(
+    streams: list[Callable[[module._Batches], Stream]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    ids = ids_of([small()], warehouse)
+
+    def fail(*_words: Any, **_options: Any) -> None:
+        raise InvalidWarehouse("the disk is full")
+
+    def work(made: module._Batches) -> None:
+        with suppress(InvalidWarehouse):
+            judge(made, ids, 0)
+
+    monkeypatch.setattr(module, "refresh", fail)
+    streams.append(lambda made: Stream(lambda: work(made), "Job aborted"))
+    with pytest.raises(InvalidWarehouse, match=r"^the disk is full$"):
+        follow(warehouse, RackPolicy(), lambda _batch: None, threading.Event())
+
+
+def test_a_stream_that_ends_by_itself_is_reported_in_one_line(
+    streams: list[Callable[[module._Batches], Stream]], tmp_path: Path
+) -> None:
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    streams.append(lambda _made: Stream(error="the checkpoint is torn\n at a.java:1"))
+    with pytest.raises(
+        InvalidWarehouse, match=r": the stream ended: the checkpoint is torn; where .* remove that folder"
+    ):
+        follow(warehouse, RackPolicy(), lambda _batch: None, threading.Event())
 
 
 class Calls:

@@ -505,6 +505,13 @@ def test_what_judges_is_sent_to_the_executors_before_they_are_given_the_snapshot
     monkeypatch.setattr(build, "judged_frame", lambda *given: done.append(given))
     first, second = [row["snapshot_id"] for row in pipeline.rows(warehouse, "snapshots") if row["cluster_id"] == "one"]
     spark: Any = "the session"
+    for wrong, ids, line in (
+        ("runs", [second], "table 'runs': not one of judged snapshots; choose one of partition_durability, "),
+        ("findings", [first, "gone"], f"{warehouse.root}: no snapshot gone; the table snapshots lists them"),
+    ):
+        with pytest.raises(UsageError, match=f"^{re.escape(line)}"):
+            notebook.judge(spark, warehouse, wrong, ids)
+    assert done == []
     for name, judged, places in (
         ("findings", [second], (0,)),
         ("drift", [first, second], (0, 1)),

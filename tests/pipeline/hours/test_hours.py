@@ -32,7 +32,7 @@ from rackspan.traffic import ClusterReading, PriceFile
 from rackspan.traffic.reading import GAP_PERIODS
 from tests.depth import at_depth
 from tests.pipeline import plain_build
-from tests.pipeline.examples import NOON
+from tests.pipeline.examples import NOON, zeros_in_column
 from tests.pipeline.hours.prices import PRICES
 from tests.pipeline.readings import history, moved, store_readings
 
@@ -182,7 +182,11 @@ def test_a_rebuild_without_prices_makes_the_bill_by_those_of_the_newest_run(ware
     assert refresh(warehouse).run is None, "the same prices are no others"
 
 
-def test_a_damaged_reading_is_left_out_and_named_and_made_up_for_when_it_is_whole(warehouse: Warehouse) -> None:
+@pytest.mark.parametrize("column", [None, "end_offset"])
+def test_a_damaged_reading_is_left_out_and_named_and_made_up_for_when_it_is_whole(
+    warehouse: Warehouse, column: str | None
+) -> None:
+    """Also where only the rows that hours are made of show it, and not the ids."""
     readings = history(Random(5), 5)
     for reading in readings:
         store_readings(warehouse, [reading])
@@ -191,7 +195,10 @@ def test_a_damaged_reading_is_left_out_and_named_and_made_up_for_when_it_is_whol
     assert folder is not None
     file = sorted(folder.rglob("*.parquet"), key=lambda file: file.stat().st_mtime_ns)[-1]
     content = file.read_bytes()
-    file.write_bytes(b"PAR1")
+    if column is None:
+        file.write_bytes(b"PAR1")
+    else:
+        zeros_in_column(file, column)
     later = moved(readings[-1], 60)
     store_readings(warehouse, [later])
     report = refresh(warehouse)
@@ -216,6 +223,19 @@ def test_compaction_and_retention_keep_the_rows_of_the_days_that_are_kept(wareho
     assert {row["hour"][:10] for row in stored_rows(warehouse, "traffic")} == {str(readings[-1].read_at.date())}
     markers = read_markers(warehouse)
     assert {one.day for one in markers.of_days(markers.count_by_day())} == {readings[-1].read_at.date()}
+
+
+def test_hours_are_the_same_however_many_tasks_and_parts_they_are_made_in(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readings = [reading for cluster_id in "ab" for reading in history(Random(2), 4, cluster_id)]
+    store_readings(warehouse, readings)
+    monkeypatch.setattr("rackspan.pipeline.hours.work.TASK_PARTITIONS", 1)
+    monkeypatch.setattr("rackspan.pipeline.hours.task.OBJECTS_MAX", 2)
+    refresh(warehouse)
+    check(warehouse, readings)
+    days = {reading.read_at.date() for reading in readings}
+    assert len(existing_table(warehouse, "traffic").file_uris()) == 2 * len(days)
 
 
 def test_other_engines_read_the_tables(warehouse: Warehouse) -> None:
