@@ -3,10 +3,13 @@
 import random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from rackspan.pipeline.changes.difference import changes, latest
+from rackspan.errors import InvalidWarehouse
+from rackspan.pipeline.changes import difference
+from rackspan.pipeline.changes.difference import chain, changes, key_codes, latest
 from rackspan.pipeline.schemas import GONE
 from tests.depth import at_depth
 
@@ -81,3 +84,20 @@ def test_an_ignored_column_makes_no_change() -> None:
     grown = {key: {**row, "size_bytes": 99}}
     assert not len(changes(table({key: row}), table(grown), KEY, ignored=["size_bytes"]))
     assert len(changes(table({key: row}), table(grown), KEY)) == 1
+
+
+def test_keys_have_the_same_order_where_their_codes_would_not_fit_into_a_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = table({(row["topic"], tuple(row["racks"])): row for row in map(random_row, [random.Random(2)] * 40)})
+    every = key_codes(rows, (*KEY, "size_bytes"))
+    monkeypatch.setattr(difference, "CODES_MAX", 8)
+    packed = key_codes(rows, (*KEY, "size_bytes"))
+    assert np.unique(packed, return_inverse=True)[1].tolist() == np.unique(every, return_inverse=True)[1].tolist()
+    assert packed.max() < every.max()
+
+
+def test_a_chain_ends_at_a_whole_snapshot_or_names_what_is_not_stored() -> None:
+    assert chain("c", {"a": None, "b": "a", "c": "b"}) == ["c", "b", "a"]
+    with pytest.raises(InvalidWarehouse, match=r"^snapshot b builds on a, which is not stored$"):
+        chain("c", {"b": "a", "c": "b"})

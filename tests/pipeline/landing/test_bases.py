@@ -201,6 +201,16 @@ def test_what_builds_on_a_damaged_snapshot_is_damaged_up_to_the_next_whole_one(w
     assert len(set(damage.snapshots.values())) == 1
 
 
+def test_what_builds_on_a_snapshot_that_is_not_stored_is_damaged(warehouse: Warehouse) -> None:
+    bases = Bases()
+    for snapshot in (at(0), at(1, leader=2), at(2)):
+        store_all([snapshot], warehouse, bases)
+    first, *others = stored(warehouse)
+    existing_table(warehouse, "snapshots").delete(f"snapshot_id = '{first.snapshot_id}'")
+    reason = f"it builds on {first.snapshot_id}, which is not stored"
+    assert find_damage(warehouse, others).snapshots == {one.snapshot_id: reason for one in others}
+
+
 class FakeCollector:
     """A collector with its own bases, which is killed and started again now and then."""
 

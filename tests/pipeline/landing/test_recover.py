@@ -205,6 +205,27 @@ def test_two_repairs_at_once_bring_everything_back_once(root: Path) -> None:
         assert len(DeltaTable(str(root / "tables" / table)).to_pyarrow_table()) == counts.get(table, 4)
 
 
+@pytest.mark.parametrize("conflicts", [1, recover.ATTEMPTS])
+def test_a_repair_is_tried_again_while_collectors_store_the_same_snapshots(
+    root: Path, monkeypatch: pytest.MonkeyPatch, conflicts: int
+) -> None:
+    left = [append_module.ConcurrentTransactionError()] * conflicts
+
+    def raced(*words: Any, **more: Any) -> None:
+        if left:
+            raise left.pop()
+        append(*words, **more)
+
+    monkeypatch.setattr(recover, "append", raced)
+    newest(root, "partitions").write_bytes(b"")
+    if conflicts == recover.ATTEMPTS:
+        with pytest.raises(
+            InvalidWarehouse, match="collectors store the same snapshots all the time; stop one of them"
+        ):
+            create_warehouse(root)
+    assert all(mine.same_as(theirs) for mine, theirs in zip(kept(create_warehouse(root)), SNAPSHOTS, strict=True))
+
+
 @pytest.mark.parametrize("cut", CUTS)
 def test_no_reader_takes_a_torn_entry_for_one_without_rows(root: Path, cut: str) -> None:
     entry = newest(root, "partitions")

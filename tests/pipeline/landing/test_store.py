@@ -142,6 +142,11 @@ def test_a_time_that_no_cluster_had_is_refused(warehouse: Warehouse, year: int) 
         landing.store(small(taken_at=NOON.replace(year=year)), warehouse)
 
 
+def test_a_cluster_whose_name_is_no_text_is_refused(warehouse: Warehouse) -> None:
+    with pytest.raises(InvalidSnapshot, match=r"^cluster_id 'a\\ud800': half a surrogate pair is not text; take the "):
+        landing.store(small("a\ud800"), warehouse)
+
+
 def test_a_refused_snapshot_does_not_keep_others_from_being_stored(warehouse: Warehouse) -> None:
     outcomes = store_all([small(cluster_id=None), small()], warehouse)
     assert [isinstance(one, InvalidSnapshot) for one in outcomes] == [True, False]
