@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
@@ -331,6 +332,70 @@ def test_executors_that_cannot_run_python_are_reported_by_the_last_cause(
         session._require_on_workers(spark, "yarn")
 
 
+class ConnectExecutors(Executors):
+    """As `Executors`, by Spark Connect. It records the archives that it is sent, by name."""
+
+    __module__ = "pyspark.sql.connect.session"
+    session_id = "1"
+
+    def addArtifacts(self, path: str, *, pyfile: bool) -> None:  # noqa: N802 - Spark's name
+        assert pyfile
+        assert Path(path).is_file()
+        self.sent.append(Path(path).name)
+
+
+@pytest.mark.slow
+def test_the_package_is_sent_once_to_a_server_of_spark_connect(
+    functions: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "_SENT_TO", set())
+    spark: Any = ConnectExecutors()
+    monkeypatch.setattr(session, "REQUIRED_BY_WORKERS", ("no_such_one",))
+    with pytest.raises(UsageError, match=r"^Python on the executors of Spark Connect lacks no_such_one; "):
+        session.send_code(spark)
+    monkeypatch.undo()
+    monkeypatch.setattr(session, "_require_on_workers", lambda *_: None)
+    monkeypatch.setattr(session, "_SENT_TO", set())
+    for _ in range(2):
+        session.send_code(spark)
+    assert spark.sent == ["rackspan.zip"] * 2, "after a refusal it is sent again"
+
+
+def test_an_active_spark_is_used_as_it_is(without_spark: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = Builder()
+    monkeypatch.setattr("pyspark.sql.SparkSession", builder)
+    monkeypatch.setattr("pyspark.SparkContext._active_spark_context", object())
+    with session.spark_session():
+        assert (builder.settings, builder.started.level) == ({}, None)
+    assert not builder.started.stopped
+
+
+class Jvm:
+    """The JVM of a session that was stopped, whose class loader is given jars."""
+
+    def __init__(self) -> None:
+        self.java = self.io = self.Thread = self
+        self.jars: list[str] = []
+
+    def File(self, path: str) -> SimpleNamespace:  # noqa: N802 - Java's name
+        return SimpleNamespace(toURI=lambda: SimpleNamespace(toURL=lambda: f"file:{path}"))
+
+    def currentThread(self) -> SimpleNamespace:  # noqa: N802 - Java's name
+        return SimpleNamespace(getContextClassLoader=lambda: SimpleNamespace(addURL=self.jars.append))
+
+
+@pytest.mark.parametrize("delta", [False, True])
+def test_a_jvm_that_is_there_already_gets_the_jars_of_delta_lake_only_where_tables_are_read(
+    without_spark: None, monkeypatch: pytest.MonkeyPatch, delta: bool
+) -> None:
+    jvm = Jvm()
+    monkeypatch.setattr("pyspark.SparkContext._gateway", SimpleNamespace(jvm=jvm))
+    monkeypatch.setattr("pyspark.sql.SparkSession", Builder())
+    with session.spark_session("local[1]", delta=delta):
+        pass
+    assert jvm.jars == (["file:/delta.jar"] if delta else [])
+
+
 class ConnectServer(Base):
     """A session of Spark Connect, its client, and the builder that made it."""
 
@@ -368,6 +433,22 @@ def test_a_spark_connect_server_needs_delta_lake_only_where_tables_are_read(
     with session.spark_session(remote="sc://h:1", delta=False):
         assert servers[1].policies == ["Spark's own"]
     assert servers[1].stopped
+
+
+@pytest.mark.parametrize(("message", "line"), [("refused\n at b", "refused"), ("", "OSError")])
+def test_a_server_of_spark_connect_that_does_not_respond_is_reported_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, message: str, line: str
+) -> None:
+    def fail(_server: ConnectServer) -> None:
+        raise OSError(message)
+
+    monkeypatch.setattr(ConnectServer, "create", fail)
+    monkeypatch.setattr("pyspark.sql.connect.session.SparkSession", ConnectServer(""))
+    with (
+        pytest.raises(UsageError, match=rf"^Spark Connect at sc://h:1: {line}; look at --remote$"),
+        session.spark_session(remote="sc://h:1"),
+    ):
+        pass
 
 
 @pytest.mark.parametrize(
