@@ -101,3 +101,11 @@ def test_a_chain_ends_at_a_whole_snapshot_or_names_what_is_not_stored() -> None:
     assert chain("c", {"a": None, "b": "a", "c": "b"}) == ["c", "b", "a"]
     with pytest.raises(InvalidWarehouse, match=r"^snapshot b builds on a, which is not stored$"):
         chain("c", {"b": "a", "c": "b"})
+
+
+def test_a_list_that_is_null_has_no_values_whatever_stands_behind_it() -> None:
+    """Arrow leaves values there where rows become null."""
+    behind = pa.ListArray.from_arrays(pa.array([0, 2, 3]), pa.array([1, 2, 3]), mask=pa.array([True, False]))
+    before, after = (pa.table({"topic": ["a", "b"], "replicas": lists}) for lists in (behind, pa.array([None, [3]])))
+    assert not len(changes(before, after, ["topic"]))
+    assert len(changes(before, after.set_column(1, "replicas", pa.array([[1, 2], [3]])), ["topic"])) == 1

@@ -180,8 +180,8 @@ def _differ(left: pa.Array, right: pa.Array) -> Bools:
 
 
 def _lengths(column: pa.Array) -> Codes:
+    """How many values each list has; one that is null has none, also behind it, since rows are taken or read from a file."""
     lengths: Codes = np.diff(column.offsets.to_numpy()).astype(np.int64)
-    lengths[column.is_null().to_numpy(zero_copy_only=False)] = 0
     return lengths
 
 

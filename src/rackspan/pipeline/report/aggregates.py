@@ -147,7 +147,7 @@ def _drift_rows(read: ReadColumns, clusters: set[str], more: Sequence[str]) -> I
         rows = _of_clusters(batch, clusters)
         safety = pc.starts_with(rows["change"], "safety-")
         for side in ("before", "after"):
-            rows = rows.append_column(f"state_{side}", pc.if_else(safety, rows[side], pa.scalar(None, pa.string())))
+            rows = rows.append_column(f"state_{side}", pc.if_else(safety, rows[side], None))
         yield rows
 
 
