@@ -1,3 +1,8 @@
+"""What the tables of rackspan.pipeline.schemas declare, of which some are in other modules of the package:
+
+rackspan.pipeline.schemas.columns, rackspan.pipeline.schemas.hours and rackspan.pipeline.schemas.readings.
+"""
+
 from pathlib import Path
 
 import pytest

@@ -11,7 +11,7 @@ from rackspan import pipeline
 from rackspan.audit import RackPolicy
 from rackspan.model import ClusterSnapshot, columns
 from rackspan.pipeline.incremental import RunWork, TableWork
-from rackspan.pipeline.judging import tasks
+from rackspan.pipeline.judging import read, tasks
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.schemas import TABLES
@@ -75,3 +75,14 @@ def test_a_task_has_snapshots_of_one_day_and_reads_the_one_before_each(tmp_path:
 def test_a_day_of_snapshots_that_are_only_compared_has_no_task(tmp_path: Path) -> None:
     found = planned(tmp_path, [sized(hour, 1) for hour in (0, 13)], skipped=1)
     assert [[snapshot.stored.taken_at.hour for snapshot in task.snapshots] for task in found] == [[12, 1]]
+
+
+def test_a_task_reads_no_rows_of_other_snapshots_in_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a compaction a file has those of a day."""
+    monkeypatch.setattr(tasks, "TASK_PARTITIONS", 1)
+    found = planned(tmp_path, [sized(hour, 1) for hour in (0, 1, 2)])
+    assert len(found) == 3
+    for task in found:
+        batches = read._batches(task, "partitions", read.PARTITION_ROWS)
+        ids = {identity for batch in batches for identity in batch.column("snapshot_id").to_pylist()}
+        assert ids == {stored.snapshot_id for stored in task.chain}

@@ -416,6 +416,13 @@ def test_a_topic_without_rack_rules_or_lost_racks_is_described_by_its_counts_alo
     assert about(row).replace("\N{NO-BREAK SPACE}", " ") == "2 partitions, replication factor 2, min.insync.replicas 1"
 
 
+def test_a_topic_that_requires_several_racks_in_sync_says_so() -> None:
+    plans = [TopicPlan(f"t{racks}", [[1, 4], [4, 1]], min_insync_racks=racks) for racks in (1, 2)]
+    rows = report_by_hand([story.snapshot(plans, brokers=story.SIX_BROKERS)]).clusters[0].topic_map.rows
+    described = {row.topic: about(row).replace("\N{NO-BREAK SPACE}", " ").rpartition(", ")[2] for row in rows}
+    assert described == {"t1": "min.insync.replicas 2", "t2": "min.insync.racks 2"}
+
+
 def test_an_empty_warehouse_says_what_to_do_next() -> None:
     assert "rackspan pipeline collect" in parsed(render(STORIES["nothing collected"])).all("p", "lead")[0].text
 
