@@ -58,6 +58,7 @@ LONGEST_FILES = (
     "pipeline/hours/test_killed.py",
     "pipeline/test_check.py",
     "pipeline/hours/test_hours.py",
+    "pipeline/hours/test_again.py",
     "pipeline/test_object_store.py",
     "cli/test_restart_watch.py",
     "pipeline/test_incremental.py",

@@ -1,4 +1,4 @@
-"""What giving up a damaged file says and leaves; with hours and runs, by the command that is printed, in test_check.py."""
+"""What giving up a damaged file says and leaves; with hours and runs, by the command that is printed, in test_check.py and hours/test_again.py."""
 
 from datetime import timedelta
 from pathlib import Path

@@ -2,7 +2,7 @@
 
 Nothing is written, and no Spark is needed. Compared are only hours whose inputs are all there still: an hour up to the first stored snapshot of its cluster
 may rest on one that retention has dropped, one that a snapshot without rows concerns is made again by the next run, and past advice is by the policy of the run that
-made it. Bound: one task of hours, and the ids of all hours of a day. Tests: tests/pipeline/test_check.py.
+made it. Bound: one task of hours, and the ids of all hours of a day. Tests: tests/pipeline/hours/test_again.py.
 """
 
 import json

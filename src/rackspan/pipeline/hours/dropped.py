@@ -1,6 +1,6 @@
 """The hours that rest on snapshots which are dropped, and the snapshots to judge again so that the next run makes those hours again.
 
-Constraint: an hour rests on the snapshots in it, the last one before and the first one after it. Tests: tests/pipeline/hours/test_dropped.py, test_check.py.
+Constraint: an hour rests on the snapshots in it, the last one before and the first one after it. Tests: tests/pipeline/hours/test_dropped.py, test_again.py.
 """
 
 from bisect import bisect_left
