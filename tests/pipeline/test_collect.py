@@ -74,6 +74,16 @@ def test_a_folder_gives_its_json_files_and_parquet_folders_by_name(warehouse: Wa
     assert all(one.stored and one.stored.new for one in came)
 
 
+def test_the_order_of_a_folder_is_that_of_names_and_not_that_of_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["2.json", "3.json", "1.json"]
+    for name in names:
+        (tmp_path / name).touch()
+    monkeypatch.setattr(Path, "iterdir", lambda folder: (folder / name for name in names))
+    assert [Path(one.name).name for one in from_folder(tmp_path)] == sorted(names)
+
+
 def test_a_folder_without_rows_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"holds no snapshots"):
         from_folder(tmp_path)
