@@ -64,6 +64,19 @@ def test_jars_are_fetched_once_and_nothing_is_kept_of_a_download_that_broke(
     assert (printed.out, printed.err.count("fetching Delta Lake")) == ("", 2)
 
 
+def test_of_two_processes_that_fetch_at_once_both_have_the_jars_of_the_first(tmp_path: Path) -> None:
+    def raced(name: str, java: Java, scratch: Path) -> None:
+        (scratch / "lib").mkdir()
+        jar(name, scratch)
+        other = tmp_path / f"{name}-{DELTA}"
+        other.mkdir()
+        (other / "of-the-other.jar").touch()
+
+    found = delta_jars(JAVA, cache=tmp_path, fetch=raced)
+    assert [one.name for one in found] == ["of-the-other.jar"]
+    assert list(tmp_path.iterdir()) == [found[0].parent]
+
+
 def test_delta_lakes_own_jars_are_fetched_and_nothing_that_spark_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,11 +8,11 @@ own `spark.jars.packages` would resolve them at each start and print on standard
 configuration; docs/how-to/pipeline.md says how.
 """
 
-import shutil
 import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -52,11 +52,9 @@ def delta_jars(java: Java, *, cache: Path | None = None, fetch: "Fetch | None" =
             raise MissingRequirement(
                 f"Delta Lake {DELTA} came incomplete ({', '.join(broken) or name}); try again, nothing was kept"
             )
-        try:
+        # Where another process was faster, what it fetched is the same.
+        with suppress(OSError):
             staged.rename(home)
-        except OSError:
-            # Another process was faster; what it fetched is the same.
-            shutil.rmtree(staged, ignore_errors=True)
     return sorted(home.glob("*.jar"))
 
 
