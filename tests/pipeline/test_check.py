@@ -270,6 +270,15 @@ def test_without_the_row_of_the_newest_run_every_derived_table_is_rebuilt(root: 
     check_tables(open_warehouse(root), SNAPSHOTS)
 
 
+def test_a_torn_row_of_a_run_before_the_newest_is_found_too(root: Path) -> None:
+    earlier = min((root / "tables" / "runs").glob("*.parquet"), key=by_time)
+    emptied(earlier)
+    [problem] = checked(root).problems
+    assert (problem.kind, problem.table) == ("damaged-file", "runs")
+    assert earlier.name in problem.problem
+    assert problem.remedy == f"rackspan pipeline rebuild --warehouse {root}"
+
+
 def by_time(file: Path) -> int:
     return file.stat().st_mtime_ns
 

@@ -361,6 +361,7 @@ def test_what_a_group_costs_now_is_counted_by_the_replica_that_serves_it(
     rows = {row["strategy"]: row for row in rows_of([first, last], "consumer_groups", [NOON]) if row["group_id"] == "a"}
     now, size = rows["now"], 3600 * 100 * 2**20
     assert (now["partitions_across"], now["bytes"]) == (across, 3 * size)
+    assert (now["members"], now["partitions"]) == (1, 3)
     if rack is not None:
         assert now["bytes_across"] == (None if across is None else across * size)
         assert rows["follower-fetch"]["partitions_across"] == (1 if in_sync == (2, 3) else 0)

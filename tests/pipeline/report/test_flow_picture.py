@@ -53,6 +53,7 @@ def test_everything_is_within_the_picture_and_no_text_covers_the_next_cell(name:
         assert number(rect, "x") >= 0
         assert number(rect, "x") + number(rect, "width") <= number(root, "width") + 0.1
         assert number(rect, "y") + number(rect, "height") <= number(root, "height") + 0.1
+    assert {text.attributes["text-anchor"] for text in root.all("text")} == {"start"}
     upright = {text for group in root.all("g") for text in map(id, group.all("text"))}
     for text in root.all("text"):
         ends = number(text, "x") + len(text.text) * svg.CHARACTER

@@ -41,6 +41,13 @@ def test_the_verdict_on_a_safe_cluster_says_what_keeps_working() -> None:
     )
 
 
+def test_the_verdict_on_a_cluster_that_was_read_in_part_says_so() -> None:
+    cluster = replace(story.report_by_hand([story.safe_cluster()]).clusters[0], partial=("a topic was not read",))
+    assert words.headline(cluster) == (
+        "In what could be read no loss of one rack does harm. What is missing stands below."
+    )
+
+
 def test_the_majority_of_controllers_that_were_not_read_is_left_out() -> None:
     cluster = only([TopicPlan("orders", spread(6, 3))])
     assert "controllers" not in words.headline(cluster)
