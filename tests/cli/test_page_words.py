@@ -128,6 +128,23 @@ def test_a_table_has_these_columns(made: Callable[[], Any], heading: str) -> Non
     assert any([cell.strip() for cell in line.strip().split("  ") if cell] == columns for line in drawn(made()))
 
 
+@pytest.mark.parametrize(
+    ("surviving", "unknown", "words"),
+    [
+        ((3, 3), [], "survives"),
+        ((5, 4), [9], "survives"),
+        ((5, 3), [9], "survives, if controller 9 is not in it: its rack is not known"),
+        ((4, 4), [8, 9], "survives, if controllers 8,9 are not in it: their racks are not known"),
+    ],
+)
+def test_a_loss_is_survived_for_certain_if_controllers_of_unknown_rack_may_all_go_with_it(
+    surviving: tuple[int, ...], unknown: list[int], words: str
+) -> None:
+    quorums = [{"surviving": left, "voters": 5, "unknown_rack": unknown} for left in surviving]
+    document = {"assumed": [], "complete": True, "losses": [{"controller_quorum": quorum} for quorum in quorums]}
+    assert audit._survived("survives", document).plain == words
+
+
 def test_a_loss_of_unknown_controllers_says_so() -> None:
     assert audit._quorum(None).plain == "not known"
     assert audit._quorum({"surviving": 2, "voters": 3, "holds": True, "certain": True}).plain == "2 of 3"

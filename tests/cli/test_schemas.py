@@ -15,6 +15,7 @@ from rackspan.cli import command_tree
 from rackspan.cli.commands import leaf_commands
 from rackspan.cli.schemas import DECLARED, OF_THE_PIPELINE, json_schema
 from rackspan.model import ClusterSnapshot
+from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING
 from tests.cli.conftest import GOOD, Ran
 from tests.cli.test_streams import PROBLEM
 from tests.json_schemas import validator, violations
@@ -177,3 +178,10 @@ def at(document: Any, path: tuple[Any, ...]) -> Any:
 
 OPEN = {"by_constraint", "outcomes"}
 """Counts by any name."""
+
+
+def test_rows_of_every_table_have_a_schema_and_those_of_changes_one_as_they_are_stored() -> None:
+    rows = {one["items"]["$ref"].rpartition("/")[2] for one in json_schema("pipeline table")["anyOf"]}
+    tables = {**DERIVED, **LANDING, **HISTORY}
+    assert rows == {*tables, *(f"{name}_changes" for name, table in tables.items() if table.as_changes)}
+    assert "findings_changes" in rows
