@@ -54,3 +54,14 @@ def test_each_document_is_a_line_and_only_the_first_row_has_a_head(
 def test_a_warning_has_the_name_of_a_topic_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     messages.warn(["topic a:smile:b[red]: hidden\nfrom this user"])
     assert capsys.readouterr().err == "warning: topic a:smile:b[red]: hidden\\nfrom this user\n"
+
+
+def test_progress_that_names_files_is_one_line_at_every_width(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    line = f"prod: stored as 1 in {'/a-folder' * 9}"
+    messages.note(line)
+    assert capsys.readouterr().err == f"{line}\n"
+    messages.warn([line])
+    assert capsys.readouterr().err.count("\n") > 1

@@ -1,4 +1,4 @@
-"""Warnings, errors and progress, on standard error: one line each, wrapped only on a terminal and where COLUMNS is set."""
+"""Warnings, errors and progress, on standard error: one line each; the first two are wrapped on a terminal and where COLUMNS is set."""
 
 import io
 import os
@@ -48,12 +48,12 @@ def fail(line: str) -> None:
 
 
 def note(line: str) -> None:
-    """Progress."""
-    _write(line, "dim")
+    """Progress, never wrapped: it names files, whose length decides nothing else."""
+    stderr_console().print(line, style="dim", markup=False)
 
 
 def _write(line: str, style: str) -> None:
-    """One message. In a log it stays one line."""
+    """A warning or an error. In a log it stays one line."""
     from rich.text import Text
 
     from rackspan.cli.output.tables import Paragraph
