@@ -26,9 +26,9 @@ from rackspan.plan.verification import VerifiedState
 from rackspan.reassign import PartitionReassignment
 
 
-def drawn(parts: Any) -> list[str]:
+def drawn(parts: Any, *, colors: bool = False) -> list[str]:
     """The lines of a page of 200 columns."""
-    console = Console(width=200, force_terminal=False)
+    console = Console(width=200, force_terminal=colors, color_system="standard" if colors else None)
     with console.capture() as captured:
         console.print(page(*parts) if isinstance(parts, Iterable) else parts)
     return [line.rstrip() for line in captured.get().splitlines()]
@@ -155,6 +155,9 @@ def test_rows_beyond_the_first_are_counted(made: Callable[[int], Any], shown: in
     cut = drawn(made(shown + 2))
     assert sum("row" in each for each in cut) == shown
     assert line in cut
+    # It is not one of the rows, and is drawn less bright.
+    (colored,) = [each for each in drawn(made(shown + 2), colors=True) if "-o" in each]
+    assert colored.strip().startswith("\x1b[2m")
 
 
 def test_what_audit_finds_after_a_change_is_a_line_for_each_topic_and_constraint() -> None:

@@ -145,6 +145,38 @@ def test_a_loss_is_survived_for_certain_if_controllers_of_unknown_rack_may_all_g
     assert audit._survived("survives", document).plain == words
 
 
+HARMLESS = {"topics": [], "controller_quorum": None, "survived": False, "racks": ["r1"], "as_required": False}
+
+
+@pytest.mark.parametrize(
+    ("changed", "words", "style"),
+    [
+        ({"partitions": 0}, audit.NOTHING_TO_JUDGE, "bold yellow"),
+        ({"losses": []}, "no racks to lose: no broker has one", "bold yellow"),
+        (
+            {"losses": [{**HARMLESS, "survived": True}], "left_open_by": ["x", "y"]},
+            "not certain to survive the loss of a rack: x, y above",
+            "bold red",
+        ),
+        (
+            {"losses": [{**HARMLESS, "topics": ["t"], "as_required": True}]},
+            "does not survive the loss of r1, as the policy accepts",
+            "bold yellow",
+        ),
+        (
+            {"losses": [{**HARMLESS, "topics": ["t"]}]},
+            "does not survive the loss of r1: rackspan outage shows what stops",
+            "bold red",
+        ),
+    ],
+)
+def test_the_last_sentence_of_an_audit_has_the_color_of_what_it_says(
+    changed: dict[str, Any], words: str, style: str
+) -> None:
+    verdict = audit._survival({"partitions": 1, "losses": [], "left_open_by": [], **changed})
+    assert (verdict.plain, verdict.style) == (words, style)
+
+
 def test_a_loss_of_unknown_controllers_says_so() -> None:
     assert audit._quorum(None).plain == "not known"
     assert audit._quorum({"surviving": 2, "voters": 3, "holds": True, "certain": True}).plain == "2 of 3"

@@ -241,6 +241,17 @@ def test_people_read_clients_strategies_and_a_verdict(cli: Cli, monkeypatch: pyt
     ]
 
 
+def test_csv_of_an_audit_has_a_row_for_each_strategy(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = cli(*live(*swapped(), monkeypatch=monkeypatch), "-o", "csv")
+    assert ran.out.splitlines() == [
+        "strategy,active_across_racks,standby_across_racks,active_moved",
+        "now,2,2,",
+        "none,0,0,2",
+        "min_traffic,0,0,2",
+        "balance_subtopology,0,0,2",
+    ]
+
+
 def test_an_audit_warns_of_what_the_snapshot_lacks(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     hidden = "topics pay: on disk but not shown to this user, who needs Describe on Topic pay"
     assert cli(*live(*swapped(), monkeypatch=monkeypatch, partial=(hidden,))).err == f"warning: {hidden}\n"

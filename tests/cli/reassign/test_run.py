@@ -108,6 +108,32 @@ def test_any_reassignment_file_is_a_plan(cli: Cli, files: Callable[..., None]) -
     assert (document["moves"], len(document["steps"]), document["cluster_id"]) == (1, 1, CLUSTER_ID)
 
 
+def test_a_run_needs_a_cluster_before_anything_is_read(cli: Cli, files: Callable[..., None]) -> None:
+    files()
+    ran = cli("reassign", "apply", "--plan", "plan.json", "--snapshot", "absent.json", "--apply")
+    assert ran.code == 1
+    assert "absent.json" not in ran.err
+
+
+def test_a_dry_run_names_all_that_the_snapshot_lacks_and_a_run_what_it_lacks_of_its_topics(
+    cli: Cli, files: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lacking = ["topic other: hidden from this user", "topic orders: sizes unknown"]
+    files(snapshot={**GOOD, "partial": lacking})
+    ran = cli("reassign", "apply", "--plan", "plan.json", *SNAPSHOT)
+    assert ran.err.splitlines() == [f"warning: {line}" for line in lacking]
+    read = snapshot_file.read(Path("moment.json"))
+
+    def carry_out(*_: object, **__: object) -> NoReturn:
+        raise UsageError("enough")
+
+    monkeypatch.setattr(api, "live_cluster", lambda *_, **__: Source("here", lambda: read))
+    monkeypatch.setattr(api, "foreign_throttles", lambda _cluster, _state: {})
+    monkeypatch.setattr(api, "carry_out", carry_out)
+    ran = cli("reassign", "apply", "--plan", "plan.json", "--bootstrap-server", "h:1", "--apply")
+    assert ran.err.splitlines() == ["warning: topic orders: sizes unknown", "rackspan: enough"]
+
+
 @pytest.mark.parametrize(
     ("journal", "throttle", "meaning"),
     [
