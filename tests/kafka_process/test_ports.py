@@ -1,11 +1,12 @@
 """A held port can be listened on by a broker of ours, and by nobody who does not share addresses."""
 
-import os
 import socket
 import sys
+from types import SimpleNamespace
 
 import pytest
 
+from rackspan.kafka_process import ports as ports_module
 from rackspan.kafka_process.ports import LOOPBACK, HeldPorts
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a port be held while it is used")
@@ -47,7 +48,7 @@ def test_a_held_port_is_kept_from_everybody_else() -> None:
         listener(ports.take(), reuse=False)
 
 
-def test_a_port_that_somebody_listens_on_is_never_taken() -> None:
+def test_a_port_that_somebody_listens_on_is_never_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     class Stubborn:
         """RandomGenerator that name a busy port first."""
 
@@ -61,10 +62,24 @@ def test_a_port_that_somebody_listens_on_is_never_taken() -> None:
         busy, idle = free.take(), free.take()
         free.close()
         with listener(busy, reuse=True):
-            before = len(os.listdir("/proc/self/fd"))
+            opened = _sockets_opened(monkeypatch)
             assert HeldPorts.take(_with_rng(other, Stubborn(busy, idle))) == idle
-            # The socket that holds it, and none of the busy one.
-            assert len(os.listdir("/proc/self/fd")) == before + 1
+            of_busy, of_idle = opened
+            assert of_busy.fileno() == -1
+            assert of_idle.getsockname()[1] == idle
+
+
+def _sockets_opened(monkeypatch: pytest.MonkeyPatch) -> list[socket.socket]:
+    """The sockets that are opened from now on, in order."""
+    opened: list[socket.socket] = []
+    plain = socket.socket
+
+    def keep(*of: int) -> socket.socket:
+        opened.append(plain(*of))
+        return opened[-1]
+
+    monkeypatch.setattr(ports_module, "socket", SimpleNamespace(**{**vars(socket), "socket": keep}))
+    return opened
 
 
 def _with_rng(ports: HeldPorts, rng: object) -> HeldPorts:
@@ -73,11 +88,9 @@ def _with_rng(ports: HeldPorts, rng: object) -> HeldPorts:
 
 
 def test_closing_gives_the_port_back() -> None:
-    before = len(os.listdir("/proc/self/fd"))
     with HeldPorts() as ports:
         port = ports.take()
         held = ports._sockets[port]
     assert held.fileno() == -1
-    assert len(os.listdir("/proc/self/fd")) == before
     with listener(port, reuse=False):
         pass
