@@ -13,6 +13,7 @@ from functools import partial
 
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import RequestHeader, peek_header, read_response, write_response
+from tests.waiting import WITHIN_SECONDS
 
 HOST = "127.0.0.1"
 CLOSED = (ConnectionError, asyncio.IncompleteReadError)
@@ -103,7 +104,7 @@ def counting_proxy(bootstrap_servers: str) -> Iterator[CountingProxy]:
 
     thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
     thread.start()
-    assert listening.wait(10)
+    assert listening.wait(WITHIN_SECONDS)
     try:
         yield proxy
     finally:

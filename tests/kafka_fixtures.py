@@ -3,13 +3,13 @@
 A test that stops something starts it again (`whole` waits until it has), and names its own topics.
 """
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Protocol
 
 import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from kafka import KafkaConsumer, TopicPartition
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import MissingRequirement
@@ -17,6 +17,7 @@ from rackspan.kafka_process import KafkaCluster
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic
 from tests.kafka_versions import KAFKA, OLDEST
+from tests.waiting import WITHIN_SECONDS, eventually
 
 TOPIC_TOOL = "org.apache.kafka.tools.TopicCommand"
 
@@ -125,7 +126,7 @@ def create_topic(
     replication_factor: int = 1,
     assignment: list[list[int]] | None = None,
     config: dict[str, str] | None = None,
-    seconds: float = 30,
+    seconds: float = WITHIN_SECONDS,
 ) -> None:
     """By librdkafka, a second quicker than Kafka's tool; `assignment` lists each partition's replicas. Every broker lists it."""
     layout = {"replication_factor": replication_factor} if assignment is None else {"replica_assignment": assignment}
@@ -156,9 +157,16 @@ def _lists(address: str, topic: str, partitions: int) -> bool:
     return len(found) == partitions and all(one.leader_id >= 0 for one in found)
 
 
-def eventually(holds: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
-    """Wait for something Kafka does in its own time."""
-    until = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < until, f"after {seconds:.0f} s still not so: {what}"
-        time.sleep(0.3)
+def records_in(cluster: Servers, topic: str) -> list[bytes]:
+    """The values of all records of a topic, up to the high watermarks of when it is called."""
+    consumer = KafkaConsumer(bootstrap_servers=cluster.bootstrap_servers)
+    try:
+        partitions = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
+        ends, values = consumer.end_offsets(partitions), []
+        consumer.assign(partitions)
+        consumer.seek_to_beginning()
+        while any(consumer.position(partition) < end for partition, end in ends.items()):
+            values += [record.value for records in consumer.poll(timeout_ms=200).values() for record in records]
+        return values
+    finally:
+        consumer.close()

@@ -10,6 +10,7 @@ from confluent_kafka import Producer
 from rackspan.cluster import EmbeddedCluster
 from rackspan.kafka_process import KafkaCluster, console_tool
 from tests.kafka_fixtures import TOPIC_TOOL
+from tests.waiting import WITHIN_SECONDS
 
 CONFIG_TOOL = "kafka.admin.ConfigCommand"
 ELECTION_TOOL = "org.apache.kafka.tools.LeaderElectionCommand"
@@ -87,7 +88,7 @@ def produce(cluster: KafkaCluster | EmbeddedCluster, topic: str, partitions: int
             producer.produce(
                 topic, value, partition=partition, on_delivery=lambda error, _: refused.append(error) if error else None
             )
-    assert producer.flush(60) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     assert refused == []
 
 

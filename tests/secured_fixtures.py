@@ -21,6 +21,7 @@ from rackspan.kafka_process import KafkaCluster
 from tests.certificates import Authority, Identity, authority
 from tests.kafka_fixtures import SECURED, USERS, started
 from tests.kafka_versions import KAFKA
+from tests.waiting import WITHIN_SECONDS
 
 LISTENERS = {
     "TLS": "SSL",
@@ -163,4 +164,4 @@ def _add_scram_users(cluster: KafkaCluster) -> None:
             for user, password in USERS.items()
         ]
         for future in admin.alter_user_scram_credentials(wanted).values():
-            future.result(30)
+            future.result(WITHIN_SECONDS)

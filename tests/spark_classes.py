@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from rackspan.errors import RackspanError, UsageError
 from rackspan.kafka_process.release import class_archive
+from tests.waiting import WITHIN_SECONDS
 
 ARCHIVE: Final = Path(sys.prefix) / f"spark-{version('pyspark')}-classes.jsa"
 _VARIABLE: Final = "SPARK_SUBMIT_OPTS"
@@ -51,7 +52,7 @@ def write() -> None:
         gateway.shutdown()
         gateway.proc.stdin.close()
         try:
-            status = gateway.proc.wait(120)
+            status = gateway.proc.wait(WITHIN_SECONDS)
         except TimeoutExpired:
             gateway.proc.kill()
             raise

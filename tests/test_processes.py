@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.processes import running
+from tests.waiting import WITHIN_SECONDS
 
 
 def test_a_process_is_killed_where_its_block_fails() -> None:
@@ -40,6 +41,6 @@ def test_after_it():
 @pytest.mark.slow
 def test_a_test_that_hangs_fails_and_the_others_run(pytester: pytest.Pytester, request: pytest.FixtureRequest) -> None:
     pytester.makepyfile(HANGING.format(root=str(request.config.rootpath)))
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--timeout=1", timeout=120)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--timeout=1", timeout=WITHIN_SECONDS)
     result.assert_outcomes(failed=1, passed=1)
     result.stdout.fnmatch_lines(["*Timeout (>1.0s)*"])

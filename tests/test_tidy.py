@@ -36,6 +36,11 @@ def test_the_tree_is_tidy() -> None:
         ("src/rackspan/a.py", 'def a() -> None:\n    """Of one cluster."""\n', tidy.headless_docstrings),
         ("src/rackspan/a.py", "def a(delay: float) -> None: ...\n", tidy.without_unit),
         ("src/rackspan/a.py", "class A:\n    size: int\n", tidy.without_unit),
+        ("tests/test_a.py", "created.result(20)\n", tidy.short_limits),
+        ("tests/test_a.py", "admin.list_topics(timeout=10)\n", tidy.short_limits),
+        ("tests/test_a.py", "create_connection(address, 5.0)\n", tidy.short_limits),
+        ("tests/test_a.py", "SECONDS = 30\ngateway.process.wait(SECONDS)\n", tidy.short_limits),
+        ("tests/test_a.py", "until = time.monotonic() + 60\n", tidy.short_limits),
         ("src/rackspan/a.py", "for number, one in enumerate(()):\n", tidy.loops_over_one),
     ],
 )

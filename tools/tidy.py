@@ -14,6 +14,7 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
+from tests.waiting import WITHIN_SECONDS
 from tools import plain_words
 
 ROOT = Path(__file__).parent.parent
@@ -147,6 +148,51 @@ def without_unit(name: str, text: str) -> Iterator[str]:
                 yield f"{found.strip()!r}: end the name with its unit: _ms, _seconds, _bytes"
 
 
+LIMITS: Mapping[str, int] = {
+    **dict.fromkeys((".result", ".exception", ".flush", ".join", ".wait", ".list_topics", ".get", ".settimeout"), 0),
+    **dict.fromkeys((".timeout", ".communicate", ".urlopen", ".wait_for_isr", "gone_within"), 0),
+    ".run": 99,
+    **dict.fromkeys((".create_connection", "create_connection", ".wait_for"), 1),
+}
+"""Functions, and methods with a dot, that wait, and the position of their limit in seconds. A child process has it by name alone."""
+
+PAUSE_SECONDS = 0.2
+"""What is shorter is a pause between two looks."""
+
+
+def short_limits(name: str, text: str) -> Iterator[str]:
+    """Limits of tests that a busy machine may reach: numbers of seconds below WITHIN_SECONDS, without the reason in the line."""
+    if not name.startswith("tests/") or name.startswith("tests/simulation/") or not name.endswith(".py"):
+        return
+    tree, lines = _tree(text), text.splitlines()
+    constants = {
+        target.id: statement.value
+        for statement in tree.body
+        if isinstance(statement, ast.Assign | ast.AnnAssign)
+        for target in (statement.targets if isinstance(statement, ast.Assign) else [statement.target])
+        if isinstance(target, ast.Name)
+    }
+    for call in ast.walk(tree):
+        for limit in _limits(call):
+            number = constants.get(limit.id) if isinstance(limit, ast.Name) else limit
+            seconds = number.value if isinstance(number, ast.Constant) else None
+            is_short = type(seconds) in (int, float) and PAUSE_SECONDS < float(str(seconds)) < WITHIN_SECONDS
+            if is_short and "# short: " not in lines[limit.lineno - 1]:
+                yield f"line {limit.lineno}: {seconds!r} s: WITHIN_SECONDS of tests/waiting.py, or `# short: ` and why"
+
+
+def _limits(call: ast.AST) -> Iterator[ast.expr]:
+    """The limits of a call that waits, and of a loop until a time."""
+    match call:
+        case ast.Call(func=ast.Attribute(attr=called) | ast.Name(id=called), args=arguments, keywords=keywords):
+            called = f".{called}" if isinstance(call.func, ast.Attribute) else called
+            if called in LIMITS:
+                yield from arguments[LIMITS[called] :][:1]
+                yield from (keyword.value for keyword in keywords if keyword.arg in ("timeout", "seconds"))
+        case ast.BinOp(left=ast.Call(func=ast.Attribute(attr="monotonic")), op=ast.Add(), right=limit):
+            yield limit
+
+
 COUNTS: dict[str, str] = {"group_max_size: int": "members of a group, Kafka's group.max.size"}
 
 
@@ -239,6 +285,7 @@ RULES: tuple[Rule, ...] = (
     loops_over_one,
     headless_docstrings,
     without_unit,
+    short_limits,
 )
 
 

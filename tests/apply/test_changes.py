@@ -11,7 +11,8 @@ from rackspan.client.cluster import ClusterConnection, ConnectionSettings
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized
 from rackspan.kafka_process import KafkaCluster
-from tests.kafka_fixtures import client_properties, eventually
+from tests.kafka_fixtures import client_properties
+from tests.waiting import eventually
 
 Served: TypeAlias = EmbeddedCluster | KafkaCluster
 

@@ -45,8 +45,9 @@ from rackspan.wire.messages.reassignments import (
     ReplicaElectionResult,
 )
 from tests.cli.conftest import Ran, cli
-from tests.kafka_fixtures import create_topic, eventually
+from tests.kafka_fixtures import create_topic
 from tests.kafka_tools import described, produce, reassign
+from tests.waiting import eventually
 
 Cli = Callable[..., Ran]
 

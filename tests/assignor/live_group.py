@@ -18,8 +18,8 @@ from rackspan.model import RackId
 from rackspan.model.ids import TopicPartition
 from tests.consumers.groups import Cost, cost_of
 from tests.consumers.second_solver import best_by_constraints
-from tests.kafka_fixtures import eventually
 from tests.kafka_tools import described
+from tests.waiting import WITHIN_SECONDS, eventually
 
 ROOT = Path(__file__).parents[2]
 Reads = Mapping[MemberId, tuple[TopicPartition, ...]]
@@ -57,7 +57,7 @@ class LiveGroup:
 
     def leave(self, name: str) -> None:
         process = self._running.pop(name)
-        process.communicate(timeout=90)
+        process.communicate(timeout=WITHIN_SECONDS)
         assert process.returncode == 0
 
     def crash(self, name: str) -> None:
@@ -68,7 +68,7 @@ class LiveGroup:
     def reads(self) -> Reads | None:
         """Partitions by consumer, None while the group is not stable or others than those running are in it."""
         try:
-            found = self._admin.describe_consumer_groups([self._group])[self._group].result(10)
+            found = self._admin.describe_consumer_groups([self._group])[self._group].result(WITHIN_SECONDS)
         except KafkaException:
             return None  # Its coordinator has just been elected and is not ready.
         if found.state != ConsumerGroupState.STABLE or {one.client_id for one in found.members} != set(self._running):
@@ -98,7 +98,7 @@ class LiveGroup:
 
     def _settles(self, holds: Callable[[], bool], what: str) -> Reads:
         try:
-            eventually(holds, what, 180)
+            eventually(holds, what)
         except AssertionError as error:
             exits = {name: process.poll() for name, process in self._running.items()}
             raise AssertionError(

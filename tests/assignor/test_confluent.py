@@ -10,7 +10,8 @@ from rackspan.assignor.confluent import in_rack
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
 from rackspan.kafka_process import KafkaCluster
-from tests.kafka_fixtures import create_topic, eventually
+from tests.kafka_fixtures import create_topic
+from tests.waiting import eventually
 
 LEADERS = [1, 2, 3, 3, 1, 2, 2, 3, 1]
 """Without followers, in an order in which no other assignor gives each rack its own."""
@@ -31,7 +32,7 @@ def test_members_are_assigned_what_is_in_their_rack(cooperative: bool) -> None:
                 member.poll(0.05)
             return near == {rack: {each.partition for each in member.assignment()} for rack, member in members.items()}
 
-        eventually(is_assigned, "every member reads in its rack", seconds=60)
+        eventually(is_assigned, "every member reads in its rack")
         for member in members.values():
             member.close()
 
@@ -78,7 +79,7 @@ def test_the_coordinators_own_assignors_look_at_no_racks(kafka: KafkaCluster) ->
             member.poll(0.05)
         return {rack: {each.partition for each in member.assignment()} for rack, member in members.items()}
 
-    eventually(lambda: sorted(map(len, assigned().values())) == [3, 3, 3], "three balanced members", seconds=60)
+    eventually(lambda: sorted(map(len, assigned().values())) == [3, 3, 3], "three balanced members")
     found = assigned()
     for member in members.values():
         member.close()

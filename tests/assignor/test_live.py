@@ -9,7 +9,8 @@ from confluent_kafka.admin import AdminClient
 
 from rackspan.kafka_process import KafkaCluster
 from tests.assignor.live_group import LiveGroup, Reads
-from tests.kafka_fixtures import create_topic, eventually
+from tests.kafka_fixtures import create_topic
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = [pytest.mark.java, pytest.mark.kafka]
 
@@ -107,14 +108,14 @@ def test_where_only_leaders_are_read_only_their_racks_count(kafka: KafkaCluster,
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
 
     def leaders() -> list[int]:
-        partitions = admin.list_topics(topic, timeout=10).topics[topic].partitions
+        partitions = admin.list_topics(topic, timeout=WITHIN_SECONDS).topics[topic].partitions
         return [partitions[partition].leader for partition in sorted(partitions)]
 
     def led_by_the_first() -> bool:
         """A broker that was fenced for a short time, on a machine that is busy, leads again only after an election."""
         admin.elect_leaders(
             ElectionType.PREFERRED, [KafkaPartition(topic, number) for number in range(len(replicas))]
-        ).result(10)
+        ).result(WITHIN_SECONDS)
         return leaders() == [one[0] for one in replicas]
 
     eventually(led_by_the_first, "the first replicas lead")

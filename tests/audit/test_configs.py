@@ -17,6 +17,7 @@ from rackspan.client.cluster import ConnectionSettings
 from rackspan.cluster import EmbeddedCluster
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from rackspan.sources.live.cluster import read_cluster
+from tests.waiting import WITHIN_SECONDS
 
 LEADER = "leader.replication.throttled.replicas"
 FOLLOWER = "follower.replication.throttled.replicas"
@@ -124,7 +125,7 @@ def test_a_snapshot_of_a_running_cluster_holds_those_that_weaken(cluster: Embedd
         for key, value in ((UNCLEAN, "true"), (LEADER, "0:1"), (FOLLOWER, "0:2"))
     ]
     resource = ConfigResource(ResourceType.TOPIC, "weak", incremental_configs=entries)
-    admin.incremental_alter_configs([resource])[resource].result(20)
+    admin.incremental_alter_configs([resource])[resource].result(WITHIN_SECONDS)
     read = read_cluster(ConnectionSettings(cluster.bootstrap_servers))
     assert {topic.name: set(topic.config) & {UNCLEAN, LEADER, FOLLOWER} for topic in read.topics} == {
         "strong": set(),

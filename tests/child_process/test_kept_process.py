@@ -11,6 +11,7 @@ import pytest
 
 from rackspan.child_process.kept_process import KeptProcess, ProcessExit, run_kept
 from tests.processes import alive, gone_within, running
+from tests.waiting import WITHIN_SECONDS, eventually
 
 OWNER = """
 import sys, time
@@ -24,7 +25,7 @@ time.sleep(1000)
 
 def test_its_output_is_in_the_log_and_its_status_is_its_own(tmp_path: Path) -> None:
     kept = KeptProcess(["/bin/sh", "-c", "echo out; echo err >&2; exit 7"], tmp_path / "log")
-    assert kept.wait(10) == 7
+    assert kept.wait(WITHIN_SECONDS) == 7
     assert (tmp_path / "log").read_text() == "out\nerr\n"
     kept.kill()
 
@@ -34,7 +35,7 @@ def test_kill_ends_it_and_may_be_called_twice(tmp_path: Path) -> None:
     assert alive(kept.pid)
     kept.kill()
     kept.kill()
-    assert gone_within(5, kept.pid)
+    assert gone_within(WITHIN_SECONDS, kept.pid)
     assert kept.exit_status == 128 + signal.SIGKILL
 
 
@@ -44,7 +45,7 @@ def test_terminate_lets_it_end_in_good_order(tmp_path: Path) -> None:
     )
     time.sleep(0.2)  # The shell has to reach its trap.
     kept.terminate()
-    assert kept.wait(10) == 3
+    assert kept.wait(WITHIN_SECONDS) == 3
     assert (tmp_path / "log").read_text() == "bye\n"
     kept.kill()
 
@@ -63,10 +64,7 @@ def test_a_frozen_process_runs_on_after_a_thaw(tmp_path: Path) -> None:
     time.sleep(0.2)
     assert (tmp_path / "log").stat().st_size == frozen_at
     kept.thaw()
-    until = time.monotonic() + 5
-    while (tmp_path / "log").stat().st_size == frozen_at and time.monotonic() < until:
-        time.sleep(0.02)
-    assert (tmp_path / "log").stat().st_size > frozen_at
+    eventually(lambda: (tmp_path / "log").stat().st_size > frozen_at, "it writes again")
     kept.kill()
 
 
@@ -82,8 +80,8 @@ def test_a_sigkill_of_its_owner_or_its_keeper_ends_it(tmp_path: Path, victim: st
         pid, keeper_pid = map(int, owner.stdout.readline().split())
         assert alive(pid)
         os.kill(owner.pid if victim == "owner" else keeper_pid, signal.SIGKILL)
-        assert gone_within(5, pid)
-        assert gone_within(5, keeper_pid) or victim == "keeper"
+        assert gone_within(WITHIN_SECONDS, pid)
+        assert gone_within(WITHIN_SECONDS, keeper_pid) or victim == "keeper"
         owner.kill()
 
 
@@ -113,5 +111,5 @@ def test_a_process_that_has_ended_is_not_waited_for_to_stop(tmp_path: Path) -> N
     while state.exists() and state.read_text().rpartition(") ")[2][0] != "Z":
         time.sleep(0.001)
     kept.freeze()
-    assert kept.wait(10) == 0
+    assert kept.wait(WITHIN_SECONDS) == 0
     kept.freeze()

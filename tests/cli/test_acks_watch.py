@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from tests.cluster import raw
 from tests.gateway.process import free_ports
 from tests.kafka_fixtures import create_topic
 from tests.processes import running
+from tests.waiting import WITHIN_SECONDS, eventually
 
 
 class Watching:
@@ -40,7 +40,10 @@ class Watching:
 
     @property
     def address(self) -> str:
-        await_that(lambda: any('"metrics"' in line for line in self.output) or self.process.poll() is not None)
+        eventually(
+            lambda: any('"metrics"' in line for line in self.output) or self.process.poll() is not None,
+            "it prints its address",
+        )
         assert self.process.poll() is None, self.noted
         return str(next(line for line in self.output if '"metrics"' in line).split('"')[3])
 
@@ -51,21 +54,14 @@ class Watching:
         return sum(value for key, value in self.series().items() if key[0] == name)
 
     def await_total(self, name: str, wanted: float) -> None:
-        await_that(lambda: self.total(name) == wanted)
+        eventually(lambda: self.total(name) == wanted, f"{name} is {wanted}")
 
 
 def series(address: str) -> dict[tuple[str, ...], float]:
     """The value of each series, by its name and its labels' values."""
-    with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as response:
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=WITHIN_SECONDS) as response:
         families = text_string_to_metric_families(response.read().decode())
         return {(one.name, *one.labels.values()): one.value for family in families for one in family.samples}
-
-
-def await_that(holds: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 @contextmanager
@@ -143,14 +139,14 @@ def test_a_lost_cluster_is_reported_once_and_read_again_when_it_is_back() -> Non
             assert watch.total("rackspan_watch_up") == 1
             for rack in ("r1", "r2"):
                 cluster.lose_rack(rack)
-            await_that(lambda: watch.total("rackspan_watch_failures_total") >= 2)
+            eventually(lambda: watch.total("rackspan_watch_failures_total") >= 2, "two failures are counted")
             assert (watch.total("rackspan_watch_up"), (UNDER, "1", "r1") in watch.series()) == (0, False)
             assert sum("the cluster cannot be read" in line for line in watch.noted) == 1
             for rack in ("r1", "r2"):
                 cluster.restore_rack(rack)
             cluster.wait_for_isr()
             watch.await_total("rackspan_watch_up", 1)
-            await_that(lambda: any("can be read again" in line for line in watch.noted))
+            eventually(lambda: any("can be read again" in line for line in watch.noted), "it says that it reads again")
 
 
 @pytest.mark.slow
@@ -159,8 +155,8 @@ def test_a_signal_ends_it_cleanly(ended_by: signal.Signals) -> None:
     with EmbeddedCluster(racks=1, brokers=1) as cluster, watching(cluster.bootstrap_servers) as watch:
         assert watch.address
         watch.process.send_signal(ended_by)
-        assert watch.process.wait(60) == 0
-        await_that(lambda: watch.noted[-1:] == ["ended\n"])
+        assert watch.process.wait(WITHIN_SECONDS) == 0
+        eventually(lambda: watch.noted[-1:] == ["ended\n"], "its last line is read")
         assert "Traceback" not in "".join(watch.noted)
 
 

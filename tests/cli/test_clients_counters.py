@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, Producer
 from rackspan.cluster import EmbeddedCluster
 from tests.cli.conftest import Ran
 from tests.gateway.process import free_ports, gateway_process
+from tests.waiting import WITHIN_SECONDS
 
 HOME, FAR = "home", "far"
 
@@ -45,7 +46,7 @@ def producing(servers: str, stop: threading.Event) -> Iterator[None]:
             for partition in range(3):
                 producer.produce("orders", bytes(1000), partition=partition)
             producer.poll(0)
-        producer.flush(10)
+        producer.flush(WITHIN_SECONDS)
 
     thread = threading.Thread(target=produce)
     thread.start()

@@ -17,8 +17,9 @@ from rackspan.model.group import GroupDescription, GroupKind
 from rackspan.sources.live.clients import read_clients
 from tests.cli.conftest import Ran
 from tests.compat.streams_app import StreamsProcess
-from tests.kafka_fixtures import create_topic, eventually
+from tests.kafka_fixtures import create_topic
 from tests.kafka_versions import KAFKA
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -103,7 +104,7 @@ def test_each_kind_of_group_is_read_and_judged(
             except ClusterUnreachable:  # Six JVMs start beside it.
                 return False
 
-        eventually(ready, "every member has what it reads", 120)
+        eventually(ready, "every member has what it reads")
         found = read_clients(settings)
         document: dict[str, Any] = cli(
             "clients", "--bootstrap-server", cluster.bootstrap_servers, "-o", "json"

@@ -14,6 +14,7 @@ from rackspan.cli import cluster, main
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import MissingRequirement
 from tests.processes import running
+from tests.waiting import WITHIN_SECONDS
 
 
 @pytest.mark.parametrize("ended_by", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
@@ -34,11 +35,11 @@ def test_a_cluster_comes_up_says_where_it_is_and_ends_cleanly(ended_by: signal.S
         for address in found["bootstrap_servers"].split(","):
             host, port = address.split(":")
             assert host == "127.0.0.1"
-            socket.create_connection((host, int(port)), 5).close()
-        with urllib.request.urlopen(f"http://{found['metrics']}/metrics", timeout=10) as scraped:
+            socket.create_connection((host, int(port)), WITHIN_SECONDS).close()
+        with urllib.request.urlopen(f"http://{found['metrics']}/metrics", timeout=WITHIN_SECONDS) as scraped:
             assert b'rackspan_rack_check_failures_total{broker="4",rack="r2"} 0' in scraped.read()
         process.send_signal(ended_by)
-        _, notes = process.communicate(timeout=90)
+        _, notes = process.communicate(timeout=WITHIN_SECONDS)
     assert process.returncode == 0
     assert "development and tests" in notes
     assert "Traceback" not in notes

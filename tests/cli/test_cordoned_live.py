@@ -10,8 +10,8 @@ from confluent_kafka.admin._resource import ResourceType
 from rackspan.kafka_process import KafkaCluster
 from rackspan.kafka_process.release.versions import KafkaVersion
 from tests.cli.conftest import Ran
-from tests.kafka_fixtures import eventually
 from tests.kafka_versions import KAFKA
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = [
     pytest.mark.kafka,
@@ -25,7 +25,7 @@ def cordon(cluster: KafkaCluster, broker: int, operation: AlterConfigOpType) -> 
     entry = ConfigEntry("cordoned.log.dirs", "*", incremental_operation=operation)
     resource = ConfigResource(ResourceType.BROKER, str(broker), incremental_configs=[entry])
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    admin.incremental_alter_configs([resource])[resource].result(30)
+    admin.incremental_alter_configs([resource])[resource].result(WITHIN_SECONDS)
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ import pytest
 from tests.cli.conftest import Ran
 from tests.cli.test_rights import Right, Users
 from tests.cli.test_rights import users as users  # a fixture
-from tests.kafka_fixtures import client_properties, eventually
+from tests.kafka_fixtures import client_properties
 from tests.secured_fixtures import Secured
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 

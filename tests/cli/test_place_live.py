@@ -10,8 +10,8 @@ from confluent_kafka import KafkaError, Producer
 
 from rackspan.kafka_process import KafkaCluster, console_tool
 from tests.cli.conftest import Ran
-from tests.kafka_fixtures import eventually
 from tests.kafka_tools import REASSIGN_TOOL, described, effective_min_insync_replicas
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -160,7 +160,9 @@ def wait_for_isr(cluster: KafkaCluster, wanted: set[int]) -> None:
     admin = Producer({"bootstrap.servers": cluster.bootstrap_servers})
 
     def holds() -> bool:
-        partitions = [admin.list_topics(topic, timeout=10).topics[topic].partitions[0] for topic in ("hard", "soft")]
+        partitions = [
+            admin.list_topics(topic, timeout=WITHIN_SECONDS).topics[topic].partitions[0] for topic in ("hard", "soft")
+        ]
         return all(set(one.isrs) == wanted and one.leader == 1 for one in partitions)
 
     eventually(holds, f"{sorted(wanted)} are in sync")
@@ -171,5 +173,5 @@ def produced(cluster: KafkaCluster, topic: str) -> int | None:
     results: list[int | None] = []
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all", "retries": 0})
     producer.produce(topic, b"x", on_delivery=lambda error, _: results.append(error.code() if error else None))
-    assert producer.flush(30) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     return results[0]

@@ -19,9 +19,10 @@ from rackspan.kafka_process import KafkaCluster, console_tool
 from tests.cli.conftest import Ran
 from tests.cli.restarted_brokers import command_that_calls
 from tests.counting_proxy import CountingProxy, counting_proxy
-from tests.kafka_fixtures import create_topic, eventually, started
+from tests.kafka_fixtures import create_topic, started
 from tests.kafka_tools import ELECTION_TOOL
 from tests.kafka_versions import KAFKA
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -71,7 +72,7 @@ def load_on(servers: str, topic: str) -> Iterator[Load]:
     finally:
         ended.set()
         thread.join()
-        assert producer.flush(60) == 0
+        assert producer.flush(WITHIN_SECONDS) == 0
 
 
 @pytest.mark.rest
@@ -161,7 +162,7 @@ def test_a_batch_that_is_not_safe_refuses_the_partitions_foretold_and_no_other(
         producer = Producer({**settings, "retries": 0, "log_level": 0})
         for partition in range(PARTITIONS):
             producer.produce(topic, b"record", partition=partition)
-        producer.flush(30)
+        producer.flush(WITHIN_SECONDS)
         kafka.start_nodes(stopped)
     refused = set().union(*(proxy.partitions_of.get(code, set()) for code in REFUSED))
     assert (refused, proxy.partitions_of[ErrorCode.NONE]) == (foretold, set(range(PARTITIONS)) - foretold)
@@ -170,13 +171,17 @@ def test_a_batch_that_is_not_safe_refuses_the_partitions_foretold_and_no_other(
 def listed(kafka: KafkaCluster) -> set[int]:
     """The brokers that are up and not fenced."""
     return set(
-        AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0}).list_topics(timeout=10).brokers
+        AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
+        .list_topics(timeout=WITHIN_SECONDS)
+        .brokers
     )
 
 
 def in_sync_without(kafka: KafkaCluster, topic: str, brokers: list[int]) -> list[int]:
     """The partitions with a leader and an ISR that has none of these brokers."""
-    found = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0}).list_topics(topic, 10)
+    found = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0}).list_topics(
+        topic, WITHIN_SECONDS
+    )
     partitions = found.topics[topic].partitions
     return [at for at, shown in partitions.items() if shown.leader > 0 and not set(shown.isrs) & set(brokers)]
 
@@ -192,7 +197,9 @@ def test_leaders_are_in_the_required_racks_after_one_command_and_after_a_restart
 
     def leaders() -> list[int]:
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
-        return sorted(shown.leader for shown in admin.list_topics(topic, 10).topics[topic].partitions.values())
+        return sorted(
+            shown.leader for shown in admin.list_topics(topic, WITHIN_SECONDS).topics[topic].partitions.values()
+        )
 
     assert cli("reassign", "plan", *server, "--leaders", "--out", "leaders.json").code == 2
     applied = cli("reassign", "apply", *server, "--plan", "leaders.json", "--apply")
@@ -211,7 +218,9 @@ def test_leaders_are_in_the_required_racks_after_one_command_and_after_a_restart
 
 
 def replicas_in_sync(kafka: KafkaCluster, topic: str) -> int:
-    found = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0}).list_topics(topic, 10)
+    found = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0}).list_topics(
+        topic, WITHIN_SECONDS
+    )
     return sum(len(shown.isrs) for shown in found.topics[topic].partitions.values())
 
 

@@ -23,6 +23,7 @@ from tests.cli.restarted_brokers import command_that_calls
 from tests.cli.test_terminal import in_terminal
 from tests.depth import at_depth
 from tests.processes import running
+from tests.waiting import WITHIN_SECONDS
 
 pytestmark = pytest.mark.slow
 
@@ -82,7 +83,7 @@ def test_a_restart_by_somebody_else_is_followed(cluster: EmbeddedCluster, plan: 
             steps.append((event["event"], event["batch"]))
             if event["event"] == "may-stop":
                 restarter.restart(event["brokers"])
-        assert watch.wait(30) == 0
+        assert watch.wait(WITHIN_SECONDS) == 0
     assert restarter.restarts == BATCHES
     assert restarter.out_of_sync == [set()] * 3
     found = [step for step in steps if step[0] in ("may-stop", "batch-done", "done")]
@@ -122,7 +123,7 @@ def test_a_watch_that_is_killed_again_and_again_goes_on_from_its_journal_and_the
                 time.sleep(rng.uniform(0.0, 0.5))
                 watch.kill()
         with running(words(cluster, plan, "-o", "json"), stdout=subprocess.PIPE) as watch:
-            output, _ = watch.communicate(timeout=60)
+            output, _ = watch.communicate(timeout=WITHIN_SECONDS)
     finally:
         ended.set()
         performer.join()
@@ -142,7 +143,7 @@ def test_a_command_restarts_the_batches_and_leaders_are_elected(
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=WITHIN_SECONDS,
         )
     assert ran.returncode == 0, ran.stderr
     assert (restarter.restarts, restarter.out_of_sync) == (BATCHES, [set()] * 3)
@@ -164,7 +165,7 @@ def test_a_run_with_a_command_that_is_killed_leaves_the_command_and_resumes(
                 while len(restarter.restarts) < stops:
                     time.sleep(0.05)
                 run.kill()
-        ran = subprocess.run(words(cluster, plan, "--exec", command, "--apply"), check=False, timeout=120)
+        ran = subprocess.run(words(cluster, plan, "--exec", command, "--apply"), check=False, timeout=WITHIN_SECONDS)
     assert ran.returncode == 0
     assert restarter.out_of_sync == [set()] * len(restarter.restarts)
     # A stop that no run has recorded is repeated.
@@ -180,7 +181,7 @@ def test_the_first_ctrl_c_lets_the_command_end(cluster: EmbeddedCluster, plan: P
         while not restarter.restarts:
             time.sleep(0.05)
         run.send_signal(signal.SIGINT)
-        _, noted = run.communicate(timeout=30)
+        _, noted = run.communicate(timeout=WITHIN_SECONDS)
         assert not (plan.parent / "request").exists()
     assert run.returncode == 2, noted
     assert "ended; run the same command again to resume" in noted
@@ -230,7 +231,7 @@ def test_two_hosts_that_check_at_once_both_get_yes(cluster: EmbeddedCluster) -> 
         subprocess.Popen([*RACKSPAN, "restart", "safe", *server, "--broker", broker], stdout=subprocess.DEVNULL)
         for broker in ("1", "2")
     ]
-    assert [host.wait(60) for host in hosts] == [0, 0]
+    assert [host.wait(WITHIN_SECONDS) for host in hosts] == [0, 0]
     both = subprocess.run(
         [*RACKSPAN, "restart", "safe", *server, "--broker", "1,2"], stdout=subprocess.DEVNULL, check=False
     )

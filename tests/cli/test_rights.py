@@ -27,8 +27,9 @@ from rackspan.reassign import ReassignmentPlan
 from tests.cli.conftest import Ran
 from tests.compat.streams_app import StreamsProcess
 from tests.depth import one_in
-from tests.kafka_fixtures import client_properties, eventually
+from tests.kafka_fixtures import client_properties
 from tests.secured_fixtures import Secured, admin_config
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -159,15 +160,17 @@ class Users:
             permission_type=AclPermissionType.ANY,
         )
         for gone in self._admin.delete_acls([everything]).values():
-            gone.result(30)
+            gone.result(WITHIN_SECONDS)
         wanted = [right.binding(self.name, topic) for right in rights]
         if wanted:
             for given in self._admin.create_acls(wanted).values():
-                given.result(30)
+                given.result(WITHIN_SECONDS)
 
     def fresh_topic(self, *replicas: int) -> str:
         topic = next(_FRESH)
-        self._admin.create_topics([NewTopic(topic, 1, replica_assignment=[list(replicas)])])[topic].result(30)
+        self._admin.create_topics([NewTopic(topic, 1, replica_assignment=[list(replicas)])])[topic].result(
+            WITHIN_SECONDS
+        )
         return topic
 
 
@@ -184,7 +187,7 @@ def application(secured: Secured, tmp_path_factory: pytest.TempPathFactory) -> I
     admin = secured.for_admin()
     sources = [NewTopic(f"rights-{name}", 1, 1) for name in ("clicks", "orders", "customers", "kept")]
     for created in admin.create_topics(sources).values():
-        created.result(30)
+        created.result(WITHIN_SECONDS)
     config = {
         **client_properties("admin"),
         "application.id": GROUP,
@@ -195,7 +198,7 @@ def application(secured: Secured, tmp_path_factory: pytest.TempPathFactory) -> I
         "sources.prefix": "rights-",
     }
     with StreamsProcess(tmp_path_factory.mktemp("application"), config) as process:
-        eventually(lambda: process.tasks().state == "RUNNING" and bool(process.tasks().active), "it runs", 120)
+        eventually(lambda: process.tasks().state == "RUNNING" and bool(process.tasks().active), "it runs")
         yield
 
 
@@ -237,7 +240,7 @@ class Moves:
         producer = Producer({**admin_config(self._secured.cluster), "acks": "all"})
         for _ in range(60):
             producer.produce(topic, bytes(100_000))
-        assert producer.flush(60) == 0
+        assert producer.flush(WITHIN_SECONDS) == 0
 
     def _plan(self, topic: str) -> Path:
         return self._folder / f"{topic}.json"

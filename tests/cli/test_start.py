@@ -16,6 +16,7 @@ from rackspan.cli.commands import COMMANDS
 from rackspan.cli.help import summary
 from rackspan.kafka_process import TESTED_VERSIONS
 from tests.cli.conftest import GOOD, Ran
+from tests.waiting import WITHIN_SECONDS
 
 Cli = Callable[..., Ran]
 
@@ -87,7 +88,7 @@ def test_a_shell_completes_commands_and_options(typed: str, completed: list[str]
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=WITHIN_SECONDS,
         check=True,
     )
     assert ran.stdout.split() == completed
@@ -101,7 +102,11 @@ def imported(*words: str | Path) -> set[str]:
         "import sys\nfrom rackspan.cli import main\ncode = main(sys.argv[1:])\nprint(*sys.modules, file=sys.stderr)"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", program, *map(str, words)], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", program, *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=WITHIN_SECONDS,
     )
     return set(ran.stderr.split())
 
@@ -161,7 +166,7 @@ def test_a_missing_extra_is_one_line_that_says_what_to_install(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=WITHIN_SECONDS,
         check=False,
     )
     assert (ran.returncode, ran.stderr.count("\n")) == (1, 1)
@@ -196,7 +201,7 @@ def test_what_the_default_install_is_for_needs_no_extra(words: tuple[str, ...], 
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=WITHIN_SECONDS,
         check=False,
     )
     assert ran.returncode in (0, 2)
@@ -208,7 +213,7 @@ def test_what_the_default_install_is_for_needs_no_extra(words: tuple[str, ...], 
 def test_an_embedded_cluster_needs_no_extra() -> None:
     program = WITHOUT_EXTRAS.replace("from rackspan.cli import main\nsys.exit(main(sys.argv[1:]))\n", "")
     program += "from rackspan.cluster import EmbeddedCluster\nwith EmbeddedCluster(racks=3, brokers=3): pass\n"
-    subprocess.run([sys.executable, "-c", program], timeout=60, check=True)
+    subprocess.run([sys.executable, "-c", program], timeout=WITHIN_SECONDS, check=True)
 
 
 def test_help_is_printed_whatever_the_environment_sets(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,9 @@ import pytest
 from rackspan.kafka_process import KafkaCluster, console_tool
 from tests.cli.conftest import Ran
 from tests.compat.streams_app import BEFORE_RACKS, StreamsProcess
-from tests.kafka_fixtures import create_topic, eventually
+from tests.kafka_fixtures import create_topic
 from tests.kafka_tools import described
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -55,7 +56,7 @@ class Application:
             audits.append(ran.document)
             return audits[-2:].count(ran.document) == 2 and self._agrees(ran.document)
 
-        eventually(is_settled, f"group {self.group} of {members} processes is at rest", 240)
+        eventually(is_settled, f"group {self.group} of {members} processes is at rest")
         return audits[-1]
 
     def _agrees(self, audit: dict[str, Any]) -> bool:

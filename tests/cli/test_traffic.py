@@ -18,6 +18,7 @@ from rackspan.sources.live.traffic import read_traffic
 from rackspan.traffic import ClusterReading, Interval, PriceFile, TrafficPath
 from tests.cli.conftest import Ran
 from tests.sources.test_broker_counters import STRIMZI, serving
+from tests.waiting import WITHIN_SECONDS
 
 PRICES = Path(__file__).parents[2] / "deploy" / "prices"
 T0 = datetime(2026, 11, 24, tzinfo=UTC)
@@ -34,8 +35,8 @@ def reading() -> Interval:
             for number in range(900):
                 producer.produce("orders", bytes(1000), partition=number % 3)
                 if number % 100 == 99:
-                    producer.flush(10)
-            assert producer.flush(10) == 0
+                    producer.flush(WITHIN_SECONDS)
+            assert producer.flush(WITHIN_SECONDS) == 0
             cluster.wait_for_isr()
 
         return read_traffic(ConnectionSettings(cluster.bootstrap_servers), 30.0, produce)

@@ -33,11 +33,9 @@ from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRespons
 from tests.certificates import authority
 from tests.client.fake_broker import FakeBroker, Handle
 from tests.client.test_connection import SaslBroker
-from tests.kafka_fixtures import eventually
+from tests.waiting import WITHIN_SECONDS, eventually
 
 TIMEOUT_SECONDS = 1.0
-GENEROUS_SECONDS = 20.0
-"""For a machine that is busy with other things; a hang is longer than any of this."""
 
 TLS_ALERT = b"\x15\x03\x03\x00\x02\x02\x28"
 
@@ -65,7 +63,7 @@ def server(response: bytes | None, *, closes: bool = False) -> Iterator[str]:
         thread.start()
         yield f"127.0.0.1:{listener.getsockname()[1]}"
         listener.shutdown(socket.SHUT_RDWR)
-        thread.join(GENEROUS_SECONDS)
+        thread.join(WITHIN_SECONDS)
 
 
 def closed_port() -> str:
@@ -75,10 +73,8 @@ def closed_port() -> str:
 
 def refusal(bootstrap_servers: str, properties: dict[str, str] | None = None) -> str:
     """The one line for a cluster that cannot be reached, which has come in time."""
-    begun = time.monotonic()
     with pytest.raises(ClusterUnreachable) as failure:
         ClusterConnection(ConnectionSettings(bootstrap_servers, properties or {}, TIMEOUT_SECONDS)).__enter__()
-    assert time.monotonic() - begun < GENEROUS_SECONDS
     assert "\n" not in str(failure.value)
     return str(failure.value)
 
@@ -153,7 +149,7 @@ def test_nothing_is_left_running(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _waiting(go_on: threading.Event) -> Callable[..., list[object]]:
     def getaddrinfo(*_: object, **__: object) -> list[object]:
-        go_on.wait(GENEROUS_SECONDS)
+        go_on.wait(WITHIN_SECONDS)
         return []
 
     return getaddrinfo
@@ -190,7 +186,7 @@ def with_brokers(
             )
         for broker in brokers:
             broker.handles[ApiKey.METADATA] = responding(metadata_of(*brokers, controller_id=2))
-        settings = ConnectionSettings(f"127.0.0.1:{brokers[0].port}", properties or {}, GENEROUS_SECONDS)
+        settings = ConnectionSettings(f"127.0.0.1:{brokers[0].port}", properties or {}, WITHIN_SECONDS)
 
         def blocking() -> None:
             with ClusterConnection(settings) as connection:
@@ -274,7 +270,7 @@ def test_the_settings_of_a_java_client_about_time_have_an_effect() -> None:
         first.handles[ApiKey.DESCRIBE_CLUSTER] = silent
         with pytest.raises(TimeoutError):
             served_by(connection)
-        assert connection.remaining_seconds > GENEROUS_SECONDS / 4
+        assert connection.remaining_seconds > WITHIN_SECONDS / 4
 
     def kept(connection: ClusterConnection, first: FakeBroker, _second: FakeBroker) -> None:
         served_by(connection, 1)
@@ -307,10 +303,10 @@ def test_a_silent_bootstrap_server_costs_nothing_where_another_one_responds() ->
 
         def blocking() -> None:
             with server(None) as dumb:
-                settings = ConnectionSettings(f"{dumb},127.0.0.1:{broker.port}", {}, GENEROUS_SECONDS)
+                settings = ConnectionSettings(f"{dumb},127.0.0.1:{broker.port}", {}, WITHIN_SECONDS)
                 with ClusterConnection(settings) as connection:
                     assert connection.address == f"127.0.0.1:{broker.port}"
-                    assert connection.remaining_seconds > GENEROUS_SECONDS / 4
+                    assert connection.remaining_seconds > WITHIN_SECONDS / 4
 
         await asyncio.to_thread(blocking)
         await broker.close()
@@ -333,9 +329,9 @@ def test_of_several_bootstrap_servers_the_later_ones_are_left() -> None:
         servers = ",".join(f"127.0.0.1:{broker.port}" for broker in reversed(brokers))
 
         def blocking() -> None:
-            with ClusterConnection(ConnectionSettings(servers, {}, GENEROUS_SECONDS)) as connection:
+            with ClusterConnection(ConnectionSettings(servers, {}, WITHIN_SECONDS)) as connection:
                 assert connection.address == f"127.0.0.1:{brokers[0].port}"
-                eventually(lambda: brokers[1].ended == brokers[1].connections == 1, "it is left", 10)
+                eventually(lambda: brokers[1].ended == brokers[1].connections == 1, "it is left")
                 assert brokers[0].ended == 0
 
         await asyncio.to_thread(blocking)
@@ -358,7 +354,7 @@ def test_a_broker_that_closes_the_connection_after_apiversions_requires_a_login(
             await asyncio.to_thread(refused, broker)
 
     def refused(broker: FakeBroker) -> None:
-        settings = ConnectionSettings(f"127.0.0.1:{broker.port}", {}, GENEROUS_SECONDS)
+        settings = ConnectionSettings(f"127.0.0.1:{broker.port}", {}, WITHIN_SECONDS)
         with ClusterConnection(settings) as connection:
             served_by(connection)
 
@@ -410,7 +406,7 @@ def test_a_coroutine_that_ends_after_the_deadline_is_not_waited_for(monkeypatch:
     monkeypatch.setattr(client_cluster, "_GRACE_SECONDS", 0.05)
 
     async def late() -> None:
-        await asyncio.sleep(GENEROUS_SECONDS)
+        await asyncio.sleep(WITHIN_SECONDS)
 
     async def timed_out() -> None:
         raise TimeoutError("of the coroutine itself")
@@ -419,11 +415,11 @@ def test_a_coroutine_that_ends_after_the_deadline_is_not_waited_for(monkeypatch:
         with pytest.raises(TimeoutError, match="of the coroutine itself"):
             connection.run(timed_out)
         connection._deadline = time.monotonic()
-        with pytest.raises(ClusterUnreachable, match=r"no broker responded: .*: nothing within 20 s"):
+        with pytest.raises(ClusterUnreachable, match=r"no broker responded: .*: nothing within 180 s"):
             connection.run(late)
         assert connection.remaining_seconds == 0
         connection.renew_deadline()
-        assert GENEROUS_SECONDS - 5 < connection.remaining_seconds <= GENEROUS_SECONDS
+        assert WITHIN_SECONDS - 5 < connection.remaining_seconds <= WITHIN_SECONDS
         assert served_by(connection) == "1"
         ended = connection.submit(late)
         connection.close()
@@ -454,7 +450,7 @@ def refused_over_tls(folder: Path, *, presented: bool) -> str:
         server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0, ssl=context)
         async with server:
             address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-            settings = ConnectionSettings(address, properties, GENEROUS_SECONDS)
+            settings = ConnectionSettings(address, properties, WITHIN_SECONDS)
             with pytest.raises(ClusterUnauthorized) as refused:
                 await asyncio.to_thread(ClusterConnection(settings).__enter__)
             return str(refused.value).removeprefix(address)
@@ -483,7 +479,7 @@ def test_a_login_that_is_refused_or_cut_off_has_the_same_words() -> None:
 
     def refusal_of(address: str) -> str:
         with pytest.raises(ClusterUnauthorized) as refused:
-            ClusterConnection(ConnectionSettings(address, login, GENEROUS_SECONDS)).__enter__()
+            ClusterConnection(ConnectionSettings(address, login, WITHIN_SECONDS)).__enter__()
         return str(refused.value).removeprefix(address)
 
     assert asyncio.run(run()) == (
@@ -498,7 +494,7 @@ def test_a_login_that_fails_on_this_side_is_not_one_that_the_server_refused(monk
 
     monkeypatch.setattr(BrokerConnection, "open", failing)
     with pytest.raises(ClusterUnauthorized) as refused:
-        ClusterConnection(ConnectionSettings("a:1", {}, GENEROUS_SECONDS)).__enter__()
+        ClusterConnection(ConnectionSettings("a:1", {}, WITHIN_SECONDS)).__enter__()
     assert str(refused.value) == "a:1 cannot be logged in to as a: GSSAPI fails on this side: no ticket"
 
 
@@ -524,7 +520,7 @@ def test_of_servers_that_respond_at_once_the_others_are_closed_and_failures_pass
 
     async def run() -> None:
         tasks: list[asyncio.Task[Any]] = [
-            asyncio.create_task(one) for one in (responds("a"), fails(), asyncio.sleep(GENEROUS_SECONDS))
+            asyncio.create_task(one) for one in (responds("a"), fails(), asyncio.sleep(WITHIN_SECONDS))
         ]
         await asyncio.wait(tasks[:2])
         for task in tasks:
@@ -557,7 +553,7 @@ def test_a_look_up_that_ends_after_it_was_given_up_is_no_fault(closed: bool, mon
     if closed:
         loop.close()
     go_on.set()
-    look_up.join(GENEROUS_SECONDS)
+    look_up.join(WITHIN_SECONDS)
     if not closed:
         loop.run_until_complete(asyncio.sleep(0))
         assert loop.unresolved == set()

@@ -16,9 +16,7 @@ from rackspan.kafka_bytes import ByteReader
 from rackspan.wire.apis import VERSIONS, ApiKey
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataResponseData
 from tests.client.fake_broker import FakeBroker
-
-AT_ONCE_SECONDS = 2.0
-"""Less than a request without a response waits."""
+from tests.waiting import WITHIN_SECONDS
 
 
 @asynccontextmanager
@@ -46,8 +44,9 @@ async def first_response(data: bytes) -> Any:
             return None
 
         broker.handles[ApiKey.METADATA] = respond
-        async with asyncio.timeout(AT_ONCE_SECONDS):
-            return await link.call(ApiKey.METADATA, MetadataRequestData(topics=()))
+        # A request without a response would wait for longer than the test.
+        async with asyncio.timeout(WITHIN_SECONDS):
+            return await link.call(ApiKey.METADATA, MetadataRequestData(topics=()), seconds=2 * WITHIN_SECONDS)
 
 
 def test_a_response_that_cannot_be_read_is_an_error_at_once() -> None:

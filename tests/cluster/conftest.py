@@ -12,6 +12,7 @@ from rackspan.kafka_process.release.jars import resolve_jars
 from rackspan.kafka_process.release.runtime import KafkaRuntime
 from rackspan.kafka_process.release.versions import KafkaVersion
 from tests.kafka_versions import KAFKA
+from tests.waiting import WITHIN_SECONDS
 
 RunTool = Callable[..., str]
 
@@ -41,7 +42,7 @@ def runtime() -> KafkaRuntime:
 def run_tool(cluster: EmbeddedCluster, runtime: KafkaRuntime) -> RunTool:
     """Kafka's own console tools against the embedded cluster: (class, *arguments) to what they print."""
 
-    def run(main_class: str, *arguments: str, stdin: str | None = None, seconds: float = 60.0) -> str:
+    def run(main_class: str, *arguments: str, stdin: str | None = None, seconds: float = WITHIN_SECONDS) -> str:
         command = (main_class, "--bootstrap-server", cluster.bootstrap_servers, *arguments)
         if stdin is None:
             return runtime.run_tool(*command, seconds=seconds)

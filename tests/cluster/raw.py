@@ -20,6 +20,7 @@ from rackspan.wire.messages.produce import (
     TopicProduceData,
 )
 from rackspan.wire.schema import is_flexible, request_shape, response_shape
+from tests.waiting import WITHIN_SECONDS
 
 _NO_CLIENT_ID: Final = -1
 
@@ -38,7 +39,7 @@ def request_frame(api_key: ApiKey, version: int, request: WireStruct) -> bytes:
 def response_to(address: str, api_key: ApiKey, version: int, request: WireStruct) -> Any:
     """The response of HOST:PORT to one request, on a connection of its own."""
     host, port = address.split(":")
-    with socket.create_connection((host, int(port)), 30) as connection:
+    with socket.create_connection((host, int(port)), WITHIN_SECONDS) as connection:
         connection.sendall(request_frame(api_key, version, request))
         response = _received(connection, int.from_bytes(_received(connection, 4), "big"))
     reader = ByteReader(response, 4)

@@ -11,12 +11,11 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.structs import TopicPartition
 
 from rackspan.cluster import EmbeddedCluster
-
-SECONDS = 60
+from tests.waiting import WITHIN_SECONDS
 
 
 def run(scene: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(scene, SECONDS))
+    asyncio.run(asyncio.wait_for(scene, WITHIN_SECONDS))
 
 
 async def consumed(consumer: AIOKafkaConsumer, count: int) -> list[bytes]:

@@ -15,6 +15,7 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import NotEnoughRacks, NotEnoughReplicas
 from tests.cluster import raw
 from tests.conformance.wire import MESSAGES, _built, batch, send, send_raw
+from tests.waiting import WITHIN_SECONDS
 
 OWN_CODE, KAFKAS_CODE = 1001, 19
 VERSIONS = range(3, 13)
@@ -150,17 +151,17 @@ def test_with_the_value_1_every_response_has_the_bytes_it_has_without_the_config
 def by_librdkafka(servers: str) -> list[bytes]:
     producer = Producer({"bootstrap.servers": servers, "acks": "all"})
     producer.produce("plain", b"librdkafka")
-    assert producer.flush(30) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "librdkafka", "auto.offset.reset": "earliest"})
     consumer.subscribe(["plain"])
-    message = consumer.poll(30)
+    message = consumer.poll(WITHIN_SECONDS)
     consumer.close()
     return [message.value() or b""] if message is not None else []
 
 
 def by_kafka_python(servers: str) -> list[bytes]:
     producer = KafkaProducer(bootstrap_servers=servers, acks="all")
-    producer.send("plain", b"kafka-python").get(30)
+    producer.send("plain", b"kafka-python").get(WITHIN_SECONDS)
     producer.close()
     consumer = KafkaConsumer(bootstrap_servers=servers)
     partition = KafkaTopicPartition("plain", 0)
@@ -177,7 +178,7 @@ def by_aiokafka(servers: str) -> list[bytes]:
             await producer.send_and_wait("plain", b"aiokafka")
         consumer = AIOKafkaConsumer("plain", bootstrap_servers=servers, auto_offset_reset="earliest", group_id="aio")
         async with consumer:
-            record = await asyncio.wait_for(consumer.getone(), 30)
+            record = await asyncio.wait_for(consumer.getone(), WITHIN_SECONDS)
         return [record.value]
 
     return asyncio.run(both_ways())

@@ -21,9 +21,9 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.model.ids import BrokerId, RackId
 from tests.cluster.conftest import RunTool
 from tests.processes import running
+from tests.waiting import WITHIN_SECONDS
 
 GROUPS_TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
-SECONDS = 30.0
 
 
 @pytest.fixture
@@ -31,12 +31,12 @@ def topic(cluster: EmbeddedCluster) -> str:
     """Four partitions with 20 records each, "partition:number"."""
     made = f"grouped-{uuid4().hex[:8]}"
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    admin.create_topics([NewTopic(made, 4, 3)])[made].result(SECONDS)
+    admin.create_topics([NewTopic(made, 4, 3)])[made].result(WITHIN_SECONDS)
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
     for partition in range(4):
         for number in range(20):
             producer.produce(made, f"{partition}:{number}".encode(), partition=partition)
-    assert producer.flush(SECONDS) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     return made
 
 
@@ -61,7 +61,7 @@ def member(cluster: EmbeddedCluster, group: str, **config: object) -> Consumer:
 
 def poll_until(consumers: list[Consumer], holds: Callable[[], bool]) -> list[Message]:
     """The messages that the members receive until `holds` is true."""
-    found, deadline = [], time.monotonic() + SECONDS
+    found, deadline = [], time.monotonic() + WITHIN_SECONDS
     while not holds():
         assert time.monotonic() < deadline, [consumer.assignment() for consumer in consumers]
         for consumer in consumers:
@@ -74,7 +74,7 @@ def poll_until(consumers: list[Consumer], holds: Callable[[], bool]) -> list[Mes
 def consumed(consumer: Consumer, count: int) -> list[Message]:
     found: list[Message] = []
     while len(found) < count:
-        message = consumer.poll(SECONDS)
+        message = consumer.poll(WITHIN_SECONDS)
         assert message is not None, f"{len(found)} of {count} records came"
         assert message.error() is None
         found.append(message)
@@ -164,7 +164,7 @@ def test_the_partitions_of_a_crashed_member_are_assigned_to_the_others(
 def committed(cluster: EmbeddedCluster, group: str, topic: str) -> list[int]:
     asker = member(cluster, group)
     try:
-        return [each.offset for each in asker.committed([TopicPartition(topic, p) for p in range(4)], SECONDS)]
+        return [each.offset for each in asker.committed([TopicPartition(topic, p) for p in range(4)], WITHIN_SECONDS)]
     finally:
         asker.close()
 
@@ -182,7 +182,7 @@ def test_a_later_member_resumes_at_the_committed_offsets(
 
 def described(cluster: EmbeddedCluster, group: str) -> Any:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    return admin.describe_consumer_groups([group])[group].result(SECONDS)
+    return admin.describe_consumer_groups([group])[group].result(WITHIN_SECONDS)
 
 
 def coordinator(cluster: EmbeddedCluster, group: str) -> int:
@@ -209,7 +209,7 @@ def test_committed_offsets_and_members_survive_the_loss_of_the_coordinators_rack
     try:
         survivors = [b for b in cluster.brokers if cluster.rack(b) != lost]
         asker = Consumer({"bootstrap.servers": ",".join(map(cluster.address, survivors)), "group.id": group})
-        found = asker.committed([TopicPartition(topic, p) for p in range(4)], SECONDS)
+        found = asker.committed([TopicPartition(topic, p) for p in range(4)], WITHIN_SECONDS)
         asker.close()
         assert [each.offset for each in found] == [5, 6, 7, 8]
         consumer.commit(offsets=[TopicPartition(topic, 0, 9)], asynchronous=False)
@@ -224,20 +224,20 @@ def test_an_admin_client_alters_and_deletes_offsets_and_groups(
 ) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     wanted = [TopicPartition(topic, 0, 7)]
-    admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, wanted)])[group].result(SECONDS)
+    admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, wanted)])[group].result(WITHIN_SECONDS)
     assert committed(cluster, group, topic)[0] == 7
-    assert group in {each.group_id for each in admin.list_consumer_groups().result(SECONDS).valid}
-    admin.delete_consumer_groups([group])[group].result(SECONDS)
-    assert group not in {each.group_id for each in admin.list_consumer_groups().result(SECONDS).valid}
+    assert group in {each.group_id for each in admin.list_consumer_groups().result(WITHIN_SECONDS).valid}
+    admin.delete_consumer_groups([group])[group].result(WITHIN_SECONDS)
+    assert group not in {each.group_id for each in admin.list_consumer_groups().result(WITHIN_SECONDS).valid}
     assert committed(cluster, group, topic)[0] < 0
 
 
 def test_committed_offsets_are_deleted_with_their_topic(cluster: EmbeddedCluster, group: str, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     wanted = [TopicPartition(topic, 0, 7)]
-    admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, wanted)])[group].result(SECONDS)
-    admin.delete_topics([topic])[topic].result(SECONDS)
-    deadline = time.monotonic() + SECONDS
+    admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, wanted)])[group].result(WITHIN_SECONDS)
+    admin.delete_topics([topic])[topic].result(WITHIN_SECONDS)
+    deadline = time.monotonic() + WITHIN_SECONDS
     while committed(cluster, group, topic)[0] == 7:
         assert time.monotonic() < deadline
     assert committed(cluster, group, topic)[0] < 0
@@ -252,7 +252,7 @@ def test_kafka_python_consumes_in_a_group_and_commits(cluster: EmbeddedCluster, 
             group_id=group,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
-            consumer_timeout_ms=int(SECONDS * 1000),
+            consumer_timeout_ms=int(WITHIN_SECONDS * 1000),
         )
 
     first = consumer()
@@ -297,7 +297,7 @@ def test_aiokafka_members_share_partitions_and_take_over_those_of_a_leaving_memb
         await producer.start()
         await producer.send_and_wait(topic, b"last", partition=3)
         await producer.stop()
-        first_messages = [(await asyncio.wait_for(both[0].getone(), SECONDS)).value for _ in range(40)]
+        first_messages = [(await asyncio.wait_for(both[0].getone(), WITHIN_SECONDS)).value for _ in range(40)]
         assert len(set(first_messages)) == len(first_messages)
         await both[0].stop()
 
@@ -305,7 +305,7 @@ def test_aiokafka_members_share_partitions_and_take_over_those_of_a_leaving_memb
 
 
 async def _until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(WITHIN_SECONDS):
         while not holds():
             await asyncio.sleep(0.05)
 
@@ -336,7 +336,7 @@ def test_groups_work_after_a_client_has_named_the_topic_of_their_offsets() -> No
     with EmbeddedCluster() as cluster:
         settings = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
         cluster.create_topic("orders", 1)
-        Producer(settings).list_topics("__consumer_offsets", 20)
+        Producer(settings).list_topics("__consumer_offsets", WITHIN_SECONDS)
         for group in ("a", "b", "c", "d"):
             consumer = Consumer({**settings, "group.id": group})
             consumer.commit(offsets=[TopicPartition("orders", 0, 1)], asynchronous=False)

@@ -8,6 +8,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 
 from rackspan.cluster import EmbeddedCluster
+from tests.waiting import WITHIN_SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def produced(cluster: EmbeddedCluster, topic: str, count: int, **config: object)
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **config)
     sent = [producer.send(topic, b"%d" % number) for number in range(count)]
     for future in sent:
-        future.get(30)
+        future.get(WITHIN_SECONDS)
     producer.close()
 
 

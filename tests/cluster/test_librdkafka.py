@@ -15,6 +15,7 @@ from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewPartitions, NewTopic, TopicPartition
 
 from rackspan.cluster import EmbeddedCluster
+from tests.waiting import WITHIN_SECONDS
 
 
 def name(prefix: str = "t") -> str:
@@ -29,7 +30,7 @@ def admin(cluster: EmbeddedCluster) -> AdminClient:
 def created(admin: AdminClient, partitions: int = 1, factor: int = 3, **config: str) -> str:
     topic = name()
     new = NewTopic(topic, partitions, factor, config={key.replace("_", "."): value for key, value in config.items()})
-    admin.create_topics([new])[topic].result(30)
+    admin.create_topics([new])[topic].result(WITHIN_SECONDS)
     return topic
 
 
@@ -42,7 +43,7 @@ def produced(cluster: EmbeddedCluster, topic: str, values: list[bytes], **config
 
     for value in values:
         producer.produce(topic, value, key=value[:2], on_delivery=delivered)
-    assert producer.flush(30) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     assert errors == [None] * len(values)
 
 
@@ -58,7 +59,7 @@ def consumed(cluster: EmbeddedCluster, topic: str, count: int, partitions: int =
     consumer.assign([TopicPartition(topic, index, OFFSET_BEGINNING) for index in range(partitions)])
     found: list[bytes] = []
     while len(found) < count:
-        message = consumer.poll(30)
+        message = consumer.poll(WITHIN_SECONDS)
         assert message is not None, f"{len(found)} of {count} records came"
         assert message.error() is None
         found.append(message.value() or b"")
@@ -112,7 +113,7 @@ def test_a_record_larger_than_max_message_bytes_is_refused(cluster: EmbeddedClus
     failed: list[KafkaError | None] = []
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
     producer.produce(topic, b"x" * 5000, on_delivery=lambda error, _: failed.append(error))
-    producer.flush(30)
+    producer.flush(WITHIN_SECONDS)
     assert [error.code() for error in failed if error] == [KafkaError.MSG_SIZE_TOO_LARGE]
 
 
@@ -121,7 +122,7 @@ def test_offsets_are_found_by_timestamp(cluster: EmbeddedCluster, admin: AdminCl
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
     for timestamp in (1_000, 2_000, 3_000):
         producer.produce(topic, str(timestamp), timestamp=timestamp)
-    producer.flush(30)
+    producer.flush(WITHIN_SECONDS)
     consumer = Consumer(
         {"bootstrap.servers": cluster.bootstrap_servers, "group.id": name(), "enable.auto.commit": False}
     )
@@ -136,34 +137,34 @@ def test_offsets_are_found_by_timestamp(cluster: EmbeddedCluster, admin: AdminCl
         {
             place: OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
         }
-    )[place].result(30)
+    )[place].result(WITHIN_SECONDS)
     assert (latest.offset, latest.timestamp) == (2, 3_000)
 
 
 def test_metadata_has_leaders_and_broker_addresses(cluster: EmbeddedCluster, admin: AdminClient) -> None:
     topic = created(admin, partitions=6)
-    metadata = admin.list_topics(topic, timeout=30)
+    metadata = admin.list_topics(topic, timeout=WITHIN_SECONDS)
     assert set(metadata.brokers) == set(cluster.brokers)
     for index, partition in metadata.topics[topic].partitions.items():
         assert partition.leader == cluster.leader(topic, index)
         assert set(partition.isrs) == cluster.isr(topic, index)
-    assert admin.describe_cluster().result(30).cluster_id == cluster.cluster_id
-    assert {node.rack for node in admin.describe_cluster().result(30).nodes} == {"r1", "r2", "r3"}
+    assert admin.describe_cluster().result(WITHIN_SECONDS).cluster_id == cluster.cluster_id
+    assert {node.rack for node in admin.describe_cluster().result(WITHIN_SECONDS).nodes} == {"r1", "r2", "r3"}
 
 
 def test_topics_are_extended_configured_and_deleted(cluster: EmbeddedCluster, admin: AdminClient) -> None:
     topic = created(admin, min_insync_replicas="2")
-    admin.create_partitions([NewPartitions(topic, 4)])[topic].result(30)
-    assert len(admin.list_topics(topic, timeout=30).topics[topic].partitions) == 4
+    admin.create_partitions([NewPartitions(topic, 4)])[topic].result(WITHIN_SECONDS)
+    assert len(admin.list_topics(topic, timeout=WITHIN_SECONDS).topics[topic].partitions) == 4
     resource = ConfigResource(ResourceType.TOPIC, topic)
     rise = ConfigEntry("min.insync.racks", "2", incremental_operation=AlterConfigOpType.SET)
     altered = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[rise])
-    admin.incremental_alter_configs([altered])[altered].result(30)
-    configs = admin.describe_configs([resource])[resource].result(30)
+    admin.incremental_alter_configs([altered])[altered].result(WITHIN_SECONDS)
+    configs = admin.describe_configs([resource])[resource].result(WITHIN_SECONDS)
     assert (configs["min.insync.racks"].value, configs["min.insync.replicas"].value) == ("2", "2")
-    admin.delete_topics([topic])[topic].result(30)
+    admin.delete_topics([topic])[topic].result(WITHIN_SECONDS)
     # A Metadata request for its name would create it again.
-    assert topic not in admin.list_topics(timeout=30).topics
+    assert topic not in admin.list_topics(timeout=WITHIN_SECONDS).topics
 
 
 @pytest.mark.parametrize(
@@ -177,7 +178,7 @@ def test_topics_are_extended_configured_and_deleted(cluster: EmbeddedCluster, ad
 )
 def test_what_kafka_refuses_is_refused(cluster: EmbeddedCluster, admin: AdminClient, new: NewTopic, code: int) -> None:
     with pytest.raises(KafkaException) as refused:
-        admin.create_topics([new])[new.topic].result(30)
+        admin.create_topics([new])[new.topic].result(WITHIN_SECONDS)
     assert refused.value.args[0].code() == code
 
 
@@ -195,13 +196,13 @@ def test_a_deleted_topic_is_fetched_without_protocol_errors_and_with_pauses(
     config = {"bootstrap.servers": cluster.bootstrap_servers, "group.id": name(), "statistics.interval.ms": 100}
     consumer = Consumer({**config, "stats_cb": count_fetches}, logger=lines.logger)
     consumer.assign([TopicPartition(topic, 0, 0)])
-    message = consumer.poll(30)
+    message = consumer.poll(WITHIN_SECONDS)
     assert message is not None
     assert message.value() == b"old"
-    admin.delete_topics([topic])[topic].result(30)
+    admin.delete_topics([topic])[topic].result(WITHIN_SECONDS)
     if recreated:
-        admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(30)
-    before, end = requests[-1], time.monotonic() + 2
+        admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(WITHIN_SECONDS)
+    before, end = requests[-1], time.monotonic() + 2  # short: so long is counted
     while time.monotonic() < end:
         consumer.poll(0.1)
     consumer.close()

@@ -24,6 +24,7 @@ from rackspan.wire.messages.configs import (
     IncrementalAlterConfigsResponseData,
 )
 from tests.cluster import raw
+from tests.waiting import WITHIN_SECONDS
 
 NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT = 19, 20, 7
 NOT_ENOUGH_RACKS = 1001
@@ -49,7 +50,7 @@ def topic(cluster: EmbeddedCluster, request: pytest.FixtureRequest) -> Iterator[
     name = f"t-{abs(hash(request.node.name))}"
     cluster.create_topic(name, 1, 3, config={"min.insync.racks": "3"})
     yield name
-    cluster.wait_for_isr(seconds=20)
+    cluster.wait_for_isr(seconds=WITHIN_SECONDS)
 
 
 def leader_of(cluster: EmbeddedCluster, topic: str) -> str:
@@ -89,7 +90,7 @@ def test_acks_0_and_1_are_never_checked(cluster: EmbeddedCluster, topic: str, ac
         config = {"bootstrap.servers": cluster.bootstrap_servers, "acks": acks, "log_level": 0}
         producer = Producer(config)
         producer.produce(topic, b"x", on_delivery=lambda error, _: acknowledged.append(error is None))
-        producer.flush(30)
+        producer.flush(WITHIN_SECONDS)
     assert acknowledged == [True]
 
 
@@ -126,7 +127,7 @@ def test_the_new_error_codes_are_sent_only_with_extended_error_codes(prefix: str
         failed: list[KafkaError | None] = []
         producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
         producer.produce("orders", b"x", on_delivery=lambda error, _: failed.append(error))
-        producer.flush(30)
+        producer.flush(WITHIN_SECONDS)
         assert [error.code() for error in failed if error] == [NOT_ENOUGH_RACKS]
 
 
@@ -166,7 +167,7 @@ def admin(cluster: EmbeddedCluster) -> AdminClient:
 def altered(admin: AdminClient, kind: ResourceType, name: str, value: str) -> None:
     entry = ConfigEntry("min.insync.racks", value, incremental_operation=AlterConfigOpType.SET)
     wanted = ConfigResource(kind, name, incremental_configs=[entry])
-    admin.incremental_alter_configs([wanted])[wanted].result(30)
+    admin.incremental_alter_configs([wanted])[wanted].result(WITHIN_SECONDS)
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "two", "1.5"])
@@ -177,7 +178,9 @@ def test_an_invalid_value_is_refused_with_key_and_value(
         with pytest.raises(KafkaException, match=rf"Invalid value {value} for configuration min\.insync\.racks"):
             altered(admin, kind, name, value)
     with pytest.raises(KafkaException, match=r"min\.insync\.racks"):
-        admin.create_topics([NewTopic("refused", 1, 3, config={"min.insync.racks": value})])["refused"].result(30)
+        admin.create_topics([NewTopic("refused", 1, 3, config={"min.insync.racks": value})])["refused"].result(
+            WITHIN_SECONDS
+        )
 
 
 def test_a_broker_without_a_rack_accepts_no_value_above_1_dynamically_or_at_start() -> None:

@@ -21,6 +21,7 @@ from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.schema import FieldShape, StructShape, request_shape
 from tests.cluster.raw import framed
 from tests.depth import at_depth
+from tests.waiting import WITHIN_SECONDS
 
 CORPUS: Final = 4_000
 TURN: Final = 100
@@ -160,7 +161,7 @@ async def survived(requests: int, seed: int) -> float:
     before = megabytes()
     await bombarded(hosts, corpus, requests - warm, rng)
     growth = megabytes() - before
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(WITHIN_SECONDS):
         while any(host.server.connections or len(host.runner.delayed_fetches) for host in hosts):
             await asyncio.sleep(0.01)
         while len(asyncio.all_tasks()) > 20:

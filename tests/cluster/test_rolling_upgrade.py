@@ -20,6 +20,7 @@ from rackspan.model.ids import RackId
 from rackspan.placement import usable
 from rackspan.placement.rack_modes import RackAwareMode, aware
 from tests.conformance.wire import send
+from tests.waiting import WITHIN_SECONDS
 
 OLD, NEW = "0.9.0.X", "0.10.0"
 
@@ -37,7 +38,7 @@ def created_by_itself(cluster: EmbeddedCluster, topic: str) -> int:
 
 def create(cluster: EmbeddedCluster, topic: str, partitions: int = 6, factor: int = 3) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    admin.create_topics([NewTopic(topic, partitions, factor)])[topic].result(30)
+    admin.create_topics([NewTopic(topic, partitions, factor)])[topic].result(WITHIN_SECONDS)
 
 
 def tools_take_racks(cluster: EmbeddedCluster) -> bool:

@@ -12,7 +12,8 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.kafka_process.release.runtime import KafkaRuntime
 from rackspan.model.ids import BrokerId
 from tests.cluster.conftest import RunTool
-from tests.cluster.test_groups import SECONDS, consumed
+from tests.cluster.test_groups import consumed
+from tests.waiting import WITHIN_SECONDS
 
 TRANSACTIONS_TOOL = "org.apache.kafka.tools.TransactionsCommand"
 
@@ -27,20 +28,20 @@ def unique(prefix: str) -> str:
 def topic(cluster: EmbeddedCluster) -> str:
     made = unique("transacted")
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    admin.create_topics([NewTopic(made, 2, 3)])[made].result(SECONDS)
+    admin.create_topics([NewTopic(made, 2, 3)])[made].result(WITHIN_SECONDS)
     return made
 
 
 def producer(cluster: EmbeddedCluster, transactional_id: str, **config: object) -> Producer:
     made = Producer({"bootstrap.servers": cluster.bootstrap_servers, "transactional.id": transactional_id, **config})
-    made.init_transactions(SECONDS)
+    made.init_transactions(WITHIN_SECONDS)
     return made
 
 
 def write(producer: Producer, topic: str, *values: str) -> None:
     for number, value in enumerate(values):
         producer.produce(topic, value, partition=number % 2)
-    producer.flush(SECONDS)
+    producer.flush(WITHIN_SECONDS)
 
 
 def reader(cluster: EmbeddedCluster, topic: str, isolation: str = "read_committed") -> Consumer:
@@ -65,7 +66,7 @@ def test_committed_records_are_read_and_aborted_ones_are_not(cluster: EmbeddedCl
     for number, end in enumerate([writer.commit_transaction, writer.abort_transaction, writer.commit_transaction]):
         writer.begin_transaction()
         write(writer, topic, f"{number}-a", f"{number}-b")
-        end(SECONDS)
+        end(WITHIN_SECONDS)
     assert values(reader(cluster, topic), 4) == [b"0-a", b"0-b", b"2-a", b"2-b"]
     assert len(values(reader(cluster, topic, "read_uncommitted"), 6)) == 6
 
@@ -76,7 +77,7 @@ def test_read_committed_does_not_read_an_open_transaction(cluster: EmbeddedClust
     write(writer, topic, "open")
     careful = reader(cluster, topic)
     assert careful.poll(1.0) is None
-    writer.commit_transaction(SECONDS)
+    writer.commit_transaction(WITHIN_SECONDS)
     assert values(careful, 1) == [b"open"]
 
 
@@ -90,10 +91,10 @@ def test_a_second_producer_fences_the_first_and_aborts_its_open_transaction(
     second = producer(cluster, name)
     second.begin_transaction()
     write(second, topic, "kept")
-    second.commit_transaction(SECONDS)
+    second.commit_transaction(WITHIN_SECONDS)
     assert values(reader(cluster, topic), 1) == [b"kept"]
     with pytest.raises(KafkaException) as fenced:
-        first.commit_transaction(SECONDS)
+        first.commit_transaction(WITHIN_SECONDS)
     assert fenced.value.args[0].fatal()
 
 
@@ -104,10 +105,10 @@ def test_a_transaction_is_aborted_after_its_timeout(cluster: EmbeddedCluster, to
     other = producer(cluster, unique("id"))
     other.begin_transaction()
     write(other, topic, "in time")
-    other.commit_transaction(SECONDS)
+    other.commit_transaction(WITHIN_SECONDS)
     assert values(reader(cluster, topic), 1) == [b"in time"]
     with pytest.raises(KafkaException):
-        slow.commit_transaction(SECONDS)
+        slow.commit_transaction(WITHIN_SECONDS)
 
 
 @pytest.mark.parametrize(("end", "found"), [("commit", 5), ("abort", -1001)])
@@ -118,13 +119,13 @@ def test_offsets_are_committed_with_the_transaction(cluster: EmbeddedCluster, to
     writer.begin_transaction()
     write(writer, topic, "result")
     metadata = consumer.consumer_group_metadata()
-    writer.send_offsets_to_transaction([TopicPartition(topic, 0, 5)], metadata, SECONDS)
+    writer.send_offsets_to_transaction([TopicPartition(topic, 0, 5)], metadata, WITHIN_SECONDS)
     ends: dict[str, Callable[[float], object]] = {
         "commit": writer.commit_transaction,
         "abort": writer.abort_transaction,
     }
-    ends[end](SECONDS)
-    assert consumer.committed([TopicPartition(topic, 0)], SECONDS)[0].offset == found
+    ends[end](WITHIN_SECONDS)
+    assert consumer.committed([TopicPartition(topic, 0)], WITHIN_SECONDS)[0].offset == found
     consumer.close()
 
 
@@ -136,7 +137,7 @@ def test_a_transaction_survives_the_loss_of_its_coordinators_rack(cluster: Embed
     cluster.lose_rack(lost)
     try:
         write(writer, topic, "during")
-        writer.commit_transaction(SECONDS)
+        writer.commit_transaction(WITHIN_SECONDS)
     finally:
         cluster.restore_rack(lost)
         cluster.wait_for_isr()
@@ -166,4 +167,4 @@ def test_kafka_transactions_lists_and_describes(cluster: EmbeddedCluster, run_to
     assert name in run_tool(TRANSACTIONS_TOOL, "list")
     producers = run_tool(TRANSACTIONS_TOOL, "describe-producers", "--topic", topic, "--partition", "0")
     assert len(producers.splitlines()) == 2
-    writer.abort_transaction(SECONDS)
+    writer.abort_transaction(WITHIN_SECONDS)

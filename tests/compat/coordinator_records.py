@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from tests.compat import ivy
 from tests.kafka_versions import KAFKA
+from tests.waiting import WITHIN_SECONDS
 
 KAFKA_VERSION: Final = KAFKA
 _SOURCE: Final = Path(__file__).parent / "java" / "KafkaCoordinatorRecords.java"
@@ -36,7 +37,7 @@ def _run(requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         input="".join(json.dumps(each) + "\n" for each in requests),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=WITHIN_SECONDS,
         check=False,
     )
     if done.returncode != 0:

@@ -23,8 +23,9 @@ from confluent_kafka.admin import AdminClient
 from rackspan.kafka_process import KafkaCluster
 from tests.gateway.load import PRODUCER, Load
 from tests.gateway.process import gateway_process
-from tests.kafka_fixtures import create_topic, eventually
+from tests.kafka_fixtures import create_topic
 from tests.kafka_versions import KAFKA
+from tests.waiting import WITHIN_SECONDS, eventually
 
 TOPIC: Final = "leak"
 PARTITIONS: Final = 4
@@ -94,9 +95,9 @@ def observed(
     controllers = f'controllers.bootstrap.servers = "{cluster.bootstrap_controllers}"\n' if mode == "strict" else ""
     lines = f'{controllers}acknowledgements.mode = "{mode}"\n[topics.{TOPIC}]\nmin.insync.racks = 2\n'
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    if TOPIC in admin.list_topics(timeout=30).topics:  # Of trials that failed.
-        admin.delete_topics([TOPIC])[TOPIC].result(30)
-        eventually(lambda: TOPIC not in admin.list_topics(timeout=30).topics, "the topic is gone")
+    if TOPIC in admin.list_topics(timeout=WITHIN_SECONDS).topics:  # Of trials that failed.
+        admin.delete_topics([TOPIC])[TOPIC].result(WITHIN_SECONDS)
+        eventually(lambda: TOPIC not in admin.list_topics(timeout=WITHIN_SECONDS).topics, "the topic is gone")
     create_topic(cluster, TOPIC, assignment=[[1, 2, 3]] * PARTITIONS)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -142,23 +143,25 @@ def _trial(
     disturbance: Callable[[], AbstractContextManager[float]],
 ) -> tuple[float, float]:
     """Take both followers away until the ISR is the leader alone and requests have had time to leak. From when to when."""
-    eventually(lambda: _smallest_isr(admin) == 3, "every ISR is whole", 60)
+    eventually(lambda: _smallest_isr(admin) == 3, "every ISR is whole")
     time.sleep(1.0)
     with without_followers:
         frozen_at = time.monotonic() + 0.02
         with disturbance() as more_seconds:
             time.sleep(LAG_MAX_SECONDS / 2)
             client = started()
-            rest = time.monotonic() + LAG_MAX_SECONDS + 1.5 + more_seconds
+            rest = time.monotonic() + LAG_MAX_SECONDS + 1.5 + more_seconds  # short: the trial itself
             while time.monotonic() < rest:
                 client.poll(0.05)
             until = time.monotonic()
-    client.flush(60)
+    client.flush(WITHIN_SECONDS)
     return frozen_at, until
 
 
 def _smallest_isr(admin: AdminClient) -> int:
-    return min(len(one.isrs) for one in admin.list_topics(TOPIC, timeout=30).topics[TOPIC].partitions.values())
+    return min(
+        len(one.isrs) for one in admin.list_topics(TOPIC, timeout=WITHIN_SECONDS).topics[TOPIC].partitions.values()
+    )
 
 
 def _judged(servers: str, load: Load, frozen: list[tuple[float, float]]) -> Outcome:
@@ -187,9 +190,12 @@ def _judged(servers: str, load: Load, frozen: list[tuple[float, float]]) -> Outc
 def _log(servers: str) -> list[list[tuple[int, int]]]:
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "judge", "auto.offset.reset": "earliest"})
     kept: list[list[tuple[int, int]]] = [[] for _ in range(PARTITIONS)]
-    ends = [consumer.get_watermark_offsets(TopicPartition(TOPIC, one), timeout=20)[1] for one in range(PARTITIONS)]
+    ends = [
+        consumer.get_watermark_offsets(TopicPartition(TOPIC, one), timeout=WITHIN_SECONDS)[1]
+        for one in range(PARTITIONS)
+    ]
     consumer.assign([TopicPartition(TOPIC, one, 0) for one in range(PARTITIONS)])
-    until = time.monotonic() + 120
+    until = time.monotonic() + WITHIN_SECONDS
     while sum(map(len, kept)) < sum(ends) and time.monotonic() < until:
         for message in consumer.consume(5000, 0.5):
             if message.error() is None:

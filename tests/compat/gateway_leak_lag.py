@@ -31,8 +31,8 @@ from confluent_kafka.cimpl import NewTopic
 from rackspan.kafka_bytes.record_batch import whole_batches
 from rackspan.kafka_process import KafkaCluster
 from tests.gateway.process import gateway_process
-from tests.kafka_fixtures import eventually
 from tests.kafka_versions import KAFKA
+from tests.waiting import WITHIN_SECONDS, eventually
 
 LEADER: Final = 1
 OF_RACK_B: Final = 3
@@ -91,7 +91,7 @@ class LateFetches:
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
         started = asyncio.run_coroutine_threadsafe(asyncio.start_server(self._serve, "127.0.0.1", 0), self._loop)
-        self.port = int(started.result(10).sockets[0].getsockname()[1])
+        self.port = int(started.result(WITHIN_SECONDS).sockets[0].getsockname()[1])
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, back = await asyncio.open_connection("127.0.0.1", self._to)
@@ -165,7 +165,7 @@ class Clients:
             while waiting[0] and not self.stopped:
                 producer.poll(0.05)
         producer.purge()
-        producer.flush(1)
+        producer.flush(WITHIN_SECONDS)
 
     def stop(self) -> None:
         self.stopped = True
@@ -193,7 +193,7 @@ class Outcome:
 
 
 def isr(admin: AdminClient, topic: str) -> set[int]:
-    partitions = admin.list_topics(topic, timeout=10).topics[topic].partitions
+    partitions = admin.list_topics(topic, timeout=WITHIN_SECONDS).topics[topic].partitions
     return set(partitions[0].isrs) if partitions else set()
 
 
@@ -201,7 +201,7 @@ def create_topic(admin: AdminClient, topic: str) -> None:
     """Brokers whose metadata is late may not know it, or the client may connect anew, while it is created."""
     for _ in range(20):
         try:
-            admin.create_topics([NewTopic(topic, 1, replica_assignment=[[1, 2, 3]])])[topic].result(30)
+            admin.create_topics([NewTopic(topic, 1, replica_assignment=[[1, 2, 3]])])[topic].result(WITHIN_SECONDS)
         except KafkaException as error:
             if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 return
@@ -238,7 +238,7 @@ def one_run(
     # By broker 2, whose metadata is not the leader's.
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers.split(",")[1], "log_level": 0})
     create_topic(admin, topic)
-    eventually(lambda: isr(admin, topic) == {1, 2, 3}, "the ISR is whole", 60)
+    eventually(lambda: isr(admin, topic) == {1, 2, 3}, "the ISR is whole")
     by_gateway = Clients(servers, topic)
     beside = Clients(cluster.bootstrap_servers, topic) if direct else None
     try:
@@ -264,7 +264,7 @@ def slow_follower(mode: str, runs: int) -> Outcome:
     outcome = Outcome()
 
     def shrink(admin: AdminClient, topic: str) -> None:
-        until = time.monotonic() + 60
+        until = time.monotonic() + WITHIN_SECONDS
         while isr(admin, topic) != {1, 2}:
             assert time.monotonic() < until, "broker 3 did not leave the ISR"
             time.sleep(0.005)

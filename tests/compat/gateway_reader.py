@@ -10,6 +10,8 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPythonPartition
 
+from tests.waiting import WITHIN_SECONDS
+
 AGE_MS = 2_000
 """metadata.max.age.ms of every client."""
 
@@ -18,7 +20,7 @@ def by_librdkafka(servers: str, topic: str, client_id: str) -> Iterator[tuple[in
     ages = {"metadata.max.age.ms": 3 * AGE_MS, "topic.metadata.refresh.interval.ms": AGE_MS}
     config = {"bootstrap.servers": servers, "client.id": client_id, "group.id": client_id, "log_level": 0}
     consumer = Consumer({**config, **ages, "enable.auto.commit": False})
-    partitions = consumer.list_topics(topic, 30).topics[topic].partitions
+    partitions = consumer.list_topics(topic, WITHIN_SECONDS).topics[topic].partitions
     consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions])
     while True:
         for message in consumer.consume(1_000, 0.5):

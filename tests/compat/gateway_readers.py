@@ -34,9 +34,9 @@ from rackspan.sources.gateway_counters import RECORD_BYTES
 from tests.compat.gateway_reader import AGE_MS, READERS
 from tests.gateway.load import Load
 from tests.gateway.process import free_ports, gateway_process
-from tests.kafka_fixtures import eventually
 from tests.kafka_versions import KAFKA
 from tests.processes import running
+from tests.waiting import WITHIN_SECONDS, eventually
 from tools.client_suites import KGO, KGO_VERSION
 
 TOPIC: Final = "near"
@@ -137,14 +137,14 @@ def run_trial(seconds: float, seed: int, changes_min: int = 1) -> Trial:
         )
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-        admin.create_topics([NewTopic(TOPIC, len(REPLICAS), replica_assignment=REPLICAS)])[TOPIC].result(30)
+        admin.create_topics([NewTopic(TOPIC, len(REPLICAS), replica_assignment=REPLICAS)])[TOPIC].result(WITHIN_SECONDS)
         (port,) = free_ports(1)
         lines = f'acknowledgements.mode = "off"\nlisten.http = "127.0.0.1:{port}"\n[readers]\nrack = "{RACK}"\n'
         gateway = stack.enter_context(gateway_process(folder, cluster.bootstrap_servers, lines))
         load = Load(cluster.bootstrap_servers, TOPIC, producers=6, partitions=6, pause_seconds=0.02)
         stack.callback(load.stop)
         clients = stack.enter_context(readers(cluster, gateway.bootstrap_servers, folder))
-        eventually(lambda: all(client.records() for client in clients), "every client reads", 60)
+        eventually(lambda: all(client.records() for client in clients), "every client reads")
         begun = time.monotonic()
         observe = _Observer(cluster, f"http://127.0.0.1:{port}/metrics", trial)
         if seconds:
@@ -153,7 +153,7 @@ def run_trial(seconds: float, seed: int, changes_min: int = 1) -> Trial:
             name = rng.choice(sorted(CHANGES))
             trial.changes.append(name)
             CHANGES[name](cluster, admin, rng)
-            eventually(lambda: _whole(admin), "every replica is in sync", 60)
+            eventually(lambda: _whole(admin), "every replica is in sync")
             observe(name)
         load.stop()
         _judge(trial, cluster, clients)
@@ -192,7 +192,7 @@ class _Observer:
 
 def _counted(url: str) -> "Counter[tuple[str, str, str, str]]":
     """Bytes by client, path, from rack and to rack, as the gateway counts them."""
-    with urllib.request.urlopen(url, timeout=30) as response:  # noqa: S310 - a gateway of this test
+    with urllib.request.urlopen(url, timeout=WITHIN_SECONDS) as response:  # noqa: S310 - a gateway of this test
         families = [*text_string_to_metric_families(response.read().decode())]
     counted: Counter[tuple[str, str, str, str]] = Counter()
     for sample in (sample for family in families for sample in family.samples):
@@ -211,7 +211,7 @@ def _restart(cluster: KafkaCluster, _admin: AdminClient, rng: random.Random) -> 
 def _move_leaders(_cluster: KafkaCluster, admin: AdminClient, _rng: random.Random) -> None:
     """To the preferred ones, away from those that led after a restart."""
     elected = admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition(TOPIC, at) for at in range(len(REPLICAS))])
-    elected.result(30)
+    elected.result(WITHIN_SECONDS)
 
 
 def _lose_rack(cluster: KafkaCluster, _admin: AdminClient, rng: random.Random) -> None:
@@ -222,7 +222,7 @@ def _lose_rack(cluster: KafkaCluster, _admin: AdminClient, rng: random.Random) -
 
 def _restart_and_move(cluster: KafkaCluster, admin: AdminClient, rng: random.Random) -> None:
     _restart(cluster, admin, rng)
-    eventually(lambda: _whole(admin), "every replica is in sync", 60)
+    eventually(lambda: _whole(admin), "every replica is in sync")
     _move_leaders(cluster, admin, rng)
 
 
@@ -234,7 +234,7 @@ CHANGES: Final[dict[str, Callable[[KafkaCluster, AdminClient, random.Random], No
 
 
 def _whole(admin: AdminClient) -> bool:
-    partitions = admin.list_topics(TOPIC, 10).topics[TOPIC].partitions.values()
+    partitions = admin.list_topics(TOPIC, WITHIN_SECONDS).topics[TOPIC].partitions.values()
     return all(len(partition.isrs) == 3 for partition in partitions)
 
 
@@ -250,7 +250,7 @@ def _judge(trial: Trial, cluster: KafkaCluster, clients: Sequence[Reader]) -> No
 
     # If not, the counts below say what is missing.
     with suppress(AssertionError):
-        eventually(has_all, "every record is read", 60)
+        eventually(has_all, "every record is read")
     for client in clients:
         records = client.records()
         trial.read[client.name] = len(records)

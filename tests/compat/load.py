@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Producer, TopicPartition
 
 from rackspan.kafka_process import KafkaCluster
+from tests.waiting import WITHIN_SECONDS
 
 _PAUSE_SECONDS = 0.005
 
@@ -50,10 +51,10 @@ def writing(cluster: KafkaCluster, topic: str, partitions: int, prefix: str) -> 
     finally:
         is_over.set()
         thread.join()
-        assert producer.flush(60) == 0
+        assert producer.flush(WITHIN_SECONDS) == 0
 
 
-def lost(cluster: KafkaCluster, topic: str, acknowledged: Acknowledged, seconds: float = 60.0) -> set[bytes]:
+def lost(cluster: KafkaCluster, topic: str, acknowledged: Acknowledged) -> set[bytes]:
     """What was acknowledged and cannot be read."""
     consumer = Consumer(
         {
@@ -67,7 +68,7 @@ def lost(cluster: KafkaCluster, topic: str, acknowledged: Acknowledged, seconds:
     missing = {partition: set(values) for partition, values in acknowledged.values.items()}
     consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in missing])
     ended: set[int] = set()
-    until = time.monotonic() + seconds
+    until = time.monotonic() + WITHIN_SECONDS
     while len(ended) < len(missing) and time.monotonic() < until:
         for message in consumer.consume(500, timeout=1.0):
             partition, value, error = message.partition(), message.value(), message.error()

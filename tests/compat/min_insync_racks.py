@@ -19,9 +19,9 @@ from confluent_kafka.admin._resource import ResourceType
 
 from rackspan.kafka_process.release.runtime import KafkaRuntime
 from tests.kafka_tools import CONFIG_TOOL
+from tests.waiting import WITHIN_SECONDS
 
 SENDER: Final = Path(__file__).parent / "java" / "KafkaSender.java"
-PATIENCE_SECONDS: Final = 60
 NO_ERROR: Final = "-"
 
 
@@ -58,7 +58,7 @@ class Client(Protocol):
         ...
 
     def patient(self, topic: str) -> "Future[Delivery]":
-        """One record, sent again until it is acknowledged or a minute is over."""
+        """One record, sent again until it is acknowledged or the time is over."""
         ...
 
     def alter(self, topic: str, config: Mapping[str, str]) -> None: ...
@@ -74,11 +74,11 @@ class Librdkafka:
         }
 
     def once(self, topic: str) -> Delivery:
-        return self._sent(topic, {"retries": 0, "message.timeout.ms": 20_000})
+        return self._sent(topic, {"retries": 0, "message.timeout.ms": 60_000})
 
     def patient(self, topic: str) -> "Future[Delivery]":
         future: Future[Delivery] = Future()
-        config = {"message.timeout.ms": PATIENCE_SECONDS * 1000}
+        config = {"message.timeout.ms": int(WITHIN_SECONDS * 1000)}
         threading.Thread(target=lambda: future.set_result(self._sent(topic, config)), daemon=True).start()
         return future
 
@@ -86,7 +86,7 @@ class Librdkafka:
         responses: list[KafkaError | None] = []
         producer = Producer({**self._servers, "acks": "all", **config})
         producer.produce(topic, b"x", on_delivery=lambda error, _: responses.append(error))
-        producer.flush(PATIENCE_SECONDS + 10)
+        producer.flush(WITHIN_SECONDS)
         (error,) = responses
         return Delivery(None) if error is None else Delivery(error.name(), error.str())
 
@@ -98,7 +98,7 @@ class Librdkafka:
         # A client of its own: librdkafka sends to the broker that its first metadata named as the controller, and while
         # that one is down it waits without reading metadata again, before Kafka itself as well.
         admin = AdminClient(self._servers)
-        admin.incremental_alter_configs([wanted])[wanted].result(30)
+        admin.incremental_alter_configs([wanted])[wanted].result(WITHIN_SECONDS)
 
 
 class JavaProducer:
@@ -120,10 +120,10 @@ class JavaProducer:
             self._waiting.pop(number).set_result(Delivery(None if error == NO_ERROR else error, message))
 
     def once(self, topic: str) -> Delivery:
-        return self._produced(topic, 0, 30).result(PATIENCE_SECONDS)
+        return self._produced(topic, 0, 60).result(WITHIN_SECONDS)
 
     def patient(self, topic: str) -> "Future[Delivery]":
-        return self._produced(topic, 1_000_000, PATIENCE_SECONDS)
+        return self._produced(topic, 1_000_000, int(WITHIN_SECONDS))
 
     def _produced(self, topic: str, retries: int, seconds: int) -> "Future[Delivery]":
         number = str(next(self._numbers))

@@ -9,6 +9,7 @@ from types import TracebackType
 from rackspan.java import find_java
 from tests.compat import ivy
 from tests.compat.streams_oracle import KAFKA_VERSION
+from tests.waiting import WITHIN_SECONDS
 
 _SOURCE = Path(__file__).parent / "java" / "RackApp.java"
 BEFORE_RACKS = "3.3.2"
@@ -71,7 +72,9 @@ class StreamsProcess:
 
 
 def _compile(javac: Path, jars: Path, classes: Path) -> None:
-    subprocess.run([str(javac), "-d", str(classes), "-cp", f"{jars}/*", str(_SOURCE)], check=True, timeout=120)
+    subprocess.run(
+        [str(javac), "-d", str(classes), "-cp", f"{jars}/*", str(_SOURCE)], check=True, timeout=WITHIN_SECONDS
+    )
 
 
 def _ids(text: str) -> frozenset[str]:

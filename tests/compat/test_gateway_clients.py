@@ -19,8 +19,9 @@ from kafka import KafkaConsumer, KafkaProducer
 from rackspan.kafka_process import KafkaCluster
 from tests.compat.streams_app import StreamsProcess
 from tests.gateway.running import RunningGateway, running
-from tests.kafka_fixtures import TOPIC_TOOL, create_topic, eventually
+from tests.kafka_fixtures import TOPIC_TOOL, create_topic
 from tests.kafka_tools import CONFIG_TOOL, Described, described
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -31,7 +32,6 @@ PLACER = "tests.gateway.handlers.last_broker:LastBroker"
 LAST_BROKERS = (6, 5, 4)
 """What the placer gives every partition of three replicas: one in each rack, and never what Kafka would choose for all."""
 
-SECONDS = 60
 VALUES = [b"%d" % number for number in range(200)]
 
 
@@ -57,7 +57,7 @@ def run_tool(kafka: KafkaCluster, gateway: RunningGateway) -> Callable[..., str]
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=SECONDS,
+            timeout=WITHIN_SECONDS,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
@@ -116,18 +116,18 @@ def sources(run_tool: Callable[..., str], topic: str) -> tuple[str, str]:
 def by_librdkafka(servers: str, topic: str) -> Sequence[bytes | None]:
     failed: list[object] = []
     producer = Producer({"bootstrap.servers": servers, "enable.idempotence": True, "transactional.id": topic})
-    producer.init_transactions(SECONDS)
+    producer.init_transactions(WITHIN_SECONDS)
     producer.begin_transaction()
     for value in VALUES:
         producer.produce(topic, value, on_delivery=lambda error, _: failed.append(error) if error else None)
-    producer.commit_transaction(SECONDS)
+    producer.commit_transaction(WITHIN_SECONDS)
     assert failed == []
     reading = {"group.id": topic, "auto.offset.reset": "earliest", "isolation.level": "read_committed"}
     consumer = Consumer({"bootstrap.servers": servers, **reading})
     consumer.subscribe([topic])
     found: list[bytes | None] = []
     while len(found) < len(VALUES):
-        message = consumer.poll(SECONDS)
+        message = consumer.poll(WITHIN_SECONDS)
         assert message is not None
         assert message.error() is None, message.error()
         found.append(message.value())
@@ -139,9 +139,9 @@ def by_librdkafka(servers: str, topic: str) -> Sequence[bytes | None]:
 def by_kafka_python(servers: str, topic: str) -> Sequence[bytes]:
     producer = KafkaProducer(bootstrap_servers=servers, acks="all")
     for sent in [producer.send(topic, value) for value in VALUES]:
-        sent.get(SECONDS)
+        sent.get(WITHIN_SECONDS)
     producer.close()
-    settings = {"auto_offset_reset": "earliest", "consumer_timeout_ms": SECONDS * 1000}
+    settings = {"auto_offset_reset": "earliest", "consumer_timeout_ms": WITHIN_SECONDS * 1000}
     consumer = KafkaConsumer(topic, bootstrap_servers=servers, group_id=topic, **settings)
     found = [next(consumer).value for _ in VALUES]
     consumer.close()
@@ -157,7 +157,7 @@ def by_aiokafka(servers: str, topic: str) -> Sequence[bytes]:
         async with AIOKafkaConsumer(topic, bootstrap_servers=servers, **settings) as consumer:
             return [(await consumer.getone()).value for _ in VALUES]
 
-    return asyncio.run(asyncio.wait_for(through(), SECONDS))
+    return asyncio.run(asyncio.wait_for(through(), WITHIN_SECONDS))
 
 
 @pytest.mark.parametrize("client", [by_librdkafka, by_kafka_python, by_aiokafka])
@@ -187,19 +187,19 @@ def test_a_kafka_streams_application(kafka: KafkaCluster, gateway: RunningGatewa
         "sources.prefix": prefix,
     }
     with StreamsProcess(tmp_path, settings) as process:
-        eventually(lambda: process.tasks().state == "RUNNING", "the application runs", SECONDS)
+        eventually(lambda: process.tasks().state == "RUNNING", "the application runs")
         producer = Producer({"bootstrap.servers": gateway.bootstrap_servers, "acks": "all"})
         for value in VALUES:
             producer.produce(prefix + "clicks", value, key=b"k")
         producer.produce(prefix + "customers", b"-of-somebody", key=b"c")
         producer.produce(prefix + "orders", b"order", key=b"c")
-        assert producer.flush(SECONDS) == 0
+        assert producer.flush(WITHIN_SECONDS) == 0
         reading = {"group.id": prefix, "auto.offset.reset": "earliest", "isolation.level": "read_committed"}
         consumer = Consumer({"bootstrap.servers": gateway.bootstrap_servers, **reading})
         consumer.subscribe([prefix + "kept"])
         found: list[bytes | None] = []
         while len(found) < len(VALUES):
-            message = consumer.poll(SECONDS)
+            message = consumer.poll(WITHIN_SECONDS)
             assert message is not None, f"{len(found)} of {len(VALUES)} records"
             assert message.error() is None, message.error()
             if message.key() == b"k":

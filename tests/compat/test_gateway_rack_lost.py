@@ -16,9 +16,10 @@ from rackspan.errors import KafkaProcessFailed
 from rackspan.kafka_process import KafkaCluster, console_tool
 from rackspan.model import GATEWAY_CONFIG_TOPIC
 from tests.gateway.process import GatewayProcess, broker_ports, gateway_process
-from tests.kafka_fixtures import create_topic, eventually, started
+from tests.kafka_fixtures import create_topic, started
 from tests.kafka_tools import ELECTION_TOOL
 from tests.kafka_versions import KAFKA
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -47,15 +48,15 @@ def alter(bootstrap_servers: str, topic: str, key: str, value: str) -> None:
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
         with suppress(KafkaException, TimeoutError):
             admin = admin_of(bootstrap_servers)
-            admin.incremental_alter_configs([resource])[resource].result(15)
+            admin.incremental_alter_configs([resource])[resource].result(WITHIN_SECONDS)
             return True
         return False
 
-    eventually(is_altered, f"{key} of {topic} is {value}", 90)
+    eventually(is_altered, f"{key} of {topic} is {value}")
 
 
 def is_isr(admin: AdminClient, topic: str, brokers: list[int]) -> bool:
-    return sorted(admin.list_topics(topic, 10).topics[topic].partitions[0].isrs) == brokers
+    return sorted(admin.list_topics(topic, WITHIN_SECONDS).topics[topic].partitions[0].isrs) == brokers
 
 
 def is_led_by_3(cluster: KafkaCluster, admin: AdminClient, topic: str) -> bool:
@@ -65,7 +66,7 @@ def is_led_by_3(cluster: KafkaCluster, admin: AdminClient, topic: str) -> bool:
     """
     with suppress(KafkaProcessFailed):
         console_tool(cluster, ELECTION_TOOL, "--election-type", "unclean", "--topic", topic, "--partition", "0")
-    return bool(admin.list_topics(topic, 10).topics[topic].partitions[0].leader == 3)
+    return bool(admin.list_topics(topic, WITHIN_SECONDS).topics[topic].partitions[0].leader == 3)
 
 
 def is_acknowledged(gateway: GatewayProcess, value: bytes) -> bool:
@@ -74,7 +75,7 @@ def is_acknowledged(gateway: GatewayProcess, value: bytes) -> bool:
         {"bootstrap.servers": gateway.bootstrap_servers, "message.timeout.ms": 8000, "retries": 0, "log_level": 0}
     )
     producer.produce(TOPIC, value, on_delivery=lambda error, _message: errors.append(str(error)))
-    producer.flush(20)
+    producer.flush(WITHIN_SECONDS)
     return errors == ["None"]
 
 
@@ -90,7 +91,7 @@ def values_in(bootstrap_servers: str, until: Callable[[list[bytes]], bool]) -> l
         return until(values)
 
     try:
-        eventually(are_read, "every record is read", 40)
+        eventually(are_read, "every record is read")
     finally:
         consumer.close()
     return values
@@ -105,22 +106,22 @@ def test_one_rack_alone_serves_again_by_the_override(cluster: KafkaCluster, tmp_
         direct = admin_of(cluster.bootstrap_servers)
         cluster.kill_broker(3)
         for topic in (TOPIC, GATEWAY_CONFIG_TOPIC):
-            eventually(partial(is_isr, direct, topic, [1, 2]), "rack B is out", 40)
+            eventually(partial(is_isr, direct, topic, [1, 2]), "rack B is out")
         cluster.kill_nodes((1, 2))
         cluster.start_nodes((3,))
         # 1. At the brokers: min.insync.replicas of what is left, then leaders. A leader alone that was elected before that
         # serves nothing until the next append: ListOffsets fails with OFFSET_NOT_AVAILABLE.
         for topic in (TOPIC, GATEWAY_CONFIG_TOPIC):
             alter(cluster.bootstrap_servers, topic, "min.insync.replicas", "1")
-            eventually(partial(is_led_by_3, cluster, direct, topic), "broker 3 leads", 60)
+            eventually(partial(is_led_by_3, cluster, direct, topic), "broker 3 leads")
         # Two racks are still required.
         assert not is_acknowledged(gateway, b"refused")
         # 2. In the gateway's file.
         config = tmp_path / "gateway.toml"
         config.write_text(OVERRIDE + config.read_text())
         gateway.process.send_signal(signal.SIGHUP)
-        eventually(lambda: "override.min.insync.racks is 1" in gateway.log.read_text(), "the file is read again", 10)
-        eventually(lambda: is_acknowledged(gateway, b"after"), "the rack alone acknowledges", 40)
+        eventually(lambda: "override.min.insync.racks is 1" in gateway.log.read_text(), "the file is read again")
+        eventually(lambda: is_acknowledged(gateway, b"after"), "the rack alone acknowledges")
         # 3. The value itself, which one rack can hold now; the override can go.
         alter(gateway.bootstrap_servers, TOPIC, "min.insync.racks", "1")
     with gateway_process(tmp_path, cluster.bootstrap_servers, broker_ports()) as another:

@@ -20,7 +20,8 @@ from rackspan.gateway.upstream.quorum import MetadataQuorum
 from rackspan.kafka_process import KafkaCluster
 from tests.compat.gateway_leak import leak_cluster, observed
 from tests.gateway.running import document
-from tests.kafka_fixtures import create_topic, eventually, started
+from tests.kafka_fixtures import create_topic, started
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -52,7 +53,7 @@ def read(cluster: KafkaCluster, part: Callable[[MetadataQuorum], T]) -> T:
         finally:
             quorum.close()
 
-    until = time.monotonic() + 60
+    until = time.monotonic() + WITHIN_SECONDS
     while True:
         try:
             return asyncio.run(scenario())
@@ -105,7 +106,7 @@ def in_the_log(cluster: KafkaCluster) -> Partitions:
 
 
 def reported(admin: AdminClient) -> Partitions:
-    topics = admin.list_topics(timeout=20).topics
+    topics = admin.list_topics(timeout=WITHIN_SECONDS).topics
     return {
         (name, number): (one.leader, sorted(one.isrs))
         for name, topic in topics.items()

@@ -20,6 +20,7 @@ from tests.compat.test_gateway_clients import CONSOLE_CONSUMER, CONSOLE_PRODUCER
 from tests.gateway.running import running
 from tests.kafka_fixtures import TOPIC_TOOL
 from tests.kafka_tools import CONFIG_TOOL, ELECTION_TOOL, LOG_DIRS_TOOL, REASSIGN_TOOL
+from tests.waiting import WITHIN_SECONDS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.soak]
 
@@ -177,7 +178,7 @@ class Side:
             input=command.stdin,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=WITHIN_SECONDS,
             check=False,
             cwd=self.folder,
         )

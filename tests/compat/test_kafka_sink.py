@@ -17,9 +17,10 @@ from rackspan.kafka_source.writing.options import SinkOptions, parse_sink
 from rackspan.kafka_source.writing.rows import OutgoingRow
 from rackspan.kafka_source.writing.sender import WriteReport, opened_sender
 from rackspan.model.ids import TopicPartition
-from tests.kafka_fixtures import USERS, create_topic, eventually
+from tests.kafka_fixtures import USERS, create_topic
 from tests.kafka_source.filled_topics import consumed
 from tests.secured_fixtures import Secured, admin_client, scram_login
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -37,7 +38,7 @@ def write(options: SinkOptions, sent: list[OutgoingRow]) -> WriteReport:
 
 
 def in_sync(kafka: KafkaCluster, topic: str) -> set[int]:
-    metadata = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(topic, timeout=30)
+    metadata = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(topic, timeout=WITHIN_SECONDS)
     return set(metadata.topics[topic].partitions[0].isrs)
 
 
@@ -106,7 +107,7 @@ def secret_topic(secured: Secured) -> str:
     from confluent_kafka.cimpl import NewTopic
 
     admin = admin_client(secured.cluster)
-    admin.create_topics([NewTopic("secrets", 1, 2)])["secrets"].result(30)
+    admin.create_topics([NewTopic("secrets", 1, 2)])["secrets"].result(WITHIN_SECONDS)
     return "secrets"
 
 

@@ -24,8 +24,9 @@ from rackspan.kafka_source.ranges import OffsetRange
 from rackspan.kafka_source.reading.report import Batch
 from rackspan.kafka_source.reading.task import TaskOptions, read_range
 from rackspan.model import ids
-from tests.kafka_fixtures import create_topic, eventually
+from tests.kafka_fixtures import create_topic
 from tests.kafka_source.filled_topics import CODECS, consumed, created, produced, transaction
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -94,12 +95,12 @@ def compacted(kafka: KafkaCluster) -> tuple[str, list[tuple[int, bytes | None]]]
     topic = created(kafka, config=config)
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
     sent = 0
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + WITHIN_SECONDS
     while True:
         for _ in range(50):
             producer.produce(topic, key=b"k%d" % (sent % 7), value=b"%d" % sent, partition=0)
             sent += 1
-        producer.flush(10)
+        producer.flush(WITHIN_SECONDS)
         found = expected(kafka, topic, 0)
         gaps = [after - before for (before, _), (after, _) in pairwise(found)]
         if gaps and (max(gaps) > 10 or found[0][0] > 10):
@@ -193,7 +194,7 @@ def test_a_follower_gives_what_the_leader_has_just_acknowledged(kafka: KafkaClus
     # Each read takes as long as the follower's next fetch, half a second.
     for number in range(10):
         producer.produce(topic, b"%d" % number, partition=0)
-        assert producer.flush(10) == 0
+        assert producer.flush(WITHIN_SECONDS) == 0
         assert list(read(task, 0, number, number + 1)) == [(number, b"%d" % number)]
     assert {row["choice"] for row in metrics(tmp_path)} == {"same-rack"}
 

@@ -18,6 +18,7 @@ from tests.kafka_fixtures import await_partitions
 from tests.kafka_source.ended_query import ended
 from tests.kafka_source.filled_topics import CODECS, consumed, created, produced, transaction
 from tests.pipeline.conftest import spark
+from tests.waiting import WITHIN_SECONDS
 
 __all__ = ["spark"]
 
@@ -176,7 +177,7 @@ def test_a_record_without_any_part_is_read_alike(session: SparkSession, kafka: K
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
     for value, key, headers in PARTS:
         producer.produce(topic, value, key, headers=headers)
-    producer.flush(10)
+    producer.flush(WITHIN_SECONDS)
     theirs, ours = (rows(load(session, kind, kafka, {"subscribe": topic})) for kind in (THEIRS, OURS))
     assert len(ours) == 3
     assert ours == theirs

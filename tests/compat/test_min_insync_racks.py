@@ -20,8 +20,9 @@ from rackspan.kafka_process.release.runtime import KafkaRuntime
 from rackspan.kafka_process.release.versions import KafkaVersion
 from tests.compat.min_insync_racks import Client, Delivery, JavaProducer, Librdkafka, Subject
 from tests.gateway.running import RunningGateway, running
-from tests.kafka_fixtures import eventually, started
+from tests.kafka_fixtures import started
 from tests.kafka_versions import KAFKA, OLDEST
+from tests.waiting import WITHIN_SECONDS, eventually
 
 NOT_ENOUGH_REPLICAS = frozenset({"NOT_ENOUGH_REPLICAS", "NotEnoughReplicasException"})
 AFTER_APPEND = frozenset({"NOT_ENOUGH_REPLICAS_AFTER_APPEND", "NotEnoughReplicasAfterAppendException"})
@@ -38,7 +39,7 @@ class Embedded:
         self.restore_rack = cluster.restore_rack
 
     def wait_for_isr(self) -> None:
-        self._cluster.wait_for_isr(seconds=20)
+        self._cluster.wait_for_isr(seconds=WITHIN_SECONDS)
 
     def rack_check_failures(self) -> int:
         return sum(one["rackspan_rack_check_failures_total"] for one in self._cluster.metrics().values())
@@ -81,7 +82,7 @@ class KafkaBehindGateway:
         self._gateway.wait_for_isr()
 
     def _partitions(self) -> list[tuple[list[int], list[int]]]:
-        topics = self._admin.list_topics(timeout=10).topics.values()
+        topics = self._admin.list_topics(timeout=WITHIN_SECONDS).topics.values()
         return [(one.replicas, one.isrs) for topic in topics for one in topic.partitions.values()]
 
 
@@ -158,7 +159,7 @@ def created(subject: Subject, **config: int) -> str:
     topic = f"orders-{uuid4().hex[:8]}"
     values = {key.replace("_", "."): str(value) for key, value in config.items()}
     admin = AdminClient({"bootstrap.servers": subject.bootstrap_servers, "log_level": 0})
-    admin.create_topics([NewTopic(topic, 1, 3, config=values)])[topic].result(30)
+    admin.create_topics([NewTopic(topic, 1, 3, config=values)])[topic].result(WITHIN_SECONDS)
     subject.wait_for_isr()
     return topic
 
@@ -204,7 +205,7 @@ def test_lowering_the_value_resumes_producers_without_a_restart(subject: Subject
         assert refused(subject, client.once(topic))
         waiting = client.patient(topic)
         client.alter(topic, {"min.insync.racks": "2"})
-        assert waiting.result(90) == Delivery(None)
+        assert waiting.result(WITHIN_SECONDS) == Delivery(None)
         assert client.once(topic) == Delivery(None)
     client.alter(topic, {"min.insync.racks": "3"})
     assert client.once(topic) == Delivery(None)
@@ -242,5 +243,5 @@ def test_producers_recover_when_the_rack_is_back(subject: Subject, client: Clien
     with without(subject, "r1", "r3"):
         assert refused(subject, client.once(topic))
         waiting = client.patient(topic)
-    assert waiting.result(90) == Delivery(None)
+    assert waiting.result(WITHIN_SECONDS) == Delivery(None)
     assert client.once(topic) == Delivery(None)

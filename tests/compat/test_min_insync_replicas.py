@@ -11,15 +11,16 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.kafka_process import KafkaCluster
 from rackspan.reassign import ListedPartition, ReassignmentDocument, lint
 from rackspan.sources.live.cluster import read_cluster
-from tests.kafka_fixtures import create_topic, eventually
+from tests.kafka_fixtures import create_topic
 from tests.kafka_tools import described, produce, reassign
+from tests.waiting import WITHIN_SECONDS, eventually
 
 
 def delivery_error(bootstrap_servers: str, topic: str, **config: int) -> KafkaError | None:
     responses: list[KafkaError | None] = []
     producer = Producer({"bootstrap.servers": bootstrap_servers, "acks": "all", "log_level": 0, **config})
     producer.produce(topic, b"x", on_delivery=lambda error, _: responses.append(error))
-    producer.flush(30)
+    producer.flush(WITHIN_SECONDS)
     return responses[0]
 
 

@@ -16,9 +16,10 @@ from rackspan.kafka_process import KafkaCluster, console_tool
 from rackspan.model import ClusterSnapshot, RackId
 from rackspan.model.ids import TopicPartition
 from rackspan.sources.live.cluster import read_cluster
-from tests.kafka_fixtures import TOPIC_TOOL, create_topic, eventually
+from tests.kafka_fixtures import TOPIC_TOOL, create_topic
 from tests.kafka_tools import described
 from tests.kafka_versions import KAFKA
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -90,7 +91,7 @@ def produce_to_each(cluster: KafkaCluster) -> dict[TopicPartition, KafkaError | 
     for topic, (assignment, _) in TOPICS.items():
         for partition in range(len(assignment)):
             producer.produce(topic, b"x", partition=partition, on_delivery=returned(topic, partition))
-    assert producer.flush(60) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     return responses
 
 
@@ -124,7 +125,7 @@ def story(kafka: KafkaCluster) -> Iterator[Story]:
         # The cluster is shared: what other tests count must not depend on what ran before.
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
         for deleted in admin.delete_topics(list(TOPICS)).values():
-            deleted.result(30)
+            deleted.result(WITHIN_SECONDS)
 
 
 def _fenced(snapshot: ClusterSnapshot) -> set[int]:
@@ -231,7 +232,7 @@ def test_a_lost_quorum_elects_nobody() -> None:
         errors: dict[str, KafkaError | None] = {}
         for topic in ("led-from-r1", "led-from-r2"):
             producer.produce(topic, b"x", partition=0, on_delivery=_into(errors))
-        producer.flush(30)
+        producer.flush(WITHIN_SECONDS)
         assert errors["led-from-r1"] is not None
         left = read(kafka, seconds=60)
         leaders = {str(left.topics[row.topic].name): row.leader for row in left.partitions}

@@ -8,6 +8,7 @@ import pytest
 
 from rackspan.producers.in_rack.partitioner import InRackPartitioner
 from tests.compat import ivy
+from tests.waiting import WITHIN_SECONDS
 
 pytestmark = [
     pytest.mark.java,
@@ -45,7 +46,9 @@ def test_the_partitions_are_those_of_kafkas_own_partitioner() -> None:
     lines = [" ".join((rack, *(f"{at}={leader}" for at, leader in leaders.items()))) for rack, leaders in layouts]
     jars = ivy.jars("org.apache.kafka", "kafka-clients", FIRST_VERSION)
     command = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-cp", f"{jars}/*", str(SOURCE)]
-    done = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(
+        command, input="\n".join(lines), capture_output=True, text=True, timeout=WITHIN_SECONDS, check=True
+    )
     kafkas = [set(map(int, line.split())) for line in done.stdout.splitlines()]
     assert kafkas == [chosen_here(rng, *each) for each in layouts]
     assert any(len(chosen) < len(leaders) for chosen, (_, leaders) in zip(kafkas, layouts, strict=True))

@@ -27,8 +27,9 @@ from rackspan.client.cluster import ConnectionSettings
 from rackspan.kafka_process import KafkaCluster, console_tool
 from rackspan.sources.live.cluster import read_cluster
 from tests.compat.load import lost, writing
-from tests.kafka_fixtures import create_topic, eventually
+from tests.kafka_fixtures import create_topic
 from tests.kafka_tools import REASSIGN_TOOL, described, produce
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -137,7 +138,7 @@ def throttles(cluster: KafkaCluster, topic: str = TOPIC) -> dict[str, str]:
         f"{resource.name} {entry.name}": str(entry.value)
         for one in requested  # librdkafka describes one broker at a time.
         for resource, response in describing.describe_configs([one]).items()
-        for entry in response.result(30).values()
+        for entry in response.result(WITHIN_SECONDS).values()
         if ".replication.throttled." in entry.name and entry.source in own
     }
 
@@ -146,7 +147,7 @@ def set_own(cluster: KafkaCluster, operation: AlterConfigOpType) -> None:
     entries = [ConfigEntry(key, value, incremental_operation=operation) for key, value in OWN.items()]
     resource = ConfigResource(ConfigResource.Type.BROKER, "2", incremental_configs=entries)
     changing = admin(cluster)
-    changing.incremental_alter_configs([resource])[resource].result(30)
+    changing.incremental_alter_configs([resource])[resource].result(WITHIN_SECONDS)
 
 
 def admin(cluster: KafkaCluster) -> AdminClient:
@@ -170,7 +171,7 @@ def moved(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     yield reassign
     set_own(kafka, AlterConfigOpType.DELETE)
     deleting = admin(kafka)
-    deleting.delete_topics([TOPIC])[TOPIC].result(30)
+    deleting.delete_topics([TOPIC])[TOPIC].result(WITHIN_SECONDS)
 
 
 def kill_and_resume(moved: Reassign, kills: int, rng: Random) -> list[Kill]:
@@ -247,7 +248,7 @@ def weigh_down(cluster: KafkaCluster, partitions: list[int], topic: str = TOPIC)
         for _ in range(BYTES_WEIGHED_DOWN // 100_000):
             producer.produce(topic, bytes(100_000), partition=partition)
             producer.poll(0)
-    assert producer.flush(60) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
 
 
 def refused(moved: Reassign, verb: str, *words: str) -> str:
@@ -325,7 +326,7 @@ def test_a_step_that_cannot_finish_holds_up_none_that_can(kafka: KafkaCluster, t
     assert code == 0, err
     assert complete() == [True, True, True]
     deleting = admin(kafka)
-    deleting.delete_topics([topic])[topic].result(30)
+    deleting.delete_topics([topic])[topic].result(WITHIN_SECONDS)
 
 
 @pytest.mark.soak
@@ -406,7 +407,7 @@ def test_a_move_of_others_is_cancelled_by_the_command_that_audit_and_apply_name(
     console_tool(kafka, REASSIGN_TOOL, "--verify", "--reassignment-json-file", str(theirs))
     set_own(kafka, AlterConfigOpType.SET)
     deleting = admin(kafka)
-    deleting.delete_topics([topic])[topic].result(30)
+    deleting.delete_topics([topic])[topic].result(WITHIN_SECONDS)
 
 
 def reassignment(topic: str, target: list[int]) -> str:

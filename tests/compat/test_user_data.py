@@ -11,6 +11,7 @@ from rackspan.streams.user_data import decode_assignment, decode_subscription
 from tests.compat import ivy
 from tests.compat.streams_oracle import KAFKA_VERSION
 from tests.streams.user_data_bytes import USER_DATA, assignment_values, recorded_values, subscription_values
+from tests.waiting import WITHIN_SECONDS
 
 _SOURCE = Path(__file__).parent / "java" / "KafkaUserData.java"
 
@@ -28,7 +29,7 @@ def written(seed: int) -> list[dict[str, Any]]:
         [ivy.java() or "java", "-cp", f"{jars}/*", str(_SOURCE), str(seed)],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        timeout=60,
+        timeout=WITHIN_SECONDS,
         check=True,
     )
     return [json.loads(line) for line in ran.stdout.splitlines()]

@@ -8,7 +8,8 @@ image that held the first, and with everything committed before it.
 from itertools import count
 from threading import Lock
 
-from tests.conformance.subject import Subject, fresh, new_topic, until
+from tests.conformance.subject import Subject, fresh, new_topic
+from tests.waiting import eventually
 
 _SET, _TOPIC, _KEY = 0, 2, "retention.ms"
 _FIRST = 10**12
@@ -27,7 +28,7 @@ class Marks:
     def await_applied(self, subject: Subject) -> None:
         for _ in range(2):
             mark = self._commit(subject)
-            until(lambda mark=mark: self._applied(subject, mark), "every broker has the mark")  # type: ignore[misc]
+            eventually(lambda mark=mark: self._applied(subject, mark), "every broker has the mark")  # type: ignore[misc]
 
     def _commit(self, subject: Subject) -> int:
         with self._lock:

@@ -3,7 +3,6 @@
 Three brokers, 1 to 3, in racks r1 to r3; topics never come by themselves; broker 3 may be lost and comes back.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from tests.conformance.wire import Body, batch, send, send_raw
+from tests.waiting import eventually
 
 RACKS: Final = {1: "r1", 2: "r2", 3: "r3"}
 BROKERS: Final = tuple(RACKS)
@@ -74,7 +74,7 @@ class Subject:
 
     def await_led(self, topic: str, partitions: int = 1) -> None:
         for partition in range(partitions):
-            until(partial(self._is_led, topic, partition), f"{topic}-{partition} is led")
+            eventually(partial(self._is_led, topic, partition), f"{topic}-{partition} is led")
 
     def _is_led(self, topic: str, partition: int) -> bool:
         return self.end(topic, partition) is not None
@@ -91,7 +91,7 @@ class Subject:
 
     def await_isr(self, topic: str, *brokers: int) -> None:
         wanted = sorted(brokers or BROKERS)
-        until(lambda: sorted(self.partition(topic).get("isr_nodes", ())) == wanted, f"ISR of {topic} is {wanted}")
+        eventually(lambda: sorted(self.partition(topic).get("isr_nodes", ())) == wanted, f"ISR of {topic} is {wanted}")
         self.settle()
 
     def settle(self) -> None:
@@ -225,7 +225,7 @@ class Subject:
             found[:] = [response["node_id"]]
             return bool(response["error_code"] == 0)
 
-        until(requested, f"{key} has a coordinator")
+        eventually(requested, f"{key} has a coordinator")
         return found[0]
 
     def producer_id(self, transactional_id: str | None = None, timeout_ms: int = 30_000) -> tuple[int, int]:
@@ -247,7 +247,7 @@ class Subject:
             )
             return bool(response["error_code"] == 0)
 
-        until(requested, "a producer has its id")
+        eventually(requested, "a producer has its id")
         return response["producer_id"], response["producer_epoch"]
 
 
@@ -266,11 +266,3 @@ def new_topic(
 
 def fresh(kind: str) -> str:
     return f"{kind}-{uuid4().hex[:10]}"
-
-
-def until(holds: Callable[[], bool], what: str, seconds: float = 90.0) -> None:
-    """Wait for something a cluster does in its own time."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, f"after {seconds:.0f} s still not so: {what}"
-        time.sleep(0.05)

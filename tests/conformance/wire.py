@@ -11,10 +11,11 @@ from kafka.protocol.api_message import ApiMessage
 from kafka.record.default_records import DefaultRecordBatchBuilder
 from kafka.record.memory_records import MemoryRecords
 
+from tests.waiting import WITHIN_SECONDS
+
 Body: TypeAlias = dict[str, Any]
 Records: TypeAlias = list[Any]
 
-SECONDS: Final = 90
 CORRELATION: Final = 7
 
 
@@ -54,7 +55,7 @@ def send_raw(address: str, request: bytes) -> bytes | None:
 
 def connected(address: str) -> socket.socket:
     host, port = address.split(":")
-    return socket.create_connection((host, int(port)), timeout=SECONDS)
+    return socket.create_connection((host, int(port)), timeout=WITHIN_SECONDS)
 
 
 def received(link: socket.socket) -> bytes:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import WITHIN_SECONDS
+
 pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -13,7 +15,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 def ran(*words: str, folder: Path) -> str:
     done = subprocess.run(
-        [sys.executable, *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, *words], cwd=folder, capture_output=True, text=True, timeout=WITHIN_SECONDS, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

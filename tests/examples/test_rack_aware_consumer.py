@@ -10,8 +10,9 @@ from typing import IO
 import pytest
 
 from rackspan.kafka_process import KafkaCluster
-from tests.kafka_fixtures import create_topic, eventually
+from tests.kafka_fixtures import create_topic
 from tests.kafka_tools import produce
+from tests.waiting import eventually
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = ("rack_aware_consumer.py", "rack_aware_consumer_asyncio.py")

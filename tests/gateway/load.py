@@ -7,6 +7,8 @@ from typing import Final
 
 from confluent_kafka import Producer
 
+from tests.waiting import WITHIN_SECONDS
+
 PRODUCER: Final = {"enable.idempotence": True, "delivery.timeout.ms": 120_000, "log_level": 0}
 
 
@@ -48,7 +50,7 @@ class Load:
                 client.poll(0.01)
             client.poll(0)
             time.sleep(self._pause_seconds)
-        client.flush(120)
+        client.flush(WITHIN_SECONDS)
 
     def send(self, client: Producer, producer: int, number: int) -> None:
         """Errors: BufferError where the client's queue is full."""

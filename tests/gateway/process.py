@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rackspan.kafka_process.ports import HeldPorts
+from tests.waiting import WITHIN_SECONDS
 
 
 def free_ports(count: int) -> list[int]:
@@ -55,7 +56,7 @@ def gateway_process(
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
         try:
-            process.wait(40)
+            process.wait(WITHIN_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -10,6 +10,7 @@ from rackspan.gateway.app import Gateway, open_gateway
 from rackspan.gateway.config import parse_config
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import MetadataRequestData
+from tests.waiting import WITHIN_SECONDS
 
 T = TypeVar("T")
 
@@ -31,9 +32,9 @@ class RunningGateway:
     def run(self, work: Coroutine[Any, Any, T], seconds: float = 60) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(seconds)
 
-    def wait_for_isr(self, seconds: float = 30) -> None:
+    def wait_for_isr(self) -> None:
         """Until every broker reports every ISR whole, and no sample is left from before."""
-        self.run(self._isr_is_whole(), seconds)
+        self.run(self._isr_is_whole())
 
     async def _isr_is_whole(self) -> None:
         cluster = self.gateway.cluster
@@ -70,11 +71,11 @@ def running(bootstrap_servers: str, **tables: Any) -> Iterator[RunningGateway]:
         await asyncio.sleep(0.05)
 
     try:
-        gateway = asyncio.run_coroutine_threadsafe(open_gateway(config), loop).result(60)
+        gateway = asyncio.run_coroutine_threadsafe(open_gateway(config), loop).result(WITHIN_SECONDS)
         try:
             yield RunningGateway(gateway, loop)
         finally:
-            asyncio.run_coroutine_threadsafe(ended(gateway), loop).result(30)
+            asyncio.run_coroutine_threadsafe(ended(gateway), loop).result(WITHIN_SECONDS)
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()

@@ -33,7 +33,8 @@ from tests.certificates import authority
 from tests.client.fake_broker import FakeBroker
 from tests.gateway.running import RunningGateway, document, running
 from tests.gateway.sleeps import Limits
-from tests.kafka_fixtures import eventually
+from tests.kafka_fixtures import records_in
+from tests.waiting import WITHIN_SECONDS, eventually
 
 RECORDS = [str(number).encode() * 200 for number in range(2000)]
 
@@ -41,7 +42,7 @@ RECORDS = [str(number).encode() * 200 for number in range(2000)]
 def new_topic(servers: str, partitions: int = 3) -> str:
     name = f"topic-{uuid4().hex[:8]}"
     admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(name, partitions, 3)])[name].result(20)
+    admin.create_topics([NewTopic(name, partitions, 3)])[name].result(WITHIN_SECONDS)
     return name
 
 
@@ -62,7 +63,7 @@ def produced(servers: str, topic: str, records: Iterable[bytes], **config: objec
     for record in records:
         producer.produce(topic, record, on_delivery=reporting(errors))
         producer.poll(0)
-    assert producer.flush(30) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     return errors
 
 
@@ -72,7 +73,7 @@ def consumed(servers: str, topic: str, count: int) -> list[bytes]:
     )
     consumer.subscribe([topic])
     values: list[bytes] = []
-    until = time.monotonic() + 30
+    until = time.monotonic() + WITHIN_SECONDS
     while len(values) < count and time.monotonic() < until:
         values += [message.value() or b"" for message in consumer.consume(1000, 0.2) if message.error() is None]
     consumer.close()
@@ -91,11 +92,9 @@ def test_kafka_python_produces_and_consumes(gateway: RunningGateway) -> None:
     producer = KafkaProducer(bootstrap_servers=gateway.bootstrap_servers, acks="all")
     for record in RECORDS[:200]:
         producer.send(topic, record)
-    producer.flush(30)
+    producer.flush(WITHIN_SECONDS)
     producer.close()
-    consumer = KafkaConsumer(
-        topic, bootstrap_servers=gateway.bootstrap_servers, auto_offset_reset="earliest", consumer_timeout_ms=5000
-    )
+    consumer = KafkaConsumer(topic, bootstrap_servers=gateway.bootstrap_servers, auto_offset_reset="earliest")
     values = [message.value for message, _ in zip(consumer, range(200), strict=False)]
     consumer.close()
     assert sorted(values) == sorted(RECORDS[:200])
@@ -115,7 +114,7 @@ def test_aiokafka_produces_and_consumes(gateway: RunningGateway) -> None:
             for record in RECORDS[:200]:
                 await producer.send(topic, record)
             await producer.flush()
-            return [(await asyncio.wait_for(consumer.getone(), 20)).value for _ in range(200)]
+            return [(await asyncio.wait_for(consumer.getone(), WITHIN_SECONDS)).value for _ in range(200)]
         finally:
             await producer.stop()
             await consumer.stop()
@@ -139,8 +138,8 @@ def test_transactions_pass(gateway: RunningGateway) -> None:
 
 def test_clients_meet_the_gateways_addresses_alone(gateway: RunningGateway, cluster: EmbeddedCluster) -> None:
     admin = AdminClient({"bootstrap.servers": gateway.bootstrap_servers, "log_level": 0})
-    listed = {(one.host, one.port) for one in admin.list_topics(timeout=10).brokers.values()}
-    described = {(one.host, one.port) for one in admin.describe_cluster().result(10).nodes}
+    listed = {(one.host, one.port) for one in admin.list_topics(timeout=WITHIN_SECONDS).brokers.values()}
+    described = {(one.host, one.port) for one in admin.describe_cluster().result(WITHIN_SECONDS).nodes}
     assert listed == described == {gateway.address(broker) for broker in cluster.brokers}
 
 
@@ -152,7 +151,7 @@ def test_new_leaders_are_found_through_the_gateway(gateway: RunningGateway, clus
         cluster.lose_rack(rack)
         for number in range(60):
             with_open_client.produce(topic, b"x", partition=number % 6, on_delivery=reporting(errors))
-        assert with_open_client.flush(30) == 0
+        assert with_open_client.flush(WITHIN_SECONDS) == 0
         cluster.restore_rack(rack)
         cluster.wait_for_isr()
     assert errors == []
@@ -168,7 +167,7 @@ def test_a_broker_that_is_new_gets_a_listener(cluster: EmbeddedCluster) -> None:
 
         address = gateway.run(forget_and_meet_again())
         assert gateway.address(2) == address
-        with socket.create_connection(address, 5):
+        with socket.create_connection(address, WITHIN_SECONDS):
             pass
 
 
@@ -194,23 +193,14 @@ def test_draining_loses_no_acknowledgement(cluster: EmbeddedCluster) -> None:
             producer.produce(topic, str(number).encode(), on_delivery=delivered)
             producer.poll(0)
             if number == 500:
-                producer.flush(10)
+                producer.flush(WITHIN_SECONDS)
             if number == 1500:
                 assert gateway.run(gateway.gateway.drain(10)) == 0
-        producer.flush(3)
-        kept = _all(cluster, topic)
+        producer.flush(WITHIN_SECONDS)
+        kept = records_in(cluster, topic)
     # What the brokers appended was acknowledged, and nothing else was.
     assert set(acknowledged) == set(kept)
     assert acknowledged
-
-
-def _all(cluster: EmbeddedCluster, topic: str) -> list[bytes]:
-    consumer = KafkaConsumer(
-        topic, bootstrap_servers=cluster.bootstrap_servers, auto_offset_reset="earliest", consumer_timeout_ms=1000
-    )
-    values = [message.value for message in consumer]
-    consumer.close()
-    return values
 
 
 def test_a_reload_takes_over_policies_and_refuses_what_needs_a_restart(gateway: RunningGateway) -> None:
@@ -412,7 +402,7 @@ def test_a_reload_refuses_tls_where_there_was_none(gateway: RunningGateway, tmp_
 def test_a_reload_closes_the_connections_of_a_principal_that_it_has_no_more(gateway: RunningGateway) -> None:
     producer = Producer({"bootstrap.servers": gateway.bootstrap_servers, "log_level": 0})
     producer.produce(new_topic(gateway.bootstrap_servers), b"x")
-    assert producer.flush(10) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     sessions = gateway.gateway.clients.sessions
     first, *others = sessions
 
@@ -423,7 +413,7 @@ def test_a_reload_closes_the_connections_of_a_principal_that_it_has_no_more(gate
     assert first in sessions
     first.principal = "alice"
     gateway.run(reload())
-    eventually(lambda: first not in sessions, "the connection is closed", 10)
+    eventually(lambda: first not in sessions, "the connection is closed")
     assert set(others) <= sessions
 
 
@@ -554,7 +544,7 @@ def test_brokers_that_only_responses_name_get_few_listeners_and_not_for_long(gat
         with pytest.raises(MalformedRequest, match="which the cluster's metadata does not"):
             gateway.run(named(ids))
     assert 3 < opened < 200
-    eventually(lambda: set(listeners) == {1, 2, 3}, "the next refresh has closed them", 10)
+    eventually(lambda: set(listeners) == {1, 2, 3}, "the next refresh has closed them")
 
 
 def test_a_response_does_not_move_a_broker_that_the_cluster_reports_elsewhere(gateway: RunningGateway) -> None:

@@ -27,6 +27,7 @@ from rackspan.wire.messages.configs import (
 from tests.gateway.core.addresses import renamed
 from tests.gateway.running import document
 from tests.gateway.sleeps import Sleeps
+from tests.waiting import WITHIN_SECONDS
 
 
 class Quorum:
@@ -284,7 +285,7 @@ def test_min_insync_replicas_that_cannot_be_read_is_logged_and_read_again(
         following = asyncio.create_task(made._follow_replicas())
         await asyncio.sleep(0.01)
         cluster.error = None
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(WITHIN_SECONDS):
             while policies.min_insync_replicas != {"orders": 3}:
                 await asyncio.sleep(0.001)
         following.cancel()

@@ -174,7 +174,7 @@ class Conversation:
         until = self._loop.time() + HANG_SECONDS
         try:
             while self._loop.time() < until:
-                done, _ = await asyncio.wait({receiving}, timeout=QUIET_SECONDS)
+                done, _ = await asyncio.wait({receiving}, timeout=QUIET_SECONDS)  # short: looked at again
                 if done:
                     return await receiving
                 if not self._exact:

@@ -26,7 +26,6 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Producer
-from kafka import KafkaConsumer
 
 from rackspan.__main__ import gateway_options
 from rackspan.cluster import EmbeddedCluster
@@ -35,7 +34,8 @@ from rackspan.gateway import process
 from rackspan.gateway.config import GatewayConfig, read_config
 from tests.gateway.process import GatewayProcess, broker_ports, free_ports, gateway_process
 from tests.gateway.test_app import new_topic
-from tests.kafka_fixtures import eventually
+from tests.kafka_fixtures import records_in
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +50,7 @@ def two_in_a_row() -> int:
 
 def fetched(address: str, path: str) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(f"http://{address}{path}", timeout=5) as response:
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=WITHIN_SECONDS) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -81,27 +81,18 @@ def acknowledged_while(
             on_delivery=lambda error, message: acknowledged.append(message.value() or b"") if error is None else None,
         )
         producer.poll(0.001)
-    producer.flush(10)
+    producer.flush(WITHIN_SECONDS)
     timer.join()
     return acknowledged
-
-
-def kept(cluster: EmbeddedCluster, topic: str) -> set[bytes]:
-    consumer = KafkaConsumer(
-        topic, bootstrap_servers=cluster.bootstrap_servers, auto_offset_reset="earliest", consumer_timeout_ms=1000
-    )
-    values = {message.value for message in consumer}
-    consumer.close()
-    return values
 
 
 def test_sigterm_acknowledges_what_was_received_and_ends_with_0(cluster: EmbeddedCluster, tmp_path: Path) -> None:
     topic = new_topic(cluster.bootstrap_servers)
     with gateway_process(tmp_path, cluster.bootstrap_servers) as gateway:
         acknowledged = acknowledged_while(gateway, topic, signal.SIGTERM)
-        assert gateway.process.wait(20) == 0
+        assert gateway.process.wait(WITHIN_SECONDS) == 0
     # Nothing that was appended remained without its acknowledgement.
-    assert set(acknowledged) == kept(cluster, topic)
+    assert set(acknowledged) == set(records_in(cluster, topic))
     assert len(acknowledged) > 100
 
 
@@ -110,7 +101,7 @@ def test_sigkill_loses_no_acknowledged_record(cluster: EmbeddedCluster, tmp_path
     policy = f"[topics.{topic}]\nmin.insync.racks = 2\n"
     with gateway_process(tmp_path, cluster.bootstrap_servers, policy) as gateway:
         acknowledged = acknowledged_while(gateway, topic, signal.SIGKILL)
-    assert set(acknowledged) <= kept(cluster, topic)
+    assert set(acknowledged) <= set(records_in(cluster, topic))
     assert len(acknowledged) > 100
 
 
@@ -125,23 +116,23 @@ def test_health_metrics_reload_and_a_log_in_json(cluster: EmbeddedCluster, tmp_p
         config = tmp_path / "gateway.toml"
         config.write_text(f"{config.read_text()}[topics.{topic}]\nmin.insync.racks = 4\n")
         gateway.process.send_signal(signal.SIGHUP)
-        eventually(lambda: "was read again" in gateway.log.read_text(), "the file was read again", 10)
+        eventually(lambda: "was read again" in gateway.log.read_text(), "the file was read again")
         errors: list[object] = []
         producer = Producer({"bootstrap.servers": gateway.bootstrap_servers, "retries": 0, "log_level": 0})
         producer.produce(topic, b"x", partition=0, on_delivery=lambda error, _: errors.append(error))
-        producer.flush(10)
+        producer.flush(WITHIN_SECONDS)
         (error,) = errors
         assert "NOT_ENOUGH_REPLICAS" in str(error)
         passed = Producer({"bootstrap.servers": gateway.bootstrap_servers, "client.id": "passed", "log_level": 0})
         passed.produce(new_topic(cluster.bootstrap_servers), b"x", partition=0)
-        assert passed.flush(10) == 0
+        assert passed.flush(WITHIN_SECONDS) == 0
         metrics = fetched(address, "/metrics")[1]
         counted = f'cause="racks",partition="0",racks="r1,r2,r3",stage="before",topic="{topic}"'
         assert f"rackspan_gateway_refused_partitions_total{{{counted}}} 1.0" in metrics
         assert re.search(r'^rackspan_rack_check_failures_total{broker="\d",rack="r\d"} 1.0$', metrics, re.M)
         config.write_text("bootstrap.servers = 3\n")
         gateway.process.send_signal(signal.SIGHUP)
-        eventually(lambda: "the config is kept" in gateway.log.read_text(), "the old config is kept", 10)
+        eventually(lambda: "the config is kept" in gateway.log.read_text(), "the old config is kept")
     log = [json.loads(line) for line in gateway.log.read_text().splitlines()]
     (counted,) = (line["message"] for line in log if "bytes of records" in line["message"])
     assert re.match(r"\d+ bytes of records: produce \S+, client 'passed'", counted)
@@ -182,18 +173,18 @@ def test_workers_share_the_ports_and_one_that_dies_is_started_again(cluster: Emb
         for _ in range(12):
             producer = Producer({"bootstrap.servers": gateway.bootstrap_servers, "log_level": 0})
             producer.produce(topic, b"x")
-            assert producer.flush(10) == 0
+            assert producer.flush(WITHIN_SECONDS) == 0
         assert accepted(0) > 0
         assert accepted(1) > 0
         kill_worker(gateway)
-        eventually(lambda: "is started again" in gateway.log.read_text(), "the worker is missed", 10)
-        eventually(lambda: len(workers(gateway)) == 2, "two workers run", 10)
+        eventually(lambda: "is started again" in gateway.log.read_text(), "the worker is missed")
+        eventually(lambda: len(workers(gateway)) == 2, "two workers run")
         # The new one does not handle signals yet: it receives this one when it does.
         gateway.process.send_signal(signal.SIGHUP)
-        eventually(lambda: gateway.log.read_text().count("was read again") == 2, "both have read the file", 10)
+        eventually(lambda: gateway.log.read_text().count("was read again") == 2, "both have read the file")
         assert gateway.log.read_text().count("is started again") == 1
         gateway.process.send_signal(signal.SIGTERM)
-        assert gateway.process.wait(20) == 0
+        assert gateway.process.wait(WITHIN_SECONDS) == 0
 
 
 def test_a_gateway_that_ends_while_a_worker_is_started_again_ends_with_0(
@@ -201,10 +192,10 @@ def test_a_gateway_that_ends_while_a_worker_is_started_again_ends_with_0(
 ) -> None:
     with gateway_process(tmp_path, cluster.bootstrap_servers, broker_ports(), workers=2) as gateway:
         kill_worker(gateway)
-        eventually(lambda: "is started again" in gateway.log.read_text(), "the worker is missed", 10)
+        eventually(lambda: "is started again" in gateway.log.read_text(), "the worker is missed")
         # It is started a second after this line.
         gateway.process.send_signal(signal.SIGTERM)
-        assert gateway.process.wait(20) == 0
+        assert gateway.process.wait(WITHIN_SECONDS) == 0
 
 
 @pytest.mark.parametrize(
@@ -254,7 +245,7 @@ def test_a_gateway_that_cannot_start_reports_it_as_every_command_does(tmp_path: 
     lines = []
     for start in (["-m", "rackspan"], ["-c", "from rackspan.cli import run; run()"]):
         command = [sys.executable, *start, "gateway", "--config", str(config)]
-        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=WITHIN_SECONDS)
         assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1)
         lines.append(ran.stderr)
     assert lines[0] == lines[1]
@@ -272,12 +263,12 @@ def test_two_thousand_idle_and_half_open_connections_take_bounded_memory(
         before = megabytes(gateway.process.pid)
         try:
             for number in range(2000):
-                links.append(socket.create_connection(gateway.address(1 + number % 3), 20))
+                links.append(socket.create_connection(gateway.address(1 + number % 3), WITHIN_SECONDS))
                 links[-1].sendall((b"", b"\0\0\0\x40\0", produce)[number % 3])
             producer = Producer({"bootstrap.servers": gateway.bootstrap_servers, "log_level": 0})
             # Produce requests are read where they were received as long as they fit, while others wait for memory.
             producer.produce(new_topic(cluster.bootstrap_servers), b"x")
-            assert producer.flush(20) == 0
+            assert producer.flush(WITHIN_SECONDS) == 0
             # The memory for half requests, and less than 50 KB for a connection and its broker's.
             assert megabytes(gateway.process.pid) - before < 64 + 2000 * 0.05
         finally:
@@ -334,11 +325,11 @@ def test_a_signal_reloads_or_ends_in_order_and_connections_that_are_cut_off_are_
             await asyncio.sleep(0.01)
             file.write_text(f'bootstrap.servers = "127.0.0.1:1"\n{text}')
             os.kill(os.getpid(), signal.SIGHUP)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(WITHIN_SECONDS):
                 while not any(logged in line for line in caplog.messages):
                     await asyncio.sleep(0.001)
         os.kill(os.getpid(), number)
-        await asyncio.wait_for(serving, 10)
+        await asyncio.wait_for(serving, WITHIN_SECONDS)
 
     monkeypatch.setattr(process, "open_gateway", opened)
     try:

@@ -21,6 +21,7 @@ from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.produce import PartitionProduceData, ProduceRequestData, TopicProduceData
 from tests.gateway.running import RunningGateway, running
 from tests.kafka_fixtures import USERS, client_properties, secured_cluster
+from tests.waiting import WITHIN_SECONDS
 
 pytestmark = pytest.mark.kafka
 
@@ -57,7 +58,7 @@ def topic(gateway: RunningGateway) -> str:
     """Has one replica, on broker 1. May be described, its configs read, and written by User:reader, no more."""
     admin = AdminClient(login(gateway.bootstrap_servers, "admin"))
     name = f"topic-{uuid4().hex[:8]}"
-    admin.create_topics([NewTopic(name, 1, replica_assignment=[[1]])])[name].result(20)
+    admin.create_topics([NewTopic(name, 1, replica_assignment=[[1]])])[name].result(WITHIN_SECONDS)
     rights = [
         AclBinding(
             ResourceType.TOPIC,
@@ -71,7 +72,7 @@ def topic(gateway: RunningGateway) -> str:
         for operation in (AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS, AclOperation.WRITE)
     ]
     for created in admin.create_acls(rights).values():
-        created.result(20)
+        created.result(WITHIN_SECONDS)
     return name
 
 
@@ -79,7 +80,7 @@ def alter(servers: str, user: str, topic: str, value: str) -> None:
     admin = AdminClient(login(servers, user))
     entry = ConfigEntry(KEY, value, incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-    admin.incremental_alter_configs([resource])[resource].result(20)
+    admin.incremental_alter_configs([resource])[resource].result(WITHIN_SECONDS)
 
 
 def described(servers: str, user: str, topic: str) -> str:
@@ -87,7 +88,7 @@ def described(servers: str, user: str, topic: str) -> str:
     admin = AdminClient(
         login(servers, user)
     )  # Kept by name: librdkafka drops what is requested once its client is gone.
-    value: str = admin.describe_configs([resource])[resource].result(20)[KEY].value
+    value: str = admin.describe_configs([resource])[resource].result(WITHIN_SECONDS)[KEY].value
     return value
 
 
@@ -110,7 +111,7 @@ def test_a_client_without_the_right_cannot_write_the_config_topic(
         errors: list[object] = []
         producer = Producer({**login(servers, "reader"), "message.timeout.ms": 5000})
         producer.produce("__rackspan_configs", b"x", on_delivery=lambda error, _, errors=errors: errors.append(error))  # type: ignore[misc]
-        producer.flush(10)
+        producer.flush(WITHIN_SECONDS)
         assert errors
         assert errors[0] is not None
 
@@ -144,7 +145,7 @@ def test_a_client_that_has_not_logged_in_gets_no_response(gateway: RunningGatewa
     name = topic.encode()
     produce = pack(">hhii", -1, -1, 1000, 1) + pack(">h", len(name)) + name + pack(">iii", 1, 0, -1)
     request = pack(">hhih", 0, 3, 9, -1) + produce
-    with socket.create_connection(gateway.address(1), timeout=10) as link:
+    with socket.create_connection(gateway.address(1), timeout=WITHIN_SECONDS) as link:
         link.sendall(pack(">i", len(request)) + request)
         assert link.recv(1) == b""
 
@@ -152,4 +153,4 @@ def test_a_client_that_has_not_logged_in_gets_no_response(gateway: RunningGatewa
 def test_a_wrong_password_is_refused_by_the_cluster(gateway: RunningGateway) -> None:
     admin = AdminClient(login(gateway.bootstrap_servers, "admin", "wrong"))
     with pytest.raises(KafkaException):
-        admin.list_topics(timeout=3)
+        admin.list_topics(timeout=3)  # short: it is refused, which ends by this limit

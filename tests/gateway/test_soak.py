@@ -13,14 +13,14 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
-from kafka import KafkaConsumer
 
 from rackspan.cluster import EmbeddedCluster
 from tests.gateway.load import Load
 from tests.gateway.process import GatewayProcess, broker_ports, gateway_process
 from tests.gateway.test_app import new_topic
 from tests.gateway.test_process import kill_worker, megabytes, workers
-from tests.kafka_fixtures import eventually
+from tests.kafka_fixtures import records_in
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = pytest.mark.soak
 
@@ -38,20 +38,15 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 def kept(cluster: EmbeddedCluster, topic: str) -> list[tuple[int, int]]:
-    consumer = KafkaConsumer(
-        topic, bootstrap_servers=cluster.bootstrap_servers, auto_offset_reset="earliest", consumer_timeout_ms=3000
-    )
-    pairs = (message.value.split(b":") for message in consumer)
-    records = [(int(producer), int(number)) for producer, number in pairs]
-    consumer.close()
-    return records
+    pairs = (value.split(b":") for value in records_in(cluster, topic))
+    return [(int(producer), int(number)) for producer, number in pairs]
 
 
 def churn(gateway: GatewayProcess) -> None:
     """Two thousand connections: some idle, some with half a header, some with half a frame."""
     beginnings = cycle((b"", b"\0\0\0", b"\0\0\0\x40\0\0\0\x09\0\0\0\x01\0"))
     for first in range(0, CONNECTIONS, 200):
-        links = [socket.create_connection(gateway.address(1 + first // 200 % 6), 10) for _ in range(200)]
+        links = [socket.create_connection(gateway.address(1 + first // 200 % 6), WITHIN_SECONDS) for _ in range(200)]
         for link, beginning in zip(links, beginnings, strict=False):
             # A client is turned away while its broker is not in the cluster.
             with suppress(ConnectionError):
@@ -98,8 +93,8 @@ def test_nothing_is_lost_and_memory_is_flat(cluster: EmbeddedCluster, tmp_path: 
                 if rounds == 2:
                     # One worker is killed once; the other is measured.
                     survivor = kill_worker(gateway)
-                    eventually(lambda: "is started again" in gateway.log.read_text(), "the worker is missed", 20)
-                    eventually(lambda: len(workers(gateway)) == WORKERS, "two workers run", 20)
+                    eventually(lambda: "is started again" in gateway.log.read_text(), "the worker is missed")
+                    eventually(lambda: len(workers(gateway)) == WORKERS, "two workers run")
                 if rounds == 4:
                     before = megabytes(survivor)
         finally:

@@ -18,8 +18,9 @@ from rackspan.client.config.tls import tls_context
 from rackspan.gateway.config import parse_config
 from tests.certificates import Identity
 from tests.gateway.running import RunningGateway, document, running
-from tests.kafka_fixtures import USERS, eventually
+from tests.kafka_fixtures import USERS
 from tests.secured_fixtures import Secured, scram_login
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -94,7 +95,7 @@ def shown(secured: Secured, gateway: RunningGateway, identity: Identity) -> dict
 def held_open(secured: Secured, gateway: RunningGateway, identity: Identity) -> Iterator[ssl.SSLSocket]:
     """A connection of a client that has sent ApiVersions, as every one does first."""
     context = tls_context(ca_file=str(secured.authority.certificate), key_file=str(identity.store))
-    plain = socket.create_connection(gateway.address(1), 10)
+    plain = socket.create_connection(gateway.address(1), WITHIN_SECONDS)
     with context.wrap_socket(plain, server_hostname="127.0.0.1") as connection:
         connection.sendall(pack(">ihhih", 10, 18, 0, 7, -1))
         yield connection
@@ -104,13 +105,13 @@ def create(config: dict[str, Any]) -> str:
     topic = f"tls-{uuid4().hex[:8]}"
     # Kept by name: librdkafka drops what is requested once its client is gone.
     admin = AdminClient(config)
-    admin.create_topics([NewTopic(topic, 1, 2, config={"min.insync.racks": "2"})])[topic].result(20)
+    admin.create_topics([NewTopic(topic, 1, 2, config={"min.insync.racks": "2"})])[topic].result(WITHIN_SECONDS)
     return topic
 
 
 def refuses(config: dict[str, Any]) -> bool:
     try:
-        AdminClient(config).list_topics(timeout=3)
+        AdminClient(config).list_topics(timeout=3)  # short: a refusal ends by this limit
     except KafkaException:
         return True
     return False
@@ -122,7 +123,7 @@ def test_scram_passes_through_a_gateway_that_ends_tls(secured: Secured, scram: R
     errors: list[object] = []
     producer = Producer({**config, "acks": "all"})
     producer.produce(topic, b"x" * 100_000, on_delivery=lambda error, _: errors.append(error))
-    assert (producer.flush(30), errors) == (0, [None])
+    assert (producer.flush(WITHIN_SECONDS), errors) == (0, [None])
 
 
 def test_a_wrong_scram_password_and_a_client_without_tls_are_refused(secured: Secured, scram: RunningGateway) -> None:
@@ -146,7 +147,7 @@ def test_a_client_that_is_not_mapped_is_turned_away(
     assert refuses(shown(secured, mutual, admin_identity))
     assert refuses(trusting(secured, mutual))
     assert refuses(shown(secured, mutual, secured.stranger.identity("alice")))
-    eventually(lambda: mutual.gateway.clients.refused["handshake"] >= before + 3, "each is counted", 5)
+    eventually(lambda: mutual.gateway.clients.refused["handshake"] >= before + 3, "each is counted")
 
 
 def test_connections_of_a_principal_that_was_removed_are_closed(secured: Secured, admin_identity: Identity) -> None:
@@ -169,12 +170,12 @@ def test_connections_of_a_principal_that_was_removed_are_closed(secured: Secured
         sessions = gateway.gateway.clients.sessions
         # A plain socket: librdkafka closes connections of its own accord.
         with held_open(secured, gateway, secured.alice) as connection:
-            eventually(lambda: {one.principal for one in sessions} == {"alice"}, "she is connected", 10)
+            eventually(lambda: {one.principal for one in sessions} == {"alice"}, "she is connected")
             held = {*sessions}
             reload(gateway, alice=alice)
             assert held <= sessions
             reload(gateway, bob=alice)
-            eventually(lambda: not held & sessions, "alice's connections are closed", 10)
+            eventually(lambda: not held & sessions, "alice's connections are closed")
             while connection.recv(1 << 16):  # The response, then the end of the connection.
                 pass
         assert refuses(shown(secured, gateway, secured.alice))

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Final
 
 from rackspan.cli import main
+from tests.waiting import WITHIN_SECONDS
 
 WIDTH: Final = 80
 DOCS: Final = Path(__file__).parents[2] / "docs"
@@ -163,7 +164,7 @@ class Shell:
         if match := re.fullmatch(r"kill %(\d+)", line):
             process = self.background[int(match[1]) - 1]
             process.send_signal(signal.SIGTERM)
-            self.code = process.wait(30)
+            self.code = process.wait(WITHIN_SECONDS)
             return ""
         if line.endswith("&"):
             self.background.append(

@@ -20,8 +20,9 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.kafka_process import KafkaCluster
 from tests.depth import one_in
 from tests.how_to.page import DOCS, WIDTH, Command, File, Page, Shell, pattern, read, rewritten
-from tests.kafka_fixtures import eventually, started
+from tests.kafka_fixtures import started
 from tests.kafka_versions import KAFKA
+from tests.waiting import WITHIN_SECONDS, eventually
 
 ALL = [page for page in map(read, sorted(DOCS.rglob("*.md"))) if any(isinstance(step, Command) for step in page.steps)]
 REWRITE = bool(os.environ.get("RACKSPAN_REWRITE"))
@@ -165,10 +166,10 @@ def free_ports(named: Sequence[str]) -> dict[str, str]:
 
 def delete_topics(cluster: KafkaCluster) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    names = list(admin.list_topics(timeout=30).topics)
+    names = list(admin.list_topics(timeout=WITHIN_SECONDS).topics)
     if names:
         for deleted in admin.delete_topics(names).values():
-            deleted.result(30)
-    eventually(lambda: not admin.list_topics(timeout=30).topics, "every topic is deleted")
+            deleted.result(WITHIN_SECONDS)
+    eventually(lambda: not admin.list_topics(timeout=WITHIN_SECONDS).topics, "every topic is deleted")
     source = api.live_cluster(cluster.bootstrap_servers, None, 30)
     eventually(lambda: not source.read().snapshot.partial, "no log of a deleted topic is left on a disk")

@@ -12,9 +12,10 @@ import pytest
 from rackspan.errors import KafkaProcessFailed, UsageError
 from rackspan.kafka_process import KafkaCluster, console_tool
 from rackspan.kafka_process.release.runtime import SERVER
-from tests.kafka_fixtures import TOPIC_TOOL, create_topic, eventually
+from tests.kafka_fixtures import TOPIC_TOOL, create_topic
 from tests.kafka_versions import KAFKA
 from tests.processes import alive, gone_within, running
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -47,7 +48,7 @@ def test_a_lost_rack_leaves_the_isr_and_comes_back(kafka: KafkaCluster) -> None:
     create_topic(kafka, "lost", assignment=[[5, 6, 4]])
     pids = kafka.pids
     kafka.lose_rack("r2")
-    assert gone_within(5, pids[2], pids[5])
+    assert gone_within(WITHIN_SECONDS, pids[2], pids[5])
     assert kafka.pids.keys() == {1, 3, 4, 6}
     eventually(
         lambda: isr(kafka, "lost") == {4, 6} and "Leader: 6" in describe(kafka, "lost"), "broker 5 is out of the ISR"
@@ -122,4 +123,4 @@ def test_nothing_runs_on_when_the_owner_is_killed(kafka: KafkaCluster, tmp_path:
         assert len(pids) == 2
         assert all(map(alive, pids))
         os.kill(owner.pid, signal.SIGKILL)
-        assert gone_within(5, *pids)
+        assert gone_within(WITHIN_SECONDS, *pids)

@@ -18,6 +18,7 @@ from rackspan.kafka_process import KafkaCluster
 from rackspan.kafka_process import cluster as module
 from rackspan.kafka_process.cluster import console_tool
 from tests.processes import alive, gone_within
+from tests.waiting import WITHIN_SECONDS
 
 JAVA = """#!/bin/sh
 for last in "$@"; do :; done
@@ -86,7 +87,7 @@ def test_every_node_is_formatted_for_one_cluster_and_started(make: Make, tmp_pat
         assert len({address for one in servers for address in one.split(",")}) == 8
         assert f"TLS://{servers[1].split(',')[1]}" in settings
         pids = cluster.pids.values()
-    assert gone_within(5, *pids)
+    assert gone_within(WITHIN_SECONDS, *pids)
     assert list(tmp_path.glob("rackspan-kafka-*")) == []
     cluster.close()
 
@@ -124,7 +125,7 @@ def test_a_lost_rack_is_killed_a_stopped_one_shuts_down_and_both_start_again(mak
         assert cluster.nodes_in("r2") == (2, 101)
         cluster.lose_rack("r2")
         assert cluster.pids == {number: before[number] for number in (1, 3)}
-        assert gone_within(5, before[2], before[101])
+        assert gone_within(WITHIN_SECONDS, before[2], before[101])
         assert "shut down" not in cluster.log_tail(2)
         cluster.stop_rack("r1")
         assert cluster.pids == {}
@@ -163,7 +164,7 @@ def test_a_frozen_broker_thaws_and_one_that_is_killed_starts_again_thawed(make: 
         cluster.freeze_broker(2)
         assert frozen_within(5, pid)
         cluster.kill_broker(2)
-        assert gone_within(5, pid)
+        assert gone_within(WITHIN_SECONDS, pid)
         cluster.start_broker(2)
         assert frozen_within(5, cluster.pids[2], frozen=False)
 

@@ -8,6 +8,7 @@ import pytest
 
 from rackspan.kafka_process import ports as ports_module
 from rackspan.kafka_process.ports import LOOPBACK, HeldPorts
+from tests.waiting import WITHIN_SECONDS
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a port be held while it is used")
 
@@ -38,7 +39,7 @@ def test_a_broker_listens_on_a_held_port_again_and_again() -> None:
     with HeldPorts() as ports:
         port = ports.take()
         for _ in range(2):
-            with listener(port, reuse=True), socket.create_connection((LOOPBACK, port), timeout=5):
+            with listener(port, reuse=True), socket.create_connection((LOOPBACK, port), timeout=WITHIN_SECONDS):
                 pass
 
 

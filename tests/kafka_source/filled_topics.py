@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from tests.kafka_fixtures import Servers, await_partitions, create_topic
+from tests.waiting import WITHIN_SECONDS
 
 _END_OF_PARTITION = -191
 """librdkafka's _PARTITION_EOF."""
@@ -38,7 +39,7 @@ def created(cluster: Servers, partitions: int = 2, factor: int = 3, config: Mapp
 def deleted(cluster: Servers, topic: str) -> None:
     """Until no broker lists it."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    admin.delete_topics([topic], operation_timeout=30)[topic].result(35)
+    admin.delete_topics([topic], operation_timeout=30)[topic].result(WITHIN_SECONDS)
     await_partitions(cluster, topic, 0)
 
 
@@ -55,7 +56,7 @@ def produced(servers: str, topic: str, count: int, codec: str = "none", *, parti
             headers=headers,
             timestamp=1_700_000_000_000 + number,
         )
-    assert producer.flush(30) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
 
 
 def transaction(servers: str, topic: str, values: Sequence[bytes], *, commit: bool, partitions: int = 2) -> None:
@@ -64,7 +65,7 @@ def transaction(servers: str, topic: str, values: Sequence[bytes], *, commit: bo
     producer.begin_transaction()
     for number, value in enumerate(values):
         producer.produce(topic, value=value, partition=number % partitions)
-    producer.flush(30)
+    producer.flush(WITHIN_SECONDS)
     producer.commit_transaction(30) if commit else producer.abort_transaction(30)
 
 

@@ -14,10 +14,10 @@ import pyspark
 
 from rackspan.child_process.keeper import die_with_parent
 from tests import spark_classes
+from tests.waiting import WITHIN_SECONDS
 
 SPARK_HOME = Path(pyspark.__file__).parent
 FIRST_HOST = "127.0.0.1"
-_SECONDS = 90
 QUICK = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {spark_classes.options()}"
 
 
@@ -91,11 +91,11 @@ def kill_group(process: "subprocess.Popen[str]") -> None:
     """At once, as a machine that fails."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.wait(30)
+    process.wait(WITHIN_SECONDS)
 
 
 def _found(pattern: str, log: Path) -> str:
-    until = time.monotonic() + _SECONDS
+    until = time.monotonic() + WITHIN_SECONDS
     while True:
         match = re.search(pattern, log.read_text())
         if match:

@@ -19,6 +19,7 @@ from rackspan.kafka_source.reading.task import _RangeReader
 from rackspan.kafka_source.stream_reader import KafkaStreamReader
 from tests.kafka_fixtures import create_topic
 from tests.kafka_source.filled_topics import created, deleted, produced
+from tests.waiting import WITHIN_SECONDS
 
 Document = dict[str, dict[str, Any]]
 
@@ -335,7 +336,7 @@ def test_an_open_transaction_of_the_new_topic_is_not_waited_for(cluster: Embedde
     producer.begin_transaction()
     for number in range(80):
         producer.produce(topic, b"v", partition=number % 2)
-    assert producer.flush(30) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     committed = {"kafka.isolation.level": "read_committed", "failOnDataLoss": "false"}
     end, tasks = streams(checkpoint, subscribe=topic, **committed).plan()
     assert (end[topic]["0"], end[topic]["1"], tasks) == (0, 0, [])

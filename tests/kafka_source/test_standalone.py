@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kafka_fixtures import eventually
+from tests.waiting import eventually
 
 TEST_PROCESS = """
 from tests.kafka_source.standalone import group
@@ -37,4 +37,4 @@ def test_a_test_that_is_killed_leaves_no_process() -> None:
         pid = int(test.stdout.readline())
         assert Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"sleep")
         test.kill()
-    eventually(lambda: not is_running(pid), "the process has ended", 5)
+    eventually(lambda: not is_running(pid), "the process has ended")

@@ -20,6 +20,7 @@ from rackspan.kafka_source.stream_reader import KafkaStreamReader
 from rackspan.model.ids import TopicPartition
 from tests.kafka_source.ended_query import ended
 from tests.kafka_source.filled_topics import consumed, created, produced, transaction
+from tests.waiting import WITHIN_SECONDS
 
 
 def stream(spark: SparkSession, cluster: EmbeddedCluster, topic: str, **options: str) -> DataFrame:
@@ -107,7 +108,7 @@ def in_group(cluster: EmbeddedCluster, group: str, topic: str) -> list[int]:
     """The offsets of two partitions that librdkafka finds committed there; -1001 if there is none."""
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": group})
     try:
-        found = consumer.committed([ConfluentPartition(topic, number) for number in (0, 1)], timeout=20)
+        found = consumer.committed([ConfluentPartition(topic, number) for number in (0, 1)], timeout=WITHIN_SECONDS)
         return [partition.offset for partition in found]
     finally:
         consumer.close()
@@ -269,7 +270,7 @@ def test_an_open_transaction_is_no_loss(cluster: EmbeddedCluster, no_pauses: Non
     producer.begin_transaction()
     for number in (0, 1):
         producer.produce(topic, b"v", partition=number)
-    assert producer.flush(30) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     found = reader(cluster, topic, **{"kafka.isolation.level": "read_committed"})
     start = {topic: {"0": 1, "1": 0}}
     assert plain(found.reportLatestOffset()) == {topic: {"0": 0, "1": 0}}

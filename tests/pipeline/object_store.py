@@ -15,10 +15,10 @@ from pathlib import Path
 from rackspan import ivy
 from rackspan.java import find_java
 from tests.pipeline.spark.standalone import end, free_port
+from tests.waiting import WITHIN_SECONDS
 
 BUCKET = "fleet"
 KEY_ID, SECRET = "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI-K7MDENG-bPxRfiCYEXAMPLEKEY"
-UP_SECONDS = 120.0
 
 HADOOP_AWS = """\
     <dependency org="org.apache.hadoop" name="hadoop-aws" rev="{hadoop}" conf="default->master"/>
@@ -38,7 +38,7 @@ def s3_server(folder: Path) -> Iterator[dict[str, str]]:
     with (folder / "s3.log").open("wb") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log)
         try:
-            until = time.monotonic() + UP_SECONDS
+            until = time.monotonic() + WITHIN_SECONDS
             while not created(f"{url}/{BUCKET}"):
                 assert time.monotonic() < until, (folder / "s3.log").read_text()
                 time.sleep(0.1)
@@ -56,7 +56,7 @@ def s3_server(folder: Path) -> Iterator[dict[str, str]]:
 def created(bucket: str) -> bool:
     signed = f"AWS4-HMAC-SHA256 Credential={KEY_ID}/20261122/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
     address = bucket.removeprefix("http://").partition("/")
-    connection = HTTPConnection(address[0], timeout=10)
+    connection = HTTPConnection(address[0], timeout=WITHIN_SECONDS)
     try:
         connection.request("PUT", f"/{address[2]}", headers={"Authorization": signed})
         return connection.getresponse().status == 200

@@ -21,6 +21,7 @@ from rackspan.producers.in_rack.confluent import InRackProducer
 from rackspan.producers.in_rack.kafka_python import KafkaPythonPartitioner, in_rack
 from rackspan.producers.in_rack.partitioner import InRackPartitioner
 from rackspan.producers.verifier import RecordVerifier
+from tests.waiting import WITHIN_SECONDS
 
 Send = Callable[[EmbeddedCluster, str, dict[str, int]], None]
 
@@ -31,13 +32,13 @@ KEY = b"key-1"
 def by_confluent(cluster: EmbeddedCluster, topic: str, required: dict[str, int]) -> None:
     producer = GuardedProducer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}, required)
     producer.produce(topic, b"value", KEY, partition=1)
-    assert producer.flush(20) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     producer.close()
 
 
 def by_kafka_python(cluster: EmbeddedCluster, topic: str, required: dict[str, int]) -> None:
     producer = GuardedKafkaProducer(required, bootstrap_servers=cluster.address(1))
-    assert producer.send(topic, b"value", KEY, 1).result(20).partition == 1
+    assert producer.send(topic, b"value", KEY, 1).result(WITHIN_SECONDS).partition == 1
     producer.close()
 
 
@@ -56,7 +57,7 @@ def by_aiokafka(cluster: EmbeddedCluster, topic: str, required: dict[str, int]) 
 def test_value_key_and_partition_reach_the_log(send: Send, racks: int, cluster: EmbeddedCluster) -> None:
     cluster.create_topic(topic := f"passed-on-{uuid4().hex[:8]}", replicas=[[1, 2, 3], [2, 3, 1]])
     send(cluster, topic, {topic: racks})
-    consumer = KafkaConsumer(bootstrap_servers=cluster.bootstrap_servers, consumer_timeout_ms=10_000)
+    consumer = KafkaConsumer(bootstrap_servers=cluster.bootstrap_servers)
     consumer.assign([TopicPartition(topic, 1)])
     consumer.seek_to_beginning()
     record = next(consumer)
@@ -90,7 +91,7 @@ def test_a_poll_returns_how_many_reports_it_served(cluster: EmbeddedCluster) -> 
     cluster.create_topic(topic := f"polled-{uuid4().hex[:8]}", replicas=[[1, 2, 3]])
     producer = GuardedProducer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}, {})
     producer.produce(topic, b"x")
-    assert producer.poll(20) == 1
+    assert producer.poll(WITHIN_SECONDS) == 1
     producer.close()
 
 
@@ -160,7 +161,7 @@ def test_a_rack_local_producer_of_confluent_passes_on_its_options(cluster: Embed
         list[Any](),
     )
     producer.produce(topic, b"x", on_delivery=lambda _, message: delivered.append(message.value()))
-    assert producer.flush(20) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     assert delivered == [b"x"]
 
 

@@ -22,6 +22,7 @@ from rackspan.errors import NotEnoughRacks, NotEnoughRacksAfterAppend, UsageErro
 from rackspan.producers import GuardedAIOKafkaProducer, GuardedKafkaProducer, GuardedProducer, verifier
 from rackspan.producers.logins import librdkafka_login, server_list
 from rackspan.producers.verifier import RecordVerifier
+from tests.waiting import WITHIN_SECONDS, eventually
 
 T = TypeVar("T")
 
@@ -43,7 +44,7 @@ def confluent(cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], None
     errors: list[Any] = []
     try:
         producer.produce(topic, b"x", on_delivery=lambda error, _: errors.append(error))
-        assert producer.flush(20) == 0
+        assert producer.flush(WITHIN_SECONDS) == 0
     except NotEnoughRacks as error:
         return error
     finally:
@@ -57,7 +58,7 @@ def kafka_python(cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], N
     producer = GuardedKafkaProducer({topic: 2}, bootstrap_servers=cluster.address(1))
     meanwhile_verifies(producer._verifier.records, meanwhile)
     try:
-        return producer.send(topic, b"x").exception(20)
+        return producer.send(topic, b"x").exception(WITHIN_SECONDS)
     except NotEnoughRacks as error:
         return error
     finally:
@@ -232,7 +233,7 @@ def test_a_topic_that_requires_one_rack_is_not_verified_and_a_callback_that_fail
     producer.produce(guarded, b"x", on_delivery=fail)
     for topic in (guarded, other):
         producer.produce(topic, b"x", on_delivery=lambda _, message: reported.append(message.topic()))
-    assert producer.flush(20) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     producer.close()
     assert sorted(reported) == sorted([guarded, other])
     assert verified == [guarded, guarded]
@@ -250,10 +251,7 @@ def test_a_callback_may_send_records_itself(cluster: EmbeddedCluster) -> None:
 
     producer.produce(topic, b"x", on_delivery=again)
     # Not closed before the look: with a callback that waits for its own thread that would never end.
-    until = time.monotonic() + 20
-    while len(offsets) < 3 and time.monotonic() < until:
-        producer.flush(0.1)
-    assert offsets == [0, 1, 2]
+    eventually(lambda: producer.flush(0.1) == 0 and offsets == [0, 1, 2], "each callback has produced the next record")
     producer.close()
 
 
@@ -269,7 +267,7 @@ def test_records_are_verified_if_only_errors_are_reported(cluster: EmbeddedClust
             meanwhile_verifies(producer._verifier.records, meanwhile)
             producer.produce(topic, b"x", on_delivery=lambda error, _: of_record.append(error))
             producer.produce(topic, b"x")
-            assert producer.flush(20) == 0
+            assert producer.flush(WITHIN_SECONDS) == 0
     producer.close()
     for errors in (of_record, of_config):
         assert [type(error) for error in errors] == [*[type(None)] * (not only_errors), NotEnoughRacksAfterAppend]
@@ -281,7 +279,7 @@ def test_the_future_of_a_record_may_send_another(cluster: EmbeddedCluster) -> No
     second: Future[Any] = Future()
     first = producer.send(topic, b"x")
     first.add_done_callback(lambda _: second.set_result(producer.send(topic, b"y")))
-    assert second.result(20).result(20).offset == 1
+    assert second.result(WITHIN_SECONDS).result(WITHIN_SECONDS).offset == 1
     producer.close()
 
 
@@ -292,7 +290,7 @@ def test_the_end_does_not_wait_for_a_record_that_the_client_refused_at_once(clus
         producer.send(topic, "no bytes")  # type: ignore[arg-type]
     closing = threading.Thread(target=producer.close, daemon=True)
     closing.start()
-    closing.join(20)
+    closing.join(WITHIN_SECONDS)
     assert not closing.is_alive()
 
 
@@ -313,11 +311,11 @@ def test_a_record_that_is_acknowledged_without_an_offset_is_verified(cluster: Em
     topic, errors = new_topic(cluster), list[Any]()
     producer = GuardedProducer({"bootstrap.servers": cluster.bootstrap_servers}, {topic: 2})
     producer.produce(topic, b"x")
-    assert producer.flush(20) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     delivered = producer._delivered(lambda error, _: errors.append(error))
     # As confluent-kafka has it of a repeated batch.
     delivered(None, SimpleNamespace(topic=lambda: topic, partition=lambda: 0, offset=lambda: None))
-    assert producer.flush(20) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     producer.close()
     assert errors == [None]
 
@@ -327,7 +325,7 @@ def test_a_flush_waits_until_records_are_verified(cluster: EmbeddedCluster) -> N
     producer = GuardedKafkaProducer({topic: 2}, bootstrap_servers=cluster.address(1))
 
     def wait() -> None:
-        assert go_on.wait(20)
+        assert go_on.wait(WITHIN_SECONDS)
 
     meanwhile_verifies(producer._verifier.records, wait)
     sent = producer.send(topic, b"x")
@@ -370,7 +368,7 @@ def two_racks() -> Iterator[EmbeddedCluster]:
         producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all", "log_level": 0})
         for partition in (0, 1):
             producer.produce("orders", b"x", partition=partition)
-        assert producer.flush(20) == 0
+        assert producer.flush(WITHIN_SECONDS) == 0
         yield cluster
 
 

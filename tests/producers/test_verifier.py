@@ -21,6 +21,7 @@ from rackspan.wire.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from tests.waiting import WITHIN_SECONDS
 
 ORDERS = ("orders", 0)
 RACKS = rack_bits([Broker(BrokerId(1), RackId("r1")), Broker(BrokerId(2), RackId("r2"))])
@@ -68,10 +69,14 @@ def test_a_record_after_the_verification_of_others_is_verified_too() -> None:
             return {}
 
         setattr(records, "verify", verify)  # noqa: B010 - its type has another name of an argument
-        await asyncio.wait_for(asyncio.gather(*(records.verified("orders", 0, offset) for offset in (4, 9, 7))), 10)
-        await asyncio.wait_for(records.verified("orders", 0, 11), 10)
-        await asyncio.wait_for(asyncio.gather(records.verified("orders", 0, 12), records.verified("orders", 0, -1)), 10)
-        await asyncio.wait_for(records.verified("orders", 0, 0), 10)
+        await asyncio.wait_for(
+            asyncio.gather(*(records.verified("orders", 0, offset) for offset in (4, 9, 7))), WITHIN_SECONDS
+        )
+        await asyncio.wait_for(records.verified("orders", 0, 11), WITHIN_SECONDS)
+        await asyncio.wait_for(
+            asyncio.gather(records.verified("orders", 0, 12), records.verified("orders", 0, -1)), WITHIN_SECONDS
+        )
+        await asyncio.wait_for(records.verified("orders", 0, 0), WITHIN_SECONDS)
         return verified
 
     assert asyncio.run(work()) == [{ORDERS: 10}, {ORDERS: 12}, {ORDERS: None}, {ORDERS: 1}]
@@ -95,7 +100,7 @@ def test_records_that_are_acknowledged_during_a_verification_share_the_next_one(
             for _turn in range(3):
                 await asyncio.sleep(0)
         go_on.set()
-        await asyncio.wait_for(asyncio.gather(*waiting), 10)
+        await asyncio.wait_for(asyncio.gather(*waiting), WITHIN_SECONDS)
         return verified
 
     assert asyncio.run(work()) == [{ORDERS: 5}, {ORDERS: 8, ("orders", 1): 8}]
@@ -116,9 +121,9 @@ def test_a_caller_that_no_longer_waits_holds_up_no_other() -> None:
         waiting[0].cancel()
         await asyncio.sleep(0)
         go_on.set()
-        await asyncio.wait(waiting, timeout=10)
+        await asyncio.wait(waiting, timeout=WITHIN_SECONDS)
         found = [one.cancelled() or one.result() for one in waiting]
-        return [*found, await asyncio.wait_for(records.verified("orders", 0, 11), 10)]
+        return [*found, await asyncio.wait_for(records.verified("orders", 0, 11), WITHIN_SECONDS)]
 
     assert asyncio.run(work()) == [True, None, None]
 
@@ -257,7 +262,7 @@ def test_closing_the_thread_ends_what_is_verified_and_the_connections() -> None:
     setattr(records, "verify", never)  # noqa: B010 - as above
     assert thread._thread.name == "rackspan-guard"
     thread.when_verified("orders", 0, 1, reported.append)
-    assert begun.wait(10)
+    assert begun.wait(WITHIN_SECONDS)
     thread.close()
     assert ended == [True]
     assert (reported, closed, thread._thread.is_alive(), thread._loop.is_closed()) == ([], [True], False, True)
@@ -399,6 +404,9 @@ def test_a_record_of_kafka_python_is_verified_if_its_topic_requires_it(monkeypat
 
     monkeypatch.setattr(producer._verifier, "when_verified", when_verified)
     monkeypatch.setattr(producer._verifier, "before", lambda *_: None)
-    assert [producer.send(topic).result(10).topic for topic in ("payments", "orders")] == ["payments", "orders"]
+    assert [producer.send(topic).result(WITHIN_SECONDS).topic for topic in ("payments", "orders")] == [
+        "payments",
+        "orders",
+    ]
     assert verified == ["orders"]
     producer._verifier.close()

@@ -9,6 +9,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 from rackspan.errors import UsageError
 from rackspan.prometheus_metrics.server import MetricsEndpoint, MetricsServer
+from tests.waiting import WITHIN_SECONDS
 
 
 def collected() -> list[GaugeMetricFamily]:
@@ -17,7 +18,7 @@ def collected() -> list[GaugeMetricFamily]:
 
 def page(address: str, path: str) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(f"http://{address}{path}", timeout=10) as response:
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=WITHIN_SECONDS) as response:
             return response.status, response.read().decode()
     except HTTPError as error:
         return error.code, error.read().decode()
@@ -64,7 +65,7 @@ def test_off_loopback_a_warning_says_who_is_served(listen: str, warned: bool, ca
     with MetricsServer(listen, collected) as server:
         port = server.address.rpartition(":")[2]
         here = "[::1]" if "[" in listen else "127.0.0.1"
-        with urllib.request.urlopen(f"http://{here}:{port}/metrics", timeout=10) as scraped:
+        with urllib.request.urlopen(f"http://{here}:{port}/metrics", timeout=WITHIN_SECONDS) as scraped:
             assert scraped.status == 200
     assert [record.message for record in caplog.records if "without a login" in record.message] != [] or not warned
     assert warned or not caplog.records

@@ -20,8 +20,8 @@ from rackspan.sources.live.traffic import read_traffic
 from rackspan.traffic.bill import MONTH_SECONDS
 from tests.compat.streams_app import StreamsProcess
 from tests.gateway.process import free_ports, gateway_process
-from tests.kafka_fixtures import eventually
 from tests.sources.consumers import consumer, read_all
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ def produce(cluster: EmbeddedCluster) -> None:
     for number in range(RECORDS):
         producer.produce("orders", bytes(600), partition=number % PARTITIONS)
         producer.poll(0)
-    assert producer.flush(30) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
 
 
 def across(cluster: EmbeddedCluster, home: str | None = None) -> Counter[str]:
@@ -249,7 +249,7 @@ def application(cluster: EmbeddedCluster, folder: Path, strategy: str) -> Iterat
             tasks = [process.tasks() for process in processes]
             return [each.state for each in tasks] == ["RUNNING"] * 2 and {len(each.active) for each in tasks} == {6}
 
-        eventually(is_at_rest, "each process runs half of the tasks", 120)
+        eventually(is_at_rest, "each process runs half of the tasks")
         yield
 
 
@@ -267,7 +267,7 @@ def produce_clicks(cluster: EmbeddedCluster) -> None:
     for number in range(RECORDS):
         producer.produce(STREAMED, bytes(600), partition=number % CLICKS)
         producer.poll(0)
-    assert producer.flush(30) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     with consumer(cluster, "streamed", None, subscribed=False) as reader:
         partitions = [TopicPartition(STREAMED, number) for number in range(CLICKS)]
 

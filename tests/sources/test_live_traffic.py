@@ -20,9 +20,9 @@ from rackspan.sources.live.clients import ReadClients
 from rackspan.sources.live.traffic import read_traffic
 from rackspan.traffic import Basis, ClusterLogs, Interval, TrafficPath
 from rackspan.traffic.flows import READ_COMMITTED
-from tests.kafka_fixtures import eventually
 from tests.sources.consumers import consumer, read_all
 from tests.sources.test_broker_counters import GATEWAY, serving
+from tests.waiting import WITHIN_SECONDS, eventually
 
 Sums: TypeAlias = Counter[tuple[str | None, ...]]
 
@@ -33,7 +33,7 @@ def produce(cluster: EmbeddedCluster, records: int) -> None:
         producer.produce("orders", bytes(500 + number % 300), partition=number % 6)
         producer.produce("payments", bytes(100), partition=number % 3)
         producer.poll(0)
-    assert producer.flush(30) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
 
 
 def reading(cluster: EmbeddedCluster, workload: Callable[[], None]) -> Interval:
@@ -176,7 +176,7 @@ def test_a_reassignment_is_what_the_brokers_copied(cluster: EmbeddedCluster) -> 
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0, "linger.ms": 5})
     for number in range(1000):
         producer.produce("moving", bytes(500 + number % 300), partition=number % 2)
-    assert producer.flush(30) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     cluster.wait_for_isr()
     before = counted(cluster, "replicate")
 

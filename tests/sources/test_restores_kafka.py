@@ -13,8 +13,9 @@ from rackspan.sources.live.traffic import read_everything
 from rackspan.traffic import Basis, ClusterReading, Interval, TrafficPath
 from rackspan.traffic.restores import RESTORED_WHOLE
 from tests.compat.streams_app import StreamsProcess
-from tests.kafka_fixtures import create_topic, eventually
+from tests.kafka_fixtures import create_topic
 from tests.kafka_versions import KAFKA
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -64,7 +65,7 @@ def fill(cluster: KafkaCluster, app: str, logs: Sequence[str]) -> None:
         for topic in ("customers", "orders"):
             value = f"{topic} {number} ".encode().ljust(1_000, b"x")
             producer.produce(f"{app}-{topic}", value, str(number), partition=number % 2)
-    assert producer.flush(30) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     eventually(lambda: all(records_of(cluster, log) >= KEYS for log in logs), "all state is in the changelogs")
 
 
@@ -86,7 +87,7 @@ def test_the_state_of_tasks_that_move_is_estimated_as_what_their_new_process_rec
         placed = [[1, 2, 3], [3, 2, 1]] if replication_factor == 3 else [[1], [3]]
         create_topic(cluster, log, assignment=placed, config={"cleanup.policy": "compact"})
     with process(cluster, tmp_path, app, "r1", replication_factor) as first:
-        eventually(lambda: len(first.tasks().active) == 6 and first.tasks().state == "RUNNING", "it runs", 120)
+        eventually(lambda: len(first.tasks().active) == 6 and first.tasks().state == "RUNNING", "it runs")
         fill(cluster, app, logs)
         before = reading(cluster)
         with process(cluster, tmp_path, app, "r2", replication_factor) as second:
@@ -95,7 +96,7 @@ def test_the_state_of_tasks_that_move_is_estimated_as_what_their_new_process_rec
                 tasks = [first.tasks(), second.tasks()]
                 return [len(each.active) for each in tasks] == [3, 3] and {each.state for each in tasks} == {"RUNNING"}
 
-            eventually(is_divided, "each process runs half of the tasks", 120)
+            eventually(is_divided, "each process runs half of the tasks")
             after, received = reading(cluster), second.tasks().restored
     rack_of = {int(broker.id): str(broker.rack) for broker in after.snapshot.brokers}
     restored = Counter[str]()

@@ -12,8 +12,8 @@ from rackspan.sources.gateway_counters import counting
 from rackspan.sources.live.traffic import read_traffic
 from rackspan.traffic import Basis, TrafficPath
 from tests.gateway.process import free_ports, gateway_process
-from tests.kafka_fixtures import eventually
 from tests.sources.consumers import consumer, read_all
+from tests.waiting import WITHIN_SECONDS, eventually
 
 RECORDS = 3000
 RECORD_BYTES = 700
@@ -24,7 +24,7 @@ def produce(servers: str) -> None:
     for number in range(RECORDS):
         producer.produce("orders", bytes(RECORD_BYTES), partition=number % 6)
         producer.poll(0)
-    assert producer.flush(30) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.waiting import WITHIN_SECONDS
+
 pytestmark = pytest.mark.slow
 
 ORDERS = """
@@ -15,7 +17,7 @@ ORDERS = """
 def ran(pytester: pytest.Pytester, text: str, *options: str, **outcomes: int) -> pytest.RunResult:
     """What pytest says of a file with this text. A process of its own, as the plug-in must be found by its entry point."""
     pytester.makepyfile(text)
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *options, timeout=120)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *options, timeout=WITHIN_SECONDS)
     result.assert_outcomes(**outcomes)
     return result
 

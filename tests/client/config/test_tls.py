@@ -11,6 +11,7 @@ import pytest
 
 from rackspan.client.config.tls import tls_context
 from rackspan.errors import UsageError
+from tests.waiting import WITHIN_SECONDS
 
 OPENSSL = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
 
@@ -43,7 +44,7 @@ def shaken_hands(client: ssl.SSLContext, identity: Path, server_name: str = "127
         return type(error).__name__
     finally:
         ours.close()
-        thread.join(10)
+        thread.join(WITHIN_SECONDS)
 
 
 def _serve(server: ssl.SSLContext, connection: socket.socket) -> None:

@@ -10,6 +10,7 @@ from rackspan.cluster import ClusterSettings, EmbeddedCluster
 from rackspan.cluster.api.broker_configs import apply_broker_configs
 from rackspan.cluster.host.broker_runner import group_settings, transaction_settings
 from rackspan.errors import UsageError
+from tests.waiting import WITHIN_SECONDS
 
 
 def test_a_config_with_a_settings_field_sets_that_field() -> None:
@@ -66,7 +67,7 @@ def test_a_cluster_describes_the_settings_of_brokers_and_coordinators() -> None:
     with EmbeddedCluster(racks=1, brokers=1, config={**BROKER_TIMES, **COORDINATOR_LIMITS}) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
         resource = ConfigResource(ConfigResource.Type.BROKER, "1")
-        described = admin.describe_configs([resource])[resource].result(30)
+        described = admin.describe_configs([resource])[resource].result(WITHIN_SECONDS)
     given = {**BROKER_TIMES, **COORDINATOR_LIMITS}
     assert {key: described[key].value for key in given} == given
 
@@ -82,10 +83,10 @@ def test_a_cluster_describes_and_applies_its_configs() -> None:
     config = {"default.replication.factor": "2", "num.partitions": "5", "replica.placer.class.name": "balanced"}
     with EmbeddedCluster(racks=3, brokers=3, config=config) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
-        admin.create_topics([NewTopic("defaults", -1, -1)])["defaults"].result(30)
+        admin.create_topics([NewTopic("defaults", -1, -1)])["defaults"].result(WITHIN_SECONDS)
         assert [len(cluster.replicas("defaults", index)) for index in range(5)] == [2] * 5
         with pytest.raises(KafkaException) as refused:
-            admin.create_topics([NewTopic("huge", 50_000, 1)])["huge"].result(30)
+            admin.create_topics([NewTopic("huge", 50_000, 1)])["huge"].result(WITHIN_SECONDS)
         assert refused.value.args[0].code() == KafkaError.POLICY_VIOLATION
 
 
@@ -96,8 +97,10 @@ def test_the_offsets_topic_is_created_with_its_configs(config: dict[str, str]) -
         Consumer({**servers, "group.id": "any"}).committed([TopicPartition("orders", 0)], 30)
         admin = AdminClient(servers)
         resource = ConfigResource(ConfigResource.Type.BROKER, "1")
-        described = admin.describe_configs([resource])[resource].result(30)
-        partitions = admin.list_topics("__consumer_offsets", 30).topics["__consumer_offsets"].partitions.values()
+        described = admin.describe_configs([resource])[resource].result(WITHIN_SECONDS)
+        partitions = (
+            admin.list_topics("__consumer_offsets", WITHIN_SECONDS).topics["__consumer_offsets"].partitions.values()
+        )
         assert described["offsets.topic.num.partitions"].value == str(len(partitions))
         factors = {str(len(one.replicas)) for one in partitions}
         assert factors == {described["offsets.topic.replication.factor"].value}

@@ -20,6 +20,7 @@ from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.api_versions import ApiVersionsRequestData
 from rackspan.wire.messages.group_members import HeartbeatRequestData
 from tests.cluster.raw import request_frame
+from tests.waiting import WITHIN_SECONDS
 
 
 def test_brokers_go_to_racks_in_turn_and_listen_on_loopback() -> None:
@@ -28,7 +29,7 @@ def test_brokers_go_to_racks_in_turn_and_listen_on_loopback() -> None:
         assert cluster.brokers == (1, 2, 3, 4, 5, 6)
         assert {address.split(":")[0] for address in cluster.bootstrap_servers.split(",")} == {"127.0.0.1"}
         for address in cluster.bootstrap_servers.split(","):
-            socket.create_connection(("127.0.0.1", int(address.split(":")[1])), 5).close()
+            socket.create_connection(("127.0.0.1", int(address.split(":")[1])), WITHIN_SECONDS).close()
 
 
 def test_racks_have_the_names_they_are_given_and_brokers_may_have_none() -> None:
@@ -43,7 +44,7 @@ def test_a_closed_cluster_leaves_no_listener_and_no_thread() -> None:
     assert threading.active_count() == before
     for port in ports:
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", port), 5)
+            socket.create_connection(("127.0.0.1", port), WITHIN_SECONDS)
 
 
 @pytest.mark.slow
@@ -52,7 +53,7 @@ def test_a_request_that_arrives_as_the_cluster_closes_is_cancelled_without_a_war
     cluster = EmbeddedCluster(racks=1, brokers=1)
     cluster.start()
     host, port = cluster.address(1).split(":")
-    with socket.create_connection((host, int(port)), 5) as client:
+    with socket.create_connection((host, int(port)), WITHIN_SECONDS) as client:
         client.sendall(request_frame(ApiKey.API_VERSIONS, 0, ApiVersionsRequestData()))
         assert client.recv(1), "the connection is accepted"
         loop, thread, sent = cluster._loop, cluster._thread, threading.Event()
@@ -117,17 +118,19 @@ def test_a_cluster_that_is_not_running_raises_an_error() -> None:
 def test_a_snapshot_equals_what_admin_clients_read() -> None:
     with EmbeddedCluster(racks=3, brokers=3) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
-        admin.create_topics([NewTopic("orders", 4, 2, config={"min.insync.racks": "2"})])["orders"].result(30)
+        admin.create_topics([NewTopic("orders", 4, 2, config={"min.insync.racks": "2"})])["orders"].result(
+            WITHIN_SECONDS
+        )
         producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
         producer.produce("orders", b"x" * 1000, partition=3)
-        producer.flush(30)
+        producer.flush(WITHIN_SECONDS)
         snapshot = cluster.snapshot()
         assert [(broker.id, broker.rack, broker.fenced) for broker in snapshot.brokers] == [
             (1, "r1", False), (2, "r2", False), (3, "r3", False),
         ]  # fmt: skip
         (topic,) = snapshot.topics
         assert topic.config["min.insync.racks"] == "2"
-        described = admin.list_topics("orders", timeout=30).topics["orders"].partitions
+        described = admin.list_topics("orders", timeout=WITHIN_SECONDS).topics["orders"].partitions
         assert [list(row.replicas) for row in snapshot.partitions] == [described[index].replicas for index in range(4)]
         assert (snapshot.partitions.row(3).size_bytes or 0) > 1000
 
@@ -135,7 +138,9 @@ def test_a_snapshot_equals_what_admin_clients_read() -> None:
 def test_partitions_under_min_insync_racks_are_counted_by_their_leaders() -> None:
     with EmbeddedCluster(racks=3, brokers=3) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
-        admin.create_topics([NewTopic("orders", 3, 3, config={"min.insync.racks": "2"})])["orders"].result(30)
+        admin.create_topics([NewTopic("orders", 3, 3, config={"min.insync.racks": "2"})])["orders"].result(
+            WITHIN_SECONDS
+        )
 
         def under() -> int:
             return sum(one["rackspan_under_min_rack_isr_partitions"] for one in cluster.metrics().values())
@@ -162,7 +167,7 @@ def test_a_reset_counts_metrics_from_0() -> None:
         cluster.lose_rack("r2")
         producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "retries": 0})
         producer.produce("orders", b"one")
-        producer.flush(30)
+        producer.flush(WITHIN_SECONDS)
         assert failures() == 1
         cluster.reset()
         assert failures() == 0
@@ -194,7 +199,7 @@ def _fill(cluster: EmbeddedCluster) -> None:
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "batch.num.messages": 1, "linger.ms": 0})
     for number in range(3_000):
         producer.produce("big", b"x" * 200, partition=number % 3)
-    assert producer.flush(60) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
 
 
 def _traced_bytes() -> int:

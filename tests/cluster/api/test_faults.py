@@ -1,6 +1,5 @@
 """Every fault does what it says, and its inverse takes it back. Judged by clients and by audit."""
 
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -14,6 +13,7 @@ from rackspan.audit import RackPolicy
 from rackspan.audit.judge import audit
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
+from tests.waiting import WITHIN_SECONDS, eventually
 
 
 @pytest.fixture
@@ -21,26 +21,25 @@ def cluster() -> Iterator[EmbeddedCluster]:
     """Of a test's own, to be broken."""
     with EmbeddedCluster(racks=3, brokers=6, seed=2) as started:
         admin = AdminClient({"bootstrap.servers": started.bootstrap_servers, "log_level": 0})
-        admin.create_topics([NewTopic("orders", 1, 3, config={"min.insync.racks": "2"})])["orders"].result(30)
+        admin.create_topics([NewTopic("orders", 1, 3, config={"min.insync.racks": "2"})])["orders"].result(
+            WITHIN_SECONDS
+        )
         yield started
 
 
-def delivery_error(cluster: EmbeddedCluster, value: bytes = b"x", timeout_ms: int = 1500) -> KafkaError | None:
+def delivery_error(cluster: EmbeddedCluster, value: bytes = b"x", within_seconds: float = 1.5) -> KafkaError | None:
     """The error of one record, as its producer gets it."""
     errors: list[KafkaError | None] = []
     producer = Producer(
-        {"bootstrap.servers": cluster.bootstrap_servers, "message.timeout.ms": timeout_ms, "log_level": 0}
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "message.timeout.ms": int(within_seconds * 1000),
+            "log_level": 0,
+        }
     )
     producer.produce("orders", value, on_delivery=lambda error, _: errors.append(error))
-    producer.flush(30)
+    producer.flush(WITHIN_SECONDS)
     return errors[0]
-
-
-def eventually(holds: Callable[[], bool], seconds: float = 20.0) -> None:
-    until = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def test_a_lost_rack_leaves_the_isr_at_once_and_a_restored_one_rejoins_it(cluster: EmbeddedCluster) -> None:
@@ -49,21 +48,21 @@ def test_a_lost_rack_leaves_the_isr_at_once_and_a_restored_one_rejoins_it(cluste
     cluster.lose_rack("r1")
     assert cluster.isr("orders", 0) == replicas - lost
     assert cluster.leader("orders", 0) not in lost
-    assert delivery_error(cluster, timeout_ms=20_000) is None
+    assert delivery_error(cluster, within_seconds=WITHIN_SECONDS) is None
     cluster.restore_rack("r1")
     cluster.wait_for_isr()
     assert cluster.isr("orders", 0) == replicas
 
 
 def test_with_two_racks_lost_producers_are_refused_and_with_one_back_served(cluster: EmbeddedCluster) -> None:
-    assert delivery_error(cluster, timeout_ms=20_000) is None
+    assert delivery_error(cluster, within_seconds=WITHIN_SECONDS) is None
     cluster.lose_rack("r1")
     cluster.lose_rack("r2")
     refused = delivery_error(cluster)
     assert refused is not None
     assert refused.code() in (KafkaError._MSG_TIMED_OUT, KafkaError.NOT_ENOUGH_REPLICAS)
     cluster.restore_rack("r2")
-    assert delivery_error(cluster, timeout_ms=20_000) is None
+    assert delivery_error(cluster, within_seconds=WITHIN_SECONDS) is None
     cluster.restore_rack("r1")
     cluster.wait_for_isr()
 
@@ -71,10 +70,10 @@ def test_with_two_racks_lost_producers_are_refused_and_with_one_back_served(clus
 def test_a_frozen_follower_leaves_the_isr_and_comes_back(cluster: EmbeddedCluster) -> None:
     follower = next(broker for broker in cluster.replicas("orders", 0) if broker != cluster.leader("orders", 0))
     cluster.freeze(follower)
-    assert delivery_error(cluster, timeout_ms=30_000) is None
-    eventually(lambda: follower not in cluster.isr("orders", 0))
+    assert delivery_error(cluster, within_seconds=WITHIN_SECONDS) is None
+    eventually(lambda: follower not in cluster.isr("orders", 0), "the follower is out of the ISR")
     cluster.thaw(follower)
-    cluster.wait_for_isr(seconds=20)
+    cluster.wait_for_isr(seconds=WITHIN_SECONDS)
 
 
 def test_a_frozen_broker_that_is_killed_is_not_frozen_after_its_restart(cluster: EmbeddedCluster) -> None:
@@ -82,9 +81,9 @@ def test_a_frozen_broker_that_is_killed_is_not_frozen_after_its_restart(cluster:
     cluster.freeze(follower)
     cluster.kill(follower)
     cluster.restart(follower)
-    cluster.wait_for_isr(seconds=20)
+    cluster.wait_for_isr(seconds=WITHIN_SECONDS)
     client = AdminClient({"bootstrap.servers": cluster.address(follower), "log_level": 0})
-    assert "orders" in client.list_topics(timeout=10).topics
+    assert "orders" in client.list_topics(timeout=WITHIN_SECONDS).topics
 
 
 def test_a_controlled_shutdown_moves_leaderships_first(cluster: EmbeddedCluster) -> None:
@@ -100,7 +99,7 @@ def test_a_killed_broker_is_replaced_as_leader_and_catches_up_after_its_restart(
     leader = cluster.leader("orders", 0)
     assert leader is not None
     cluster.kill(leader)
-    assert delivery_error(cluster, timeout_ms=20_000) is None
+    assert delivery_error(cluster, within_seconds=WITHIN_SECONDS) is None
     cluster.restart(leader)
     cluster.wait_for_isr()
 
@@ -111,15 +110,15 @@ def test_a_fenced_broker_leads_nothing_until_it_is_unfenced(cluster: EmbeddedClu
     cluster.fence(leader)
     assert cluster.leader("orders", 0) != leader
     cluster.unfence(leader)
-    cluster.wait_for_isr(seconds=20)
+    cluster.wait_for_isr(seconds=WITHIN_SECONDS)
 
 
 def test_a_rack_that_is_cut_off_leaves_the_isr_and_rejoins(cluster: EmbeddedCluster) -> None:
     apart = {broker for broker in cluster.replicas("orders", 0) if cluster.rack(broker) == "r3"}
     cluster.isolate_rack("r3")
-    eventually(lambda: not apart & cluster.isr("orders", 0))
+    eventually(lambda: not apart & cluster.isr("orders", 0), "who is apart is out of the ISR")
     cluster.rejoin_rack("r3")
-    cluster.wait_for_isr(seconds=20)
+    cluster.wait_for_isr(seconds=WITHIN_SECONDS)
 
 
 def test_a_cut_link_between_leader_and_follower_removes_the_follower_from_the_isr(cluster: EmbeddedCluster) -> None:
@@ -127,10 +126,10 @@ def test_a_cut_link_between_leader_and_follower_removes_the_follower_from_the_is
     follower = next(broker for broker in cluster.replicas("orders", 0) if broker != leader)
     assert leader is not None
     cluster.cut(leader, follower)
-    assert delivery_error(cluster, timeout_ms=30_000) is None
-    eventually(lambda: follower not in cluster.isr("orders", 0))
+    assert delivery_error(cluster, within_seconds=WITHIN_SECONDS) is None
+    eventually(lambda: follower not in cluster.isr("orders", 0), "the follower is out of the ISR")
     cluster.heal(leader, follower)
-    cluster.wait_for_isr(seconds=20)
+    cluster.wait_for_isr(seconds=WITHIN_SECONDS)
 
 
 class HeldTimers:
@@ -174,17 +173,17 @@ def test_a_slow_follower_delays_acknowledgements_and_stays_in_sync(fault: str, m
         follower = next(broker for broker in cluster.replicas("orders", 0) if broker != cluster.leader("orders", 0))
         held = HeldTimers(cluster, 0.3, monkeypatch)
         getattr(cluster, fault)(follower, 300)
-        eventually(lambda: bool(held.waiting))
+        eventually(lambda: bool(held.waiting), "a response is held back")
         of_all = produced(cluster, "all")
-        assert produced(cluster, "1").flush(30) == 0
+        assert produced(cluster, "1").flush(WITHIN_SECONDS) == 0
         of_all.poll(0)
         assert acknowledged == ["1"]
         assert follower in cluster.isr("orders", 0)
         held.release()
-        assert of_all.flush(30) == 0
+        assert of_all.flush(WITHIN_SECONDS) == 0
         assert acknowledged == ["1", "all"]
         getattr(cluster, fault)(follower, 0)
-        assert produced(cluster, "all").flush(30) == 0
+        assert produced(cluster, "all").flush(WITHIN_SECONDS) == 0
 
 
 def crowded(cluster: EmbeddedCluster) -> list[str | None]:

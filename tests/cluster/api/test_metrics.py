@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from rackspan.acks.metrics import METRICS, MetricScope
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
+from tests.waiting import WITHIN_SECONDS
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 def scraped(address: str) -> str:
-    with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as response:
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=WITHIN_SECONDS) as response:
         return str(response.read().decode())
 
 
@@ -58,7 +59,7 @@ def test_the_loss_of_two_racks_is_reported_and_the_refusals_are_counted(cluster:
     cluster.lose_rack("r2")
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "message.timeout.ms": 1500, "log_level": 0})
     producer.produce("orders", b"x", partition=0)
-    producer.flush(10)
+    producer.flush(WITHIN_SECONDS)
     found = series(address)
     assert {broker for _, broker, _ in found} == {"3"}
     assert found["rackspan_under_min_rack_isr_partitions", "3", ""] == 2

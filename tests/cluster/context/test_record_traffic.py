@@ -9,6 +9,7 @@ from kafka import TopicPartition as KafkaPythonPartition
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.context import Flow, Path
+from tests.waiting import WITHIN_SECONDS
 
 RECORDS = 40
 RECORD_BYTES = 1_000
@@ -25,7 +26,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
         producer = Producer({"bootstrap.servers": started.bootstrap_servers, "client.id": "shop", "log_level": 0})
         for _ in range(RECORDS):
             producer.produce("orders", b"x" * RECORD_BYTES)
-        assert producer.flush(30) == 0
+        assert producer.flush(WITHIN_SECONDS) == 0
         yield started
 
 

@@ -2,11 +2,13 @@
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 
 from rackspan.cluster.context import DelayedFetches, MetadataUpdates, ProducerIds
 from rackspan.cluster.core.admin_messages import ProducerIdBlock
 from rackspan.cluster.core.metadata import EMPTY_IMAGE
 from rackspan.model.ids import TopicPartition
+from tests.waiting import WITHIN_SECONDS
 
 ORDERS, LOGS = TopicPartition("orders", 0), TopicPartition("logs", 0)
 
@@ -67,7 +69,7 @@ def test_a_wait_for_metadata_ends_with_the_update_that_brings_it() -> None:
             await asyncio.sleep(0.01)
             assert not waiting.done()
             metadata.apply(offset)
-        assert await asyncio.wait_for(waiting, 10)
+        assert await asyncio.wait_for(waiting, WITHIN_SECONDS)
 
     asyncio.run(scene())
 
@@ -75,10 +77,11 @@ def test_a_wait_for_metadata_ends_with_the_update_that_brings_it() -> None:
 def test_a_wait_for_metadata_ends_by_itself() -> None:
     async def scene() -> None:
         metadata = Metadata()
-        assert not await metadata.updates.wait_for(lambda image: image.offset == 5, 10)
-        assert not await metadata.updates.wait_for(lambda image: image.offset == 5, 0)
+        never = partial(metadata.updates.wait_for, lambda image: image.offset == 5)
+        assert not await never(10)  # milliseconds
+        assert not await never(0)
         # A broker whose metadata lags is a fault that a test injects: a request with any timeout waits a second for it.
-        assert not await asyncio.wait_for(metadata.updates.wait_until_caught_up(600_000), 10)
+        assert not await asyncio.wait_for(metadata.updates.wait_until_caught_up(600_000), WITHIN_SECONDS)
         metadata.offset = 5
         assert await metadata.updates.wait_until_caught_up(0)
 

@@ -19,6 +19,7 @@ from rackspan.model.ids import BrokerId, TopicPartition
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import RequestHeader
 from tests.conformance.wire import batch
+from tests.waiting import WITHIN_SECONDS
 
 ONE, PARTITION = BrokerId(1), TopicPartition(OFFSETS_TOPIC, 7)
 
@@ -32,12 +33,12 @@ def test_a_coordinators_partition_is_waited_for_until_it_has_a_leader_and_no_lon
             broker = assembly.hosts[ONE].runner
             call: Call[None] = Call(RequestHeader(ApiKey.FETCH, 16, 1, None, 0), None, broker, "127.0.0.1")
             assert led_partition(call, PARTITION) is None
-            state = await asyncio.wait_for(internal_partition(broker, *PARTITION), 4)
+            state = await asyncio.wait_for(internal_partition(broker, *PARTITION), WITHIN_SECONDS)
             assert state is not None
             assert state.leader == ONE
             assert led_partition(call, PARTITION) is state
             assembly.controller.fence(ONE)
-            await assembly.wait_for(lambda: broker.image.brokers[ONE].fenced, 10)
+            await assembly.wait_for(lambda: broker.image.brokers[ONE].fenced, WITHIN_SECONDS)
             assert led_partition(call, PARTITION) is None
         finally:
             assembly.stop()

@@ -54,6 +54,7 @@ from rackspan.wire.messages.transactions import (
 )
 from rackspan.wire.schema import request_shape
 from tests.cluster.raw import batch, framed, produced, response_to
+from tests.waiting import WITHIN_SECONDS
 
 GROUP = 32
 SET, DELETE = 0, 1
@@ -220,7 +221,7 @@ def test_a_produce_without_acks_gets_no_response(cluster: EmbeddedCluster) -> No
     topics = [TopicProduceData(name="unacknowledged", partition_data=[data])]
     parts = [pack(">hhih", ApiKey.PRODUCE, 3, 1, -1)]
     struct_writer(request_shape(ApiKey.PRODUCE, 3))(parts, ProduceRequestData(acks=0, timeout=5000, topic_data=topics))
-    with socket.create_connection((host, int(port)), 30) as connection:
+    with socket.create_connection((host, int(port)), WITHIN_SECONDS) as connection:
         connection.sendall(framed(parts) + framed([pack(">hhih", ApiKey.API_VERSIONS, 0, 2, -1)]))
         assert connection.recv(8)[4:] == pack(">i", 2)
 

@@ -11,6 +11,7 @@ from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host.assembly import Assembly, _cluster_id
 from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId, RackId
+from tests.waiting import WITHIN_SECONDS
 
 
 def test_a_cluster_id_is_one_of_kafkas_and_no_option_of_a_command() -> None:
@@ -48,11 +49,11 @@ def test_timeouts_are_kept_after_a_tick_that_failed(monkeypatch: pytest.MonkeyPa
         try:
             with monkeypatch.context() as patch:
                 patch.setattr(assembly.controller, "tick", lambda _now: 1 // 0)
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(WITHIN_SECONDS):
                     while not errors:
                         await asyncio.sleep(0.01)
             assembly.hosts[BrokerId(2)].kill()
-            await assembly.wait_for(lambda: not assembly.is_active(BrokerId(2)), 10)
+            await assembly.wait_for(lambda: not assembly.is_active(BrokerId(2)), WITHIN_SECONDS)
         finally:
             assembly.stop()
         assert {type(error) for error in errors} == {ZeroDivisionError}
@@ -77,7 +78,7 @@ def test_a_condition_is_checked_again_soon() -> None:
     async def scene() -> None:
         assembly = Assembly({}, ClusterSettings(), Random(1))
         checked = iter([False] * 5 + [True])
-        await assembly.wait_for(lambda: next(checked), 2)
+        await assembly.wait_for(lambda: next(checked), WITHIN_SECONDS)
         # A cluster that could not be started is stopped too.
         assembly.stop()
 

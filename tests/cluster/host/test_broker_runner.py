@@ -15,6 +15,7 @@ from rackspan.cluster.host.assembly import Assembly
 from rackspan.errors import UsageError
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
+from tests.waiting import WITHIN_SECONDS
 
 ONE, TWO = BrokerId(1), BrokerId(2)
 
@@ -43,7 +44,7 @@ def test_a_request_without_a_response_is_forgotten_after_its_timeout(monkeypatch
         runner._execute([messages.SendRequest(TWO, verification, 1, timeout_ms=5)])
         assert timer.call_args.args[0] == 0.005
         assert len(pending) == before + 1
-        await assembly.wait_for(lambda: len(pending) <= before, 10)
+        await assembly.wait_for(lambda: len(pending) <= before, WITHIN_SECONDS)
 
     run(scene)
 
@@ -70,10 +71,10 @@ def test_messages_to_a_frozen_broker_are_handled_in_order_when_it_thaws(monkeypa
 def test_a_frozen_broker_does_not_notice_the_time() -> None:
     async def scene(assembly: Assembly) -> None:
         assembly.hosts[TWO].freeze()
-        await assembly.wait_for(lambda: not assembly.is_active(TWO), 10)
+        await assembly.wait_for(lambda: not assembly.is_active(TWO), WITHIN_SECONDS)
         assembly.hosts[TWO].thaw()
         assert not assembly.hosts[TWO].frozen
-        await assembly.wait_for(lambda: assembly.is_active(TWO), 10)
+        await assembly.wait_for(lambda: assembly.is_active(TWO), WITHIN_SECONDS)
 
     run(scene, ClusterSettings(session_timeout_ms=500, heartbeat_interval_ms=50))
 
@@ -86,7 +87,7 @@ def test_a_broker_that_is_started_while_it_is_frozen_starts_frozen() -> None:
         await host.start()
         assert host.runner.frozen
         host.thaw()
-        await assembly.wait_for(lambda: assembly.is_active(TWO), 10)
+        await assembly.wait_for(lambda: assembly.is_active(TWO), WITHIN_SECONDS)
         assembly.stop()
         assert assembly._next_tick is not None
         assert assembly._next_tick.cancelled(), "no time passes in a cluster that has stopped"
@@ -112,7 +113,7 @@ def test_a_broker_that_shuts_down_stops_and_a_refused_one_says_why() -> None:
     async def scene(assembly: Assembly) -> None:
         host = assembly.hosts[TWO]
         host.shut_down()
-        await assembly.wait_for(lambda: not host.running, 10)
+        await assembly.wait_for(lambda: not host.running, WITHIN_SECONDS)
         assert host.start_error is None
         await host.start()
         host.runner._execute([messages.StartRefused("no such rack")])
@@ -172,7 +173,7 @@ def test_a_request_that_waits_for_metadata_goes_on_when_its_broker_has_it() -> N
         waiting = asyncio.ensure_future(updates.wait_for(lambda image: image.offset > before, 600_000))
         await asyncio.sleep(0)
         assembly.controller.fence(TWO)
-        assert await asyncio.wait_for(waiting, 10)
+        assert await asyncio.wait_for(waiting, WITHIN_SECONDS)
 
     run(scene)
 

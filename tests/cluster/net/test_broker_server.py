@@ -13,6 +13,7 @@ from rackspan.errors import MalformedRequest
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.framing import Request
 from tests.cluster.raw import framed
+from tests.waiting import WITHIN_SECONDS
 
 API_VERSIONS = framed([pack(">hhih", ApiKey.API_VERSIONS, 0, 7, -1)])
 """The one request that needs nothing of the broker."""
@@ -22,7 +23,7 @@ BROKER = cast("BrokerContext", None)
 async def responds(server: BrokerServer) -> None:
     reader, writer = await asyncio.open_connection(*server.address)
     writer.write(API_VERSIONS)
-    assert (await asyncio.wait_for(reader.readexactly(8), 10))[4:] == pack(">i", 7)
+    assert (await asyncio.wait_for(reader.readexactly(8), WITHIN_SECONDS))[4:] == pack(">i", 7)
     writer.close()
 
 
@@ -37,7 +38,7 @@ def test_a_port_refuses_clients_while_the_broker_is_stopped_and_serves_them_agai
             reader, writer = await asyncio.open_connection(*address)
             await asyncio.sleep(0)
             server.close()
-            assert await asyncio.wait_for(reader.read(), 10) == b""
+            assert await asyncio.wait_for(reader.read(), WITHIN_SECONDS) == b""
             writer.close()
             with pytest.raises(ConnectionRefusedError):
                 await asyncio.open_connection(*address)
@@ -79,7 +80,7 @@ def test_clients_that_connect_while_the_broker_is_busy_are_not_refused() -> None
         server = BrokerServer()
         await server.open(BROKER)
         # The loop is not left: nothing is accepted meanwhile.
-        clients = [socket.create_connection(server.address, 5) for _ in range(120)]
+        clients = [socket.create_connection(server.address, WITHIN_SECONDS) for _ in range(120)]
         while len(server.connections) < len(clients):
             await asyncio.sleep(0)
         for client in clients:
@@ -111,7 +112,7 @@ def test_a_frozen_broker_handles_a_request_once_it_thaws(monkeypatch: pytest.Mon
         assert not late.done()
         assert handled == []
         server.thaw()
-        assert (await asyncio.wait_for(late, 10))[4:] == pack(">i", 7)
+        assert (await asyncio.wait_for(late, WITHIN_SECONDS))[4:] == pack(">i", 7)
         writer.close()
         server.close()
         server.release()

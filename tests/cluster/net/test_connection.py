@@ -13,6 +13,7 @@ from rackspan.errors import MalformedRequest
 from rackspan.testing.report import LOGGER
 from rackspan.wire.framing import Request
 from tests.cluster.raw import framed
+from tests.waiting import WITHIN_SECONDS
 
 Serve = Callable[[bytes], Any]
 
@@ -45,7 +46,7 @@ async def listening(serve: Serve) -> Any:
 
 
 async def received(reader: asyncio.StreamReader) -> bytes:
-    size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), 10), "big")
+    size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), WITHIN_SECONDS), "big")
     return await reader.readexactly(size)
 
 
@@ -105,7 +106,7 @@ def test_one_bad_request_costs_its_own_connection_alone(
             good_reader, good = await asyncio.open_connection("127.0.0.1", port)
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(bad)
-            assert await asyncio.wait_for(reader.read(), 10) == b""
+            assert await asyncio.wait_for(reader.read(), WITHIN_SECONDS) == b""
             good.write(framed([b"still here"]))
             assert await received(good_reader) == b"1still here"
             assert len(stub.connections) == 1
@@ -132,7 +133,7 @@ def test_a_request_that_its_broker_drops_closes_the_connection() -> None:
             while not dropped:
                 await asyncio.sleep(0)
             dropped[0].cancel()
-            assert await asyncio.wait_for(reader.read(), 10) == b""
+            assert await asyncio.wait_for(reader.read(), WITHIN_SECONDS) == b""
             writer.close()
 
     asyncio.run(scene())
@@ -152,7 +153,7 @@ def test_what_a_client_waited_for_is_cancelled_when_it_leaves() -> None:
             while len(waiting) < 2:
                 await asyncio.sleep(0)
             writer.close()
-            await asyncio.wait(waiting, timeout=10)
+            await asyncio.wait(waiting, timeout=WITHIN_SECONDS)
             assert [one.cancelled() for one in waiting] == [True, True]
             assert stub.connections == set()
 
@@ -177,7 +178,7 @@ def test_a_response_that_is_ready_when_its_client_is_gone_is_dropped() -> None:
             connection.connection_lost(None)
             await asyncio.sleep(0)
             transport.abort()
-            assert await asyncio.wait_for(reader.read(), 10) == b""
+            assert await asyncio.wait_for(reader.read(), WITHIN_SECONDS) == b""
             writer.close()
 
     asyncio.run(scene())
@@ -192,7 +193,7 @@ def test_a_broker_that_has_stopped_closes_the_connection_and_logs_nothing(caplog
         async with listening(serve) as (_, port):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(framed([b"request"]))
-            assert await asyncio.wait_for(reader.read(), 10) == b""
+            assert await asyncio.wait_for(reader.read(), WITHIN_SECONDS) == b""
             writer.close()
 
     asyncio.run(scene())

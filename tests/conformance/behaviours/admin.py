@@ -3,8 +3,9 @@
 from uuid import UUID
 
 from tests.conformance.behaviour import Acts, Outcome, behaviour, behaviour_in_loss
-from tests.conformance.subject import LOST, Subject, fresh, new_topic, until
+from tests.conformance.subject import LOST, Subject, fresh, new_topic
 from tests.conformance.wire import Body, batch
+from tests.waiting import eventually
 
 
 def created(subject: Subject, *topics: Body, validate_only: bool = False) -> list[list[int]]:
@@ -72,7 +73,7 @@ def replicas_by_hand_are_taken_as_given(subject: Subject) -> Outcome:
 def a_topic_is_deleted_by_name(subject: Subject) -> Outcome:
     topic = subject.topic()
     response = subject.request("DeleteTopics", 5, topic_names=[topic], timeout_ms=9_000)["responses"]
-    until(lambda: not subject.partition(topic), "it is gone")
+    eventually(lambda: not subject.partition(topic), "it is gone")
     return [[one["error_code"] for one in response], subject.produce(topic, broker=1)["error_code"]]
 
 
@@ -98,7 +99,7 @@ def a_topic_created_anew_has_another_id(subject: Subject) -> Outcome:
     before = subject.request("Metadata", 12, topics=[{"name": topic}])["topics"][0]["topic_id"]
     subject.produce(topic, batch(b"old"))
     subject.request("DeleteTopics", 5, topic_names=[topic], timeout_ms=9_000)
-    until(lambda: all(not subject.partition(topic, broker=one) for one in (1, 2, 3)), "it is gone")
+    eventually(lambda: all(not subject.partition(topic, broker=one) for one in (1, 2, 3)), "it is gone")
     (again,) = subject.create(new_topic(topic))
     subject.await_led(topic)
     return [again["error_code"], again["topic_id"] == before, subject.end(topic)]

@@ -8,8 +8,9 @@ import time
 from typing import Any
 
 from tests.conformance.behaviour import Outcome, behaviour
-from tests.conformance.subject import BROKERS, Subject, until
+from tests.conformance.subject import BROKERS, Subject
 from tests.conformance.wire import Body, batch, batches, records
+from tests.waiting import eventually
 
 SEGMENT_MS = 1_000
 
@@ -67,7 +68,7 @@ class CompactedTopic:
     def left(self, *offsets: int) -> Outcome:
         """What every replica has, once each has records only at these offsets."""
         for broker in BROKERS:
-            until(
+            eventually(
                 lambda broker=broker: [record[0] for record in self.read(broker)] == list(offsets),  # type: ignore[misc]
                 f"broker {broker} has {offsets} of {self.name}",
             )

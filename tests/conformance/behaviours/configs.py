@@ -3,8 +3,9 @@
 from typing import Any
 
 from tests.conformance.behaviour import Outcome, behaviour
-from tests.conformance.subject import Subject, fresh, new_topic, until
+from tests.conformance.subject import Subject, fresh, new_topic
 from tests.conformance.wire import Body, batch
+from tests.waiting import eventually
 
 TOPIC, BROKER, GROUP = 2, 4, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
@@ -187,7 +188,9 @@ def a_brokers_own_value_goes_over_the_default_of_all(subject: Subject) -> Outcom
     codes = [altered(subject, BROKER, "", (key, SET, "11")), altered(subject, BROKER, "2", (key, SET, "22"), broker=2)]
     observed = [described(subject, BROKER, str(one), key, broker=one, synonyms=True) for one in (1, 2)]
     codes += [altered(subject, BROKER, name, (key, DELETE, None), broker=2) for name in ("", "2")]
-    until(lambda: described(subject, BROKER, "2", key, broker=2, synonyms=True)[0][4] == [5], "both are taken away")
+    eventually(
+        lambda: described(subject, BROKER, "2", key, broker=2, synonyms=True)[0][4] == [5], "both are taken away"
+    )
     return [codes, observed]
 
 
@@ -225,7 +228,7 @@ def a_new_topics_response_has_its_configs(subject: Subject) -> Outcome:
 def a_smaller_limit_holds_at_once(subject: Subject) -> Outcome:
     topic = subject.topic()
     code = altered(subject, TOPIC, topic, ("max.message.bytes", SET, "200"))
-    until(lambda: subject.produce(topic, batch(b"x" * 500))["error_code"] == 10, "the leader has heard of it")
+    eventually(lambda: subject.produce(topic, batch(b"x" * 500))["error_code"] == 10, "the leader has heard of it")
     return [code, subject.produce(topic, batch(b"x"))["error_code"]]
 
 

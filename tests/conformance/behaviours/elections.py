@@ -1,8 +1,9 @@
 """Who leads, who is in sync, and how replicas move."""
 
 from tests.conformance.behaviour import Acts, Outcome, behaviour, behaviour_in_loss
-from tests.conformance.subject import LOST, Subject, fresh, until
+from tests.conformance.subject import LOST, Subject, fresh
 from tests.conformance.wire import batch, records
+from tests.waiting import eventually
 
 PREFERRED, UNCLEAN = 0, 1
 
@@ -34,7 +35,7 @@ def elected(subject: Subject, topic: str, kind: int = PREFERRED, partition: int 
 
 
 def at_rest(subject: Subject, topic: str) -> None:
-    until(lambda: not moving(subject, topic), f"{topic} has moved")
+    eventually(lambda: not moving(subject, topic), f"{topic} has moved")
 
 
 @behaviour("elections")
@@ -49,7 +50,7 @@ def a_new_order_of_replicas_elects_nobody(subject: Subject) -> Outcome:
     topic = subject.topic(replicas=[[1, 2]])
     code = reassigned(subject, topic, [2, 1])
     at_rest(subject, topic)
-    until(lambda: subject.partition(topic)["replica_nodes"] == [2, 1], "the order is known")
+    eventually(lambda: subject.partition(topic)["replica_nodes"] == [2, 1], "the order is known")
     return [code, subject.leader(topic)]
 
 
@@ -59,7 +60,7 @@ def the_preferred_leader_is_elected_on_request(subject: Subject) -> Outcome:
     reassigned(subject, topic, [2, 1])
     before = subject.partition(topic)["leader_epoch"]
     codes = elected(subject, topic)
-    until(lambda: subject.leader(topic) == 2, "broker 2 leads")
+    eventually(lambda: subject.leader(topic) == 2, "broker 2 leads")
     return [codes, subject.partition(topic)["leader_epoch"] - before]
 
 
@@ -91,7 +92,7 @@ def a_partition_moves_to_other_brokers(subject: Subject) -> Outcome:
     subject.produce(topic, batch(b"a", b"b"))
     code = reassigned(subject, topic, [3, 2])
     at_rest(subject, topic)
-    until(lambda: subject.leader(topic) == 3, "broker 3 leads")
+    eventually(lambda: subject.leader(topic) == 3, "broker 3 leads")
     one = subject.partition(topic)
     return [code, one["replica_nodes"], sorted(one["isr_nodes"]), records(subject.fetch(topic)["records"])]
 
@@ -111,7 +112,7 @@ def a_partition_is_left_fewer_replicas(subject: Subject) -> Outcome:
     topic = subject.topic(replicas=[[1, 2, 3]])
     code = reassigned(subject, topic, [2])
     at_rest(subject, topic)
-    until(lambda: subject.leader(topic) == 2, "broker 2 leads")
+    eventually(lambda: subject.leader(topic) == 2, "broker 2 leads")
     one = subject.partition(topic)
     return [code, one["replica_nodes"], one["isr_nodes"]]
 
@@ -145,7 +146,7 @@ def the_followers_leader_epoch_ends_where_the_next_began(subject: Subject) -> Ou
     subject.produce(topic, batch(b"a", b"b"))
     reassigned(subject, topic, [2, 1])
     elected(subject, topic)
-    until(lambda: subject.leader(topic) == 2 and subject.end(topic) is not None, "broker 2 leads")
+    eventually(lambda: subject.leader(topic) == 2 and subject.end(topic) is not None, "broker 2 leads")
     response = subject.produce(topic)
     requested = {"partition": 0, "current_leader_epoch": -1, "leader_epoch": 0}
     body = {"replica_id": -1, "topics": [{"topic": topic, "partitions": [requested]}]}
@@ -186,7 +187,7 @@ def a_lost_preferred_leader_is_not_available(subject: Subject) -> Acts:
     yield
     subject.await_isr(topic, 1, LOST)
     back = elected(subject, topic)
-    until(lambda: subject.leader(topic) == LOST, "the preferred leader leads")
+    eventually(lambda: subject.leader(topic) == LOST, "the preferred leader leads")
     return [lost, back]
 
 
@@ -194,7 +195,7 @@ def a_lost_preferred_leader_is_not_available(subject: Subject) -> Acts:
 def a_partition_whose_only_replica_is_lost_has_no_leader(subject: Subject) -> Acts:
     topic = subject.topic(replicas=[[LOST]])
     yield
-    until(lambda: subject.leader(topic) == -1, "nobody leads")
+    eventually(lambda: subject.leader(topic) == -1, "nobody leads")
     one = subject.partition(topic)
     lost = [one["error_code"], one["isr_nodes"], one["offline_replicas"], elected(subject, topic)]
     yield
@@ -205,14 +206,14 @@ def a_partition_whose_only_replica_is_lost_has_no_leader(subject: Subject) -> Ac
 def of_a_partition_without_a_leader_nothing_is_produced(subject: Subject) -> Acts:
     topic = subject.topic(replicas=[[LOST]])
     yield
-    until(lambda: subject.leader(topic) == -1, "nobody leads")
+    eventually(lambda: subject.leader(topic) == -1, "nobody leads")
     lost = [subject.produce(topic, broker=1)["error_code"], subject.fetch(topic, broker=1)["error_code"]]
     yield
     return lost
 
 
 def lost_broker_known(subject: Subject) -> None:
-    until(
+    eventually(
         lambda: LOST not in {one["node_id"] for one in subject.request("Metadata", 9, topics=[])["brokers"]},
         "it is lost",
     )
@@ -266,7 +267,7 @@ def a_move_goes_on_until_the_replicas_that_stay_are_in_sync_too(subject: Subject
     yield
     subject.await_isr(topic, 1)
     code = reassigned(subject, topic, [2, LOST])
-    until(lambda: 2 in subject.partition(topic)["isr_nodes"], "broker 2 is in sync")
+    eventually(lambda: 2 in subject.partition(topic)["isr_nodes"], "broker 2 is in sync")
     under_way = _shape(subject, topic)
     yield
     at_rest(subject, topic)

@@ -11,8 +11,9 @@ from confluent_kafka.cimpl import NewTopic
 from tests.conformance.behaviour import Outcome, behaviour
 from tests.conformance.behaviours.fetch import begin, end_code, ended, in_transaction, of_a_ready_coordinator
 from tests.conformance.behaviours.groups import Group
-from tests.conformance.subject import Subject, fresh, new_topic, until
+from tests.conformance.subject import Subject, fresh, new_topic
 from tests.conformance.wire import batch, connected, received
+from tests.waiting import WITHIN_SECONDS, eventually
 
 
 def header(api: int, version: int, client: bytes = b"conformance") -> bytes:
@@ -257,7 +258,7 @@ def from_version_5_on_offsets_add_their_group_to_the_transaction(subject: Subjec
     producer = subject.producer_id(name)
     code = of_a_ready_coordinator(lambda: group.commit_in(name, producer, topic, 4, 5))
     end = of_a_ready_coordinator(lambda: end_code(subject, name, producer, committed=True))
-    until(lambda: group.committed(topic)[0][1] == 4, "the marker has come")
+    eventually(lambda: group.committed(topic)[0][1] == 4, "the marker has come")
     return [code, end]
 
 
@@ -295,7 +296,7 @@ def librdkafka_names_what_was_refused(subject: Subject) -> Outcome:
     observed = []
     for topic in (NewTopic("bad name", 1, 1), NewTopic(fresh("t"), 1, 9), NewTopic(fresh("t"), 0, 1)):
         try:
-            admin.create_topics([topic])[topic.topic].result(30)
+            admin.create_topics([topic])[topic.topic].result(WITHIN_SECONDS)
         except KafkaException as refused:
             observed.append(refused.args[0].name())
     return observed
@@ -306,5 +307,5 @@ def librdkafka_gives_up_a_batch_that_is_too_large(subject: Subject) -> Outcome:
     topic, observed = subject.topic(max_message_bytes=100), []
     producer = Producer({"bootstrap.servers": subject.bootstrap_servers})
     producer.produce(topic, b"x" * 500, on_delivery=lambda error, _: observed.append(error.name() if error else None))
-    producer.flush(30)
+    producer.flush(WITHIN_SECONDS)
     return observed

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 
 from tests.conformance.behaviour import Acts, Outcome, behaviour, behaviour_in_loss
-from tests.conformance.subject import LOST, Subject, fresh, until
+from tests.conformance.subject import LOST, Subject, fresh
 from tests.conformance.wire import Body, batch, records
+from tests.waiting import eventually
 
 BUSY = {
     "COORDINATOR_LOAD_IN_PROGRESS": 14,
@@ -124,7 +125,7 @@ def a_follower_serves_up_to_its_high_watermark(subject: Subject) -> Outcome:
         response.update(subject.fetch(topic, broker=2))
         return bool(records(response["records"]))
 
-    until(served, "broker 2 has heard of the high watermark, with its next fetch")
+    eventually(served, "broker 2 has heard of the high watermark, with its next fetch")
     return [response["error_code"], records(response["records"])]
 
 
@@ -148,7 +149,7 @@ def leader_and_follower_each_say_where_their_own_log_ends(subject: Subject) -> O
     topic = subject.topic(replicas=[[1, 2]])
     for value in (b"a", b"b", b"c"):
         subject.produce(topic, batch(value))
-    until(lambda: log_end(subject, topic, 2, 0)[1] == 3, "broker 2 has heard of the high watermark")
+    eventually(lambda: log_end(subject, topic, 2, 0)[1] == 3, "broker 2 has heard of the high watermark")
     return [log_end(subject, topic, broker, 0) for broker in (1, 2)]
 
 
@@ -351,7 +352,9 @@ def ended(subject: Subject, topic: str, name: str, producer: tuple[int, int], *,
     """End it, and wait for its marker where one is coming; the code."""
     code = of_a_ready_coordinator(lambda: end_code(subject, name, producer, committed=committed))
     if code == 0:
-        until(lambda: subject.offsets(topic, -1, isolation=1)["offset"] == subject.end(topic), "its marker is written")
+        eventually(
+            lambda: subject.offsets(topic, -1, isolation=1)["offset"] == subject.end(topic), "its marker is written"
+        )
     return code
 
 
@@ -369,7 +372,7 @@ def of_a_ready_coordinator(requested: Callable[[], int]) -> int:
         codes.append(requested())
         return codes[-1] not in BUSY.values()
 
-    until(is_ready, "the transaction's coordinator is ready")
+    eventually(is_ready, "the transaction's coordinator is ready")
     return codes[-1]
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from rackspan.cluster.core.coordination import partition_for
 from tests.conformance.behaviour import Acts, Outcome, behaviour, behaviour_in_loss
-from tests.conformance.subject import LOST, Subject, fresh, until
+from tests.conformance.subject import LOST, Subject, fresh
 from tests.conformance.wire import Body
+from tests.waiting import eventually
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,9 @@ class Group:
         name = fresh(kind)
         group = cls(subject, name, subject.coordinator(name))
         # A coordinator that was just made loads first.
-        until(lambda: group.request("DescribeGroups", 4, groups=[name])["groups"][0]["error_code"] == 0, "it is loaded")
+        eventually(
+            lambda: group.request("DescribeGroups", 4, groups=[name])["groups"][0]["error_code"] == 0, "it is loaded"
+        )
         return group
 
     def request(self, api: str, version: int, **body: Any) -> Body:
@@ -159,7 +162,7 @@ def a_second_member_starts_a_new_generation(subject: Subject) -> Outcome:
     other = group.join()["member_id"]
     with ThreadPoolExecutor() as pool:
         coming = pool.submit(group.join, other)
-        until(lambda: group.beat(member, generation) != 0, "the first member hears of it")
+        eventually(lambda: group.beat(member, generation) != 0, "the first member hears of it")
         heartbeat_code = group.beat(member, generation)
         again = group.join(member)
         joined = coming.result()
@@ -179,7 +182,7 @@ def a_follower_gets_what_the_leader_gave_it(subject: Subject) -> Outcome:
     other = group.join()["member_id"]
     with ThreadPoolExecutor() as pool:
         coming = pool.submit(group.join, other)
-        until(lambda: group.beat(member, generation) != 0, "the first member hears of it")
+        eventually(lambda: group.beat(member, generation) != 0, "the first member hears of it")
         again = group.join(member)["generation_id"]
         coming.result()
         waiting = pool.submit(group.sync, other, again)
@@ -400,7 +403,7 @@ def a_member_that_says_nothing_is_put_out(subject: Subject) -> Outcome:
     first = group.join(session_ms=6_000)["member_id"]
     joined = group.join(first, session_ms=6_000)
     group.sync(first, joined["generation_id"], {first: b"all"})
-    until(lambda: group.describe()["group_state"] == "Empty", "its session runs out")
+    eventually(lambda: group.describe()["group_state"] == "Empty", "its session runs out")
     return group.beat(first, joined["generation_id"])
 
 
@@ -414,7 +417,7 @@ def offsets_are_committed_with_a_transaction(subject: Subject) -> Outcome:
     code = group.commit_in(name, (producer, epoch), topic, 4, version=3)
     before = group.committed(topic)
     ended = subject.request("EndTxn", 3, broker=coordinator, committed=True, **who)["error_code"]
-    until(lambda: group.committed(topic) != before, "the marker has come")
+    eventually(lambda: group.committed(topic) != before, "the marker has come")
     return [added, code, before, ended, group.committed(topic)]
 
 
@@ -422,13 +425,13 @@ def offsets_are_committed_with_a_transaction(subject: Subject) -> Outcome:
 def a_group_and_its_offsets_move_with_their_coordinator(subject: Subject) -> Acts:
     topic = subject.topic()
     group = next(one for one in iter(lambda: Group.of(subject), None) if one.broker == LOST)
-    until(lambda: group.commit(topic, 11) == 0, "the offset is committed")
+    eventually(lambda: group.commit(topic, 11) == 0, "the offset is committed")
     yield
-    until(lambda: subject.coordinator(group.id) != LOST, "another broker coordinates")
+    eventually(lambda: subject.coordinator(group.id) != LOST, "another broker coordinates")
     moved = Group(subject, group.id, subject.coordinator(group.id))
     # Kafka loads the group and returns what is below the high watermark, which a new leader reaches a little later: until
     # then it describes the group as Dead (once in eight, measured), without an error.
-    until(lambda: moved.describe()["group_state"] not in ("", "Dead"), "it is loaded and committed")
+    eventually(lambda: moved.describe()["group_state"] not in ("", "Dead"), "it is loaded and committed")
     lost = [moved.describe()["group_state"], moved.committed(topic)]
     yield
     return lost

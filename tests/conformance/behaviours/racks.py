@@ -10,6 +10,7 @@ from kafka import KafkaAdminClient
 from tests.conformance.behaviour import Acts, Outcome, behaviour, behaviour_in_loss
 from tests.conformance.subject import BROKERS, LOST, RACKS, Subject
 from tests.conformance.wire import batch, records
+from tests.waiting import WITHIN_SECONDS
 
 
 def racks_of(subject: Subject, topic: str, partitions: int) -> list[list[str]]:
@@ -154,7 +155,7 @@ def kafka_python_sees_the_racks(subject: Subject) -> Outcome:
 @behaviour("racks")
 def librdkafka_sees_the_racks(subject: Subject) -> Outcome:
     admin = AdminClient({"bootstrap.servers": subject.bootstrap_servers})
-    return sorted([node.id, node.rack] for node in admin.describe_cluster().result(30).nodes)
+    return sorted([node.id, node.rack] for node in admin.describe_cluster().result(WITHIN_SECONDS).nodes)
 
 
 @behaviour("racks")

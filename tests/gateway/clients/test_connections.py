@@ -18,7 +18,7 @@ from rackspan.gateway.clients import connections
 from tests.gateway.net.test_session import API_VERSIONS, framed, is_closed, received
 from tests.gateway.running import RunningGateway, running
 from tests.gateway.sleeps import Limits, Sleeps
-from tests.kafka_fixtures import eventually
+from tests.waiting import WITHIN_SECONDS, eventually
 
 OTHER = "127.0.0.2"
 
@@ -31,7 +31,7 @@ def gateway(cluster: EmbeddedCluster) -> Iterator[RunningGateway]:
 
 
 def connection(gateway: RunningGateway, address: str = "127.0.0.1") -> socket.socket:
-    return socket.create_connection(gateway.address(1), 10, source_address=(address, 0))
+    return socket.create_connection(gateway.address(1), WITHIN_SECONDS, source_address=(address, 0))
 
 
 def is_served(link: socket.socket) -> bool:
@@ -45,7 +45,7 @@ def test_an_address_with_as_many_connections_as_allowed_gets_no_further_one(
     clients = gateway.gateway.clients
     with caplog.at_level(logging.WARNING), closing(connection(gateway)) as first, closing(connection(gateway)) as idle:
         assert is_served(first)
-        eventually(lambda: clients.accepted == 2, "a connection that has sent nothing counts", 10)
+        eventually(lambda: clients.accepted == 2, "a connection that has sent nothing counts")
         for _ in range(3):
             with closing(connection(gateway)) as further:
                 assert is_closed(further)
@@ -54,7 +54,7 @@ def test_an_address_with_as_many_connections_as_allowed_gets_no_further_one(
         assert clients.refused == {"address": 3}
         first.close()
         idle.close()
-        eventually(lambda: not clients._of_address, "those that have ended count no more", 10)
+        eventually(lambda: not clients._of_address, "those that have ended count no more")
         with closing(connection(gateway)) as again:
             assert is_served(again)
     lines = [line for line in caplog.messages if "listen.address.max.connections" in line]

@@ -30,7 +30,7 @@ from rackspan.wire.schema import is_flexible, request_shape
 from tests.cluster.test_mutated_frames import random_struct
 from tests.gateway.frames import encoded, is_known
 from tests.gateway.running import running
-from tests.kafka_fixtures import eventually
+from tests.waiting import WITHIN_SECONDS, eventually
 
 BROKERS = (1, 2, 3)
 CLIENT = b"stranger"
@@ -113,7 +113,7 @@ def test_a_client_reaches_the_broker_of_its_listener_and_no_other(mode: str) -> 
     ):
         for listener in BROKERS:
             requests = list(naming(1 + listener % 3, rng))
-            links = [create_connection(gateway.address(listener), 10) for _ in requests]
+            links = [create_connection(gateway.address(listener), WITHIN_SECONDS) for _ in requests]
             for link, request in zip(links, requests, strict=True):
                 sent(link, listener, *request)
             expected = {key for key, _, _ in requests} - REFUSED[mode]
@@ -142,8 +142,8 @@ def test_a_listener_that_lacks_open_files_says_so_and_listens_on(caplog: pytest.
         listening, listener._socket = listener._socket, Exhausted()  # type: ignore[assignment]
         listener._accept()
         listener._socket = listening
-        with create_connection(listener.advertised, 10):
-            broker = await asyncio.wait_for(accepted.get(), 10)
+        with create_connection(listener.advertised, WITHIN_SECONDS):
+            broker = await asyncio.wait_for(accepted.get(), WITHIN_SECONDS)
         listener.close()
         return broker
 

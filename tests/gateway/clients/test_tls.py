@@ -22,7 +22,7 @@ from tests.certificates import Authority, Identity, authority
 from tests.gateway.net.test_session import API_VERSIONS, framed, is_closed, received
 from tests.gateway.running import running
 from tests.gateway.upstream.test_config_topic import dead_port
-from tests.kafka_fixtures import eventually
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = pytest.mark.slow
 
@@ -102,16 +102,16 @@ def test_requests_and_responses_pass_over_tls_however_many_there_are(
 ) -> None:
     """TLS decrypts 16 KB at a time: more of them are there than the system reports."""
     with running(cluster.bootstrap_servers, listen={"tls": of_gateway(vouching)}) as gateway:
-        plain = socket.create_connection(gateway.address(1), 10)
+        plain = socket.create_connection(gateway.address(1), WITHIN_SECONDS)
         with trusting(vouching).wrap_socket(plain, server_hostname="127.0.0.1") as link:
             link.sendall(framed(API_VERSIONS) * 5000)
             assert {received(link)[:4] for _ in range(5000)} == {API_VERSIONS[4:8]}
         clients = gateway.gateway.clients
-        eventually(lambda: not clients.sessions, "the session has ended", 10)
-        with socket.create_connection(gateway.address(1), 10) as other:
+        eventually(lambda: not clients.sessions, "the session has ended")
+        with socket.create_connection(gateway.address(1), WITHIN_SECONDS) as other:
             other.sendall(framed(API_VERSIONS))
             assert is_closed(other)
-        eventually(lambda: clients.refused == {"handshake": 1}, "a client without TLS is turned away", 10)
+        eventually(lambda: clients.refused == {"handshake": 1}, "a client without TLS is turned away")
 
 
 def secured(
@@ -136,7 +136,7 @@ def secured(
     thread.start()
     outcome = asyncio.run(scenario())
     (accepted if isinstance(outcome, OSError) else outcome[0]).close()
-    thread.join(10)
+    thread.join(WITHIN_SECONDS)
     assert not thread.is_alive()
     return outcome
 

@@ -31,7 +31,7 @@ from rackspan.wire.messages.configs import (
 from tests.conformance.wire import send
 from tests.gateway.core.addresses import renamed
 from tests.gateway.running import RunningGateway, running
-from tests.kafka_fixtures import eventually
+from tests.waiting import WITHIN_SECONDS, eventually
 
 KEY = "min.insync.racks"
 
@@ -44,7 +44,7 @@ def admin(gateway: RunningGateway) -> AdminClient:
 def created(admin: AdminClient, **config: str) -> str:
     name = f"topic-{uuid4().hex[:8]}"
     configs = {key.replace("_", "."): value for key, value in config.items()}
-    admin.create_topics([NewTopic(name, 1, 3, config=configs)])[name].result(20)
+    admin.create_topics([NewTopic(name, 1, 3, config=configs)])[name].result(WITHIN_SECONDS)
     return name
 
 
@@ -52,12 +52,12 @@ def alter(admin: AdminClient, name: str, value: str | None, kind: ResourceType =
     operation = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
     entry = ConfigEntry(KEY, value or "", incremental_operation=operation)
     resource = ConfigResource(kind, name, incremental_configs=[entry])
-    admin.incremental_alter_configs([resource])[resource].result(20)
+    admin.incremental_alter_configs([resource])[resource].result(WITHIN_SECONDS)
 
 
 def described(admin: AdminClient, name: str, kind: ResourceType = ResourceType.TOPIC) -> tuple[str, int]:
     resource = ConfigResource(kind, name)
-    entry = admin.describe_configs([resource])[resource].result(20)[KEY]
+    entry = admin.describe_configs([resource])[resource].result(WITHIN_SECONDS)[KEY]
     return entry.value, entry.source
 
 
@@ -74,7 +74,7 @@ def test_a_topic_is_created_with_a_value(admin: AdminClient) -> None:
     topic = created(admin, min_insync_racks="3", retention_ms="1000")
     assert described(admin, topic) == ("3", ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
     resource = ConfigResource(ResourceType.TOPIC, topic)
-    assert admin.describe_configs([resource])[resource].result(20)["retention.ms"].value == "1000"
+    assert admin.describe_configs([resource])[resource].result(WITHIN_SECONDS)["retention.ms"].value == "1000"
 
 
 @pytest.mark.parametrize("value", ["0", "two", "-1", "2147483648", ""])
@@ -118,10 +118,10 @@ def test_the_default_of_the_cluster_applies_to_topics_without_a_value(
 def test_the_older_alter_api_replaces_every_value(admin: AdminClient, gateway: RunningGateway) -> None:
     topic = created(admin, min_insync_racks="2")
     resource = ConfigResource(ResourceType.TOPIC, topic, set_config={"retention.ms": "5000"})
-    admin.alter_configs([resource])[resource].result(20)
+    admin.alter_configs([resource])[resource].result(WITHIN_SECONDS)
     assert described(admin, topic) == ("1", ConfigSource.DEFAULT_CONFIG.value)
     resource = ConfigResource(ResourceType.TOPIC, topic, set_config={KEY: "3"})
-    admin.alter_configs([resource])[resource].result(20)
+    admin.alter_configs([resource])[resource].result(WITHIN_SECONDS)
     assert described(admin, topic) == ("3", ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
 
 
@@ -166,7 +166,7 @@ def test_values_outlive_every_gateway(cluster: EmbeddedCluster, admin: AdminClie
         assert described(other, topic)[0] == "3"
         alter(other, topic, "2")
         # The first one follows.
-        eventually(lambda: described(admin, topic)[0] == "2", "the other gateway follows", 10)
+        eventually(lambda: described(admin, topic)[0] == "2", "the other gateway follows")
 
 
 def test_a_topic_created_anew_starts_without_a_value(
@@ -175,24 +175,24 @@ def test_a_topic_created_anew_starts_without_a_value(
     monkeypatch.setattr(policies, "GONE_SECONDS", 0.2)
     topic = created(admin, min_insync_racks="3")
     direct = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    direct.delete_topics([topic])[topic].result(20)
-    direct.create_topics([NewTopic(topic, 1, 3)])[topic].result(20)
+    direct.delete_topics([topic])[topic].result(WITHIN_SECONDS)
+    direct.create_topics([NewTopic(topic, 1, 3)])[topic].result(WITHIN_SECONDS)
     producer = Producer({"bootstrap.servers": gateway.bootstrap_servers, "acks": "all", "log_level": 0})
 
     def is_gone() -> bool:
         producer.produce(topic, b"x")
-        assert producer.flush(20) == 0
+        assert producer.flush(WITHIN_SECONDS) == 0
         return gateway.gateway.policies.requirement(topic, 1) is None
 
-    eventually(is_gone, "the earlier topic's value is gone", 20)
+    eventually(is_gone, "the earlier topic's value is gone")
 
 
 def test_a_topic_created_anew_through_the_gateway_starts_without_a_value_at_once(
     admin: AdminClient, gateway: RunningGateway
 ) -> None:
     topic = created(admin, min_insync_racks="3")
-    admin.delete_topics([topic])[topic].result(20)
-    admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(20)
+    admin.delete_topics([topic])[topic].result(WITHIN_SECONDS)
+    admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(WITHIN_SECONDS)
     assert gateway.gateway.policies.requirement(topic, 1) is None
 
 
@@ -222,7 +222,7 @@ def test_the_config_topic_is_not_altered_or_emptied_through_a_gateway(
         *admin.delete_records([TopicPartition(configs, 0, 1)]).values(),
     ):
         with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
-            refused.result(20)
+            refused.result(WITHIN_SECONDS)
     with running(cluster.bootstrap_servers) as another:
         assert another.gateway.policies.topic_value(topic, None)[0] == 2
 
@@ -230,9 +230,9 @@ def test_the_config_topic_is_not_altered_or_emptied_through_a_gateway(
 def test_topics_beside_the_config_topic_are_deleted(admin: AdminClient, gateway: RunningGateway) -> None:
     topic, configs = created(admin), str(gateway.gateway.config.config_topic)
     deleted = admin.delete_topics([topic, configs])
-    assert deleted[topic].result(20) is None
+    assert deleted[topic].result(WITHIN_SECONDS) is None
     with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
-        deleted[configs].result(20)
+        deleted[configs].result(WITHIN_SECONDS)
 
 
 def test_a_value_above_the_known_racks_is_refused(admin: AdminClient) -> None:
@@ -251,7 +251,7 @@ async def altered_at(address: tuple[str, int], topic: str, value: str) -> str:
     connection = await BrokerConnection.open(*address, Login())
     try:
         request = IncrementalAlterConfigsRequestData(resources=[resource])
-        response = await connection.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, request, seconds=30)
+        response = await connection.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, request, seconds=WITHIN_SECONDS)
     finally:
         connection.close()
     return f"{response.responses[0].resource_name}: {response.responses[0].error_message}"
@@ -272,11 +272,11 @@ def test_a_value_is_acknowledged_when_its_record_is_in_as_many_racks_as_any_valu
             with pytest.raises(KafkaException, match="the cluster has 2 racks"):
                 alter(admin, "t", "3")
             cluster.freeze(3)
-            eventually(lambda: len(cluster.isr("__rackspan_configs", 0)) == 2, "rack b is out", 30)
+            eventually(lambda: len(cluster.isr("__rackspan_configs", 0)) == 2, "rack b is out")
             # Not by the admin client, which may send it to the broker that is frozen.
             assert "u: min.insync.racks may not be kept" in asyncio.run(altered_at(gateway.address(1), "u", "2"))
             cluster.thaw(3)
-            eventually(lambda: len(cluster.isr("__rackspan_configs", 0)) == 3, "rack b is back", 30)
+            eventually(lambda: len(cluster.isr("__rackspan_configs", 0)) == 3, "rack b is back")
             alter(admin, "u", "2")
 
 
@@ -291,9 +291,9 @@ def placing(cluster: EmbeddedCluster) -> Iterator[AdminClient]:
 
 def test_new_topics_and_partitions_are_placed_by_the_placer(placing: AdminClient, cluster: EmbeddedCluster) -> None:
     topic = f"placed-{uuid4().hex[:8]}"
-    placing.create_topics([NewTopic(topic, 2, 2)])[topic].result(20)
+    placing.create_topics([NewTopic(topic, 2, 2)])[topic].result(WITHIN_SECONDS)
     assert [cluster.replicas(topic, one) for one in range(2)] == [(3, 2), (3, 2)]
-    placing.create_partitions([NewPartitions(topic, 3)])[topic].result(20)
+    placing.create_partitions([NewPartitions(topic, 3)])[topic].result(WITHIN_SECONDS)
     assert cluster.replicas(topic, 2) == (3, 2)
 
 
@@ -310,21 +310,21 @@ def test_topics_with_the_brokers_default_counts_are_placed_too() -> None:
             ("factor", 1, -1, [(3, 2)]),
             ("both", -1, -1, [(3, 2)] * 2),
         ):
-            admin.create_topics([NewTopic(name, partitions, factor)])[name].result(20)
-            assert len(admin.list_topics(name, timeout=10).topics[name].partitions) == len(replicas)
+            admin.create_topics([NewTopic(name, partitions, factor)])[name].result(WITHIN_SECONDS)
+            assert len(admin.list_topics(name, timeout=WITHIN_SECONDS).topics[name].partitions) == len(replicas)
             assert [cluster.replicas(name, number) for number in range(len(replicas))] == replicas
 
 
 def test_automatic_creation_is_placed_too(placing: AdminClient, cluster: EmbeddedCluster) -> None:
     topic = f"automatic-{uuid4().hex[:8]}"
-    placing.list_topics(topic, timeout=10)
-    eventually(lambda: topic in placing.list_topics(timeout=10).topics, "the topic is created", 10)
+    placing.list_topics(topic, timeout=WITHIN_SECONDS)
+    eventually(lambda: topic in placing.list_topics(timeout=WITHIN_SECONDS).topics, "the topic is created")
     assert cluster.replicas(topic, 0) == (3, 2, 1)
 
 
 def test_manual_assignments_pass(placing: AdminClient, cluster: EmbeddedCluster) -> None:
     topic = f"manual-{uuid4().hex[:8]}"
-    placing.create_topics([NewTopic(topic, 1, replica_assignment=[[1, 3]])])[topic].result(20)
+    placing.create_topics([NewTopic(topic, 1, replica_assignment=[[1, 3]])])[topic].result(WITHIN_SECONDS)
     assert cluster.replicas(topic, 0) == (1, 3)
 
 
@@ -333,14 +333,14 @@ def test_a_placer_that_fails_refuses_its_topic_alone_with_its_reason(
 ) -> None:
     good, bad = f"good-{uuid4().hex[:8]}", f"refused-{uuid4().hex[:8]}"
     results = placing.create_topics([NewTopic(good, 1, 1), NewTopic(bad, 7, 1)])
-    results[good].result(20)
+    results[good].result(WITHIN_SECONDS)
     with pytest.raises(KafkaException, match="seven is refused") as refused:
-        results[bad].result(20)
+        results[bad].result(WITHIN_SECONDS)
     assert refused.value.args[0].code() == KafkaError.UNKNOWN
     with pytest.raises(KafkaException, match="seven is refused") as refused:
-        placing.create_partitions([NewPartitions(good, 8)])[good].result(20)
+        placing.create_partitions([NewPartitions(good, 8)])[good].result(WITHIN_SECONDS)
     assert refused.value.args[0].code() == KafkaError.UNKNOWN
-    assert bad not in placing.list_topics(timeout=10).topics
+    assert bad not in placing.list_topics(timeout=WITHIN_SECONDS).topics
 
 
 @pytest.mark.parametrize(
@@ -365,13 +365,13 @@ def test_one_request_cannot_have_more_partitions_placed_than_kafka_creates(
     """A number of four bytes would otherwise become gigabytes of replicas here, whatever the client's rights."""
     good, bad = f"good-{uuid4().hex[:8]}", f"huge-{uuid4().hex[:8]}"
     results = placing.create_topics([NewTopic(good, 1, 1), NewTopic(bad, 10_000, 1)])
-    results[good].result(20)
+    results[good].result(WITHIN_SECONDS)
     with pytest.raises(KafkaException, match="10,000 partitions: one request may add 10,000 at most"):
-        results[bad].result(20)
+        results[bad].result(WITHIN_SECONDS)
     with pytest.raises(KafkaException, match="100,000 partitions: one request may add 10,000 at most"):
-        placing.create_topics([NewTopic(bad, 100_000, 1)])[bad].result(20)
+        placing.create_topics([NewTopic(bad, 100_000, 1)])[bad].result(WITHIN_SECONDS)
     with pytest.raises(KafkaException, match="99,999 partitions: one request may add 10,000 at most"):
-        placing.create_partitions([NewPartitions(good, 100_000)])[good].result(20)
+        placing.create_partitions([NewPartitions(good, 100_000)])[good].result(WITHIN_SECONDS)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import read_body, read_header, write_request
 from rackspan.wire.messages.fetch import FetchPartition, FetchRequestData, FetchResponseData, FetchTopic
 from tests.gateway.running import RunningGateway, document, running
-from tests.kafka_fixtures import eventually
+from tests.waiting import WITHIN_SECONDS, eventually
 
 RECORDS = 200
 SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
@@ -39,7 +39,7 @@ def topic(cluster: EmbeddedCluster, request: pytest.FixtureRequest) -> str:
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all"})
     for number in range(RECORDS):
         producer.produce(name, bytes(1000), partition=number % 3)
-    assert producer.flush(30) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     return name
 
 
@@ -73,7 +73,7 @@ def read_all(servers: str, topic: str, **config: str) -> list[tuple[int, int]]:
             )
             return len(read) >= RECORDS
 
-        eventually(is_read, "all records are read", seconds=60)
+        eventually(is_read, "all records are read")
     finally:
         consumer.close()
     return read
@@ -81,7 +81,7 @@ def read_all(servers: str, topic: str, **config: str) -> list[tuple[int, int]]:
 
 def id_of(cluster: EmbeddedCluster, topic: str) -> UUID:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    described = admin.describe_topics(TopicCollection([topic]))[topic].result(30)
+    described = admin.describe_topics(TopicCollection([topic]))[topic].result(WITHIN_SECONDS)
     return UUID(
         int=(described.topic_id.get_most_significant_bits() % 2**64 << 64)
         + described.topic_id.get_least_significant_bits() % 2**64

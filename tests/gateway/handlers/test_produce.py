@@ -12,7 +12,6 @@ from uuid import UUID, uuid4
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kafka import KafkaConsumer
 
 from rackspan.acks.isr_samples import Partition, Sample, SampledPartition
 from rackspan.acks.min_insync_racks import ProduceVerdict, Thresholds, rack_bits
@@ -46,7 +45,8 @@ from tests.cluster.raw import request_frame
 from tests.conformance.wire import batch, connected, received, send
 from tests.gateway.frames import encoded
 from tests.gateway.running import RunningGateway, document, running
-from tests.kafka_fixtures import eventually
+from tests.kafka_fixtures import records_in
+from tests.waiting import eventually
 
 NOT_ENOUGH_REPLICAS, POLICY_VIOLATION, TOPIC_AUTHORIZATION_FAILED = 19, 44, 29
 
@@ -91,15 +91,6 @@ def produce(
     }
 
 
-def held_records(cluster: EmbeddedCluster, topic: str) -> int:
-    consumer = KafkaConsumer(
-        topic, bootstrap_servers=cluster.bootstrap_servers, auto_offset_reset="earliest", consumer_timeout_ms=500
-    )
-    count = len(list(consumer))
-    consumer.close()
-    return count
-
-
 @contextmanager
 def two_racks_lost(cluster: EmbeddedCluster) -> Iterator[None]:
     for rack in ("r2", "r3"):
@@ -119,7 +110,7 @@ def test_of_a_mixed_request_the_guarded_partition_is_refused_and_the_other_writt
         outcome = produce(gateway, [strict, plain])
     assert outcome[plain][0] == 0
     assert outcome[strict] == (NOT_ENOUGH_REPLICAS, f"{strict}-0: in-sync racks r1 = 1 < min.insync.racks 2")
-    assert (held_records(lossy, strict), held_records(lossy, plain)) == (0, 1)
+    assert (len(records_in(lossy, strict)), len(records_in(lossy, plain))) == (0, 1)
 
 
 def error_code(link: socket, topic: str, sequence: int) -> int:
@@ -141,9 +132,9 @@ def test_batches_behind_a_refused_one_are_refused_until_it_is_sent_again(lossy: 
         with two_racks_lost(lossy):
             assert error_code(link, topic, 1) == NOT_ENOUGH_REPLICAS
         eventually(lambda: produce(gateway, [topic])[topic][0] == 0, "the racks are back")
-        before = held_records(lossy, topic)
+        before = len(records_in(lossy, topic))
         assert [error_code(link, topic, sequence) for sequence in (2, 1, 2, 3)] == [NOT_ENOUGH_REPLICAS, 0, 0, 0]
-    assert held_records(lossy, topic) == before + 3
+    assert len(records_in(lossy, topic)) == before + 3
 
 
 def test_a_request_that_is_refused_whole_gets_a_response_in_its_turn(lossy: EmbeddedCluster) -> None:
@@ -159,7 +150,7 @@ def test_acks_1_is_not_checked_unless_weak_acks_are_denied(lossy: EmbeddedCluste
             assert produce(gateway, [topic], acks=1)[topic][0] == 0
         with guarded(lossy, topic, deny={"weak": {"acks": True}}) as gateway:
             assert produce(gateway, [topic], acks=1)[topic][0] == POLICY_VIOLATION
-    assert held_records(lossy, topic) == 1
+    assert len(records_in(lossy, topic)) == 1
 
 
 def test_a_refusal_with_acks_0_ends_the_connection_and_what_else_the_request_has_is_sent_on(
@@ -183,7 +174,7 @@ def test_a_refusal_with_acks_0_ends_the_connection_and_what_else_the_request_has
     with guarded(lossy, denied, deny={"weak": {"acks": True}}) as gateway:
         address = gateway.address(1)
         assert [is_ended(address, *topics) for topics in ([denied], [denied, other], [third])] == [True, True, False]
-        eventually(lambda: [held_records(lossy, one) for one in (denied, other, third)] == [0, 1, 1], "appended")
+        eventually(lambda: [len(records_in(lossy, one)) for one in (denied, other, third)] == [0, 1, 1], "appended")
 
 
 def test_a_record_that_waits_meets_the_value_that_is_in_force_when_it_is_acknowledged(lossy: EmbeddedCluster) -> None:

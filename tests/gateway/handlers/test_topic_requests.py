@@ -18,7 +18,7 @@ from rackspan.gateway.config import parse_config
 from tests.conformance.wire import send
 from tests.gateway.handlers.recording_placer import RecordingPlacer
 from tests.gateway.running import RunningGateway, document, running
-from tests.kafka_fixtures import eventually
+from tests.waiting import WITHIN_SECONDS, eventually
 
 RECORDING = "tests.gateway.handlers.recording_placer:RecordingPlacer"
 
@@ -72,7 +72,7 @@ def test_kafkas_own_topics_are_left_to_kafka(others: tuple[str, ...]) -> None:
 def test_topics_that_are_requested_are_placed_by_the_racks_there_are(partial: EmbeddedCluster) -> None:
     with running(partial.bootstrap_servers, placement=placement(RECORDING)) as gateway:
         admin = admin_of(gateway)
-        admin.create_topics([NewTopic("orders", 1, 3)])["orders"].result(20)
+        admin.create_topics([NewTopic("orders", 1, 3)])["orders"].result(WITHIN_SECONDS)
     assert [rack for _, rack, _ in RecordingPlacer.offered] == ["a", "b", None, "a", "b", None]
 
 
@@ -90,9 +90,9 @@ def test_one_instance_is_configured_once_places_every_topic_and_is_closed_at_the
     with running(cluster.bootstrap_servers, placement=placement(RECORDING, mine="yes")) as gateway:
         assert RecordingPlacer.diary == ["new", "configure yes"]
         admin = admin_of(gateway)
-        admin.create_topics([NewTopic(one, 2, 1)])[one].result(20)
-        admin.create_topics([NewTopic(two, 1, 1)])[two].result(20)
-        admin.create_partitions([NewPartitions(one, 5)])[one].result(20)
+        admin.create_topics([NewTopic(one, 2, 1)])[one].result(WITHIN_SECONDS)
+        admin.create_topics([NewTopic(two, 1, 1)])[two].result(WITHIN_SECONDS)
+        admin.create_partitions([NewPartitions(one, 5)])[one].result(WITHIN_SECONDS)
     assert RecordingPlacer.diary == ["new", "configure yes", "place 2", "place 1", "place 3", "close"]
 
 
@@ -114,7 +114,7 @@ def test_a_reload_with_other_configs_makes_another_instance_and_keeps_the_first_
         assert RecordingPlacer.diary[-3:] == ["new", "configure new", "close"]
         RecordingPlacer.diary.clear()
         admin = admin_of(gateway)
-        admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
+        admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(WITHIN_SECONDS)
     assert RecordingPlacer.diary == ["place 1", "close"]
 
 
@@ -135,9 +135,9 @@ def test_a_factor_that_cannot_be_reached_is_refused_in_kafkas_code_and_words(clu
             "broker(s) are registered."
         )
         with pytest.raises(KafkaException, match=f"INVALID_REPLICATION_FACTOR.*{re.escape(words)}"):
-            admin.create_topics([NewTopic("orders", 1, 9)])["orders"].result(20)
+            admin.create_topics([NewTopic("orders", 1, 9)])["orders"].result(WITHIN_SECONDS)
         with pytest.raises(KafkaException, match="POLICY_VIOLATION"):
-            admin.create_topics([NewTopic("orders", 10_001, 1)])["orders"].result(20)
+            admin.create_topics([NewTopic("orders", 10_001, 1)])["orders"].result(WITHIN_SECONDS)
     assert not [page for page in RecordingPlacer.diary if page.startswith("place")]
 
 
@@ -147,9 +147,9 @@ def test_a_fenced_broker_counts_as_registered_and_comes_to_the_placer_as_fenced(
         running(cluster.bootstrap_servers, placement=placement(RECORDING)) as gateway,
     ):
         cluster.stop(3)
-        eventually(lambda: any(broker.fenced for broker in cluster.snapshot().brokers), "broker 3 is fenced", 30)
+        eventually(lambda: any(broker.fenced for broker in cluster.snapshot().brokers), "broker 3 is fenced")
         admin = admin_of(gateway)
-        admin.create_topics([NewTopic("orders", 1, 3)])["orders"].result(20)
+        admin.create_topics([NewTopic("orders", 1, 3)])["orders"].result(WITHIN_SECONDS)
         assert RecordingPlacer.offered == [(1, "r1", False), (2, "r2", False), (3, "r3", True)]
         assert set(cluster.replicas("orders", 0)) == {1, 2, 3}
 

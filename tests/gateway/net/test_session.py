@@ -27,7 +27,7 @@ from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import MetadataRequestData
 from tests.gateway.pairs import pair
 from tests.gateway.running import RunningGateway, running
-from tests.kafka_fixtures import eventually
+from tests.waiting import WITHIN_SECONDS, eventually
 
 METADATA_RESPONSE = pack(">iihii", 0, 0, -1, -1, 0)
 """Version 4, without its correlation id: no throttling, brokers, cluster id, controller or topics."""
@@ -41,7 +41,7 @@ def framed(request: bytes) -> bytes:
 
 
 def connection(gateway: RunningGateway) -> socket.socket:
-    return socket.create_connection(gateway.address(1), timeout=10)
+    return socket.create_connection(gateway.address(1), timeout=WITHIN_SECONDS)
 
 
 def is_closed(link: socket.socket) -> bool:
@@ -110,13 +110,13 @@ def test_half_requests_take_no_more_memory_than_is_allowed(gateway: RunningGatew
     try:
         for link in links:
             link.sendall(pack(">ihhih", 90_000_000, 0, 9, 1, -1) + bytes(1000))
-        eventually(lambda: gateway.gateway.clients.shared.frames.used > 0, "one is being read", 10)
+        eventually(lambda: gateway.gateway.clients.shared.frames.used > 0, "one is being read")
         assert gateway.gateway.clients.shared.frames.used <= gateway.gateway.config.request_memory_bytes
         assert serves(gateway)
     finally:
         for link in links:
             link.close()
-    eventually(lambda: gateway.gateway.clients.shared.frames.used == 0, "their memory is free again", 10)
+    eventually(lambda: gateway.gateway.clients.shared.frames.used == 0, "their memory is free again")
 
 
 def test_requests_that_are_announced_and_hardly_sent_keep_no_one_from_producing(gateway: RunningGateway) -> None:
@@ -126,7 +126,7 @@ def test_requests_that_are_announced_and_hardly_sent_keep_no_one_from_producing(
     try:
         for link, size in zip(links, (99_000_000, 99_000_000, most - 198_100_000), strict=True):
             link.sendall(pack(">ihhih", size, 0, 9, 1, -1) + bytes(4))
-        eventually(lambda: gateway.gateway.clients.shared.frames.used >= 3 * 256 * 1024, "each is being read", 10)
+        eventually(lambda: gateway.gateway.clients.shared.frames.used >= 3 * 256 * 1024, "each is being read")
         for record_bytes in (50_000, 300_000):
             for link in links:
                 link.sendall(b"\0")
@@ -140,7 +140,7 @@ def produce(servers: str, topic: str, value: bytes) -> None:
     errors: list[KafkaError | None] = []
     producer = Producer({"bootstrap.servers": servers, "acks": "all", "delivery.timeout.ms": 8000})
     producer.produce(topic, value, on_delivery=lambda error, _: errors.append(error))
-    assert producer.flush(10) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     assert errors == [None]
 
 
@@ -152,13 +152,13 @@ def test_half_a_request_that_arrives_too_slowly_loses_its_connection(
     monkeypatch.setattr(frames, "HALF_REQUEST_SECONDS", 0.3)
     with running(cluster.bootstrap_servers) as gateway, closing(connection(gateway)) as link:
         link.sendall(pack(">ihhih", 100_000, 0, 9, 1, -1) + bytes(1000))
-        eventually(lambda: gateway.gateway.clients.shared.frames.used > 0, "it is being read", 10)
+        eventually(lambda: gateway.gateway.clients.shared.frames.used > 0, "it is being read")
         with suppress(ConnectionError):
             for _ in range(200):
                 link.sendall(b"\0")
                 sleep(0.02)
         assert is_closed(link)
-        eventually(lambda: gateway.gateway.clients.shared.frames.used == 0, "its memory is free again", 10)
+        eventually(lambda: gateway.gateway.clients.shared.frames.used == 0, "its memory is free again")
         assert caplog.text.count("its request arrives too slowly") == 1
 
 
@@ -212,7 +212,7 @@ def test_a_request_that_is_read_whole_begins_behind_the_end_of_another(gateway: 
     with scripted(gateway) as (client, broker, session):
         session.is_proven = True
         client.sendall(framed(one)[:10])
-        eventually(lambda: len(session._requests._header) == 10, "half a header is there", 10)
+        eventually(lambda: len(session._requests._header) == 10, "half a header is there")
         client.sendall(framed(one)[10:] + framed(other)[:150])
         assert received(broker) == one
         client.sendall(framed(other)[150:])
@@ -238,7 +238,7 @@ def test_a_client_that_reads_no_response_piles_up_none(gateway: RunningGateway) 
         # The system's own buffers are to be full soon.
         link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         link.connect(gateway.address(1))
-        link.settimeout(0.3)
+        link.settimeout(0.3)  # short: the client stops once nobody reads
         sent = 0
         with suppress(TimeoutError):
             while sent < 4_000_000:
@@ -246,7 +246,7 @@ def test_a_client_that_reads_no_response_piles_up_none(gateway: RunningGateway) 
                 sent += 1000
         (session,) = (one for one in gateway.gateway.clients.sessions if one.peer.endswith(f":{link.getsockname()[1]}"))
         assert len(session.client.outgoing) < 2 * MAX_UNSENT
-        link.settimeout(10)
+        link.settimeout(WITHIN_SECONDS)
         assert sent > MAX_UNSENT
         assert {received(link)[:4] for _ in range(MAX_UNSENT)} == {pack(">i", 9)}
 
@@ -269,7 +269,7 @@ def test_mutated_requests_cost_their_own_connection(gateway: RunningGateway, clu
         with closing(connection(gateway)) as link:
             link.sendall(bytes(mutated))
     assert serves(gateway)
-    eventually(lambda: gateway.gateway.clients.shared.frames.used == 0, "no memory is held", 10)
+    eventually(lambda: gateway.gateway.clients.shared.frames.used == 0, "no memory is held")
 
 
 def test_a_client_without_a_request_has_no_connection_to_the_broker(
@@ -285,7 +285,7 @@ def test_a_client_without_a_request_has_no_connection_to_the_broker(
     links = [connection(gateway) for _ in range(20)]
     for link in links[:10]:
         link.close()
-    eventually(lambda: gateway.gateway.clients._opening == 10, "those that are closed are forgotten", 10)
+    eventually(lambda: gateway.gateway.clients._opening == 10, "those that are closed are forgotten")
     assert opened == []
     for link in links[10:]:
         link.sendall(framed(API_VERSIONS))
@@ -297,7 +297,7 @@ def test_a_client_without_a_request_has_no_connection_to_the_broker(
 
 def test_an_idle_client_does_not_hold_up_the_end(cluster: EmbeddedCluster) -> None:
     with running(cluster.bootstrap_servers) as gateway, closing(connection(gateway)) as link:
-        eventually(lambda: gateway.gateway.clients._opening == 1, "it is accepted", 10)
+        eventually(lambda: gateway.gateway.clients._opening == 1, "it is accepted")
         assert gateway.run(gateway.gateway.drain(10)) == 0
         assert is_closed(link)
 
@@ -312,7 +312,7 @@ def test_half_a_request_does_not_hold_up_the_end(
         received(link)
         link.sendall(pack(">ihhih", 100_000, api_key, 3, 1, -1) + bytes(1000))
         (session,) = gateway.gateway.clients.sessions
-        eventually(lambda: session._requests.is_half_received, "half of it is there", 10)
+        eventually(lambda: session._requests.is_half_received, "half of it is there")
         assert gateway.run(gateway.gateway.drain(3)) == 0
 
 
@@ -337,7 +337,7 @@ def test_two_thousand_connections_leave_nothing_behind(gateway: RunningGateway) 
         links = [connection(gateway) for _ in range(100)]
         for link in links:
             link.close()
-    eventually(lambda: len(gateway.gateway.clients.sessions) == 0, "every session has ended", 20)
+    eventually(lambda: len(gateway.gateway.clients.sessions) == 0, "every session has ended")
     assert gateway.gateway.clients.shared.buffers.in_use == 0
     assert serves(gateway)
 
@@ -354,13 +354,13 @@ def scripted(gateway: RunningGateway) -> Iterator[tuple[socket.socket, socket.so
 
     session = gateway.run(started())
     for link in (client, broker):
-        link.settimeout(10)
+        link.settimeout(WITHIN_SECONDS)
     try:
         yield client, broker, session
     finally:
         client.close()
         broker.close()
-        eventually(lambda: session.closed, "the session has ended", 10)
+        eventually(lambda: session.closed, "the session has ended")
 
 
 FIND_COORDINATOR, LIST_GROUPS = pack(">hhihh", 10, 0, 5, -1, 1) + b"g", pack(">hhih", 16, 0, 5, -1)
@@ -391,7 +391,7 @@ def test_clients_that_come_at_once_do_not_pass_the_limit(cluster: EmbeddedCluste
         links = [connection(gateway) for _ in range(5)]
         try:
             clients = gateway.gateway.clients
-            eventually(lambda: clients.refused["limit"] == 3, "three are turned away", 10)
+            eventually(lambda: clients.refused["limit"] == 3, "three are turned away")
             assert clients.accepted == 5
         finally:
             for link in links:
@@ -424,7 +424,7 @@ def test_a_huge_response_that_is_forwarded_takes_no_more_than_a_buffer(gateway: 
         head, part = pack(">ii", 2**31 - 1, 5), bytes(8 * 1024 * 1024)
         sending = Thread(target=lambda: broker.sendall(head + part))
         sending.start()
-        eventually(lambda: bool(session.client.outgoing), "the client's socket is full", 10)
+        eventually(lambda: bool(session.client.outgoing), "the client's socket is full")
         assert sum(map(len, tuple(session.client.outgoing))) <= BUFFER_BYTES
         assert _exactly(client, len(head) + len(part)) == head + part
         sending.join()
@@ -435,7 +435,7 @@ def test_half_a_response_that_is_read_whole_takes_what_was_sent_of_it(gateway: R
         client.sendall(framed(FIND_COORDINATOR))
         received(broker)
         broker.sendall(pack(">ii", 60_000_000, 5) + bytes(1000))
-        eventually(lambda: session._responses._whole is not None, "it is being read", 10)
+        eventually(lambda: session._responses._whole is not None, "it is being read")
         assert len(session._responses._whole or b"") < 2000
 
 
@@ -450,7 +450,7 @@ def test_a_client_that_is_gone_while_its_request_waits_leaves_nothing_behind(
         client.sendall(framed(describe))
         assert received(broker)[:4] == describe[:4]
         client.close()
-        eventually(lambda: session.closed, "the session has ended", 10)
+        eventually(lambda: session.closed, "the session has ended")
         assert is_closed(broker)
 
 

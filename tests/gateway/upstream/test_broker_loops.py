@@ -3,6 +3,7 @@
 import asyncio
 
 from rackspan.gateway.upstream.guard_readers import BrokerLoops
+from tests.waiting import WITHIN_SECONDS
 
 
 def test_a_broker_has_one_task_also_where_one_ends_while_the_next_begins() -> None:
@@ -55,7 +56,7 @@ def test_a_task_that_sleeps_is_woken_for_what_is_wanted_sooner() -> None:
         await asyncio.sleep(0.01)
         wanted_at[0] = loop.time()
         loops.wake(1)
-        await asyncio.wait_for(worked.wait(), 5)
+        await asyncio.wait_for(worked.wait(), WITHIN_SECONDS)
         loops.close()
         return 0.0
 

@@ -25,7 +25,7 @@ from rackspan.wire.messages.brokers import DescribeClusterResponseData
 from rackspan.wire.messages.metadata import MetadataResponseData, MetadataResponseTopic
 from tests.client.fake_broker import FakeBroker
 from tests.gateway.upstream.test_config_topic import dead_port
-from tests.kafka_fixtures import eventually
+from tests.waiting import eventually
 
 
 async def _given_up(cluster: UpstreamCluster) -> None:
@@ -175,7 +175,7 @@ def test_a_fenced_broker_has_the_rack_that_the_locator_finds() -> None:
 
     with EmbeddedCluster(racks=2, brokers=2, seed=3) as cluster:
         cluster.stop(2)
-        eventually(lambda: any(broker.fenced for broker in cluster.snapshot().brokers), "broker 2 is fenced", 30)
+        eventually(lambda: any(broker.fenced for broker in cluster.snapshot().brokers), "broker 2 is fenced")
         found = asyncio.run(registered(cluster.bootstrap_servers))
     assert [(broker.rack, broker.fenced) for broker in found] == [("located-1", False), ("located-2", True)]
 

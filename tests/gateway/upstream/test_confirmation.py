@@ -10,6 +10,7 @@ import pytest
 
 from rackspan.client.login import Login
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
+from rackspan.gateway.upstream import quorum as quorum_module
 from rackspan.gateway.upstream.quorum import TOPIC, MetadataQuorum
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.describe_quorum import (
@@ -22,6 +23,7 @@ from rackspan.wire.messages.describe_quorum import (
 )
 from rackspan.wire.messages.fetch import FetchableTopicResponse, FetchResponseData, FetchResponsePartitionData
 from tests.client.fake_broker import FakeBroker, Handle
+from tests.waiting import WITHIN_SECONDS
 
 NONE, NOT_LEADER, FENCED_EPOCH = 0, 6, 74
 
@@ -89,11 +91,15 @@ def test_a_leader_that_others_have_replaced_is_not_believed(others: tuple[int, .
         asyncio.run(offset_read(*others))
 
 
-def test_a_controller_that_is_silent_is_not_waited_for_where_a_majority_has_confirmed() -> None:
+def test_a_controller_that_is_silent_is_not_waited_for_where_a_majority_has_confirmed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(quorum_module, "READ_SECONDS", 2 * WITHIN_SECONDS)
+
     async def scenario() -> int:
         async with quorum(NOT_LEADER, NOT_LEADER) as (read, controllers):
             del controllers[2].handles[ApiKey.FETCH]
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(WITHIN_SECONDS):
                 return (await read.current()).offset
 
     assert asyncio.run(scenario()) == 0

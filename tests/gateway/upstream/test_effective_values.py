@@ -17,6 +17,7 @@ from rackspan.gateway.upstream import effective_values
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.model import GATEWAY_CONFIG_TOPIC
+from tests.waiting import WITHIN_SECONDS
 
 Safe = Callable[[], tuple[int, dict[str, list[str]]]]
 
@@ -57,7 +58,7 @@ def keep(cluster: EmbeddedCluster, *values: tuple[Scope, str, Entry | None]) -> 
     for scope, name, entry in values:
         key, value = record(scope, name, entry)
         producer.produce(GATEWAY_CONFIG_TOPIC, value, key)
-    assert producer.flush(10) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ from rackspan.wire.messages.fetch import (
 )
 from tests.client.fake_broker import FakeBroker
 from tests.client.test_observations import END, ORDERS, TOPIC_ID, data, responding
+from tests.waiting import WITHIN_SECONDS
 
 BITS = rack_bits([Broker(BrokerId(one), RackId(rack)) for one, rack in {1: "a", 2: "b", 3: "c"}.items()])
 
@@ -129,7 +130,7 @@ def test_holds_expire_as_long_as_there_are_any_and_late_records_are_logged_now_a
         for further in (0, 1):
             guard.held += further
             sampler.wake(1)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(WITHIN_SECONDS):
                 while sampler._expiry is not None:
                     await asyncio.sleep(0.001)
         sampler.close()
@@ -232,7 +233,7 @@ def test_a_broker_that_cannot_be_sampled_is_logged_once_and_holds_up_no_request(
         guard, completed = Sampled(), list[object]()
         source = Failing(OSError("gone"), TimeoutError("late"))
         sampler = IsrSampler(cast("AcknowledgementGuard", guard), cast("IsrSource", source), completed.extend)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(WITHIN_SECONDS):
             # Done at the first error: the request is refused or waits for others, it is not forgotten.
             await sampler.sampled(1, ["pay"])
             assert (sampler.failures, sampler.samples) in ((1, 0), (2, 0))
@@ -245,7 +246,7 @@ def test_a_broker_that_cannot_be_sampled_is_logged_once_and_holds_up_no_request(
         # Another failure after a success is another line.
         guard.due, source.errors = True, [ConnectionError("gone again")]
         sampler.wake(1)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(WITHIN_SECONDS):
             while sampler.samples < 2:
                 await asyncio.sleep(0.001)
         sampler.close()
@@ -292,7 +293,7 @@ def test_log_ends_that_cannot_be_read_are_counted() -> None:
         cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1))
         reader = LogEndReader(cast("AcknowledgementGuard", Reading()), cluster, lambda _: None)
         reader.wake()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(WITHIN_SECONDS):
             while reader._loops._running:
                 await asyncio.sleep(0.001)
         assert reader.reads == 0

@@ -22,7 +22,7 @@ from rackspan.wire.messages.metadata import (
 )
 from tests.gateway.running import RunningGateway, running
 from tests.gateway.sleeps import Sleeps
-from tests.kafka_fixtures import eventually
+from tests.waiting import eventually
 
 UNDER, AT = "rackspan_under_min_rack_isr_partitions", "rackspan_at_min_rack_isr_partitions"
 OF_PARTITIONS = [
@@ -67,9 +67,7 @@ def test_each_broker_has_the_partitions_that_it_leads_under_and_at_the_minimum(c
         assert series(gateway, AT) == {("1", "r1"): 1, ("2", "r2"): 1, ("3", "r3"): 0}
         assert set(series(gateway, UNDER).values()) == {0}
         cluster.stop(3)
-        eventually(
-            lambda: series(gateway, UNDER) == {("1", "r1"): 1, ("2", "r2"): 1, ("3", "r3"): 0}, "rack r3 is out", 30
-        )
+        eventually(lambda: series(gateway, UNDER) == {("1", "r1"): 1, ("2", "r2"): 1, ("3", "r3"): 0}, "rack r3 is out")
         assert not set(OF_PARTITIONS) & set(gateway.run(read(gateway)))
 
 
@@ -179,4 +177,4 @@ def test_they_are_read_while_metrics_are_served(cluster: EmbeddedCluster) -> Non
         assert guarding is not None
         assert guarding.isr is None
     with running(cluster.bootstrap_servers, listen={"http": "127.0.0.1:0"}, topics=topics) as gateway:
-        eventually(lambda: UNDER in gateway.run(served(gateway)), "the ISRs are read", 10)
+        eventually(lambda: UNDER in gateway.run(served(gateway)), "the ISRs are read")

@@ -37,11 +37,10 @@ from rackspan.wire.messages.fetch import (
 from tests.client.fake_broker import FakeBroker, api_versions
 from tests.gateway.core.test_metadata_log import partition, register, topic
 from tests.gateway.upstream.test_config_topic import dead_port
-from tests.kafka_fixtures import create_topic, eventually
+from tests.kafka_fixtures import create_topic
+from tests.waiting import WITHIN_SECONDS, eventually
 
 FETCH_SNAPSHOT = 59
-SECONDS = 20.0
-"""For a read that ends with an error, instead of one that never ends."""
 
 
 def read(cluster: KafkaCluster, cluster_id: str | None = None) -> CommittedImage:
@@ -62,7 +61,7 @@ def reported(cluster: KafkaCluster) -> dict[str, dict[int, tuple[int, list[int]]
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
     return {
         name: {number: (one.leader, sorted(one.isrs)) for number, one in topic.partitions.items()}
-        for name, topic in admin.list_topics(timeout=20).topics.items()
+        for name, topic in admin.list_topics(timeout=WITHIN_SECONDS).topics.items()
     }
 
 
@@ -158,7 +157,7 @@ def read_from(
         quorum = MetadataQuorum(tuple(("127.0.0.1", port) for port in ports), Login(), cluster_id)
         quorum.image = known
         try:
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(WITHIN_SECONDS):
                 return await quorum.current()
         finally:
             quorum.close()

@@ -31,6 +31,7 @@ from rackspan.wire.messages.metadata import (
 )
 from tests.gateway.running import RunningGateway, running
 from tests.gateway.sleeps import Sleeps
+from tests.waiting import WITHIN_SECONDS
 
 RECORDS = 300
 PARTITIONS = 6
@@ -63,14 +64,14 @@ def produce(servers: str, topic: str, client: str) -> None:
     producer = Producer({"bootstrap.servers": servers, "client.id": client, "log_level": 0})
     for number in range(RECORDS):
         producer.produce(topic, bytes(1000 + number), partition=number % PARTITIONS)
-    assert producer.flush(30) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
 
 
 def produce_by_kafka_python(servers: str, topic: str, client: str) -> None:
     producer = KafkaProducer(bootstrap_servers=servers, client_id=client)
     for number in range(RECORDS):
         producer.send(topic, bytes(500), partition=number % PARTITIONS)
-    producer.flush(30)
+    producer.flush(WITHIN_SECONDS)
     producer.close()
 
 
@@ -227,7 +228,7 @@ def test_bytes_are_settled_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None
         following = asyncio.create_task(follow_record_topics(counted, cast("UpstreamCluster", OneBroker())))
         for total in (10, 20):
             counted.add(ClientLabels("shop"), 1, "pay", 0, 10)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(WITHIN_SECONDS):
                 while counted.flows.total() < total:
                     await asyncio.sleep(0.001)
         following.cancel()

@@ -7,6 +7,7 @@ import pytest
 
 from rackspan.java import Java
 from rackspan.kafka_process.release import class_archive
+from tests.waiting import WITHIN_SECONDS
 
 
 def write(options: tuple[str, ...], text: str = "classes") -> None:
@@ -73,10 +74,10 @@ def test_two_processes_take_turns(tmp_path: Path) -> None:
     other = threading.Thread(target=enter)
     with class_archive.writing(archive) as options:
         other.start()
-        other.join(0.3)
+        other.join(0.3)  # short: it must not go on meanwhile
         assert second == []
         write(options)
-    other.join(10)
+    other.join(WITHIN_SECONDS)
     assert second == [()]
 
 

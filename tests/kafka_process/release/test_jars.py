@@ -12,6 +12,7 @@ from rackspan.errors import MissingRequirement
 from rackspan.java import Java
 from rackspan.kafka_process.release.jars import Fetch, cache_folder, fetch_release, is_complete, resolve_jars
 from rackspan.kafka_process.release.versions import KafkaVersion
+from tests.waiting import WITHIN_SECONDS
 
 VERSION = KafkaVersion(4, 1, 0)
 JAVA = Java(Path("/usr/bin/java"), 17)
@@ -112,17 +113,17 @@ def test_two_at_once_fetch_once(tmp_path: Path) -> None:
 
     def slow(version: KafkaVersion, java: Java, ivy: Path, work: Path, lib: Path) -> None:
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(WITHIN_SECONDS)
         fetch(calls=calls)(version, java, ivy, work, lib)
 
     first = threading.Thread(target=resolve, args=(tmp_path, slow))
     second = threading.Thread(target=resolve, args=(tmp_path, fetch(calls=calls)))
     first.start()
-    assert begun.wait(10)
+    assert begun.wait(WITHIN_SECONDS)
     second.start()
     go_on.set()
-    first.join(10)
-    second.join(10)
+    first.join(WITHIN_SECONDS)
+    second.join(WITHIN_SECONDS)
     assert calls == ["4.1.0"]
     assert is_complete(tmp_path / "4.1.0")
 

@@ -24,10 +24,9 @@ from rackspan.pipeline.spark import session
 from rackspan.pipeline.spark.jars import delta_jars
 from tests.pipeline.conftest import QUICK_JAVA
 from tests.processes import below, gone_within
+from tests.waiting import WITHIN_SECONDS
 
 SPARK_HOME = Path(pyspark.__file__).parent
-UP_SECONDS = 120.0
-END_SECONDS = 30.0
 EXECUTOR = {
     "spark.cores.max": "2",
     "spark.executor.cores": "1",
@@ -159,7 +158,7 @@ def environment(folder: Path, python: Path, defaults: Mapping[str, str]) -> dict
 
 def executors_python(folder: Path, *packages: str) -> Path:
     """A Python with these packages alone, taken from the one that runs the tests."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=120)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=WITHIN_SECONDS)
     (site,) = folder.glob("lib/python*/site-packages")
     for package in packages:
         spec = find_spec(package)
@@ -192,10 +191,10 @@ def free_port() -> int:
 
 
 def wait_for(port: int, log: Path) -> None:
-    until = time.monotonic() + UP_SECONDS
+    until = time.monotonic() + WITHIN_SECONDS
     while time.monotonic() < until:
         with socket.socket() as client:
-            client.settimeout(1)
+            client.settimeout(1)  # short: tried again
             if client.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.1)
@@ -208,8 +207,8 @@ def end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
         process.send_signal(signal.SIGTERM)
     for process in reversed(processes):
         try:
-            process.wait(END_SECONDS)
+            process.wait(WITHIN_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait(END_SECONDS)
-    assert gone_within(END_SECONDS, *(process.pid for process in processes))
+            process.wait(WITHIN_SECONDS)
+    assert gone_within(WITHIN_SECONDS, *(process.pid for process in processes))

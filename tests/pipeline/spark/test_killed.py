@@ -24,6 +24,7 @@ from tests.pipeline import expected
 from tests.pipeline.conftest import QUICK_JAVA
 from tests.pipeline.examples import NOON, small
 from tests.processes import below
+from tests.waiting import WITHIN_SECONDS
 
 pytestmark = pytest.mark.spark
 
@@ -32,8 +33,6 @@ KILLS = 5 if SOAK else 1
 """Of each command in a part; each costs a start of Spark."""
 
 PARTS = 20 if SOAK else 1
-
-PATIENCE_SECONDS = 240
 
 
 @contextmanager
@@ -94,7 +93,7 @@ def at_version(warehouse: Warehouse, run: Run, name: str, column: str = "snapsho
 
 
 def wait_for_runs(warehouse: Warehouse, process: "subprocess.Popen[str]", number: int) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + WITHIN_SECONDS
     while (run := last_run(warehouse)) is None or run.number < number:
         assert process.poll() is None, process.stderr.read() if process.stderr else ""
         assert time.monotonic() < deadline
@@ -127,7 +126,7 @@ def test_snapshots_count_once_however_often_follow_and_run_are_killed(tmp_path: 
         for some in waiting:
             store_all(some, warehouse)
         with command(warehouse, "follow", "--available-now") as process:
-            assert process.wait(PATIENCE_SECONDS) == 0
+            assert process.wait(WITHIN_SECONDS) == 0
     print(f"\n{kills} kills, {len(runs_read)} reads of {len(set(runs_read))} runs")
     for name, table in TABLES.items():
         wanted = expected.ordered(expected.table(name, every, RackPolicy()), table.grain)

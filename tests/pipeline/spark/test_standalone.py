@@ -29,6 +29,7 @@ from tests.pipeline import expected
 from tests.pipeline.examples import NOON, generated, small
 from tests.pipeline.spark import standalone
 from tests.pipeline.spark.standalone import Standalone
+from tests.waiting import WITHIN_SECONDS
 
 pytestmark = pytest.mark.spark
 
@@ -131,7 +132,7 @@ def test_an_executor_killed_at_any_time_costs_no_row(cluster: Standalone, tmp_pa
 
 
 def kill_executors(cluster: Standalone, rng: Random, every: bool, killed: list[int]) -> None:
-    until = time.monotonic() + standalone.UP_SECONDS
+    until = time.monotonic() + WITHIN_SECONDS
     while not cluster.executors() and time.monotonic() < until:
         time.sleep(0.02)
     time.sleep(0 if every else rng.uniform(0, 6))

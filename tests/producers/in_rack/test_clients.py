@@ -15,6 +15,7 @@ from rackspan.cluster.context import Path
 from rackspan.producers.in_rack.aiokafka import InRackAIOKafkaProducer
 from rackspan.producers.in_rack.confluent import InRackProducer
 from rackspan.producers.in_rack.kafka_python import in_rack
+from tests.waiting import WITHIN_SECONDS
 
 RECORDS = 600
 RECORD_BYTES = 1_000
@@ -34,7 +35,7 @@ def by_confluent(servers: str, topic: str, records: list[Record], rack: str | No
     producer = Producer(config) if rack is None else InRackProducer(config, rack)
     for key, partition in records:
         producer.produce(topic, bytes(RECORD_BYTES), key, -1 if partition is None else partition)
-    assert producer.flush(30) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
 
 
 def by_kafka_python(servers: str, topic: str, records: list[Record], rack: str | None) -> None:
@@ -42,7 +43,7 @@ def by_kafka_python(servers: str, topic: str, records: list[Record], rack: str |
     producer = KafkaProducer(bootstrap_servers=servers, client_id=topic, **options)
     for key, partition in records:
         producer.send(topic, bytes(RECORD_BYTES), key=key, partition=partition)
-    producer.flush(30)
+    producer.flush(WITHIN_SECONDS)
     producer.close()
 
 
@@ -107,7 +108,7 @@ def test_a_rack_without_leaders_changes_nothing(cluster: EmbeddedCluster, send: 
 def log_ends(cluster: EmbeddedCluster, topic: str) -> list[int]:
     """Records by partition."""
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "ends", "log_level": 0})
-    partitions = len(consumer.list_topics(topic, 10).topics[topic].partitions)
+    partitions = len(consumer.list_topics(topic, WITHIN_SECONDS).topics[topic].partitions)
     ends = [consumer.get_watermark_offsets(TopicPartition(topic, at), 10)[1] for at in range(partitions)]
     consumer.close()
     return ends

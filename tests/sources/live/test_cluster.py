@@ -12,8 +12,9 @@ from rackspan.errors import ClusterUnauthorized
 from rackspan.kafka_process import KafkaCluster, console_tool
 from rackspan.model import ClusterSnapshot
 from rackspan.sources.live.cluster import read_cluster
-from tests.kafka_fixtures import TOPIC_TOOL, client_properties, create_topic, eventually
+from tests.kafka_fixtures import TOPIC_TOOL, client_properties, create_topic
 from tests.kafka_tools import Described, described, effective_min_insync_replicas, largest_log, produce, reassign
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -145,9 +146,7 @@ def rack_lost(busy_kafka: KafkaCluster) -> Iterator[KafkaCluster]:
     """Rack r2, brokers 2 and 5, without power, and fenced by the controller."""
     busy_kafka.lose_rack("r2")
     try:
-        eventually(
-            lambda: is_current(snapshot(busy_kafka)), "brokers 2 and 5 are fenced and a controller is elected", 120
-        )
+        eventually(lambda: is_current(snapshot(busy_kafka)), "brokers 2 and 5 are fenced and a controller is elected")
         yield busy_kafka
     finally:
         busy_kafka.start_rack("r2")

@@ -11,7 +11,8 @@ from rackspan.errors import ClusterUnauthorized, ClusterUnreachable, InvalidGrou
 from rackspan.kafka_process import KafkaCluster
 from rackspan.sources.live.groups import read_group
 from rackspan.streams import streams_group
-from tests.kafka_fixtures import client_properties, create_topic, eventually
+from tests.kafka_fixtures import client_properties, create_topic
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 

@@ -21,11 +21,12 @@ from rackspan.kafka_source.options import ClientOptions
 from rackspan.model import TopicPartition
 from rackspan.sources.live.traffic import read_traffic
 from rackspan.traffic import Basis, Interval, TrafficPath
-from tests.kafka_fixtures import create_topic, eventually, started
+from tests.kafka_fixtures import create_topic, started
 from tests.kafka_versions import KAFKA
 from tests.sources.consumers import consumer, read_all
 from tests.sources.live.test_cluster import as_described, snapshot, wait_until_whole
 from tests.sources.test_advice_carried_out import foretold
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -41,7 +42,7 @@ def produce(cluster: KafkaCluster, topic: str, records: int) -> None:
     for number in range(records):
         producer.produce(topic, bytes(800), partition=number % PARTITIONS)
         producer.poll(0)
-    assert producer.flush(60) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     wait_until_whole(cluster)
 
 
@@ -122,7 +123,7 @@ def select_by_rack(cluster: KafkaCluster, folder: Path) -> None:
 def elect_preferred(cluster: KafkaCluster) -> None:
     """Give each partition to its preferred leader: two of orders in each rack. Kafka does so itself every five minutes."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    admin.elect_leaders(ElectionType.PREFERRED).result(30)
+    admin.elect_leaders(ElectionType.PREFERRED).result(WITHIN_SECONDS)
     eventually(
         lambda: all(one.leader == one.replicas[0] for one in as_described(snapshot(cluster)).values()),
         "preferred leaders lead",

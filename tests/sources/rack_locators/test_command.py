@@ -3,7 +3,6 @@
 import signal
 import subprocess
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from rackspan.errors import RackLocatorFailed
 from rackspan.model import Broker, BrokerId
 from rackspan.sources.rack_locator import ClusterView, rack_info
 from rackspan.sources.rack_locators import make
+from tests.waiting import eventually
 
 HOSTS = ("a0.example", "b1.example", "a0.example", "c3.example")
 CLUSTER = ClusterView(tuple(Broker(BrokerId(i), host=host) for i, host in enumerate(HOSTS)))
@@ -91,10 +91,7 @@ def test_a_script_that_is_late_is_ended_with_all_it_started(tmp_path: Path, monk
         True,
     )
     child = Path("/proc") / (tmp_path / "child").read_text().strip() / "stat"
-    until = monotonic() + 20
-    while alive(child) and monotonic() < until:
-        sleep(0.02)
-    assert not alive(child)
+    eventually(lambda: not alive(child), "the child is gone")
 
 
 def alive(stat: Path) -> bool:
