@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -23,7 +22,7 @@ from tests.cli.restarted_brokers import command_that_calls
 from tests.cli.test_terminal import in_terminal
 from tests.depth import at_depth
 from tests.processes import running
-from tests.waiting import WITHIN_SECONDS
+from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = pytest.mark.slow
 
@@ -55,12 +54,15 @@ def words(cluster: EmbeddedCluster, plan: Path, *more: str) -> list[str]:
 class Restarter:
     """Stops and starts brokers, and records which were out of sync at each stop."""
 
-    def __init__(self, cluster: EmbeddedCluster) -> None:
+    def __init__(self, cluster: EmbeddedCluster, plan: Path) -> None:
         self._cluster = cluster
+        self._journal = plan.with_name("plan.json.journal")
+        self.is_over = False
         self.restarts: list[list[int]] = []
         self.out_of_sync: list[set[int]] = []
 
-    def restart(self, brokers: list[int], wait: Callable[[], object] = lambda: time.sleep(2.0)) -> None:
+    def restart(self, brokers: list[int]) -> None:
+        """Stop the brokers, and start them once some watch has recorded them as stopped."""
         lagging = {
             int(replica)
             for partition in range(12)
@@ -70,12 +72,18 @@ class Restarter:
         self.restarts.append(brokers)
         for broker in brokers:
             self._cluster.stop(broker)
-        wait()
+        self.await_state(lambda state: set(brokers) <= state.stopped)
         self._cluster.restart(*brokers)
+
+    def await_state(self, holds: Callable[[RestartState], bool]) -> None:
+        eventually(
+            lambda: self.is_over or ((state := RestartJournal.peek(self._journal)) is not None and holds(state)),
+            "the journal shows it",
+        )
 
 
 def test_a_restart_by_somebody_else_is_followed(cluster: EmbeddedCluster, plan: Path) -> None:
-    restarter, steps = Restarter(cluster), []
+    restarter, steps = Restarter(cluster, plan), []
     with running(words(cluster, plan, "-o", "json"), stdout=subprocess.PIPE) as watch:
         assert watch.stdout is not None
         for line in watch.stdout:
@@ -93,25 +101,17 @@ def test_a_restart_by_somebody_else_is_followed(cluster: EmbeddedCluster, plan: 
 def test_a_watch_that_is_killed_again_and_again_goes_on_from_its_journal_and_the_cluster(
     cluster: EmbeddedCluster, plan: Path
 ) -> None:
-    restarter, rng = Restarter(cluster), Random(3)
-    journal, ended = plan.with_name("plan.json.journal"), threading.Event()
-
-    def await_state(holds: Callable[[RestartState], bool]) -> None:
-        while not ((state := RestartJournal.peek(journal)) is not None and holds(state)) and not ended.wait(0.05):
-            pass
+    restarter, rng = Restarter(cluster, plan), Random(3)
 
     def somebody_else() -> None:
         """Restarts each batch once the journal shows it started, and starts it when some watch has recorded it stopped."""
         for number, batch in enumerate(BATCHES):
 
-            def stopped(state: RestartState, brokers: frozenset[int] = frozenset(batch)) -> bool:
-                return brokers <= state.stopped
-
             def started(state: RestartState, done: int = number) -> bool:
                 return state.done == done and state.places is not None
 
-            await_state(started)
-            restarter.restart(batch, partial(await_state, stopped))
+            restarter.await_state(started)
+            restarter.restart(batch)
 
     performer = threading.Thread(target=somebody_else, daemon=True)
     performer.start()
@@ -125,7 +125,7 @@ def test_a_watch_that_is_killed_again_and_again_goes_on_from_its_journal_and_the
         with running(words(cluster, plan, "-o", "json"), stdout=subprocess.PIPE) as watch:
             output, _ = watch.communicate(timeout=WITHIN_SECONDS)
     finally:
-        ended.set()
+        restarter.is_over = True
         performer.join()
     assert watch.returncode == 0
     assert json.loads(output.splitlines()[-1])["event"] == "done"
@@ -136,7 +136,7 @@ def test_a_watch_that_is_killed_again_and_again_goes_on_from_its_journal_and_the
 def test_a_command_restarts_the_batches_and_leaders_are_elected(
     cli: Callable[..., Ran], cluster: EmbeddedCluster, plan: Path
 ) -> None:
-    restarter = Restarter(cluster)
+    restarter = Restarter(cluster, plan)
     with command_that_calls(restarter.restart, plan.parent) as command:
         ran = subprocess.run(
             [*words(cluster, plan, "--exec", command, "--apply")],
@@ -158,7 +158,7 @@ def test_a_command_restarts_the_batches_and_leaders_are_elected(
 def test_a_run_with_a_command_that_is_killed_leaves_the_command_and_resumes(
     cluster: EmbeddedCluster, plan: Path
 ) -> None:
-    restarter = Restarter(cluster)
+    restarter = Restarter(cluster, plan)
     with command_that_calls(restarter.restart, plan.parent) as command:
         for stops in (1, 2):
             with running(words(cluster, plan, "--exec", command, "--apply"), stdout=subprocess.DEVNULL) as run:
@@ -173,7 +173,7 @@ def test_a_run_with_a_command_that_is_killed_leaves_the_command_and_resumes(
 
 
 def test_the_first_ctrl_c_lets_the_command_end(cluster: EmbeddedCluster, plan: Path) -> None:
-    restarter = Restarter(cluster)
+    restarter = Restarter(cluster, plan)
     with (
         command_that_calls(restarter.restart, plan.parent) as command,
         running(words(cluster, plan, "--exec", command, "--apply"), stderr=subprocess.PIPE) as run,
