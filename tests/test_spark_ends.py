@@ -5,8 +5,8 @@ import pytest
 from tools import spark_ends
 
 
-def test_the_ends_are_the_least_version_itself_and_the_newest_below_the_bound() -> None:
-    assert spark_ends.ends("pyspark>=4.0,<4.4") == ("pyspark==4.0", "pyspark>=4.0,<4.4")
+def test_the_ends_are_the_newest_patch_of_the_least_version_and_the_newest_below_the_bound() -> None:
+    assert spark_ends.ends("pyspark>=4.0,<4.4") == ("pyspark==4.0.*", "pyspark>=4.0,<4.4")
     assert spark_ends.ends(spark_ends.declared_range())
 
 

@@ -2,7 +2,7 @@
 
     .venv/bin/python tools/spark_ends.py [--keep DIR] [PYTEST-WORDS…]
 
-Each end gets an environment of its own: requirements.lock, with that pyspark in place of the locked one. It takes minutes,
+Each end, in its newest patch release, gets an environment of its own: requirements.lock, with that pyspark in place of the locked one. It takes minutes,
 2 GB of disk and a package index, and so is no part of `make test`. Exit code 1 where an end fails.
 """
 
@@ -24,12 +24,12 @@ REPLACED = ("pyspark", "py4j")
 
 
 def ends(declared: str) -> tuple[str, str]:
-    """What to install for `pyspark>=4.0,<4.3`: the least version itself, and the newest the index has below the bound."""
+    """What to install for `pyspark>=4.0,<4.3`: the newest patch release of 4.0, and the newest version below the bound."""
     least = re.search(r">=\s*([0-9.]+)", declared)
     if least is None:
         raise SystemExit(f"pyproject.toml: {declared!r} names no least version")
     extras = re.search(r"\[.*?\]", declared)
-    return f"pyspark{extras[0] if extras else ''}=={least[1]}", declared
+    return f"pyspark{extras[0] if extras else ''}=={least[1]}.*", declared
 
 
 def declared_range() -> str:
