@@ -197,12 +197,10 @@ class MissingRequirement(RackspanError):
 
 
 EXTRAS: Final = {
-    "ortools": "plan",
     "deltalake": "warehouse",
     "pyarrow": "warehouse",
     "jinja2": "warehouse",
     "pyspark": "spark",
-    "pandas": "spark",
     "confluent_kafka": "clients",
     "aiokafka": "clients",
 }

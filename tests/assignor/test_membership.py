@@ -82,10 +82,10 @@ def test_warnings_of_several_members_are_in_order(caplog: pytest.LogCaptureFixtu
 
 
 def test_the_solver_is_loaded_before_the_first_rebalance(monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded: list[tuple[str, str]] = []
-    monkeypatch.setattr(membership, "required_module", lambda *of_module: loaded.append(of_module))
+    loaded: list[str] = []
+    monkeypatch.setattr(membership, "import_module", loaded.append)
     Membership("r1", cooperative=False)
-    assert loaded == [("ortools.graph.python.min_cost_flow", "partitions are assigned with it")]
+    assert loaded == ["ortools.graph.python.min_cost_flow"]
 
 
 def test_each_rebalance_is_summed_up_in_a_line(caplog: pytest.LogCaptureFixture) -> None:

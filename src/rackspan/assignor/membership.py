@@ -2,12 +2,12 @@
 
 import logging
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from time import time_ns
 
 from rackspan.consumers import ConsumerGroup, GroupMember, RebalanceDecision, decide_rebalance
 from rackspan.consumers.member_data import LastAssignment, member_data, read_assignment
 from rackspan.consumers.rebalance import members_without_local_replicas, unknown_topics
-from rackspan.errors import required_module
 from rackspan.model.ids import RackId, TopicPartition
 from rackspan.text import count_noun
 
@@ -24,7 +24,7 @@ class Membership:
         self._warned: frozenset[str] = frozenset()
         self._was_off = False
         # The solver takes a tenth of a second to load: here, so that the first rebalance does not wait for it.
-        required_module("ortools.graph.python.min_cost_flow", "partitions are assigned with it")
+        import_module("ortools.graph.python.min_cost_flow")
 
     def user_data(self) -> bytes:
         """The user data that this consumer sends when it joins."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.errors import InvalidFlow, required_module
+from rackspan.errors import InvalidFlow
 from rackspan.flow.certificate import Certificate, certify
 from rackspan.flow.network import FlowNetwork, Int64s
 
@@ -35,9 +35,8 @@ def _flow(network: FlowNetwork) -> Int64s:
         _refuse_supply(network)
         return np.zeros(0, dtype=np.int64)
     # Imported here, because it takes a tenth of a second and most commands of the CLI never solve a flow.
-    min_cost_flow = required_module(
-        "ortools.graph.python.min_cost_flow", "a least-cost plan or assignment is computed with it"
-    )
+    from ortools.graph.python import min_cost_flow
+
     solver = min_cost_flow.SimpleMinCostFlow()
     arcs = solver.add_arcs_with_capacity_and_unit_cost(network.tail, network.head, network.capacity, network.unit_cost)
     solver.set_nodes_supplies(np.arange(len(network.supply), dtype=np.int32), network.supply)

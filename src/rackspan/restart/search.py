@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from rackspan.errors import required_module
 from rackspan.model import Bools, Int32s, Int64s, any_in_row, count_in_row
 from rackspan.restart.stopping import InSyncRows
 
@@ -338,7 +337,7 @@ def searched_batches(conflicts: Conflicts, batches: int) -> tuple[list[Bools] | 
     plans. Test: tests/restart/test_planner.py.
     """
     # Imported only here: it takes a second, and most plans are proven without it.
-    cp_model = required_module("ortools.sat.python.cp_model", "the fewest batches are searched with it")
+    from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
     cells = [
