@@ -98,6 +98,15 @@ def test_two_collectors_at_once_store_each_snapshot_once(s3: Mapping[str, str]) 
         assert len(set(every)) == len(every)
 
 
+def test_a_store_without_tls_is_refused_with_the_variable_that_allows_it(
+    s3: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ALLOW_HTTP")
+    for use in (pipeline.open_warehouse, pipeline.create_warehouse):
+        with pytest.raises(InvalidWarehouse, match=r"; set AWS_ALLOW_HTTP=true for a store without TLS$"):
+            use("s3://fleet/one")
+
+
 def test_what_is_missing_is_reported_in_one_line_without_credentials(
     s3: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,7 +27,7 @@ from rackspan.disk import to_disk
 from rackspan.errors import InvalidWarehouse, WarehouseBusy
 from rackspan.pipeline.delta.credentials import has_credentials
 from rackspan.pipeline.delta.local_disk import torn_entries
-from rackspan.pipeline.delta.table import DataFile, create_table, local_folder, open_table, renewed
+from rackspan.pipeline.delta.table import WITHOUT_TLS, DataFile, create_table, local_folder, open_table, renewed
 from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING, SNAPSHOTS
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def naming_check(warehouse: Warehouse) -> Iterator[None]:
     except WarehouseBusy:
         raise
     except InvalidWarehouse as error:
-        if "rackspan " in str(error):
+        if "rackspan " in str(error) or WITHOUT_TLS in str(error):
             raise
         raise InvalidWarehouse(
             f"{error}; rackspan pipeline check --whole --warehouse {warehouse.root} shows what to do"

@@ -30,6 +30,9 @@ PROPERTIES: Final[Mapping[str, str]] = {
 
 BATCH_ROWS: Final = 65_536
 
+WITHOUT_TLS: Final = "AWS_ALLOW_HTTP=true"
+"""delta-rs requires it beside an AWS_ENDPOINT_URL that begins with http://."""
+
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
@@ -296,8 +299,8 @@ def local_folder(url: str) -> Path | None:
 
 def one_line(error: Exception) -> str:
     """The message of an error of delta-rs in one line, without credentials."""
-    words = redacted(str(error)).replace(" \u21b3 ", ": ").split()
-    return " ".join(words)[:400] or type(error).__name__
+    line = " ".join(redacted(str(error)).replace(" \u21b3 ", ": ").split())[:400] or type(error).__name__
+    return f"{line}; set {WITHOUT_TLS} for a store without TLS" if "URL scheme is not allowed" in line else line
 
 
 def _parquet(opened: Any, schema: pa.Schema) -> pq.ParquetFile:
