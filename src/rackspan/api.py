@@ -224,6 +224,7 @@ __all__ = [
     "wait_until_safe",
     "watch",
     "watch_restart",
+    "why_no_rows",
     "with_gateway_values",
 ]
 
@@ -1027,6 +1028,14 @@ def table_columns(name: str, *, changes: bool = False) -> list[str]:
     from rackspan.pipeline.table import column_names
 
     return column_names(name, changes=changes)
+
+
+def why_no_rows(warehouse: str | Path, name: str, at: datetime | None = None) -> str:
+    """Why a table of a warehouse has no rows, or none as of a time: what has to be stored or judged first, or that there are none to show."""
+    from rackspan import pipeline
+    from rackspan.pipeline.table import why_no_rows as why
+
+    return why(pipeline.open_warehouse(warehouse), name, at)
 
 
 def advise_stored(

@@ -15,9 +15,10 @@ from rackspan.pipeline.changes import views
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import CONTENT, HISTORY, LANDING, OF_READINGS, TABLES, table_named
-from rackspan.pipeline.table import in_order
+from rackspan.pipeline.table import in_order, why_no_rows
 from tests.pipeline import plain_build
 from tests.pipeline.examples import NOON, small
+from tests.pipeline.hours.prices import PRICES
 from tests.pipeline.readings import history, store_readings
 
 
@@ -112,3 +113,40 @@ def test_a_time_without_a_zone_is_refused_as_the_rows_at_it_would_be_others_on_e
     for dialect in (views.SPARK, views.DUCKDB, views.POLARS):
         with pytest.raises(UsageError, match=r"^at 2026-11-20 12:00:00: has no time zone"):
             views.as_of(TABLES["findings"], dialect, "findings", naive)
+
+
+@pytest.mark.slow
+def test_a_table_without_rows_says_why(tmp_path: Path) -> None:
+    made = create_warehouse(tmp_path / "warehouse")
+
+    def reasons(*names: str) -> list[str]:
+        plain_build.refresh(made)
+        assert not any(list(rows(made, name)) for name in names)
+        return [why_no_rows(made, name) for name in names]
+
+    store_all([small("a", NOON, 1)], made)
+    no_reading = "no reading is stored yet: rackspan pipeline collect --traffic-every SECONDS takes them"
+    assert reasons("readings", "traffic", "groups", "bill", "advice") == [no_reading] * 5
+    no_hour = "no hour has ended yet: an hour has rows once a snapshot after it is judged"
+    assert reasons("durability_time", "refusals") == [no_hour] * 2
+    assert reasons("drift") == ["no cluster has two snapshots yet"]
+    store_all([small("a", NOON + timedelta(minutes=number), 1) for number in (20, 40, 59)], made)
+    assert reasons("durability_time", "drift") == [no_hour, "no rows of 4 snapshots"]
+    first, second = history(Random(3), 2, "read")
+    store_readings(made, [first])
+    no_pair = "no cluster has two readings yet: what passed between them is known from the second on"
+    assert reasons("traffic", "bill") == [no_pair] * 2
+    store_readings(made, [second])
+    assert reasons("bill") == ["the last run had no prices: rackspan pipeline run --prices FILE makes the bill"]
+    plain_build.refresh(made, prices=PRICES)
+    assert list(rows(made, "bill"))
+
+
+@pytest.mark.slow
+def test_a_table_without_rows_as_of_a_time_says_whether_a_snapshot_is_known_then(tmp_path: Path) -> None:
+    made = create_warehouse(tmp_path / "warehouse")
+    store_all([small("a", NOON, 1)], made)
+    plain_build.refresh(made)
+    before = why_no_rows(made, "findings", NOON - timedelta(hours=1))
+    assert before == "no cluster has a snapshot at that time, or near enough before it"
+    assert why_no_rows(made, "findings", NOON + timedelta(minutes=1)) == "no rows at that time"

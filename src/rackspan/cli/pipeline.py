@@ -344,7 +344,8 @@ def table(
     left_out = _LeftOut()
     timestamp = None if at is None else _timestamp(at)
     rows = api.table(warehouse, name, limit, left_out, changes=changes, at=timestamp)
-    _write_rows(rows, api.table_columns(name, changes=changes), output_format)
+    columns = api.table_columns(name, changes=changes)
+    _write_rows(rows, columns, output_format, lambda: "" if limit == 0 else api.why_no_rows(warehouse, name, timestamp))
     raise exit_codes.finish(impossible=left_out.files > 0)
 
 
@@ -359,7 +360,9 @@ def _timestamp(text: str) -> datetime:
     return timestamp
 
 
-def _write_rows(rows: "Iterator[dict[str, Any]]", columns: Sequence[str], output_format: options.Output) -> None:
+def _write_rows(
+    rows: "Iterator[dict[str, Any]]", columns: Sequence[str], output_format: options.Output, why_none: Callable[[], str]
+) -> None:
     if output_format is options.Output.JSON:
         output.write_json_array(rows)
         return
@@ -368,7 +371,9 @@ def _write_rows(rows: "Iterator[dict[str, Any]]", columns: Sequence[str], output
         output.write([], output_format, "", output.Rows(columns, rows))
         return
     listed = list(rows)
-    page = output.table(columns if listed else (), ([_cell(row[name]) for name in columns] for row in listed))
+    page = output.page(output.table(columns, ([_cell(row[name]) for name in columns] for row in listed)))
+    if not listed:
+        page = output.page(page, why_none())
     output.write(listed, output_format, page, output.Rows(columns, listed))
 
 

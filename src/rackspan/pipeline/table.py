@@ -23,9 +23,11 @@ from rackspan.pipeline.changes.at_each_snapshot import (
 from rackspan.pipeline.changes.difference import chain, key_codes
 from rackspan.pipeline.delta.table import DataFile, data_files, read_files, snapshot_counts
 from rackspan.pipeline.runs import Run, how_to_rebuild, last_run
-from rackspan.pipeline.schemas import CONTENT, JUDGED, LANDING, RUNS, SNAPSHOTS, TABLES, Table, table_named
+from rackspan.pipeline.schemas import CONTENT, DRIFT, JUDGED, LANDING, RUNS, SNAPSHOTS, TABLES, Table, table_named
+from rackspan.pipeline.schemas.hours import BILL, HOURLY, OF_STATES, TRAFFIC
+from rackspan.pipeline.schemas.readings import OF_READINGS, READINGS
 from rackspan.pipeline.warehouse import Warehouse, existing_table, naming_check
-from rackspan.text import utc_text
+from rackspan.text import count_noun, utc_text
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -178,6 +180,44 @@ def column_names(name: str, *, changes: bool = False) -> list[str]:
     table = table_named(name)
     names: list[str] = (table if changes else table.at_each_snapshot).schema.names
     return names
+
+
+def why_no_rows(warehouse: Warehouse, name: str, at: datetime | None = None) -> str:
+    """Why `rows` has none: what has to be stored or judged first, or that there is nothing to show. Errors: as of `rows`."""
+    table, run = table_named(name), last_run(warehouse)
+    if at is not None:
+        known = by_cluster(table_files(warehouse, table, run).visible).values()
+        if all(last_known(of_cluster, at) is None for of_cluster in known):
+            return "no cluster has a snapshot at that time, or near enough before it"
+        return "no rows at that time"
+    if name in OF_READINGS or (name in HOURLY and name not in OF_STATES):
+        readings = _times(warehouse, READINGS, run)
+        if not readings:
+            return "no reading is stored yet: rackspan pipeline collect --traffic-every SECONDS takes them"
+        if name in (TRAFFIC.name, BILL.name) and max(map(len, readings.values())) < 2:
+            return "no cluster has two readings yet: what passed between them is known from the second on"
+        if name == BILL.name and (run is None or run.prices is None):
+            return "the last run had no prices: rackspan pipeline run --prices FILE makes the bill"
+        return f"no rows of {count_noun(sum(map(len, readings.values())), 'reading')}"
+    judged = _times(warehouse, SNAPSHOTS if name in LANDING else JUDGED, run)
+    if name in OF_STATES and all(_in_one_hour(times) for times in judged.values()):
+        return "no hour has ended yet: an hour has rows once a snapshot after it is judged"
+    if name == DRIFT.name and all(len(times) < 2 for times in judged.values()):
+        return "no cluster has two snapshots yet"
+    return f"no rows of {count_noun(sum(map(len, judged.values())), 'snapshot')}"
+
+
+def _times(warehouse: Warehouse, table: Table, run: Run | None) -> dict[str, list[datetime]]:
+    """When the rows of a table with a row a snapshot were taken, by cluster."""
+    found: dict[str, list[datetime]] = {}
+    for batch in table_files(warehouse, table, run).read(("cluster_id", "taken_at")):
+        for cluster_id, at in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            found.setdefault(cluster_id, []).append(at)
+    return found
+
+
+def _in_one_hour(times: Iterable[datetime]) -> bool:
+    return len({at.replace(minute=0, second=0, microsecond=0) for at in times}) < 2
 
 
 def as_of(warehouse: Warehouse, files: TableFiles, at: datetime) -> Iterator[pa.Table]:

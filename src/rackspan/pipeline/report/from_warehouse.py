@@ -90,16 +90,21 @@ def _traffic(
         for files in opened
     )
     return {
-        cluster_id: replace(report, unread=readings[cluster_id].unread_since(report.first_hour))
+        cluster_id: replace(
+            report,
+            unread=readings[cluster_id].unread_since(report.first_hour),
+            readings=readings[cluster_id].count,
+        )
         for cluster_id, report in traffic_reports(HourTables(*(files.read for files in shown)), read_at).items()
     }
 
 
 @dataclass(slots=True)
 class StoredReadings:
-    """The readings of one cluster: when the newest was taken, and, by when, what others or it could not read."""
+    """The readings of one cluster: when the newest was taken, how many there are, and, by when, what others or it could not read."""
 
     newest: datetime
+    count: int = 0
     unread: dict[datetime, tuple[str, ...]] = field(default_factory=dict)
 
     def unread_since(self, at: datetime) -> tuple[str, ...]:
@@ -122,6 +127,7 @@ def stored_readings(
             if snapshot is not None and snapshot.taken_at is not None and at <= snapshot.taken_at:
                 readings = found.setdefault(cluster_id, StoredReadings(at))
                 readings.newest = max(at, readings.newest)
+                readings.count += 1
                 if partial:
                     readings.unread[at] = tuple(partial)
     return found

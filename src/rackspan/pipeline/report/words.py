@@ -213,6 +213,13 @@ def traffic_span(traffic: TrafficReport) -> str:
     return f"Sums of the {HOURS_MAX} hours from {first:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC{covered}."
 
 
+def no_bytes(traffic: TrafficReport) -> str:
+    """Why no bytes are shown, in one sentence."""
+    if traffic.readings < 2:
+        return "No bytes yet: they are known from the second reading on, once a run has judged it."
+    return f"No bytes: between the {count(traffic.readings, 'reading')} nothing that is known of was written or read in these {HOURS_MAX} hours."
+
+
 def crossed(traffic: TrafficReport) -> str:
     """What crossed racks, of what passed: one sentence."""
     passed = sum(flow.size_bytes for flow in traffic.flows)

@@ -22,6 +22,7 @@ from rackspan.pipeline.report.traffic.sums import HourTables, traffic_reports
 from rackspan.pipeline.schemas import Table
 from rackspan.pipeline.schemas.hours import ADVICE, BILL, TRAFFIC
 from rackspan.pipeline.warehouse import Warehouse
+from rackspan.traffic import ClusterReading
 from tests.pipeline import plain_build
 from tests.pipeline.examples import NOON, small
 from tests.pipeline.hours.prices import PRICES
@@ -164,6 +165,27 @@ def test_one_reading_has_advice_and_no_bytes_yet(tmp_path: Path) -> None:
     traffic = traffic_of(data, "one")
     assert (traffic.flows, traffic.hours) == ((), 0)
     assert "known from the second reading on" in render(data)
+
+
+@pytest.mark.slow
+def test_readings_between_which_nothing_passed_are_no_first_reading(tmp_path: Path) -> None:
+    """Five readings that are alike: no log has grown, and nobody has read."""
+    made = pipeline.create_warehouse(tmp_path / "warehouse")
+    store_readings(made, [at_rest(READINGS["one"][0], number) for number in range(5)])
+    plain_build.refresh(made, RackPolicy())
+    data = report_data(made, RackPolicy())[1]
+    traffic = traffic_of(data, "one")
+    assert (traffic.flows, traffic.readings) == ((), 5)
+    page = render(data)
+    assert "No bytes: between the 5 readings nothing" in page
+    assert "second reading" not in page
+
+
+def at_rest(reading: ClusterReading, number: int) -> ClusterReading:
+    """The same reading, so many minutes later."""
+    at = reading.read_at + timedelta(minutes=number)
+    snapshot = replace(reading.snapshot, taken_at=at)
+    return replace(reading, logs=replace(reading.logs, snapshot=snapshot, read_at=at))
 
 
 def row_of(table: Table, cluster_id: str, hour: datetime, **values: Any) -> dict[str, Any]:

@@ -99,7 +99,8 @@ class TrafficReport:
     """The traffic of one cluster in the hours that begin from `first_hour` to `last_hour`; `hours` of them have rows, `hours_billed` have a bill.
 
     `read_at` is the newest reading, of which `advice` has the first rows, and `advice_counts` the number of all by concern. Of
-    `topics_incomplete` a part of the bytes is not known; `unread` is what readings of these hours could not read.
+    `topics_incomplete` a part of the bytes is not known; `unread` is what readings of these hours could not read. `readings` counts all that
+    are stored of the cluster.
     """
 
     read_at: datetime
@@ -116,6 +117,7 @@ class TrafficReport:
     advice: tuple[AdvisedStep, ...]
     advice_counts: Mapping[Concern, int] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
+    readings: int = 1
 
     @property
     def across(self) -> int:
