@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from datetime import timedelta
 from itertools import pairwise
@@ -265,8 +265,9 @@ class Stream:
         self._thread.join()
 
 
-def light_session(_master: str | None, *, light: bool) -> nullcontext[None]:
+def light_session(_master: str | None, *, light: bool, required: Sequence[str]) -> nullcontext[None]:
     assert light, "all work of follow is done in Python"
+    assert required == ("numpy", "pyarrow")
     return nullcontext()
 
 

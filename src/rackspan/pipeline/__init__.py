@@ -105,9 +105,10 @@ def run(
     with ExitStack() as started:
 
         def session() -> "SparkSession":
-            from rackspan.pipeline.spark.session import spark_session
+            from rackspan.pipeline.spark.session import required_modules, spark_session
 
-            return started.enter_context(spark_session(master, remote, delta=False, light=True))
+            required = required_modules(warehouse)
+            return started.enter_context(spark_session(master, remote, delta=False, light=True, required=required))
 
         def part(rebuilt: tuple[str, ...]) -> RunReport:
             return refresh(

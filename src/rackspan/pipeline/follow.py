@@ -130,7 +130,8 @@ def follow(
             "SPARK_REMOTE is set, and follow does not run through Spark Connect; unset it, or give --master"
         )
     warehouse = replace(warehouse, read=FilesRead())
-    with only_follow(warehouse), session.spark_session(master, light=True) as spark:
+    required = session.required_modules(warehouse)
+    with only_follow(warehouse), session.spark_session(master, light=True, required=required) as spark:
         batches = _Batches(warehouse, policies, _spark_build(spark, warehouse), on_batch, stop, prices)
         # Its type wants exactly one of the two, which an expression cannot show.
         trigger: Mapping[str, Any] = {"availableNow": True} if available_now else {"processingTime": f"{every} seconds"}

@@ -4,6 +4,7 @@ tests/pipeline/spark/test_frames.py runs the same tests with it and with Spark.
 """
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -57,6 +58,8 @@ class FakeSession:
     """A local session whose frames are tables in memory."""
 
     master = "local[1]"
+    applicationId = "in this process"  # noqa: N815 - Spark's name
+    pythonExec = sys.executable  # noqa: N815 - Spark's name
 
     @property
     def sparkContext(self) -> "FakeSession":  # noqa: N802 - Spark's name

@@ -2,10 +2,11 @@
 
 import pickle
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -29,6 +30,7 @@ from rackspan.pipeline.table import _json_value
 from rackspan.text import utc_text
 from tests.pipeline import expected
 from tests.pipeline.examples import NOON, small, zeros_in_column
+from tests.pipeline.readings import history, store_readings
 from tests.pipeline.spark.fake_spark import FakeSession
 
 SNAPSHOTS = [small(cluster, NOON + timedelta(hours=7 * n), 1 + n % 3) for n in range(3) for cluster in ("a", "b")]
@@ -64,7 +66,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
     return made
 
 
-STARTED = ("local[3]", None), {"delta": False, "light": True}
+STARTED = ("local[3]", None), {"delta": False, "light": True, "required": ("numpy", "pyarrow")}
 
 
 @pytest.mark.slow
@@ -84,6 +86,21 @@ def test_a_run_makes_every_row_and_starts_spark_once(
     assert last.kind == "run"
     assert pipeline.run(warehouse, POLICIES, "local[3]").run is None
     assert sessions == [STARTED, "end"]
+
+
+@pytest.mark.slow
+def test_executors_are_to_have_what_hours_of_readings_import_once_there_are_readings(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in `follow`, whose session began before the first reading."""
+    looked_for: list[Any] = []
+    monkeypatch.setattr(job, "require_on_executors", lambda _session, modules: looked_for.append(modules))
+    monkeypatch.setattr(session, "spark_session", lambda *_words, **_options: nullcontext(FakeSession()))
+    pipeline.run(warehouse, POLICIES)
+    assert looked_for == []
+    store_readings(warehouse, history(Random(1), 1))
+    pipeline.run(warehouse, POLICIES)
+    assert looked_for == [("msgspec", "ortools")]
 
 
 @pytest.mark.slow

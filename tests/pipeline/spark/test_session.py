@@ -1,9 +1,12 @@
 import os
 import subprocess
 import sys
+import venv
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
+from itertools import count
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -12,9 +15,12 @@ from pyspark import SparkConf
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from rackspan import pipeline
 from rackspan.errors import MissingRequirement, UsageError
 from rackspan.java import Java
+from rackspan.pipeline import Warehouse
 from rackspan.pipeline.spark import session
+from tests.pipeline.readings import history, store_readings
 
 
 def python(*lines: str) -> str:
@@ -49,6 +55,62 @@ def test_a_task_imports_only_what_executors_must_have() -> None:
 
 
 @pytest.mark.slow
+def test_a_task_with_readings_imports_two_packages_more() -> None:
+    of_others = python(
+        "import sys",
+        f"others = {sorted(NOT_ON_EXECUTORS - {'msgspec'} | {'rich', 'typer', 'crc32c', 'jinja2', 'pandas'})}",
+        "sys.modules.update(dict.fromkeys(others))",
+        "import rackspan.pipeline.hours.rows, ortools.graph.python.min_cost_flow",
+        "print([name for name in others if sys.modules[name] is not None], 'msgspec' in sys.modules)",
+    )
+    assert of_others.strip() == "[] True"
+
+
+def test_what_tasks_import_depends_on_what_is_stored_and_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    warehouse = pipeline.create_warehouse(tmp_path / "w")
+    assert session.required_modules(warehouse) == ("numpy", "pyarrow")
+    store_readings(warehouse, history(Random(1), 1))
+    assert session.required_modules(warehouse) == ("numpy", "pyarrow", "msgspec", "ortools")
+    monkeypatch.setattr(session, "open_table", lambda _url: None)
+    assert session.required_modules(Warehouse("s3://bucket/w")) == ("numpy", "pyarrow", "deltalake")
+
+
+def test_a_python_of_a_local_spark_that_lacks_something_is_reported_before_spark_starts(
+    without_spark: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    venv.create(tmp_path / "bare")
+    bare = str(tmp_path / "bare" / "bin" / "python")
+    monkeypatch.setenv("PYSPARK_PYTHON", bare)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setattr(session, "_started", None)
+    named = rf"^{bare}, the Python of PYSPARK_PYTHON, lacks rackspan and numpy and pyarrow, which tasks of Spark import; unset "
+    with pytest.raises(UsageError, match=named) as caught, session.spark_session("local[2]"):
+        pass
+    assert "\n" not in str(caught.value)
+    monkeypatch.setenv("PYSPARK_PYTHON", str(tmp_path / "absent"))
+    with (
+        pytest.raises(UsageError, match=r"absent, the Python of PYSPARK_PYTHON, cannot be run: .*; unset "),
+        session.spark_session(),
+    ):
+        pass
+
+
+def test_a_python_of_a_local_spark_that_is_another_version_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "python").write_text("#!/bin/sh\necho 3.8\necho\n")
+    (tmp_path / "python").chmod(0o755)
+    with pytest.raises(UsageError, match=r"PYSPARK_PYTHON, is 3\.8, and this one 3\.\d+; unset "):
+        session.require_here(str(tmp_path / "python"), ["numpy"])
+
+
+def test_this_python_is_to_have_what_tasks_import() -> None:
+    session.require_here(sys.executable, ["numpy", "ortools"])
+    with pytest.raises(
+        UsageError, match=r"lacks no_such_one, which tasks of Spark import; pip install '\.\[spark\]' in"
+    ):
+        session.require_here(sys.executable, ["numpy", "no_such_one"])
+
+
+@pytest.mark.slow
 def test_without_java_one_line_says_what_to_install() -> None:
     rows_read = python(
         "import os; os.environ['JAVA_HOME'] = os.environ['PATH'] = ''",
@@ -61,6 +123,23 @@ def test_without_java_one_line_says_what_to_install() -> None:
     )
     assert "install a JDK" in rows_read
     assert len(rows_read.splitlines()) == 1
+
+
+def test_a_spark_newer_than_delta_lake_is_refused_only_where_tables_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda _name: "4.3.0")
+    session.require_pyspark(delta=False)
+    named = r"^pyspark 4\.3\.0 is installed, .*; rackspan pipeline follow and a notebook need Delta Lake in Spark: install one of 4\.0, 4\.1, 4\.2: "
+    with pytest.raises(MissingRequirement, match=named):
+        session.require_pyspark()
+
+
+@pytest.mark.parametrize("delta", [False, True])
+def test_a_spark_that_is_too_old_is_refused(monkeypatch: pytest.MonkeyPatch, delta: bool) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda _name: "3.5.9")
+    with pytest.raises(
+        MissingRequirement, match=r"^pyspark 3\.5\.9 is installed, and the pipeline runs on 4\.0 or newer; pip"
+    ):
+        session.require_pyspark(delta=delta)
 
 
 def test_without_pyspark_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,6 +196,9 @@ def test_a_master_beside_spark_submit_is_refused(monkeypatch: pytest.MonkeyPatch
         pass
 
 
+APPLICATIONS: Final = count()
+
+
 class Conf(dict[str, str]):
     """Settings of a session."""
 
@@ -127,10 +209,13 @@ class Conf(dict[str, str]):
 class Base:
     """A Spark that was started, and the sessions made of it, as far as `spark_session` uses them."""
 
+    pythonExec = sys.executable  # noqa: N815 - Spark's name
+
     def __init__(self, extensions: str = session.EXTENSION) -> None:
         self.conf = Conf({"spark.sql.extensions": extensions} if extensions else {})
         self.sparkContext = self
         self.master = "local[1]"
+        self.applicationId = f"application {next(APPLICATIONS)}"
         self.stopped = False
 
     def newSession(self) -> "Base":  # noqa: N802 - Spark's name
@@ -299,16 +384,29 @@ def test_the_package_is_sent_once_to_executors_on_other_machines_only(
     assert (tmp_path / "rackspan.zip").is_file()
 
 
+def test_a_module_is_looked_for_on_executors_once(functions: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_for: list[tuple[str, tuple[str, ...]]] = []
+    monkeypatch.setattr(
+        session, "_require_on_workers", lambda _spark, where, needed: looked_for.append((where, needed))
+    )
+    spark: Any
+    for spark in (Executors(), ConnectExecutors()):
+        for needed in (("numpy", "pyarrow"), ("numpy", "msgspec"), ("msgspec",)):
+            session.require_on_executors(spark, needed)
+    assert looked_for == [
+        (where, needed) for where in ("spark://h:1", "Spark Connect") for needed in (["numpy", "pyarrow"], ["msgspec"])
+    ]
+
+
 def test_executors_that_lack_a_module_or_have_another_python_are_reported(
     functions: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spark: Any = Executors()
     session._require_on_workers(spark, "spark://h:1")
-    monkeypatch.setattr(session, "REQUIRED_BY_WORKERS", ("numpy", "no_such_one", "nor_this"))
     with pytest.raises(
         UsageError, match=r"^Python on the executors of spark://h:1 lacks no_such_one and nor_this; set"
     ):
-        session._require_on_workers(spark, "spark://h:1")
+        session._require_on_workers(spark, "spark://h:1", ("numpy", "no_such_one", "nor_this"))
     monkeypatch.setattr(spark, "collect", lambda: [(["3.8 "],)])
     with pytest.raises(UsageError, match=r"^Python on the executors of spark://h:1 is 3\.8, and this one 3\.\d+; set"):
         session._require_on_workers(spark, "spark://h:1")
@@ -327,7 +425,8 @@ def test_executors_that_cannot_run_python_are_reported_by_the_last_cause(
     spark: Any = Executors()
     monkeypatch.setattr(spark, "collect", fail)
     with pytest.raises(
-        UsageError, match=rf"^the executors of yarn cannot run Python: {cause}; install Python 3\.\d+, "
+        UsageError,
+        match=rf"^the executors of yarn cannot run Python: {cause}; install Python 3\.\d+ with numpy and pyarrow there",
     ):
         session._require_on_workers(spark, "yarn")
 
@@ -336,7 +435,10 @@ class ConnectExecutors(Executors):
     """As `Executors`, by Spark Connect. It records the archives that it is sent, by name."""
 
     __module__ = "pyspark.sql.connect.session"
-    session_id = "1"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.session_id = self.applicationId
 
     def addArtifacts(self, path: str, *, pyfile: bool) -> None:  # noqa: N802 - Spark's name
         assert pyfile
@@ -350,15 +452,11 @@ def test_the_package_is_sent_once_to_a_server_of_spark_connect(
 ) -> None:
     monkeypatch.setattr(session, "_SENT_TO", set())
     spark: Any = ConnectExecutors()
-    monkeypatch.setattr(session, "REQUIRED_BY_WORKERS", ("no_such_one",))
     with pytest.raises(UsageError, match=r"^Python on the executors of Spark Connect lacks no_such_one; "):
-        session.send_code(spark)
-    monkeypatch.undo()
-    monkeypatch.setattr(session, "_require_on_workers", lambda *_: None)
-    monkeypatch.setattr(session, "_SENT_TO", set())
+        session.send_code(spark, ["no_such_one"])
     for _ in range(2):
         session.send_code(spark)
-    assert spark.sent == ["rackspan.zip"] * 2, "after a refusal it is sent again"
+    assert spark.sent == ["rackspan.zip"]
 
 
 def test_an_active_spark_is_used_as_it_is(without_spark: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -424,7 +522,7 @@ def test_a_spark_connect_server_needs_delta_lake_only_where_tables_are_read(
 ) -> None:
     servers = [ConnectServer(extensions), ConnectServer(extensions)]
     monkeypatch.setattr("pyspark.sql.connect.session.SparkSession", servers[0])
-    monkeypatch.setattr(session, "send_code", lambda _: None)
+    monkeypatch.setattr(session, "send_code", lambda *_: None)
     without = pytest.raises(UsageError, match=r"^Spark at sc://h:1 has no Delta Lake; start it with --packages ")
     with nullcontext() if extensions else without, session.spark_session(remote="sc://h:1"):
         assert not servers[0].stopped
@@ -461,7 +559,7 @@ def test_the_variable_of_spark_connect_counts_where_nothing_is_named(
     monkeypatch.setenv("SPARK_REMOTE", "sc://of-a-notebook:1")
     used: list[tuple[str, bool]] = []
 
-    def connect(url: str, delta: bool) -> AbstractContextManager[None]:
+    def connect(url: str, delta: bool, _required: object) -> AbstractContextManager[None]:
         used.append((url, delta))
         return nullcontext()
 

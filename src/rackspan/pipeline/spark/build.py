@@ -27,6 +27,7 @@ from rackspan.pipeline.incremental import Files, RunWork
 from rackspan.pipeline.judging.tasks import TASK_PARTITIONS, JudgeTask, judge_tasks
 from rackspan.pipeline.judging.write import keyed_rows, table_rows, write_task
 from rackspan.pipeline.schemas import TABLES, Table, ddl
+from rackspan.pipeline.spark.session import REQUIRED_BY_READINGS, require_on_executors
 from rackspan.pipeline.warehouse import Warehouse
 
 FILES: Final = "table STRING, path STRING, day STRING, size BIGINT, stats STRING"
@@ -47,16 +48,24 @@ class SparkBuild:
         return self._run(judge_tasks(replace(self._warehouse, damaged=work.damaged), work, policies))
 
     def hours(self, work: HoursWork, policies: ClusterPolicies) -> Files:
-        """Errors: InvalidWarehouse where Spark fails."""
-        return self._run(hour_tasks(self._warehouse, work, policies))
+        """Errors: InvalidWarehouse where Spark fails; UsageError where executors lack what hours of readings need."""
+        tasks = hour_tasks(self._warehouse, work, policies)
+        if any(task.of_readings for task in tasks):
+            # `follow` may have started before there were any.
+            require_on_executors(self._opened(), REQUIRED_BY_READINGS)
+        return self._run(tasks)
+
+    def _opened(self) -> SparkSession:
+        if self._spark is None:
+            self._spark = self._session()
+        return self._spark
 
     def _run(self, tasks: Sequence[JudgeTask] | Sequence[HourTask]) -> Files:
         if not tasks:
             return {}
-        if self._spark is None:
-            self._spark = self._session()
+        spark = self._opened()
         with _in_one_line(self._warehouse):
-            rows = task_frame(self._spark, tasks).mapInArrow(_written, FILES).collect()
+            rows = task_frame(spark, tasks).mapInArrow(_written, FILES).collect()
         files: dict[str, list[NewFile]] = {}
         for row in rows:
             file = NewFile(row["path"], date.fromisoformat(row["day"]), row["size"], json.loads(row["stats"]))

@@ -63,8 +63,8 @@ def artifact(pyspark: str) -> str:
     minor = ".".join(pyspark.split(".")[:2])
     if minor not in SPARK_VERSIONS:
         raise MissingRequirement(
-            f"pyspark {pyspark} is installed, and Delta Lake {DELTA} has no build for it; "
-            f"install one of {', '.join(SPARK_VERSIONS)}: pip install 'pyspark<4.3'"
+            f"pyspark {pyspark} is installed, and Delta Lake {DELTA} has no build for it; rackspan pipeline follow and a notebook need "
+            f"Delta Lake in Spark: install one of {', '.join(SPARK_VERSIONS)}: pip install 'pyspark>=4.0,<4.3'"
         )
     return f"delta-spark_{minor}_2.13"
 

@@ -9,8 +9,9 @@ Delta Lake's jars and extension are added to those that spark-defaults.conf name
 import os
 import re
 import shutil
+import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +22,10 @@ import rackspan
 from rackspan.errors import MissingRequirement, UsageError, how_to_install
 from rackspan.java import Java, find_java
 from rackspan.pipeline.delta.credentials import redacted
-from rackspan.pipeline.spark.jars import artifact, delta_jars
+from rackspan.pipeline.delta.table import data_files, open_table
+from rackspan.pipeline.schemas.readings import READINGS
+from rackspan.pipeline.spark.jars import SPARK_VERSIONS, artifact, delta_jars
+from rackspan.pipeline.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,37 +57,52 @@ _SENT_TO: Final[set[str]] = set()
 """The sessions of Spark Connect whose server has this package."""
 
 REQUIRED_BY_WORKERS: Final = ("numpy", "pyarrow")
+REQUIRED_BY_READINGS: Final = ("msgspec", "ortools")
+"""Hours of readings are made by the functions of `traffic`, `clients` and `streams`."""
+REQUIRED_BY_OBJECT_STORES: Final = ("deltalake",)
+
+_FOUND: Final[set[tuple[str, str]]] = set()
+"""The modules that the executors of each Spark application or session of Spark Connect have."""
+
 WORKERS_CHECKED: Final = 256
 """Rows, over as many tasks as the cluster has cores."""
 
 
 @contextmanager
 def spark_session(
-    master: str | None = None, remote: str | None = None, *, delta: bool = True, light: bool = False
+    master: str | None = None,
+    remote: str | None = None,
+    *,
+    delta: bool = True,
+    light: bool = False,
+    required: Collection[str] = REQUIRED_BY_WORKERS,
 ) -> Iterator["SparkSession"]:
     """A session for one run. `master` None means that of spark-submit where it started us, `local[*]` otherwise.
 
     `remote` is the URL of a Spark Connect server, sc://HOST:PORT. Without `delta` the session need not read Delta tables. `light`
-    means that the work of a Spark started here is done in Python. Errors: MissingRequirement without pyspark,
+    means that the work of a Spark started here is done in Python. `required` are the modules that tasks import: of a local Spark they
+    are looked for before it starts, of another one before its first job. Errors: MissingRequirement without pyspark,
     Java or Delta Lake; UsageError where Spark does not come up, or its executors lack something.
     """
-    require_pyspark()
+    require_pyspark(delta=delta)
     if remote is None and master is None:
         # Spark's own variable, which notebooks of Spark Connect set.
         remote = os.environ.get("SPARK_REMOTE")
     if remote is not None:
-        with _connected(remote, delta) as session:
+        with _connected(remote, delta, required) as session:
             yield session
         return
     from pyspark import SparkContext
 
     # Not getActiveSession(), which returns only sessions of its own thread.
     active = SparkContext._active_spark_context is not None
+    if not active and "PYSPARK_GATEWAY_PORT" not in os.environ and is_local(master or LOCAL):
+        require_here(os.environ.get("PYSPARK_PYTHON", sys.executable), required)
     base = _started(master, delta, light)
     try:
         if delta:
             _require_delta(base, master or "the running session")
-        send_code(base)
+        send_code(base, required)
         session = base.newSession()
         apply_settings(session)
         yield session
@@ -99,14 +118,14 @@ def apply_settings(session: Any) -> None:
 
 
 @contextmanager
-def _connected(remote: str, delta: bool) -> Iterator[Any]:
+def _connected(remote: str, delta: bool, required: Collection[str]) -> Iterator[Any]:
     """A new session of a Spark Connect server. While it is open, `pyspark.sql.functions` makes columns for Spark Connect."""
-    with _environment({"SPARK_CONNECT_MODE_ENABLED": "1"}), _connection(remote, delta) as session:
+    with _environment({"SPARK_CONNECT_MODE_ENABLED": "1"}), _connection(remote, delta, required) as session:
         yield session
 
 
 @contextmanager
-def _connection(remote: str, delta: bool) -> Iterator[Any]:
+def _connection(remote: str, delta: bool, required: Collection[str]) -> Iterator[Any]:
     try:
         from pyspark.errors import PySparkException
         from pyspark.sql.connect.client.retries import DefaultPolicy
@@ -122,7 +141,7 @@ def _connection(remote: str, delta: bool) -> Iterator[Any]:
             _require_delta(session, remote)
         apply_settings(session)
         session.client.set_retry_policies(usual)
-        send_code(session)
+        send_code(session, required)
     except UsageError:
         session.stop()
         raise
@@ -134,13 +153,23 @@ def _connection(remote: str, delta: bool) -> Iterator[Any]:
         session.stop()
 
 
-def require_pyspark() -> None:
-    """Raise MissingRequirement where pyspark is not installed, or where Delta Lake has no build for it."""
+def require_pyspark(*, delta: bool = True) -> None:
+    """Raise MissingRequirement if pyspark is not installed or is too old, and with `delta` if Delta Lake has no build for it."""
     if find_spec("pyspark") is None:
         raise MissingRequirement(f"pyspark is not installed, and the pipeline runs on it; {how_to_install('spark')}")
     from importlib.metadata import version
 
-    artifact(version("pyspark"))
+    pyspark = version("pyspark")
+    if _minor(pyspark) < _minor(SPARK_VERSIONS[0]):
+        raise MissingRequirement(
+            f"pyspark {pyspark} is installed, and the pipeline runs on {SPARK_VERSIONS[0]} or newer; {how_to_install('spark')}"
+        )
+    if delta:
+        artifact(pyspark)
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")[:2]))
 
 
 def is_local(master: str) -> bool:
@@ -277,41 +306,95 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def send_code(session: "SparkSession") -> None:
+def required_modules(warehouse: Warehouse) -> tuple[str, ...]:
+    """The modules beside rackspan's own that tasks of this warehouse import, as of now. Errors: InvalidWarehouse."""
+    readings = open_table(warehouse.table(READINGS.name))
+    return (
+        *REQUIRED_BY_WORKERS,
+        *(REQUIRED_BY_READINGS if readings is not None and data_files(readings) else ()),
+        *(REQUIRED_BY_OBJECT_STORES if warehouse.folder is None else ()),
+    )
+
+
+def send_code(session: "SparkSession", required: Collection[str] = REQUIRED_BY_WORKERS) -> None:
     """Send this package to executors on other machines, once a session; local ones import the installed one.
 
-    Errors: UsageError where their Python lacks something.
+    Errors: UsageError where their Python lacks one of the modules `required`.
     """
     if type(session).__module__.startswith("pyspark.sql.connect"):
         _send_by_connect(session)
-        return
-    from pyspark import SparkFiles
+    elif not is_local(session.sparkContext.master or LOCAL):
+        from pyspark import SparkFiles
 
-    context = session.sparkContext
-    if is_local(context.master or LOCAL):
-        return
-    # Executors fetch it from this folder while the session runs, and Spark removes the folder afterwards.
-    folder = Path(SparkFiles.getRootDirectory())
-    if not (folder / "rackspan.zip").exists():
-        context.addPyFile(packaged(folder))
-        _require_on_workers(session, context.master or LOCAL)
+        # Executors fetch it from this folder while the session runs, and Spark removes the folder afterwards.
+        folder = Path(SparkFiles.getRootDirectory())
+        if not (folder / "rackspan.zip").exists():
+            session.sparkContext.addPyFile(packaged(folder))
+    require_on_executors(session, required)
 
 
 def _send_by_connect(session: Any) -> None:
     if session.session_id not in _SENT_TO:
         with TemporaryDirectory() as folder:
             session.addArtifacts(packaged(Path(folder)), pyfile=True)
-        _require_on_workers(session, "Spark Connect")
         _SENT_TO.add(session.session_id)
 
 
-def _require_on_workers(session: "SparkSession", where: str) -> None:
+def require_on_executors(session: Any, required: Collection[str]) -> None:
+    """Raise UsageError if Python on the executors lacks one of these modules. Each is looked for once."""
+    connect = type(session).__module__.startswith("pyspark.sql.connect")
+    name = session.session_id if connect else session.sparkContext.applicationId
+    unknown = [module for module in required if (name, module) not in _FOUND]
+    if not unknown:
+        return
+    if connect:
+        _require_on_workers(session, "Spark Connect", unknown)
+    elif is_local(session.sparkContext.master or LOCAL):
+        require_here(session.sparkContext.pythonExec, unknown)
+    else:
+        _require_on_workers(session, session.sparkContext.master or LOCAL, unknown)
+    _FOUND.update((name, module) for module in unknown)
+
+
+_LACKING: Final = """\
+import sys
+from importlib.util import find_spec
+print(sys.version_info[0], sys.version_info[1], sep=".")
+print(" and ".join(name for name in sys.argv[1:] if find_spec(name) is None))
+"""
+
+
+def require_here(python: str, required: Collection[str]) -> None:
+    """Raise UsageError if a Python on this machine, with which a local Spark runs tasks, is of another version or lacks a module."""
+    modules = ("rackspan", *required)
+    named = f"{python}, the Python of PYSPARK_PYTHON,"
+    remedy = f"unset PYSPARK_PYTHON, or install rackspan there: {how_to_install('spark')}"
+    if python == sys.executable:
+        named, remedy = f"Python at {python}", how_to_install("spark")
+        version, lacking = _version(), " and ".join(name for name in modules if find_spec(name) is None)
+    else:
+        try:
+            ran = subprocess.run([python, "-c", _LACKING, *modules], capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise UsageError(f"{named} cannot be run: {_first_line(error)}; {remedy}") from None
+        version, lacking = ran.stdout.splitlines()
+    if version != _version():
+        raise UsageError(f"{named} is {version}, and this one {_version()}; {remedy}")
+    if lacking:
+        raise UsageError(f"{named} lacks {lacking}, which tasks of Spark import; {remedy}")
+
+
+def _version() -> str:
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def _require_on_workers(session: "SparkSession", where: str, needed: Collection[str] = REQUIRED_BY_WORKERS) -> None:
     """Raise UsageError where an executor's Python differs from ours, or lacks what the jobs import."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as F
 
-    needed = REQUIRED_BY_WORKERS
+    needed = tuple(needed)
 
     # A local function is sent by value, and without Arrow: it has to run where neither rackspan nor PyArrow is.
     def lacking(_number: int) -> str:
@@ -321,7 +404,7 @@ def _require_on_workers(session: "SparkSession", where: str) -> None:
         missing = " and ".join(name for name in needed if find_spec(name) is None)
         return f"{sys.version_info.major}.{sys.version_info.minor} {missing}"
 
-    ours = f"{sys.version_info.major}.{sys.version_info.minor}"
+    ours = _version()
     try:
         # A task for each core, so that other executors than the first one are looked at too.
         column = F.collect_set(F.udf(lacking, "string", useArrow=False)("id"))
@@ -331,8 +414,8 @@ def _require_on_workers(session: "SparkSession", where: str) -> None:
         causes = re.findall(r"Caused by: (.*)", str(error))
         cause = redacted(causes[-1]) if causes else _first_line(error)
         raise UsageError(
-            f"the executors of {where} cannot run Python: {cause}; install Python {ours}, NumPy and PyArrow "
-            "there, or ship them with --archives"
+            f"the executors of {where} cannot run Python: {cause}; install Python {ours} with {' and '.join(needed)} "
+            "there, or ship it with --archives"
         ) from error
     for host in sorted(found):
         python, _, missing = host.partition(" ")
