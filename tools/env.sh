@@ -8,6 +8,13 @@ python=${PYTHON:-python3}
     echo "make env: $python is missing or older than 3.11; install Python 3.11 or newer, or name it: make env PYTHON=python3.12" >&2
     exit 1
 }
+[ ! -x .venv/bin/python ] || python=.venv/bin/python
+tested=$(echo $(sed -n 's/^ *"Programming Language :: Python :: \(3\.[0-9]*\)",$/\1/p' pyproject.toml))
+version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+case " $tested " in
+*" $version "*) ;;
+*) echo "make env: $python is Python $version, and tested are $tested; if a package cannot be installed: make clean env PYTHON=python${tested##* }" >&2 ;;
+esac
 [ -x .venv/bin/python ] || "$python" -m venv .venv || {
     echo "make env: $python cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv" >&2
     exit 1
@@ -24,3 +31,8 @@ echo "make env: installing requirements.lock into .venv (about 1.3 GB on disk, 4
 # The build backend is itself in the lock, so this step fetches nothing.
 "$uv" pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation -e .
 touch .venv/.complete
+command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || {
+    install="apt-get install chromium"
+    [ "$(uname)" != Darwin ] || install="brew install chromium"
+    echo "make env: no Chromium is installed, so the tests of the report's page are skipped: $install" >&2
+}
