@@ -10,7 +10,6 @@ from uuid import UUID
 import pytest
 from kafka.protocol.admin import CreateTopicsRequest
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
-from kio.index import load_request_schema, load_response_schema
 from kio.serial import entity_reader, entity_writer
 
 from rackspan.errors import MalformedRequest
@@ -26,6 +25,7 @@ from rackspan.wire.codec import (
     write_response,
 )
 from rackspan.wire.compiled import read_value, struct_reader, struct_writer
+from rackspan.wire.kio_schemas import load_request_schema, load_response_schema
 from rackspan.wire.messages.api_versions import ApiVersionsResponseData
 from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.messages.metadata import (

@@ -1,7 +1,7 @@
 """The error codes of Kafka's responses by Kafka's names and numbers, which of them are retriable, and three codes of our own.
 
 The core of the embedded cluster always uses our own codes; whether clients get them or a code that every client handles is
-decided outside. Source: `org.apache.kafka.common.protocol.Errors` of Kafka 4.1. The proposals give our codes no numbers: 1001 to 1003 are outside
+decided outside. Source: `org.apache.kafka.common.protocol.Errors` of Kafka 4.4. The proposals give our codes no numbers: 1001 to 1003 are outside
 Kafka's table.
 """
 
@@ -147,6 +147,9 @@ class ErrorCode(IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131
     STREAMS_TOPOLOGY_FENCED = 132
     SHARE_SESSION_LIMIT_REACHED = 133
+    GROUP_DELETION_FAILED = 134
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135
+    CONTROLLER_ID_NOT_REGISTERED = 136
     NOT_ENOUGH_RACKS = 1001
     """Before the append. Clients get 19 instead, unless extended.error.codes is set."""
     NOT_ENOUGH_RACKS_AFTER_APPEND = 1002

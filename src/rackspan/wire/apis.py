@@ -1,4 +1,7 @@
-"""Kafka's APIs that this project reads and writes, by key, and in which versions: those of Kafka 4.1."""
+"""Kafka's APIs that this project reads and writes, by key, and in which versions: those of Kafka 4.4.
+
+OffsetCommit 10, OffsetFetch 10 and TxnOffsetCommit 6, which name topics by id, are not among them.
+"""
 
 from collections.abc import Mapping
 from enum import IntEnum
@@ -65,7 +68,7 @@ class ApiKey(IntEnum):
 VERSIONS: Final[Mapping[ApiKey, range]] = {
     ApiKey.PRODUCE: range(3, 14),
     ApiKey.FETCH: range(4, 19),
-    ApiKey.LIST_OFFSETS: range(1, 11),
+    ApiKey.LIST_OFFSETS: range(1, 12),
     ApiKey.METADATA: range(14),
     ApiKey.OFFSET_COMMIT: range(2, 10),
     ApiKey.OFFSET_FETCH: range(1, 10),
@@ -76,7 +79,7 @@ VERSIONS: Final[Mapping[ApiKey, range]] = {
     ApiKey.SYNC_GROUP: range(6),
     ApiKey.DESCRIBE_GROUPS: range(7),
     ApiKey.LIST_GROUPS: range(6),
-    ApiKey.API_VERSIONS: range(5),
+    ApiKey.API_VERSIONS: range(6),
     ApiKey.CREATE_TOPICS: range(2, 8),
     ApiKey.DELETE_TOPICS: range(1, 7),
     ApiKey.DELETE_RECORDS: range(3),
@@ -85,7 +88,7 @@ VERSIONS: Final[Mapping[ApiKey, range]] = {
     ApiKey.ADD_PARTITIONS_TO_TXN: range(6),
     ApiKey.ADD_OFFSETS_TO_TXN: range(5),
     ApiKey.END_TXN: range(6),
-    ApiKey.WRITE_TXN_MARKERS: range(1, 2),
+    ApiKey.WRITE_TXN_MARKERS: range(1, 3),
     ApiKey.TXN_OFFSET_COMMIT: range(6),
     ApiKey.DESCRIBE_ACLS: range(1, 4),
     ApiKey.CREATE_ACLS: range(1, 4),
@@ -94,7 +97,7 @@ VERSIONS: Final[Mapping[ApiKey, range]] = {
     ApiKey.ALTER_CONFIGS: range(3),
     ApiKey.DESCRIBE_LOG_DIRS: range(1, 6),
     ApiKey.CREATE_PARTITIONS: range(4),
-    ApiKey.DELETE_GROUPS: range(3),
+    ApiKey.DELETE_GROUPS: range(4),
     ApiKey.ELECT_LEADERS: range(3),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: range(2),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: range(2),
@@ -114,7 +117,7 @@ VERSIONS: Final[Mapping[ApiKey, range]] = {
     ApiKey.LIST_CONFIG_RESOURCES: range(2),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: range(1),
     ApiKey.SHARE_GROUP_DESCRIBE: range(1, 2),
-    ApiKey.STREAMS_GROUP_DESCRIBE: range(1),
+    ApiKey.STREAMS_GROUP_DESCRIBE: range(2),
 }
 
 SERVED: Final[Mapping[ApiKey, range]] = {

@@ -140,18 +140,26 @@ def test_the_cordoned_directories_of_kafka_4_3_change_no_isr_and_no_rack() -> No
     assert made.topic("orders")[0].isr == (1, 2)
 
 
+def test_a_controller_that_kafka_4_4_unregisters_changes_no_isr_and_no_rack() -> None:
+    level = record(12, 0, compact_string("metadata.version") + int16(33) + NO_TAGS)
+    made = image(level, register(1, "r1", 4), topic(), partition((1, 2)), record(29, 0, int32(101) + NO_TAGS))
+    assert made.racks == {1: "r1"}
+    assert made.topic("orders")[0].isr == (1, 2)
+
+
 def test_what_a_later_kafka_may_mean_otherwise_is_refused() -> None:
-    level = compact_string("metadata.version") + int16(31) + NO_TAGS
+    level = compact_string("metadata.version") + int16(34) + NO_TAGS
     for unknown in (
         record(5, 3, b""),
         record(0, 5, b""),
         record(3, 3, b""),
         record(12, 0, level),
+        record(30, 0, b""),
         b"\x02" + topic()[1:],
     ):
         with pytest.raises(UnknownMetadataVersion):
             image(topic(), partition((1,)), unknown)
     with pytest.raises(MalformedBytes):
         image(change((1,)))
-    # Records of other kinds change no ISR, whatever their version.
-    assert image(record(200, 9, b"?")).partitions == {}
+    # Other kinds of the levels that are known change no ISR, whatever their version.
+    assert image(record(28, 9, b"?")).partitions == {}

@@ -1,8 +1,8 @@
 """The ISR of every partition and the rack of every broker, replayed from KRaft's metadata log.
 
 Records are read by hand, since the run-time codec has requests and responses only: those that decide ISRs, leaders, racks and
-topic ids, by the schemas of Kafka 3.3 to 4.3. A record of a later version, and a metadata.version that is not known here, are
-refused, for they could mean something else. Other records are skipped. Source: Kafka's metadata schemas, PartitionRegistration.merge.
+topic ids, by the schemas of Kafka 3.3 to 4.4. A record of a later version or of a later kind, and a metadata.version that is not known here,
+are refused, for they could mean something else. Other records are skipped. Source: Kafka's metadata schemas, PartitionRegistration.merge.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,9 +15,13 @@ from rackspan.kafka_bytes import ByteReader, int16
 from rackspan.kafka_bytes.record_batch import read_records, verify_crc, whole_batches
 
 METADATA_VERSION: Final = "metadata.version"
-METADATA_LEVELS: Final = range(1, 31)
-"""The levels of Kafka 3.0 to 4.3 (4.3-IV0)."""
+METADATA_LEVELS: Final = range(1, 34)
+"""The levels of Kafka 3.0 to 4.4 (4.4-IV2)."""
 
+LAST_RECORD: Final = 29
+"""The last kind of record of these levels: UnregisterControllerRecord (KIP-1312)."""
+
+_INSTEAD: Final = "use acknowledgements.mode verified, or a newer rackspan"
 _FRAME_VERSION: Final = 1
 _NO_LEADER_CHANGE: Final = -2
 _VOTERS_KEY: Final = int16(0) + int16(6)
@@ -105,14 +109,17 @@ class CommittedImage:
             self._apply(kind, version, reader)
 
     def _apply(self, kind: int, version: int, reader: ByteReader) -> None:
-        known = _RECORDS.get(kind)
+        known = READ_RECORDS.get(kind)
         if known is None:
+            if kind > LAST_RECORD:
+                raise UnknownMetadataVersion(
+                    f"the metadata log has records of kind {kind}, this gateway reads up to {LAST_RECORD}; {_INSTEAD}"
+                )
             return
         name, last_version, apply = known
         if version > last_version:
             raise UnknownMetadataVersion(
-                f"the metadata log has {name} in version {version}, this gateway reads up to {last_version}; "
-                "use acknowledgements.mode verified, or a newer rackspan"
+                f"the metadata log has {name} in version {version}, this gateway reads up to {last_version}; {_INSTEAD}"
             )
         apply(self, version, reader)
 
@@ -179,7 +186,7 @@ class CommittedImage:
         if name == METADATA_VERSION and level not in METADATA_LEVELS:
             raise UnknownMetadataVersion(
                 f"{METADATA_VERSION} of the cluster is {level}, this gateway reads {METADATA_LEVELS.start} to "
-                f"{METADATA_LEVELS.stop - 1} (Kafka 3.0 to 4.3); use acknowledgements.mode verified, or a newer rackspan"
+                f"{METADATA_LEVELS.stop - 1} (Kafka 3.0 to 4.4); {_INSTEAD}"
             )
 
 
@@ -190,7 +197,7 @@ _BEGIN, _END, _ABORT = 23, 24, 25
 
 _Apply = Callable[[CommittedImage, int, ByteReader], None]
 
-_RECORDS: Final[Mapping[int, tuple[str, int, _Apply]]] = {
+READ_RECORDS: Final[Mapping[int, tuple[str, int, _Apply]]] = {
     0: ("RegisterBrokerRecord", 4, CommittedImage._register_broker),
     1: ("UnregisterBrokerRecord", 0, CommittedImage._unregister_broker),
     2: ("TopicRecord", 0, CommittedImage._topic),

@@ -6,7 +6,7 @@ from typing import Final
 
 from rackspan.errors import UsageError
 
-TESTED_VERSIONS: Final = ("3.9.1", "4.1.0", "4.3.1")
+TESTED_VERSIONS: Final = ("3.9.1", "4.1.0", "4.3.1", "4.4.0")
 """The releases that the tests run on, the oldest first: `make test` on the newest, `make soak` on every one."""
 
 DEFAULT_VERSION: Final = TESTED_VERSIONS[-1]

@@ -1,6 +1,6 @@
 """Requests and responses: api versions. Generated from kio's schemas by tools/wire_messages.py: do not edit.
 
-ApiVersions (key 18), versions 0-4.
+ApiVersions (key 18), versions 0-5.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,8 @@ from rackspan.wire.messages.base import WireStruct
 class ApiVersionsRequestData(WireStruct):
     client_software_name: str = ""
     client_software_version: str = ""
+    cluster_id: str | None = None
+    node_id: int = -1
 
 
 class ApiVersion(WireStruct):

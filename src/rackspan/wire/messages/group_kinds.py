@@ -1,7 +1,7 @@
 """Requests and responses: group kinds. Generated from kio's schemas by tools/wire_messages.py: do not edit.
 
 ConsumerGroupDescribe (key 69), versions 0-1; ShareGroupDescribe (key 77), version 1; StreamsGroupDescribe (key 89),
-version 0.
+versions 0-1.
 """
 
 from collections.abc import Sequence
@@ -101,6 +101,7 @@ class ShareGroupDescribeResponseData(WireStruct):
 class StreamsGroupDescribeRequestData(WireStruct):
     group_ids: Sequence[str] = ()
     include_authorized_operations: bool = False
+    include_topology_description: bool = False
 
 
 class KeyValue(WireStruct):
@@ -168,6 +169,30 @@ class StreamsGroupDescribeResponseMember(WireStruct):
     is_classic: bool = False
 
 
+class TopologyDescriptionNode(WireStruct):
+    name: str = ""
+    node_type: int = 0
+    source_topics: Sequence[str] = ()
+    sink_topic: str | None = None
+    stores: Sequence[str] = ()
+    successors: Sequence[str] = ()
+
+
+class TopologyDescriptionSubtopology(WireStruct):
+    subtopology_id: str = ""
+    nodes: Sequence[TopologyDescriptionNode] = ()
+
+
+class TopologyDescriptionGlobalStore(WireStruct):
+    source: TopologyDescriptionNode | None = None
+    processor: TopologyDescriptionNode | None = None
+
+
+class TopologyDescription(WireStruct):
+    subtopologies: Sequence[TopologyDescriptionSubtopology] = ()
+    global_stores: Sequence[TopologyDescriptionGlobalStore] = ()
+
+
 class StreamsGroupDescribeResponseDescribedGroup(WireStruct):
     error_code: int = 0
     error_message: str | None = None
@@ -178,6 +203,9 @@ class StreamsGroupDescribeResponseDescribedGroup(WireStruct):
     topology: Topology | None = None
     members: Sequence[StreamsGroupDescribeResponseMember] = ()
     authorized_operations: int = -2147483648
+    topology_description: TopologyDescription | None = None
+    topology_description_status: int = 0
+    assignor_name: str | None = None
 
 
 class StreamsGroupDescribeResponseData(WireStruct):

@@ -1,7 +1,7 @@
 """Requests and responses: groups. Generated from kio's schemas by tools/wire_messages.py: do not edit.
 
 FindCoordinator (key 10), versions 0-6; DescribeGroups (key 15), versions 0-6; ListGroups (key 16), versions 0-5;
-DeleteGroups (key 42), versions 0-2.
+DeleteGroups (key 42), versions 0-3.
 """
 
 from collections.abc import Sequence
@@ -89,6 +89,7 @@ class DeleteGroupsRequestData(WireStruct):
 class DeletableGroupResult(WireStruct):
     group_id: str = ""
     error_code: int = 0
+    error_message: str | None = None
 
 
 class DeleteGroupsResponseData(WireStruct):

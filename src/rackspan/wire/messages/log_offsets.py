@@ -1,6 +1,6 @@
 """Requests and responses: log offsets. Generated from kio's schemas by tools/wire_messages.py: do not edit.
 
-ListOffsets (key 2), versions 1-10; DeleteRecords (key 21), versions 0-2; OffsetForLeaderEpoch (key 23), versions 2-4.
+ListOffsets (key 2), versions 1-11; DeleteRecords (key 21), versions 0-2; OffsetForLeaderEpoch (key 23), versions 2-4.
 """
 
 from collections.abc import Sequence

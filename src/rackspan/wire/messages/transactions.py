@@ -1,7 +1,7 @@
 """Requests and responses: transactions. Generated from kio's schemas by tools/wire_messages.py: do not edit.
 
 InitProducerId (key 22), versions 0-5; AddPartitionsToTxn (key 24), versions 0-5; AddOffsetsToTxn (key 25), versions
-0-4; EndTxn (key 26), versions 0-5; WriteTxnMarkers (key 27), version 1; TxnOffsetCommit (key 28), versions 0-5.
+0-4; EndTxn (key 26), versions 0-5; WriteTxnMarkers (key 27), versions 1-2; TxnOffsetCommit (key 28), versions 0-5.
 """
 
 from collections.abc import Sequence
@@ -103,6 +103,7 @@ class WritableTxnMarker(WireStruct):
     transaction_result: bool = False
     topics: Sequence[WritableTxnMarkerTopic] = ()
     coordinator_epoch: int = 0
+    transaction_version: int = 0
 
 
 class WriteTxnMarkersRequestData(WireStruct):

@@ -1,0 +1,99 @@
+"""The classes in Kafka's jar: every field of what rackspan reads and writes, the records of its metadata log, and its error codes."""
+
+import subprocess
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from rackspan.gateway.core.metadata_log import LAST_RECORD, METADATA_LEVELS, READ_RECORDS
+from rackspan.java import find_java
+from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.kafka_process import DEFAULT_VERSION, KafkaVersion, resolve_jars
+from rackspan.wire.apis import VERSIONS, ApiKey
+from rackspan.wire.schema import FieldShape, StructShape, request_shape, response_shape
+from tests.kafka_versions import KAFKA
+
+pytestmark = pytest.mark.java
+
+_SOURCE: Final = Path(__file__).parent / "java" / "KafkaSchemas.java"
+
+Lines = Sequence[tuple[str, ...]]
+
+_KAFKAS_KINDS: Final = {
+    "error_code": "int16",
+    "timedelta_i32": "int32",
+    "timedelta_i64": "int64",
+    "datetime_i64": "int64",
+    "bool": "boolean",
+}
+"""Kafka's names of kio's types."""
+
+
+@cache
+def kafkas(first: str) -> Lines:
+    """The lines that KafkaSchemas.java prints with this first word, without it."""
+    java, jars = find_java(), resolve_jars(KafkaVersion.parse(KAFKA))
+    command = [str(java.executable), "-Xmx256m", "-XX:+UseSerialGC", "-cp", f"{jars}/*", str(_SOURCE)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=120, check=True)
+    lines = (tuple(line.split("\t")) for line in done.stdout.splitlines())
+    return [line[1:] for line in lines if line[0] == first]
+
+
+@cache
+def kafkas_fields() -> dict[tuple[int, str, int], list[tuple[str, str, str]]]:
+    """Path, type and tag of each field, by API key, side and version."""
+    found: dict[tuple[int, str, int], list[tuple[str, str, str]]] = {}
+    for key, side, version, path, kind, tag in kafkas("field"):
+        fields = found.setdefault((int(key), side, int(version)), [])
+        if kind != "tags":
+            fields.append((path, kind.replace("compact_", "").replace("nullable_", ""), tag))
+    return found
+
+
+def our_fields(shape: StructShape, path: str = "") -> Iterator[tuple[str, str, str]]:
+    tagged = ((str(tag), field) for tag, field in shape.tagged)
+    for tag, field in (*(("-", field) for field in shape.fields), *tagged):
+        yield path + field.name, _words(field), tag
+        if isinstance(field.kind, StructShape):
+            yield from our_fields(field.kind, f"{path}{field.name}.")
+
+
+def _words(field: FieldShape) -> str:
+    kind = "struct" if isinstance(field.kind, StructShape) else _KAFKAS_KINDS.get(field.kind, field.kind)
+    return f"{'array ' if field.array else ''}{kind}{' nullable' if field.nullable else ''}"
+
+
+@pytest.mark.parametrize("side", ["request", "response"])
+@pytest.mark.parametrize("key", ApiKey)
+def test_every_version_that_both_have_has_kafkas_fields_in_kafkas_order(key: ApiKey, side: str) -> None:
+    shape_of = request_shape if side == "request" else response_shape
+    both = [version for version in VERSIONS[key] if (int(key), side, version) in kafkas_fields()]
+    assert both
+    for version in both:
+        theirs = [field[1:] for field in kafkas_fields()[int(key), side, version]]
+        assert [field[1:] for field in our_fields(shape_of(key, version))] == theirs, version
+
+
+def test_every_metadata_version_of_the_release_and_no_other_is_read() -> None:
+    levels = {int(level) for level, state, _ in kafkas("level") if state == "production"}
+    assert max(levels) in METADATA_LEVELS
+    if KAFKA == DEFAULT_VERSION:
+        assert max(levels) == METADATA_LEVELS[-1]
+
+
+def test_each_record_that_is_read_is_read_in_kafkas_last_version() -> None:
+    theirs = {int(key): (name.replace("_", "").lower(), int(last)) for key, name, last in kafkas("record")}
+    for key, (name, last_version, _) in READ_RECORDS.items():
+        kafkas_name, kafkas_last = theirs[key]
+        assert name.lower() == kafkas_name
+        assert last_version == kafkas_last if KAFKA == DEFAULT_VERSION else last_version >= kafkas_last
+    assert LAST_RECORD >= max(theirs)
+
+
+def test_every_error_code_has_kafkas_name_and_is_retriable_if_kafkas_is() -> None:
+    theirs = {int(code): (name, retriable == "true") for code, name, retriable in kafkas("error")}
+    ours = {int(error): (error.name, error.is_retriable) for error in ErrorCode}
+    assert {code: ours.get(code) for code in theirs} == theirs
