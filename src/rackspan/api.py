@@ -254,7 +254,7 @@ def live_cluster(
 
         return read_everything(connection, period_seconds, counters)
 
-    return Source(name or bootstrap_servers, lambda: ReadSnapshot(read(), ()), read_traffic)
+    return Source(name or bootstrap_servers, read, read_traffic)
 
 
 def check_command_config(file: Path) -> None:

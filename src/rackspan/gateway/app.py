@@ -107,10 +107,10 @@ class Gateway:
         return self.listeners.bootstrap_servers
 
     def warnings(self) -> list[str]:
-        """Sentences about racks and values that an operator should correct; clients are served all the same."""
+        """Sentences about the release, racks and values that an operator should correct; clients are served all the same."""
         of_racks = rack_warnings(self.cluster.all_brokers()) if self.config.reads_racks else ()
         of_values = self.backend.warnings(None if self.guarding is None else self.guarding.config_topic)
-        return [*of_racks, *of_values]
+        return [*self.backend.release_warnings, *of_racks, *of_values]
 
     def _log_warnings(self) -> None:
         for warning in (*self.warnings(), *self.config.exposed_secrets()):
@@ -172,7 +172,7 @@ async def open_gateway(config: GatewayConfig, *, shared: bool = False) -> Gatewa
     """A gateway that listens. `shared`: other processes listen at the same ports. Errors: RackspanError."""
     backend = Backend(config)
     try:
-        await backend.cluster.refresh()
+        await backend.connect()
         if not backend.cluster.by_id:
             raise UsageError(f"{config.bootstrap_servers}: the cluster reports no broker; is it starting?")
         gateway = await _assembled(backend, shared=shared)
@@ -212,6 +212,7 @@ async def _assembled(backend: Backend, *, shared: bool) -> Gateway:
         FrameMemory(config.request_memory_bytes),
         RecordBytes(config.counters_topics_max, config.counters_clients_max),
         readers.of if fetch is None else fetch.rack_of,
+        lambda: backend.cluster.cluster_id,
     )
     clients = Clients(config, backend.cluster, backend.tls, sessions)
     return Gateway(backend, listeners, clients, guarding, admin, fetch)

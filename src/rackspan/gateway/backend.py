@@ -7,6 +7,7 @@ from typing import Final
 from rackspan.client.brokers import addresses
 from rackspan.client.config import kafka_python_settings, read_properties
 from rackspan.client.login import login_of
+from rackspan.client.release import release_warnings
 from rackspan.errors import UsageError
 from rackspan.gateway.clients.tls import ClientTls
 from rackspan.gateway.config import GatewayConfig
@@ -24,7 +25,7 @@ _CLIENT_ID: Final = {"client_id": "rackspan-gateway"}
 
 
 class Backend:
-    """Made from the config without a request: `cluster.refresh` sends the first one."""
+    """Made from the config without a request: `connect` sends the first one."""
 
     def __init__(self, config: GatewayConfig) -> None:
         """Errors: UsageError for files that cannot be used."""
@@ -39,7 +40,15 @@ class Backend:
         self.tls = ClientTls(config, properties)
         self.cluster = UpstreamCluster(config.bootstrap_servers, self.login, Random(), _locator(config))
         self.policies = Policies(config.policies)
+        self.release_warnings: tuple[str, ...] = ()
+        """About a release of Kafka that is newer than those tested, once `connect` has ended."""
         self.placer = _placer(config)
+
+    async def connect(self) -> None:
+        """Send the first requests. Errors: ClusterUnreachable, RackspanError, OSError."""
+        await self.cluster.refresh()
+        connection = await self.cluster.any_connection()
+        self.release_warnings = await release_warnings(connection.call)
 
     def _properties_of(self, file: Path | None) -> dict[str, str]:
         return {} if file is None else self._properties[file]

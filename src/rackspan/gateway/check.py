@@ -60,7 +60,7 @@ async def check_cluster(config: GatewayConfig) -> list[Result]:
     except RackspanError as error:
         return [Result("config", CheckLevel.FAILURE, str(error))]
     try:
-        await backend.cluster.refresh()
+        await backend.connect()
     except (OSError, RackspanError) as error:
         return [Result("cluster", CheckLevel.FAILURE, str(error))]
     try:
@@ -71,6 +71,7 @@ async def check_cluster(config: GatewayConfig) -> list[Result]:
                 f"{count_noun(len(backend.cluster.by_id), 'broker')} of cluster {backend.cluster.cluster_id}",
             )
         ]
+        results += [Result("release", CheckLevel.WARNING, warning) for warning in backend.release_warnings]
         results += [Result("secrets", CheckLevel.WARNING, warning) for warning in config.exposed_secrets()]
         results += [_open_files(config, backend), *_listeners(config, backend)]
         async for result in _brokers(backend):

@@ -29,6 +29,8 @@ def defaults(brokers: int) -> dict[str, str]:
         "default.replication.factor": replication,
         "min.insync.replicas": "1",
         "group.initial.rebalance.delay.ms": "0",
+        # Since Kafka 4.3 a member that joins is assigned partitions after an interval (KIP-1263, default 1 s).
+        **dict.fromkeys((f"group.{kind}.assignment.interval.ms" for kind in ("consumer", "share", "streams")), "0"),
         "auto.create.topics.enable": "false",
         # A killed broker is fenced after this long (default 9 s).
         "broker.session.timeout.ms": "5000",

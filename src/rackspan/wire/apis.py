@@ -7,6 +7,13 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final
 
+TESTED_UP_TO: Final = "4.4"
+"""The newest release of Kafka whose APIs and levels are here."""
+
+METADATA_VERSION: Final = "metadata.version"
+METADATA_LEVELS: Final = range(1, 34)
+"""The levels of metadata.version of Kafka 3.0 to 4.4 (4.4-IV2)."""
+
 
 class ApiKey(IntEnum):
     """The number that a request begins with."""

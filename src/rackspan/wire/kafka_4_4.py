@@ -5,6 +5,7 @@ tests/compat/test_schemas.py compares them with the classes in Kafka's jar (deci
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, make_dataclass
+from types import GenericAlias
 from typing import Any, ClassVar, Final, get_args
 
 from kio.index import load_request_schema, load_response_schema
@@ -58,7 +59,7 @@ def _delete_groups_response() -> Any:
     """KIP-1331: a message for each group."""
     entity = load_response_schema(ApiKey.DELETE_GROUPS, 2)
     result = _next_version(_item(entity, "results"), _member("error_message", str | None, "string", default=None))
-    return _next_version(entity, results=tuple[result, ...])
+    return _next_version(entity, results=GenericAlias(tuple, (result, ...)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +121,7 @@ def _streams_group_describe_response() -> Any:
         _member("topology_description_status", int, "int8", default=0),
         _member("assignor_name", str | None, "string", default=None),
     )
-    return _next_version(entity, groups=tuple[group, ...])
+    return _next_version(entity, groups=GenericAlias(tuple, (group, ...)))
 
 
 def _item(entity: Any, name: str) -> Any:

@@ -95,6 +95,19 @@ def _compact(text: bytes) -> bytes:
 
 
 @behaviour("errors")
+def a_client_that_means_another_broker_or_cluster_has_to_start_again(subject: Subject) -> Outcome:
+    """KIP-1242, against connections that a load balancer leads elsewhere."""
+    own = subject.request("Metadata", 2, topics=[])["cluster_id"].encode()
+    meant = ((None, -1), (None, 2), (own, 1), (own, 2), (own, -1), (b"another", 1))
+    start = header(18, 5) + b"\0" + _compact(b"fine") + _compact(b"1.0")
+    responses = [
+        subject.request_raw(start + (_compact(cluster) if cluster else b"\0") + pack(">i", broker) + b"\0")
+        for cluster, broker in meant
+    ]
+    return [None if response is None else unpack(">h", response[4:6])[0] for response in responses]
+
+
+@behaviour("errors")
 def the_least_versions_of_what_clients_use_are_offered(subject: Subject) -> Outcome:
     offered = {one["api_key"]: one["min_version"] for one in subject.request("ApiVersions", 0)["api_keys"]}
     keys = [*range(4), *range(8, 17), *range(18, 29), 32, 33, 37, 42, 43, 44, 45, 46, 47, 60, 61, 65, 66, 75]

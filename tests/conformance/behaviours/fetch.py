@@ -386,7 +386,7 @@ def deleting_what_is_deleted_succeeds(subject: Subject) -> Outcome:
 @behaviour("fetch")
 def a_special_time_is_known_from_its_version_on(subject: Subject) -> Outcome:
     topic = filled(subject)
-    tries = [(time, version) for time in (-3, -4, -5) for version in range(1, 11)] + [(-99, 7)]
+    tries = [(time, version) for time in (-3, -4, -5, -6) for version in range(1, 12)] + [(-99, 7)]
     return [subject.offsets(topic, time, version=version)["error_code"] for time, version in tries]
 
 

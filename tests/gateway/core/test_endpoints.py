@@ -124,7 +124,7 @@ def test_new_leaders_in_a_produce_response_are_at_the_gateway(version: int) -> N
     assert (changed.host, changed.port, changed.rack) == ("gateway-2", 9002, "b")
 
 
-@pytest.mark.parametrize("version", [0, 3, 4])
+@pytest.mark.parametrize("version", [0, 3, 4, 5])
 def test_api_versions_are_those_of_both(version: int) -> None:
     apis = [
         ApiVersion(api_key=0, min_version=0, max_version=99),
@@ -141,7 +141,7 @@ def test_a_broker_that_lacks_the_version_is_passed_on_as_version_0() -> None:
     original = written(ApiKey.API_VERSIONS, 0, ApiVersionsResponseData(error_code=35, api_keys=apis))
     rewritten = b"".join(map(bytes, with_addresses(ApiKey.API_VERSIONS, 99, original, renamed())))
     changed = read_response(ApiKey.API_VERSIONS, 0, rewritten)
-    assert (changed.error_code, changed.api_keys[0].max_version) == (35, 4)
+    assert (changed.error_code, changed.api_keys[0].max_version) == (35, 5)
 
 
 def test_a_version_that_the_broker_has_and_the_gateway_has_not_is_refused_as_by_an_older_broker() -> None:
@@ -149,7 +149,7 @@ def test_a_version_that_the_broker_has_and_the_gateway_has_not_is_refused_as_by_
     assert rewritten[:4] == b"\0\0\0\7"
     refused = read_response(ApiKey.API_VERSIONS, 0, rewritten)
     offered = [(one.api_key, one.min_version, one.max_version) for one in refused.api_keys]
-    assert (refused.error_code, offered) == (35, [(ApiKey.API_VERSIONS, 0, 4)])
+    assert (refused.error_code, offered) == (35, [(ApiKey.API_VERSIONS, 0, 5)])
 
 
 @pytest.mark.parametrize("version", [0, 3])

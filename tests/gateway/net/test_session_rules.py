@@ -16,6 +16,8 @@ from rackspan.gateway.net.frames import FrameMemory
 from rackspan.gateway.net.session import ClientSession
 from rackspan.model.ids import RackId
 from rackspan.wire.apis import ApiKey
+from rackspan.wire.codec import read_response, write_request
+from rackspan.wire.messages.api_versions import ApiVersionsRequestData
 from rackspan.wire.messages.metadata import MetadataRequestData
 from rackspan.wire.messages.produce import PartitionProduceData, TopicProduceData
 from tests.gateway.core.addresses import renamed
@@ -55,7 +57,11 @@ class World:
         self.racks: list[tuple[str, str]] = []
         self.takes: dict[int, Take] = {}
         self.sessions: set[ClientSession] = set()
-        shared = Shared(renamed(), self.takes, 1000, FrameMemory(10_000), self.record_bytes, self.rack_of)
+        self.cluster_id: str | None = "own"
+        shared = Shared(
+            *(renamed(), self.takes, 1000, FrameMemory(10_000), self.record_bytes, self.rack_of),
+            cluster_id=lambda: self.cluster_id,
+        )
         self.session = ClientSession(shared, self.sessions, asyncio.get_running_loop(), near, far, 3)
 
     def rack_of(self, host: str, client_id: str) -> RackId | None:
@@ -334,6 +340,41 @@ def test_a_client_has_the_rack_of_its_rule_until_it_names_one_itself() -> None:
         session.locate_client("r2")
         session.name_client("known")
         assert session.labels == ClientLabels("known", rack="r2")
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("cluster_id", "node_id", "known", "is_refused"),
+    [
+        ("own", 3, "own", False),
+        ("own", 2, "own", True),
+        ("other", 3, "own", True),
+        (None, -1, "own", False),
+        ("other", -1, "own", False),
+        (None, 2, "own", False),
+        ("other", 3, None, False),
+    ],
+)
+def test_a_client_that_means_another_broker_or_cluster_has_to_start_again(
+    cluster_id: str | None, node_id: int, known: str | None, is_refused: bool
+) -> None:
+    """KIP-1242: in place of the broker's response. What names half of it is the broker's to refuse."""
+
+    async def scenario(world: World) -> None:
+        world.cluster_id = known
+        body = ApiVersionsRequestData(
+            client_software_name="a", client_software_version="1", cluster_id=cluster_id, node_id=node_id
+        )
+        request = b"".join(write_request(ApiKey.API_VERSIONS, 5, 7, "c", body))
+        exchange = Exchange(ApiKey.API_VERSIONS, 5, 7, Treatment.WHOLE)
+        world.session.identify(exchange, memoryview(request))
+        assert (exchange.on_response is not None) == is_refused
+        if exchange.on_response is not None:
+            # An older broker's response has no version 5.
+            parts = exchange.on_response(b"\0\0\0\7" + b"\0\x23" + bytes(4))
+            refused = read_response(ApiKey.API_VERSIONS, 5, b"".join(parts or ()))
+            assert (refused.error_code, refused.api_keys) == (129, ())
 
     run(scenario)
 

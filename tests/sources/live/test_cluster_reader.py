@@ -13,6 +13,7 @@ from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.sources.live.cluster_reader import _ClusterReader
 from rackspan.sources.live.snapshot_assembly import ClusterResponses, LogDirs, assemble
 from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.api_versions import ApiVersionsResponseData
 from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.messages.brokers import (
     DescribeClusterBroker,
@@ -122,6 +123,7 @@ SCRIPT: dict[ApiKey, Scripted] = {
     ApiKey.LIST_PARTITION_REASSIGNMENTS: ListPartitionReassignmentsResponseData(),
     ApiKey.DESCRIBE_QUORUM: QUORUM,
     ApiKey.DESCRIBE_LOG_DIRS: DescribeLogDirsResponseData(),
+    ApiKey.API_VERSIONS: ApiVersionsResponseData(),
 }
 
 REFUSED = ErrorResponse(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
@@ -176,7 +178,7 @@ def test_ten_thousand_topics_take_twenty_requests_for_their_configs() -> None:
     responses = connection.responses()
     assert len(responses.configs) == 10_000
     assert connection.requests.count(ApiKey.DESCRIBE_CONFIGS) == 20
-    assert len(connection.requests) == 25
+    assert len(connection.requests) == 26
 
 
 @pytest.mark.parametrize(

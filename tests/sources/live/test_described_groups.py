@@ -179,6 +179,15 @@ def test_a_group_that_is_not_classic_is_described_as_a_streams_group(monkeypatch
     )
     assert connection.requests[-1] == (ApiKey.STREAMS_GROUP_DESCRIBE, 2)
     assert (found.kind, found.state, found.protocol_type, found.protocol) == ("streams", "Stable", "streams", "")
+    of_kafka_4_4 = StreamsGroupDescribeResponseDescribedGroup(group_id="g", assignor_name="sticky")
+    found_by, _ = described(
+        monkeypatch,
+        {
+            ApiKey.DESCRIBE_GROUPS: NOT_FOUND,
+            ApiKey.STREAMS_GROUP_DESCRIBE: lambda *_: StreamsGroupDescribeResponseData(groups=[of_kafka_4_4]),
+        },
+    )
+    assert found_by.protocol == "sticky"
     assert found.topology == {"0": SubtopologyTopics(("orders", "by-user"), ("counts-changelog",))}
     first, second = found.members
     assert (first.member_id, first.client_id, first.host, first.rack) == ("m", "c", "10.0.0.1", "r1")

@@ -7,7 +7,7 @@ import pytest
 
 from rackspan.client.cluster import ConnectionSettings
 from rackspan.errors import ClusterUnauthorized, ClusterUnreachable, SourceError
-from rackspan.model import Broker, BrokerId, ClusterSnapshot, columns
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, ReadSnapshot, columns
 from rackspan.sources.live import cluster
 
 NOTHING = columns(topic=[], partition=[], leader=[], replicas=[], isr=[])
@@ -36,15 +36,15 @@ def test_without_its_servers_the_brokers_of_the_last_snapshot_are_tried_and_the_
     tried: list[str] = []
     left = iter(readings)
 
-    def read_cluster(connection: ConnectionSettings, *, sizes: bool) -> ClusterSnapshot:
+    def read_with_warnings(connection: ConnectionSettings, *, sizes: bool) -> ReadSnapshot:
         assert not sizes
         tried.append(connection.bootstrap_servers)
         reading = next(left)
         if isinstance(reading, SourceError):
             raise reading
-        return reading
+        return ReadSnapshot(reading, ("a newer Kafka",))
 
-    monkeypatch.setattr(cluster, "read_cluster", read_cluster)
+    monkeypatch.setattr(cluster, "read_with_warnings", read_with_warnings)
     read = cluster.repeated_reader(ConnectionSettings("c:9"), sizes=False)
     for result in results:
         if isinstance(result, SourceError):
@@ -52,7 +52,7 @@ def test_without_its_servers_the_brokers_of_the_last_snapshot_are_tried_and_the_
                 read()
             assert raised.value is result
         else:
-            assert read() is result
+            assert read() == ReadSnapshot(result, ("a newer Kafka",))
     assert tried == servers
 
 

@@ -177,7 +177,12 @@ _KERBEROS_CONFIGS = (
 _DURATION = r"by_duration:P(?=[\dT])(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?"
 """PnDTnHnMn.nS, as of java.time.Duration."""
 
+_GROUP_KINDS = ("consumer", "share", "streams")
+"""Kinds of groups whose members the brokers assign (KIP-848, KIP-932, KIP-1071)."""
+
 GROUP_CONFIGS: Final = _table(
+    *(_D(f"{kind}.assignment.interval.ms", _T.INT, "1000", least=0, most=15_000) for kind in _GROUP_KINDS),
+    *(_D(f"{kind}.assignor.offload.enable", _T.BOOLEAN, "true") for kind in _GROUP_KINDS),
     _D("consumer.heartbeat.interval.ms", _T.INT, "5000", least=5_000, most=15_000),
     _D("consumer.session.timeout.ms", _T.INT, "45000", least=45_000, most=60_000),
     _D("share.auto.offset.reset", _T.STRING, "latest", choices=("earliest", "latest"), pattern=_DURATION),
@@ -209,6 +214,8 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigDefinition]] = {
         _D("default.replication.factor", _T.INT, "3", least=1, read_only=True),
         _D("extended.error.codes", _T.BOOLEAN, "false"),
         _D("follower.replication.throttled.rate", _T.LONG, _FOREVER, least=0),
+        *(_D(f"group.{kind}.assignment.interval.ms", _T.INT, "1000", least=0) for kind in _GROUP_KINDS),
+        *(_D(f"group.{kind}.assignor.offload.enable", _T.BOOLEAN, "true") for kind in _GROUP_KINDS),
         _D("group.initial.rebalance.delay.ms", _T.INT, "0", least=0, read_only=True),
         _D("group.max.session.timeout.ms", _T.INT, "1800000", read_only=True),
         _D("group.max.size", _T.INT, str(INT32_MAX), least=1, read_only=True),

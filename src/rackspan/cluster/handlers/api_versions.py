@@ -1,6 +1,7 @@
-"""ApiVersions (key 18), versions 0-4: the APIs and their versions. The cluster offers no features.
+"""ApiVersions (key 18), versions 0-5: the APIs and their versions. The cluster offers no features.
 
-From v3 on a client must name its software and that software's version (KIP-511).
+From v3 on a client must name its software and that software's version (KIP-511). From v5 on it may name the cluster and the
+broker that it means to be connected to, both or neither, and has to start from its bootstrap servers again if they are others (KIP-1242).
 """
 
 import re
@@ -9,6 +10,7 @@ from typing import Final
 
 from rackspan.cluster.context import Call
 from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.model.ids import NO_BROKER
 from rackspan.wire.apis import SERVED, ApiKey
 from rackspan.wire.messages.api_versions import ApiVersion, ApiVersionsRequestData, ApiVersionsResponseData
 
@@ -21,8 +23,13 @@ LOWEST_ADVERTISED: Final[Mapping[ApiKey, int]] = {ApiKey.PRODUCE: 0}
 
 def handle(call: Call[ApiVersionsRequestData]) -> ApiVersionsResponseData:
     software = (call.request.client_software_name, call.request.client_software_version)
-    if call.version >= CLIENT_SOFTWARE_SINCE and not all(CLIENT_SOFTWARE.fullmatch(text) for text in software):
+    cluster_id, node_id = call.request.cluster_id, call.request.node_id
+    names_both_or_neither = (cluster_id is None) == (node_id == NO_BROKER)
+    is_named = call.version < CLIENT_SOFTWARE_SINCE or all(CLIENT_SOFTWARE.fullmatch(text) for text in software)
+    if not names_both_or_neither or not is_named:
         return ApiVersionsResponseData(error_code=ErrorCode.INVALID_REQUEST)
+    if cluster_id is not None and (cluster_id, node_id) != (call.broker.cluster_id, call.broker.id):
+        return ApiVersionsResponseData(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
     return _offered(ErrorCode.NONE)
 
 

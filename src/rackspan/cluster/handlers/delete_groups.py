@@ -1,4 +1,7 @@
-"""DeleteGroups (key 42), versions 0-2: deletes groups without members, and their committed offsets."""
+"""DeleteGroups (key 42), versions 0-3: deletes groups without members, and their committed offsets.
+
+The error message of v3 is for streams groups, whose topology may be kept elsewhere (KIP-1331).
+"""
 
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.groups.requests import DeleteGroup

@@ -1,7 +1,7 @@
-"""ListOffsets (key 2), versions 1-10: the ends of logs, and the offset at a timestamp. Leaders alone serve it.
+"""ListOffsets (key 2), versions 1-11: the ends of logs, and the offset at a timestamp. Leaders alone serve it.
 
 A timestamp after the last record gives offset -1 and timestamp -1: Java clients throw at any other pair.
-Special timestamps: -1 the end, -2 the start, -3 the greatest timestamp (KIP-734), -4 and -5 of tiered logs,
+Special timestamps: -1 the end, -2 the start, -3 the greatest timestamp (KIP-734), -4 to -6 of tiered logs,
 where every log is local here.
 """
 
@@ -23,8 +23,16 @@ from rackspan.wire.messages.log_offsets import (
 
 EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
+EARLIEST_PENDING_UPLOAD: Final = -6
 
-_SINCE: Final = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+_SINCE: Final = {
+    LATEST: 0,
+    EARLIEST: 0,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
 """The first version with each special timestamp."""
 
 
@@ -58,7 +66,7 @@ def _offset(
 ) -> OffsetResponse:
     if requested.timestamp < 0 and call.version < _SINCE.get(requested.timestamp, call.version + 1):
         return OffsetResponse(ErrorCode.UNSUPPORTED_VERSION)
-    if requested.timestamp == LATEST_TIERED:
+    if requested.timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return OffsetResponse(ErrorCode.NONE)
     return call.broker.core.offset_for_timestamp(
         partition,

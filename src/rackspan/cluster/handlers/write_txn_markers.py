@@ -1,4 +1,7 @@
-"""WriteTxnMarkers (key 27), version 1: the partition's leader appends the end of a transaction. Sent by `kafka-transactions abort`."""
+"""WriteTxnMarkers (key 27), versions 1 and 2: the partition's leader appends the end of a transaction. Sent by `kafka-transactions abort`.
+
+From v2 on a marker has the version of its transaction (KIP-1228).
+"""
 
 from typing import Final
 
@@ -19,6 +22,9 @@ from rackspan.wire.messages.transactions import (
 
 _TIMEOUT_MS: Final = 5_000
 
+_EPOCH_BUMPED_SINCE: Final = 2
+"""The version of transactions in which each one has an epoch of its own (KIP-890)."""
+
 
 async def handle(call: Call[WriteTxnMarkersRequestData]) -> WriteTxnMarkersResponseData:
     return WriteTxnMarkersResponseData(markers=[await _write(call, marker) for marker in call.request.markers])
@@ -30,6 +36,7 @@ async def _write(call: Call[object], marker: WritableTxnMarker) -> WritableTxnMa
         Marker.COMMIT if marker.transaction_result else Marker.ABORT,
         marker.coordinator_epoch,
         call.broker.now,
+        epoch_bumped=marker.transaction_version >= _EPOCH_BUMPED_SINCE,
     )
     return WritableTxnMarkerResult(
         producer_id=marker.producer_id,

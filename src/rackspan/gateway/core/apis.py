@@ -38,9 +38,9 @@ _REWRITTEN: Final[Mapping[int, Treatment]] = {
 }
 
 _FORWARDED: Final[Mapping[int, range]] = {
-    ApiKey.LIST_OFFSETS: range(1, 12),
     ApiKey.OFFSET_COMMIT: range(2, 11),
     ApiKey.OFFSET_FETCH: range(1, 11),
+    ApiKey.TXN_OFFSET_COMMIT: range(7),
     17: range(2),  # SaslHandshake
     34: range(3),  # AlterReplicaLogDirs
     36: range(3),  # SaslAuthenticate
@@ -57,12 +57,14 @@ _FORWARDED: Final[Mapping[int, range]] = {
     SHARE_ACKNOWLEDGE: range(1, 3),
     80: range(2),  # AddRaftVoter
     81: range(1),  # RemoveRaftVoter
-    88: range(1),  # StreamsGroupHeartbeat
+    88: range(2),  # StreamsGroupHeartbeat
     90: range(2),  # DescribeShareGroupOffsets
     91: range(1),  # AlterShareGroupOffsets
     92: range(1),  # DeleteShareGroupOffsets
+    93: range(1),  # StreamsGroupTopologyDescriptionUpdate
+    94: range(1),  # UnregisterController
 }
-"""APIs that are forwarded as they come, but for addresses at their end: versions of Kafka 4.3. The others are in wire/apis.py, which
+"""APIs that are forwarded as they come, but for addresses at their end: versions of Kafka 4.4. The others are in wire/apis.py, which
 has the first three too, in the versions that it has classes for."""
 
 BEFORE_LOGIN: Final = frozenset({ApiKey.API_VERSIONS, 17, 36})

@@ -12,6 +12,7 @@ from typing import Any, Final
 from rackspan.errors import MalformedBytes
 from rackspan.gateway.core.apis import OFFERED, clipped
 from rackspan.kafka_bytes import NO_TAGS, ByteReader, compact_string, int32, string, unsigned_varint
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import read_response, response_has_tags, write_body
 from rackspan.wire.framing import Piece
@@ -24,7 +25,6 @@ from rackspan.wire.messages.produce import ProduceResponseData
 
 _CORRELATION_BYTES: Final = 4
 _ERROR: Final = Struct(">h")
-UNSUPPORTED_VERSION: Final = 35
 
 ENDPOINT_TYPE_BROKERS: Final = 1
 
@@ -159,16 +159,22 @@ def set_endpoints(produced: ProduceResponseData, addresses: Addresses) -> None:
 def _api_versions(version: int, response: memoryview, _addresses: Addresses) -> list[Piece]:
     (error,) = _ERROR.unpack_from(response, _CORRELATION_BYTES) if len(response) > _CORRELATION_BYTES + 1 else (0,)
     # To a version that the broker lacks it responds with version 0.
-    readable = 0 if error == UNSUPPORTED_VERSION else version
+    readable = 0 if error == ErrorCode.UNSUPPORTED_VERSION else version
     known = OFFERED[ApiKey.API_VERSIONS]
     if readable >= known.stop:
         # Known to client and broker, not here: the client falls back to a version of the range (KIP-511).
         api = ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=known.start, max_version=known.stop - 1)
-        refused = ApiVersionsResponseData(error_code=UNSUPPORTED_VERSION, api_keys=[api])
+        refused = ApiVersionsResponseData(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[api])
         return _written(ApiKey.API_VERSIONS, 0, response, refused)
     offered: ApiVersionsResponseData = read_response(ApiKey.API_VERSIONS, readable, response)
     offered.api_keys = clipped(offered.api_keys)
     return _written(ApiKey.API_VERSIONS, readable, response, offered)
+
+
+def rebootstrap_required(version: int, response: Piece) -> list[Piece]:
+    """An ApiVersions response, unframed, in place of the broker's: the client has connected to another broker than it meant (KIP-1242)."""
+    refused = ApiVersionsResponseData(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
+    return _written(ApiKey.API_VERSIONS, version, memoryview(response), refused)
 
 
 _WHOLE: Final[dict[int, Callable[[int, memoryview, Addresses], list[Piece]]]] = {

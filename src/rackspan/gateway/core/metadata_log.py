@@ -13,13 +13,10 @@ from uuid import UUID
 from rackspan.errors import MalformedBytes, UnknownMetadataVersion
 from rackspan.kafka_bytes import ByteReader, int16
 from rackspan.kafka_bytes.record_batch import read_records, verify_crc, whole_batches
-
-METADATA_VERSION: Final = "metadata.version"
-METADATA_LEVELS: Final = range(1, 34)
-"""The levels of Kafka 3.0 to 4.4 (4.4-IV2)."""
+from rackspan.wire.apis import METADATA_LEVELS, METADATA_VERSION, TESTED_UP_TO
 
 LAST_RECORD: Final = 29
-"""The last kind of record of these levels: UnregisterControllerRecord (KIP-1312)."""
+"""The last kind of record of the levels that are known: UnregisterControllerRecord (KIP-1312)."""
 
 _INSTEAD: Final = "use acknowledgements.mode verified, or a newer rackspan"
 _FRAME_VERSION: Final = 1
@@ -186,7 +183,7 @@ class CommittedImage:
         if name == METADATA_VERSION and level not in METADATA_LEVELS:
             raise UnknownMetadataVersion(
                 f"{METADATA_VERSION} of the cluster is {level}, this gateway reads {METADATA_LEVELS.start} to "
-                f"{METADATA_LEVELS.stop - 1} (Kafka 3.0 to 4.4); {_INSTEAD}"
+                f"{METADATA_LEVELS.stop - 1} (Kafka 3.0 to {TESTED_UP_TO}); {_INSTEAD}"
             )
 
 

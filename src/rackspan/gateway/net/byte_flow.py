@@ -77,6 +77,8 @@ class Shared:
     record_bytes: RecordBytes
     rack_of: Callable[[str, str], RackId | None]
     """From a client's address and client id to its rack, as [readers] has it."""
+    cluster_id: Callable[[], str | None] = lambda: None
+    """The id of the cluster behind the gateway, None before it is known."""
     buffers: BufferPool = field(default_factory=BufferPool)
     requests: Counter[int] = field(default_factory=Counter)
     """Requests received, by API key."""

@@ -9,16 +9,19 @@ import logging
 import socket
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from struct import Struct
 from typing import Any, Final
 
 from rackspan.errors import MalformedRequest
 from rackspan.gateway.core.apis import Treatment
+from rackspan.gateway.core.endpoints import rebootstrap_required
 from rackspan.gateway.core.record_bytes import ClientLabels, Topic
 from rackspan.gateway.net.byte_flow import Exchange, Pair, Shared
 from rackspan.gateway.net.channel import Channel
 from rackspan.gateway.net.requests import RequestFlow
 from rackspan.gateway.net.responses import ResponseFlow
+from rackspan.model.ids import NO_BROKER
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import read_body, read_header, read_response, write_request
 from rackspan.wire.framing import Piece
@@ -92,12 +95,24 @@ class ClientSession(Pair):
             self.name_client(header.client_id)
             body = read_body(request, header)
             if isinstance(body, ApiVersionsRequestData):
+                if self._is_of_another_broker(body):
+                    exchange.on_response = partial(rebootstrap_required, exchange.version)
                 if body.client_software_name:
                     name, version = body.client_software_name, body.client_software_version
                     self.labels = self.labels._replace(software_name=name, software_version=version)
             else:
                 self._rack_is_known = True
                 self.locate_client(body.rack_id)
+
+    def _is_of_another_broker(self, request: ApiVersionsRequestData) -> bool:
+        """Whether the client takes this listener for that of another broker or cluster (KIP-1242), as it may behind a load balancer.
+
+        A broker before Kafka 4.4 does not check it. One that does also finds that the gateway was led to another broker.
+        """
+        meant, cluster_id = request.cluster_id, self.shared.cluster_id()
+        if meant is None or cluster_id is None or request.node_id == NO_BROKER:
+            return False
+        return (meant, request.node_id) != (cluster_id, self.broker)
 
     def name_client(self, client_id: str | None) -> None:
         """The client id of a request, and the rack that [readers] has for it."""

@@ -12,25 +12,25 @@ from datetime import UTC, datetime, timedelta
 
 from rackspan.client.cluster import ConnectionSettings
 from rackspan.errors import ClusterUnreachable, SourceError
-from rackspan.model import ClusterSnapshot
+from rackspan.model import ClusterSnapshot, ReadSnapshot
 from rackspan.sources.live.cluster_reader import read_responses
 from rackspan.sources.live.snapshot_assembly import assemble
 
 
-def repeated_reader(connection: ConnectionSettings, *, sizes: bool = True) -> Callable[[], ClusterSnapshot]:
+def repeated_reader(connection: ConnectionSettings, *, sizes: bool = True) -> Callable[[], ReadSnapshot]:
     """Reads the cluster at each call. If no bootstrap server responds, the brokers that the last snapshot listed are tried."""
     known: list[str] = []
 
-    def read() -> ClusterSnapshot:
+    def read() -> ReadSnapshot:
         try:
-            snapshot = read_cluster(connection, sizes=sizes)
+            snapshot = read_with_warnings(connection, sizes=sizes)
         except ClusterUnreachable as error:
             if not known:
                 raise
             with suppress(SourceError):
-                return read_cluster(replace(connection, bootstrap_servers=",".join(known)), sizes=sizes)
+                return read_with_warnings(replace(connection, bootstrap_servers=",".join(known)), sizes=sizes)
             raise error from None
-        known[:] = [f"{broker.host}:{broker.port}" for broker in snapshot.brokers if broker.host is not None]
+        known[:] = [f"{broker.host}:{broker.port}" for broker in snapshot.snapshot.brokers if broker.host is not None]
         return snapshot
 
     return read
@@ -59,5 +59,13 @@ def read_cluster(
     Returns within `connection.timeout_seconds` and two more. Errors: ClusterUnreachable, ClusterUnauthorized (names the
     missing right), ClusterRequestFailed, UsageError for settings that are not supported.
     """
+    return read_with_warnings(connection, now=now, sizes=sizes).snapshot
+
+
+def read_with_warnings(
+    connection: ConnectionSettings, *, now: Callable[[], datetime] = utc_now, sizes: bool = True
+) -> ReadSnapshot:
+    """As `read_cluster`, with a warning about a release that is newer than those tested."""
     taken_at = now()
-    return assemble(read_responses(connection, sizes=sizes), taken_at)
+    responses = read_responses(connection, sizes=sizes)
+    return ReadSnapshot(assemble(responses, taken_at), responses.warnings)

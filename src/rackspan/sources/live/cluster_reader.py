@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 from rackspan.client import requests
 from rackspan.client.cluster import ClusterConnection, ConnectionSettings
 from rackspan.client.errors import FAILURES, cause, is_refusal, listed, needs, request_failed
+from rackspan.client.release import release_warnings
 from rackspan.client.requests import batches
 from rackspan.errors import ClusterUnauthorized
 from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
@@ -75,6 +76,7 @@ class _ClusterReader:
             log_dirs=await log_dirs,
             sizes_requested=self._sizes,
             notes=tuple(self._notes),
+            warnings=await release_warnings(self._connection.call),
         )
 
     async def _metadata(self) -> MetadataResponseData:

@@ -284,7 +284,8 @@ def _streams(described: StreamsGroupDescribeResponseDescribedGroup) -> GroupDesc
         group_id=described.group_id,
         state=described.group_state,
         protocol_type=GroupKind.STREAMS.value,
-        protocol="",
+        # Of a broker before Kafka 4.4 it is not known.
+        protocol=described.assignor_name or "",
         members=tuple(_streams_member(member) for member in described.members),
         kind=GroupKind.STREAMS,
         topology={

@@ -41,7 +41,10 @@ class LogDirs:
 
 @dataclass(frozen=True, slots=True)
 class ClusterResponses:
-    """All responses of one snapshot. `notes` name what could not be read, and the missing right or broker."""
+    """All responses of one snapshot.
+
+    `notes` name what could not be read, and the missing right or broker. `warnings` are about the cluster's release.
+    """
 
     cluster_id: str | None
     brokers: tuple[Broker, ...]
@@ -54,6 +57,7 @@ class ClusterResponses:
     sizes_requested: bool = True
     lists_fenced: bool = False
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def assemble(responses: ClusterResponses, taken_at: datetime) -> ClusterSnapshot:

@@ -32,10 +32,6 @@ STREAMS_PROTOCOL: Final = "stream"
 
 _STABLE: Final = "Stable"
 
-_ASSIGNED_BY_BROKERS: Final = (
-    "its brokers assign its tasks (KIP-1071) and look at no racks: strategies are those of the classic protocol"
-)
-
 Family = str
 """A sub-topology as in the ids of its tasks: `0`, or `billing__0` in a named topology."""
 
@@ -89,6 +85,8 @@ class StreamsGroup:
     group_id: str
     processes: tuple[StreamProcess, ...]
     changelogs: Mapping[Family, tuple[str, ...]] | None = None
+    assignor: str = ""
+    """The brokers' assignor of the group, as they report it from Kafka 4.4 on."""
 
     @cached_property
     def sources(self) -> Mapping[TaskId, frozenset[TopicPartition]]:
@@ -116,7 +114,13 @@ class StreamsGroup:
     def notes(self) -> list[str]:
         """What an operator should know before relying on a cost: errors of the last assignment, clients without a rack."""
         notes = [note for process in self.processes for note in _notes(process)]
-        return notes if self.changelogs is None else [*notes, _ASSIGNED_BY_BROKERS]
+        if self.changelogs is None:
+            return notes
+        by = f" by the assignor {self.assignor}" if self.assignor else ""
+        return [
+            *notes,
+            f"its brokers assign its tasks{by} (KIP-1071) and look at no racks: strategies are those of the classic protocol",
+        ]
 
 
 def family(task: TaskId) -> Family:
@@ -137,6 +141,7 @@ def streams_group(described: GroupDescription) -> StreamsGroup:
         None
         if described.kind is not GroupKind.STREAMS
         else {name: part.changelogs for name, part in described.topology.items()},
+        described.protocol if described.kind is GroupKind.STREAMS else "",
     )
     _refuse_unsettled(group)
     return group

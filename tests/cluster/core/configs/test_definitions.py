@@ -1,7 +1,7 @@
 """Which values of a config are valid, and Kafka's words for one that is not.
 
-Definitions are compared with Kafka's own: kafka_4_3_definitions.tsv is what KafkaConfigDefinitions.java (tests/compat/java) prints
-with the jars of 4.3.1, for the keys that are here and the limits of groups. tests/compat/test_config_definitions.py prints it again.
+Definitions are compared with Kafka's own: kafka_4_4_definitions.tsv is what KafkaConfigDefinitions.java (tests/compat/java) prints
+with the jars of 4.4.0, for the keys that are here and the limits of groups. tests/compat/test_config_definitions.py prints it again.
 """
 
 from collections.abc import Mapping
@@ -85,7 +85,7 @@ def test_topics_have_kafkas_keys_defaults_and_inherited_configs() -> None:
     assert list(TOPIC_CONFIGS) == [key for key, _, _ in listed]
 
 
-RECORDED: Final = Path(__file__).with_name("kafka_4_3_definitions.tsv")
+RECORDED: Final = Path(__file__).with_name("kafka_4_4_definitions.tsv")
 
 KINDS: Final[Mapping[str, Mapping[str, ConfigDefinition]]] = {
     "broker": BROKER_CONFIGS,
