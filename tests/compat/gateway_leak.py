@@ -111,7 +111,7 @@ def observed(
             frozen = [_trial(lost(cluster), admin, one, disturbance) for one in probes]
         finally:
             load.stop()
-        return _judged(cluster.bootstrap_servers, load, frozen)
+        return judged(cluster.bootstrap_servers, load, frozen)
 
 
 @contextmanager
@@ -143,7 +143,7 @@ def _trial(
     disturbance: Callable[[], AbstractContextManager[float]],
 ) -> tuple[float, float]:
     """Take both followers away until the ISR is the leader alone and requests have had time to leak. From when to when."""
-    eventually(lambda: _smallest_isr(admin) == 3, "every ISR is whole")
+    eventually(lambda: smallest_isr(admin) == 3, "every ISR is whole", 60)
     time.sleep(1.0)
     with without_followers:
         frozen_at = time.monotonic() + 0.02
@@ -158,13 +158,11 @@ def _trial(
     return frozen_at, until
 
 
-def _smallest_isr(admin: AdminClient) -> int:
-    return min(
-        len(one.isrs) for one in admin.list_topics(TOPIC, timeout=WITHIN_SECONDS).topics[TOPIC].partitions.values()
-    )
+def smallest_isr(admin: AdminClient) -> int:
+    return min(len(one.isrs) for one in admin.list_topics(TOPIC, timeout=30).topics[TOPIC].partitions.values())
 
 
-def _judged(servers: str, load: Load, frozen: list[tuple[float, float]]) -> Outcome:
+def judged(servers: str, load: Load, frozen: list[tuple[float, float]]) -> Outcome:
     outcome = Outcome(acknowledged=len(load.acknowledged), failed=load.failed)
     for begin, end in frozen:
         leaked = [one for one in load.acknowledged if begin < one.sent_at and one.acknowledged_at < end]
