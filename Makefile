@@ -74,11 +74,12 @@ bench-%: env
 sim: env
 	@$(BIN)/python -m tests.simulation $(SEED) $(if $(WORLD),--world $(WORLD)) $(if $(COUNT),--count $(COUNT)) $(if $(TRACE),--trace $(TRACE))
 
-# All of make test with its seeds, then the large counts with new ones, and the real Kafka before the newest. Some of both
+# All of make test with its seeds, then the large counts with new ones, and the releases of real Kafka before the newest. Some of both
 # start the oldest that is tested too (tests/kafka_versions.py).
 soak: test
 	RACKSPAN_SOAK=1 $(BIN)/pytest -m "soak or not package"
 	RACKSPAN_KAFKA=4.1.0 $(BIN)/pytest -m "kafka and not soak"
+	RACKSPAN_KAFKA=4.3.1 $(BIN)/pytest -m "kafka and not soak"
 	$(BIN)/python -m tools.mutation
 	$(BIN)/python -m tools.mutation.kips
 

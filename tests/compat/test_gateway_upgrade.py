@@ -1,5 +1,6 @@
 """A cluster that is upgraded to Kafka 4.4 under a running gateway in mode strict, broker by broker and then its metadata.version."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,10 @@ FEATURES_TOOL = "org.apache.kafka.tools.FeatureCommand"
 def acknowledged_on(load: Load, when: str) -> None:
     before = len(load.acknowledged)
     eventually(lambda: len(load.acknowledged) > before + LOAD_MIN, f"records are acknowledged {when}", 120)
+
+
+def isr_is_whole(admin: AdminClient) -> bool:
+    return smallest_isr(admin) == 3
 
 
 def metadata_level(cluster: KafkaCluster) -> str:
@@ -51,7 +56,7 @@ def test_a_cluster_that_is_upgraded_under_a_strict_gateway_acknowledges_on(tmp_p
                     # The same data and addresses, the jars of the next release.
                     cluster._process(node.id)._runtime = KafkaRuntime(find_java(), lib)
                     cluster.start_nodes([node.id])
-                    eventually(lambda: smallest_isr(admin) == 3, "every ISR is whole", 60)
+                    eventually(partial(isr_is_whole, admin), "every ISR is whole", 60)
                     acknowledged_on(load, f"with node {node.id} on {TO}")
                 cluster._runtime = KafkaRuntime(find_java(), lib)
                 console_tool(cluster, FEATURES_TOOL, "upgrade", "--release-version", "4.4")

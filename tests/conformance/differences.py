@@ -63,4 +63,4 @@ WITHHELD: Final[dict[int, str]] = {
         range(83, 88), "the state of share groups is read and written by brokers, at the share coordinator"
     ),
 }
-"""APIs that a broker of Kafka 4.3 offers to clients and the gateway does not."""
+"""APIs that a broker of Kafka 4.4 offers to clients and the gateway does not."""

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from rackspan.errors import UsageError
+from rackspan.kafka_process import KafkaVersion
 from rackspan.kafka_process.data_folder import PREFIX, DataFolder, sweep
 from tests.processes import running
 
@@ -114,3 +116,33 @@ def test_a_closed_folder_holds_no_lock(tmp_path: Path) -> None:
     before = os.listdir("/proc/self/fd")
     DataFolder().close()
     assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+def test_a_folder_is_not_started_by_an_older_release_than_the_one_that_formatted_it(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    newer, older = KafkaVersion.parse("4.4.0"), KafkaVersion.parse("4.3.1")
+    DataFolder(kept).claim(newer)
+    # Nothing was formatted: the format failed.
+    DataFolder(kept).claim(older)
+    DataFolder(kept).claim(newer)
+    (kept / "node-1").mkdir()
+    (kept / "node-1" / "meta.properties").write_text("cluster.id=c\n")
+    DataFolder(kept).claim(newer)
+    with pytest.raises(UsageError) as raised:
+        DataFolder(kept).claim(older)
+    assert str(raised.value) == (
+        f"{kept}: the data was formatted by Kafka 4.4.0, and Kafka 4.3.1 does not read it; "
+        "start 4.4.0, or give 4.3.1 another folder"
+    )
+
+
+def test_a_folder_of_an_older_release_is_started_by_a_newer_one_and_then_by_the_older_again(tmp_path: Path) -> None:
+    """As in an upgrade that is rolled back before metadata.version is raised."""
+    kept = tmp_path / "kept"
+    DataFolder(kept).claim(KafkaVersion.parse("4.3.1"))
+    (kept / "node-1").mkdir()
+    (kept / "node-1" / "meta.properties").write_text("cluster.id=c\n")
+    DataFolder(kept).claim(KafkaVersion.parse("4.4.0"))
+    DataFolder(kept).claim(KafkaVersion.parse("4.3.1"))
+    (kept / "kafka.release").unlink()
+    DataFolder(kept).claim(KafkaVersion.parse("3.9.1"))

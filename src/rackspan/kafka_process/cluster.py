@@ -30,7 +30,7 @@ class KafkaCluster:
     id that is a broker's makes it a combined node; by default brokers 1 to 3 are combined. `config` goes into every node's
     properties. `listeners` are further listeners of each broker, by name with Kafka's security protocol, such as
     {"TLS": "SSL"}. `data_dir` is kept and can be started again; by default a temporary folder is used and removed. The Java
-    processes end with this process, however it ends.
+    processes end with this process, however it ends. Errors: UsageError for a `data_dir` that a newer release has formatted.
     """
 
     def __init__(
@@ -133,6 +133,7 @@ class KafkaCluster:
     def _start(self, runtime: KafkaRuntime) -> None:
         self._runtime = runtime
         self._folder = DataFolder(self._data_dir)
+        self._folder.claim(self.version)
         self.cluster_id = self._folder.cluster_id() or self.cluster_id
         self._prepare(self._folder.path, runtime)
         self._report(f"starting {len(self.nodes)} Kafka {self.version} nodes")

@@ -12,8 +12,13 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from rackspan.errors import UsageError
+from rackspan.kafka_process.release.versions import KafkaVersion
+
 PREFIX: Final = "rackspan-kafka-"
 _LOCK: Final = "owner.lock"
+_RELEASE: Final = "kafka.release"
+"""The release that has formatted the folder."""
 
 
 class DataFolder:
@@ -35,6 +40,22 @@ class DataFolder:
                 if line.startswith("cluster.id="):
                     return line.removeprefix("cluster.id=")
         return None
+
+    def claim(self, version: KafkaVersion) -> None:
+        """Keep the release that formats a new folder. Errors: UsageError for one that a newer release has formatted.
+
+        An older Kafka does not read such a folder: its metadata.version is not known there.
+        """
+        release = self.path / _RELEASE
+        if self.cluster_id() is None:
+            release.write_text(f"{version}\n")
+            return
+        formatted_by = KafkaVersion.parse(release.read_text().strip()) if release.exists() else version
+        if formatted_by > version:
+            raise UsageError(
+                f"{self.path}: the data was formatted by Kafka {formatted_by}, and Kafka {version} does not read it; "
+                f"start {formatted_by}, or give {version} another folder"
+            )
 
     def close(self) -> None:
         if self._temporary:

@@ -69,6 +69,10 @@ def test_of_a_member_of_a_kip_1071_group_no_error_is_noted() -> None:
         kind=GroupKind.STREAMS,
         topology={"0": SubtopologyTopics(("orders",), ())},
     )
+    assert streams_group(replace(group, protocol="sticky")).notes() == [
+        "its brokers assign its tasks by the assignor sticky (KIP-1071) and look at no racks: "
+        "strategies are those of the classic protocol"
+    ]
     assert streams_group(group).notes() == [
         "its brokers assign its tasks (KIP-1071) and look at no racks: strategies are those of the classic protocol"
     ]
