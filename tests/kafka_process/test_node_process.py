@@ -24,6 +24,10 @@ def test_the_tail_of_a_log_is_its_last_forty_lines(tmp_path: Path) -> None:
     [
         ("a\nx.SomeException: why\n\tat x.y(Z.java)\nlater\n", "x.SomeException: why"),
         ("ERROR first\nERROR last\nlater\n", "ERROR last"),
+        (
+            "x.NotFoundException: why\n\tat x.y(Z.java)\n1 [stop] INFO x - because of RejectedException\n2 [stop] WARN x - Exception\n",
+            "x.NotFoundException: why",
+        ),
         ("begun\n  ended  \n\n", "ended"),
         ("\n", "its log is empty"),
     ],

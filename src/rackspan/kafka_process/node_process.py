@@ -104,9 +104,9 @@ class NodeProcess:
             return log.read()
 
     def _failure(self, what: str) -> KafkaProcessFailed:
-        tail = self.log_tail()
         role = "broker" if self.node.is_broker else "controller"
-        return KafkaProcessFailed(f"{role} {self.node.id} {what}: {_line_with_cause(tail)}", tail)
+        cause = _line_with_cause(self._log().decode(errors="replace"))
+        return KafkaProcessFailed(f"{role} {self.node.id} {what}: {cause}", self.log_tail())
 
 
 def stop_deadline() -> float:
@@ -114,8 +114,9 @@ def stop_deadline() -> float:
     return time.monotonic() + _STOP_SECONDS
 
 
-def _line_with_cause(tail: str) -> str:
-    """The line with the cause: the last exception or error, not the last line of its stack."""
-    lines = [line.strip() for line in tail.splitlines() if line.strip()]
-    causes = [line for line in lines if "Exception" in line or "ERROR" in line]
+def _line_with_cause(log: str) -> str:
+    """The last exception or error of a node's log, not the last line of its stack, nor one of the shutdown that follows."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    serious = [line for line in lines if " INFO " not in line and " WARN " not in line and not line.startswith("at ")]
+    causes = [line for line in serious if "Exception" in line or "ERROR" in line]
     return (causes or lines or ["its log is empty"])[-1]
