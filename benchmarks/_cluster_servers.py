@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from rackspan.kafka_process import DEFAULT_VERSION
+from rackspan.testing import READS_IN_RACK
 
 EMBEDDED: Final = "rackspan"
 MOCK: Final = "librdkafka's mock"
@@ -23,10 +24,6 @@ KAFKA_FLAGS: Final = (
     *("-XX:InitiatingHeapOccupancyPercent=35", "-XX:MaxInlineLevel=15"),
 )
 """What kafka-server-start gives a broker. rackspan's own flags, for tests, compile and collect less; these undo them."""
-
-
-SELECTOR: Final = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
-"""Applies to clients only that name a rack, as the gateway's [readers] do for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +68,14 @@ def served(kind: str, brokers: int) -> Iterator[Server]:
 def _embedded(brokers: int) -> None:
     from rackspan.cluster import EmbeddedCluster
 
-    with EmbeddedCluster(racks=3, brokers=brokers) as cluster:
+    with EmbeddedCluster(racks=3, brokers=brokers, config=READS_IN_RACK) as cluster:
         _serve(cluster.bootstrap_servers)
 
 
 def _kafka(brokers: int) -> None:
     from rackspan.kafka_process import KafkaCluster
 
-    with KafkaCluster(racks=("r1", "r2", "r3"), brokers=brokers, config=SELECTOR) as cluster:
+    with KafkaCluster(racks=("r1", "r2", "r3"), brokers=brokers, config=READS_IN_RACK) as cluster:
         _serve(cluster.bootstrap_servers)
 
 

@@ -27,6 +27,7 @@ from benchmarks._broker_bytes import bytes_out
 from benchmarks._far_link import FarLink, far_link
 from benchmarks._measure import Figures, machine, processor_seconds, seconds
 from rackspan.kafka_process import KafkaCluster
+from rackspan.testing import READS_IN_RACK
 from tests.compat.spark_connector import COORDINATES, connector_jars
 
 ROUNDS: Final = 5
@@ -101,10 +102,11 @@ def main() -> None:
 @contextmanager
 def started_cluster() -> Iterator[tuple[KafkaCluster, FarLink]]:
     """Two brokers, and the link, by which clients of the listener FAR reach broker 1."""
-    config = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
     with (
         tempfile.TemporaryDirectory() as folder,
-        KafkaCluster(("r1", HERE), 2, config=config, listeners={FAR: "PLAINTEXT"}, data_dir=Path(folder)) as cluster,
+        KafkaCluster(
+            ("r1", HERE), 2, config=READS_IN_RACK, listeners={FAR: "PLAINTEXT"}, data_dir=Path(folder)
+        ) as cluster,
     ):
         near, far = (
             servers.split(",")[0] for servers in (cluster.bootstrap_servers, cluster.bootstrap_servers_of(FAR))
@@ -113,8 +115,8 @@ def started_cluster() -> Iterator[tuple[KafkaCluster, FarLink]]:
             (file,) = Path(folder).rglob(f"node-{FAR_BROKER}.properties")
             with file.open("a") as properties:
                 properties.write(f"advertised.listeners=CLIENT://{near},{FAR}://127.0.0.1:{link.port}\n")
-            cluster.stop_broker(FAR_BROKER)
-            cluster.start_broker(FAR_BROKER)
+            cluster.stop(FAR_BROKER)
+            cluster.restart(FAR_BROKER)
             cluster.wait_until_ready()
             yield cluster, link
 

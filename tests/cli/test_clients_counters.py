@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from rackspan.cluster import EmbeddedCluster
+from rackspan.testing import READS_IN_RACK
 from tests.cli.conftest import Ran
 from tests.gateway.process import free_ports, gateway_process
 from tests.waiting import WITHIN_SECONDS
@@ -62,7 +63,7 @@ def test_a_client_that_the_gateway_brings_home_has_nothing_to_do(cli: Callable[.
     (port,) = free_ports(1)
     url = f"http://127.0.0.1:{port}/metrics"
     lines = f'acknowledgements.mode = "off"\nlisten.http = "127.0.0.1:{port}"\n[readers.clients]\nhome = "r2"\n'
-    with EmbeddedCluster(racks=3, brokers=3) as cluster, gateway_process(tmp_path, cluster.bootstrap_servers, lines) as gateway:  # fmt: skip
+    with EmbeddedCluster(racks=3, brokers=3, config=READS_IN_RACK) as cluster, gateway_process(tmp_path, cluster.bootstrap_servers, lines) as gateway:  # fmt: skip
         cluster.create_topic("orders", partitions=3)
         stop = threading.Event()
         servers = gateway.bootstrap_servers

@@ -14,6 +14,7 @@ from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host.assembly import Assembly
 from rackspan.cluster.host.broker_host import BrokerHost
 from rackspan.cluster.net import Connection
+from rackspan.model import RACK_AWARE_SELECTOR
 from rackspan.model.ids import BrokerId, RackId
 from rackspan.wire.apis import VERSIONS
 from rackspan.wire.compiled import struct_writer
@@ -152,7 +153,7 @@ async def survived(requests: int, seed: int) -> float:
     """Megabytes by which the process grew after the first fifth of the requests."""
     rng = Random(seed)
     rack_of = {BrokerId(number): RackId(f"r{number}") for number in range(1, 4)}
-    cluster = Assembly(rack_of, ClusterSettings(), Random(seed))
+    cluster = Assembly(rack_of, ClusterSettings(replica_selector_class=RACK_AWARE_SELECTOR), Random(seed))
     await cluster.start(30)
     corpus = [whole(rng) for _ in range(CORPUS)]
     hosts = list(cluster.hosts.values())

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
+from rackspan.testing import READS_IN_RACK
 from tests.conformance.wire import Body, batch, send, send_raw
 from tests.waiting import eventually
 
@@ -22,6 +23,7 @@ CONFIG: Final = {
     # Tests write records of long ago and want to read them.
     "log.retention.check.interval.ms": "86400000",
     "log.cleaner.backoff.ms": "200",
+    **READS_IN_RACK,
 }
 
 

@@ -26,7 +26,7 @@ from rackspan.gateway.app import Gateway, open_gateway
 from rackspan.gateway.clients import connections
 from rackspan.gateway.config import parse_config
 from rackspan.gateway.upstream import guard_readers
-from rackspan.model import Broker, BrokerId, RackId
+from rackspan.model import RACK_AWARE_SELECTOR, Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import peek_header, read_body, read_header, read_response
 from rackspan.wire.kio_schemas import KioIndexError
@@ -299,7 +299,7 @@ class Conversation:
 async def bombarded(frames: int, seed: int, side: str) -> tuple[Tally, float]:
     """What happened, and megabytes by which the process grew in the second half of the frames."""
     rack_of = {BrokerId(number): RackId(f"r{number}") for number in range(1, 4)}
-    cluster = Assembly(rack_of, ClusterSettings(), Random(seed))
+    cluster = Assembly(rack_of, ClusterSettings(replica_selector_class=RACK_AWARE_SELECTOR), Random(seed))
     await cluster.start(30)
     servers = ",".join("{}:{}".format(*host.server.address) for host in cluster.hosts.values())
     placer = {"replica": {"placer": {"class": {"name": "balanced"}}}}

@@ -17,6 +17,7 @@ from rackspan.model import RackId
 from rackspan.model.client_networks import ClientNetworks
 from rackspan.sources.gateway_counters import gateway_counters
 from rackspan.sources.live.traffic import read_traffic
+from rackspan.testing import READS_IN_RACK
 from rackspan.traffic.bill import MONTH_SECONDS
 from tests.compat.streams_app import StreamsProcess
 from tests.gateway.process import free_ports, gateway_process
@@ -92,7 +93,7 @@ def foretold(advice: Sequence[Advice], kind: str, seconds: float) -> float:
 
 
 def test_a_client_rack_saves_what_was_foretold() -> None:
-    with EmbeddedCluster(racks=3, brokers=6) as cluster:
+    with EmbeddedCluster(racks=3, brokers=6, config=READS_IN_RACK) as cluster:
         cluster.create_topic("orders", partitions=PARTITIONS)
         with consumer(cluster, "shop", None) as reader:
             advice, before, seconds = measured(cluster, [reader], home="r1")
@@ -105,7 +106,7 @@ def test_a_client_rack_saves_what_was_foretold() -> None:
 
 def test_the_rack_of_a_gateway_saves_what_was_foretold(tmp_path: Path) -> None:
     """A reader in rack r1 that names none, behind a gateway there."""
-    with EmbeddedCluster(racks=3, brokers=6) as cluster:
+    with EmbeddedCluster(racks=3, brokers=6, config=READS_IN_RACK) as cluster:
         cluster.create_topic("orders", partitions=PARTITIONS)
 
         def behind(readers: str) -> tuple[list[Advice], Counter[str], float]:
@@ -125,7 +126,7 @@ def test_the_rack_of_a_gateway_saves_what_was_foretold(tmp_path: Path) -> None:
 
 def test_a_replica_in_each_rack_saves_what_was_foretold_copies_included(tmp_path: Path) -> None:
     places = {"a": "r2", "b": "r2", "c": "r3", "d": "r3", "e": "r1"}
-    with EmbeddedCluster(racks=3, brokers=6) as cluster:
+    with EmbeddedCluster(racks=3, brokers=6, config=READS_IN_RACK) as cluster:
         cluster.create_topic("orders", partitions=PARTITIONS, replication_factor=1)
         with ExitStack() as stack:
             readers = [stack.enter_context(consumer(cluster, group, rack)) for group, rack in places.items()]

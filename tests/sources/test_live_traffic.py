@@ -18,6 +18,7 @@ from rackspan.sources.live import cluster as live_cluster
 from rackspan.sources.live import logs, traffic
 from rackspan.sources.live.clients import ReadClients
 from rackspan.sources.live.traffic import read_traffic
+from rackspan.testing import READS_IN_RACK
 from rackspan.traffic import Basis, ClusterLogs, Interval, TrafficPath
 from rackspan.traffic.flows import READ_COMMITTED
 from tests.sources.consumers import consumer, read_all
@@ -97,7 +98,7 @@ def counted(cluster: EmbeddedCluster, path: str) -> Sums:
 
 @pytest.fixture
 def cluster() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(racks=3, brokers=6) as started:
+    with EmbeddedCluster(racks=3, brokers=6, config=READS_IN_RACK) as started:
         started.create_topic("orders", partitions=6)
         started.create_topic("payments", partitions=3)
         yield started

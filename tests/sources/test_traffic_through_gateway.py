@@ -10,6 +10,7 @@ from rackspan.client.cluster import ConnectionSettings
 from rackspan.cluster import EmbeddedCluster
 from rackspan.sources.gateway_counters import counting
 from rackspan.sources.live.traffic import read_traffic
+from rackspan.testing import READS_IN_RACK
 from rackspan.traffic import Basis, TrafficPath
 from tests.gateway.process import free_ports, gateway_process
 from tests.sources.consumers import consumer, read_all
@@ -33,7 +34,7 @@ def test_rows_of_clients_behind_a_gateway_are_measured(tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{port}/metrics"
     lines = f'acknowledgements.mode = "off"\nlisten.http = "127.0.0.1:{port}"\n[readers]\nrack = "r2"\n'
     with (
-        EmbeddedCluster(racks=3, brokers=6) as cluster,
+        EmbeddedCluster(racks=3, brokers=6, config=READS_IN_RACK) as cluster,
         gateway_process(tmp_path, cluster.bootstrap_servers, lines) as gateway,
     ):
         cluster.create_topic("orders", partitions=6)

@@ -7,7 +7,7 @@ from typing import Final
 from rackspan.advice.advice import Advice
 from rackspan.advice.measured import MeasuredTraffic, Remedy, Terms, saving
 from rackspan.clients import ClientFinding, GroupReads, ReplicaSelectors
-from rackspan.clients.causes import assignment_finding
+from rackspan.clients.causes import SELECTOR_REMEDY, assignment_finding
 from rackspan.clients.reads import read_again
 from rackspan.errors import InvalidGroup, InvalidProblem, UsageError
 from rackspan.model import ClusterSnapshot
@@ -28,7 +28,6 @@ from rackspan.traffic.what_if import (
 _BY_CLIENT: Final = ("no-client-rack", "rack-not-reported", "unknown-client-rack", "wrong-client-rack")
 """Causes that settings of clients remove."""
 
-_SELECTOR: Final = "set replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector on every broker, and restart them in turn"
 
 _UNDO: Final = "take the settings back and restart"
 
@@ -159,7 +158,7 @@ def _selecting(traffic: MeasuredTraffic, group: ReadingGroup) -> dict[str, str]:
         for read in member.reads
     )
     brokers = count_noun(len(traffic.snapshot.brokers), "broker")
-    return {_SELECTOR: f"each of {brokers}, once for all groups"} if needed else {}
+    return {SELECTOR_REMEDY: f"each of {brokers}, once for all groups"} if needed else {}
 
 
 def _assigned(

@@ -15,11 +15,12 @@ from rackspan.clients.likely_rack import likely_rack
 from rackspan.clients.measured import Measured
 from rackspan.clients.reads import GroupReads, MemberReads, Read, ReplicaSelectors
 from rackspan.consumers.group import PROTOCOL
-from rackspan.model import ClusterSnapshot, RackId
+from rackspan.model import RACK_AWARE_SELECTOR, REPLICA_SELECTOR, ClusterSnapshot, RackId
 from rackspan.model.group import GroupDescription, GroupKind
 from rackspan.text import count_noun
 
 SHOWN: Final = 3
+SELECTOR_REMEDY: Final = f"set {REPLICA_SELECTOR}={RACK_AWARE_SELECTOR} on every broker, and restart them in turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +185,7 @@ def _pattern(topics: Iterable[str]) -> str:
 def _no_replica_selector(reads: GroupReads, crossings: list[_Crossing], _racks: list[RackId]) -> ClientFinding:
     leaders = len({crossing.read.partition for crossing in crossings})
     reason = f"client.rack is set and has no effect on {count_noun(leaders, 'partition')}: brokers direct every reader to the leader"
-    remedy = (
-        "set replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector on every broker, and "
-        "restart them in turn"
-    )
-    return _finding("no-replica-selector", reads, crossings, reason, remedy)
+    return _finding("no-replica-selector", reads, crossings, reason, SELECTOR_REMEDY)
 
 
 def _follower_behind(reads: GroupReads, crossings: list[_Crossing], _racks: list[RackId]) -> ClientFinding:

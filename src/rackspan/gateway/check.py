@@ -22,7 +22,7 @@ from rackspan.gateway.net.channel import connected
 from rackspan.gateway.net.open_files import raise_limit, too_few
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
-from rackspan.model import MIN_INSYNC_RACKS
+from rackspan.model import MIN_INSYNC_RACKS, RACK_AWARE_SELECTOR, REPLICA_SELECTOR
 from rackspan.text import count_noun
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.configs import DescribeConfigsRequestData, DescribeConfigsResource
@@ -177,8 +177,6 @@ def _placer(backend: Backend) -> Iterator[Result]:
 
 
 _UNCLEAN: Final = "unclean.leader.election.enable"
-_SELECTOR: Final = "replica.selector.class"
-_RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
 async def _broker_configs(config: GatewayConfig, backend: Backend) -> AsyncIterator[Result]:
@@ -195,15 +193,15 @@ async def _broker_configs(config: GatewayConfig, backend: Backend) -> AsyncItera
         yield Result(_UNCLEAN, CheckLevel.OK, "false")
     if not config.readers.is_on:
         return
-    values = {broker: await _broker_config(backend, broker, _SELECTOR) for broker in sorted(backend.cluster.by_id)}
-    without = [str(broker) for broker, value in values.items() if value != _RACK_AWARE]
+    values = {
+        broker: await _broker_config(backend, broker, REPLICA_SELECTOR) for broker in sorted(backend.cluster.by_id)
+    }
+    without = [str(broker) for broker, value in values.items() if value != RACK_AWARE_SELECTOR]
     if without:
-        reason = (
-            f"brokers {', '.join(without)} have another than {_RACK_AWARE}: racks of [readers] have no effect there"
-        )
-        yield Result(_SELECTOR, CheckLevel.WARNING, f"{reason}; set it and restart them in turn")
+        reason = f"brokers {', '.join(without)} have another than {RACK_AWARE_SELECTOR}: racks of [readers] have no effect there"
+        yield Result(REPLICA_SELECTOR, CheckLevel.WARNING, f"{reason}; set it and restart them in turn")
     else:
-        yield Result(_SELECTOR, CheckLevel.OK, "rack-aware on every broker")
+        yield Result(REPLICA_SELECTOR, CheckLevel.OK, "rack-aware on every broker")
 
 
 async def _broker_config(backend: Backend, broker: int, key: str) -> str | Result | None:

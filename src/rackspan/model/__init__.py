@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rackspan.lazy_exports import lazy_getattr
 
 if TYPE_CHECKING:
-    from rackspan.model.broker import Broker, Controller
+    from rackspan.model.broker import RACK_AWARE_SELECTOR, REPLICA_SELECTOR, Broker, Controller
     from rackspan.model.ids import (
         INT32_MAX,
         INT64_MAX,
@@ -53,7 +53,7 @@ else:
     __getattr__ = lazy_getattr(
         __name__,
         {
-            "broker": ("Broker", "Controller"),
+            "broker": ("RACK_AWARE_SELECTOR", "REPLICA_SELECTOR", "Broker", "Controller"),
             "ids": (
                 "INT32_MAX",
                 "INT64_MAX",
@@ -104,6 +104,8 @@ __all__ = [
     "MIN_INSYNC_REPLICAS",
     "NO_BROKER",
     "NO_RACK",
+    "RACK_AWARE_SELECTOR",
+    "REPLICA_SELECTOR",
     "TOPIC_NAME_RULE",
     "UNKNOWN_SIZE",
     "UNNAMED_RACK",

@@ -8,6 +8,10 @@ from rackspan.model.ids import INT32_MAX, UNNAMED_RACK, BrokerId, RackId
 
 PORT_MAX: Final = 65_535
 
+REPLICA_SELECTOR: Final = "replica.selector.class"
+RACK_AWARE_SELECTOR: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+"""The value with which leaders direct consumers to the replica in their rack (KIP-392). Unset by default: then leaders serve."""
+
 
 @dataclass(frozen=True, slots=True)
 class Broker:

@@ -9,7 +9,7 @@ from kafka import TopicPartition as KafkaPythonPartition
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.context import Flow, Path
-from tests.waiting import WITHIN_SECONDS
+from rackspan.testing import READS_IN_RACK
 
 RECORDS = 40
 RECORD_BYTES = 1_000
@@ -21,7 +21,7 @@ Read = Callable[[EmbeddedCluster, str | None, str], int]
 @pytest.fixture
 def cluster() -> Iterator[EmbeddedCluster]:
     """A partition led in r1 with its followers in r2 and r3, full of records that everybody has."""
-    with EmbeddedCluster(racks=3, brokers=3) as started:
+    with EmbeddedCluster(racks=3, brokers=3, config=READS_IN_RACK) as started:
         started.create_topic("orders", replicas=[[1, 2, 3]])
         producer = Producer({"bootstrap.servers": started.bootstrap_servers, "client.id": "shop", "log_level": 0})
         for _ in range(RECORDS):

@@ -21,6 +21,7 @@ from rackspan.gateway.core.reader_racks import ReaderRacks
 from rackspan.gateway.handlers.fetch import FetchHandler
 from rackspan.gateway.net.byte_flow import Exchange
 from rackspan.model.ids import RackId
+from rackspan.testing import READS_IN_RACK
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import read_body, read_header, write_request
 from rackspan.wire.messages.fetch import FetchPartition, FetchRequestData, FetchResponseData, FetchTopic
@@ -28,7 +29,13 @@ from tests.gateway.running import RunningGateway, document, running
 from tests.waiting import WITHIN_SECONDS, eventually
 
 RECORDS = 200
-SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[EmbeddedCluster]:
+    """Three brokers in three racks, which direct readers to the replica in their rack."""
+    with EmbeddedCluster(racks=3, brokers=3, config=READS_IN_RACK, seed=3) as started:
+        yield started
 
 
 @pytest.fixture
@@ -301,11 +308,11 @@ def test_the_bytes_of_a_fetch_with_a_rack_count_and_only_a_named_replica_is_a_re
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize(("value", "level"), [(SELECTOR, CheckLevel.OK), ("", CheckLevel.WARNING)])
-def test_the_check_says_whether_the_brokers_will_follow_the_racks(value: str, level: CheckLevel) -> None:
-    with EmbeddedCluster(racks=2, brokers=2, config={"replica.selector.class": value}) as cluster:
-        config = parse_config(document(cluster.bootstrap_servers, readers={"rack": "r1"}))
-        found = {result.check: result for result in asyncio.run(check_cluster(config))}
+@pytest.mark.parametrize(("config", "level"), [(READS_IN_RACK, CheckLevel.OK), ({}, CheckLevel.WARNING)])
+def test_the_check_says_whether_the_brokers_will_follow_the_racks(config: dict[str, str], level: CheckLevel) -> None:
+    with EmbeddedCluster(racks=2, brokers=2, config=config) as cluster:
+        on = parse_config(document(cluster.bootstrap_servers, readers={"rack": "r1"}))
+        found = {result.check: result for result in asyncio.run(check_cluster(on))}
         assert found["replica.selector.class"].level is level
         off = parse_config(document(cluster.bootstrap_servers))
         assert "replica.selector.class" not in {result.check for result in asyncio.run(check_cluster(off))}

@@ -82,14 +82,14 @@ def test_three_controllers_confirm_what_brokers_report(kafka: KafkaCluster) -> N
     create_topic(kafka, name, partitions=6, replication_factor=3)
     eventually(lambda: same(kafka), "the log has what brokers report")
     assert read(kafka).racks == {number: f"r{(number - 1) % 3 + 1}" for number in range(1, 7)}
-    kafka.kill_broker(6)
+    kafka.kill(6)
     try:
         eventually(
             lambda: same(kafka) and not any(6 in one.isr for one in read(kafka).topic(name).values()), "6 is out"
         )
         assert read(kafka).racks[6] == "r3"
     finally:
-        kafka.start_broker(6)
+        kafka.restart(6)
 
 
 @pytest.mark.kafka

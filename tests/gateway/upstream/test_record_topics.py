@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import cast
 from uuid import UUID
 
@@ -22,6 +22,7 @@ from rackspan.gateway.upstream import record_topics
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.record_topics import follow_record_topics, settle
 from rackspan.model import Broker, BrokerId, RackId
+from rackspan.testing import READS_IN_RACK
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import (
     MetadataRequestData,
@@ -35,6 +36,14 @@ from tests.waiting import WITHIN_SECONDS
 
 RECORDS = 300
 PARTITIONS = 6
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[EmbeddedCluster]:
+    """Three brokers in three racks, which direct readers to the replica in their rack."""
+    with EmbeddedCluster(racks=3, brokers=3, config=READS_IN_RACK, seed=3) as started:
+        yield started
+
 
 Counted = tuple[BytesPath, str, str, str, str]
 """BytesPath, topic, client id, from rack, to rack; a rack that is not known is empty."""

@@ -6,6 +6,7 @@ from typing import Final
 
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.kafka_bytes.record_batch import HEADER_BYTES
+from rackspan.model import RACK_AWARE_SELECTOR
 from rackspan.model.ids import BrokerId, RackId
 from tests.simulation.kinds import WorldKind
 
@@ -88,5 +89,6 @@ def _settings(kind: WorldKind, rng: Random, tick: int, session: int) -> ClusterS
         unclean_leader_election=kind.unclean,
         auto_create_topics=False,
         elr=kind.elr,
+        replica_selector_class=RACK_AWARE_SELECTOR,
         fetch_max_partition_bytes=rng.choice((1, 5 * HEADER_BYTES, 1024 * 1024)),
     )

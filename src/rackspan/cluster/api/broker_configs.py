@@ -8,6 +8,7 @@ from rackspan.acks.config import ConfigOutcome, SetAt, judge_broker_config
 from rackspan.cluster.core.configs import BROKER_CONFIGS, PROTOCOL_VERSION
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.errors import UsageError
+from rackspan.model import RACK_AWARE_SELECTOR, REPLICA_SELECTOR
 from rackspan.model.ids import BrokerId, RackId
 
 
@@ -30,18 +31,27 @@ def apply_broker_configs(settings: ClusterSettings, config: Mapping[str, str], b
     return replace(with_fields, extra_configs={**coordinators, **settings.extra_configs, **others})
 
 
-def check_racks(settings: ClusterSettings, rack_of: Mapping[BrokerId, RackId | None]) -> None:
-    """Errors: UsageError for brokers that would refuse to start (min.insync.racks, Validation)."""
+def check_start(settings: ClusterSettings, rack_of: Mapping[BrokerId, RackId | None]) -> None:
+    """Errors: UsageError for brokers that would refuse to start: a class that they cannot load, min.insync.racks (Validation)."""
+    selector = settings.replica_selector_class
+    # As of Kafka's own brokers, the empty name is that of a class that does not exist.
+    if selector not in (None, RACK_AWARE_SELECTOR):
+        raise UsageError(
+            f"{REPLICA_SELECTOR} {selector!r}: the brokers refuse to start, since they have no such class; give "
+            f"{RACK_AWARE_SELECTOR}, or leave it out: then leaders serve every consumer"
+        )
     for broker, rack in rack_of.items():
         verdict = judge_broker_config(str(settings.min_insync_racks), SetAt.BROKER_START, rack, ())
         if verdict.outcome is ConfigOutcome.REFUSES_TO_START:
             raise UsageError(f"broker {broker} refuses to start: {verdict.error}")
 
 
-def _check(key: str, value: str) -> None:
+def _check(key: str, value: object) -> None:
     definition = BROKER_CONFIGS.get(key)
     if definition is None:
         raise UsageError(f"config {key!r}: not a broker config of this cluster; correct its name")
+    if value is None:
+        raise UsageError(f"config {key!r}: None is not a value; leave the config out for Kafka's default")
     if not isinstance(value, str):
         raise UsageError(f"config {key!r}: {value!r} is not a string, as Kafka's configs are; write {str(value)!r}")
     complaint = definition.complaint(value)
@@ -81,6 +91,7 @@ _FIELDS: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
     "replica.fetch.response.max.bytes": ("fetch_max_bytes", int),
     "replica.fetch.wait.max.ms": ("fetch_max_wait_ms", int),
     "replica.lag.time.max.ms": ("replica_lag_time_max_ms", int),
+    REPLICA_SELECTOR: ("replica_selector_class", str.strip),
     "unclean.leader.election.enable": ("unclean_leader_election", _parse_bool),
 }
 _LISTENER_CONFIGS: Final = {"listener.name.plaintext.extended.error.codes": "extended.error.codes"}

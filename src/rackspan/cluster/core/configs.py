@@ -17,7 +17,7 @@ from rackspan.acks import Thresholds
 from rackspan.cluster.core.metadata import ConfigResource, MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
-from rackspan.model import INT32_MAX, INT64_MAX, MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, BrokerId
+from rackspan.model import INT32_MAX, INT64_MAX, MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, REPLICA_SELECTOR, BrokerId
 from rackspan.model.topic import parse_config_list
 
 
@@ -240,7 +240,7 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigDefinition]] = {
         _D("replica.fetch.wait.max.ms", _T.INT, "500", read_only=True),
         _D("replica.lag.time.max.ms", _T.LONG, "30000", least=1, read_only=True),
         _D("replica.placer.class.name", _T.STRING, "striped", read_only=True),
-        _D("replica.selector.class", _T.STRING, None, read_only=True),
+        _D(REPLICA_SELECTOR, _T.STRING, None, read_only=True),
         *_KERBEROS_CONFIGS,
         _D("transaction.max.timeout.ms", _T.INT, "900000", least=1, read_only=True),
         _D("transaction.state.log.num.partitions", _T.INT, _COORDINATED, least=1, read_only=True),
@@ -375,10 +375,9 @@ def static_configs(settings: ClusterSettings) -> Mapping[str, str]:
         "log.retention.check.interval.ms": str(settings.retention_check_interval_ms),
         "message.max.bytes": str(settings.message_max_bytes),
         "extended.error.codes": str(settings.extended_error_codes).lower(),
-        # Not a choice: leaders here always name the replica in the reader's rack.
-        "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+        REPLICA_SELECTOR: settings.replica_selector_class,
     }
-    static = {key: value for key, value in chosen.items() if value != BROKER_CONFIGS[key].default}
+    static = {key: value for key, value in chosen.items() if value is not None and value != BROKER_CONFIGS[key].default}
     return {**static, **settings.extra_configs}
 
 

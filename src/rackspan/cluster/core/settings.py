@@ -44,6 +44,9 @@ class ClusterSettings:
     auto_leader_rebalance: bool = False
     leader_imbalance_check_interval_ms: int = 5_000
 
+    replica_selector_class: str | None = None
+    """RACK_AWARE_SELECTOR: leaders direct consumers to the replica in their rack (KIP-392). None: leaders serve, as in Kafka by default."""
+
     elr: Elr = Elr.RACKS
     extended_error_codes: bool = False
 

@@ -15,15 +15,14 @@ from rackspan.client.errors import FAILURES, is_refusal, listed, message_of, nee
 from rackspan.client.requests import alive_brokers, describe_configs
 from rackspan.clients import ReplicaSelectors
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
+from rackspan.model import RACK_AWARE_SELECTOR, REPLICA_SELECTOR
 from rackspan.model.group import GroupDescription
 from rackspan.sources.live.groups import describe_all
-
-REPLICA_SELECTOR: Final = "replica.selector.class"
 
 _KAFKAS_OWN: Final = {
     "": ReplicaSelectors.LEADER,
     "org.apache.kafka.common.replica.LeaderSelector": ReplicaSelectors.LEADER,
-    "org.apache.kafka.common.replica.RackAwareReplicaSelector": ReplicaSelectors.RACK_AWARE,
+    RACK_AWARE_SELECTOR: ReplicaSelectors.RACK_AWARE,
 }
 _SECONDS: Final = 10.0
 """For one broker's config. One that does not respond holds up no other, and is named."""

@@ -11,17 +11,20 @@ from rackspan.cluster.core.broker.reading import diverging, preferred_read_repli
 from rackspan.cluster.core.broker.replica_state import FollowerState, Isr
 from rackspan.cluster.core.ids import CLIENT, NO_EPOCH
 from rackspan.cluster.core.messages import DeleteRecords, DeleteRecordsResponse, Produce
+from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.model import RACK_AWARE_SELECTOR
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 from tests.cluster.core.broker.test_follower import log_of
 from tests.cluster.core.brokers import ids
 from tests.cluster.world import World
 
 RACKS: dict[int, str | None] = {1: "a", 2: "b", 3: "c"}
+READS_IN_RACK = ClusterSettings(replica_selector_class=RACK_AWARE_SELECTOR)
 
 
 def world() -> tuple[World, TopicPartition]:
-    w = World(RACKS)
+    w = World(RACKS, READS_IN_RACK)
     w.run(500)
     orders = w.create("orders", [1, 2, 3])
     w.settle()
@@ -62,7 +65,7 @@ def test_a_reader_in_a_followers_rack_is_sent_there_and_served_there() -> None:
 
 
 def test_a_leader_in_the_readers_rack_is_read_itself() -> None:
-    w = World({1: "a", 2: "a", 3: "b"})
+    w = World({1: "a", 2: "a", 3: "b"}, READS_IN_RACK)
     w.run(500)
     orders = w.create("orders", [1, 2, 3])
     w.settle()
@@ -70,6 +73,19 @@ def test_a_leader_in_the_readers_rack_is_read_itself() -> None:
     w.run(50)
     there = w.broker(1).read(orders, 0, 1_000, rack=RackId("a"))
     assert (there.preferred_read_replica, [one.base_offset for one in there.batches]) == (-1, [0])
+
+
+def test_by_default_leaders_serve_readers_of_every_rack() -> None:
+    w = World(RACKS)
+    w.run(500)
+    orders = w.create("orders", [1, 2, 3])
+    w.settle()
+    w.produced(orders)
+    w.run(50)
+    there = w.broker(1).read(orders, 0, 1_000, rack=RackId("b"))
+    assert (there.preferred_read_replica, [each.base_offset for each in there.batches]) == (-1, [0])
+    direct = w.broker(2).read(orders, 0, 1_000, rack=RackId("b"), follower_ok=True)
+    assert [each.base_offset for each in direct.batches] == [0], "a follower serves whoever fetches from it"
 
 
 def test_a_follower_out_of_the_isr_is_nobodys_preferred_replica() -> None:
@@ -196,7 +212,7 @@ def test_bytes_between_racks_are_counted_by_topic() -> None:
 
 
 def test_old_batches_are_deleted_beyond_retention_bytes_and_never_of_a_compacted_topic() -> None:
-    w = World(RACKS)
+    w = World(RACKS, READS_IN_RACK)
     w.run(500)
     deleted = w.create("deleted", [1, 2, 3], retention_bytes="1000")
     compacted = w.create("compacted", [1, 2, 3], retention_bytes="1000", cleanup_policy="compact")

@@ -6,7 +6,7 @@ from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model.ids import BrokerId, RackId
 
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
-"""Leaders of the embedded cluster name the replica in a reader's rack, always."""
+"""A class of Kafka, by its name."""
 
 
 def test_the_clusters_settings_are_reported_under_kafkas_names_where_they_differ_from_its_defaults() -> None:
@@ -16,7 +16,6 @@ def test_the_clusters_settings_are_reported_under_kafkas_names_where_they_differ
         "leader.imbalance.check.interval.seconds": "5",
         "replica.fetch.backoff.ms": "50",
         "replica.lag.time.max.ms": "2000",
-        "replica.selector.class": RACK_AWARE,
     }
 
 
@@ -33,6 +32,7 @@ def test_every_setting_that_is_chosen_is_reported() -> None:
         auto_leader_rebalance=True,
         leader_imbalance_check_interval_ms=7_999,
         extended_error_codes=True,
+        replica_selector_class=RACK_AWARE,
         fetch_max_bytes=800,
         fetch_max_partition_bytes=80,
         message_max_bytes=90,

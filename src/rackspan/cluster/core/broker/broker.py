@@ -41,6 +41,7 @@ from rackspan.cluster.core.messages import (
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.model import RACK_AWARE_SELECTOR
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 VALID_ACKS: Final = (-1, 0, 1)
@@ -234,7 +235,7 @@ class BrokerCore:
         replica, error = self._replica(partition, follower_ok, current_leader_epoch)
         if replica is None:
             return ReadResponse(error)
-        if isinstance(replica, Leader) and rack:
+        if isinstance(replica, Leader) and rack and self._shared.settings.replica_selector_class == RACK_AWARE_SELECTOR:
             preferred = reading.preferred_read_replica(replica, self.image, offset, rack)
             if preferred is not None:
                 log = replica.log
