@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from rackspan.kafka_process import KafkaCluster
+from rackspan.testing import READS_IN_RACK
 from tests.gateway.process import free_ports, gateway_process
 
 _BROKERS: Final = range(1, 6)
@@ -31,7 +32,7 @@ _CONFIG: Final[Mapping[str, str]] = {
     "offsets.topic.replication.factor": "2",
     "transaction.state.log.replication.factor": "2",
     "transaction.state.log.min.isr": "1",
-    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+    **READS_IN_RACK,
 }
 """Where docker-compose.yml of sarama, and what Kafka comes with, differ from what a KafkaCluster has."""
 
@@ -100,11 +101,11 @@ def _port(broker: int) -> int:
 
 def _advertise(cluster: KafkaCluster, data: Path) -> None:
     """Start the brokers anew with toxiproxy's addresses, which a KafkaCluster has no setting for."""
-    cluster.kill_nodes(_BROKERS)
+    cluster.kill(*_BROKERS)
     for broker, address in zip(_BROKERS, cluster.bootstrap_servers.split(","), strict=True):
         with (data / f"node-{broker}.properties").open("a") as properties:
             properties.write(f"advertised.listeners=CLIENT://{address},{_LISTENER}://127.0.0.1:{_port(broker)}\n")
-    cluster.start_nodes(_BROKERS)
+    cluster.restart(*_BROKERS)
 
 
 @contextmanager
@@ -167,9 +168,11 @@ def _compose(cluster: KafkaCluster, data: Path, words: Sequence[str]) -> dict[st
     output = ""
     match words:
         case ["compose", "stop", service]:
-            cluster.stop_broker(_broker(service))
+            cluster.stop(_broker(service))
         case ["compose", "start", service]:
-            cluster.start_broker(_broker(service))
+            # As of a container, the start of a broker that runs changes nothing.
+            if _broker(service) not in cluster.pids:
+                cluster.restart(_broker(service))
         case ["compose", "exec", "-T", _, path, *arguments]:
             server = cluster.bootstrap_servers.split(",")[0]
             arguments = [server if word == "kafka-1:9091" else word for word in arguments]

@@ -86,7 +86,7 @@ def test_a_broker_of_kafka_3_that_restarts_loses_no_replica_to_a_plan(
     create_topic(kafka3, "restarts", assignment=[[1, 2], [2, 1]])
     planning = ("reassign", "plan", "--bootstrap-server", kafka3.bootstrap_servers.split(",")[0], "--topic", "restarts")
     assert sets_planned(cli(*planning, "-o", "json").out) <= {(1, 2)}
-    kafka3.kill_broker(2)
+    kafka3.kill(2)
     try:
         eventually(lambda: len(described(kafka3)["restarts", 1].isr) == 1, "broker 2 is out of sync")
         for words in ((), ("--replication-factor", "1"), ("--balance",)):
@@ -97,7 +97,7 @@ def test_a_broker_of_kafka_3_that_restarts_loses_no_replica_to_a_plan(
         gone = cli(*planning, "--replication-factor", "1", "--replace-missing-brokers", "-o", "json")
         assert sets_planned(gone.out) == {(1,)}
     finally:
-        kafka3.start_broker(2)
+        kafka3.restart(2)
     eventually(lambda: len(described(kafka3)["restarts", 1].isr) == 2, "broker 2 is back")
     assert sets_planned(cli(*planning, "-o", "json").out) <= {(1, 2)}
 

@@ -133,10 +133,10 @@ def test_hardened_topics_refuse_records_exactly_when_one_rack_alone_is_in_sync(
     in_sync = {1, 2, 3, 4, 5}
     for change, broker in (("", 0), ("stop", 3), ("stop", 2), ("stop", 5), ("start", 3), ("start", 2), ("start", 5)):
         if change == "stop":
-            uneven_kafka.stop_broker(broker)
+            uneven_kafka.stop(broker)
             in_sync -= {broker}
         elif change == "start":
-            uneven_kafka.start_broker(broker)
+            uneven_kafka.restart(broker)
             in_sync |= {broker}
         wait_for_isr(uneven_kafka, in_sync)
         enough = len({RACKS[one] for one in in_sync}) >= 2

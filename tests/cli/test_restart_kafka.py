@@ -106,7 +106,7 @@ def test_batches_that_are_killed_under_load_lose_no_delivery(
 
     def kill(brokers: list[int]) -> None:
         """A broker that is back as soon as its session has ended is not observed to stop: the cluster has to show it."""
-        kafka.kill_nodes(brokers)
+        kafka.kill(*brokers)
         eventually(lambda: not listed(kafka) & set(brokers), "the killed brokers are fenced")
         time.sleep(2.0)
 
@@ -131,7 +131,7 @@ def restarted_under_load(
     def restart(brokers: list[int]) -> None:
         stopped.append(brokers)
         stop(brokers)
-        kafka.start_nodes(brokers)
+        kafka.restart(*brokers)
 
     with (
         counting_proxy(kafka.bootstrap_servers) as proxy,
@@ -156,14 +156,14 @@ def test_a_batch_that_is_not_safe_refuses_the_partitions_foretold_and_no_other(
     foretold = {partition["partition"] for partition in named}
     assert foretold == {partition for partition, held in enumerate(RING) if {4, 5} <= set(held)}
     with counting_proxy(kafka.bootstrap_servers) as proxy:
-        kafka.stop_nodes(stopped)
+        kafka.stop(*stopped)
         eventually(lambda: len(in_sync_without(kafka, topic, stopped)) == PARTITIONS, "no stopped broker is in sync")
         settings = {"bootstrap.servers": proxy.bootstrap_servers, "acks": "all", "message.timeout.ms": 10_000}
         producer = Producer({**settings, "retries": 0, "log_level": 0})
         for partition in range(PARTITIONS):
             producer.produce(topic, b"record", partition=partition)
-        producer.flush(WITHIN_SECONDS)
-        kafka.start_nodes(stopped)
+        producer.flush(30)
+        kafka.restart(*stopped)
     refused = set().union(*(proxy.partitions_of.get(code, set()) for code in REFUSED))
     assert (refused, proxy.partitions_of[ErrorCode.NONE]) == (foretold, set(range(PARTITIONS)) - foretold)
 
@@ -206,9 +206,9 @@ def test_leaders_are_in_the_required_racks_after_one_command_and_after_a_restart
     assert applied.code == 0, applied.err
     eventually(lambda: leaders() == [1] * 6 + [4] * 6, "partitions are led from rack r1, as level as can be")
     assert cli("reassign", "plan", *server, "--leaders").code == 0
-    kafka.stop_nodes([4])
+    kafka.stop(4)
     eventually(lambda: 4 not in leaders(), "broker 4 leads nothing")
-    kafka.start_nodes([4])
+    kafka.restart(4)
     eventually(lambda: replicas_in_sync(kafka, topic) == 3 * PARTITIONS, "every replica is in sync")
     console_tool(kafka, ELECTION_TOOL, "--election-type", "preferred", "--all-topic-partitions")
     eventually(lambda: leaders() == [1] * 6 + [4] * 6, "partitions are led from rack r1 again")

@@ -15,7 +15,7 @@ from confluent_kafka.cimpl import NewTopic
 from rackspan.acks import min_insync_racks
 from rackspan.cluster import ClusterSettings, EmbeddedCluster
 from rackspan.errors import UsageError
-from rackspan.testing import freezing, losing
+from rackspan.testing import losing, pausing
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.configs import (
     IncrementalAlterConfigsRequestAlterableConfig,
@@ -100,7 +100,7 @@ def test_a_waiting_produce_fails_when_racks_are_lost_and_nothing_is_acknowledged
     """The two follower racks freeze: the record is in the leader's log, and must not be acknowledged from there."""
     leader = cluster.leader(topic, 0)
     assert leader is not None
-    with freezing(cluster, *(broker for broker in cluster.brokers if broker != leader)):
+    with pausing(cluster, *(broker for broker in cluster.brokers if broker != leader)):
         response = raw.produced(cluster.address(leader), topic, timeout_ms=4_000)
     assert response.error_code in (REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND)
     assert sum(metrics["rackspan_rack_check_failures_total"] for metrics in cluster.metrics().values()) > 0

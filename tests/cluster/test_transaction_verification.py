@@ -9,7 +9,7 @@ import pytest
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.core.process import BrokerProcess
-from rackspan.testing import freezing
+from rackspan.testing import pausing
 from tests.conformance.behaviours.fetch import begin, ended, of_a_ready_coordinator
 from tests.conformance.subject import Subject, fresh
 from tests.conformance.wire import Body, batch
@@ -40,7 +40,7 @@ class Transaction:
         assert begin(subject, self.name, self.producer, self.topic) == 0
 
     def send(self, sequence: int, version: int = 9, broker: int | None = None) -> Body:
-        """To the leader, or to `broker`: a test with a frozen broker names the leader, since the frozen one may be queried for it."""
+        """To the leader, or to `broker`: a test with a paused broker names the leader, since the paused one may be queried for it."""
         data = batch(b"x", producer=self.producer, sequence=sequence, transactional=True)
         return self.subject.produce(self.topic, data, transactional_id=self.name, version=version, broker=broker)
 
@@ -54,7 +54,7 @@ def test_a_leader_that_cannot_verify_responds_with_an_error_that_every_client_re
 ) -> None:
     monkeypatch.setattr(BrokerProcess, "request_timeout_ms", 200)
     transaction = Transaction(subject)
-    with freezing(cluster, transaction.coordinator):
+    with pausing(cluster, transaction.coordinator):
         response = transaction.send(0, version, transaction.leader)
     assert response["error_code"] == NOT_ENOUGH_REPLICAS
     assert "Unable to verify" in response["error_message"]

@@ -118,22 +118,22 @@ def observed(
 def _frozen(cluster: KafkaCluster) -> Iterator[None]:
     """Without the followers of every partition, which are suspended."""
     for broker in FOLLOWERS:
-        cluster.freeze_broker(broker)
+        cluster.pause(broker)
     try:
         yield
     finally:
         for broker in FOLLOWERS:
-            cluster.thaw_broker(broker)
+            cluster.resume(broker)
 
 
 @contextmanager
 def _killed(cluster: KafkaCluster) -> Iterator[None]:
     """Without the followers of every partition, which are killed and started again."""
-    cluster.kill_nodes(FOLLOWERS)
+    cluster.kill(*FOLLOWERS)
     try:
         yield
     finally:
-        cluster.start_nodes(FOLLOWERS)
+        cluster.restart(*FOLLOWERS)
 
 
 def _trial(

@@ -248,7 +248,7 @@ def one_run(
     finally:
         for clients in filter(None, (by_gateway, beside)):
             clients.judged = True
-        cluster.thaw_broker(OF_RACK_B)
+        cluster.resume(OF_RACK_B)
         for clients in filter(None, (by_gateway, beside)):
             clients.stop()
     outcome.runs += 1
@@ -268,7 +268,7 @@ def slow_follower(mode: str, runs: int) -> Outcome:
         while isr(admin, topic) != {1, 2}:
             assert time.monotonic() < until, "broker 3 did not leave the ISR"
             time.sleep(0.005)
-        cluster.freeze_broker(OF_RACK_B)
+        cluster.pause(OF_RACK_B)
 
     with ExitStack() as stack:
         cluster = TunedCluster(lambda _: {OF_RACK_B: SLOW})
@@ -292,7 +292,7 @@ def late_metadata(mode: str, runs: int, seconds: float, who: str) -> Outcome:
         for relay in relays.values():
             relay.seconds = seconds
         time.sleep(0.1)
-        cluster.freeze_broker(OF_RACK_B)
+        cluster.pause(OF_RACK_B)
         time.sleep(LAG_MAX_SECONDS * 1.5 + seconds)
 
     with ExitStack() as stack:

@@ -204,8 +204,8 @@ def _counted(url: str) -> "Counter[tuple[str, str, str, str]]":
 
 def _restart(cluster: KafkaCluster, _admin: AdminClient, rng: random.Random) -> None:
     broker = rng.choice([1, 2, 3])
-    cluster.stop_broker(broker)
-    cluster.start_broker(broker)
+    cluster.stop(broker)
+    cluster.restart(broker)
 
 
 def _move_leaders(_cluster: KafkaCluster, admin: AdminClient, _rng: random.Random) -> None:
@@ -217,7 +217,7 @@ def _move_leaders(_cluster: KafkaCluster, admin: AdminClient, _rng: random.Rando
 def _lose_rack(cluster: KafkaCluster, _admin: AdminClient, rng: random.Random) -> None:
     cluster.lose_rack(RACK)
     time.sleep(rng.uniform(2, 8))
-    cluster.start_rack(RACK)
+    cluster.restore_rack(RACK)
 
 
 def _restart_and_move(cluster: KafkaCluster, admin: AdminClient, rng: random.Random) -> None:

@@ -104,11 +104,11 @@ def test_one_rack_alone_serves_again_by_the_override(cluster: KafkaCluster, tmp_
         assert is_acknowledged(gateway, b"before")
         # Rack B falls behind, then A is lost for good: neither topic has a leader.
         direct = admin_of(cluster.bootstrap_servers)
-        cluster.kill_broker(3)
+        cluster.kill(3)
         for topic in (TOPIC, GATEWAY_CONFIG_TOPIC):
-            eventually(partial(is_isr, direct, topic, [1, 2]), "rack B is out")
-        cluster.kill_nodes((1, 2))
-        cluster.start_nodes((3,))
+            eventually(partial(is_isr, direct, topic, [1, 2]), "rack B is out", 40)
+        cluster.kill(1, 2)
+        cluster.restart(3)
         # 1. At the brokers: min.insync.replicas of what is left, then leaders. A leader alone that was elected before that
         # serves nothing until the next append: ListOffsets fails with OFFSET_NOT_AVAILABLE.
         for topic in (TOPIC, GATEWAY_CONFIG_TOPIC):

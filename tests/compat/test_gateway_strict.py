@@ -74,11 +74,11 @@ def active_controller(cluster: KafkaCluster) -> int:
 @contextmanager
 def without_the_active_controller(cluster: KafkaCluster, killed: list[int]) -> Iterator[float]:
     killed.append(active_controller(cluster))
-    cluster.kill_nodes(killed[-1:])
+    cluster.kill(*killed[-1:])
     try:
         yield ELECTION_SECONDS
     finally:
-        cluster.start_nodes(killed[-1:])
+        cluster.restart(*killed[-1:])
 
 
 @pytest.mark.soak
@@ -118,8 +118,8 @@ def test_a_log_that_begins_with_a_snapshot_is_read(cluster: KafkaCluster, caplog
     for number in range(4):
         create_topic(cluster, f"many-{number}", partitions=60, replication_factor=3)
     # What is before the snapshots that are kept is dropped when a controller starts, and once a minute.
-    cluster.kill_nodes(CONTROLLERS)
-    cluster.start_nodes(CONTROLLERS)
+    cluster.kill(*CONTROLLERS)
+    cluster.restart(*CONTROLLERS)
     caplog.set_level(logging.INFO)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     # The ISRs may change between the two readings, just after the controllers' start.

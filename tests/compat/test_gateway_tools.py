@@ -205,7 +205,7 @@ def test_each_command_of_kafkas_tools_says_the_same(
     stem = uuid4().hex[:8]
     brokers = kafka.bootstrap_servers
     with running(brokers, acknowledgements={"config": {"topic": f"configs-{stem}"}}) as gateway:
-        through = [gateway.address(int(broker.id))[1] for broker in kafka.brokers]
+        through = [gateway.address(broker)[1] for broker in kafka.brokers]
         own = [int(address.rpartition(":")[2]) for address in brokers.split(",")]
         sides = [
             Side(brokers, f"direct-{stem}", f"direct-g-{stem}", own, tmp_path),

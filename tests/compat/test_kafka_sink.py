@@ -49,7 +49,7 @@ def in_two_racks(kafka: KafkaCluster, request: pytest.FixtureRequest) -> Iterato
     create_topic(kafka, topic, assignment=[[4, 5]])
     yield topic
     if 5 not in kafka.pids:
-        kafka.start_broker(5)
+        kafka.restart(5)
         kafka.wait_until_ready()
 
 
@@ -64,7 +64,7 @@ def test_a_write_fails_while_a_rack_is_lost_and_waits_for_it_where_it_may(
 ) -> None:
     """At first the lost broker is in sync still: the acknowledgement comes when it no longer is, and is not believed."""
     assert write(guarded(kafka, "fail"), rows(in_two_racks, 100)).records == {in_two_racks: 100}
-    kafka.kill_broker(5)
+    kafka.kill(5)
     with pytest.raises(RetriableProduceError, match=r"in-sync racks r1 = 1 < min\.insync\.racks 2"):
         write(guarded(kafka, "fail"), rows(in_two_racks, 100))
     eventually(lambda: in_sync(kafka, in_two_racks) == {4}, "broker 5 is out of the ISR")

@@ -136,11 +136,11 @@ def test_a_broker_that_is_killed_while_it_is_read_costs_no_record(kafka: KafkaCl
     found = [next(rows) for _ in range(100)]
     try:
         for broker in (2, 5):
-            kafka.kill_broker(broker)
+            kafka.kill(broker)
         found += rows
     finally:
         for broker in (2, 5):
-            kafka.start_broker(broker)
+            kafka.restart(broker)
         kafka.wait_until_ready()
     assert found == wanted
 

@@ -75,7 +75,7 @@ class KafkaBehindGateway:
         eventually(lambda: not any(lost & set(isr) for _, isr in self._partitions()), f"{rack} is out of every ISR")
 
     def restore_rack(self, rack: str) -> None:
-        self._cluster.start_rack(rack)
+        self._cluster.restore_rack(rack)
 
     def wait_for_isr(self) -> None:
         eventually(lambda: all(len(isr) == len(replicas) for replicas, isr in self._partitions()), "every ISR is whole")

@@ -120,7 +120,7 @@ def story(kafka: KafkaCluster) -> Iterator[Story]:
             refusals=produce_to_each(kafka),
         )
     finally:
-        kafka.start_rack(LOST)
+        kafka.restore_rack(LOST)
         eventually(lambda: not _fenced(read(kafka)) and _all_in_sync(kafka), "the rack is back and in sync")
         # The cluster is shared: what other tests count must not depend on what ran before.
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
@@ -256,7 +256,7 @@ def test_a_combined_controller_that_is_killed_counts_as_lost_until_it_is_back() 
     with KafkaCluster(racks=("r1", "r2", "r3"), brokers=3, version=KAFKA) as kafka:
         eventually(lambda: controllers(read(kafka)) == {1: True, 2: True, 3: True}, "all voters follow the leader")
         assert not red(read(kafka))
-        kafka.kill_broker(3)
+        kafka.kill(3)
         eventually(lambda: controllers(read(kafka)) == {1: True, 2: True, 3: False}, "voter 3 is dead")
         assert red(read(kafka))
         # A file of before has no word on controllers: once the broker is fenced, its controller is dead with it.
@@ -264,11 +264,11 @@ def test_a_combined_controller_that_is_killed_counts_as_lost_until_it_is_back() 
         fenced = read(kafka)
         unknown = tuple(replace(one, alive=None) for one in fenced.controllers)
         assert red(replace(fenced, controllers=unknown))
-        kafka.kill_broker(2)
+        kafka.kill(2)
         with pytest.raises(KafkaException):
             # Kafka may yet create it once voters are back, so it is a topic that survives the loss of a rack.
             create_topic(kafka, "one-voter-of-three", assignment=[[1, 2, 3]], seconds=5)
-        kafka.start_nodes([2, 3])
+        kafka.restart(2, 3)
         eventually(lambda: controllers(read(kafka)) == {1: True, 2: True, 3: True}, "all voters are back")
         eventually(lambda: not _fenced(read(kafka)) and _all_in_sync(kafka), "all brokers are back and in sync")
         assert not red(read(kafka))

@@ -271,7 +271,7 @@ def test_a_broker_lost_on_the_way_stops_it_and_it_can_be_cancelled_and_gone_on_w
         while process.poll() is None and not moved.events():
             time.sleep(0.01)
         # The controller misses it after nine seconds only; what is copied to it has been started by then.
-        cluster.kill_broker(lost_broker)
+        cluster.kill(lost_broker)
         try:
             _, err = process.communicate(timeout=RUN_SECONDS)
             assert process.returncode == 1, err
@@ -282,7 +282,7 @@ def test_a_broker_lost_on_the_way_stops_it_and_it_can_be_cancelled_and_gone_on_w
             assert all(listed in (*BADLY, *targets(moved.plan)) for listed in replicas(cluster))
             assert not any(one.adding or one.removing for one in described(cluster).values())
         finally:
-            cluster.start_broker(lost_broker)
+            cluster.restart(lost_broker)
         code, _, err = moved.run("apply", "--apply", "--throttle", str(BYTES_WEIGHED_DOWN))
         assert code == 0, err
     assert {line.rpartition(" is ")[2] for line in kafkas_verdicts(cluster, moved.plan)} == {"completed."}
@@ -313,7 +313,7 @@ def test_a_step_that_cannot_finish_holds_up_none_that_can(kafka: KafkaCluster, t
         found = described(kafka)
         return [len(one.replicas) == len(one.isr) == 2 and not one.adding for one in (found[topic, at] for at in order)]
 
-    kafka.kill_broker(6)
+    kafka.kill(6)
     try:
         eventually(lambda: described(kafka)[topic, 2].leader == -1, "the partition has no leader")
         code, _, err = reassigned.run("apply", "--apply", "--patience", "5")
@@ -321,7 +321,7 @@ def test_a_step_that_cannot_finish_holds_up_none_that_can(kafka: KafkaCluster, t
         assert f"{topic}-2" in err.rstrip().rpartition("\n")[2], err
         assert complete() == [False, True, True]
     finally:
-        kafka.start_broker(6)
+        kafka.restart(6)
     code, _, err = reassigned.run("apply", "--apply")
     assert code == 0, err
     assert complete() == [True, True, True]

@@ -17,8 +17,6 @@ KAFKA_CONFIG = {
     "broker.heartbeat.interval.ms": "500",
     # Who leads is for behaviours to say.
     "auto.leader.rebalance.enable": "false",
-    # The embedded cluster always sends readers to the replica in their rack.
-    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
 }
 
 
@@ -46,7 +44,7 @@ def kafka_subject(cluster: KafkaCluster) -> Subject:
     return Subject(
         f"Apache Kafka {cluster.version}",
         cluster.bootstrap_servers,
-        lambda: cluster.kill_broker(LOST),
-        lambda: cluster.start_broker(LOST),
+        lambda: cluster.kill(LOST),
+        lambda: cluster.restart(LOST),
         settled=Marks().await_applied,
     )

@@ -68,12 +68,13 @@ def test_saramas_tests_stop_and_start_brokers_and_read_their_logs_by_a_program_i
     class Cluster:
         def __init__(self) -> None:
             self.calls = list[str]()
+            self.pids = {1: 101}
 
-        def stop_broker(self, broker: int) -> None:
+        def stop(self, broker: int) -> None:
             self.calls.append(f"stop {broker}")
 
-        def start_broker(self, broker: int) -> None:
-            self.calls.append(f"start {broker}")
+        def restart(self, broker: int) -> None:
+            self.calls.append(f"restart {broker}")
 
     def run(*words: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run([programs / "docker", *words], check=False, capture_output=True, text=True)
@@ -84,8 +85,9 @@ def test_saramas_tests_stop_and_start_brokers_and_read_their_logs_by_a_program_i
     with docker_program(tmp_path, cluster) as programs:
         assert run("compose", "stop", "kafka-2").returncode == 0
         assert run("compose", "start", "kafka-3").returncode == 0
+        assert run("compose", "start", "kafka-1").returncode == 0
         logs = run("compose", "logs", "--since", "2026-11-26T10:00:02", "kafka-2")
         assert logs.stdout == "10:00:05.000 late\n  of it\n"
         other = run("compose", "up")
-    assert cluster.calls == ["stop 2", "start 3"]
+    assert cluster.calls == ["stop 2", "restart 3"]
     assert (other.returncode, other.stdout) == (1, "not known here: docker compose up\n")

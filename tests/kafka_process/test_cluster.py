@@ -40,8 +40,9 @@ def isr(cluster: KafkaCluster, topic: str) -> set[int]:
 
 def test_every_broker_is_in_its_rack(kafka: KafkaCluster) -> None:
     output = console_tool(kafka, "org.apache.kafka.tools.BrokerApiVersionsCommand")
-    for node, address in zip(kafka.brokers, kafka.bootstrap_servers.split(","), strict=True):
-        assert f"{address} (id: {node.id} rack: {node.rack} isFenced: false)" in output
+    for index, (broker, address) in enumerate(zip(kafka.brokers, kafka.bootstrap_servers.split(","), strict=True)):
+        assert (kafka.address(broker), kafka.rack(broker)) == (address, f"r{index % 3 + 1}")
+        assert f"{address} (id: {broker} rack: {kafka.rack(broker)} isFenced: false)" in output
 
 
 def test_a_lost_rack_leaves_the_isr_and_comes_back(kafka: KafkaCluster) -> None:
@@ -53,17 +54,17 @@ def test_a_lost_rack_leaves_the_isr_and_comes_back(kafka: KafkaCluster) -> None:
     eventually(
         lambda: isr(kafka, "lost") == {4, 6} and "Leader: 6" in describe(kafka, "lost"), "broker 5 is out of the ISR"
     )
-    kafka.start_rack("r2")
+    kafka.restore_rack("r2")
     eventually(lambda: isr(kafka, "lost") == {4, 5, 6}, "broker 5 is in sync again")
 
 
 @pytest.mark.rest
 def test_an_orderly_stop_hands_its_leaders_over_first(kafka: KafkaCluster) -> None:
     create_topic(kafka, "handed", assignment=[[6, 4, 5]])
-    kafka.stop_broker(6)
+    kafka.stop(6)
     assert isr(kafka, "handed") == {4, 5}
     assert "Leader: 4" in describe(kafka, "handed")
-    kafka.start_broker(6)
+    kafka.restart(6)
     eventually(lambda: isr(kafka, "handed") == {4, 5, 6}, "broker 6 is in sync again")
 
 
@@ -77,7 +78,7 @@ def test_a_rack_or_node_that_is_not_there_is_named(kafka: KafkaCluster) -> None:
     with pytest.raises(UsageError, match=r"no rack 'r9'.*r1, r2, r3"):
         kafka.lose_rack("r9")
     with pytest.raises(UsageError, match="no node 99"):
-        kafka.kill_broker(99)
+        kafka.kill(99)
 
 
 @pytest.mark.rest

@@ -62,11 +62,11 @@ def state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def frozen_within(seconds: float, pid: int, *, frozen: bool = True) -> bool:
+def paused_within(seconds: float, pid: int, *, paused: bool = True) -> bool:
     until = time.monotonic() + seconds
-    while (state(pid) == "T") != frozen and time.monotonic() < until:
+    while (state(pid) == "T") != paused and time.monotonic() < until:
         time.sleep(0.01)
-    return (state(pid) == "T") == frozen
+    return (state(pid) == "T") == paused
 
 
 @pytest.mark.slow
@@ -75,7 +75,7 @@ def test_every_node_is_formatted_for_one_cluster_and_started(make: Make, tmp_pat
     with make(progress=lines.append, config={"num.io.threads": "3"}, listeners={"TLS": "SSL"}) as cluster:
         assert cluster.pids.keys() == {1, 2, 3, 101}
         assert all(map(alive, cluster.pids.values()))
-        assert [node.id for node in cluster.brokers] == [1, 2, 3]
+        assert cluster.brokers == (1, 2, 3)
         assert lines[-1] == f"starting 4 Kafka {cluster.version} nodes"
         (folder,) = tmp_path.glob("rackspan-kafka-*")
         ids = [(folder / f"node-{number}" / "meta.properties").read_text() for number in (1, 2, 3, 101)]
@@ -127,46 +127,47 @@ def test_a_lost_rack_is_killed_a_stopped_one_shuts_down_and_both_start_again(mak
         assert cluster.pids == {number: before[number] for number in (1, 3)}
         assert gone_within(WITHIN_SECONDS, before[2], before[101])
         assert "shut down" not in cluster.log_tail(2)
-        cluster.stop_rack("r1")
+        cluster.stop(*cluster.nodes_in("r1"))
         assert cluster.pids == {}
         assert cluster.log_tail(1).splitlines()[-1] == cluster.log_tail(3).splitlines()[-1] == "shut down in order"
         for rack in ("r1", "r2"):
-            cluster.start_rack(rack)
+            cluster.restore_rack(rack)
         assert cluster.pids.keys() == before.keys()
         assert not set(cluster.pids.values()) & set(before.values())
         assert cluster.log_tail(1) == "Kafka Server started"
 
 
 @pytest.mark.slow
-def test_one_broker_is_stopped_killed_and_started(make: Make) -> None:
+def test_one_broker_is_stopped_killed_and_restarted(make: Make) -> None:
     with make() as cluster:
         first = cluster.pids
-        cluster.start_broker(2)
-        assert cluster.pids == first
-        cluster.stop_broker(2)
+        cluster.restart(2)
+        assert cluster.pids[2] != first[2], "one that runs is killed first"
+        assert {**cluster.pids, 2: first[2]} == first
+        cluster.stop(2)
         assert "shut down in order" in cluster.log_tail(2)
-        cluster.kill_broker(3)
+        cluster.kill(3)
         assert cluster.pids.keys() == {1, 101}
-        cluster.start_broker(2)
-        cluster.start_broker(3)
+        cluster.restart(2)
+        cluster.restart(3)
         cluster.wait_until_ready()
         assert cluster.pids.keys() == first.keys()
 
 
 @pytest.mark.slow
-def test_a_frozen_broker_thaws_and_one_that_is_killed_starts_again_thawed(make: Make) -> None:
+def test_a_paused_broker_resumes_and_one_that_is_killed_starts_again_running(make: Make) -> None:
     with make() as cluster:
         pid = cluster.pids[2]
-        cluster.freeze_broker(2)
-        assert frozen_within(5, pid)
-        cluster.thaw_broker(2)
-        assert frozen_within(5, pid, frozen=False)
-        cluster.freeze_broker(2)
-        assert frozen_within(5, pid)
-        cluster.kill_broker(2)
-        assert gone_within(WITHIN_SECONDS, pid)
-        cluster.start_broker(2)
-        assert frozen_within(5, cluster.pids[2], frozen=False)
+        cluster.pause(2)
+        assert paused_within(5, pid)
+        cluster.resume(2)
+        assert paused_within(5, pid, paused=False)
+        cluster.pause(2)
+        assert paused_within(5, pid)
+        cluster.kill(2)
+        assert gone_within(5, pid)
+        cluster.restart(2)
+        assert paused_within(5, cluster.pids[2], paused=False)
 
 
 @pytest.mark.slow
@@ -245,10 +246,10 @@ def test_what_is_not_there_is_named(make: Make) -> None:
     with pytest.raises(
         UsageError, match="no node 1 in this Kafka cluster; its nodes are none, since it is not started"
     ):
-        cluster.kill_broker(1)
+        cluster.kill(1)
     with cluster:
         with pytest.raises(UsageError, match="no node 9 in this Kafka cluster; its nodes are 1, 2, 3, 101"):
-            cluster.kill_broker(9)
+            cluster.kill(9)
         with pytest.raises(UsageError, match="no rack 'r9' in this Kafka cluster; its racks are r1, r2"):
             cluster.lose_rack("r9")
         held = int(cluster.bootstrap_servers.split(":")[1].split(",")[0])

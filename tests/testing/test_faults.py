@@ -8,7 +8,7 @@ import pytest
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.testing import faults
-from rackspan.testing.faults import cutting, fencing, freezing, isolating, killing, lagging, losing
+from rackspan.testing.faults import cutting, fencing, isolating, killing, lagging, losing, pausing
 
 
 def states(cluster: EmbeddedCluster) -> list[str]:
@@ -20,14 +20,14 @@ WHOLE = ["up", "up", "up"]
 BLOCKS: list[tuple[Callable[[EmbeddedCluster], AbstractContextManager[None]], list[str], list[str]]] = [
     (lambda it: losing(it, "r1", "r3"), ["down/fenced", "up", "down/fenced"], []),
     (lambda it: killing(it, 2), ["up", "down/fenced", "up"], []),
-    (lambda it: freezing(it, 1, 2), ["frozen", "frozen", "up"], []),
+    (lambda it: pausing(it, 1, 2), ["paused", "paused", "up"], []),
     (lambda it: lagging(it, 2, 3, milliseconds=250), WHOLE, ["250 ms late"] * 4),
     (lambda it: cutting(it, 1, 3), WHOLE, ["cut"] * 2),
 ]
 """The block, the states of the brokers within it, and the end of each line about a link."""
 
 
-@pytest.mark.parametrize(("block", "within", "links"), BLOCKS, ids=["lose", "kill", "freeze", "lag", "cut"])
+@pytest.mark.parametrize(("block", "within", "links"), BLOCKS, ids=["lose", "kill", "pause", "lag", "cut"])
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_fault_lasts_as_long_as_its_block(
     cluster: EmbeddedCluster, block: Any, within: list[str], links: list[str], fails: bool

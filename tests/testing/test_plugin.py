@@ -41,10 +41,10 @@ def test_a_test_gets_the_cluster_of_its_markers(pytester: pytest.Pytester) -> No
                 assert rackspan_cluster.snapshot().topics[0].config["min.insync.racks"] == "2"
 
         @pytest.mark.lose_rack("r2")
-        @pytest.mark.freeze_brokers(1)
+        @pytest.mark.pause_brokers(1)
         def test_faults_are_there_from_the_beginning(rackspan_cluster):
             assert [one.states for one in rackspan_cluster.status().brokers] == [
-                ("frozen",), ("down", "fenced"), ("up",),
+                ("paused",), ("down", "fenced"), ("up",),
             ]
         """,
         "--strict-markers",
@@ -94,7 +94,7 @@ def test_every_test_gets_a_cluster_without_traces_of_the_one_before(pytester: py
             with losing(cluster, "r1"):
                 assert cluster.status().brokers[0].states == ("down", "fenced")
             cluster.lose_rack("r3")
-            cluster.freeze(1)
+            cluster.pause(1)
             cluster.change_rack(2, "r1")
             cluster.cut(1, 2)
 
@@ -175,7 +175,7 @@ def test_an_error_in_a_marker_is_reported_in_one_line(pytester: pytest.Pytester)
         @pytest.mark.kill_brokers(brokers=1)
         def test_a_fault_by_name(rackspan_cluster): ...
 
-        @pytest.mark.freeze_brokers()
+        @pytest.mark.pause_brokers()
         def test_another_fault_of_nothing(rackspan_cluster): ...
         """,
         errors=9,
@@ -189,7 +189,7 @@ def test_an_error_in_a_marker_is_reported_in_one_line(pytester: pytest.Pytester)
     assert "config 'min.insync.racks': 2 is not a string, as Kafka's configs are; write '2'" in output
     assert 'marker lose_rack: there are no targets in it; write lose_rack("r1")' in output
     assert "marker kill_brokers: there are no targets in it; write kill_brokers(1)" in output
-    assert "marker freeze_brokers: there are no targets in it; write freeze_brokers(1)" in output
+    assert "marker pause_brokers: there are no targets in it; write pause_brokers(1)" in output
     assert "Traceback" not in output
     assert "During handling" not in output
     assert "clusters.py" not in output

@@ -5,7 +5,7 @@ Begin with Call and BrokerContext, at the end. Nothing here imports a handler or
 
 import asyncio
 from asyncio import Future
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,6 +23,7 @@ from rackspan.cluster.core.metadata import BrokerImage, MetadataImage, TopicImag
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.core.transactions import TransactionCoordinator
 from rackspan.cluster.core.transactions.requests import TransactionRequest
+from rackspan.errors import UsageError
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 from rackspan.wire.codec import RequestHeader
@@ -316,11 +317,16 @@ class Flow:
 
 
 class RecordTraffic:
-    """The bytes of each flow since the cluster started. `racks` are the brokers' racks, as they registered."""
+    """The bytes of each flow since the cluster started. `racks` are the brokers' racks, as they registered.
+
+    A fetch names no group. Its client id does, since every client of a group looks up the group's coordinator.
+    """
 
     def __init__(self) -> None:
         self.racks: dict[NodeId, RackId | None] = {}
         self._bytes: Counter[Flow] = Counter()
+        self._groups: defaultdict[str | None, set[str]] = defaultdict(set)
+        """Groups by client id."""
 
     def add_produced(self, broker: BrokerId, client_id: str | None, topic: str, size_bytes: int) -> None:
         self._bytes[Flow(Path.PRODUCE, topic, client_id, None, self.racks.get(broker))] += size_bytes
@@ -348,11 +354,29 @@ class RecordTraffic:
                     flow = Flow(Path.REPLICATE, fetched.partition.topic, None, from_rack, to_rack)
                     self._bytes[flow] += size_bytes
 
+    def add_group_client(self, group: str, client_id: str | None) -> None:
+        self._groups[client_id].add(group)
+
     def flows(self) -> dict[Flow, int]:
         return dict(self._bytes)
 
+    def fetched_by(self, group: str) -> dict[Flow, int]:
+        """The bytes that clients of the group fetched. Errors: UsageError for a client id that several groups have."""
+        fetched: dict[Flow, int] = {}
+        for flow, size_bytes in self._bytes.items():
+            groups = self._groups.get(flow.client, set()) if flow.path is Path.FETCH else set()
+            if group in groups:
+                if len(groups) > 1:
+                    raise UsageError(
+                        f"client id {flow.client!r}: clients of the groups {', '.join(sorted(groups))} have it, so that "
+                        "what they read cannot be told apart; give each a client.id of its own"
+                    )
+                fetched[flow] = size_bytes
+        return fetched
+
     def clear(self) -> None:
         self._bytes.clear()
+        self._groups.clear()
 
 
 CONTROLLER_ID: Final = BrokerId(3000)

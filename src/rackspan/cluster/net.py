@@ -65,7 +65,7 @@ class ConnectionServer(Protocol):
     """What a connection uses of the server that accepted it."""
 
     connections: "set[Connection]"
-    frozen: bool
+    paused: bool
 
     def serve(self, request: Request, client_host: str) -> "Parts | Awaitable[Parts]":
         """The response, now or later. Errors: MalformedRequest closes the connection."""
@@ -158,7 +158,7 @@ class Connection(asyncio.BufferedProtocol):
         self._flush()
         if self._transport is None or self._transport.is_closing():
             return
-        if self._can_write and len(self._slots) < MAX_IN_FLIGHT and not self._server.frozen:
+        if self._can_write and len(self._slots) < MAX_IN_FLIGHT and not self._server.paused:
             self._transport.resume_reading()
         else:
             self._transport.pause_reading()
@@ -190,7 +190,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _flush(self) -> None:
         """Write every response that is due, as far as the socket accepts it."""
-        if self._server.frozen or self._transport is None:
+        if self._server.paused or self._transport is None:
             return
         while self._slots and self._slots[0].done:
             parts = self._slots.popleft().parts
@@ -214,7 +214,7 @@ class BrokerServer:
     def __init__(self) -> None:
         self._broker: BrokerContext  # Set by open(): connections exist only after it.
         self.connections: set[Connection] = set()
-        self.frozen = False
+        self.paused = False
         self._socket = _bound_socket(0)
         self._server: asyncio.Server | None = None
         self.address: tuple[str, int] = self._socket.getsockname()
@@ -226,7 +226,7 @@ class BrokerServer:
 
     def close(self) -> None:
         """Close every connection and refuse new ones."""
-        self.frozen = False
+        self.paused = False
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -240,13 +240,13 @@ class BrokerServer:
             self._server.close()
         self._socket.close()
 
-    def freeze(self) -> None:
+    def pause(self) -> None:
         """Accept connections, but read no request and write no response."""
-        self.frozen = True
+        self.paused = True
         self._balance()
 
-    def thaw(self) -> None:
-        self.frozen = False
+    def resume(self) -> None:
+        self.paused = False
         self._balance()
 
     def _balance(self) -> None:

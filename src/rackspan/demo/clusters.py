@@ -57,5 +57,5 @@ def real_kafka(report: ReportLine) -> Iterator[DemoCluster]:
 
     with KafkaCluster(racks=RACKS, brokers=BROKERS, config=SESSION_CONFIG, progress=report) as cluster:
         yield DemoCluster(
-            cluster.bootstrap_servers, cluster.lose_rack, cluster.start_rack, quiet_seconds=8.0, outage_seconds=14.0
+            cluster.bootstrap_servers, cluster.lose_rack, cluster.restore_rack, quiet_seconds=8.0, outage_seconds=14.0
         )

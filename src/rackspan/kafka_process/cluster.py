@@ -18,7 +18,7 @@ from rackspan.kafka_process.release import class_archive
 from rackspan.kafka_process.release.jars import ProgressCallback, resolve_jars
 from rackspan.kafka_process.release.runtime import KafkaRuntime, random_cluster_id
 from rackspan.kafka_process.release.versions import DEFAULT_VERSION, KafkaVersion
-from rackspan.kafka_process.topology import KafkaNode, distribute_nodes
+from rackspan.kafka_process.topology import distribute_nodes
 
 _POLL_SECONDS: Final = 0.1
 
@@ -47,6 +47,7 @@ class KafkaCluster:
         ready_seconds: float = 120.0,
     ) -> None:
         self.version = KafkaVersion.parse(version)
+        self.racks = tuple(racks)
         self.nodes = distribute_nodes(racks, brokers, controllers)
         self.cluster_id = random_cluster_id()
         self._data_dir = data_dir
@@ -61,17 +62,27 @@ class KafkaCluster:
         self._folder: DataFolder | None = None
         self._runtime: KafkaRuntime | None = None
         self._processes: dict[int, NodeProcess] = {}
+        self.paused: set[int] = set()
+        """Nodes that run and are suspended."""
 
     # -- members and addresses
 
     @property
-    def brokers(self) -> tuple[KafkaNode, ...]:
-        return tuple(node for node in self.nodes if node.is_broker)
+    def brokers(self) -> tuple[int, ...]:
+        """The ids of brokers. `nodes` has the controllers too."""
+        return tuple(node.id for node in self.nodes if node.is_broker)
 
     @property
     def bootstrap_servers(self) -> str:
         """Every broker, stopped ones too: "127.0.0.1:…,127.0.0.1:…"."""
-        return ",".join(f"{LOOPBACK}:{self._client_ports[node.id]}" for node in self.brokers)
+        return ",".join(map(self.address, self.brokers))
+
+    def address(self, broker: int) -> str:
+        """HOST:PORT of one broker, running or not."""
+        return f"{LOOPBACK}:{self._client_ports[self._process(broker).node.id]}"
+
+    def rack(self, broker: int) -> str | None:
+        return self._process(broker).node.rack
 
     @property
     def bootstrap_controllers(self) -> str:
@@ -80,7 +91,7 @@ class KafkaCluster:
 
     def bootstrap_servers_of(self, listener: str) -> str:
         """Every broker, by its address on one of `listeners`."""
-        return ",".join(f"{LOOPBACK}:{self._more_ports[listener][node.id]}" for node in self.brokers)
+        return ",".join(f"{LOOPBACK}:{self._more_ports[listener][broker]}" for broker in self.brokers)
 
     @property
     def pids(self) -> dict[int, int]:
@@ -137,14 +148,14 @@ class KafkaCluster:
         self.cluster_id = self._folder.cluster_id() or self.cluster_id
         self._prepare(self._folder.path, runtime)
         self._report(f"starting {len(self.nodes)} Kafka {self.version} nodes")
-        self.start_nodes(self._processes)
+        self._start_nodes(self._processes)
 
     def close(self) -> None:
         """Stop every node and remove temporary files. Safe to call twice."""
         try:
             if self._data_dir is not None:
-                self.stop_nodes(self._processes)
-            self.kill_nodes(self._processes)
+                self.stop(*self._processes)
+            self._kill(self._processes)
         finally:
             self._ports.close()
             if self._folder is not None:
@@ -161,55 +172,64 @@ class KafkaCluster:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    # -- faults of racks and brokers, each with its inverse
-
-    def stop_rack(self, rack: str | None) -> None:
-        """Stop a rack's nodes with a controlled shutdown, which moves leaders first."""
-        self.stop_nodes(self.nodes_in(rack))
+    # -- faults of racks, brokers and controllers, each with its inverse, by the names that EmbeddedCluster has
 
     def lose_rack(self, rack: str | None) -> None:
         """Kill a rack's nodes, as a power cut does; the controller fences its brokers after their session timeout."""
-        self.kill_nodes(self.nodes_in(rack))
+        self.kill(*self.nodes_in(rack))
 
-    def start_rack(self, rack: str | None) -> None:
+    def restore_rack(self, rack: str | None) -> None:
         """Start a rack's nodes again; returns when they are ready."""
-        self.start_nodes(self.nodes_in(rack))
+        self._start_nodes(self.nodes_in(rack))
 
-    def stop_broker(self, broker_id: int) -> None:
-        self.stop_nodes([broker_id])
+    def kill(self, *nodes: int) -> None:
+        """Kill brokers or controllers, without a shutdown."""
+        self._kill(nodes)
 
-    def kill_broker(self, broker_id: int) -> None:
-        self.kill_nodes([broker_id])
-
-    def start_broker(self, broker_id: int) -> None:
-        self.start_nodes([broker_id])
-
-    def freeze_broker(self, broker_id: int) -> None:
-        """Suspend a broker (SIGSTOP): its connections stay open and get no response, as in a long pause of its machine."""
-        self._process(broker_id).freeze()
-
-    def thaw_broker(self, broker_id: int) -> None:
-        self._process(broker_id).thaw()
-
-    def start_nodes(self, node_ids: Iterable[int]) -> None:
-        chosen = [self._process(node_id) for node_id in node_ids]
-        for process in chosen:
-            for port in self._ports_of(process.node.id):
-                self._ports.release_for_use(port)
-            process.begin_start()
-        self._wait_for(chosen)
-
-    def stop_nodes(self, node_ids: Iterable[int]) -> None:
-        chosen = [self._process(node_id) for node_id in node_ids]
+    def stop(self, *nodes: int) -> None:
+        """Stop brokers or controllers with a controlled shutdown, which moves leaders first."""
+        chosen = [self._process(node) for node in nodes]
         for process in chosen:
             process.begin_stop()
         deadline = stop_deadline()
         for process in chosen:
             process.end_stop(deadline)
+            self.paused.discard(process.node.id)
 
-    def kill_nodes(self, node_ids: Iterable[int]) -> None:
-        for process in [self._process(node_id) for node_id in node_ids]:
+    def restart(self, *nodes: int) -> None:
+        """The inverse of kill and stop; running nodes are killed first. Returns when all are ready."""
+        self._kill(nodes)
+        self._start_nodes(nodes)
+
+    def pause(self, *nodes: int) -> None:
+        """Suspend nodes (SIGSTOP): their connections stay open and get no response, as in a long pause of a machine."""
+        for process in [self._process(node) for node in nodes]:
+            process.freeze()
+            self.paused.add(process.node.id)
+
+    def resume(self, *nodes: int) -> None:
+        for process in [self._process(node) for node in nodes]:
+            process.thaw()
+            self.paused.discard(process.node.id)
+
+    def undo_faults(self) -> None:
+        """The inverse of every fault at once. Returns when all nodes are ready."""
+        self.resume(*self._processes)
+        self._start_nodes(self._processes)
+
+    def _kill(self, nodes: Iterable[int]) -> None:
+        for process in [self._process(node) for node in nodes]:
             process.kill()
+            self.paused.discard(process.node.id)
+
+    def _start_nodes(self, nodes: Iterable[int]) -> None:
+        """Start those that are not running."""
+        chosen = [self._process(node) for node in nodes]
+        for process in chosen:
+            for port in self._ports_of(process.node.id):
+                self._ports.release_for_use(port)
+            process.begin_start()
+        self._wait_for(chosen)
 
     def wait_until_ready(self) -> None:
         """Wait until every running node has finished its start. Errors: KafkaProcessFailed."""
@@ -218,8 +238,8 @@ class KafkaCluster:
     # -- internals
 
     def _prepare(self, folder: Path, runtime: KafkaRuntime) -> None:
-        client_ports = {node.id: self._ports.take() for node in self.brokers}
-        more_ports = {name: {node.id: self._ports.take() for node in self.brokers} for name in self._listeners}
+        client_ports = {broker: self._ports.take() for broker in self.brokers}
+        more_ports = {name: {broker: self._ports.take() for broker in self.brokers} for name in self._listeners}
         controller_ports = {node.id: self._ports.take() for node in self.nodes if node.is_controller}
         self._client_ports, self._controller_ports, self._more_ports = client_ports, controller_ports, more_ports
         more = {name: (protocol, more_ports[name]) for name, protocol in self._listeners.items()}

@@ -3,7 +3,8 @@
     with losing(rackspan_cluster, "r1"):
         producer.produce("orders", b"written without r1")
 
-At the end the brokers may lead again. `cluster.wait_for_isr()` waits until the ISRs are complete.
+At the end the brokers may lead again. `cluster.wait_for_isr()` waits until the ISRs are complete. Real Kafka can lose, kill and
+pause, and refuses the others by name.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     # For type checking only: a test run without a cluster must not import it.
     from rackspan.cluster import EmbeddedCluster
+    from rackspan.practice.faults import PracticeCluster
 
 BrokerOrRack = TypeVar("BrokerOrRack", int, "str | None")
 
 
 @contextmanager
-def losing(cluster: EmbeddedCluster, *racks: str | None) -> Iterator[None]:
+def losing(cluster: PracticeCluster, *racks: str | None) -> Iterator[None]:
     """The racks' brokers refuse connections and are fenced; None is the rack of brokers without one."""
     with _each(racks, cluster.lose_rack, cluster.restore_rack):
         yield
@@ -34,16 +36,16 @@ def isolating(cluster: EmbeddedCluster, *racks: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def killing(cluster: EmbeddedCluster, *brokers: int, power_loss: bool = False) -> Iterator[None]:
+def killing(cluster: PracticeCluster, *brokers: int, power_loss: bool = False) -> Iterator[None]:
     """The brokers' processes are killed. After a power loss their logs may be incomplete (KIP-966)."""
     with _each(brokers, lambda broker: cluster.kill(broker, power_loss=power_loss), cluster.restart):
         yield
 
 
 @contextmanager
-def freezing(cluster: EmbeddedCluster, *brokers: int) -> Iterator[None]:
+def pausing(cluster: PracticeCluster, *brokers: int) -> Iterator[None]:
     """The brokers accept connections and send no response."""
-    with _each(brokers, cluster.freeze, cluster.thaw):
+    with _each(brokers, cluster.pause, cluster.resume):
         yield
 
 

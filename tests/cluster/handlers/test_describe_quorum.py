@@ -51,9 +51,9 @@ def test_the_controller_is_the_only_voter_and_brokers_are_observers(cluster: Emb
 
 
 def test_a_frozen_broker_lags_behind_the_high_watermark(cluster: EmbeddedCluster) -> None:
-    cluster.freeze(5)
+    cluster.pause(5)
     try:
-        cluster.create_topic("while-frozen", 1, 3)
+        cluster.create_topic("while-paused", 1, 3)
         (partition,) = described(cluster, 2, METADATA_LOG).topics[0].partitions
     finally:
         cluster.undo_faults()

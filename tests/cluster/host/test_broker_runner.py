@@ -1,4 +1,4 @@
-"""A broker's process in its event loop: what it holds back while frozen, and what it forgets."""
+"""A broker's process in its event loop: what it holds back while paused, and what it forgets."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -58,11 +58,11 @@ def test_messages_to_a_frozen_broker_are_handled_in_order_when_it_thaws(monkeypa
             return []
 
         monkeypatch.setattr(runner._process, "on_message", on_message)
-        assembly.hosts[ONE].freeze()
+        assembly.hosts[ONE].pause()
         for number in range(3):
             runner.receive(CLIENT, number)  # type: ignore[arg-type]
         assert handled == []
-        assembly.hosts[ONE].thaw()
+        assembly.hosts[ONE].resume()
         assert handled[:3] == [0, 1, 2]
 
     run(scene)
@@ -70,11 +70,11 @@ def test_messages_to_a_frozen_broker_are_handled_in_order_when_it_thaws(monkeypa
 
 def test_a_frozen_broker_does_not_notice_the_time() -> None:
     async def scene(assembly: Assembly) -> None:
-        assembly.hosts[TWO].freeze()
-        await assembly.wait_for(lambda: not assembly.is_active(TWO), WITHIN_SECONDS)
-        assembly.hosts[TWO].thaw()
-        assert not assembly.hosts[TWO].frozen
-        await assembly.wait_for(lambda: assembly.is_active(TWO), WITHIN_SECONDS)
+        assembly.hosts[TWO].pause()
+        await assembly.wait_for(lambda: not assembly.is_active(TWO), 10)
+        assembly.hosts[TWO].resume()
+        assert not assembly.hosts[TWO].paused
+        await assembly.wait_for(lambda: assembly.is_active(TWO), 10)
 
     run(scene, ClusterSettings(session_timeout_ms=500, heartbeat_interval_ms=50))
 
@@ -83,11 +83,11 @@ def test_a_broker_that_is_started_while_it_is_frozen_starts_frozen() -> None:
     async def scene(assembly: Assembly) -> None:
         host = assembly.hosts[TWO]
         host.kill()
-        host.freeze()
+        host.pause()
         await host.start()
-        assert host.runner.frozen
-        host.thaw()
-        await assembly.wait_for(lambda: assembly.is_active(TWO), WITHIN_SECONDS)
+        assert host.runner.paused
+        host.resume()
+        await assembly.wait_for(lambda: assembly.is_active(TWO), 10)
         assembly.stop()
         assert assembly._next_tick is not None
         assert assembly._next_tick.cancelled(), "no time passes in a cluster that has stopped"

@@ -1,4 +1,4 @@
-"""A broker's port over real sockets: opened, frozen, closed and opened again."""
+"""A broker's port over real sockets: opened, paused, closed and opened again."""
 
 import asyncio
 import socket
@@ -105,14 +105,14 @@ def test_a_frozen_broker_handles_a_request_once_it_thaws(monkeypatch: pytest.Mon
         reader, writer = await asyncio.open_connection(*server.address)
         while not server.connections:
             await asyncio.sleep(0)
-        server.freeze()
+        server.pause()
         writer.write(API_VERSIONS)
         late = asyncio.ensure_future(reader.readexactly(8))
         await asyncio.sleep(0.05)
         assert not late.done()
         assert handled == []
-        server.thaw()
-        assert (await asyncio.wait_for(late, WITHIN_SECONDS))[4:] == pack(">i", 7)
+        server.resume()
+        assert (await asyncio.wait_for(late, 10))[4:] == pack(">i", 7)
         writer.close()
         server.close()
         server.release()
@@ -124,7 +124,7 @@ def test_a_broker_that_stops_while_it_is_frozen_is_not_frozen_when_it_starts_aga
     async def scene() -> None:
         server = BrokerServer()
         await server.open(BROKER)
-        server.freeze()
+        server.pause()
         server.close()
         await server.open(BROKER)
         await responds(server)

@@ -23,7 +23,7 @@ class StubServer:
 
     def __init__(self, serve: Serve) -> None:
         self.connections: set[Connection] = set()
-        self.frozen = False
+        self.paused = False
         self.requests: list[bytes] = []
         self._serve = serve
 
@@ -266,13 +266,13 @@ def test_a_frozen_broker_accepts_and_sends_nothing_until_it_thaws() -> None:
             writer.write(framed([b"before"]))
             while not stub.requests:
                 await asyncio.sleep(0)
-            stub.frozen = True
+            stub.paused = True
             waiting.set_result([b"before"])
             writer.write(framed([b"anyone?"]))
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(reader.read(1), 0.05)
             assert stub.requests == [b"before"]
-            stub.frozen = False
+            stub.paused = False
             for connection in stub.connections:
                 connection.balance()
             assert [await received(reader) for _ in range(2)] == [b"before", b"anyone?"]

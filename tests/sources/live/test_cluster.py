@@ -96,7 +96,7 @@ def test_partitions_are_what_kafka_describes(busy_kafka: KafkaCluster) -> None:
 def test_brokers_have_their_racks_and_addresses(busy_kafka: KafkaCluster) -> None:
     read = snapshot(busy_kafka)
     assert [(one.id, one.rack, one.fenced) for one in read.brokers] == [
-        (node.id, node.rack, False) for node in busy_kafka.brokers
+        (broker, busy_kafka.rack(broker), False) for broker in busy_kafka.brokers
     ]
     assert ",".join(f"{one.host}:{one.port}" for one in read.brokers) == busy_kafka.bootstrap_servers
     assert read.cluster_id == busy_kafka.cluster_id
@@ -149,7 +149,7 @@ def rack_lost(busy_kafka: KafkaCluster) -> Iterator[KafkaCluster]:
         eventually(lambda: is_current(snapshot(busy_kafka)), "brokers 2 and 5 are fenced and a controller is elected")
         yield busy_kafka
     finally:
-        busy_kafka.start_rack("r2")
+        busy_kafka.restore_rack("r2")
         wait_until_whole(busy_kafka)
 
 
@@ -169,11 +169,11 @@ def test_a_lost_racks_brokers_are_fenced_and_stay_in_the_replica_lists(rack_lost
 
 
 def test_a_frozen_broker_costs_its_sizes_and_not_the_snapshot(busy_kafka: KafkaCluster) -> None:
-    busy_kafka.freeze_broker(4)
+    busy_kafka.pause(4)
     try:
         read = snapshot(busy_kafka, seconds=6.0)
     finally:
-        busy_kafka.thaw_broker(4)
+        busy_kafka.resume(4)
     assert len(read.brokers) == 6
     assert "own-minimum" in {one.name for one in read.topics}
     [note] = [note for note in read.partial if note.startswith("brokers 4: listed as alive")]
@@ -211,7 +211,7 @@ def test_kafka_3_is_read_as_well(kafka3: KafkaCluster) -> None:
 @pytest.mark.rest
 def test_kafka_3_leaves_a_dead_broker_out_but_not_out_of_the_replica_lists(kafka3: KafkaCluster) -> None:
     create_topic(kafka3, "half-dead", assignment=[[2, 1]])
-    kafka3.kill_broker(2)
+    kafka3.kill(2)
     try:
         eventually(lambda: len(snapshot(kafka3).brokers) == 1, "broker 2 is no longer listed")
         read = agreed(kafka3)
@@ -219,16 +219,16 @@ def test_kafka_3_leaves_a_dead_broker_out_but_not_out_of_the_replica_lists(kafka
         assert (half_dead.replicas, half_dead.isr, half_dead.leader) == ((2, 1), (1,), 1)
         assert [one.id for one in read.controllers] == [101]
     finally:
-        kafka3.start_broker(2)
+        kafka3.restart(2)
         wait_until_whole(kafka3)
 
 
 def test_without_its_controllers_a_cluster_is_read_and_the_silence_noted(kafka3: KafkaCluster) -> None:
-    kafka3.kill_nodes([101])
+    kafka3.kill(101)
     try:
         notes = snapshot(kafka3).partial
     finally:
-        kafka3.start_nodes([101])
+        kafka3.restart(101)
         wait_until_whole(kafka3)
     assert notes == (
         "the controller quorum: unknown, no response in time",

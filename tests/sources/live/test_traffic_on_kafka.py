@@ -111,12 +111,12 @@ def reading_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ka
 
 def select_by_rack(cluster: KafkaCluster, folder: Path) -> None:
     """Set replica.selector.class of every broker, if it is not, and restart them in turn."""
-    for node in cluster.brokers:
-        file = folder / f"node-{node.id}.properties"
+    for broker in cluster.brokers:
+        file = folder / f"node-{broker}.properties"
         if SELECTOR not in file.read_text():
             file.write_text(f"{file.read_text()}\n{SELECTOR}\n")
-            cluster.stop_broker(node.id)
-            cluster.start_broker(node.id)
+            cluster.stop(broker)
+            cluster.restart(broker)
             wait_until_whole(cluster)
 
 

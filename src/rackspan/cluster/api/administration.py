@@ -88,14 +88,14 @@ class Administration:
             build, TIMEOUT_MS, ()
         )
         for host in self._assembly.hosts.values():
-            if host.running and not host.frozen:
+            if host.running and not host.paused:
                 await host.runner.metadata_updates.wait_until_caught_up(TIMEOUT_MS)
         return responses
 
     def _active_broker(self) -> BrokerHost:
         """A broker that reaches the controller. Errors: UsageError."""
         for host in self._assembly.hosts.values():
-            if host.running and not host.frozen and self._assembly.is_active(host.id):
+            if host.running and not host.paused and self._assembly.is_active(host.id):
                 return host
         raise UsageError("no broker of this cluster reaches its controller; undo a fault first")
 

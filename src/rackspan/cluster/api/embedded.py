@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rackspan.cluster.api.administration import Administration
 from rackspan.cluster.api.blocking import T
-from rackspan.cluster.api.broker_configs import apply_broker_configs, check_racks
+from rackspan.cluster.api.broker_configs import apply_broker_configs, check_start
 from rackspan.cluster.api.faults import Faults, rack_id
 from rackspan.cluster.api.inspection_methods import InspectionMethods
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
@@ -47,13 +47,13 @@ class EmbeddedCluster(Faults, InspectionMethods):
         settings: ClusterSettings | None = None,
         seed: int | None = None,
     ) -> None:
-        names = _rack_names(racks)
+        names = rack_names(racks)
         if brokers < 1:
             raise UsageError(f"brokers {brokers}: a cluster has at least one")
         self.racks = names
         self._rack_of = {BrokerId(index + 1): names[index % len(names)] for index in range(brokers)}
         self._settings = apply_broker_configs(settings or ClusterSettings(), config or {}, brokers)
-        check_racks(self._settings, self._rack_of)
+        check_start(self._settings, self._rack_of)
         self._rng = Random(seed)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -202,7 +202,8 @@ class EmbeddedCluster(Faults, InspectionMethods):
         self._run(self._administration.delete_everything())
 
 
-def _rack_names(racks: int | Sequence[str | None]) -> tuple[RackId | None, ...]:
+def rack_names(racks: int | Sequence[str | None]) -> tuple[RackId | None, ...]:
+    """The names of a number of racks, r1, r2 …, or the names given. Errors: UsageError."""
     if isinstance(racks, str):
         raise UsageError(f"racks {racks!r}: a cluster has a number of racks, or a list of names; write [{racks!r}]")
     if isinstance(racks, int):

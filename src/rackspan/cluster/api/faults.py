@@ -1,4 +1,4 @@
-"""Faults: lost racks, killed, frozen and fenced brokers, cut and slow links. Each fault has its inverse.
+"""Faults: lost racks, killed, paused and fenced brokers, cut and slow links. Each fault has its inverse.
 
 The command line uses the same names.
 """
@@ -34,11 +34,12 @@ class Faults(ThreadedCluster):
         await self._kill([self._host(broker) for broker in brokers], power_loss=power_loss)
 
     @blocking
-    async def stop(self, broker: int) -> None:
-        """Controlled shutdown: leaderships are moved first, and the broker restarts with complete logs."""
-        host = self._host(broker)
-        host.shut_down()
-        await self._running.wait_for(lambda: not host.running, RETURN_SECONDS)
+    async def stop(self, *brokers: int) -> None:
+        """Controlled shutdown: leaderships are moved first, and the brokers restart with complete logs."""
+        hosts = [self._host(broker) for broker in brokers]
+        for host in hosts:
+            host.shut_down()
+        await self._running.wait_for(lambda: not any(host.running for host in hosts), RETURN_SECONDS)
 
     @blocking
     async def restart(self, *brokers: int) -> None:
@@ -82,7 +83,7 @@ class Faults(ThreadedCluster):
         cluster.network.heal_all()
         for host in cluster.hosts.values():
             host.slow_disk_ms = 0
-            host.thaw()
+            host.resume()
             if host.rack != self._rack_of[host.id]:
                 host.kill()
                 host.rack = self._rack_of[host.id]
@@ -92,15 +93,15 @@ class Faults(ThreadedCluster):
     # Faults of a running broker.
 
     @blocking
-    async def freeze(self, *brokers: int) -> None:
+    async def pause(self, *brokers: int) -> None:
         """The brokers accept connections and send no response."""
-        for broker in brokers:
-            self._host(broker).freeze()
+        for host in [self._host(broker) for broker in brokers]:
+            host.pause()
 
     @blocking
-    async def thaw(self, *brokers: int) -> None:
-        for broker in brokers:
-            self._host(broker).thaw()
+    async def resume(self, *brokers: int) -> None:
+        for host in [self._host(broker) for broker in brokers]:
+            host.resume()
 
     @blocking
     async def lag(self, broker: int, milliseconds: int) -> None:
@@ -184,7 +185,7 @@ class Faults(ThreadedCluster):
         """Wait until the reachable brokers have the new metadata, so that a test's next request meets the fault."""
         cut_off = {to for source, to in self._running.network.cuts if source == CONTROLLER}
         for host in self._running.hosts.values():
-            if host.running and not host.frozen and host.id not in cut_off:
+            if host.running and not host.paused and host.id not in cut_off:
                 await host.runner.metadata_updates.wait_until_caught_up(_METADATA_TIMEOUT_MS)
 
     def _outside(self, rack: str | None) -> list[NodeId]:

@@ -75,6 +75,11 @@ class InspectionMethods(ThreadedCluster):
         return self._running.traffic.flows()
 
     @blocking
+    async def fetched_by(self, group: str) -> dict[Flow, int]:
+        """The part of `traffic` that consumers of the group fetched. Errors: UsageError for a client id that several groups have."""
+        return self._running.traffic.fetched_by(group)
+
+    @blocking
     async def status(self) -> ClusterStatus:
         """The state of brokers, links and partitions, for the report of a failure."""
         return cluster_status(self._running)

@@ -47,8 +47,8 @@ def _broker(assembly: Assembly, host: BrokerHost) -> BrokerStatus:
 def _states(assembly: Assembly, host: BrokerHost) -> Iterator[str]:
     if not host.running:
         yield "down"
-    if host.frozen:
-        yield "frozen"
+    if host.paused:
+        yield "paused"
     if not assembly.is_active(host.id):
         yield "fenced"
     if host.slow_disk_ms:

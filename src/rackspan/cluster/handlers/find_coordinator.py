@@ -39,6 +39,8 @@ async def _coordinator(call: Call[FindCoordinatorRequestData], key: str) -> Find
     topic = TOPICS.get(key_type)
     if topic is None:
         return _error(key, ErrorCode.INVALID_REQUEST, f"coordinators of type {key_type} are not known here")
+    if topic == OFFSETS_TOPIC:
+        call.broker.traffic.add_group_client(key, call.header.client_id)
     partition = partition_for(key, partition_count(topic, call.broker.settings.extra_configs))
     state = await internal_partition(call.broker, topic, partition)
     leaders = call.broker.endpoints([state.leader]) if state is not None else []

@@ -37,8 +37,8 @@ class BrokerHost:
         return self._runner is not None
 
     @property
-    def frozen(self) -> bool:
-        return self.server.frozen
+    def paused(self) -> bool:
+        return self.server.paused
 
     @property
     def runner(self) -> BrokerRunner:
@@ -52,7 +52,7 @@ class BrokerHost:
         self.start_error = None
         identity = BrokerIdentity(self.id, self.incarnation, self._registered_rack(), *self.server.address)
         runner = BrokerRunner(self._shared, identity, self.rack, self.disk, self.kill, self._refuse)
-        runner.frozen = self.frozen
+        runner.paused = self.paused
         await self.server.open(runner)
         self._runner = runner
         self._shared.traffic.racks[self.id] = identity.rack
@@ -91,16 +91,16 @@ class BrokerHost:
         self.start_error = reason
         self.kill()
 
-    def freeze(self) -> None:
+    def pause(self) -> None:
         """Stop the broker as SIGSTOP does: connections are accepted, no request gets a response, messages wait."""
         if self._runner is not None:
-            self._runner.frozen = True
-        self.server.freeze()
+            self._runner.paused = True
+        self.server.pause()
 
-    def thaw(self) -> None:
+    def resume(self) -> None:
         if self._runner is not None:
-            self._runner.thaw()
-        self.server.thaw()
+            self._runner.resume()
+        self.server.resume()
 
     def tick(self, now: int) -> None:
         if self._runner is not None:

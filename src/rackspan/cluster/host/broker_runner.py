@@ -64,7 +64,7 @@ class BrokerRunner:
         self.settings = shared.settings
         self.logs: Mapping[TopicPartition, PartitionLog] = disk.logs
         self.traffic = shared.traffic
-        self.frozen = False
+        self.paused = False
         self._shared = shared
         self._identity = identity
         self._rack = rack
@@ -135,23 +135,23 @@ class BrokerRunner:
         self._handle(lambda process, now: process.on_request(now, correlation_id, request))
 
     def _handle(self, event: Callable[[BrokerProcess, int], Iterable[Effect]]) -> None:
-        """Let the process handle an event. While frozen, events are held back."""
+        """Let the process handle an event. While paused, events are held back."""
         if self._stopped:
             return
-        if self.frozen:
+        if self.paused:
             self._held.append(partial(self._handle, event))
         else:
             self._execute(event(self._process, self.now))
 
     def tick(self, now: int) -> None:
-        if self._stopped or self.frozen:
+        if self._stopped or self.paused:
             return
         self._execute(self._process.on_tick(now))
 
-    def thaw(self) -> None:
+    def resume(self) -> None:
         """Handle the events that were held back, in order."""
-        self.frozen = False
-        while self._held and not self.frozen:
+        self.paused = False
+        while self._held and not self.paused:
             self._held.popleft()()
 
     def stop(self) -> None:
