@@ -53,6 +53,7 @@ def cli(
 ) -> Callable[..., Ran]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("NO_COLOR", "1")
     # Tests compare whole lines.
     monkeypatch.delenv("COLUMNS", raising=False)

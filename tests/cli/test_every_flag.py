@@ -384,6 +384,16 @@ OWN: dict[tuple[str, str], Case] = {
     ("cluster up", "--metrics-listen"): Case(("--metrics-listen", "127.0.0.1:0"), NONE),
     ("cluster up", "--metrics-partitions"): Case(("--metrics-partitions",), ("--metrics-listen", "127.0.0.1:0")),
     ("cluster up", "--output"): Case(("-o", "json"), NONE),
+    ("cluster up", "--config"): Case(("--config", "num.partitions=2"), NONE),
+    **{
+        (f"cluster {name}", flag): Case((flag, value), targets)
+        for name, targets in (
+            *((name, ("r1",)) for name in ("lose", "restore")),
+            *((name, ("1",)) for name in ("kill", "restart", "pause", "resume")),
+            *((name, NONE) for name in ("undo", "status")),
+        )
+        for flag, value in (("--control", "127.0.0.1:1"), ("--output", "json"))
+    },
     ("demo", "--out"): Case(("--out", "elsewhere"), NONE),
     ("demo", "--kafka"): Case(("--kafka",), NONE),
     ("config show", "--cluster"): Case(("--cluster", "here"), NONE, good=True),
@@ -592,8 +602,16 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
 
     monkeypatch.setattr(api, "watch", first)
     monkeypatch.setattr("rackspan.prometheus_metrics.server.MetricsServer", recording_server(calls))
-    started = {"kind": "embedded", "bootstrap_servers": "here:1", "brokers": []}
-    monkeypatch.setattr(cluster_command, "_embedded", record("embedded", lambda *_, **__: nullcontext(started)))
+    practice = SimpleNamespace(bootstrap_servers="here:1", brokers=())
+    monkeypatch.setattr(
+        cluster_command, "_embedded", record("embedded", lambda *_, **__: nullcontext((practice, None)))
+    )
+    control = {"address": "here:2", "token": "token", "file": "file"}
+    monkeypatch.setattr(cluster_command, "_controlled", lambda *_: nullcontext(control))
+    monkeypatch.setattr("rackspan.practice.control_file.find_control", record("find_control", None))
+    states = {"kind": "embedded", "bootstrap_servers": "here:1", "brokers": []}
+    monkeypatch.setattr("rackspan.practice.control_client.send", record("send", states))
+    monkeypatch.setattr("rackspan.practice.control_client.read", record("read", states))
     ended = SimpleNamespace(wait=interrupted)
     monkeypatch.setattr(cluster_command, "threading", SimpleNamespace(Event=lambda: ended))
     monkeypatch.setattr(cluster_command, "_real", record("real", refused))

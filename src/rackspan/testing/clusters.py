@@ -10,15 +10,19 @@ from rackspan.errors import UsageError
 
 if TYPE_CHECKING:
     from rackspan.cluster import EmbeddedCluster
+    from rackspan.practice.faults import PracticeCluster
+    from rackspan.practice.kafka import PracticeKafka
 
 ClusterArguments: TypeAlias = Mapping[str, Any]
-"""Arguments of EmbeddedCluster by name."""
+"""Arguments of EmbeddedCluster by name, and `kafka`: whether the test runs on real Kafka too."""
 
-ARGUMENT_NAMES: Final = ("racks", "brokers", "config", "settings", "seed")
+ARGUMENT_NAMES: Final = ("racks", "brokers", "config", "settings", "seed", "kafka")
+ON_BOTH: Final = ("racks", "brokers", "config")
+"""Those that real Kafka has too."""
 
 
 def validated(arguments: ClusterArguments) -> ClusterArguments:
-    """The same arguments. Errors: UsageError for an argument that EmbeddedCluster does not have."""
+    """The same arguments. Errors: UsageError for an argument that no cluster has."""
     unknown = sorted(arguments.keys() - set(ARGUMENT_NAMES))
     if unknown:
         raise UsageError(f"marker rackspan: {unknown[0]!r} shapes no cluster; there are {', '.join(ARGUMENT_NAMES)}")
@@ -26,15 +30,24 @@ def validated(arguments: ClusterArguments) -> ClusterArguments:
 
 
 class Clusters:
-    """The clusters of one test run. `shared` keeps one cluster for each set of arguments."""
+    """The clusters of one test run. `shared` keeps one embedded cluster for each set of arguments.
 
-    def __init__(self, *, shared: bool) -> None:
+    `kafka` is a version: then each test has a cluster of real Kafka of its own.
+    """
+
+    def __init__(self, *, shared: bool, kafka: str | None = None) -> None:
         self._shared = shared
+        self._kafka = kafka
         self._clusters: dict[str, EmbeddedCluster] = {}
 
     @contextmanager
-    def for_test(self, arguments: ClusterArguments) -> Iterator[EmbeddedCluster]:
+    def for_test(self, arguments: ClusterArguments) -> Iterator[PracticeCluster]:
         """A new cluster, or a shared one that is reset after the test."""
+        arguments = {name: value for name, value in validated(arguments).items() if name != "kafka"}
+        if self._kafka is not None:
+            with _kafka_cluster(arguments, self._kafka) as kafka:
+                yield kafka
+            return
         if not self._shared:
             with _cluster(arguments) as cluster:
                 yield cluster
@@ -66,4 +79,17 @@ def _cluster(arguments: ClusterArguments) -> EmbeddedCluster:
     # Imported here: the import is most of a cluster's cost, and most test runs use no cluster.
     from rackspan.cluster import EmbeddedCluster
 
-    return EmbeddedCluster(**validated(arguments))
+    return EmbeddedCluster(**arguments)
+
+
+def _kafka_cluster(arguments: ClusterArguments, version: str) -> PracticeKafka:
+    from rackspan.practice.kafka import AS_EMBEDDED, PracticeKafka
+
+    for name in arguments:
+        if name not in ON_BOTH:
+            raise UsageError(
+                f"marker rackspan: Apache Kafka has no {name}; the marker of a test that needs it says kafka=False too"
+            )
+    # AS_EMBEDDED: the same test finds the same defaults on both.
+    config = {**AS_EMBEDDED, **arguments.get("config", {})}
+    return PracticeKafka(**{**arguments, "config": config}, version=version)

@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from rackspan.cluster import EmbeddedCluster
     from rackspan.cluster.api.status import ClusterStatus
+    from rackspan.practice.faults import PracticeCluster
 
 LOGGER: Final = "rackspan.cluster"
 KEPT_LINES: Final = 50
@@ -37,7 +37,7 @@ class ClusterWarnings(logging.Handler):
         logging.getLogger(LOGGER).removeHandler(self)
 
 
-def status_lines(cluster: EmbeddedCluster) -> str:
+def status_lines(cluster: PracticeCluster) -> str:
     """The status as text, or why it cannot be read."""
     try:
         return "\n".join(_lines(cluster.status()))

@@ -22,6 +22,7 @@ from rackspan.errors import UsageError
 from rackspan.model.json_format import SnapshotDocument
 from rackspan.placement.proposal_format import NewTopicDocument, ProposalDocument
 from rackspan.placement.spec import PlacementDocument
+from rackspan.practice.control import FAULTS, ControlledCluster
 from rackspan.restart.execution.json_format import RestartEventDocument
 from rackspan.restart.json_format import RestartPlanDocument, StopDocument
 from rackspan.streams.assignment import AssignmentDocument
@@ -55,6 +56,7 @@ DECLARED: Final[Mapping[str, Sequence[Any]]] = {
     "streams audit": [StreamsAuditDocument],
     "streams lab": [LabDocument],
     "cluster up": [StartedCluster],
+    **{f"cluster {name}": [ControlledCluster] for name in (*FAULTS, "status")},
     "gateway check": [GatewayChecks],
     "config show": [ShownSettings],
     "config check": [CheckedSettings],
