@@ -31,13 +31,16 @@ class BrokerCount(NamedTuple):
 def bytes_out(cluster: KafkaCluster) -> dict[str, int]:
     """Bytes sent to clients since each broker started, by rack."""
     counts = broker_counts(cluster)
-    return {rack: counts[BrokerCount(rack, BYTES_OUT, None)] for rack in {node.rack or "" for node in cluster.brokers}}
+    return {
+        rack: counts[BrokerCount(rack, BYTES_OUT, None)]
+        for rack in {cluster.rack(broker) or "" for broker in cluster.brokers}
+    }
 
 
 def broker_counts(cluster: KafkaCluster) -> Counter[BrokerCount]:
     """All counts since each broker started, summed by rack."""
     runtime = cluster.runtime
-    racks = {node.id: node.rack or "" for node in cluster.brokers}
+    racks = {broker: cluster.rack(broker) or "" for broker in cluster.brokers}
     found = Counter[BrokerCount]()
     for broker, pid in cluster.pids.items():
         if broker not in racks:

@@ -81,13 +81,13 @@ def test_batches_are_restarted_under_load_and_no_delivery_fails(
 ) -> None:
     kafka = restarted_kafka
     server, plan = ("--bootstrap-server", kafka.bootstrap_servers), tmp_path / "plan.json"
-    load, proxy, batches = restarted_under_load(cli, kafka, tmp_path, kafka.stop_nodes)
+    load, proxy, batches = restarted_under_load(cli, kafka, tmp_path, lambda brokers: kafka.stop(*brokers))
     assert (load.failed, load.delivered > 0) == ([], True)
     assert [proxy.codes[code] for code in REFUSED] == [0, 0]
     # The load went through the proxy.
     assert proxy.codes[ErrorCode.NONE] > 0
     # A broker that does not come back stops it: the command stops the first batch and does not start it.
-    with command_that_calls(kafka.stop_nodes, tmp_path) as command:
+    with command_that_calls(lambda brokers: kafka.stop(*brokers), tmp_path) as command:
         again = ("--plan", str(plan), "--journal", str(tmp_path / "again"), "--patience", "3")
         ran = watch(*server, *again, "--exec", command, "--apply")
     assert ran.returncode == 1

@@ -96,7 +96,7 @@ class Application:
         )
 
     def replica_racks(self) -> dict[tuple[str, int], set[str | None]]:
-        racks = {node.id: node.rack for node in self.cluster.brokers}
+        racks = {broker: self.cluster.rack(broker) for broker in self.cluster.brokers}
         return {
             partition: {racks[broker] for broker in one.replicas} for partition, one in described(self.cluster).items()
         }

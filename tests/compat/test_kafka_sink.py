@@ -72,7 +72,7 @@ def test_a_write_fails_while_a_rack_is_lost_and_waits_for_it_where_it_may(
     with pytest.raises(RetriableProduceError):
         write(guarded(kafka, "fail"), rows(in_two_racks, 100))
     assert len(consumed(kafka.bootstrap_servers, in_two_racks, 1)) == before
-    back = threading.Timer(3, kafka.start_broker, [5])
+    back = threading.Timer(3, kafka.restart, [5])
     back.start()
     report = write(guarded(kafka, "wait"), rows(in_two_racks, 100))
     assert in_sync(kafka, in_two_racks) == {4, 5}

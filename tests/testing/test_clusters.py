@@ -1,7 +1,7 @@
 """The clusters of a test run: one for each test, or one for each set of arguments, reset after each test and closed at the end."""
 
 from inspect import signature
-from typing import Any
+from typing import Any, cast
 from unittest.mock import Mock
 
 import pytest
@@ -70,7 +70,7 @@ def test_a_shared_cluster_that_cannot_be_reset_is_not_kept(done: list[str]) -> N
     with found.for_test({"racks": 3}):
         done.clear()
     with pytest.raises(UsageError), found.for_test({"racks": 2}) as cluster:
-        cluster.reset = Mock(side_effect=UsageError("not running"))  # type: ignore[method-assign]
+        cast("Any", cluster).reset = Mock(side_effect=UsageError("not running"))
     for racks in (2, 3):
         with found.for_test({"racks": racks}):
             done.append("test")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.waiting import WITHIN_SECONDS
+from tests.kafka_versions import KAFKA
 
 pytestmark = pytest.mark.slow
 
@@ -181,7 +181,9 @@ def test_an_error_in_a_marker_is_reported_in_one_line(pytester: pytest.Pytester)
         errors=9,
     )
     output = result.stdout.str()
-    assert "marker rackspan: 'rack' shapes no cluster; there are racks, brokers, config, settings, seed" in output
+    assert (
+        "marker rackspan: 'rack' shapes no cluster; there are racks, brokers, config, settings, seed, kafka" in output
+    )
     assert "config 'min.insync.rakcs': not a broker config of this cluster" in output
     assert "rack 'r9': this cluster has r1, r2, r3" in output
     assert "marker rackspan: 5 has no name; write racks=… or brokers=…" in output
@@ -237,3 +239,99 @@ def test_a_run_without_a_cluster_imports_none(pytester: pytest.Pytester) -> None
         """,
         passed=1,
     )
+
+
+ON_KAFKA = """
+    import pytest
+
+    @pytest.mark.rackspan(config={"min.insync.racks": "2"})
+    def test_a_config_that_kafka_would_ignore(rackspan_cluster): ...
+
+    @pytest.mark.rackspan(seed=1)
+    def test_an_argument_that_kafka_has_not(rackspan_cluster): ...
+
+    @pytest.mark.rackspan(config={"min.insync.racks": "2"}, kafka=False)
+    def test_that_says_so(rackspan_cluster): ...
+
+    def test_that_needs_none(): ...
+"""
+
+
+@pytest.mark.parametrize("by", ["option", "ini"])
+def test_on_real_kafka_what_it_cannot_do_is_refused_or_skipped_by_name(pytester: pytest.Pytester, by: str) -> None:
+    if by == "ini":
+        pytester.makeini("[pytest]\nrackspan_kafka = 4.3.1\n")
+    options = ("--rackspan-kafka", "4.3.1") if by == "option" else ()
+    result = ran(pytester, ON_KAFKA, *options, "-rs", errors=2, skipped=1, passed=1)
+    output = result.stdout.str()
+    assert "rackspan: Apache Kafka 4.3.1, a cluster for each test" in output
+    assert "config min.insync.racks: Apache Kafka 4.3.1 has no such config and would ignore it" in output
+    assert (
+        "marker rackspan: Apache Kafka has no seed; the marker of a test that needs it says kafka=False too" in output
+    )
+    assert "its marker rackspan says kafka=False: not run on Apache Kafka by --rackspan-kafka" in output
+
+
+def test_on_the_embedded_cluster_the_same_tests_run(pytester: pytest.Pytester) -> None:
+    result = ran(pytester, ON_KAFKA, passed=4)
+    assert "Apache Kafka" not in result.stdout.str()
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (("four",), "--rackspan-kafka four: "),
+        (("4.3.1", "--rackspan-cluster-scope", "session"), "each test has a cluster of its own; leave out"),
+    ],
+)
+def test_a_switch_that_cannot_be_followed_is_refused(
+    options: tuple[str, ...], line: str, pytester: pytest.Pytester
+) -> None:
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--rackspan-kafka", *options)
+    assert line in result.stderr.str()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+
+
+@pytest.mark.kafka
+@pytest.mark.rest
+def test_the_same_test_runs_on_the_embedded_cluster_and_on_real_kafka(pytester: pytest.Pytester) -> None:
+    text = """
+        import pytest
+        from confluent_kafka import Consumer, Producer
+        from rackspan.testing import READS_IN_RACK, assert_reads_in_rack, lagging, losing
+
+        @pytest.mark.rackspan(racks=("a", "b", "c"), config=READS_IN_RACK)
+        @pytest.mark.lose_rack("c")
+        def test_reads(rackspan_cluster):
+            cluster = rackspan_cluster
+            cluster.create_topic("orders", replicas=[[1, 2], [2, 1]])
+            servers = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
+            producer = Producer(servers)
+            for number in range(20):
+                producer.produce("orders", b"x", partition=number % 2)
+            assert producer.flush(30) == 0
+            config = {"group.id": "shop", "client.id": "app", "auto.offset.reset": "earliest"}
+            consumer = Consumer({**servers, **config, "client.rack": "b"})
+            consumer.subscribe(["orders"])
+            assert len(consumer.consume(20, 60)) == 20
+            assert_reads_in_rack(cluster, "shop")
+            consumer.close()
+
+        def test_far(rackspan_cluster):
+            rackspan_cluster.create_topic("orders", replicas=[[1, 2, 3]])
+            consumer = Consumer({"bootstrap.servers": rackspan_cluster.bootstrap_servers, "group.id": "shop",
+                                 "client.id": "app", "client.rack": "r2", "auto.offset.reset": "earliest"})
+            consumer.subscribe(["orders"])
+            producer = Producer({"bootstrap.servers": rackspan_cluster.bootstrap_servers, "log_level": 0})
+            producer.produce("orders", b"x")
+            assert producer.flush(30) == 0
+            assert len(consumer.consume(1, 60)) == 1
+            with pytest.raises(AssertionError, match="client app in r2 read"):
+                assert_reads_in_rack(rackspan_cluster, "shop")
+            consumer.close()
+    """
+    ran(pytester, text, passed=2)
+    version = ("--rackspan-kafka", KAFKA)
+    pytester.makepyfile(text)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *version, timeout=500)
+    result.assert_outcomes(passed=2)

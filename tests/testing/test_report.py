@@ -11,7 +11,7 @@ BROKER = SimpleNamespace(id=1, rack="r1", address="127.0.0.1:9092", states=("dow
 
 def reported(**status: Any) -> list[str]:
     found = SimpleNamespace(**{"brokers": (), "links": (), "partitions": (), "metrics": (), **status})
-    return status_lines(SimpleNamespace(status=lambda: found)).splitlines()  # type: ignore[arg-type]
+    return status_lines(SimpleNamespace(status=lambda: found)).splitlines()
 
 
 def test_the_sections_that_have_lines_are_listed_under_their_titles() -> None:
@@ -38,7 +38,7 @@ def test_a_status_that_cannot_be_read_is_a_line() -> None:
         raise RuntimeError("it is closed")
 
     cluster = SimpleNamespace(status=closed)
-    assert status_lines(cluster) == "the cluster could not be read: it is closed"  # type: ignore[arg-type]
+    assert status_lines(cluster) == "the cluster could not be read: it is closed"
 
 
 def test_the_last_warnings_of_the_block_are_kept() -> None:

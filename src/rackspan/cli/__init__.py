@@ -1,8 +1,7 @@
 """The command line: parses options, calls api.py and prints the result. It decides nothing.
 
 Data goes to standard output, everything else to standard error. exit_codes.py has the rule of the exit codes.
-Depends on: acks, advice, apply, audit, clients, cluster, demo, gateway, kafka_process, model, pipeline, placement, plan,
-prometheus_metrics, reassign, restart, sources, streams, traffic.
+Depends on: acks, advice, apply, audit, clients, cluster, demo, gateway, kafka_process, model, pipeline, placement, plan, practice, prometheus_metrics, reassign, restart, sources, streams, traffic.
 """
 
 import os

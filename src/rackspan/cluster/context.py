@@ -369,7 +369,7 @@ class RecordTraffic:
                 if len(groups) > 1:
                     raise UsageError(
                         f"client id {flow.client!r}: clients of the groups {', '.join(sorted(groups))} have it, so that "
-                        "what they read cannot be told apart; give each a client.id of its own"
+                        "their reads cannot be separated; give each a client.id of its own"
                     )
                 fetched[flow] = size_bytes
         return fetched

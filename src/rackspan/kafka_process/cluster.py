@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Final
+from typing import Final, Self
 
 from rackspan.errors import KafkaProcessFailed, UsageError
 from rackspan.java import find_java
@@ -161,7 +161,7 @@ class KafkaCluster:
             if self._folder is not None:
                 self._folder.close()
 
-    def __enter__(self) -> "KafkaCluster":
+    def __enter__(self) -> Self:
         try:
             self.start()
         except BaseException:

@@ -3,5 +3,5 @@
 Begin with faults.py (the methods that both have), then kafka.py (real Kafka with them), control.py (faults over HTTP on loopback)
 and control_file.py (how other processes of the same user find a cluster).
 Never a cluster for production, and never a listener off loopback.
-Depends on: api, cluster, kafka_process, client, apply, wire, disk.
+Depends on: apply, client, cluster, kafka_bytes, kafka_process, model, wire.
 """

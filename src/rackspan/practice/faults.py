@@ -1,6 +1,6 @@
 """The methods that every practice cluster has, embedded or real: its brokers, and faults with their inverses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Protocol
 
 from rackspan.cluster.api.status import ClusterStatus
@@ -45,7 +45,7 @@ class PracticeCluster(Protocol):
 
     def leader(self, topic: str, partition: int) -> int | None: ...
 
-    def isr(self, topic: str, partition: int) -> set[int]: ...
+    def isr(self, topic: str, partition: int) -> Set[int]: ...
 
     def replicas(self, topic: str, partition: int) -> tuple[int, ...]: ...
 

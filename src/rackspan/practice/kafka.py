@@ -231,12 +231,12 @@ class PracticeKafka(KafkaCluster):
         return sorted(self._responding() & set(self.brokers))
 
     def _metadata(self, topics: Sequence[str] | None = None) -> MetadataResponseData:
-        """Of the first broker that responds."""
+        """Metadata of the first broker that responds."""
         with self._connection(*self._responding_brokers()) as connection:
             return connection.run(metadata, connection, topics)
 
     def _everywhere(self, topics: Sequence[str] | None = ()) -> list[MetadataResponseData]:
-        """Of each broker that responds."""
+        """Metadata of each broker that responds."""
         read = []
         for broker in self._responding_brokers():
             with self._connection(broker) as connection:

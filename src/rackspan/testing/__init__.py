@@ -2,7 +2,7 @@
 
 Begin with plugin.py (fixture, markers, options), then faults.py (faults as `with` blocks) and reads.py (reads in the reader's rack).
 Nothing here imports a cluster before a test uses the fixture: a test run without Kafka pays nothing.
-Depends on: api, cluster, practice.
+Depends on: cluster, kafka_process, model, practice, sources.
 """
 
 from typing import TYPE_CHECKING

@@ -1,5 +1,7 @@
 """Broker configs reach the part of the cluster that acts on them."""
 
+from typing import Any
+
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
@@ -29,6 +31,33 @@ def test_a_config_without_a_settings_field_is_kept_by_its_name() -> None:
 def test_an_unknown_config_or_value_is_an_error(wrong: dict[str, str]) -> None:
     with pytest.raises(UsageError, match=next(iter(wrong))):
         EmbeddedCluster(config=wrong)
+
+
+SELECTOR = "replica.selector.class"
+RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
+
+@pytest.mark.parametrize("value", ["", " ", "com.acme.MySelector", "RackAwareReplicaSelector", "java.lang.String"])
+def test_brokers_refuse_to_start_with_a_replica_selector_that_they_cannot_load(value: str) -> None:
+    """As Apache Kafka does: tests/conformance/test_replica_selector.py."""
+    with pytest.raises(UsageError, match=r"replica\.selector\.class '.*': the brokers refuse to start"):
+        EmbeddedCluster(config={SELECTOR: value})
+    with pytest.raises(UsageError, match="the brokers refuse to start"):
+        EmbeddedCluster(settings=ClusterSettings(replica_selector_class=value))
+
+
+def test_none_is_not_a_value_and_the_line_says_what_to_do() -> None:
+    config: Any = {SELECTOR: None}
+    with pytest.raises(UsageError, match="None is not a value; leave the config out"):
+        EmbeddedCluster(config=config)
+
+
+@pytest.mark.parametrize(("config", "value"), [({}, None), ({SELECTOR: f"{RACK_AWARE} "}, RACK_AWARE)])
+def test_the_replica_selector_is_described_as_it_is_set(config: dict[str, str], value: str | None) -> None:
+    with EmbeddedCluster(racks=1, brokers=1, config=config) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+        resource = ConfigResource(ConfigResource.Type.BROKER, "1")
+        assert admin.describe_configs([resource])[resource].result(30)[SELECTOR].value == value
 
 
 BROKER_TIMES = {
