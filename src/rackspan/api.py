@@ -832,7 +832,7 @@ def set_min_insync_replicas(cluster: Cluster, advice: Sequence[HardenAdvice]) ->
 
 def watch(source: Source, policy: RackPolicy, seconds: float, *, afterwards: Source | None = None) -> Iterator[Watch]:
     """The metrics of min.insync.racks by metadata, read every so many seconds; a reading that fails is reported, and the
-    next one is tried. `afterwards`: the same cluster without log sizes, for every reading after the first.
+    next one is tried. `afterwards`: the same cluster without log sizes, for most readings after the first.
 
     Errors: the first reading's.
     """

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import islice
 
 from rackspan.errors import ClusterUnreachable, RackspanError
@@ -46,6 +47,28 @@ def test_a_reading_that_takes_longer_is_followed_at_once_and_nothing_is_made_up_
     readings_made = list(islice(readings(Source("x", time.read), 10, now=lambda: time.now, sleep=time.sleep), 3))
     assert [timestamp for timestamp, _ in readings_made] == [125, 126, 136]
     assert time.slept == [0, 9]
+
+
+def test_a_topic_that_is_hidden_is_looked_for_until_it_shows_and_once_an_hour() -> None:
+    """The second source does not see it: a metric would call the rest of the cluster all of it."""
+    now, read = [0.0], list[str]()
+    hidden = replace(SNAPSHOT, partial=("topics secret: on disk but not shown to this user",))
+    whole = iter([hidden, hidden, *[SNAPSHOT] * 3])
+
+    def of(name: str) -> Source:
+        def reading() -> ReadSnapshot:
+            read.append(name)
+            return ReadSnapshot(next(whole) if name == "whole" else SNAPSHOT, ())
+
+        return Source(name, reading)
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    made = readings(of("whole"), 1200, afterwards=of("light"), now=lambda: now[0], sleep=sleep)
+    found = [reading for _, reading in islice(made, 7)]
+    assert read == ["whole", "whole", "whole", "light", "light", "whole", "light"]
+    assert [reading is hidden for reading in found] == [True, True, *[False] * 5]
 
 
 def test_later_readings_use_the_second_source() -> None:

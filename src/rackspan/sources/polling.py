@@ -1,11 +1,15 @@
 """Reads a source at a fixed interval: each time a snapshot, or the error that prevented it."""
 
 from collections.abc import Callable, Iterator
-from itertools import chain, repeat
+from typing import Final
 
+from rackspan.audit.drift.unread import Unread, unread
 from rackspan.errors import RackspanError
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.sources.source import Source
+
+WHOLE_SECONDS: Final = 3600.0
+"""How often all of a cluster is read, for topics that have been hidden from the user meanwhile."""
 
 
 def readings(
@@ -18,13 +22,17 @@ def readings(
 ) -> Iterator[tuple[float, ClusterSnapshot | RackspanError]]:
     """A reading every `seconds` by the clock `now`, each with the time it ended, until the caller stops iterating.
 
-    From the second reading on, `afterwards` is read instead, if given: the same cluster with fewer requests. A reading that
-    takes longer than the interval is followed by the next one at once; missed readings are not repeated.
+    Between two readings of `source`, WHOLE_SECONDS apart, `afterwards` is read instead, if given: the same cluster with fewer
+    requests, in which a hidden topic does not show. While `source` has a topic that could not be read, it is read each time. A
+    reading that takes longer than the interval is followed by the next one at once. Missed readings are not repeated.
     """
-    due = now()
-    for current in chain([source], repeat(afterwards or source)):
-        reading = _read(current)
+    due = whole_due = now()
+    while True:
+        whole = afterwards is None or now() >= whole_due
+        reading = _read(source if whole else afterwards or source)
         yield now(), reading
+        if whole and isinstance(reading, ClusterSnapshot) and Unread.TOPICS not in unread(reading.partial):
+            whole_due = now() + WHOLE_SECONDS
         due = max(due + seconds, now())
         sleep(max(0.0, due - now()))
 
