@@ -98,6 +98,8 @@ def test_a_reading_has_its_counts_under_their_keys() -> None:
         "under_min_rack_isr": 2,
         "at_min_rack_isr": 1,
         "leaderless": 1,
+        "any_rack_loss_survived": False,
+        "not_survived": ["a", "b"],
         "brokers": [
             {"id": 0, "rack": "a", "under_min_rack_isr": 0, "at_min_rack_isr": 1},
             {"id": 1, "rack": "b", "under_min_rack_isr": 0, "at_min_rack_isr": 0},

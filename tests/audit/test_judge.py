@@ -5,8 +5,9 @@ from random import Random
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from rackspan.audit import RackPolicy, Severity, audit, outage
+from rackspan.audit import RackPolicy, Severity, audit, outage, rack_losses, snapshot_batch
 from rackspan.audit.constraints.cluster import partial_racks
 from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.goals import GOALS
@@ -304,3 +305,22 @@ def test_racks_that_no_broker_has_are_not_partial() -> None:
     for racks, warnings in (((None, None), 0), (("a", "b"), 0), (("a", None), 1)):
         brokers = of_one_topic(dict(enumerate(racks, start=1)), [[1]]).brokers
         assert len(list(partial_racks(brokers, UnrackedPolicy.SHARED))) == warnings
+
+
+@given(with_known_controllers(), policies(), st.booleans())
+def test_the_losses_that_metrics_show_are_those_of_the_audit(
+    snapshot: ClusterSnapshot, policy: RackPolicy, require_controllers: bool
+) -> None:
+    """What an audit ends with 0 for is never shown as not survived, and what it leaves open never as survived."""
+    policy = replace(policy, require_controllers=require_controllers)
+    judged, shown = audit(snapshot, policy), rack_losses(snapshot, snapshot_batch(snapshot, policy))
+    assert list(shown.losses) == judged.losses == outage(snapshot, policy)[1]
+    assert shown.left_open_by == judged.left_open_by
+    if not snapshot.unread:
+        assert [shown.survived(loss) for loss in shown.losses] == [loss.as_required for loss in judged.losses]
+        assert not (judged.clean and shown.any_survived is False)
+    if shown.any_survived:
+        assert all(loss.as_required for loss in judged.losses)
+        assert not judged.left_open_by
+        assert not snapshot.unread
+        assert judged.partitions

@@ -97,6 +97,13 @@ class WatchDocument(TypedDict):
     under_min_rack_isr: Count
     at_min_rack_isr: Count
     leaderless: Count
+    any_rack_loss_survived: Annotated[
+        bool | None,
+        Meta(
+            description="For certain, as the policy requires; null if not known, or if there is no partition to judge."
+        ),
+    ]
+    not_survived: Annotated[list[str], Meta(description="Racks whose loss is not survived as the policy requires.")]
     brokers: list[LeaderIsrDocument]
 
 
@@ -176,6 +183,10 @@ def watch_document(isr: ClusterIsr) -> WatchDocument:
         "under_min_rack_isr": isr.under,
         "at_min_rack_isr": isr.at,
         "leaderless": isr.leaderless,
+        "any_rack_loss_survived": isr.losses.any_survived,
+        "not_survived": [
+            shown(rack) for loss in isr.losses.losses if isr.losses.survived(loss) is False for rack in loss.racks
+        ],
         "brokers": [
             {"id": leader.broker, "rack": leader.rack, "under_min_rack_isr": leader.under, "at_min_rack_isr": leader.at}
             for leader in isr.leaders

@@ -1,16 +1,17 @@
-"""The metrics of min.insync.racks from a cluster's metadata, for users who cannot read its brokers' metrics.
+"""The metrics of min.insync.racks, and of what the loss of a rack would do, from a cluster's metadata.
 
 Metadata shows which racks each ISR spans, and so which partitions would refuse acks=all because of min.insync.racks. It
 does not show how many requests were refused (RackCheckFailureRate, which only brokers can count). In its place a watch
-counts the partition-seconds under the minimum. Pure: readings and their times are arguments.
+counts the partition-seconds under the minimum. It serves users who cannot read the brokers' own metrics. Pure: readings and their times are arguments.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import numpy as np
 
-from rackspan.audit import PartitionBatch, RackPolicy, snapshot_batch
+from rackspan.audit import PartitionBatch, RackLosses, RackPolicy, rack_losses, snapshot_batch
 from rackspan.errors import RackspanError
 from rackspan.model import NO_BROKER, Bools, BrokerId, ClusterSnapshot, RackId
 
@@ -40,15 +41,17 @@ class PartitionIsr:
 class ClusterIsr:
     """One reading of the cluster. `leaders` has every broker that is not fenced, in order of id.
 
-    `under` and `at` count the partitions whose ISR spans fewer racks than required, and exactly as many. `partial` lists
-    what the reading lacks.
+    `under` and `at` count the partitions whose ISR spans fewer racks than required, and exactly as many. `losses`: what the
+    loss of each rack would do. `partial` lists what the reading lacks. `taken_at` is in UTC.
     """
 
     cluster_id: str | None
+    taken_at: datetime | None
     leaders: tuple[LeaderCounts, ...]
     under: int
     at: int
     leaderless: int
+    losses: RackLosses
     partial: tuple[str, ...]
     _batch: PartitionBatch
 
@@ -79,7 +82,7 @@ class Watch:
 
 
 def cluster_isr(snapshot: ClusterSnapshot, policy: RackPolicy) -> ClusterIsr:
-    """The rack counts of one snapshot. Errors: UsageError where the policy refuses the cluster's racks.
+    """The rack counts and losses of one snapshot. Errors: UsageError where the policy refuses the cluster's racks.
 
     Source: min.insync.racks, New Monitoring; AtMinRackIsr counts topics that require one rack too, as AtMinIsr does.
     """
@@ -88,10 +91,12 @@ def cluster_isr(snapshot: ClusterSnapshot, policy: RackPolicy) -> ClusterIsr:
     at = batch.isr_rack_count == batch.required.min_insync_racks
     return ClusterIsr(
         cluster_id=snapshot.cluster_id,
+        taken_at=snapshot.taken_at,
         leaders=tuple(_leaders(snapshot, batch, under, at)),
         under=int(under.sum()),
         at=int(at.sum()),
         leaderless=int((batch.rows.leader == NO_BROKER).sum()),
+        losses=rack_losses(snapshot, batch),
         partial=snapshot.partial,
         _batch=batch,
     )

@@ -8,7 +8,7 @@ Depends on: model.
 
 from rackspan.audit.batch import ClusterMembers, PartitionBatch, effective_min_isr, requirements, snapshot_batch
 from rackspan.audit.findings import Finding, Severity, in_order
-from rackspan.audit.judge import Audit, assumptions, audit, outage
+from rackspan.audit.judge import Audit, RackLosses, assumptions, audit, outage, rack_losses
 from rackspan.audit.leader_racks import leader_choices
 from rackspan.audit.outage import RackLoss, TopicHarm, losses_each_rack
 from rackspan.audit.policy import ClusterPolicies, FleetPolicy, RackPolicy
@@ -21,6 +21,7 @@ __all__ = [
     "FleetPolicy",
     "PartitionBatch",
     "RackLoss",
+    "RackLosses",
     "RackPolicy",
     "Severity",
     "TopicHarm",
@@ -31,6 +32,7 @@ __all__ = [
     "leader_choices",
     "losses_each_rack",
     "outage",
+    "rack_losses",
     "requirements",
     "snapshot_batch",
 ]

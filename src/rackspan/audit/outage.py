@@ -111,10 +111,15 @@ class RackLoss:
         return not self.topics and self.quorum_certain
 
     @property
+    def harms_required(self) -> bool:
+        """Whether something that must survive the loss of a rack does not, for certain: a partition, or the majority of the controllers."""
+        harmed = any(topic.survive is Survive.RACK for topic in self.topics)
+        return harmed or (self.quorum_lost and self.quorum_required)
+
+    @property
     def as_required(self) -> bool:
         """Whether everything that must survive the loss of a rack does: what the policy leaves out may be harmed."""
-        harmed = any(topic.survive is Survive.RACK for topic in self.topics)
-        return not harmed and (self.quorum_certain or not self.quorum_required)
+        return not self.harms_required and (self.quorum_certain or not self.quorum_required)
 
     def total(self, state: str) -> int:
         return sum(getattr(topic, state) for topic in self.topics)

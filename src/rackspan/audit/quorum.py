@@ -35,10 +35,14 @@ class QuorumAfter:
         return 2 * self.surviving > self.voters
 
     @property
+    def doubtful(self) -> int:
+        """How many of the surviving voters may be in the lost racks too."""
+        return 0 if self.simulated else len(self.unknown_rack)
+
+    @property
     def certain(self) -> bool:
         """Whether a majority is left wherever the voters of unknown rack are: all of them may be in the lost racks."""
-        doubtful = 0 if self.simulated else len(self.unknown_rack)
-        return 2 * (self.surviving - doubtful) > self.voters
+        return 2 * (self.surviving - self.doubtful) > self.voters
 
 
 def quorum_without(members: ClusterMembers, lost_racks: Set[RackId]) -> QuorumAfter | None:

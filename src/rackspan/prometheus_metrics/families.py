@@ -80,12 +80,17 @@ def _family(metric: Metric, brokers: Iterable[BrokerMetrics]) -> Family:
     return family
 
 
-def watch_families(watch: "Watch", *, partitions: bool) -> Iterator[Family]:
-    """The families of a watch: its own always, the cluster's while readings succeed."""
+def watch_families(watch: "Watch", *, partitions: bool, cluster_name: str | None = None) -> Iterator[Family]:
+    """The families of a watch: its own always, the cluster's while readings succeed. `cluster_name`: of rackspan.toml."""
+    # Imported here, since it needs NumPy, and a gateway with metrics does not.
+    from rackspan.prometheus_metrics.rack_losses import ClusterLosses, rack_loss_families
+
     values = _watch_values(watch)
     yield from (cluster_family(metric, values[metric.name]) for metric in WATCH_METRICS if metric.name in values)
     if watch.latest is not None:
         yield from broker_families(METADATA_METRICS, _broker_metrics(watch.latest, partitions), partitions=partitions)
+        latest = watch.latest
+        yield from rack_loss_families([ClusterLosses(latest.cluster_id, cluster_name, latest.losses, latest.taken_at)])
 
 
 def _watch_values(watch: "Watch") -> dict[str, float]:

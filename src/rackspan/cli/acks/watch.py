@@ -18,12 +18,12 @@ from rackspan.errors import UsageError
 def watch(
     source_options: options.SourceOptions,
     rack_options: options.RackLocatorOptions,
-    policy_options: options.PolicyOptions,
+    policy_options: options.SurvivalOptions,
     metrics_options: options.MetricsOptions,
     every: Annotated[float, options.interval("--every", "Seconds from one reading to the next.")] = 15.0,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Watch which partitions span too few racks, by the cluster's metadata, until Ctrl-C.
+    """Watch which partitions span too few racks, and what the loss of a rack would do, by metadata, until Ctrl-C.
 
     Prints what changes; a lost connection is reported once and tried again. Metadata shows when acks=all would be refused
     for lack of racks, not how often it was.
@@ -31,18 +31,22 @@ def watch(
     if source_options.snapshot == options.STANDARD_STREAM:
         raise UsageError("--snapshot -: standard input does not change; name a file or a cluster to watch")
     policy, source = policy_options.policy(), rack_options.of(source_options.source())
-    # Topics that Kafka hides from this user are found by their logs only: those are read once, not with every reading.
+    # Topics that Kafka hides from this user are found by their logs only: those are not read with every reading.
     light = rack_options.of(source_options.source(sizes=False))
     watches = api.watch(source, policy, every, afterwards=light)
     with ended_by_signals():
         if metrics_options.metrics_listen is None:
             _report(watches, None, every, output_format)
             return
-        with _served(watches, metrics_options.metrics_listen, partitions=metrics_options.metrics_partitions) as served:
+        listen, partitions = metrics_options.metrics_listen, metrics_options.metrics_partitions
+        with _served(watches, listen, source_options.title, partitions=partitions) as served:
             _report(served.watches, served.address, every, output_format)
 
 
-_COLUMNS: Final = ("cluster_id", "under_min_rack_isr", "at_min_rack_isr", "leaderless")
+_COLUMNS: Final = (
+    *("cluster_id", "under_min_rack_isr", "at_min_rack_isr", "leaderless"),
+    *("any_rack_loss_survived", "not_survived"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class _Served:
 
 
 @contextmanager
-def _served(watches: Iterator[Watch], listen: str, *, partitions: bool) -> Iterator[_Served]:
+def _served(watches: Iterator[Watch], listen: str, cluster_name: str | None, *, partitions: bool) -> Iterator[_Served]:
     """Served from the first reading on: a scrape before it would report a cluster that is down."""
     # Imported only here: other commands should not wait for the server.
     from rackspan.prometheus_metrics.families import watch_families
@@ -69,7 +73,9 @@ def _served(watches: Iterator[Watch], listen: str, *, partitions: bool) -> Itera
         for latest in watches:
             yield latest
 
-    with MetricsServer(listen, lambda: watch_families(latest, partitions=partitions)) as server:
+    with MetricsServer(
+        listen, lambda: watch_families(latest, partitions=partitions, cluster_name=cluster_name)
+    ) as server:
         yield _Served(recorded(), server.address)
 
 

@@ -119,7 +119,7 @@ def _verdict(outcomes: dict[str, int]) -> Text:
 
 
 def watch_page(document: Mapping[str, Any], address: str | None) -> RenderableType:
-    """One line, and a table of the brokers that lead what is wrong."""
+    """A line of what is wrong now, one of what the loss of a rack would do, and a table of the brokers that lead what is wrong."""
     under, leaderless = document["under_min_rack_isr"], document["leaderless"]
     counts = [
         f"under min.insync.racks: {under}",
@@ -133,4 +133,17 @@ def watch_page(document: Mapping[str, Any], address: str | None) -> RenderableTy
         for broker in document["brokers"]
         if broker["under_min_rack_isr"]
     ]
-    return page(*served, line, *([table(("broker", "rack", "leads under"), wrong)] if wrong else []))
+    of_losses = _losses_line(document["any_rack_loss_survived"], document["not_survived"])
+    return page(*served, line, of_losses, *([table(("broker", "rack", "leads under"), wrong)] if wrong else []))
+
+
+def _losses_line(survived: bool | None, not_survived: Sequence[str]) -> Text:
+    if not_survived:
+        return Text(f"loss of rack {' or '.join(not_survived)}: not survived", style="bold red")
+    words = {
+        True: ("survived", "bold green"),
+        False: ("not certain to be survived, rackspan audit says why", "bold red"),
+        None: ("not known to be survived", "bold yellow"),
+    }
+    outcome, style = words[survived]
+    return Text(f"loss of any one rack: {outcome}", style=style)
