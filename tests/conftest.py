@@ -1,6 +1,6 @@
 """Shared set-up: how deep the generated tests go, and what is skipped, loudly, where a part cannot be had.
 
-RACKSPAN_NO_SKIPS=1, which CI sets, fails a test that is skipped for lack of Java, Kafka, Spark or Chromium.
+RACKSPAN_NO_SKIPS=1, which CI sets, fails a test that is skipped for lack of Java, Kafka, Spark, Chromium or promtool.
 """
 
 import gc
@@ -134,7 +134,7 @@ def pytest_xdist_auto_num_workers() -> int:
     return 2 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
-NEEDS_MORE_THAN_PYTHON = ("java", "kafka", "spark", "browser")
+NEEDS_MORE_THAN_PYTHON = ("java", "kafka", "spark", "browser", "promtool")
 
 
 @pytest.hookimpl(wrapper=True)

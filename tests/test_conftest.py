@@ -1,4 +1,4 @@
-"""A skipped test of Java, Kafka, Spark or the browser fails where RACKSPAN_NO_SKIPS is set; the longest files start first."""
+"""A skipped test of Java, Kafka, Spark, the browser or promtool fails where RACKSPAN_NO_SKIPS is set; the longest files start first."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +20,11 @@ def test_in_the_body():
 @pytest.mark.browser
 @pytest.mark.skipif(True, reason="no Chromium")
 def test_by_a_mark():
+    pass
+
+@pytest.mark.promtool
+@pytest.mark.skipif(True, reason="no promtool")
+def test_of_rules():
     pass
 
 @pytest.fixture
@@ -50,7 +55,7 @@ def hooks(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("no_skips", "outcomes"), [("1", {"failed": 1, "errors": 2, "skipped": 1}), ("", {"skipped": 4})]
+    ("no_skips", "outcomes"), [("1", {"failed": 1, "errors": 3, "skipped": 1}), ("", {"skipped": 5})]
 )
 def test_what_must_run_fails_when_it_is_skipped(
     no_skips: str, outcomes: dict[str, int], pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch

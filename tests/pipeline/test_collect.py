@@ -212,7 +212,7 @@ def test_time_zones_do_not_make_two_timestamps_of_one(warehouse: Warehouse) -> N
 
 
 def test_the_metrics_count_what_was_stored_and_what_failed() -> None:
-    totals = CollectTotals()
+    totals = CollectTotals(30)
     stored = SnapshotLocation("w", "1", new=True)
     assert "rackspan_collect_last_stored_timestamp_seconds" not in {family.name for family in metric_families(totals)}
     for collected in (Collected("a", stored), Collected("b", error=InvalidSnapshot("torn")), Collected("c", stored)):
@@ -221,8 +221,27 @@ def test_the_metrics_count_what_was_stored_and_what_failed() -> None:
     assert values == {
         "rackspan_collect_snapshots_total": 2,
         "rackspan_collect_failures_total": 1,
+        "rackspan_collect_failing_sources": 1,
+        "rackspan_collect_interval_seconds": 30,
         "rackspan_collect_last_stored_timestamp_seconds": 1700.5,
     }
+
+
+def test_a_source_is_failing_until_it_is_stored_again_and_so_is_the_warehouse() -> None:
+    totals, failing = CollectTotals(30), []
+    stored, torn = SnapshotLocation("w", "1", new=True), InvalidSnapshot("torn")
+    for collected in (
+        Collected("a", error=torn),
+        Collected("b", error=torn),
+        Collected("a", error=torn),
+        Collected("w", error=torn),
+        Collected("a", stored),
+        Collected("b", stored),
+    ):
+        totals.add(collected, 1700.5)
+        values = {sample.name: sample.value for family in metric_families(totals) for sample in family.samples}
+        failing.append(values["rackspan_collect_failing_sources"])
+    assert failing == [1, 2, 2, 3, 1, 0]
 
 
 @pytest.fixture

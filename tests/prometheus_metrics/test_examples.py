@@ -1,6 +1,6 @@
 """The ready-made rules and the dashboard: every metric and label that they name is served, each in its kind.
 
-Prometheus itself is not there. Its promtool 2.42 accepted the rules and the dashboard's expressions when they were written.
+What the rules do over time: test_rules.py.
 """
 
 import ast
@@ -20,6 +20,7 @@ from rackspan.pipeline.collect import CollectTotals
 from rackspan.pipeline.collect import metric_families as collect_families
 from rackspan.pipeline.follow import FollowTotals
 from rackspan.pipeline.follow import metric_families as follow_families
+from rackspan.prometheus_metrics.rack_losses import rack_loss_families
 from rackspan.sources.gateway_counters import RECORD_BYTES
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -44,12 +45,15 @@ def served() -> dict[str, Served]:
         for metric in (*METRICS, *WATCH_METRICS)
     }
     of_pipeline = (
-        *collect_families(CollectTotals(last_stored=1.0)),
+        *collect_families(CollectTotals(30.0, last_stored=1.0)),
         *follow_families(FollowTotals(behind_seconds=1.0)),
+        *rack_loss_families([]),
     )
     for family in of_pipeline:
         counter = family.type == "counter"
-        found[f"{family.name}_total" if counter else family.name] = Served(counter, frozenset({"table"}))
+        found[f"{family.name}_total" if counter else family.name] = Served(
+            counter, frozenset({"table", *family._labelnames})
+        )
     return found | dict(_of_gateways())
 
 
@@ -104,9 +108,11 @@ def test_an_expression_uses_metrics_that_are_served_each_in_its_kind(where: str,
     assert names, where
     assert names <= known.keys() | records.keys(), where
     # A counter alone grows for ever; a gauge has no rate.
-    bare = NAME.findall(re.sub(r"(?:rate|increase)\([^()]*?\[[^\]]+\]\)", "", expression))
+    ranges = r"(?:rate|increase|last_over_time)\([^()]*?\[[^\]]+\]\)"
+    # A counter that is new counts by its value.
+    bare = NAME.findall(re.sub(rf"{ranges}|({NAME.pattern}) unless \1 offset", "", expression))
     assert not [name for name in bare if name in known and known[name].counter], where
-    rated = NAME.findall("".join(re.findall(r"(?:rate|increase)\([^()]*?\[[^\]]+\]\)", expression)))
+    rated = NAME.findall("".join(re.findall(ranges, expression)))
     assert all(known[name].counter for name in rated), where
     labels = set().union(*(_labels(name, known, records) for name in names))
     assert labels_named(expression) <= labels | OF_PROMETHEUS, where

@@ -114,7 +114,7 @@ def collect(
     # Imported only here: other commands should not wait for it.
     from rackspan.pipeline.collect import CollectTotals, metric_families
 
-    totals = CollectTotals()
+    totals = CollectTotals(every)
 
     def counted(collected: "Collected") -> "Collected":
         totals.add(collected, time.time())

@@ -6,7 +6,7 @@ Begin with collect(). The caller provides the sources: a source is a name and a 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -99,10 +99,14 @@ def _read(source: Source, traffic: TrafficReadings | None) -> SourceRead:
 
 @dataclass(slots=True)
 class CollectTotals:
-    """What a `collect --every` has done since it started, for its metrics."""
+    """What a `collect --every` has done since it started, for its metrics. `interval_seconds`: of `--every`."""
 
+    interval_seconds: float
     stored: int = 0
     failed: int = 0
+    failing: set[str] = field(default_factory=set)
+    """The sources that failed when they were read last, and the warehouse if nothing could be stored in it."""
+
     last_stored: float | None = None
     """Seconds since 1970."""
 
@@ -110,8 +114,10 @@ class CollectTotals:
         """Count one source that was read at `now`."""
         if collected.error is not None:
             self.failed += 1
+            self.failing.add(collected.source)
         elif collected.stored is not None:
             self.stored += 1
+            self.failing -= {collected.source, collected.stored.warehouse}
             self.last_stored = now
 
 
@@ -121,6 +127,10 @@ def metric_families(totals: CollectTotals) -> "Iterator[Family]":
 
     yield CounterMetricFamily("rackspan_collect_snapshots", "Snapshots stored", totals.stored)
     yield CounterMetricFamily("rackspan_collect_failures", "Sources that could not be read or stored", totals.failed)
+    meaning = "Sources that could not be read or stored when they were read last"
+    yield GaugeMetricFamily("rackspan_collect_failing_sources", meaning, len(totals.failing))
+    meaning = "Seconds from one round to the next, as --every has it"
+    yield GaugeMetricFamily("rackspan_collect_interval_seconds", meaning, totals.interval_seconds)
     if totals.last_stored is not None:
         name = "rackspan_collect_last_stored_timestamp_seconds"
         yield GaugeMetricFamily(name, "When the last snapshot was stored, in seconds since 1970", totals.last_stored)
