@@ -1,12 +1,13 @@
 """Reads stored snapshots: one completely, or the cluster members of many."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rackspan.errors import InvalidSnapshot, InvalidWarehouse
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId
@@ -20,6 +21,9 @@ from rackspan.pipeline.warehouse import Warehouse, existing_table
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+
+PARTITIONS_AT_ONCE: Final = 200_000
+"""Partitions of the snapshots whose rows are read together, unless one has more."""
 
 Registration = tuple[tuple[Broker, ...], tuple[Controller, ...]]
 """The brokers of a cluster, without ports, and its controllers."""
@@ -37,26 +41,53 @@ def read_snapshots(warehouse: Warehouse, stored: Sequence[StoredSnapshot]) -> li
     known = read_markers(warehouse).with_bases(stored) if building else _by_id(stored)
     files = {table.name: files_of(warehouse, table, list(known.values())) for table in (*CONTENT, SNAPSHOTS)}
     bases = {identity: snapshot.base_id for identity, snapshot in known.items()}
-    return [
-        _snapshot(warehouse, snapshot, {each: known[each] for each in chain(snapshot.snapshot_id, bases)}, files)
-        for snapshot in stored
-    ]
+
+    def read(some: Sequence[StoredSnapshot]) -> list[ClusterSnapshot]:
+        with_bases = {each: known[each] for snapshot in some for each in chain(snapshot.snapshot_id, bases)}
+        return _snapshots(warehouse, some, with_bases, files)
+
+    found: list[ClusterSnapshot] = []
+    for together in _together(stored):
+        try:
+            found += read(together)
+        except InvalidWarehouse:
+            # A file between those of two snapshots may be damaged, and be neither's.
+            found += [snapshot for one in together for snapshot in read([one])]
+    return found
+
+
+def _together(stored: Sequence[StoredSnapshot]) -> Iterator[list[StoredSnapshot]]:
+    """The snapshots in parts of PARTITIONS_AT_ONCE. A file holds the rows of many, and is opened once for a part."""
+    part: list[StoredSnapshot] = []
+    for snapshot in stored:
+        if part and sum(one.partitions for one in part) + snapshot.partitions > PARTITIONS_AT_ONCE:
+            yield part
+            part = []
+        part.append(snapshot)
+    if part:
+        yield part
+
+
+def _snapshots(
+    warehouse: Warehouse,
+    stored: Sequence[StoredSnapshot],
+    with_bases: Mapping[str, StoredSnapshot],
+    files: Mapping[str, Sequence[DataFile]],
+) -> list[ClusterSnapshot]:
+    """Snapshots made of them and their bases, from those of some files that may hold their rows."""
+    content = {
+        table.name: content_rows(warehouse, table, table.schema.names, stored, with_bases, files[table.name])
+        for table in CONTENT
+    }
+    markers = rows_of(warehouse, SNAPSHOTS, SNAPSHOTS.schema.names, stored, files[SNAPSHOTS.name])
+    return [_snapshot(warehouse, snapshot, content, markers) for snapshot in stored]
 
 
 def _snapshot(
-    warehouse: Warehouse,
-    stored: StoredSnapshot,
-    with_bases: Mapping[str, StoredSnapshot],
-    files: Mapping[str, Sequence[DataFile]],
+    warehouse: Warehouse, stored: StoredSnapshot, content: Mapping[str, Mapping[str, pa.Table]], markers: pa.Table
 ) -> ClusterSnapshot:
-    """One snapshot, made of it and its bases, from those of some files that may hold their rows: a damaged one of others is not read."""
-    tables = {
-        table.name: content_rows(warehouse, table, table.schema.names, [stored], with_bases, files[table.name])[
-            stored.snapshot_id
-        ]
-        for table in CONTENT
-    }
-    tables[SNAPSHOTS.name] = rows_of(warehouse, SNAPSHOTS, SNAPSHOTS.schema.names, [stored], files[SNAPSHOTS.name])
+    tables = {name: rows[stored.snapshot_id] for name, rows in content.items()}
+    tables[SNAPSHOTS.name] = markers.filter(pc.equal(markers["snapshot_id"], stored.snapshot_id))
     try:
         return to_snapshot(tables)
     except InvalidSnapshot as error:
