@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from rackspan.pipeline.check import CheckReport
     from rackspan.pipeline.follow import FollowedBatch
     from rackspan.pipeline.maintain import MaintainedTable
+    from rackspan.pipeline.newest_losses import NewestLosses
     from rackspan.placement import Exclusion, RandomGenerator
     from rackspan.placement import generate as _generate
     from rackspan.placement import new_partitions as _new_partitions
@@ -972,14 +973,28 @@ def follow_pipeline(
     every: float = 10.0,
     available_now: bool = False,
     prices: PriceFile | None = None,
+    losses: NewestLosses | None = None,
 ) -> None:
-    """Judge snapshots as they are stored, on Spark, until `stop` is set; with `available_now`, those that are stored now."""
+    """Judge snapshots as they are stored, on Spark, until `stop` is set; with `available_now`, those that are stored now.
+
+    `losses`: what the loss of a rack would do to each cluster, kept up to date meanwhile.
+    """
     _spark()
     from rackspan import pipeline
     from rackspan.pipeline.follow import follow
 
     opened = pipeline.repaired_warehouse(warehouse)
-    follow(opened, policies, on_batch, stop, master=master, every=every, available_now=available_now, prices=prices)
+    follow(
+        opened,
+        policies,
+        on_batch,
+        stop,
+        master=master,
+        every=every,
+        available_now=available_now,
+        prices=prices,
+        losses=losses,
+    )
 
 
 def maintain(

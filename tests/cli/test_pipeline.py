@@ -16,12 +16,19 @@ from rackspan.cli import pipeline as pipeline_cli
 from rackspan.cli.options.fleet import FleetOptions
 from rackspan.errors import UsageError
 from rackspan.model.ids import shown
-from rackspan.pipeline import RunReport
+from rackspan.pipeline import RunReport, create_warehouse
 from rackspan.pipeline.follow import FollowedBatch
+from rackspan.pipeline.landing.markers import read_markers
+from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.maintain import MaintainedTable
+from rackspan.pipeline.newest_losses import NewestLosses
 from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING
 from rackspan.sources import snapshot_file
 from tests.cli.conftest import GOOD, Ran
+from tests.cli.test_acks_watch import series
+from tests.gateway.process import free_ports
+from tests.kafka_fixtures import eventually
+from tests.pipeline.examples import small
 
 Cli = Callable[..., Ran]
 
@@ -350,3 +357,34 @@ def test_rebuild_names_the_tables_that_it_can_make(cli: Cli, tmp_path: Path) -> 
     assert ran.code == 1
     assert "the derived tables are partition_durability, findings, outage_impact, drift" in ran.err
     assert cli("pipeline", "check", "--warehouse", "absent").code == 1
+
+
+def test_follow_serves_what_the_loss_of_a_rack_would_do_to_each_cluster_by_its_name(
+    cli: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it begins, of what is stored; after a batch, of what that judged."""
+    monkeypatch.chdir(tmp_path)
+    Path("rackspan.toml").write_text(
+        '[clusters.eu]\nbootstrap-server = "127.0.0.1:1"\ncluster-id = "b"\nname = "Europe"\n', encoding="utf-8"
+    )
+    warehouse, (port,) = create_warehouse(tmp_path / "w"), free_ports(1)
+    now = datetime.now(UTC)
+    store_all([small("a", now)], warehouse)
+
+    def known() -> set[tuple[str, ...]]:
+        return {key[1:] for key, value in series(f"127.0.0.1:{port}").items() if key[0] == KNOWN and value == 1}
+
+    def following(_: object, policies: object, on_batch: Any, stop: object, *, losses: NewestLosses, **__: Any) -> None:
+        with losses.judged(warehouse):
+            eventually(lambda: known() == {("a", "a")}, "what is stored is judged")
+            (stored,) = store_all([small("b", now)], warehouse)
+            judged = read_markers(warehouse).named([stored.snapshot_id])
+            on_batch(FollowedBatch(0, RunReport("1", judged=judged), None))
+            eventually(lambda: known() == {("a", "a"), ("Europe", "b")}, "what a batch judged is served")
+
+    monkeypatch.setattr(api, "follow_pipeline", following)
+    ran = cli("pipeline", "follow", "--warehouse", "w", "--metrics-listen", f"127.0.0.1:{port}")
+    assert ran.code == 0, ran.err
+
+
+KNOWN = "rackspan_rack_loss_known"

@@ -4,7 +4,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -21,8 +21,11 @@ from rackspan.errors import UsageError
 from rackspan.text import count_noun, utc_text
 
 if TYPE_CHECKING:
+    from prometheus_client.core import Metric as Family
+
     from rackspan.pipeline import Collected, RunReport
     from rackspan.pipeline.follow import FollowedBatch
+    from rackspan.pipeline.newest_losses import NewestLosses
     from rackspan.prometheus_metrics.server import Collect
     from rackspan.traffic import PriceFile
 
@@ -243,7 +246,14 @@ def follow(
     """Judge snapshots as they are stored, until Ctrl-C or SIGTERM. The tables get the rows that `run` would give them."""
     output.warn(policy_options.fleet_warnings())
     left_out = 0
-    with stopped_by_signals() as stop, _batches_served(metrics_listen) as record:
+    policies, losses = policy_options.fleet_policy(), None
+    if metrics_listen is not None:
+        # Imported only here: other commands should not wait for it.
+        from rackspan.pipeline.newest_losses import NewestLosses
+
+        titles = policy_options.given.settings.titles()
+        losses = NewestLosses(policies, titles, lambda line: output.warn([line]))
+    with stopped_by_signals() as stop, _batches_served(metrics_listen, losses) as record:
 
         def ended(batch: "FollowedBatch") -> None:
             nonlocal left_out
@@ -253,13 +263,14 @@ def follow(
 
         api.follow_pipeline(
             warehouse,
-            policy_options.fleet_policy(),
+            policies,
             ended,
             stop,
             master=master,
             every=every,
             available_now=available_now,
             prices=_prices(prices),
+            losses=losses,
         )
     output.note("ended")
     raise exit_codes.finish(impossible=bool(left_out))
@@ -404,14 +415,26 @@ class _LeftOut:
 
 
 @contextmanager
-def _batches_served(listen: str | None) -> "Iterator[Callable[[FollowedBatch], None]]":
+def _batches_served(listen: str | None, losses: "NewestLosses | None") -> "Iterator[Callable[[FollowedBatch], None]]":
     """A function that counts a batch for the metrics, which are served during the block where an address is given."""
     # Imported only here: other commands should not wait for them.
     from rackspan.pipeline.follow import FollowTotals, metric_families
+    from rackspan.prometheus_metrics.rack_losses import rack_loss_families
 
     totals = FollowTotals()
-    with _served(listen, lambda: metric_families(totals)):
-        yield totals.add
+
+    def count(batch: "FollowedBatch") -> None:
+        totals.add(batch)
+        if losses is not None:
+            losses.add(batch.report.judged)
+
+    def families() -> "Iterator[Family]":
+        yield from metric_families(totals)
+        if losses is not None:
+            yield from rack_loss_families(losses.at(datetime.now(UTC)))
+
+    with _served(listen, families):
+        yield count
 
 
 @contextmanager

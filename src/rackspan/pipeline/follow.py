@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +20,7 @@ from rackspan.audit import ClusterPolicies
 from rackspan.errors import InvalidWarehouse, RackspanError, UsageError, WarehouseBusy
 from rackspan.pipeline.hours.work import HoursWork
 from rackspan.pipeline.incremental import Build, Files, RunReport, RunWork, refresh
+from rackspan.pipeline.newest_losses import NewestLosses
 from rackspan.pipeline.schemas import SNAPSHOTS
 from rackspan.pipeline.warehouse import NOT_REPAIRED, FilesRead, Warehouse, only_follow
 from rackspan.traffic import PriceFile
@@ -117,10 +119,11 @@ def follow(
     every: float = 10.0,
     available_now: bool = False,
     prices: PriceFile | None = None,
+    losses: NewestLosses | None = None,
 ) -> None:
     """Judge snapshots as they are stored until `stop` is set; with `available_now`, those that are stored now.
 
-    `prices` make the table `bill`. A batch at work is finished before this returns. `on_batch` is called from another thread. Errors: InvalidWarehouse;
+    `prices` make the table `bill`. `losses` are judged meanwhile, of the snapshots that the caller adds. A batch at work is finished before this returns. `on_batch` is called from another thread. Errors: InvalidWarehouse;
     WarehouseBusy where another process follows the same warehouse; MissingRequirement; UsageError where a policy refuses a cluster or Spark does not come up.
     """
     from rackspan.pipeline.spark import session
@@ -131,7 +134,8 @@ def follow(
         )
     warehouse = replace(warehouse, read=FilesRead())
     required = session.required_modules(warehouse)
-    with only_follow(warehouse), session.spark_session(master, light=True, required=required) as spark:
+    judged = nullcontext() if losses is None else losses.judged(warehouse)
+    with only_follow(warehouse), judged, session.spark_session(master, light=True, required=required) as spark:
         batches = _Batches(warehouse, policies, _spark_build(spark, warehouse), on_batch, stop, prices)
         # Its type wants exactly one of the two, which an expression cannot show.
         trigger: Mapping[str, Any] = {"availableNow": True} if available_now else {"processingTime": f"{every} seconds"}

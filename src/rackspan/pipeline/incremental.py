@@ -149,11 +149,16 @@ class RunReport:
     """Snapshots that were compared with another one than before, because that came late."""
     partitions: int = 0
     """Partitions of the snapshots that were read."""
-    newest: datetime | None = None
-    """When the newest of the snapshots judged for the first time was taken."""
+    judged: Sequence[StoredSnapshot] = ()
+    """The snapshots judged for the first time."""
     quarantined: Mapping[str, str] = field(default_factory=dict)
     """Why snapshots could not be judged, by id."""
     repair: Repair = NOT_REPAIRED
+
+    @property
+    def newest(self) -> datetime | None:
+        """When the newest of the snapshots judged for the first time was taken."""
+        return max((snapshot.taken_at for snapshot in self.judged), default=None)
 
     def with_next(self, following: "RunReport") -> "RunReport":
         """The report of this run and the one after it, which had no other work than what this one had left."""
@@ -216,7 +221,7 @@ def refresh(
         seconds=seconds() - began,
         corrected=_corrected(plan.work, plan.again),
         partitions=plan.work.partitions,
-        newest=max((snapshot.taken_at for snapshot in plan.new), default=None),
+        judged=plan.new,
     )
 
 

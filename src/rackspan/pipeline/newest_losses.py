@@ -1,0 +1,203 @@
+"""What the loss of each rack would do to each cluster of a warehouse at present, for the metrics of a `follow`.
+
+Begin with NewestLosses. The newest snapshot of a cluster is read again and judged by `audit.rack_losses`, since the tables do not
+have all of a verdict. A snapshot that is stored as equal to the one before it is not read: its losses are the same. Constraint: a
+snapshot that is too old to say anything of the present gives no value.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from rackspan.audit import ClusterPolicies, RackLosses, rack_losses, snapshot_batch
+from rackspan.errors import RackspanError
+from rackspan.pipeline.changes.at_each_snapshot import known_after
+from rackspan.pipeline.delta.table import data_files, read_files
+from rackspan.pipeline.landing.markers import StoredSnapshot, read_markers
+from rackspan.pipeline.landing.read import read_snapshots
+from rackspan.pipeline.schemas import SNAPSHOTS
+from rackspan.pipeline.warehouse import Warehouse, existing_table
+
+if TYPE_CHECKING:
+    from rackspan.prometheus_metrics.rack_losses import ClusterLosses
+
+TIMES_KEPT: Final = 100
+"""Times of snapshots of a cluster by which its period is known, the newest ones."""
+
+DAYS_READ: Final = 2
+"""The days with snapshots, the newest ones, that are looked through when a follow begins."""
+
+AT_ONCE: Final = 50
+"""Snapshots that are read together, so that a slow disk shows the first ones soon."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Newest:
+    """The newest snapshot of a cluster. `times` are those of its newest snapshots, in order, in seconds since 1970.
+
+    `losses` are those at `judged`, the newest snapshot that was judged: None if it could not be.
+    """
+
+    stored: StoredSnapshot
+    times: tuple[float, ...]
+    judged: StoredSnapshot | None = None
+    losses: RackLosses | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is still to be judged."""
+        return self.judged is None or self.judged.snapshot_id != self.stored.snapshot_id
+
+    def known_at(self, now: datetime) -> RackLosses | None:
+        """The losses, unless their snapshot says nothing of that time any more."""
+        if self.judged is None or (now - self.judged.taken_at).total_seconds() > known_after(self.times):
+            return None
+        return self.losses
+
+
+class NewestLosses:
+    """The losses of each cluster of a warehouse by its newest snapshot. `add` and `at` may be called from any thread.
+
+    `names`: what to call clusters, by id. `warn` gets a line for each snapshot that cannot be judged.
+    """
+
+    def __init__(self, policies: ClusterPolicies, names: Mapping[str, str], warn: Callable[[str], None]) -> None:
+        self._policies, self._names, self._warn = policies, names, warn
+        self._newest: dict[str, _Newest] = {}
+        self._lock = threading.Lock()
+        self._work = threading.Event()
+
+    @contextmanager
+    def judged(self, warehouse: Warehouse) -> Iterator[None]:
+        """Judge in a thread of its own during the block, so that no batch waits for it: first what is stored, then what is added."""
+        ended = threading.Event()
+        # Without what a follow keeps in memory, which belongs to its own thread.
+        warehouse = replace(warehouse, read=None)
+
+        def work() -> None:
+            self.add_stored(warehouse)
+            while not ended.is_set():
+                self._work.clear()
+                while not ended.is_set() and self.judge(warehouse):
+                    pass
+                self._work.wait()
+
+        thread = threading.Thread(target=work, name="rackspan-losses", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            self._work.set()
+            thread.join()
+
+    def add_stored(self, warehouse: Warehouse) -> None:
+        """Take in the clusters that have snapshots in the newest days of a warehouse."""
+        try:
+            times = dict(_newest_times(warehouse))
+            markers = read_markers(warehouse, skip_damaged=True)
+            stored = markers.named(identity for identity, _ in times.values())
+        except RackspanError as error:
+            self._warn(f"metrics of losses: {error}")
+            return
+        with self._lock:
+            for snapshot in stored:
+                newest = _followed(self._newest.get(snapshot.cluster_id), snapshot)
+                more = times[snapshot.cluster_id][1]
+                self._newest[snapshot.cluster_id] = replace(newest, times=_newest_of({*newest.times, *more}))
+
+    def add(self, snapshots: Iterable[StoredSnapshot]) -> None:
+        """Take in snapshots, in any order. They are judged by `judge`."""
+        with self._lock:
+            for snapshot in sorted(snapshots, key=lambda one: one.taken_at):
+                self._newest[snapshot.cluster_id] = _followed(self._newest.get(snapshot.cluster_id), snapshot)
+        self._work.set()
+
+    def judge(self, warehouse: Warehouse) -> int:
+        """Read and judge newest snapshots that are not judged yet, some at once. Returns how many."""
+        with self._lock:
+            waiting = [newest.stored for newest in self._newest.values() if newest.waits][:AT_ONCE]
+        for snapshot, losses in self._judged(warehouse, waiting) if waiting else ():
+            with self._lock:
+                newest = self._newest[snapshot.cluster_id]
+                self._newest[snapshot.cluster_id] = replace(newest, judged=snapshot, losses=losses)
+        return len(waiting)
+
+    def at(self, now: datetime) -> "list[ClusterLosses]":
+        """What is known of each cluster at a time, in order of id."""
+        from rackspan.prometheus_metrics.rack_losses import ClusterLosses
+
+        with self._lock:
+            newest = sorted(self._newest.items())
+        return [
+            ClusterLosses(
+                cluster_id, self._names.get(cluster_id), one.known_at(now), one.judged and one.judged.taken_at
+            )
+            for cluster_id, one in newest
+        ]
+
+    def _judged(
+        self, warehouse: Warehouse, stored: Sequence[StoredSnapshot]
+    ) -> Iterator[tuple[StoredSnapshot, RackLosses | None]]:
+        try:
+            snapshots = read_snapshots(warehouse, stored)
+        except RackspanError as error:
+            if len(stored) > 1:
+                for snapshot in stored:
+                    yield from self._judged(warehouse, [snapshot])
+                return
+            self._warn(f"metrics of losses: {error}")
+            yield stored[0], None
+            return
+        for of, snapshot in zip(stored, snapshots, strict=True):
+            policy = self._policies.of_cluster(of.cluster_id)
+            try:
+                yield of, rack_losses(snapshot, snapshot_batch(snapshot, policy))
+            except RackspanError as error:
+                self._warn(f"metrics of losses: cluster {of.cluster_id}: {error}")
+                yield of, None
+
+
+def _followed(newest: _Newest | None, snapshot: StoredSnapshot) -> _Newest:
+    """The newest snapshot of a cluster after one more has come, which may be a late one."""
+    if newest is None:
+        return _Newest(snapshot, (snapshot.taken_at.timestamp(),))
+    times = _newest_of({*newest.times, snapshot.taken_at.timestamp()})
+    if snapshot.taken_at <= newest.stored.taken_at:
+        return replace(newest, times=times)
+    same = snapshot.unchanged and newest.judged is not None and snapshot.base_id == newest.judged.snapshot_id
+    return replace(newest, stored=snapshot, times=times, judged=snapshot if same else newest.judged)
+
+
+def _newest_of(times: Iterable[float]) -> tuple[float, ...]:
+    return tuple(sorted(times)[-TIMES_KEPT:])
+
+
+def _newest_times(warehouse: Warehouse) -> Iterator[tuple[str, tuple[str, tuple[float, ...]]]]:
+    """For each cluster of the newest days its newest snapshot, by id, and the times of its newest ones."""
+    table = existing_table(warehouse, SNAPSHOTS.name)
+    files = [file for file in data_files(table) if file.day is not None]
+    days = sorted({file.day for file in files if file.day is not None})[-DAYS_READ:]
+    schema = pa.schema([SNAPSHOTS.schema.field(name) for name in ("cluster_id", "snapshot_id", "taken_at")])
+    batches = read_files(table, [file for file in files if file.day in days], schema)
+    rows = pa.Table.from_batches(batches, schema).combine_chunks()
+    if not len(rows):
+        return
+    clusters = rows["cluster_id"].combine_chunks().dictionary_encode()
+    codes = clusters.indices.to_numpy(zero_copy_only=False)
+    micros = rows["taken_at"].cast(pa.int64()).to_numpy()
+    order = np.lexsort((micros, codes))
+    ends = np.append(np.flatnonzero(np.diff(codes[order])) + 1, len(order))
+    start = 0
+    for end in ends.tolist():
+        of_cluster = order[start:end][-TIMES_KEPT:]
+        last = int(of_cluster[-1])
+        times = tuple(micros[of_cluster] / 1e6)
+        yield clusters.dictionary[int(codes[last])].as_py(), (rows["snapshot_id"][last].as_py(), times)
+        start = end
