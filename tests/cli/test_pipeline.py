@@ -377,8 +377,8 @@ def test_follow_serves_what_the_loss_of_a_rack_would_do_to_each_cluster_by_its_n
     def following(_: object, policies: object, on_batch: Any, stop: object, *, losses: NewestLosses, **__: Any) -> None:
         with losses.judged(warehouse):
             eventually(lambda: known() == {("a", "a")}, "what is stored is judged")
-            (stored,) = store_all([small("b", now)], warehouse)
-            judged = read_markers(warehouse).named([stored.snapshot_id])
+            store_all([small("b", now)], warehouse)
+            judged = [stored for stored in read_markers(warehouse).of_days([now.date()]) if stored.cluster_id == "b"]
             on_batch(FollowedBatch(0, RunReport("1", judged=judged), None))
             eventually(lambda: known() == {("a", "a"), ("Europe", "b")}, "what a batch judged is served")
 

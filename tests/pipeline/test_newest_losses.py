@@ -71,8 +71,10 @@ def test_each_cluster_has_the_losses_of_its_newest_snapshot(warehouse: Warehouse
     made.add(store(*second))
     found = judged_at(made, warehouse, at(2))
     for cluster, snapshot in zip("ab", second, strict=True):
-        assert found[cluster].losses == expected(snapshot)
-        assert found[cluster].losses.losses == tuple(outage(snapshot, RackPolicy())[1])
+        judged = found[cluster].losses
+        assert judged is not None
+        assert judged.losses == tuple(outage(snapshot, RackPolicy())[1])
+        assert judged == expected(snapshot)
         assert found[cluster].taken_at == at(1)
     assert [found[cluster].name for cluster in "ab"] == [None, "Europe"]
 

@@ -49,11 +49,10 @@ def served() -> dict[str, Served]:
         *follow_families(FollowTotals(behind_seconds=1.0)),
         *rack_loss_families([]),
     )
+    labels = frozenset({"table", "cluster_id", "cluster", "lost_rack", "state"})
     for family in of_pipeline:
         counter = family.type == "counter"
-        found[f"{family.name}_total" if counter else family.name] = Served(
-            counter, frozenset({"table", *family._labelnames})
-        )
+        found[f"{family.name}_total" if counter else family.name] = Served(counter, labels)
     return found | dict(_of_gateways())
 
 

@@ -137,7 +137,10 @@ class NewestLosses:
             newest = sorted(self._newest.items())
         return [
             ClusterLosses(
-                cluster_id, self._names.get(cluster_id), one.known_at(now), one.judged and one.judged.taken_at
+                cluster_id,
+                self._names.get(cluster_id),
+                one.known_at(now),
+                None if one.judged is None else one.judged.taken_at,
             )
             for cluster_id, one in newest
         ]
@@ -149,8 +152,8 @@ class NewestLosses:
             snapshots = read_snapshots(warehouse, stored)
         except RackspanError as error:
             if len(stored) > 1:
-                for snapshot in stored:
-                    yield from self._judged(warehouse, [snapshot])
+                for one in stored:
+                    yield from self._judged(warehouse, [one])
                 return
             self._warn(f"metrics of losses: {error}")
             yield stored[0], None

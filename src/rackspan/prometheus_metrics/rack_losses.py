@@ -58,7 +58,7 @@ def rack_loss_families(clusters: Iterable[ClusterLosses]) -> Iterator[Family]:
         "rackspan_rack_loss_snapshot_timestamp_seconds",
         "When the snapshot was taken by which the losses are judged, in seconds since 1970",
         _OF_CLUSTER,
-        ((cluster.labels, cluster.taken_at and cluster.taken_at.timestamp()) for cluster in clusters),
+        ((cluster.labels, cluster.taken_at.timestamp()) for cluster in clusters if cluster.taken_at is not None),
     )
     yield _family(
         "rackspan_any_rack_loss_survived",
@@ -99,10 +99,11 @@ def rack_loss_families(clusters: Iterable[ClusterLosses]) -> Iterator[Family]:
 
 def _each_loss(clusters: Iterable[ClusterLosses]) -> Iterator[tuple[tuple[str, str, str], RackLosses, RackLoss]]:
     """Each loss of one rack, with the values of `_OF_LOSS`."""
-    for cluster in clusters:
-        for loss in () if cluster.losses is None else cluster.losses.losses:
+    known = ((cluster.labels, cluster.losses) for cluster in clusters if cluster.losses is not None)
+    for labels, losses in known:
+        for loss in losses.losses:
             (rack,) = loss.racks
-            yield (*cluster.labels, shown(rack)), cluster.losses, loss
+            yield (*labels, shown(rack)), losses, loss
 
 
 def _controllers(quorum: QuorumAfter) -> dict[str, int]:
