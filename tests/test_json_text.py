@@ -33,6 +33,7 @@ def test_a_document_comes_back_however_it_was_saved(document: object, ascii_only
         ('"\ud800"', "not JSON: no UTF-8 text (surrogates not allowed); is it the right file?"),
         ("\ufeff{}".encode("utf-16")[:-1], "not JSON: no UTF-8 text (truncated data); is it the right file?"),
         (b"[" * 100_000, "brackets nested too deep; write the file again"),
+        (b"{}\n {}", "not one JSON document: more text follows it at line 2 column 2; keep the document that is meant"),
         (b"[NaN]", "NaN is not a JSON number; fix it in the file"),
         (b"[-Infinity]", "-Infinity is not a JSON number; fix it in the file"),
         (b"1" * 5_000, "a number has more than 4,300 digits; fix it in the file"),
@@ -48,6 +49,10 @@ def test_what_is_no_json_is_refused_in_a_line_that_says_where(content: str | byt
     with pytest.raises(NotJson) as refused:
         parse(content)
     assert str(refused.value) == line
+
+
+def test_what_is_no_number_is_null_on_request() -> None:
+    assert parse(b"[NaN, -Infinity, 1]", allow_nan=True) == [None, None, 1]
 
 
 def test_an_escaped_backslash_before_a_u_is_no_escape() -> None:

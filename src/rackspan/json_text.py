@@ -24,17 +24,23 @@ class NotJson(ValueError):
     """One line: what is wrong with the text and what to do. Packages raise an error of their own in its place."""
 
 
-def parse(content: str | bytes) -> Any:
+def parse(content: str | bytes, *, allow_nan: bool = False) -> Any:
     """The document, in UTF-8 (or UTF-16 or -32, as some editors save), with or without a byte order mark.
 
-    Errors: NotJson.
+    `allow_nan`: NaN and the infinities, which some tools write, are null. Errors: NotJson.
     """
-    text = _decoded(content)
+    text = decoded(content)
+    constant = _no_value if allow_nan else _no_number
     try:
-        document = json.loads(text, object_pairs_hook=_keys_once, parse_constant=_no_number)
+        document = json.loads(text, object_pairs_hook=_keys_once, parse_constant=constant)
     except RecursionError:
         raise NotJson("brackets nested too deep; write the file again") from None
     except json.JSONDecodeError as error:
+        if error.msg == "Extra data":
+            where = f"line {error.lineno} column {error.colno}"
+            raise NotJson(
+                f"not one JSON document: more text follows it at {where}; keep the document that is meant"
+            ) from None
         raise NotJson(f"not JSON: {error}; is the file complete?") from None
     except NotJson:
         raise
@@ -66,7 +72,8 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _decoded(content: str | bytes) -> str:
+def decoded(content: str | bytes) -> str:
+    """The text of a file. Errors: NotJson."""
     try:
         if isinstance(content, str):
             content.encode()
@@ -88,6 +95,10 @@ def _keys_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for at, key in enumerate(keys) if key in keys[:at])
         raise NotJson(f"key {shown(twice)} occurs twice in one object; leave one of them out")
     return document
+
+
+def _no_value(_name: str) -> None:
+    return None
 
 
 def _no_number(name: str) -> NoReturn:

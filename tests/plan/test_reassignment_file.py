@@ -1,10 +1,19 @@
 import json
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from rackspan.audit import RackPolicy
+from rackspan.cli.options import Output
+from rackspan.cli.output import Rows, write
+from rackspan.cli.pages.reassignment_plan import generate_page
 from rackspan.errors import InvalidReassignment
+from rackspan.model import ClusterSnapshot
 from rackspan.plan import read_plan
 from rackspan.plan.reassignment_file import (
     read_broker_list,
@@ -12,7 +21,8 @@ from rackspan.plan.reassignment_file import (
     read_topics_to_move,
     reassignment_json,
 )
-from rackspan.reassign import PartitionReassignment
+from rackspan.reassign import PartitionReassignment, lint
+from tests.strategies import policies, snapshots
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "placement.json").read_text())["cases"]
 
@@ -139,3 +149,155 @@ def test_topics_that_are_wrong_are_refused_in_one_line(text: str, line: str) -> 
 def test_a_broker_list_holds_ids_alone(text: str) -> None:
     with pytest.raises(InvalidReassignment, match="is not a broker id; list ids such as 0,1,2"):
         read_broker_list(text)
+
+
+HEADS = "Current partition replica assignment", "Proposed partition reassignment configuration"
+"""What kafka-reassign-partitions prints above its two assignments."""
+
+
+def entry(partition: int, *replicas: int) -> str:
+    return json.dumps({"version": 1, "partitions": [{"topic": "a", "partition": partition, "replicas": replicas}]})
+
+
+def generated(current: str = entry(0, 1, 2), proposed: str = entry(0, 3, 2), line_end: str = "\n") -> str:
+    return line_end.join([HEADS[0], current, "", HEADS[1], proposed, ""])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        generated(),
+        generated(line_end="\r\n"),
+        "[2026-11-21] WARN a line of the log\n" + generated(),
+        generated().encode("utf-16"),
+        generated(current="not read"),
+    ],
+)
+def test_of_the_output_of_generate_the_proposal_is_read_and_the_current_assignment_is_named(text: str | bytes) -> None:
+    document = read_reassignment(text)
+    assert [(one.name, one.replicas) for one in document.partitions] == [("a-0", (3, 2))]
+    assert document.read_as == (
+        "the proposal of kafka-reassign-partitions --generate: 'Proposed partition reassignment configuration'; "
+        "'Current partition replica assignment' above it is left out"
+    )
+    assert [one.replicas for one in read_plan(text).partitions()] == [(3, 2)]
+
+
+def test_the_proposed_part_of_the_output_alone_is_read_too() -> None:
+    document = read_reassignment(f"{HEADS[1]}\n{entry(0, 3, 2)}")
+    assert (
+        document.read_as
+        == "the proposal of kafka-reassign-partitions --generate: 'Proposed partition reassignment configuration'"
+    )
+    assert [one.replicas for one in document.partitions] == [(3, 2)]
+
+
+def test_a_plain_file_is_read_as_it_is() -> None:
+    assert read_reassignment(entry(0, 1, 2)).read_as is None
+
+
+@given(snapshots(), policies(), st.data())
+def test_what_generate_prints_is_linted_as_its_json(
+    snapshot: ClusterSnapshot, policy: RackPolicy, data: st.DataObject
+) -> None:
+    names = [topic.name for topic in snapshot.topics]
+    ids = st.sampled_from([int(broker.id) for broker in snapshot.brokers] + [99])
+    lists = st.lists(ids, min_size=1, max_size=4, unique=True)
+    current = [
+        PartitionReassignment(names[row.topic], row.partition, tuple(map(int, row.replicas)))
+        for row in snapshot.partitions
+    ]
+    proposed = [PartitionReassignment(one.topic, one.partition, tuple(data.draw(lists))) for one in current]
+    printed = StringIO()
+    with redirect_stdout(printed):
+        write(None, Output.HUMAN, generate_page(current, proposed), Rows((), []))
+    raw, plain = read_reassignment(printed.getvalue()), read_reassignment(reassignment_json(proposed))
+    assert raw.partitions == plain.partitions
+    assert raw.read_as is not None
+    assert lint(snapshot, policy, raw) == lint(snapshot, policy, plain)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            generated(proposed=entry(0, 3, 2)[:-3]),
+            "below 'Proposed partition reassignment configuration': not JSON: Expecting ',' delimiter: line 5 column 80 (char 83); "
+            "is the file complete?",
+        ),
+        (
+            generated(proposed=""),
+            "below 'Proposed partition reassignment configuration': not JSON: Expecting value: line 5 column 1 (char 4); "
+            "is the file complete?",
+        ),
+        (
+            generated(proposed=f"{entry(0, 3)}\n{entry(1, 3)}"),
+            "below 'Proposed partition reassignment configuration': not one JSON document: more text follows it at line 6 column 1; "
+            "keep the document that is meant",
+        ),
+        (
+            f"{entry(0, 3)}\n{entry(1, 3)}",
+            "not one JSON document: more text follows it at line 2 column 1; keep the document that is meant",
+        ),
+        (
+            f"{HEADS[0]}\n{entry(0, 1)}\n",
+            "not the output of one kafka-reassign-partitions --generate: 'Proposed partition reassignment configuration' is missing; "
+            "save the whole output of one run",
+        ),
+        (
+            generated() + generated(),
+            "not the output of one kafka-reassign-partitions --generate: it has 2 of 'Proposed partition reassignment configuration'; "
+            "save the whole output of one run",
+        ),
+        (
+            '{"goalSummary": [], "version": 1}',
+            "a response of Cruise Control without proposals: request it with json=true and verbose=true, once it has ended",
+        ),
+        (
+            '{"progress": [{"operation": "Proposals"}], "version": 1}',
+            "a response of Cruise Control without proposals: request it with json=true and verbose=true, once it has ended",
+        ),
+    ],
+)  # fmt: skip
+def test_a_file_that_holds_no_one_reassignment_is_refused_in_one_line(text: str, line: str) -> None:
+    for read in (read_plan, read_reassignment):
+        with pytest.raises(InvalidReassignment) as refused:
+            read(text)
+        assert str(refused.value) == line
+
+
+def proposal(topic: str, partition: int, before: list[int], after: list[int]) -> dict[str, Any]:
+    """As ExecutionProposal of Cruise Control writes it, its TopicPartition by Gson."""
+    of = {"hash": 0, "partition": partition, "topic": topic}
+    return {"topicPartition": of, "oldLeader": before[0], "oldReplicas": before, "newReplicas": after}
+
+
+def test_proposals_of_cruise_control_become_reassignments_with_the_new_leader_first() -> None:
+    moved, led = proposal("a", 0, [1, 2, 3], [4, 2, 3]), proposal("b", 1, [1, 2], [2, 1])
+    text = json.dumps({"proposals": [moved, led], "summary": {"numReplicaMovements": 1}, "version": 1})
+    # Loads of brokers may be no numbers.
+    text = text.replace('}, "version"', ', "onDemandBalancednessScoreAfter": NaN}, "version"')
+    document = read_reassignment(text)
+    assert [(one.name, one.replicas) for one in document.partitions] == [("a-0", (4, 2, 3)), ("b-1", (2, 1))]
+    assert document.read_as == "2 proposals of Cruise Control"
+    assert [one.replicas for one in read_plan(text).partitions()] == [(4, 2, 3), (2, 1)]
+
+
+def test_proposals_that_move_between_disks_are_said_to_be_not_judged() -> None:
+    text = json.dumps({"proposals": [proposal("a", 0, [1, 2], [1, 2]), proposal("a", 1, [1, 2], [3, 2])]})
+    assert read_reassignment(text).read_as == (
+        "2 proposals of Cruise Control, 1 of them without a change of replicas: moves between log directories are not judged"
+    )
+
+
+@pytest.mark.parametrize(
+    ("item", "reason"),
+    [
+        (7, "partitions[0] is 7, not an object"),
+        ({"topicPartition": {"topic": "a"}}, "a: partition is null, not a whole number"),
+        ({"topicPartition": {"topic": "a", "partition": 0}}, "a-0: replicas is null, not a list of broker ids"),
+    ],
+)
+def test_a_proposal_that_is_none_is_a_fault(item: object, reason: str) -> None:
+    (fault,) = read_reassignment(json.dumps({"proposals": [item]})).malformed
+    assert (fault.constraint, fault.reason) == ("plan-format", reason)

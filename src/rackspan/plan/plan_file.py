@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from rackspan.documents import AtLeastOne, Count, InvalidDocument, RangeDocument, convert
 from rackspan.errors import InvalidReassignment
 from rackspan.model.ids import INT32_MAX, TopicPartition
-from rackspan.plan.reassignment_file import VERSION, TargetDocument, reassignment_object, reassignment_of, sound
+from rackspan.plan.reassignment_file import VERSION, TargetDocument, reassignment_of, reassignment_text, sound
 from rackspan.reassign import (
     Balance,
     Conflict,
@@ -25,6 +25,7 @@ from rackspan.reassign import (
     ReassignmentPlan,
     Step,
 )
+from rackspan.reassign.document import ANY_LOG_DIR
 
 UNSTEPPED: Final = 1_000
 """Partitions in a step of a file that has no steps: order_steps' own limit, since sizes and risks are not known here."""
@@ -213,7 +214,7 @@ def read_plan(text: str | bytes) -> ReassignmentPlan:
 
     Errors: InvalidReassignment, in the words of Kafka's tool where it has words.
     """
-    return plan_of(reassignment_object(text))
+    return plan_of(reassignment_text(text).top)
 
 
 def plan_of(top: dict[str, object]) -> ReassignmentPlan:
@@ -232,10 +233,10 @@ def plan_of(top: dict[str, object]) -> ReassignmentPlan:
 
 
 def _refuse_log_dirs(entry: ListedPartition) -> None:
-    named = [log_dir for log_dir in entry.log_dirs or () if log_dir != "any"]
+    named = entry.named_log_dirs
     if named:
         raise InvalidReassignment(
-            f'{entry.name}: log directory {named[0]} is named; rackspan moves between brokers alone, write "any"'
+            f'{entry.name}: log directory {named[0]} is named; rackspan moves between brokers alone, write "{ANY_LOG_DIR}"'
         )
 
 

@@ -1,8 +1,12 @@
-"""The files of kafka-reassign-partitions: reassignments, topics to move, lists of brokers."""
+"""The files of kafka-reassign-partitions: reassignments, topics to move, lists of brokers.
+
+A reassignment is read from the output of `--generate` too, and from the proposals of Cruise Control.
+"""
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal, NotRequired, TypedDict
 
 from rackspan import json_text
@@ -10,12 +14,16 @@ from rackspan.documents import Count
 from rackspan.errors import InvalidReassignment
 from rackspan.json_text import NotJson, shown
 from rackspan.reassign import ListedPartition, PartitionReassignment, ReassignmentDocument
-from rackspan.reassign.document import EMPTY, Fault, faults
+from rackspan.reassign.document import ANY_LOG_DIR, EMPTY, Fault, faults
+from rackspan.text import count_noun
 
 VERSION: Final = 1
 
-ANY_LOG_DIR: Final = "any"
-"""Kafka's word for a replica whose log directory is the broker's to choose."""
+CURRENT: Final = "Current partition replica assignment"
+PROPOSED: Final = "Proposed partition reassignment configuration"
+"""What kafka-reassign-partitions --generate prints above each of its two assignments."""
+
+_PROPOSALS: Final = "proposals"
 
 
 class TargetDocument(TypedDict):
@@ -57,25 +65,98 @@ def read_reassignment(text: str | bytes) -> ReassignmentDocument:
 
     Errors: InvalidReassignment where the text is no JSON object.
     """
-    return reassignment_of(reassignment_object(text))
+    read = reassignment_text(text)
+    return reassignment_of(read.top, read.read_as)
 
 
-def reassignment_object(text: str | bytes) -> dict[str, object]:
-    """The file's JSON object, not yet checked. Errors: InvalidReassignment."""
-    return _top(text, "reassignment")
+@dataclass(frozen=True, slots=True)
+class ReassignmentText:
+    """A reassignment file's JSON object, not yet checked, and `read_as` in words if it is a part of the file or made from it."""
+
+    top: dict[str, object]
+    read_as: str | None = None
 
 
-def reassignment_of(top: dict[str, object]) -> ReassignmentDocument:
+def reassignment_text(text: str | bytes) -> ReassignmentText:
+    """The reassignment in a file: the file itself, the proposed part of what `--generate` prints, or Cruise Control's proposals.
+
+    Errors: InvalidReassignment.
+    """
+    try:
+        content = json_text.decoded(text)
+    except NotJson as error:
+        raise InvalidReassignment(str(error)) from None
+    lines = [line.strip() for line in content.splitlines()]
+    if CURRENT in lines or PROPOSED in lines:
+        return _generated(content, lines)
+    top = _top(content, "reassignment", allow_nan=f'"{_PROPOSALS}"' in content)
+    if "partitions" not in top and (_PROPOSALS in top or top.keys() & _OF_CRUISE_CONTROL):
+        return _proposed(top)
+    return ReassignmentText(top)
+
+
+def _generated(content: str, lines: Sequence[str]) -> ReassignmentText:
+    """The proposed assignment of the output of `--generate`: the last of the two, or the only one."""
+    if lines.count(PROPOSED) != 1:
+        found = f"it has {lines.count(PROPOSED)} of {PROPOSED!r}" if PROPOSED in lines else f"{PROPOSED!r} is missing"
+        raise InvalidReassignment(
+            f"not the output of one kafka-reassign-partitions --generate: {found}; save the whole output of one run"
+        )
+    at = lines.index(PROPOSED)
+    # Blank lines in the place of those above, so that an error names the line of the file.
+    proposed = "\n".join(["" for _ in range(at + 1)] + content.splitlines()[at + 1 :])
+    try:
+        top = _top(proposed, "reassignment")
+    except InvalidReassignment as error:
+        raise InvalidReassignment(f"below {PROPOSED!r}: {error}") from None
+    current = f"; {CURRENT!r} above it is left out" if CURRENT in lines[:at] else ""
+    return ReassignmentText(top, f"the proposal of kafka-reassign-partitions --generate: {PROPOSED!r}{current}")
+
+
+_OF_CRUISE_CONTROL: Final = frozenset({"goalSummary", "loadAfterOptimization", "progress"})
+"""Keys of a response of Cruise Control that may lack its proposals."""
+
+
+def _proposed(top: Mapping[str, object]) -> ReassignmentText:
+    """Cruise Control's proposals as reassignments: the new replicas in their order, the new leader first.
+
+    Source: OptimizationResult and ExecutionProposal of Cruise Control. Moves between the disks of a broker show no change there.
+    """
+    proposals = top.get(_PROPOSALS)
+    if not isinstance(proposals, list):
+        raise InvalidReassignment(
+            f"a response of Cruise Control without {_PROPOSALS}: request it with json=true and verbose=true, once it has ended"
+        )
+    read_as = f"{count_noun(len(proposals), 'proposal')} of Cruise Control"
+    unchanged = sum(
+        isinstance(item, dict) and "newReplicas" in item and item.get("oldReplicas") == item["newReplicas"]
+        for item in proposals
+    )
+    if unchanged:
+        read_as += f", {unchanged} of them without a change of replicas: moves between log directories are not judged"
+    return ReassignmentText({"version": VERSION, "partitions": [_of_proposal(item) for item in proposals]}, read_as)
+
+
+def _of_proposal(item: object) -> object:
+    """The entry of a proposal; what is no proposal stays as it is, to be reported."""
+    if not isinstance(item, dict) or not isinstance(item.get("topicPartition"), dict):
+        return item
+    of = item["topicPartition"]
+    return {"topic": of.get("topic"), "partition": of.get("partition"), "replicas": item.get("newReplicas")}
+
+
+def reassignment_of(top: Mapping[str, object], read_as: str | None = None) -> ReassignmentDocument:
     """The entries of a parsed file, and what is wrong inside."""
     malformed = list(_version_faults(top))
     partitions = top.get("partitions")
     if not isinstance(partitions, list):
         malformed.append(Fault("plan-format", None, None, f"partitions is {shown(partitions)}, not a list"))
-        return ReassignmentDocument((), tuple(malformed))
+        return ReassignmentDocument((), tuple(malformed), read_as)
     entries = [_entry(item, index) for index, item in enumerate(partitions)]
     return ReassignmentDocument(
         tuple(entry for entry in entries if isinstance(entry, ListedPartition)),
         (*malformed, *(entry for entry in entries if isinstance(entry, Fault))),
+        read_as,
     )
 
 
@@ -121,9 +202,9 @@ def read_broker_list(text: str) -> tuple[int, ...]:
     return tuple(map(int, items))
 
 
-def _top(text: str | bytes, what: str) -> dict[str, object]:
+def _top(text: str | bytes, what: str, *, allow_nan: bool = False) -> dict[str, object]:
     try:
-        top = json_text.parse(text)
+        top = json_text.parse(text, allow_nan=allow_nan)
     except NotJson as error:
         raise InvalidReassignment(str(error)) from None
     if not isinstance(top, dict):
@@ -131,7 +212,7 @@ def _top(text: str | bytes, what: str) -> dict[str, object]:
     return top
 
 
-def _version_faults(top: dict[str, object]) -> Iterator[Fault]:
+def _version_faults(top: Mapping[str, object]) -> Iterator[Fault]:
     version = top.get("version", VERSION)
     if type(version) is not int or version != VERSION:
         yield Fault("plan-format", None, None, f"Not supported version field value {shown(version)}")

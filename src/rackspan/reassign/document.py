@@ -9,6 +9,10 @@ EMPTY: Final = "plan-empty"
 """A file without partitions: Kafka's tool refuses it, and there is nothing to do. `reassign plan` writes it where nothing is to move."""
 
 
+ANY_LOG_DIR: Final = "any"
+"""Kafka's word for a replica whose log directory is the broker's to choose."""
+
+
 @dataclass(frozen=True, slots=True)
 class ListedPartition:
     """One entry: the target replicas of a partition, preferred leader first. `log_dirs` as given, None where absent."""
@@ -21,6 +25,11 @@ class ListedPartition:
     @property
     def name(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+    @property
+    def named_log_dirs(self) -> list[str]:
+        """The log directories that are not the broker's to choose."""
+        return [log_dir for log_dir in self.log_dirs or () if log_dir != ANY_LOG_DIR]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +44,14 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class ReassignmentDocument:
-    """Entries in file order. `malformed`: what could not be read as an entry."""
+    """Entries in file order. `malformed`: what could not be read as an entry.
+
+    `read_as`: in words, what of the file it is, where the file is no plain reassignment file.
+    """
 
     partitions: tuple[ListedPartition, ...]
     malformed: tuple[Fault, ...] = ()
+    read_as: str | None = None
 
 
 def faults(document: ReassignmentDocument) -> Iterator[Fault]:

@@ -28,7 +28,7 @@ from rackspan.model import (
     unpadded,
 )
 from rackspan.model.partitions import flattened, padded
-from rackspan.reassign.document import EMPTY, Fault, ListedPartition, ReassignmentDocument, faults
+from rackspan.reassign.document import ANY_LOG_DIR, EMPTY, Fault, ListedPartition, ReassignmentDocument, faults
 from rackspan.reassign.intermediate import refuses_midway
 from rackspan.reassign.optimizer.bounds import needs
 from rackspan.reassign.problem import PLANNED_FACTOR_MAX, reassignment_problem
@@ -80,7 +80,7 @@ def lint(
     batch, row_of = snapshot_batch(snapshot, policy), _row_numbers(snapshot)
     broken = list(faults(document))
     listed = _listed(row_of, document, broken)
-    found = [*map(_finding, broken), *_unknown(snapshot, row_of, document)]
+    found = [*map(_finding, broken), *_unknown(snapshot, row_of, document), *_of_log_dirs(document)]
     for at in np.flatnonzero(_may_have_findings(batch, request, listed)).tolist():
         found += _of_entry(batch, batch.members.excluded_ids, request, listed.entries[at], int(listed.rows[at]))
     if listed.entries:
@@ -174,6 +174,21 @@ def _unknown(
                 if broker >= 0 and broker not in brokers:
                     why = f"Unknown broker id {broker}"
                     yield Finding("plan-unknown-broker", Severity.VIOLATION, why, REMEDY, entry.topic, entry.partition)
+
+
+def _of_log_dirs(document: ReassignmentDocument) -> Iterator[Finding]:
+    """Entries that name log directories: neither a move between them nor the room in them is judged."""
+    for entry in document.partitions:
+        named = dict.fromkeys(entry.named_log_dirs)
+        if named:
+            yield Finding(
+                constraint="plan-names-log-dirs",
+                severity=Severity.WARNING,
+                topic=entry.topic,
+                partition=entry.partition,
+                reason=f"it names log directories ({', '.join(named)}): moves inside a broker are not judged, and rackspan reassign apply refuses them",
+                remedy=f'write "{ANY_LOG_DIR}" for each, or carry it out with kafka-reassign-partitions',
+            )
 
 
 def _may_have_findings(batch: PartitionBatch, request: ReassignmentRequest, listed: _Listed) -> Bools:

@@ -177,3 +177,36 @@ def test_a_plan_without_moves_warns_that_what_could_not_be_read_may_have_to_move
     snapshot_file.write(replace(CLEAN, partial=partial), file)
     lines = CliRunner().invoke(plan.app, ["plan", "--snapshot", str(file)]).stderr.splitlines()
     assert ("warning: what could not be read may have to move too" in lines) == warned
+
+
+GENERATED = """Current partition replica assignment
+{"version":1,"partitions":[{"topic":"topic-000000","partition":0,"replicas":[0,1],"log_dirs":["any","any"]}]}
+
+Proposed partition reassignment configuration
+{"version":1,"partitions":[{"topic":"topic-000000","partition":0,"replicas":[1,0],"log_dirs":["any","any"]}]}
+"""
+
+
+def test_lint_says_what_of_the_output_of_generate_it_read(tmp_path: Path) -> None:
+    file = tmp_path / "generated.txt"
+    file.write_text(GENERATED)
+    code, document = run(tmp_path, CLEAN, "lint", "--reassignment-json-file", str(file))
+    assert (code, document["summary"]["partitions"]) == (0, 1)
+    assert document["summary"]["read_as"].startswith("the proposal of kafka-reassign-partitions --generate")
+    result = CliRunner().invoke(
+        plan.app, ["lint", "--snapshot", str(tmp_path / "snapshot.json"), "--plan", str(file), "-o", "csv"]
+    )
+    assert result.stderr.startswith("read as the proposal of kafka-reassign-partitions --generate")
+
+
+def test_lint_does_not_pass_over_log_directories(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    entry = {"topic": "topic-000000", "partition": 0, "replicas": [0, 1], "log_dirs": ["/d1", "any"]}
+    file.write_text(json.dumps({"version": 1, "partitions": [entry]}))
+    code, document = run(tmp_path, CLEAN, "lint", "--reassignment-json-file", str(file))
+    assert (code, document["summary"]["warnings"]) == (0, 1)
+    (finding,) = document["findings"]
+    assert (finding["constraint"], finding["severity"]) == ("plan-names-log-dirs", "warning")
+    entry["log_dirs"] = ["any", "any"]
+    file.write_text(json.dumps({"version": 1, "partitions": [entry]}))
+    assert run(tmp_path, CLEAN, "lint", "--reassignment-json-file", str(file))[1]["findings"] == []

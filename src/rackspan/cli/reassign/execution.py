@@ -11,10 +11,12 @@ from rackspan.cli import options, output
 from rackspan.cli.options import read_file
 from rackspan.cli.pages.run import RunEnd, outcome_document, outcome_page, verdict_document, verdict_page
 from rackspan.cli.pages.throttles import throttle_lines
-from rackspan.cli.reassign.plan import REASSIGNMENT
+from rackspan.cli.reassign.plan import REASSIGNMENT, note_read_as
 from rackspan.errors import RackspanError, SourceError, UsageError
-from rackspan.plan import ConfigKey, RunState, VerifiedPartition, ours_in_flight, read_plan
+from rackspan.plan import ConfigKey, RunState, VerifiedPartition, ours_in_flight
 from rackspan.plan.execution.effects import Stop
+from rackspan.plan.plan_file import plan_of
+from rackspan.plan.reassignment_file import reassignment_text
 from rackspan.reassign import ReassignmentPlan
 
 if TYPE_CHECKING:
@@ -98,8 +100,15 @@ def write_verdict(found: Sequence[VerifiedPartition], output_format: options.Out
     output.write(document, output_format, verdict_page(found), rows)
 
 
-def plan_in(file: Path, cluster_id: str | None) -> ReassignmentPlan:
-    plan = read_file(file, read_plan, REASSIGNMENT)
+def plan_in(file: Path, cluster_id: str | None = None) -> ReassignmentPlan:
+    """The plan in a file, and a note on what of the file it is. Errors: InvalidReassignment, UsageError."""
+
+    def read(text: bytes) -> ReassignmentPlan:
+        found = reassignment_text(text)
+        note_read_as(found.read_as)
+        return plan_of(found.top)
+
+    plan = read_file(file, read, REASSIGNMENT)
     return plan if cluster_id is None else plan.for_cluster(cluster_id)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias, TypedDict
 
 import typer
+from msgspec import Meta
 
 from rackspan import api
 from rackspan.api import Source
@@ -48,6 +49,13 @@ Details: TypeAlias = Annotated[
     bool, typer.Option("--details", help="Show every partition, before and after, with its reason.")
 ]
 
+
+def note_read_as(read_as: str | None) -> None:
+    """Say what of a reassignment file was read, if it is no plain one."""
+    if read_as is not None:
+        output.note(f"read as {read_as}")
+
+
 app = CommandGroup(help="Move replicas: the least movement that makes a cluster rack-safe.")
 
 
@@ -65,6 +73,7 @@ class NewPlanDocument(PlanDocument, WithDetails):
 
 
 class LintSummary(TypedDict):
+    read_as: Annotated[str | None, Meta(description="What of the file was read; null for a plain reassignment file.")]
     partitions: Count
     violations: Count
     warnings: Count
@@ -285,7 +294,10 @@ def lint(
     reassignment_json_file: Annotated[
         Path,
         typer.Option(
-            "--reassignment-json-file", "--plan", metavar="FILE", help="The reassignment file to check, of any tool."
+            "--reassignment-json-file",
+            "--plan",
+            metavar="FILE",
+            help="The reassignment file to check, of any tool: also what --generate prints, or Cruise Control's proposals.",
         ),
     ],
     source_options: options.SourceOptions,
@@ -303,12 +315,14 @@ def lint(
     """
     request = request_options.request()
     document = read_file(reassignment_json_file, read_reassignment, REASSIGNMENT)
+    note_read_as(document.read_as)
     snapshot, policy = _read(rack_options.of(source_options.source()), policy_options, exclusion_options)
     found = api.lint_reassignment(snapshot, policy, document, request)
     columns = api.known_reassignments(snapshot, document)
     violations = sum(finding.severity is Severity.VIOLATION for finding in found)
     written: LintDocument = {
         "summary": {
+            "read_as": document.read_as,
             "partitions": len(document.partitions),
             "violations": violations,
             "warnings": len(found) - violations,

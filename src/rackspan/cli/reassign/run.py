@@ -11,7 +11,6 @@ import typer
 from rackspan import api
 from rackspan.audit import RackPolicy
 from rackspan.cli import exit_codes, options, output
-from rackspan.cli.options import read_file
 from rackspan.cli.options.quantities import throttle_rate
 from rackspan.cli.pages.difference import DetailDocument, details_document
 from rackspan.cli.pages.run import RunEnd, brokers_owed, preview_document, preview_page
@@ -30,7 +29,7 @@ from rackspan.cli.reassign.execution import (
     write_outcome,
     write_verdict,
 )
-from rackspan.cli.reassign.plan import REASSIGNMENT, AllowFewerRacks, Details
+from rackspan.cli.reassign.plan import AllowFewerRacks, Details
 from rackspan.cli.reassign.progress import follow
 from rackspan.errors import ReassignmentStopped, UsageError
 from rackspan.model import ClusterSnapshot, UnrackedPolicy
@@ -39,7 +38,6 @@ from rackspan.plan import (
     RunLimits,
     RunState,
     all_done,
-    read_plan,
     refuse_unnamed_cluster,
 )
 from rackspan.plan.difference import PlanDifference, columns_toward, known_sizes, left_to_change
@@ -186,7 +184,7 @@ def verify(
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Show for each partition of a reassignment file whether it is done. Changes nothing, throttles included."""
-    written = read_file(plan, read_plan, REASSIGNMENT)
+    written = plan_in(plan)
     read = source_options.source().read()
     found = api.verify_reassignment(read.snapshot, written)
     output.warn_of(read)
