@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from rackspan.acks import watch as _acks_watch
     from rackspan.advice import Advice
     from rackspan.apply import RestartUpdate, RunUpdate
-    from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, assumptions
+    from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, assumptions, racks_down
     from rackspan.client import config as _client_config
     from rackspan.client.cluster import ClusterConnection, ConnectionSettings
     from rackspan.clients import ClientFinding, GroupReads, Measured, ReadBytes
@@ -131,7 +131,7 @@ else:
     __getattr__ = lazy_getattr(
         "rackspan",
         {
-            "audit": ("assumptions",),
+            "audit": ("assumptions", "racks_down"),
             "placement": ("Exclusion",),
             "plan": ("RunLimits", "StepLimits", "plan_document", "read_plan"),
             "reassign": ("Direction", "ReassignmentPlan", "ReassignmentRequest"),
@@ -198,6 +198,7 @@ __all__ = [
     "plan_reassignment",
     "plan_restart",
     "planned_proposal",
+    "racks_down",
     "read_clients",
     "read_placement_plan",
     "read_plan",

@@ -376,3 +376,29 @@ def one_after(
     if k > 1 and len({racks[broker] for broker in in_sync if broker in racks}) < k:
         states.append("under_min_racks")
     return states
+
+
+def down(cluster: Document, policy: RackPolicy) -> dict[str, dict[str, Any]]:
+    """The racks that are down, with their members and the partitions that lack a replica for it."""
+    racks, voting, dead = rack_of(cluster, policy), voters(cluster, policy), dead_voters(cluster)
+    fenced = {one["id"] for one in cluster["brokers"] if one["fenced"]}
+    found = {}
+    for rack in all_racks(cluster, policy):
+        brokers = sorted(one for one in racks if racks[one] == rack)
+        of_rack = sorted(one for one in voting if voting[one] == rack)
+        judged_by, out = (brokers, fenced) if brokers else (of_rack, dead)
+        if any(one not in out for one in judged_by):
+            continue
+        lacking = [
+            partition
+            for topic in cluster["topics"]
+            for partition in topic["partitions"]
+            if any(one in brokers for one in staying(partition))
+        ]
+        found[rack] = {
+            "brokers": brokers,
+            "controllers": [one for one in of_rack if one in dead],
+            "controllers_left": [one for one in of_rack if one not in dead],
+            "partitions": len(lacking),
+        }
+    return found

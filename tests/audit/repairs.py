@@ -272,8 +272,18 @@ def snapshot_racks(snapshot: ClusterSnapshot) -> list[RackId]:
     return sorted({one.rack for one in snapshot.brokers if one.rack is not None}) or [RackId("r1")]
 
 
+def _with_racks_back(snapshot: ClusterSnapshot, words: str) -> tuple[ClusterSnapshot, str]:
+    """All of the racks that the words name is up again; and the ids of their brokers in place of their names."""
+    named = set(re.findall(r"\brack (\S+)", words))
+    back = [str(one.id) for one in snapshot.brokers if one.rack in named]
+    controllers = [replace(one, alive=True) if one.rack in named else one for one in snapshot.controllers]
+    return replace(snapshot, controllers=tuple(controllers)), " ".join([re.sub(r"\brack \S+", "", words), *back])
+
+
 def _operated(snapshot: ClusterSnapshot, remedy: str, finding: Finding) -> ClusterSnapshot:
     first = remedy.split("; then ")[0]
+    if first.startswith("bring back "):
+        snapshot, first = _with_racks_back(snapshot, first)
     ids = {int(one) for one in re.findall(r"\d+", first)}
     if first.startswith("wait for "):
         rows = [replace(row, adding_replicas=(), removing_replicas=()) for row in snapshot.partitions]

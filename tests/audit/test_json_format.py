@@ -2,7 +2,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from rackspan.audit import RackPolicy, audit, outage
+from rackspan.audit import RackPolicy, audit, outage, racks_down
 from rackspan.audit.json_format import FINDING_COLUMNS, audit_document, outage_document
 from rackspan.audit.policy import Survive
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName, columns
@@ -83,6 +83,7 @@ def test_the_document_of_an_audit_has_a_summary_and_every_finding_by_its_columns
     assert document["summary"] == {
         **HEAD,
         "racks": ["a", "b", "c"],
+        "lost_racks": [],
         "violations": 4,
         "violated_partitions": 2,
         "warnings": 1,
@@ -97,9 +98,9 @@ def test_the_document_of_an_audit_has_a_summary_and_every_finding_by_its_columns
         "left_open_by": ["controller-quorum-spread"],
         "assumed": [],
         "losses": [
-            {"racks": ["a"], **doubtful, **refused, "controller_quorum": quorum(1)},
-            {"racks": ["b"], **doubtful, **LEFT_BEHIND, "controller_quorum": quorum(2)},
-            {"racks": ["c"], **certain, **refused, "offline": 1, "controller_quorum": quorum()},
+            {"racks": ["a"], "lost": False, **doubtful, **refused, "controller_quorum": quorum(1)},
+            {"racks": ["b"], "lost": False, **doubtful, **LEFT_BEHIND, "controller_quorum": quorum(2)},
+            {"racks": ["c"], "lost": False, **certain, **refused, "offline": 1, "controller_quorum": quorum()},
         ],
     }
     assert {tuple(finding) for finding in document["findings"]} == {FINDING_COLUMNS}
@@ -119,13 +120,33 @@ def test_the_document_of_an_outage_has_what_is_harmed_now_and_by_each_loss() -> 
     assert document.items() >= HEAD.items()
     assert outage_document(SNAPSHOT, now, losses, "Production, Europe")["cluster_name"] == "Production, Europe"
     assert document["now"] == {"topics": [harm("orders", under_min_isr=1)]}
+    assert document["lost_racks"] == []
     without_quorum = replace(SNAPSHOT, controllers=())
     assert outage_document(without_quorum, *outage(without_quorum, POLICY))["losses"][0]["controller_quorum"] is None
     assert document["losses"][1] == {
         "racks": ["b"],
+        "lost": False,
         "survived": False,
         "as_required": False,
         "topics": [harm("orders", **LEFT_BEHIND)],
         "leader_surge": {},
         "controller_quorum": quorum(2),
     }
+
+
+def test_a_rack_that_is_down_stands_in_both_documents_and_its_loss_is_marked() -> None:
+    brokers = tuple(replace(broker, fenced=broker.rack == "b") for broker in SNAPSHOT.brokers)
+    down = replace(SNAPSHOT, brokers=brokers)
+    lost = {
+        "rack": "b",
+        "brokers": [2],
+        "controllers": [2],
+        "controllers_left": [],
+        "partitions": 2,
+        "reason": "rack b is down: broker 2, controller 2; 2 partitions lack a replica",
+    }
+    of_audit = audit_document(down, audit(down, POLICY))["summary"]
+    of_outage = outage_document(down, *outage(down, POLICY), lost_racks=racks_down(down, POLICY))
+    assert of_audit["lost_racks"] == of_outage["lost_racks"] == [lost]
+    assert [loss["lost"] for loss in of_audit["losses"]] == [False, True, False]
+    assert [loss["lost"] for loss in of_outage["losses"]] == [False, True, False]

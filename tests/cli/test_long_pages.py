@@ -240,8 +240,9 @@ def test_a_plan_with_moves_ends_with_its_size_as_far_as_it_is_known(copied: dict
     assert reassignment_plan._verdict(document).plain.endswith("; at least 1 are needed: because")
 
 
-QUORUM = {"voters": 3, "lost": [], "surviving": 3, "holds": True, "certain": True, "unknown_rack": []}
+QUORUM = {"voters": 3, "dead": [], "lost": [], "surviving": 3, "holds": True, "certain": True, "unknown_rack": []}
 NO_MAJORITY = "  without controllers 101,102 1 of 3 left is no majority: no leader is elected, no ISR changes, no topic can be altered"
+LOST_ALREADY = "  lost already: what it does to partitions is the present"
 NO_HARM = "  nothing goes offline, nothing refuses acks=all"
 
 
@@ -250,6 +251,11 @@ NO_HARM = "  nothing goes offline, nothing refuses acks=all"
     [
         ({"survived": True}, [(NO_HARM, "green")]),
         ({"survived": True, "controller_quorum": None}, [(NO_HARM, "green")]),
+        ({"survived": True, "lost": True}, [(LOST_ALREADY, "bold yellow")]),
+        (
+            {"lost": True, "controller_quorum": {**QUORUM, "lost": [101, 102], "surviving": 1, "holds": False}},
+            [(NO_MAJORITY, "bold red")],
+        ),
         (
             {"controller_quorum": {**QUORUM, "lost": [101, 102], "surviving": 1, "holds": False}},
             [(NO_MAJORITY, "bold red")],
@@ -273,7 +279,7 @@ NO_HARM = "  nothing goes offline, nothing refuses acks=all"
 def test_what_a_loss_does_is_named_with_the_controllers_that_are_lost_or_not_known(
     changed: dict[str, Any], lines: list[tuple[str, str]]
 ) -> None:
-    loss = {"survived": False, "controller_quorum": QUORUM, "topics": [], "leader_surge": {}, **changed}
+    loss = {"survived": False, "lost": False, "controller_quorum": QUORUM, "topics": [], "leader_surge": {}, **changed}
     parts = list(audit._loss_parts(loss))
     assert [(part.plain, part.style) for part in parts if isinstance(part, Text)] == lines
     assert len(parts) - len(lines) == (1 if loss["topics"] else 0)

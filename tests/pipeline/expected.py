@@ -30,7 +30,7 @@ def findings(snapshot: ClusterSnapshot, policy: RackPolicy) -> Rows:
             "partition": one.partition,
             "reason": one.reason,
             "remedy": one.remedy,
-            "schema_version": 7,
+            "schema_version": 8,
         }
         for one in audit(snapshot, policy).findings
     ]

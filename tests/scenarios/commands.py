@@ -170,7 +170,10 @@ def begin_warehouse(world: World, *_: str, **settings: str) -> Iterator[str]:
 
 
 def run_audit(world: World, *_: str) -> Iterator[str]:
-    findings = audit(world.snapshot(), world.policy).findings
+    judged = audit(world.snapshot(), world.policy)
+    findings = judged.findings
+    for lost in judged.lost_racks:
+        yield lost.reason
     for one in findings:
         place = one.topic if one.partition is None else f"{one.topic}-{one.partition}"
         where = "cluster" if one.topic is None else place
@@ -189,7 +192,8 @@ def run_outage(world: World, *flags: str, lose: str | None = None) -> Iterator[s
 
 
 def _loss_lines(loss: RackLoss) -> Iterator[str]:
-    yield f"without {'+'.join(shown(rack) for rack in loss.racks)}: {'survives' if loss.survived else 'does not survive'}"
+    survives = "lost already" if loss.lost else "survives" if loss.survived else "does not survive"
+    yield f"without {'+'.join(shown(rack) for rack in loss.racks)}: {survives}"
     if loss.quorum_lost and loss.quorum is not None:
         yield f"  controllers left: {loss.quorum.surviving} of {loss.quorum.voters}, no majority"
     elif loss.quorum is not None and not loss.quorum_certain:

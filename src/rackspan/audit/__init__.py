@@ -8,9 +8,9 @@ Depends on: model.
 
 from rackspan.audit.batch import ClusterMembers, PartitionBatch, effective_min_isr, requirements, snapshot_batch
 from rackspan.audit.findings import Finding, Severity, in_order
-from rackspan.audit.judge import Audit, RackLosses, assumptions, audit, outage, rack_losses
+from rackspan.audit.judge import Audit, RackLosses, assumptions, audit, outage, rack_losses, racks_down
 from rackspan.audit.leader_racks import leader_choices
-from rackspan.audit.outage import RackLoss, TopicHarm, losses_each_rack
+from rackspan.audit.outage import LostRack, RackLoss, TopicHarm, losses_each_rack
 from rackspan.audit.policy import ClusterPolicies, FleetPolicy, RackPolicy
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "ClusterPolicies",
     "Finding",
     "FleetPolicy",
+    "LostRack",
     "PartitionBatch",
     "RackLoss",
     "RackLosses",
@@ -33,6 +34,7 @@ __all__ = [
     "losses_each_rack",
     "outage",
     "rack_losses",
+    "racks_down",
     "requirements",
     "snapshot_batch",
 ]

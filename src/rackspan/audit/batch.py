@@ -39,7 +39,7 @@ from rackspan.model import (
     lengths,
     rack_map,
 )
-from rackspan.model.ids import racks_alike
+from rackspan.model.ids import UNNAMED_RACK, racks_alike
 from rackspan.model.topic import FOLLOWER_REPLICAS, LEADER_REPLICAS, UNCLEAN_LEADER_ELECTION
 
 
@@ -143,6 +143,28 @@ class ClusterMembers:
     def failure_racks(self) -> tuple[RackId, ...]:
         """Every rack that can be lost: the racks of brokers, and racks that hold only controllers."""
         return tuple(sorted({*self.rack_map.racks, *(rack for rack in self.voter_racks.values() if rack)}))
+
+    @cached_property
+    def racks_down(self) -> tuple[RackId, ...]:
+        """The racks that are lost already, by name: no broker that counts in one is up; of racks without brokers no voter is."""
+        with_brokers = set(self.rack_map.racks)
+        up = {rack for broker, rack in self.rack_map.rack_of.items() if broker in self.alive}
+        up |= {
+            rack
+            for voter, rack in self.voter_racks.items()
+            if rack and rack not in with_brokers and voter not in self.dead_voters
+        }
+        return tuple(rack for rack in self.failure_racks if rack not in up)
+
+    @cached_property
+    def down_with_rack(self) -> dict[int, RackId]:
+        """The named rack of each broker and dead voter that is down with all others of it: they come back together."""
+        down: dict[RackId, set[int]] = {rack: set() for rack in self.racks_down if rack != UNNAMED_RACK}
+        dead = ((voter, self.voter_racks[voter]) for voter in self.dead_voters)
+        for member, rack in (*self.rack_map.rack_of.items(), *dead):
+            if rack in down:
+                down[rack].add(member)
+        return {member: rack for rack, together in down.items() if len(together) > 1 for member in together}
 
     def even_counts(self, replication_factor: int) -> tuple[int, ...]:
         """The most even spread of that many replicas over the racks, fullest first."""

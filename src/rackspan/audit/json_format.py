@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.judge import Audit
-from rackspan.audit.outage import AFTER_REASSIGNMENT, RackLoss, TopicHarm
+from rackspan.audit.outage import AFTER_REASSIGNMENT, LostRack, RackLoss, TopicHarm
 from rackspan.audit.policy import Survive
 from rackspan.audit.quorum import QuorumAfter
 from rackspan.documents import AtLeastOne, Count, DecimalKey, UtcTime
@@ -58,8 +58,22 @@ class HarmDocument(TypedDict):
     ]
 
 
+class LostRackDocument(TypedDict):
+    """A rack that is down: every broker that counts in it is fenced, or, without brokers, every controller dead."""
+
+    rack: str
+    brokers: list[int]
+    controllers: Annotated[list[int], Meta(description="Controllers of the rack that are down too.")]
+    controllers_left: Annotated[list[int], Meta(description="Controllers of the rack that are not known to be down.")]
+    partitions: Annotated[Count, Meta(description="Partitions that lack a replica, since it is in this rack.")]
+    reason: Annotated[str, Meta(description="The same in one sentence.")]
+
+
 class LossDocument(TypedDict):
     racks: list[str]
+    lost: Annotated[
+        bool, Meta(description="The racks are down already: what their loss does to partitions is the present.")
+    ]
     survived: Annotated[bool, Meta(description="Nothing is harmed.")]
     as_required: Annotated[bool, Meta(description="Nothing is harmed that has to survive.")]
     controller_quorum: QuorumDocument | None
@@ -86,6 +100,7 @@ class HarmedNow(TypedDict):
 
 class AuditSummary(HeadDocument):
     racks: list[str]
+    lost_racks: Annotated[list[LostRackDocument], Meta(description="The racks that are down already.")]
     violations: Count
     violated_partitions: Count
     warnings: Count
@@ -107,6 +122,7 @@ class OutageDocument(HeadDocument):
     """What the loss of racks does. Topics without harm are left out."""
 
     assumed: Annotated[list[str], Meta(description="In words: racks, unknown configs, reassignments in flight.")]
+    lost_racks: Annotated[list[LostRackDocument], Meta(description="The racks that are down already.")]
     now: Annotated[HarmedNow, Meta(description="Harmed already, without a loss.")]
     losses: list[LossOfTopics]
 
@@ -118,6 +134,7 @@ def audit_document(snapshot: ClusterSnapshot, judged: Audit, name: str | None = 
         "summary": {
             **head_document(snapshot, name),
             "racks": [shown(rack) for rack in judged.racks],
+            "lost_racks": [lost_rack_document(lost) for lost in judged.lost_racks],
             "violations": severities[Severity.VIOLATION],
             "violated_partitions": _violated_partitions(judged.findings),
             "warnings": severities[Severity.WARNING],
@@ -144,11 +161,13 @@ def outage_document(
     losses: list[RackLoss],
     name: str | None = None,
     assumed: Sequence[str] = (),
+    lost_racks: Sequence[LostRack] = (),
 ) -> OutageDocument:
-    """`now` is what is harmed already, with no rack lost; each loss includes it. `assumed`: of `assumptions`."""
+    """`now` is what is harmed already, with no rack lost; each loss includes it. `assumed`: of `assumptions`, `lost_racks`: of `racks_down`."""
     return {
         **head_document(snapshot, name),
         "assumed": list(assumed),
+        "lost_racks": [lost_rack_document(lost) for lost in lost_racks],
         "now": {"topics": [topic_document(topic) for topic in now.topics]},
         "losses": [loss_document(loss) for loss in losses],
     }
@@ -181,9 +200,21 @@ def finding_document(finding: Finding) -> FindingDocument:
     }
 
 
+def lost_rack_document(lost: LostRack) -> LostRackDocument:
+    return {
+        "rack": shown(lost.rack),
+        "brokers": list(lost.brokers),
+        "controllers": list(lost.controllers),
+        "controllers_left": list(lost.controllers_left),
+        "partitions": lost.partitions,
+        "reason": lost.reason,
+    }
+
+
 def loss_summary(loss: RackLoss) -> LossSummary:
     return {
         "racks": [shown(rack) for rack in loss.racks],
+        "lost": loss.lost,
         "survived": loss.survived,
         "as_required": loss.as_required,
         "offline": loss.total("offline"),
@@ -198,6 +229,7 @@ def loss_summary(loss: RackLoss) -> LossSummary:
 def loss_document(loss: RackLoss) -> LossOfTopics:
     return {
         "racks": [shown(rack) for rack in loss.racks],
+        "lost": loss.lost,
         "survived": loss.survived,
         "as_required": loss.as_required,
         "topics": [topic_document(topic) for topic in loss.topics],

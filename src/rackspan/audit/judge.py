@@ -21,7 +21,7 @@ from rackspan.audit.constraints.survival import too_few_racks
 from rackspan.audit.findings import REPAIR_ORDER, Finding, Severity, in_order
 from rackspan.audit.goals import excluded_broker_findings, goal_findings
 from rackspan.audit.loads import BrokerLoads, loads
-from rackspan.audit.outage import RackLoss, judge_losses, losses_to_judge
+from rackspan.audit.outage import LostRack, RackLoss, judge_losses, losses_to_judge, lost_racks
 from rackspan.audit.policy import RackPolicy
 from rackspan.model import MIN_INSYNC_REPLICAS, Bools, ClusterSnapshot, RackId, Topic, UnrackedPolicy
 from rackspan.text import count_noun, noun_and_ids
@@ -29,13 +29,14 @@ from rackspan.text import count_noun, noun_and_ids
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The result of an audit. `losses` has one entry a rack: what its loss would do. `assumed`: see `assumptions`."""
+    """The result of an audit. `losses` has one entry a rack: what its loss would do. `lost_racks` are down already. `assumed`: see `assumptions`."""
 
     findings: list[Finding]
     losses: list[RackLoss]
     racks: tuple[RackId, ...]
     partitions: int
     assumed: tuple[str, ...]
+    lost_racks: tuple[LostRack, ...]
 
     @property
     def clean(self) -> bool:
@@ -91,6 +92,7 @@ def audit(snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Patter
         racks=batch.members.rack_map.racks,
         partitions=len(batch.rows),
         assumed=tuple(_assumed(batch)),
+        lost_racks=lost_racks(batch),
     )
 
 
@@ -120,6 +122,13 @@ def assumptions(
     `topic_filter`: about the topics whose whole name matches, and about the brokers.
     """
     return tuple(_assumed(snapshot_batch(snapshot, policy).of_topics(topic_filter)))
+
+
+def racks_down(
+    snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Pattern[str] | None = None
+) -> tuple[LostRack, ...]:
+    """The racks that are down. `topic_filter`: with the partitions of the topics whose whole name matches."""
+    return lost_racks(snapshot_batch(snapshot, policy).of_topics(topic_filter))
 
 
 def _assumed(batch: PartitionBatch) -> Iterator[str]:

@@ -5,6 +5,9 @@ reassigned is judged in its present state, and by its target as `after_reassignm
 
 A loss stops every broker of the racks at once. Leaders are then elected as Kafka does it: the first replica in assignment
 order that is in sync and alive leads. Without a majority of controllers no leader is elected at all.
+
+A rack is down if every broker that counts in it is fenced, or, if no broker counts in it, every voter of it is dead. What its loss would
+do to partitions is the present. A broker that the cluster does not list has no known rack, so that it makes none of them down.
 """
 
 from collections import Counter
@@ -31,6 +34,7 @@ from rackspan.model import (
     distinct_racks,
     shown,
 )
+from rackspan.text import count_noun, noun_and_ids
 
 LOSSES_MAX = 2_000
 """More losses than an operator reads. Pairs of a thousand racks are refused before they run for hours."""
@@ -85,7 +89,7 @@ class TopicHarm:
 class RackLoss:
     """The effect of losing `racks`. `leader_surge`: leaderships that each surviving broker takes over, by broker id.
 
-    `quorum_required`: the policy has a topic that must survive the loss of a rack, and so the quorum must. `controllers_required`:
+    `lost`: the racks are down already, so that all of the effect on partitions is there. `quorum_required`: the policy has a topic that must survive the loss of a rack, and so the quorum must. `controllers_required`:
     it must be known, too.
     """
 
@@ -95,6 +99,7 @@ class RackLoss:
     quorum: QuorumAfter | None
     quorum_required: bool
     controllers_required: bool = False
+    lost: bool = False
 
     @property
     def quorum_lost(self) -> bool:
@@ -123,6 +128,53 @@ class RackLoss:
 
     def total(self, state: str) -> int:
         return sum(getattr(topic, state) for topic in self.topics)
+
+
+@dataclass(frozen=True, slots=True)
+class LostRack:
+    """A rack that is down. `brokers` are fenced and `controllers` dead; `controllers_left` are its voters that are not known to be dead.
+
+    `partitions` have a replica in it, which is missing, but for replicas that a reassignment is removing.
+    """
+
+    rack: RackId
+    brokers: tuple[int, ...]
+    controllers: tuple[int, ...]
+    controllers_left: tuple[int, ...]
+    partitions: int
+
+    @property
+    def reason(self) -> str:
+        """`rack b is down: brokers 2,5, controller 2; 21 partitions lack a replica`."""
+        down = [
+            noun_and_ids(noun, ids) for noun, ids in (("broker", self.brokers), ("controller", self.controllers)) if ids
+        ]
+        left = f", but not {noun_and_ids('controller', self.controllers_left)}" if self.controllers_left else ""
+        lack = "lacks" if self.partitions == 1 else "lack"
+        return (
+            f"rack {shown(self.rack)} is down: {', '.join(down)}{left}; "
+            f"{count_noun(self.partitions, 'partition', ',')} {lack} a replica"
+        )
+
+
+def lost_racks(batch: PartitionBatch) -> tuple[LostRack, ...]:
+    """The racks that are down, by name. The batch has the partitions that are counted."""
+    members = batch.members
+    rack_map = members.rack_map
+
+    def lost(rack: RackId) -> LostRack:
+        code = rack_map.racks.index(rack) if rack in rack_map.racks else None
+        brokers = () if code is None else tuple(rack_map.broker_ids[rack_map.rack_codes == code].tolist())
+        voters = sorted(voter for voter, of in members.voter_racks.items() if of == rack)
+        return LostRack(
+            rack=rack,
+            brokers=brokers,
+            controllers=tuple(voter for voter in voters if voter in members.dead_voters),
+            controllers_left=tuple(voter for voter in voters if voter not in members.dead_voters),
+            partitions=0 if code is None else int(np.count_nonzero(any_in_row(batch.replica_racks == code))),
+        )
+
+    return tuple(lost(rack) for rack in members.racks_down)
 
 
 def losses_to_judge(racks: Iterable[RackId], named: tuple[str, ...] | None, pairs: bool) -> list[tuple[RackId, ...]]:
@@ -235,6 +287,7 @@ def _summed(batch: PartitionBatch, internal: Bools, racks: tuple[RackId, ...], *
         quorum=quorum_without(batch.members, frozenset(racks)),
         quorum_required=batch.members.policy.requires(Survive.RACK),
         controllers_required=batch.members.policy.require_controllers,
+        lost=bool(racks) and set(racks) <= set(batch.members.racks_down),
     )
 
 

@@ -95,7 +95,8 @@ def outage(
         pairs=pairs,
     )
     assumed = api.assumptions(read.snapshot, policy, topic_filter)
-    document = outage_document(read.snapshot, now, losses, source_options.title, assumed)
+    lost_racks = api.racks_down(read.snapshot, policy, topic_filter)
+    document = outage_document(read.snapshot, now, losses, source_options.title, assumed, lost_racks)
     output.write(document, output_format, outage_page(document), output.Rows(_LOSS_COLUMNS, _loss_rows(document)))
     # No rack to lose is no proof that one can be lost.
     required = len(read.snapshot.partitions) > 0 and policy.requires(Survive.RACK)
@@ -104,7 +105,7 @@ def outage(
 
 
 _LOSS_COLUMNS = (
-    *("racks", "survived", "topic", "internal", "offline", "needs_unclean_election", "under_min_isr"),
+    *("racks", "lost", "survived", "topic", "internal", "offline", "needs_unclean_election", "under_min_isr"),
     "under_min_racks",
     AFTER_REASSIGNMENT,
 )
@@ -115,4 +116,4 @@ def _loss_rows(document: OutageDocument) -> Iterator[dict[str, Any]]:
     for loss in document["losses"]:
         topics: Sequence[Mapping[str, Any]] = loss["topics"] or [{}]
         for topic in topics:
-            yield {"racks": loss["racks"], "survived": loss["survived"], **topic}
+            yield {"racks": loss["racks"], "lost": loss["lost"], "survived": loss["survived"], **topic}

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rackspan.audit.batch import ClusterMembers
+from rackspan.audit.constraints.wording import down_list
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.policy import RackPolicy, Survive
 from rackspan.audit.quorum import QuorumAfter, quorum_without
@@ -159,7 +160,7 @@ def dead_controllers(members: ClusterMembers) -> Iterator[Finding]:
             constraint="dead-controller",
             severity=Severity.WARNING,
             reason=f"controller {voter}{where} is down or far behind the quorum's leader: it counts as lost already",
-            remedy=f"bring back controller {voter}",
+            remedy=f"bring back {down_list(members, [voter], 'controller')}",
         )
 
 
@@ -171,7 +172,7 @@ def fenced_brokers(members: ClusterMembers) -> Iterator[Finding]:
                 constraint="fenced-broker",
                 severity=Severity.WARNING,
                 reason=f"broker {broker.id} (rack {shown(broker.rack or UNNAMED_RACK)}) is fenced: it neither leads nor follows any partition",
-                remedy=f"bring back broker {broker.id}",
+                remedy=f"bring back {down_list(members, [broker.id])}",
             )
 
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from rackspan.audit.batch import PartitionBatch
-from rackspan.audit.constraints.wording import broker_list, live_isr, out_of_sync, staying, unlisted
+from rackspan.audit.constraints.wording import broker_list, down_list, live_isr, out_of_sync, staying, unlisted
 from rackspan.audit.findings import PlanCommand, PlanRemedy, Remedy, or_else
 from rackspan.audit.policy import SURVIVE_CODES, Survive
 from rackspan.audit.survival import Demand, Reachable, reachable, value_for
@@ -180,7 +180,7 @@ def move(batch: PartitionBatch, row: int, factor: int, whole_topic: bool = False
         return PlanRemedy(plan)
     excluded = [broker for broker in blocking if broker in batch.members.excluded_ids]
     fenced = [broker for broker in blocking if broker not in excluded]
-    first = [f"bring back {broker_list(fenced)}"] if fenced else []
+    first = [f"bring back {down_list(batch.members, fenced)}"] if fenced else []
     first += [f"stop excluding {broker_list(excluded)}"] if excluded else []
     return f"{' and '.join(first)}; then {plan}"
 
@@ -271,7 +271,7 @@ def _bring_back(batch: PartitionBatch, row: int, ids: Sequence[int]) -> str:
     drains = gone and able and not batch.reassigning[row]
     down = _down(batch, ids)
     behind = sorted(broker for broker in ids if broker not in down)
-    parts = [f"bring back {broker_list(sorted(down))}"] if down else []
+    parts = [f"bring back {down_list(batch.members, sorted(down))}"] if down else []
     if behind:
         are = "is" if len(behind) == 1 else "are"
         parts.append(f"wait until {broker_list(behind)} {are} in sync")

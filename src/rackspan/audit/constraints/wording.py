@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from rackspan.audit.batch import PartitionBatch
+from rackspan.audit.batch import ClusterMembers, PartitionBatch
 from rackspan.model import shown
 from rackspan.text import noun_and_ids
 
@@ -33,6 +33,13 @@ def listed(items: Iterable[object]) -> str:
 def broker_list(ids: Sequence[int]) -> str:
     """`broker 1`, or `brokers 1,4`."""
     return noun_and_ids("broker", ids)
+
+
+def down_list(members: ClusterMembers, ids: Sequence[int], noun: str = "broker") -> str:
+    """`brokers 1,4`, or `rack b and broker 1` where all of rack b is down: brokers, or what `noun` says, to bring back."""
+    racks = sorted({members.down_with_rack[member] for member in ids if member in members.down_with_rack})
+    others = [member for member in ids if member not in members.down_with_rack]
+    return " and ".join([*(f"rack {rack}" for rack in racks), *([noun_and_ids(noun, others)] if others else [])])
 
 
 def staying(batch: PartitionBatch, row: int) -> list[int]:

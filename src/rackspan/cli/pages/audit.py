@@ -33,6 +33,7 @@ NOTHING_TO_JUDGE: Final = "nothing to judge: the cluster has no topics"
 def audit_page(document: Mapping[str, Any]) -> RenderableType:
     summary, findings = document["summary"], document["findings"]
     return page(
+        *_lost_racks(summary),
         _head(summary, racks=summary["racks"]),
         *unread_lines(summary["partial"]),
         Text(),
@@ -44,7 +45,7 @@ def audit_page(document: Mapping[str, Any]) -> RenderableType:
 
 
 def outage_page(document: Mapping[str, Any]) -> RenderableType:
-    parts: list[RenderableType] = [_head(document), *unread_lines(document["partial"])]
+    parts: list[RenderableType] = [*_lost_racks(document), _head(document), *unread_lines(document["partial"])]
     if document["now"]["topics"]:
         parts += [Text("\nAlready harmed, with no rack lost", style="bold"), _topics_table(document["now"]["topics"])]
     for loss in document["losses"] if document["partitions"] else ():
@@ -65,6 +66,12 @@ def partition_ranges(partitions: Sequence[int]) -> str:
         for _, run in groupby(enumerate(sorted(partitions)), key=lambda pair: pair[1] - pair[0])
     ]
     return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def _lost_racks(document: Mapping[str, Any]) -> Iterator[Text]:
+    """A line for each rack that is down: whatever stands below follows from it."""
+    for lost in document["lost_racks"]:
+        yield Text(lost["reason"], style="bold red")
 
 
 def _head(summary: Mapping[str, Any], racks: Sequence[str] | None = None) -> Text:
@@ -185,11 +192,14 @@ def _audit_verdict(summary: Mapping[str, Any]) -> Iterator[Text]:
 
 def _survival(summary: Mapping[str, Any]) -> Text:
     losses = summary["losses"]
-    fatal = [_racks(loss["racks"], noun=False) for loss in losses if not loss["survived"]]
+    unsurvived = [loss for loss in losses if not loss["survived"]]
+    fatal = [_racks(loss["racks"], noun=False) for loss in unsurvived if not _is_present(loss)]
     if not summary["partitions"]:
         return Text(NOTHING_TO_JUDGE, style="bold yellow")
     if not losses:
         return Text("no racks to lose: no broker has one", style="bold yellow")
+    if unsurvived and not fatal:
+        return _present_harm(unsurvived, "rackspan outage shows what has stopped")
     if not fatal and summary["left_open_by"]:
         return Text(
             f"not certain to survive the loss of a rack: {', '.join(summary['left_open_by'])} above", style="bold red"
@@ -210,7 +220,8 @@ NO_CONTROLLERS = "no controller is in the snapshot, and they are required"
 
 def _survived(words: str, document: Mapping[str, Any]) -> Text:
     """Green only where everything was read, nothing was assumed and the controllers are judged too."""
-    words = "; ".join([words, *document["assumed"]])
+    down = [f"rack {visible(lost['rack'])} is lost already" for lost in document["lost_racks"]]
+    words = "; ".join([words, *down, *document["assumed"]])
     if not document["complete"]:
         return Text(f"{words}, as far as it could be read", style="bold yellow")
     quorums = [loss["controller_quorum"] for loss in document["losses"]]
@@ -221,7 +232,7 @@ def _survived(words: str, document: Mapping[str, Any]) -> Text:
         are, their_racks = ("is", "its rack is") if len(unknown) == 1 else ("are", "their racks are")
         which = noun_and_ids("controller", unknown)
         return Text(f"{words}, if {which} {are} not in it: {their_racks} not known", style="bold yellow")
-    return Text(words, style="bold yellow" if document["assumed"] else "bold green")
+    return Text(words, style="bold yellow" if down or document["assumed"] else "bold green")
 
 
 def _certain_without(quorums: Sequence[Mapping[str, Any]]) -> bool:
@@ -237,9 +248,23 @@ def _known_harm(loss: Mapping[str, Any]) -> bool:
 
 
 def _survives(loss: Mapping[str, Any]) -> Text:
+    if _is_present(loss):
+        return Text("lost", style="bold yellow" if loss["survived"] else "bold red")
     if loss["survived"]:
         return Text("yes", style="green")
     return Text("no", style="bold red") if _known_harm(loss) else Text("not known", style="bold yellow")
+
+
+def _present_harm(losses: Sequence[Mapping[str, Any]], more: str) -> Text:
+    """The last line where the only losses that are not survived have happened."""
+    racks = " or ".join(_racks(loss["racks"]) for loss in losses)
+    return Text(f"did not survive the loss of {racks}: {more}", style="bold red")
+
+
+def _is_present(loss: Mapping[str, Any]) -> bool:
+    """Whether the racks are lost already, and the loss of their controllers that are left, if there are any, would be survived."""
+    quorum = loss["controller_quorum"]
+    return loss["lost"] and (loss["survived"] or quorum is None or set(quorum["lost"]) == set(quorum["dead"]))
 
 
 def _doubtful(racks: Sequence[str], losses: Sequence[Mapping[str, Any]]) -> Text:
@@ -261,7 +286,9 @@ def _loss_parts(loss: Mapping[str, Any]) -> Iterator[RenderableType]:
         )
     if loss["topics"]:
         yield _topics_table(loss["topics"])
-    if loss["survived"]:
+    if _is_present(loss):
+        yield Text("  lost already: what it does to partitions is the present", style="bold yellow")
+    elif loss["survived"]:
         yield Text("  nothing goes offline, nothing refuses acks=all", style="green")
     elif not _known_harm(loss):
         reason = NO_CONTROLLERS
@@ -309,11 +336,14 @@ def _topics_table(topics: Sequence[Mapping[str, Any]]) -> RenderableType:
 
 def _outage_verdict(document: Mapping[str, Any]) -> Iterable[Text]:
     losses = document["losses"]
-    fatal = [_racks(loss["racks"]) for loss in losses if not loss["survived"]]
+    unsurvived = [loss for loss in losses if not loss["survived"]]
+    fatal = [_racks(loss["racks"]) for loss in unsurvived if not _is_present(loss)]
     if not document["partitions"]:
         return [Text(NOTHING_TO_JUDGE, style="bold yellow")]
     if not losses:
         return [Text("no such loss: the cluster has too few racks; rackspan audit says what to do", style="bold red")]
+    if unsurvived and not fatal:
+        return [_present_harm(unsurvived, "rackspan audit says what repairs it")]
     if not fatal:
         return [_survived("no loss listed above stops anything", document)]
     if not any(_known_harm(loss) for loss in losses):

@@ -240,7 +240,7 @@ FINDINGS: Final = changes_table(
         TableColumn("reason", pa.string(), "Why, with the racks and brokers named."),
         TableColumn("remedy", pa.string(), "What repairs it: a rackspan command or a step that the operator takes."),
     ),
-    version=7,
+    version=8,
 )
 
 OUTAGE_IMPACT: Final = changes_table(
