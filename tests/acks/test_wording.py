@@ -113,8 +113,8 @@ def test_a_partition_in_no_known_rack_is_named_as_such() -> None:
 
 
 def test_kafkas_own_command_sets_the_value_of_this_topic() -> None:
-    assert kafka_configs(RAISE, "h:1") == (
-        "kafka-configs.sh --bootstrap-server h:1 --alter --entity-type topics --entity-name orders "
+    assert kafka_configs(RAISE) == (
+        "kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type topics --entity-name orders "
         "--add-config min.insync.replicas=3"
     )
 

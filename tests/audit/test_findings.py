@@ -10,7 +10,7 @@ import pytest
 
 from rackspan import api
 from rackspan.audit import RackPolicy
-from rackspan.audit.findings import Finding, PlanCommand, PlanRemedy, Severity, in_order, or_else, plan_of
+from rackspan.audit.findings import Finding, PlanCommand, PlanRemedy, Severity, at_address, in_order, or_else, plan_of
 from rackspan.model import NO_BROKER, RackId
 from tests.audit import repairs
 from tests.streams.groups import cluster
@@ -122,3 +122,14 @@ def test_what_has_to_be_waited_for_is_no_plan() -> None:
         == "wait for the reassignment to end; then rackspan reassign plan --topic orders --replication-factor 3"
     )
     assert mixed.plan is None
+
+
+def test_an_address_that_is_known_stands_in_every_command_of_kafkas_tools() -> None:
+    command = "kafka-configs.sh --bootstrap-server {} --alter"
+    document = {"findings": [{"remedy": command.format("HOST:PORT"), "partition": 3}], "summary": None}
+    assert at_address(document, "h:1,h:2") == {
+        "findings": [{"remedy": command.format("h:1,h:2"), "partition": 3}],
+        "summary": None,
+    }
+    assert at_address(document, None) is document
+    assert at_address("HOST:PORT is a word", "h:1") == "HOST:PORT is a word"

@@ -197,3 +197,23 @@ def test_a_value_that_could_not_be_read_is_not_lowered(
         assert (
             "topic orders: not set: its min.insync.replicas could not be read, and may be above 2; harden again" in err
         )
+
+
+def test_the_address_of_a_cluster_stands_in_the_commands_of_every_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    with EmbeddedCluster(racks=3, brokers=3) as cluster:
+        cluster.create_topic("orders", 3, 3, config={"min.insync.replicas": "1"})
+        address = cluster.bootstrap_servers
+        (tmp_path / "rackspan.toml").write_text(f'[clusters.prd]\nbootstrap-server = "{address}"\n')
+        for words in (
+            ("audit", "--bootstrap-server", address),
+            ("audit", "--cluster", "prd"),
+            ("advise", "--bootstrap-server", address, "--seconds", "1"),
+            ("acks", "harden", "--bootstrap-server", address, "--min-insync-racks", "2"),
+        ):
+            _, out, _ = run(capsys, *words, "-o", "json")
+            assert f"kafka-configs.sh --bootstrap-server {address} --alter" in out, words
+            assert "HOST:PORT" not in out, words

@@ -211,10 +211,23 @@ def test_what_the_members_of_a_group_suffer_from_stands_above_what_to_do() -> No
 
 
 @pytest.mark.parametrize(
-    ("trouble", "color"), [({}, "green"), ({"leaderless": 2}, "red"), ({"infeasible": [{"reason": "why"}]}, "red")]
+    ("trouble", "color"),
+    [
+        ({}, "green"),
+        ({"left_unsafe": [{}]}, "yellow"),
+        ({"leaderless": 2}, "red"),
+        ({"infeasible": [{"reason": "why"}]}, "red"),
+    ],
 )
 def test_a_plan_without_moves_is_green_only_if_nothing_is_wrong(trouble: dict[str, Any], color: str) -> None:
-    document = {"moves": 0, "lower_bound": 0, "partitions": [], "infeasible": [], "leaderless": 0} | trouble
+    document = {
+        "moves": 0,
+        "lower_bound": 0,
+        "partitions": [],
+        "infeasible": [],
+        "leaderless": 0,
+        "left_unsafe": [],
+    } | trouble
     assert reassignment_plan._verdict(document).style == f"bold {color}"
 
 
@@ -542,3 +555,22 @@ def test_a_run_whose_journal_has_no_rate_says_what_stays_throttled() -> None:
     assert throttles.rate_note(replace(state, rates=(MIB,)), RunLimits()) == (
         "throttled to 1.0 MiB a second as before; --throttle RATE changes it, --throttle none ends it"
     )
+
+
+def test_topics_that_stay_unsafe_are_named_with_the_remedy_of_the_only_one() -> None:
+    finding = {"reason": "the loss of rack a takes it offline", "remedy": "rackspan reassign plan --topic pay"}
+    assert drawn(reassignment_plan._left_unsafe([])) == []
+    assert drawn(reassignment_plan._left_unsafe([{"topic": "pay", **finding}])) == [
+        "stays unsafe: pay: the loss of rack a takes it offline; fix with rackspan reassign plan --topic pay"
+    ]
+    many = [{"topic": f"t{number}", **finding} for number in range(12)]
+    assert drawn(reassignment_plan._left_unsafe(many)) == [
+        "stay unsafe: t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 and 2 more; rackspan audit says what repairs each"
+    ]
+
+
+def test_wrapped_lines_begin_as_far_in_as_their_first() -> None:
+    page_file = io.StringIO()
+    console = Console(file=page_file, width=20)
+    console.print(page(Text("  one two three four five six"), Text("seven eight nine ten eleven")))
+    assert page_file.getvalue().splitlines() == ["  one two three four", "  five six", "seven eight nine ten", "eleven"]

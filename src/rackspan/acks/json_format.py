@@ -113,9 +113,7 @@ class ServedWatchDocument(WatchDocument):
     metrics: Annotated[str | None, Meta(description="HOST:PORT of the metrics; null without --metrics-listen.")]
 
 
-def harden_document(
-    snapshot: ClusterSnapshot, advice: Sequence[HardenAdvice], bootstrap_server: str = "HOST:PORT"
-) -> HardenDocument:
+def harden_document(snapshot: ClusterSnapshot, advice: Sequence[HardenAdvice]) -> HardenDocument:
     """`commands` set every value that `values_to_set` has, by Kafka's own tool."""
     return {
         "summary": {
@@ -123,7 +121,7 @@ def harden_document(
             "outcomes": dict(sorted(Counter(str(advised.outcome) for advised in advice).items())),
         },
         "topics": [advice_document(advised) for advised in advice],
-        "commands": [kafka_configs(advised, bootstrap_server) for advised in advice if advised.to_set],
+        "commands": [kafka_configs(advised) for advised in advice if advised.to_set],
     }
 
 

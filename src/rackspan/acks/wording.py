@@ -5,6 +5,7 @@ from typing import Final
 
 from rackspan.acks.harden import HardenAdvice, HardenOutcome, RackLossCost
 from rackspan.acks.spreads import RackSpread
+from rackspan.audit.findings import BOOTSTRAP_SERVER
 from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, shown
 from rackspan.text import count_noun
 
@@ -61,10 +62,10 @@ def counts_words(counts: tuple[int, ...]) -> str:
     return "+".join(map(str, counts)) or "none in a known rack"
 
 
-def kafka_configs(advice: HardenAdvice, bootstrap_server: str) -> str:
+def kafka_configs(advice: HardenAdvice) -> str:
     """The same by Kafka's own tool."""
     return (
-        f"kafka-configs.sh --bootstrap-server {bootstrap_server} --alter --entity-type topics "
+        f"kafka-configs.sh {BOOTSTRAP_SERVER} --alter --entity-type topics "
         f"--entity-name {advice.topic} --add-config {MIN_INSYNC_REPLICAS}={advice.least}"
     )
 

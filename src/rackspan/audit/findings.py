@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,31 @@ class PlanRemedy:
 
 
 Remedy: TypeAlias = str | PlanRemedy
+
+
+BOOTSTRAP_SERVER: Final = "--bootstrap-server HOST:PORT"
+"""The option of Kafka's tools in remedies, which are made without the address of the cluster."""
+
+DocumentT = TypeVar("DocumentT")
+
+
+def at_address(document: DocumentT, address: str | None) -> DocumentT:
+    """The same text or document, with the address in the place of HOST:PORT in commands of Kafka's tools; None: not known."""
+    if address is None:
+        return document
+
+    def addressed(value: Any) -> Any:
+        match value:
+            case str():
+                return value.replace(BOOTSTRAP_SERVER, f"--bootstrap-server {address}")
+            case dict():
+                return {key: addressed(held) for key, held in value.items()}
+            case list():
+                return [addressed(held) for held in value]
+            case _:
+                return value
+
+    return cast("DocumentT", addressed(document))
 
 
 def or_else(remedy: Remedy, otherwise: str) -> Remedy:

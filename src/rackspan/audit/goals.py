@@ -11,7 +11,16 @@ from typing import Final
 import numpy as np
 
 from rackspan.audit.batch import ClusterMembers
-from rackspan.audit.findings import Finding, PlanCommand, PlanRemedy, Remedy, Severity, or_else, plan_of
+from rackspan.audit.findings import (
+    BOOTSTRAP_SERVER,
+    Finding,
+    PlanCommand,
+    PlanRemedy,
+    Remedy,
+    Severity,
+    or_else,
+    plan_of,
+)
 from rackspan.audit.loads import BrokerLoads, replica_bound
 from rackspan.model import Bools, Int64s, even_spread, shown
 from rackspan.text import count_noun, human_bytes
@@ -113,7 +122,7 @@ GOALS: Final = (
     Goal(
         "preferred-leader",
         _leaders_away,
-        "kafka-leader-election.sh --election-type preferred --all-topic-partitions",
+        f"kafka-leader-election.sh {BOOTSTRAP_SERVER} --election-type preferred --all-topic-partitions",
     ),
 )
 
@@ -160,7 +169,7 @@ def _ending(broker: int, *, cordoned: bool) -> str:
     """How it gets replicas again."""
     if cordoned:
         return (
-            f"uncordon it: kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type brokers "
+            f"uncordon it: kafka-configs.sh {BOOTSTRAP_SERVER} --alter --entity-type brokers "
             f"--entity-name {broker} --delete-config cordoned.log.dirs"
         )
     return "end the exclusion when it is back in service"

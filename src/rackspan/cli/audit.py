@@ -61,7 +61,7 @@ def audit(
     options.refuse_if_none_match(read.snapshot, topic_filter)
     policy = policy_options.policy(exclusion_options.excluded(read.snapshot))
     judged = api.audit(read.snapshot, policy, topic_filter)
-    document = audit_document(read.snapshot, judged, source_options.title)
+    document = source_options.addressed(audit_document(read.snapshot, judged, source_options.title))
     output.write(document, output_format, audit_page(document), output.Rows(FINDING_COLUMNS, document["findings"]))
     raise exit_codes.finish(impossible=bool(read.snapshot.unread), to_act_on=not judged.clean)
 

@@ -179,34 +179,25 @@ def test_a_plan_without_moves_warns_that_what_could_not_be_read_may_have_to_move
     assert ("warning: what could not be read may have to move too" in lines) == warned
 
 
-GENERATED = """Current partition replica assignment
-{"version":1,"partitions":[{"topic":"topic-000000","partition":0,"replicas":[0,1],"log_dirs":["any","any"]}]}
-
-Proposed partition reassignment configuration
-{"version":1,"partitions":[{"topic":"topic-000000","partition":0,"replicas":[1,0],"log_dirs":["any","any"]}]}
-"""
+UNSAFE = cluster([[0, 1], [1, 0], [0]], {0: "a", 1: "b"})
+"""A topic whose partition 2 has one replica, which no plan for all topics gives another one."""
 
 
-def test_lint_says_what_of_the_output_of_generate_it_read(tmp_path: Path) -> None:
-    file = tmp_path / "generated.txt"
-    file.write_text(GENERATED)
-    code, document = run(tmp_path, CLEAN, "lint", "--reassignment-json-file", str(file))
-    assert (code, document["summary"]["partitions"]) == (0, 1)
-    assert document["summary"]["read_as"].startswith("the proposal of kafka-reassign-partitions --generate")
-    result = CliRunner().invoke(
-        plan.app, ["lint", "--snapshot", str(tmp_path / "snapshot.json"), "--plan", str(file), "-o", "csv"]
-    )
-    assert result.stderr.startswith("read as the proposal of kafka-reassign-partitions --generate")
+def test_a_plan_names_the_topics_that_stay_unsafe_with_it(tmp_path: Path) -> None:
+    _, document = run(tmp_path, UNSAFE, "plan")
+    (left,) = document["left_unsafe"]
+    assert (left["topic"], left["partition"], left["constraint"]) == ("topic-000000", 2, "survives-rack-loss")
+    assert left["remedy"] == "rackspan reassign plan --topic topic-000000 --replication-factor 2"
+    assert run(tmp_path, CLEAN, "plan")[1]["left_unsafe"] == []
 
 
-def test_lint_does_not_pass_over_log_directories(tmp_path: Path) -> None:
-    file = tmp_path / "plan.json"
-    entry = {"topic": "topic-000000", "partition": 0, "replicas": [0, 1], "log_dirs": ["/d1", "any"]}
-    file.write_text(json.dumps({"version": 1, "partitions": [entry]}))
-    code, document = run(tmp_path, CLEAN, "lint", "--reassignment-json-file", str(file))
-    assert (code, document["summary"]["warnings"]) == (0, 1)
-    (finding,) = document["findings"]
-    assert (finding["constraint"], finding["severity"]) == ("plan-names-log-dirs", "warning")
-    entry["log_dirs"] = ["any", "any"]
-    file.write_text(json.dumps({"version": 1, "partitions": [entry]}))
-    assert run(tmp_path, CLEAN, "lint", "--reassignment-json-file", str(file))[1]["findings"] == []
+def test_the_remedy_that_is_named_leaves_nothing_unsafe(tmp_path: Path) -> None:
+    options = ("--topic", "topic-000000", "--replication-factor", "2")
+    code, document = run(tmp_path, UNSAFE, "plan", *options)
+    assert (code, document["moves"], document["left_unsafe"]) == (2, 1, [])
+
+
+@pytest.mark.parametrize("options", [["--drain", "2"], ["--balance"], ["--replication-factor", "1"]])
+def test_a_plan_for_something_else_names_none(tmp_path: Path, options: list[str]) -> None:
+    three = cluster([[0, 1], [1, 0], [0]], {0: "a", 1: "b", 2: "b"})
+    assert run(tmp_path, three, "plan", *options)[1]["left_unsafe"] == []

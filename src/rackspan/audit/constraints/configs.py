@@ -8,14 +8,14 @@ import numpy as np
 
 from rackspan.audit.batch import PartitionBatch, Requirements
 from rackspan.audit.constraints.remedies import set_min_insync_replicas
-from rackspan.audit.findings import Finding, Severity
+from rackspan.audit.findings import BOOTSTRAP_SERVER, Finding, Severity
 from rackspan.audit.policy import SURVIVE_CODES, Survive
 from rackspan.model import MIN_INSYNC_REPLICAS, Bools
 from rackspan.model.topic import FOLLOWER_REPLICAS, LEADER_REPLICAS, UNCLEAN_LEADER_ELECTION
 
 ACCEPTS_LOSS: Final = SURVIVE_CODES.index(Survive.NONE)
 
-CONFIGS: Final = "kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type topics --entity-name"
+CONFIGS: Final = f"kafka-configs.sh {BOOTSTRAP_SERVER} --alter --entity-type topics --entity-name"
 
 
 def config_findings(batch: PartitionBatch) -> Iterator[Finding]:

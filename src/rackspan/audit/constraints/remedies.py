@@ -12,7 +12,7 @@ import numpy as np
 
 from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.constraints.wording import broker_list, down_list, live_isr, out_of_sync, staying, unlisted
-from rackspan.audit.findings import PlanCommand, PlanRemedy, Remedy, or_else
+from rackspan.audit.findings import BOOTSTRAP_SERVER, PlanCommand, PlanRemedy, Remedy, or_else
 from rackspan.audit.policy import SURVIVE_CODES, Survive
 from rackspan.audit.survival import Demand, Reachable, reachable, value_for
 from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Int64s
@@ -161,7 +161,7 @@ def lower_min_insync_replicas(batch: PartitionBatch, row: int) -> Remedy:
 def set_min_insync_replicas(batch: PartitionBatch, row: int, value: int) -> str:
     """The command of Kafka that sets the config of a topic."""
     return (
-        f"kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type topics --entity-name {batch.topic(row)} "
+        f"kafka-configs.sh {BOOTSTRAP_SERVER} --alter --entity-type topics --entity-name {batch.topic(row)} "
         f"--add-config {MIN_INSYNC_REPLICAS}={value}"
     )
 

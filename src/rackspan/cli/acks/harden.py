@@ -50,7 +50,7 @@ def harden(
     advice = api.harden(read.snapshot, policy, topic_filter)
     # Before anything is set: a value that forces racks can be one that a loss brings a topic under.
     stopped = api.stopped_once_hardened(read.snapshot, policy, advice)
-    output.warn(_stopped(stopped))
+    output.warn(source_options.addressed(list(_stopped(stopped))))
     applied: dict[str, int] = {}
     refused = {HardenOutcome.IMPOSSIBLE}
     if cluster is not None:
@@ -59,10 +59,11 @@ def harden(
         applied = api.set_min_insync_replicas(cluster, advice)
         read = source.read()
         advice = api.harden(read.snapshot, policy, topic_filter)
-    document = harden_document(read.snapshot, advice, source_options.address or "HOST:PORT")
+    document = harden_document(read.snapshot, advice)
     if cluster is not None:
         judged = api.audit(read.snapshot, policy)
         document = {**document, **applied_document(applied, judged.findings)}
+    document = source_options.addressed(document)
     output.write(document, output_format, harden_page(document), output.Rows(_COLUMNS, document["topics"]))
     raise exit_codes.finish(
         impossible=any(topic.outcome in refused for topic in advice)

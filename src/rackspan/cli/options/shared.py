@@ -12,6 +12,7 @@ import typer
 
 from rackspan import api
 from rackspan.api import Cluster, Source
+from rackspan.audit.findings import DocumentT, at_address
 from rackspan.audit.policy import Survive
 from rackspan.cli.options import settings_table
 from rackspan.cli.options.given import Given, Level
@@ -217,6 +218,10 @@ class ClusterOptions:
     def title(self) -> str | None:
         """The name to show of the cluster that --cluster names; None where it is named in another way."""
         return self.given.settings.title if self._named_by() == "cluster_name" else None
+
+    def addressed(self, document: DocumentT) -> DocumentT:
+        """The document with the cluster's address in the commands of Kafka's tools, if it is known."""
+        return at_address(document, self.address)
 
     @property
     def level(self) -> Level:

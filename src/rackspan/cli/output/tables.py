@@ -136,13 +136,17 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
 
 
 class Paragraph:
-    """Text that is wrapped at spaces outside commands. Rich alone breaks a word that is wider than the terminal."""
+    """Text that is wrapped at spaces outside commands, each line as far in as it begins. Rich alone breaks a word that is wider than the terminal."""
 
     def __init__(self, text: Text) -> None:
         self._text = text
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        yield from map(_whole, _lines(self._text, options.max_width))
+        for line in self._text.split("\n", allow_blank=True):
+            body = _stripped(line)
+            indent = " " * (len(line) - len(body))
+            for wrapped in _wrapped(body, max(options.max_width - len(indent), 1)):
+                yield _whole(Text.assemble(indent, wrapped))
 
 
 def cluster_line(name: str | None, cluster_id: str | None, words: str) -> Text:

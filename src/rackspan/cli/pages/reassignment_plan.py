@@ -15,6 +15,9 @@ from rackspan.text import count_noun, human_bytes
 
 STEPS_SHOWN: Final = 20
 
+TOPICS_NAMED: Final = 10
+"""Topics that stay unsafe, by name."""
+
 
 def generate_page(
     current: Sequence[PartitionReassignment], proposed: Sequence[PartitionReassignment]
@@ -106,6 +109,18 @@ def _notes(document: Mapping[str, Any]) -> Iterator[RenderableType]:
     for entry in document["infeasible"]:
         word = "refused" if entry["refused"] else "impossible"
         yield Text(f"{word}: {entry['reason']}; {entry['remedy']}", style="bold red")
+    yield from _left_unsafe(document["left_unsafe"])
+
+
+def _left_unsafe(findings: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
+    """A line for what the plan does not repair: more replicas, another min.insync.replicas or brokers that are down."""
+    topics = ", ".join(finding["topic"] for finding in findings[:TOPICS_NAMED])
+    if len(findings) == 1:
+        (left,) = findings
+        yield Text(f"stays unsafe: {topics}: {left['reason']}; fix with {left['remedy']}", style="bold yellow")
+    elif findings:
+        more = f" and {len(findings) - TOPICS_NAMED:,} more" if len(findings) > TOPICS_NAMED else ""
+        yield Text(f"stay unsafe: {topics}{more}; rackspan audit says what repairs each", style="bold yellow")
 
 
 def _verdict(document: Mapping[str, Any]) -> Text:
@@ -117,7 +132,7 @@ def _verdict(document: Mapping[str, Any]) -> Text:
             have = count_noun(document["leaderless"], "partition", ",")
             has = "has" if document["leaderless"] == 1 else "have"
             return Text(f"no replica has to move, and {have} {has} no leader", style="bold red")
-        return Text("nothing to move", style="bold green")
+        return Text("nothing to move", style="bold yellow" if document["left_unsafe"] else "bold green")
     rest = " for the rest" if document["left_out"] or document["infeasible"] else ""
     proof = (
         f"no plan needs fewer{rest}"

@@ -12,6 +12,7 @@ from rackspan import api
 from rackspan.api import Source
 from rackspan.audit import RackPolicy, Severity
 from rackspan.audit.constraints.cluster import alike_racks, partial_racks
+from rackspan.audit.constraints.survival import SURVIVAL_NAMES
 from rackspan.audit.drift.unread import Unread, unread
 from rackspan.audit.json_format import FINDING_COLUMNS, FindingDocument, finding_document
 from rackspan.cli import exit_codes, options, output
@@ -35,7 +36,7 @@ from rackspan.plan import (
     read_topics_to_move,
     reassignment_file,
 )
-from rackspan.reassign import PartitionReassignment, ReassignmentRequest
+from rackspan.reassign import PartitionReassignment, ReassignmentPlan, ReassignmentRequest
 
 REASSIGNMENT: Final = "reassignment file"
 
@@ -70,6 +71,10 @@ class NewPlanDocument(PlanDocument, WithDetails):
     """A reassignment plan; also the content of the file of --out, which kafka-reassign-partitions takes."""
 
     difference: DifferenceDocument
+    left_unsafe: Annotated[
+        list[FindingDocument],
+        Meta(description="What a loss would still stop once the plan is done: the first finding of each topic."),
+    ]
 
 
 class LintSummary(TypedDict):
@@ -257,17 +262,19 @@ def plan(
     document: dict[str, Any] = {
         **plan_document(planned),
         "difference": difference_document(api.plan_difference(snapshot, columns, policy)),
+        "left_unsafe": _left_unsafe(snapshot, policy, planned, request),
     }
     if details:
         steps = [step.number for step in planned.steps for _ in range(len(step.columns))]
         differences = api.partition_differences(snapshot, columns, policy, steps, request.leaving)
         document["details"] = details_document(differences)
+    document = source_options.addressed(document)
     if out is not None:
         _save(document, out)
     if output_format is not options.Output.HUMAN:  # The page has them.
         output.warn(
-            f"{'refused' if entry.refused else 'impossible'}: {entry.reason}; {entry.remedy}"
-            for entry in planned.infeasible
+            f"{'refused' if entry['refused'] else 'impossible'}: {entry['reason']}; {entry['remedy']}"
+            for entry in document["infeasible"]
         )
     output.write(document, output_format, plan_page(document), _move_rows(document))
     is_open = _is_open(snapshot, request, moves=bool(planned.steps))
@@ -276,6 +283,20 @@ def plan(
     raise exit_codes.finish(
         impossible=bool(planned.infeasible) or is_open, to_act_on=bool(planned.steps) or bool(document["leaderless"])
     )
+
+
+def _left_unsafe(
+    snapshot: ClusterSnapshot, policy: RackPolicy, planned: ReassignmentPlan, request: ReassignmentRequest
+) -> list[FindingDocument]:
+    """The first finding of each topic that a loss still stops after the plan. Of a request for something else: none."""
+    if request.leaving or request.replication_factor or request.balance or request.leaders:
+        return []
+    judged = api.audit(api.snapshot_after(snapshot, planned), policy, options.topic_filter(request.topics))
+    first: dict[str, FindingDocument] = {}
+    for finding in judged.findings:
+        if finding.topic is not None and finding.constraint in SURVIVAL_NAMES:
+            first.setdefault(finding.topic, finding_document(finding))
+    return list(first.values())
 
 
 def _is_open(snapshot: ClusterSnapshot, request: ReassignmentRequest, *, moves: bool) -> bool:
@@ -334,6 +355,7 @@ def lint(
         nowhere = [0] * len(columns)
         differences = api.partition_differences(snapshot, columns, policy, nowhere, request.leaving)
         written["details"] = details_document(differences)
+    written = source_options.addressed(written)
     output.write(written, output_format, lint_page(written), output.Rows(FINDING_COLUMNS, written["findings"]))
     lacks = unread(snapshot.partial) & (Unread.MOVES | Unread.CONFIGS | Unread.FENCED)
     raise exit_codes.finish(impossible=bool(lacks), to_act_on=violations > 0)

@@ -145,7 +145,7 @@ def plan(
     output.warn([*read.warnings, *policy_options.warnings(read.snapshot)])
     request = RestartRequest(chosen, by_rack=by is BatchGroup.RACK, max_batch=max_batch)
     planned = api.plan_restart(read.snapshot, policy_options.policy(), stop, request)
-    document = restart_plan_document(planned)
+    document = source_options.addressed(restart_plan_document(planned))
     output.write(
         document, output_format, restart_plan_page(document), output.Rows(_BATCH_COLUMNS, _batch_rows(document))
     )

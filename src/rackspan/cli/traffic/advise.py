@@ -75,7 +75,7 @@ def advise(
         traffic_options.refuse_any("the tables of a warehouse are made already; see rackspan pipeline run")
         document = _of_warehouse(stored, cluster_id, policy_options)
     else:
-        document = _of_source(source_options, rack_options, policy_options, traffic_options)
+        document = source_options.addressed(_of_source(source_options, rack_options, policy_options, traffic_options))
     output.write(document, output_format, advice_page(document), output.Rows(ADVICE_COLUMNS, document["advice"]))
     raise exit_codes.finish(impossible=bool(document["summary"]["unread"]), to_act_on=bool(document["advice"]))
 
