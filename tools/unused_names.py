@@ -28,6 +28,7 @@ ROOT = Path(__file__).parent.parent
 ALLOWED: Mapping[str, str] = {
     "rackspan.cluster.zookeeper_era.protocol_version.ProtocolFeature.era": "a column of docs/protocol-versions.md",
     "rackspan.errors.ReplicaPlacementException.retriable": "KIP-660 says it, for who writes a placer",
+    "rackspan.producers.confluent.UnsentMessage.latency": "confluent-kafka's Message has it",
     "rackspan.streams.user_data.SubscriptionInfo.latest_supported_version": "Kafka Streams' own, read whole",
     "rackspan.streams.user_data.SubscriptionInfo.end_point": "Kafka Streams' own, read whole",
     "rackspan.streams.user_data.AssignmentInfo.next_rebalance_ms": "Kafka Streams' own, read whole",

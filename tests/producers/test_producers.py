@@ -18,8 +18,9 @@ from kafka.errors import KafkaTimeoutError
 
 from rackspan.client.login import Login
 from rackspan.cluster import EmbeddedCluster
-from rackspan.errors import NotEnoughRacks, NotEnoughRacksAfterAppend, UsageError
+from rackspan.errors import ClusterUnreachable, NotEnoughRacks, NotEnoughRacksAfterAppend, UsageError
 from rackspan.producers import GuardedAIOKafkaProducer, GuardedKafkaProducer, GuardedProducer, verifier
+from rackspan.producers import kafka_python as kafka_python_module
 from rackspan.producers.logins import librdkafka_login, server_list
 from rackspan.producers.verifier import RecordVerifier
 from tests.waiting import WITHIN_SECONDS, eventually
@@ -44,9 +45,7 @@ def confluent(cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], None
     errors: list[Any] = []
     try:
         producer.produce(topic, b"x", on_delivery=lambda error, _: errors.append(error))
-        assert producer.flush(WITHIN_SECONDS) == 0
-    except NotEnoughRacks as error:
-        return error
+        assert producer.flush(20) == 0
     finally:
         producer.close()
     result: Exception | None = errors[0]
@@ -58,9 +57,7 @@ def kafka_python(cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], N
     producer = GuardedKafkaProducer({topic: 2}, bootstrap_servers=cluster.address(1))
     meanwhile_verifies(producer._verifier.records, meanwhile)
     try:
-        return producer.send(topic, b"x").exception(WITHIN_SECONDS)
-    except NotEnoughRacks as error:
-        return error
+        return producer.send(topic, b"x").exception(20)
     finally:
         producer.close()
 
@@ -281,6 +278,28 @@ def test_the_future_of_a_record_may_send_another(cluster: EmbeddedCluster) -> No
     first.add_done_callback(lambda _: second.set_result(producer.send(topic, b"y")))
     assert second.result(WITHIN_SECONDS).result(WITHIN_SECONDS).offset == 1
     producer.close()
+
+
+def test_a_future_of_kafka_python_has_every_error_of_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wait for the ISR has the client's own limit for metadata."""
+    monkeypatch.setattr(kafka_python_module, "KafkaProducer", Mock())
+    producer = GuardedKafkaProducer({"orders": 2}, bootstrap_servers="127.0.0.1:1", max_block_ms=50)
+    outcomes: dict[int, Exception] = {0: NotEnoughRacks("one rack"), 1: ClusterUnreachable("no broker")}
+
+    async def before(_topic: str, partition: int) -> Exception:
+        if partition == 1:
+            raise outcomes[1]
+        if partition == 2:
+            await asyncio.Event().wait()
+        return outcomes[0]
+
+    monkeypatch.setattr(producer._verifier.records, "before", before)
+    errors = [producer.send("orders", b"x", partition=partition).exception(0) for partition in (0, 1, 2)]
+    producer._verifier.close()
+    assert errors[:2] == [outcomes[0], outcomes[1]]
+    assert isinstance(errors[2], ClusterUnreachable)
+    assert str(errors[2]) == "the ISR of topic orders was not read in 0.05 s"
+    assert not producer._producer.send.called
 
 
 def test_the_end_does_not_wait_for_a_record_that_the_client_refused_at_once(cluster: EmbeddedCluster) -> None:

@@ -1,7 +1,8 @@
 """Guarded producers for Python, for clusters without a gateway: confluent-kafka, kafka-python and aiokafka.
 
 Each sends with acks=all, reads the cluster's metadata before a record is sent, and after it was acknowledged the logs of its replicas from
-the replicas themselves; it raises NotEnoughRacks or NotEnoughRacksAfterAppend by acks/verification.py. Begin with verifier.py.
+the replicas themselves. NotEnoughRacks and NotEnoughRacksAfterAppend, by acks/verification.py, are reported as the client reports its own errors:
+by the delivery callback, by the future, by the coroutine. Begin with verifier.py.
 
 Weaker than a gateway: the leader is the newest that any replica reports, not the one that was sampled before the record was sent, and
 producers without the wrapper are not checked. A record that is refused after the append stays in the log. The value is the caller's, not

@@ -2,16 +2,19 @@
 
 import logging
 import math
+import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
-from rackspan.errors import RetriableProduceError
+from rackspan.errors import UsageError
 from rackspan.producers.logins import librdkafka_login
 from rackspan.producers.verifier import VERIFY_SECONDS, RecordVerifier, VerifierThread, refuse_weak_acks
+from rackspan.text import count_noun
 
 log = logging.getLogger(__name__)
 
@@ -21,13 +24,66 @@ _ACKS: Final = ("acks", "request.required.acks")
 
 _ONLY_ERRORS: Final = "delivery.report.only.error"
 
+_MAX_MESSAGES: Final = "queue.buffering.max.messages"
+_MAX_KBYTES: Final = "queue.buffering.max.kbytes"
+_MAX_MESSAGES_DEFAULT: Final = 100_000
+_MAX_KBYTES_DEFAULT: Final = 1_048_576
+"""librdkafka's own defaults."""
+
 OnDelivery = Callable[[Any, Any], None]
+
+
+@dataclass(frozen=True, slots=True)
+class UnsentMessage:
+    """A record that was never sent, as its delivery report has it: the methods of confluent-kafka's Message."""
+
+    _topic: str
+    _value: bytes | None
+    _key: bytes | None
+    _partition: int | None
+    _error: Any
+
+    def topic(self) -> str:
+        return self._topic
+
+    def value(self) -> bytes | None:
+        return self._value
+
+    def key(self) -> bytes | None:
+        return self._key
+
+    def partition(self) -> int | None:
+        return self._partition
+
+    def error(self) -> Any:
+        return self._error
+
+    def offset(self) -> None:
+        return None
+
+    def headers(self) -> None:
+        return None
+
+    def latency(self) -> None:
+        return None
+
+    def leader_epoch(self) -> None:
+        return None
+
+    def timestamp(self) -> tuple[int, int]:
+        """(TIMESTAMP_NOT_AVAILABLE, 0)."""
+        return 0, 0
+
+    def __len__(self) -> int:
+        return len(self._value or b"")
 
 
 class GuardedProducer:
     """`config` is librdkafka's; `min_insync_racks` gives the racks required by topic.
 
-    `on_delivery(error, message)` is called from a thread of the guard, and may send records; its error is librdkafka's, or NotEnoughRacksAfterAppend.
+    What becomes of a record is reported to `on_delivery(error, message)` and nowhere else. The error is librdkafka's; NotEnoughRacks or
+    ClusterUnreachable, with which nothing was sent; or NotEnoughRacksAfterAppend. For a topic that requires more than one rack it is
+    called from a thread of the guard, and may send records.
     """
 
     def __init__(
@@ -49,6 +105,12 @@ class GuardedProducer:
         self._producer = Producer({**config, "acks": "all", _ONLY_ERRORS: False})
         self._verifier = VerifierThread(records)
         self._unverified: set[object] = set()
+        """Records that were acknowledged or refused, and whose report is to come."""
+        self._messages_max = int(config.get(_MAX_MESSAGES, _MAX_MESSAGES_DEFAULT)) or math.inf
+        self._bytes_max = int(config.get(_MAX_KBYTES, _MAX_KBYTES_DEFAULT)) * 1024
+        self._lock = threading.Lock()
+        self._waiting_records = 0
+        self._waiting_bytes = 0
 
     def produce(
         self,
@@ -59,14 +121,77 @@ class GuardedProducer:
         partition: int | None = None,
         on_delivery: OnDelivery | None = None,
     ) -> None:
-        """Errors: NotEnoughRacks before anything is sent; BufferError, KafkaException, ClusterUnreachable."""
-        if self._verifier.records.requires(topic):
-            error = self._verifier.before(topic, partition)
-            if error is not None:
-                raise error
-        where: dict[str, Any] = {} if partition is None else {"partition": partition}
+        """Give a record to the guard. It never waits: the guard reads the topic's ISR and then gives the record to librdkafka.
+
+        Errors: UsageError after `close`; TypeError; BufferError if as many records wait as librdkafka's queue may hold. A topic that
+        requires one rack has librdkafka's own.
+        """
         report = self._reporting(on_delivery or self._on_delivery)
+        if not self._verifier.records.requires(topic):
+            self._hand_over(topic, value, key, partition, report)
+            return
+        value, key = _as_bytes("value", value), _as_bytes("key", key)
+        size_bytes = len(value or b"") + len(key or b"")
+        self._wait(size_bytes)
+        try:
+            self._verifier.when_read(
+                topic, partition, lambda error: self._send(error, topic, value, key, partition, report)
+            )
+        except UsageError:
+            self._waits_no_longer(size_bytes)
+            raise
+
+    def _send(
+        self,
+        error: Any,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        partition: int | None,
+        report: OnDelivery | None,
+    ) -> bool:
+        """Give a record to librdkafka, or report its error. False if librdkafka's queue is full."""
+        if error is None:
+            try:
+                self._hand_over(topic, value, key, partition, report)
+            except BufferError:
+                return False
+            except KafkaException as refused:
+                error = refused.args[0]
+            except Exception as refused:
+                error = refused
+        if error is not None:
+            record, message = object(), UnsentMessage(topic, value, key, partition, error)
+            self._unverified.add(record)
+            self._verifier.report(partial(self._report, record, report, message, error))
+        self._waits_no_longer(len(value or b"") + len(key or b""))
+        return True
+
+    def _hand_over(
+        self,
+        topic: str,
+        value: bytes | str | None,
+        key: bytes | str | None,
+        partition: int | None,
+        report: OnDelivery | None,
+    ) -> None:
+        where: dict[str, Any] = {} if partition is None else {"partition": partition}
         self._producer.produce(topic, value, key, on_delivery=self._delivered(report), **where)
+
+    def _wait(self, size_bytes: int) -> None:
+        with self._lock:
+            records = self._waiting_records + len(self._producer) + len(self._unverified)
+            if records >= self._messages_max or self._waiting_bytes + size_bytes > self._bytes_max:
+                raise BufferError(
+                    f"{count_noun(records, 'record')} wait, and {_MAX_MESSAGES} and {_MAX_KBYTES} allow no more; poll, and produce it again"
+                )
+            self._waiting_records += 1
+            self._waiting_bytes += size_bytes
+
+    def _waits_no_longer(self, size_bytes: int) -> None:
+        with self._lock:
+            self._waiting_records -= 1
+            self._waiting_bytes -= size_bytes
 
     def poll(self, seconds: float = 0.0) -> int:
         """Serves librdkafka's reports. Those of acknowledged records are passed on when their racks were counted."""
@@ -75,10 +200,12 @@ class GuardedProducer:
     def flush(self, seconds: float = 60.0) -> int:
         """Returns when every record was delivered and verified: how many were not, after so many seconds; below 0 as many as it takes."""
         until = time.monotonic() + seconds if seconds >= 0 else math.inf
-        left = self._producer.flush(seconds)
+        while self._waiting_records and time.monotonic() < until:
+            self._producer.poll(_POLL_SECONDS)
+        left = self._producer.flush(max(0.0, until - time.monotonic()) if seconds >= 0 else seconds)
         while self._unverified and time.monotonic() < until:
             time.sleep(_POLL_SECONDS)
-        return left + len(self._unverified)
+        return self._waiting_records + left + len(self._unverified)
 
     def close(self) -> None:
         self.flush()
@@ -102,9 +229,7 @@ class GuardedProducer:
 
         return delivered
 
-    def _report(
-        self, record: object, on_delivery: OnDelivery | None, message: Any, error: RetriableProduceError | None
-    ) -> None:
+    def _report(self, record: object, on_delivery: OnDelivery | None, message: Any, error: Any) -> None:
         try:
             if on_delivery is not None:
                 on_delivery(error, message)
@@ -112,6 +237,15 @@ class GuardedProducer:
             log.exception("%s-%d: on_delivery failed", message.topic(), message.partition())
         finally:
             self._unverified.discard(record)
+
+
+def _as_bytes(name: str, given: bytes | str | None) -> bytes | None:
+    if isinstance(given, bytes | None):
+        return given
+    if isinstance(given, str):
+        return given.encode()
+    # Now: where the guard gives the record to librdkafka nobody sees an exception.
+    raise TypeError(f"{name} is {type(given).__name__}; give bytes or str")
 
 
 def acknowledged_offset(message: Any) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from kafka import KafkaProducer
 from kafka.errors import KafkaTimeoutError
 
-from rackspan.errors import RetriableProduceError
+from rackspan.errors import ClusterUnreachable, RetriableProduceError
 from rackspan.producers.logins import kafka_python_login, server_list
 from rackspan.producers.verifier import VERIFY_SECONDS, RecordVerifier, VerifierThread, refuse_weak_acks
 from rackspan.text import count_noun
@@ -27,24 +27,39 @@ class GuardedKafkaProducer:
         records = RecordVerifier(servers, kafka_python_login(config), min_insync_racks, seconds=verify_seconds)
         self._producer = KafkaProducer(**{**config, "acks": "all"})
         self._verifier = VerifierThread(records)
+        # The client's default is longer than any read of the guard.
+        self._block_seconds = config["max_block_ms"] / 1000 if "max_block_ms" in config else None
         self._unverified: set[Future[Any]] = set()
 
     def send(
         self, topic: str, value: bytes | None = None, key: bytes | None = None, partition: int | None = None
     ) -> "Future[Any]":
-        """The record's metadata, once it is verified. Errors: NotEnoughRacks at once; the future's: those of the client and NotEnoughRacksAfterAppend."""
-        if self._verifier.records.requires(topic):
-            error = self._verifier.before(topic, partition)
-            if error is not None:
-                raise error
+        """The record's metadata, once it is verified.
+
+        Errors of the future: NotEnoughRacks and ClusterUnreachable, with which nothing was sent, NotEnoughRacksAfterAppend, and those of
+        the client. What is raised at once is what the client raises so, and UsageError after `close`. It waits for metadata as the
+        client does: until `max_block_ms`, and 5 s at most where the guard reads it.
+        """
+        result: Future[Any] = Future()
+        error = self._refused(topic, partition)
+        if error is not None:
+            result.set_exception(error)
+            return result
         sent = self._producer.send(topic, value=value, key=key, partition=partition)
         # After it: a record that the client refuses at once would never end, and `close` waits for each.
-        result: Future[Any] = Future()
         self._unverified.add(result)
         result.add_done_callback(self._unverified.discard)
         sent.add_errback(result.set_exception)
         sent.add_callback(lambda metadata: self._acknowledged(result, metadata))
         return result
+
+    def _refused(self, topic: str, partition: int | None) -> Exception | None:
+        if not self._verifier.records.requires(topic):
+            return None
+        try:
+            return self._verifier.before(topic, partition, self._block_seconds)
+        except ClusterUnreachable as error:
+            return error
 
     def _acknowledged(self, result: "Future[Any]", metadata: Any) -> None:
         if not self._verifier.records.requires(metadata.topic):

@@ -7,11 +7,12 @@ record is verified by the wrong leader.
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from random import Random
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from rackspan.acks.isr_samples import LogEnds, LogRead, Partition, Sample, newest_leader_sample
 from rackspan.acks.min_insync_racks import Thresholds, rack_bits
@@ -42,6 +43,8 @@ _PAUSE_SECONDS: Final = 0.005
 _LONGEST_PAUSE_SECONDS: Final = 0.2
 
 T = TypeVar("T")
+
+Send: TypeAlias = Callable[[Exception | None], bool]
 
 
 def refuse_weak_acks(config: Mapping[str, object], *keys: str) -> None:
@@ -242,25 +245,72 @@ class VerifierThread:
     def __init__(self, records: RecordVerifier) -> None:
         self.records = records
         self._loop = asyncio.new_event_loop()
-        # Not on the loop: a callback of the user that sends a record waits for the loop, and one that is slow would hold up the others' reads.
+        # Not on the loop: a callback of the user that is slow, or that waits for the loop, would hold up the others' reads.
         self._reports = ThreadPoolExecutor(1, "rackspan-guard-reports")
+        self._queued: dict[str, deque[tuple[int | None, Send]]] = {}
+        """Records of each topic that wait for its ISR, in the order of the calls. Only the loop uses it."""
+        self._sending: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, name="rackspan-guard", daemon=True)
         self._thread.start()
 
-    def before(self, topic: str, partition: int | None) -> RetriableProduceError | None:
-        """The result of RecordVerifier.before. Errors: UsageError after `close`, and in a process that was forked."""
-        return self._result(self.records.before(topic, partition))
+    def before(self, topic: str, partition: int | None, seconds: float | None = None) -> RetriableProduceError | None:
+        """The result of RecordVerifier.before. Errors: UsageError after `close`, and in a process that was forked; ClusterUnreachable, after so many seconds too."""
+        reading = self._begun(self.records.before(topic, partition))
+        try:
+            return reading.result(seconds)
+        except TimeoutError:
+            reading.cancel()
+            raise ClusterUnreachable(f"the ISR of topic {topic} was not read in {seconds:g} s") from None
+
+    def when_read(self, topic: str, partition: int | None, send: Send) -> None:
+        """Call `send` with the error of a record that must not be sent, or with None, in the order of the calls for a topic.
+
+        It runs on the event loop and must not wait. It is called again, after the ISR was read again if that is old, until it returns True.
+        Errors: as `before`.
+        """
+        if not self._thread.is_alive():
+            raise UsageError(_NOT_RUNNING)
+        self._loop.call_soon_threadsafe(self._queue, topic, partition, send)
+
+    def _queue(self, topic: str, partition: int | None, send: Send) -> None:
+        queue = self._queued.setdefault(topic, deque())
+        queue.append((partition, send))
+        if len(queue) == 1:
+            # The loop itself keeps weak references only.
+            task = self._loop.create_task(self._send_queued(topic, queue))
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
+
+    async def _send_queued(self, topic: str, queue: deque[tuple[int | None, Send]]) -> None:
+        while queue:
+            partition, send = queue[0]
+            try:
+                error: Exception | None = await self.records.before(topic, partition)
+            except Exception as failure:
+                # Those that waited for the same response share its failure, whatever it is: without a result they would never finish.
+                for _, waiting in queue:
+                    waiting(failure)
+                queue.clear()
+                return
+            sent = send(error)
+            if sent:
+                queue.popleft()
+            await asyncio.sleep(0 if sent else _LONGEST_PAUSE_SECONDS)
+
+    def report(self, call: Callable[[], None]) -> None:
+        """Call it in the thread of the reports, behind those that wait there."""
+        self._reports.submit(call)
 
     def verify(self, end_offsets: Mapping[Partition, int | None]) -> dict[Partition, RetriableProduceError]:
-        """The result of RecordVerifier.verify. Errors: those of `before`."""
-        return self._result(self.records.verify(end_offsets))
+        """The result of RecordVerifier.verify. Errors: UsageError as of `before`."""
+        return self._begun(self.records.verify(end_offsets)).result()
 
-    def _result(self, work: Coroutine[Any, Any, T]) -> T:
+    def _begun(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
         if not self._thread.is_alive():
             # It would never end. A fork copies this thread's object, and not the thread.
             work.close()
             raise UsageError(_NOT_RUNNING)
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def when_verified(
         self, topic: str, partition: int, offset: int, report: Callable[[RetriableProduceError | None], None]
