@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import WITHIN_SECONDS
+
 ROOT = Path(__file__).parent.parent
 NEEDED = ("sh", "dirname", "sed", "touch", "mkdir", "cp")
 
@@ -46,7 +48,13 @@ def made(checkout: Path, minor: int = 12, system: str = "Linux") -> list[str]:
     """What `make env` prints with Python 3.`minor`, in lines."""
     environment = {"PATH": str(checkout / ".made"), "MINOR": str(minor), "SYSTEM": system}
     ran = subprocess.run(
-        ["sh", "tools/env.sh"], cwd=checkout, env=environment, capture_output=True, text=True, check=False, timeout=60
+        ["sh", "tools/env.sh"],
+        cwd=checkout,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=WITHIN_SECONDS,
     )
     assert ran.returncode == (minor < 11), ran.stderr
     return ran.stderr.splitlines()

@@ -142,10 +142,10 @@ def settings_of(policy: RackPolicy) -> str:
 
 
 def test_the_default_install_carries_out_every_command_that_an_audit_prints(built: Path, tmp_path: Path) -> None:
-    found = {kind: others for kind, *others in printed_commands()}
+    found = {kind: (snapshot, policy, words) for kind, snapshot, policy, words in printed_commands()}
     assert found.keys() == KINDS
     # Of this cluster the fewest batches of a restart are not known without a search.
-    found["restart plan"] = [*repairs.generated(Random(30)), ["restart", "plan"]]
+    found["restart plan"] = (*repairs.generated(Random(30)), ["restart", "plan"])
     (wheel,) = built.glob("*.whl")
     rackspan = installed(tmp_path, wheel) / "rackspan"
     for kind, (snapshot, policy, words) in found.items():

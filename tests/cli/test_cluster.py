@@ -142,7 +142,7 @@ def states(ran: Any) -> dict[int, list[str]]:
 def refuses(address: str) -> bool:
     host, port = address.split(":")
     try:
-        socket.create_connection((host, int(port)), 5).close()
+        socket.create_connection((host, int(port)), WITHIN_SECONDS).close()
     except ConnectionRefusedError:
         return True
     return False
@@ -191,7 +191,7 @@ def test_of_two_clusters_one_is_named_and_one_that_was_killed_is_in_nobodys_way(
         assert states(ran) == {1: LOST}
         assert not refuses(one["bootstrap_servers"])
         killed.kill()
-        killed.wait(30)
+        killed.wait(WITHIN_SECONDS)
         assert states(cli("cluster", "lose", "r1", "-o", "json")) == {1: LOST}
         assert refuses(one["bootstrap_servers"])
 

@@ -27,8 +27,8 @@ from rackspan.sources import snapshot_file
 from tests.cli.conftest import GOOD, Ran
 from tests.cli.test_acks_watch import series
 from tests.gateway.process import free_ports
-from tests.kafka_fixtures import eventually
 from tests.pipeline.examples import small
+from tests.waiting import eventually
 
 Cli = Callable[..., Ran]
 

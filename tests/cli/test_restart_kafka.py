@@ -162,7 +162,7 @@ def test_a_batch_that_is_not_safe_refuses_the_partitions_foretold_and_no_other(
         producer = Producer({**settings, "retries": 0, "log_level": 0})
         for partition in range(PARTITIONS):
             producer.produce(topic, b"record", partition=partition)
-        producer.flush(30)
+        producer.flush(WITHIN_SECONDS)
         kafka.restart(*stopped)
     refused = set().union(*(proxy.partitions_of.get(code, set()) for code in REFUSED))
     assert (refused, proxy.partitions_of[ErrorCode.NONE]) == (foretold, set(range(PARTITIONS)) - foretold)

@@ -143,7 +143,7 @@ def _trial(
     disturbance: Callable[[], AbstractContextManager[float]],
 ) -> tuple[float, float]:
     """Take both followers away until the ISR is the leader alone and requests have had time to leak. From when to when."""
-    eventually(lambda: smallest_isr(admin) == 3, "every ISR is whole", 60)
+    eventually(lambda: smallest_isr(admin) == 3, "every ISR is whole")
     time.sleep(1.0)
     with without_followers:
         frozen_at = time.monotonic() + 0.02
@@ -159,7 +159,9 @@ def _trial(
 
 
 def smallest_isr(admin: AdminClient) -> int:
-    return min(len(one.isrs) for one in admin.list_topics(TOPIC, timeout=30).topics[TOPIC].partitions.values())
+    return min(
+        len(one.isrs) for one in admin.list_topics(TOPIC, timeout=WITHIN_SECONDS).topics[TOPIC].partitions.values()
+    )
 
 
 def judged(servers: str, load: Load, frozen: list[tuple[float, float]]) -> Outcome:

@@ -12,7 +12,8 @@ from rackspan.kafka_process.release.runtime import KafkaRuntime
 from tests.compat.gateway_leak import LOAD_MIN, PARTITIONS, TOPIC, judged, leak_cluster, smallest_isr
 from tests.gateway.load import Load
 from tests.gateway.process import gateway_process
-from tests.kafka_fixtures import create_topic, eventually, started
+from tests.kafka_fixtures import create_topic, started
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.rest]
 
@@ -22,7 +23,7 @@ FEATURES_TOOL = "org.apache.kafka.tools.FeatureCommand"
 
 def acknowledged_on(load: Load, when: str) -> None:
     before = len(load.acknowledged)
-    eventually(lambda: len(load.acknowledged) > before + LOAD_MIN, f"records are acknowledged {when}", 120)
+    eventually(lambda: len(load.acknowledged) > before + LOAD_MIN, f"records are acknowledged {when}")
 
 
 def isr_is_whole(admin: AdminClient) -> bool:
@@ -52,11 +53,11 @@ def test_a_cluster_that_is_upgraded_under_a_strict_gateway_acknowledges_on(tmp_p
             try:
                 acknowledged_on(load, f"on {FROM}")
                 for node in cluster.nodes:
-                    cluster.stop_nodes([node.id])
+                    cluster.stop(node.id)
                     # The same data and addresses, the jars of the next release.
                     cluster._process(node.id)._runtime = KafkaRuntime(find_java(), lib)
-                    cluster.start_nodes([node.id])
-                    eventually(partial(isr_is_whole, admin), "every ISR is whole", 60)
+                    cluster.restart(node.id)
+                    eventually(partial(isr_is_whole, admin), "every ISR is whole")
                     acknowledged_on(load, f"with node {node.id} on {TO}")
                 cluster._runtime = KafkaRuntime(find_java(), lib)
                 console_tool(cluster, FEATURES_TOOL, "upgrade", "--release-version", "4.4")

@@ -15,6 +15,7 @@ from rackspan.kafka_process import DEFAULT_VERSION, KafkaVersion, resolve_jars
 from rackspan.wire.apis import METADATA_LEVELS, TESTED_UP_TO, VERSIONS, ApiKey
 from rackspan.wire.schema import FieldShape, StructShape, request_shape, response_shape
 from tests.kafka_versions import KAFKA
+from tests.waiting import WITHIN_SECONDS
 
 pytestmark = pytest.mark.java
 
@@ -37,7 +38,7 @@ def kafkas(first: str) -> Lines:
     """The lines that KafkaSchemas.java prints with this first word, without it."""
     java, jars = find_java(), resolve_jars(KafkaVersion.parse(KAFKA))
     command = [str(java.executable), "-Xmx256m", "-XX:+UseSerialGC", "-cp", f"{jars}/*", str(_SOURCE)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=120, check=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=WITHIN_SECONDS, check=True)
     lines = (tuple(line.split("\t")) for line in done.stdout.splitlines())
     return [line[1:] for line in lines if line[0] == first]
 

@@ -165,7 +165,7 @@ def test_a_paused_broker_resumes_and_one_that_is_killed_starts_again_running(mak
         cluster.pause(2)
         assert paused_within(5, pid)
         cluster.kill(2)
-        assert gone_within(5, pid)
+        assert gone_within(WITHIN_SECONDS, pid)
         cluster.restart(2)
         assert paused_within(5, cluster.pids[2], paused=False)
 

@@ -17,8 +17,8 @@ from rackspan.pipeline.landing.markers import StoredSnapshot, read_markers
 from rackspan.pipeline.landing.store import SnapshotLocation, store_all
 from rackspan.pipeline.newest_losses import NewestLosses
 from rackspan.prometheus_metrics.rack_losses import ClusterLosses
-from tests.kafka_fixtures import eventually
 from tests.pipeline.examples import NOON, small
+from tests.waiting import eventually
 
 MINUTE = timedelta(minutes=1)
 

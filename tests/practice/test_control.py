@@ -12,6 +12,7 @@ import pytest
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.practice.control import FAULTS, ControlServer
+from tests.waiting import WITHIN_SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def server(cluster: EmbeddedCluster) -> Iterator[ControlServer]:
 def request(
     server: ControlServer, method: str, path: str, body: str | bytes | None = None, **headers: str
 ) -> tuple[int, Any]:
-    connection = HTTPConnection(server.address, timeout=30)
+    connection = HTTPConnection(server.address, timeout=WITHIN_SECONDS)
     with closing(connection):
         connection.request(method, path, body, {"Authorization": f"Bearer {server.token}", **headers})
         response = connection.getresponse()
@@ -119,7 +120,7 @@ def test_a_wrong_request_gets_one_line_and_changes_nothing(
 
 
 def test_a_body_of_unknown_length_is_refused(server: ControlServer) -> None:
-    connection = HTTPConnection(server.address, timeout=30)
+    connection = HTTPConnection(server.address, timeout=WITHIN_SECONDS)
     with closing(connection):
         connection.putrequest("POST", "/undo")
         connection.putheader("Authorization", f"Bearer {server.token}")
@@ -131,10 +132,10 @@ def test_it_listens_on_loopback_only_and_until_it_is_closed(cluster: EmbeddedClu
     server = ControlServer(cluster, "embedded")
     host, port = server.address.split(":")
     assert host == "127.0.0.1"
-    socket.create_connection((host, int(port)), 5).close()
+    socket.create_connection((host, int(port)), WITHIN_SECONDS).close()
     server.close()
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection((host, int(port)), 5)
+        socket.create_connection((host, int(port)), WITHIN_SECONDS)
     assert not [thread for thread in threading.enumerate() if thread.name == "rackspan-control"]
 
 

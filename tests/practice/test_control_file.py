@@ -13,6 +13,7 @@ import pytest
 from rackspan.errors import UsageError
 from rackspan.practice.control_file import ControlFile, announced, control_folder, find_control
 from tests.processes import running
+from tests.waiting import WITHIN_SECONDS
 
 ONE = ControlFile("127.0.0.1:1001", "secret", "embedded", "127.0.0.1:9092")
 OTHER = ControlFile("127.0.0.1:1002", "another", "kafka 4.3.1", "127.0.0.1:9093")
@@ -62,7 +63,7 @@ def test_the_file_of_a_cluster_that_was_killed_is_named_once_and_removed(tmp_pat
         assert process.stdout.readline() == "announced\n"
         assert find_control(tmp_path).address == "127.0.0.1:1003", "another process reads it"
         process.send_signal(signal.SIGKILL)
-        process.wait(30)
+        process.wait(WITHIN_SECONDS)
     with announced(ONE, tmp_path):
         assert find_control(tmp_path) == ONE, "it is in nobody's way"
     assert list(tmp_path.iterdir()) == []

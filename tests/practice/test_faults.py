@@ -11,6 +11,7 @@ from rackspan.practice.faults import PracticeCluster
 from rackspan.practice.kafka import AS_EMBEDDED, PracticeKafka
 from rackspan.testing import killing, losing, pausing
 from tests.kafka_versions import KAFKA
+from tests.waiting import WITHIN_SECONDS
 
 
 @pytest.fixture(scope="module", params=["embedded", pytest.param("kafka", marks=[pytest.mark.kafka, pytest.mark.rest])])
@@ -33,7 +34,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[PracticeCluster]:
 def whole(cluster: PracticeCluster) -> Iterator[None]:
     yield
     cluster.undo_faults()
-    cluster.wait_for_isr(seconds=60)
+    cluster.wait_for_isr(seconds=WITHIN_SECONDS)
 
 
 def states(cluster: PracticeCluster) -> list[str]:

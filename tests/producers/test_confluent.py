@@ -13,7 +13,7 @@ from kafka import KafkaConsumer, TopicPartition
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import ClusterUnreachable, NotEnoughRacks, UsageError
 from rackspan.producers import GuardedProducer
-from tests.kafka_fixtures import eventually
+from tests.waiting import WITHIN_SECONDS, eventually
 
 NOWHERE = "127.0.0.1:1"
 
@@ -29,7 +29,7 @@ def guarded(topic: str, servers: str = NOWHERE, **config: Any) -> Iterator[tuple
     finally:
         reads.end()
         producer._producer.purge()
-        producer.flush(20)
+        producer.flush(WITHIN_SECONDS)
         producer._verifier.close()
 
 
@@ -64,11 +64,11 @@ def test_a_record_that_is_refused_is_reported_and_produce_neither_waits_nor_rais
         reads.errors = {1: NotEnoughRacks("one rack is in sync")}
         messages = list[Any]()
         producer.produce("orders", "value", "key", partition=1, on_delivery=lambda *report: messages.append(report))
-        assert reads.begun.wait(20)
+        assert reads.begun.wait(WITHIN_SECONDS)
         # The ISR is being read: nothing is reported, and a flush counts the record.
         assert (messages, producer.flush(0.05)) == ([], 1)
         reads.end()
-        assert producer.flush(20) == 0
+        assert producer.flush(WITHIN_SECONDS) == 0
     [(error, message)] = messages
     assert error is message.error() is reads.errors[1]
     assert (message.topic(), message.value(), message.key(), message.partition()) == ("orders", b"value", b"key", 1)
@@ -83,11 +83,11 @@ def test_records_reach_the_log_in_the_order_of_their_calls(cluster: EmbeddedClus
     with guarded(topic, cluster.bootstrap_servers) as (producer, reads):
         for value in values[:100]:
             producer.produce(topic, value)
-        assert reads.begun.wait(20)
+        assert reads.begun.wait(WITHIN_SECONDS)
         reads.end()
         for value in values[100:]:
             producer.produce(topic, value)
-        assert producer.flush(20) == 0
+        assert producer.flush(WITHIN_SECONDS) == 0
     consumer = KafkaConsumer(bootstrap_servers=cluster.bootstrap_servers, consumer_timeout_ms=10_000)
     consumer.assign([TopicPartition(topic, 0)])
     consumer.seek_to_beginning()
@@ -101,9 +101,9 @@ def test_records_that_wait_for_one_read_share_its_failure(failure: Exception) ->
         reports, reads.failure = list[Any](), failure
         for value in (b"1", b"2", b"3"):
             producer.produce("orders", value, on_delivery=noting(reports))
-        assert reads.begun.wait(20)
+        assert reads.begun.wait(WITHIN_SECONDS)
         reads.end()
-        assert producer.flush(20) == 0
+        assert producer.flush(WITHIN_SECONDS) == 0
     assert reports == [(type(failure), value) for value in (b"1", b"2", b"3")]
 
 
@@ -119,9 +119,9 @@ def test_only_so_many_records_wait_as_librdkafka_may_queue(bound: dict[str, Any]
         with pytest.raises(BufferError, match=r"records wait, .*; poll, and produce it again"):
             produce_many(producer, value, 11)
         reads.end()
-        assert producer.flush(20) == 0
+        assert producer.flush(WITHIN_SECONDS) == 0
         producer.produce("orders", value)
-        assert producer.flush(20) == 0
+        assert producer.flush(WITHIN_SECONDS) == 0
 
 
 def produce_many(producer: GuardedProducer, value: bytes, count: int) -> None:
@@ -152,7 +152,7 @@ def test_a_record_waits_until_the_queue_of_librdkafka_has_space() -> None:
         eventually(lambda: len(given) >= 2, "the record is given to librdkafka once more")
         assert (set(given), producer._waiting_records) == ({b"1"}, 2)
         full.set()
-        assert producer.flush(20) == 0
+        assert producer.flush(WITHIN_SECONDS) == 0
         assert given[-2:] == [b"1", b"2"]
 
 
@@ -161,7 +161,7 @@ def test_what_librdkafka_refuses_at_once_is_reported_too() -> None:
         reports = list[Any]()
         reads.end()
         producer.produce("orders", b"x" * 2_000, on_delivery=lambda error, _: reports.append(error.name()))
-        assert producer.flush(20) == 0
+        assert producer.flush(WITHIN_SECONDS) == 0
     assert reports == ["MSG_SIZE_TOO_LARGE"]
 
 

@@ -278,7 +278,7 @@ def test_the_racks_are_counted_before_a_record_is_sent_to_its_partition() -> Non
             partition=partition,
             on_delivery=lambda error, message: reported.append((type(error), message.partition())),
         )
-    assert producer.flush(20) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
     producer.close()
     assert refused == [("orders", 1), ("orders", None)] * 2
     assert reported == [(NotEnoughRacks, 1), (NotEnoughRacks, None)]

@@ -45,7 +45,7 @@ def confluent(cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], None
     errors: list[Any] = []
     try:
         producer.produce(topic, b"x", on_delivery=lambda error, _: errors.append(error))
-        assert producer.flush(20) == 0
+        assert producer.flush(WITHIN_SECONDS) == 0
     finally:
         producer.close()
     result: Exception | None = errors[0]
@@ -57,7 +57,7 @@ def kafka_python(cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], N
     producer = GuardedKafkaProducer({topic: 2}, bootstrap_servers=cluster.address(1))
     meanwhile_verifies(producer._verifier.records, meanwhile)
     try:
-        return producer.send(topic, b"x").exception(20)
+        return producer.send(topic, b"x").exception(WITHIN_SECONDS)
     finally:
         producer.close()
 

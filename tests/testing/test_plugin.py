@@ -3,6 +3,7 @@
 import pytest
 
 from tests.kafka_versions import KAFKA
+from tests.waiting import WITHIN_SECONDS
 
 pytestmark = pytest.mark.slow
 

@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, Producer
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
 from rackspan.testing import READS_IN_RACK, assert_reads_in_rack
+from tests.waiting import WITHIN_SECONDS
 
 RECORDS = 30
 
@@ -34,7 +35,7 @@ def produce(cluster: EmbeddedCluster) -> None:
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
     for number in range(RECORDS):
         producer.produce("orders", bytes(1_000), partition=number % 3)
-    assert producer.flush(30) == 0
+    assert producer.flush(WITHIN_SECONDS) == 0
 
 
 @contextmanager

@@ -57,7 +57,7 @@ def test_the_replica_selector_is_described_as_it_is_set(config: dict[str, str], 
     with EmbeddedCluster(racks=1, brokers=1, config=config) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
         resource = ConfigResource(ConfigResource.Type.BROKER, "1")
-        assert admin.describe_configs([resource])[resource].result(30)[SELECTOR].value == value
+        assert admin.describe_configs([resource])[resource].result(WITHIN_SECONDS)[SELECTOR].value == value
 
 
 BROKER_TIMES = {

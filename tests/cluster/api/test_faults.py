@@ -70,10 +70,10 @@ def test_with_two_racks_lost_producers_are_refused_and_with_one_back_served(clus
 def test_a_frozen_follower_leaves_the_isr_and_comes_back(cluster: EmbeddedCluster) -> None:
     follower = next(broker for broker in cluster.replicas("orders", 0) if broker != cluster.leader("orders", 0))
     cluster.pause(follower)
-    assert delivery_error(cluster, timeout_ms=30_000) is None
-    eventually(lambda: follower not in cluster.isr("orders", 0))
+    assert delivery_error(cluster, within_seconds=WITHIN_SECONDS) is None
+    eventually(lambda: follower not in cluster.isr("orders", 0), "the follower is out of the ISR")
     cluster.resume(follower)
-    cluster.wait_for_isr(seconds=20)
+    cluster.wait_for_isr(seconds=WITHIN_SECONDS)
 
 
 def test_a_frozen_broker_that_is_killed_is_not_frozen_after_its_restart(cluster: EmbeddedCluster) -> None:

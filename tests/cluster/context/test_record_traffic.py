@@ -10,6 +10,7 @@ from kafka import TopicPartition as KafkaPythonPartition
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.context import Flow, Path
 from rackspan.testing import READS_IN_RACK
+from tests.waiting import WITHIN_SECONDS
 
 RECORDS = 40
 RECORD_BYTES = 1_000

@@ -71,10 +71,10 @@ def test_messages_to_a_frozen_broker_are_handled_in_order_when_it_thaws(monkeypa
 def test_a_frozen_broker_does_not_notice_the_time() -> None:
     async def scene(assembly: Assembly) -> None:
         assembly.hosts[TWO].pause()
-        await assembly.wait_for(lambda: not assembly.is_active(TWO), 10)
+        await assembly.wait_for(lambda: not assembly.is_active(TWO), WITHIN_SECONDS)
         assembly.hosts[TWO].resume()
         assert not assembly.hosts[TWO].paused
-        await assembly.wait_for(lambda: assembly.is_active(TWO), 10)
+        await assembly.wait_for(lambda: assembly.is_active(TWO), WITHIN_SECONDS)
 
     run(scene, ClusterSettings(session_timeout_ms=500, heartbeat_interval_ms=50))
 
@@ -87,7 +87,7 @@ def test_a_broker_that_is_started_while_it_is_frozen_starts_frozen() -> None:
         await host.start()
         assert host.runner.paused
         host.resume()
-        await assembly.wait_for(lambda: assembly.is_active(TWO), 10)
+        await assembly.wait_for(lambda: assembly.is_active(TWO), WITHIN_SECONDS)
         assembly.stop()
         assert assembly._next_tick is not None
         assert assembly._next_tick.cancelled(), "no time passes in a cluster that has stopped"

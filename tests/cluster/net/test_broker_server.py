@@ -112,7 +112,7 @@ def test_a_frozen_broker_handles_a_request_once_it_thaws(monkeypatch: pytest.Mon
         assert not late.done()
         assert handled == []
         server.resume()
-        assert (await asyncio.wait_for(late, 10))[4:] == pack(">i", 7)
+        assert (await asyncio.wait_for(late, WITHIN_SECONDS))[4:] == pack(">i", 7)
         writer.close()
         server.close()
         server.release()
