@@ -31,7 +31,7 @@ from rackspan.pipeline.changes import views
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING, TABLES, table_named
-from rackspan.pipeline.spark import build, session
+from rackspan.pipeline.spark import build, executors
 from tests.depth import at_depth, one_in
 from tests.pipeline import expected, plain_build
 from tests.pipeline.examples import NOON, generated, small
@@ -501,7 +501,7 @@ def test_what_judges_is_sent_to_the_executors_before_they_are_given_the_snapshot
 ) -> None:
     """Of changes the snapshot before the first of them too, which is only compared."""
     done: list[Any] = []
-    monkeypatch.setattr(session, "send_code", done.append)
+    monkeypatch.setattr(executors, "send_code", done.append)
     monkeypatch.setattr(build, "judged_frame", lambda *given: done.append(given))
     first, second = [row["snapshot_id"] for row in pipeline.rows(warehouse, "snapshots") if row["cluster_id"] == "one"]
     spark: Any = "the session"

@@ -105,7 +105,8 @@ def run(
     with ExitStack() as started:
 
         def session() -> "SparkSession":
-            from rackspan.pipeline.spark.session import required_modules, spark_session
+            from rackspan.pipeline.spark.executors import required_modules
+            from rackspan.pipeline.spark.session import spark_session
 
             required = required_modules(warehouse)
             return started.enter_context(spark_session(master, remote, delta=False, light=True, required=required))

@@ -127,13 +127,14 @@ def follow(
     WarehouseBusy where another process follows the same warehouse; MissingRequirement; UsageError where a policy refuses a cluster or Spark does not come up.
     """
     from rackspan.pipeline.spark import session
+    from rackspan.pipeline.spark.executors import required_modules
 
     if master is None and "SPARK_REMOTE" in os.environ:
         raise UsageError(
             "SPARK_REMOTE is set, and follow does not run through Spark Connect; unset it, or give --master"
         )
     warehouse = replace(warehouse, read=FilesRead())
-    required = session.required_modules(warehouse)
+    required = required_modules(warehouse)
     judged = nullcontext() if losses is None else losses.judged(warehouse)
     with only_follow(warehouse), judged, session.spark_session(master, light=True, required=required) as spark:
         batches = _Batches(warehouse, policies, _spark_build(spark, warehouse), on_batch, stop, prices)

@@ -94,7 +94,7 @@ def judge(
     `run_id` is empty. Grain: the table's. Errors: UsageError for a table that is not derived, or an id that is not stored.
     """
     from rackspan.pipeline.spark.build import judged_frame
-    from rackspan.pipeline.spark.session import send_code
+    from rackspan.pipeline.spark.executors import send_code
 
     if name not in TABLES:
         raise UsageError(f"table {name!r}: not one of judged snapshots; choose one of {', '.join(TABLES)}")

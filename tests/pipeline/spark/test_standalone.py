@@ -24,7 +24,7 @@ from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import Warehouse
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.schemas import TABLES
-from rackspan.pipeline.spark import session
+from rackspan.pipeline.spark import executors, session
 from tests.pipeline import expected
 from tests.pipeline.examples import NOON, generated, small
 from tests.pipeline.spark import standalone
@@ -194,11 +194,11 @@ def test_executors_whose_python_lacks_something_are_reported_in_one_line(
     with pytest.raises(
         UsageError, match=r"^Python on the executors of here lacks pyarrow; set PYSPARK_PYTHON"
     ) as caught:
-        session._require_on_workers(spark, "here")
+        executors._require_on_workers(spark, "here")
     assert "\n" not in str(caught.value)
     monkeypatch.setattr(spark.sparkContext, "pythonExec", str(tmp_path / "absent"))
     with pytest.raises(UsageError, match=r"^the executors of here cannot run Python: ") as caught:
-        session._require_on_workers(spark, "here")
+        executors._require_on_workers(spark, "here")
     assert "\n" not in str(caught.value)
 
 

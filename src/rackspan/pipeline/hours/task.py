@@ -43,7 +43,7 @@ def task_rows(task: HourTask) -> dict[str, pa.Table]:
 def _rows(task: HourTask) -> Iterator[tuple[str, dict[str, Any]]]:
     """Rows with the keys of their hours."""
     if task.of_readings:
-        # It imports what executors need have only where there are readings (REQUIRED_BY_READINGS of spark/session.py).
+        # It imports what executors need have only where there are readings (REQUIRED_BY_READINGS of spark/executors.py).
         from rackspan.pipeline.hours.rows import hour_rows
 
         readings = TaskReadings(task)

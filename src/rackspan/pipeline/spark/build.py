@@ -27,7 +27,7 @@ from rackspan.pipeline.incremental import Files, RunWork
 from rackspan.pipeline.judging.tasks import TASK_PARTITIONS, JudgeTask, judge_tasks
 from rackspan.pipeline.judging.write import keyed_rows, table_rows, write_task
 from rackspan.pipeline.schemas import TABLES, Table, ddl
-from rackspan.pipeline.spark.session import REQUIRED_BY_READINGS, require_on_executors
+from rackspan.pipeline.spark.executors import REQUIRED_BY_READINGS, require_on_executors
 from rackspan.pipeline.warehouse import Warehouse
 
 FILES: Final = "table STRING, path STRING, day STRING, size BIGINT, stats STRING"
