@@ -126,7 +126,7 @@ def test_the_package_is_sent_once_to_executors_on_other_machines_only(
 
 
 def test_a_module_is_looked_for_on_executors_once(functions: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked_for: list[tuple[str, tuple[str, ...]]] = []
+    looked_for: list[tuple[str, list[str]]] = []
     monkeypatch.setattr(
         executors, "_require_on_workers", lambda _spark, where, needed: looked_for.append((where, needed))
     )
