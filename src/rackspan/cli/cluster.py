@@ -182,8 +182,8 @@ Control: TypeAlias = Annotated[
     str | None,
     typer.Option("--control", metavar="HOST:PORT", help="The address that `cluster up` printed, if several are up."),
 ]
-Racks: TypeAlias = Annotated[list[str], typer.Argument(metavar="RACK…", help="Racks by name.", show_default=False)]
-Brokers: TypeAlias = Annotated[list[int], typer.Argument(metavar="BROKER…", help="Brokers by id.", show_default=False)]
+Racks: TypeAlias = Annotated[list[str], typer.Argument(metavar="RACK", help="Racks by name.", show_default=False)]
+Brokers: TypeAlias = Annotated[list[int], typer.Argument(metavar="BROKER", help="Brokers by id.", show_default=False)]
 
 
 @app.command()

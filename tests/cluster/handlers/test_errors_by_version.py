@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from rackspan.cluster import EmbeddedCluster
-from rackspan.cluster.context import Call
+from rackspan.cluster.context import Call, RecordTraffic
 from rackspan.cluster.core.groups.requests import LeaveGroupResponse, LeavingMember, SyncGroupResponse, TxnOffsetCommit
 from rackspan.cluster.handlers import find_coordinator, leave_group, sync_group, txn_offset_commit
 from rackspan.cluster.handlers.common import partition_count, transaction_error_code
@@ -158,7 +158,8 @@ def test_a_coordinator_without_a_leader_is_not_available(monkeypatch: pytest.Mon
         return None
 
     monkeypatch.setattr(find_coordinator, "internal_partition", leaderless)
-    broker: Any = SimpleNamespace(code=int, settings=SimpleNamespace(extra_configs={}))
+    settings = SimpleNamespace(extra_configs={})
+    broker: Any = SimpleNamespace(code=int, settings=settings, traffic=RecordTraffic())
     request = FindCoordinatorRequestData(key_type=0, coordinator_keys=["g"])
     call = Call(RequestHeader(ApiKey.FIND_COORDINATOR, 4, 1, None, 0), request, broker, "")
     [found] = asyncio.run(find_coordinator.handle(call)).coordinators
