@@ -5,8 +5,9 @@ from functools import partial
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import OFFSET_BEGINNING, Consumer, ElectionType, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
 from rackspan.audit import RackPolicy
@@ -207,3 +208,62 @@ def test_a_fault_of_an_unknown_broker_or_rack_is_an_error(cluster: EmbeddedClust
         cluster.kill(9)
     with pytest.raises(UsageError, match="rack 'r9'"):
         cluster.lose_rack("r9")
+
+
+RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
+
+def test_the_replica_selector_of_a_broker_decides_for_the_partitions_that_it_leads() -> None:
+    """As in a roll-out of the config: broker 1 directs a consumer of r3 there, broker 2 serves it itself."""
+    with EmbeddedCluster(racks=3, brokers=3) as cluster:
+        cluster.create_topic("orders", replicas=[[1, 2, 3], [2, 3, 1]])
+        cluster.change_replica_selector(1, RACK_AWARE)
+        cluster.wait_for_isr()
+        assert described(cluster) == {1: RACK_AWARE, 2: None, 3: None}
+        leaders = (1, 2)
+        for partition, leader in enumerate(leaders):
+            elect(cluster, partition, leader)
+        servers = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
+        producer = Producer(servers)
+        for partition in (0, 1):
+            producer.produce("orders", b"x" * 100, partition=partition)
+        assert producer.flush(30) == 0
+        consumer = Consumer({**servers, "group.id": "shop", "client.rack": "r3"})
+        consumer.assign([TopicPartition("orders", partition, OFFSET_BEGINNING) for partition in (0, 1)])
+        assert len(consumer.consume(2, 30)) == 2
+        consumer.close()
+        assert {flow.from_rack for flow in cluster.fetched_by("shop")} == {"r3", "r2"}
+        cluster.undo_faults()
+        assert described(cluster) == {1: None, 2: None, 3: None}
+
+
+def described(cluster: EmbeddedCluster) -> dict[int, str | None]:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+
+    def value(broker: int) -> str | None:
+        resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
+        found: str | None = admin.describe_configs([resource])[resource].result(30)["replica.selector.class"].value
+        return found
+
+    return {broker: value(broker) for broker in cluster.brokers}
+
+
+def elect(cluster: EmbeddedCluster, partition: int, leader: int) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+    admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition("orders", partition)]).result(30)
+    eventually(lambda: cluster.leader("orders", partition) == leader)
+
+
+def test_a_selector_that_brokers_cannot_load_is_refused_and_the_broker_stays_up(cluster: EmbeddedCluster) -> None:
+    with pytest.raises(UsageError, match="the brokers refuse to start"):
+        cluster.change_replica_selector(1, "com.acme.MySelector")
+    assert cluster.status().brokers[0].states == ("up",)
+
+
+def test_what_a_broker_was_restarted_with_is_undone_with_the_faults(cluster: EmbeddedCluster) -> None:
+    cluster.change_protocol_version(2, "0.9.0.X")
+    cluster.change_rack(3, "r1")
+    racks = [broker.rack for broker in cluster.snapshot().brokers]
+    assert (racks[1], racks[2]) == (None, "r1")
+    cluster.undo_faults()
+    assert [broker.rack for broker in cluster.snapshot().brokers] == ["r1", "r2", "r3", "r1", "r2", "r3"]

@@ -33,17 +33,21 @@ def apply_broker_configs(settings: ClusterSettings, config: Mapping[str, str], b
 
 def check_start(settings: ClusterSettings, rack_of: Mapping[BrokerId, RackId | None]) -> None:
     """Errors: UsageError for brokers that would refuse to start: a class that they cannot load, min.insync.racks (Validation)."""
-    selector = settings.replica_selector_class
-    # As of Kafka's own brokers, the empty name is that of a class that does not exist.
+    check_selector(settings.replica_selector_class)
+    for broker, rack in rack_of.items():
+        verdict = judge_broker_config(str(settings.min_insync_racks), SetAt.BROKER_START, rack, ())
+        if verdict.outcome is ConfigOutcome.REFUSES_TO_START:
+            raise UsageError(f"broker {broker} refuses to start: {verdict.error}")
+
+
+def check_selector(selector: str | None) -> None:
+    """Errors: UsageError for a replica.selector.class that brokers cannot load."""
+    # As for Kafka's own brokers, the empty name is that of a class that does not exist.
     if selector not in (None, RACK_AWARE_SELECTOR):
         raise UsageError(
             f"{REPLICA_SELECTOR} {selector!r}: the brokers refuse to start, since they have no such class; give "
             f"{RACK_AWARE_SELECTOR}, or leave it out: then leaders serve every consumer"
         )
-    for broker, rack in rack_of.items():
-        verdict = judge_broker_config(str(settings.min_insync_racks), SetAt.BROKER_START, rack, ())
-        if verdict.outcome is ConfigOutcome.REFUSES_TO_START:
-            raise UsageError(f"broker {broker} refuses to start: {verdict.error}")
 
 
 def _check(key: str, value: object) -> None:

@@ -3,10 +3,11 @@
 The command line uses the same names.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from rackspan.cluster.api.blocking import ThreadedCluster, blocking
+from rackspan.cluster.api.broker_configs import check_selector
 from rackspan.cluster.core.ids import CONTROLLER, NodeId
 from rackspan.cluster.host.broker_host import BrokerHost
 from rackspan.cluster.host.network import both_ways
@@ -22,9 +23,6 @@ _METADATA_TIMEOUT_MS: Final = 1_000
 
 class Faults(ThreadedCluster):
     """The faults of an embedded cluster, and their inverses. Every method returns when its fault is in effect."""
-
-    _rack_of: Mapping[BrokerId, RackId | None]
-    """The racks in which the brokers started."""
 
     # Faults that end a broker's process.
 
@@ -77,16 +75,22 @@ class Faults(ThreadedCluster):
         await self._restart([host])
 
     @blocking
+    async def change_replica_selector(self, broker: int, selector: str | None) -> None:
+        """The broker restarts with another replica.selector.class: only the partitions that it leads are read by that. Errors: UsageError."""
+        check_selector(selector)
+        host = self._host(broker)
+        host.replica_selector = selector
+        await self._restart([host])
+
+    @blocking
     async def undo_faults(self) -> None:
-        """The inverse of every fault at once. Returns when every broker may lead, in its first rack."""
+        """The inverse of every fault at once. Returns when every broker may lead, with its first rack and settings."""
         cluster = self._running
         cluster.network.heal_all()
         for host in cluster.hosts.values():
             host.slow_disk_ms = 0
             host.resume()
-            if host.rack != self._rack_of[host.id]:
-                host.kill()
-                host.rack = self._rack_of[host.id]
+            host.restore_settings()
         await cluster.start_brokers(cluster.hosts, RETURN_SECONDS)
         await cluster.wait_for(lambda: all(map(cluster.is_active, cluster.hosts)), RETURN_SECONDS)
 

@@ -4,6 +4,7 @@ A kill ends the process, a restart creates a new one. The disk and the port stay
 """
 
 import asyncio
+from dataclasses import replace
 
 from rackspan.cluster.core import messages
 from rackspan.cluster.core.broker import BrokerIdentity
@@ -17,12 +18,15 @@ from rackspan.model.ids import BrokerId, RackId
 
 
 class BrokerHost:
-    """One broker, running or not. `rack`, `protocol_version` and `slow_disk_ms` may be changed from outside."""
+    """One broker, running or not. `slow_disk_ms` may be changed from outside, and `rack`, `protocol_version` and
+    `replica_selector` for its next start."""
 
     def __init__(self, shared: SharedServices, broker: BrokerId, rack: RackId | None) -> None:
         self.id = broker
         self.rack = rack
         self.protocol_version = shared.settings.extra_configs.get(PROTOCOL_VERSION, LATEST_PROTOCOL)
+        self.replica_selector = shared.settings.replica_selector_class
+        self._first_start = (self.rack, self.protocol_version, self.replica_selector)
         self.slow_disk_ms = 0
         self.disk = Disk()
         self.server = BrokerServer()
@@ -51,7 +55,9 @@ class BrokerHost:
         self.incarnation += 1
         self.start_error = None
         identity = BrokerIdentity(self.id, self.incarnation, self._registered_rack(), *self.server.address)
-        runner = BrokerRunner(self._shared, identity, self.rack, self.disk, self.kill, self._refuse)
+        settings = replace(self._shared.settings, replica_selector_class=self.replica_selector)
+        shared = replace(self._shared, settings=settings)
+        runner = BrokerRunner(shared, identity, self.rack, self.disk, self.kill, self._refuse)
         runner.paused = self.paused
         await self.server.open(runner)
         self._runner = runner
@@ -67,6 +73,12 @@ class BrokerHost:
         from rackspan.cluster.zookeeper_era import registered_rack
 
         return registered_rack(self.rack, *self.server.address, self.protocol_version)
+
+    def restore_settings(self) -> None:
+        """Take back what was changed since the first start. A process that runs with it is killed."""
+        if (self.rack, self.protocol_version, self.replica_selector) != self._first_start:
+            self.kill()
+            self.rack, self.protocol_version, self.replica_selector = self._first_start
 
     def shut_down(self) -> None:
         """Begin a controlled shutdown. The process ends when the controller has moved its leaderships."""
