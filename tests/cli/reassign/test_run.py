@@ -3,14 +3,16 @@
 import io
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
 
 from rackspan import api
 from rackspan.api import Source
+from rackspan.apply import Journal
 from rackspan.errors import UsageError
 from rackspan.plan import ConfigKey
 from rackspan.plan.execution.events import RunCancelled, RunCompleted, RunStarted, StepCompleted
@@ -156,16 +158,33 @@ def test_throttles_of_others_are_named_before_a_run_that_has_something_left_to_d
     set_by_others = ConfigKey(Holder.TOPIC, "orders", "leader.replication.throttled.replicas")
     read = snapshot_file.read(Path("moment.json"))
 
-    def carry_out(*_: object, **__: object) -> NoReturn:
+    def follow(updates: Iterator[Any], _sizes: object) -> NoReturn:
+        next(updates)
         raise UsageError("enough")
 
     monkeypatch.setattr(api, "live_cluster", lambda *_, **__: Source("here", lambda: read))
     monkeypatch.setattr(api, "foreign_throttles", lambda _cluster, _state: {set_by_others: "*"})
-    monkeypatch.setattr(api, "carry_out", carry_out)
+    monkeypatch.setattr(api, "carry_out", lambda *_, **__: iter([SimpleNamespace(effect=None)]))
+    monkeypatch.setattr("rackspan.cli.reassign.run.follow", follow)
     ran = cli("reassign", "apply", "--plan", "plan.json", "--bootstrap-server", "h:1", "--apply", *throttle)
     warned = [line for line in ran.err.splitlines() if line.startswith("warning: throttle not set by this run: ")]
     assert [line.endswith(meaning or "") for line in warned] == ([] if meaning is None else [True])
     assert "enough" in ran.err
+
+
+def test_a_run_beside_another_one_is_refused_before_it_says_what_it_would_do(
+    cli: Cli, files: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files(snapshot=GOOD, journal=begun())
+    read = snapshot_file.read(Path("moment.json"))
+    monkeypatch.setattr(api, "live_cluster", lambda *_, **__: Source("here", lambda: read))
+    monkeypatch.setattr(api, "foreign_throttles", lambda *_: pytest.fail("the cluster is asked for throttles"))
+    with Journal(Path("plan.json.journal")):
+        ran = cli("reassign", "apply", "--plan", "plan.json", *DEAD, "--apply", "--throttle", "10MB/s")
+    assert (ran.code, ran.err) == (
+        1,
+        "rackspan: plan.json.journal: another rackspan is carrying this plan out; wait for it, or end it first\n",
+    )
 
 
 def snapshot_with(**partition: Any) -> dict[str, Any]:

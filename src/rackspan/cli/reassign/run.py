@@ -1,10 +1,10 @@
 """rackspan reassign apply, undo, verify."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -44,6 +44,9 @@ from rackspan.plan.difference import PlanDifference, columns_toward, known_sizes
 from rackspan.plan.execution.progress import copy_sizes
 from rackspan.reassign import Direction, ReassignmentColumns, ReassignmentPlan
 from rackspan.text import count_noun
+
+if TYPE_CHECKING:
+    from rackspan.apply import RunUpdate
 
 Throttle = Annotated[
     int | None,
@@ -248,14 +251,16 @@ def _about_topics_of(plan: ReassignmentPlan, lines: Sequence[str]) -> Iterator[s
 def _carry_out(
     source_options: options.SourceOptions, run: _RunArguments, reviewed: _Reviewed, output_format: options.Output
 ) -> None:
-    cluster = source_options.cluster_to_change()
-    if run.journal.exists() and (note := rate_note(reviewed.state, run.limits)):
-        output.note(note)
-    if reviewed.state.remaining:
-        throttles = (
-            "this run replaces it and restores it at the end" if run.limits.rate(reviewed.state) else "left as it is"
-        )
-        foreign_throttles(cluster, reviewed.state, throttles)
+    cluster, resumed = source_options.cluster_to_change(), run.journal.exists()
+
+    def begin() -> None:
+        if resumed and (note := rate_note(reviewed.state, run.limits)):
+            output.note(note)
+        if reviewed.state.remaining:
+            replaced = run.limits.rate(reviewed.state)
+            throttles = "this run replaces it and restores it at the end" if replaced else "left as it is"
+            foreign_throttles(cluster, reviewed.state, throttles)
+
     updates = api.carry_out(
         cluster,
         run.plan,
@@ -267,12 +272,22 @@ def _carry_out(
     # Every step, since what a resumed run has copied already counts as done.
     every = columns_toward(list(reviewed.state.plan.partitions()), run.direction)
     sizes = copy_sizes(reviewed.state.plan, run.direction, known_sizes(reviewed.snapshot, every))
-    last = follow(noting_how_to_resume(updates), sizes)
+    last = follow(noting_how_to_resume(_beginning(updates, begin)), sizes)
     state: RunEnd = (
         "paused" if isinstance(last.effect, Paused) else "done" if run.direction is Direction.TARGETS else "undone"
     )
     write_outcome(last, run.journal, state, foreign_throttles(cluster, last.state, STILL_SET), output_format)
     raise exit_codes.finish(to_act_on=state == "paused" or bool(brokers_owed(last)))
+
+
+def _beginning(updates: "Iterator[RunUpdate]", begin: Callable[[], None]) -> "Iterator[RunUpdate]":
+    """The same updates; `begin` is called once the run is not refused, as beside another one, and has changed nothing yet."""
+    begun = False
+    for update in updates:
+        if not begun:
+            begin()
+            begun = True
+        yield update
 
 
 def _show(reviewed: _Reviewed, run: _RunArguments, output_format: options.Output) -> None:

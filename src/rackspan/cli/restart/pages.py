@@ -46,7 +46,7 @@ def stop_page(document: StopDocument) -> RenderableType:
 
 def restart_plan_page(document: RestartPlanDocument) -> RenderableType:
     return page(
-        Text(f"as of {document['as_of'] or 'an unknown time'}, at most {_most(document)} in a batch", style="bold"),
+        Text(f"as of {document['as_of'] or 'an unknown time'}{_most(document)}", style="bold"),
         *_margin(document),
         *unread_lines(document["partial"]),
         Text(),
@@ -89,9 +89,12 @@ def _stop_verdict(document: StopDocument) -> Text:
 
 
 def _most(document: RestartPlanDocument) -> str:
-    allowed = document["max_batch"]
+    """The brokers of the largest batch, if there is one."""
     sizes = [len(batch["brokers"]) for batch in document["batches"]]
-    return count_noun(max(sizes, default=0), "broker") + ("" if allowed is None else f" (--max-batch {allowed})")
+    if not sizes:
+        return ""
+    allowed = "" if document["max_batch"] is None else f" (--max-batch {document['max_batch']})"
+    return f", at most {count_noun(max(sizes), 'broker')}{allowed} in a batch"
 
 
 def _margin(document: RestartPlanDocument) -> Iterator[Text]:
