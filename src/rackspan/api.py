@@ -13,6 +13,7 @@ Network, disk and clock are used in `sources`, `apply` and `pipeline` only.
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 import time
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, assumptions, racks_down
     from rackspan.client import config as _client_config
     from rackspan.client.cluster import ClusterConnection, ConnectionSettings
+    from rackspan.client.config import JudgedLine
     from rackspan.clients import ClientFinding, GroupReads, Measured, ReadBytes
     from rackspan.model import ClusterSnapshot, TopicPartition
     from rackspan.model.client_networks import ClientNetworks
@@ -171,6 +173,7 @@ __all__ = [
     "clients",
     "collect",
     "collect_every",
+    "command_config_lines",
     "create_partitions",
     "create_topic",
     "export_tables",
@@ -198,6 +201,7 @@ __all__ = [
     "plan_reassignment",
     "plan_restart",
     "planned_proposal",
+    "protocol_warnings",
     "racks_down",
     "read_clients",
     "read_placement_plan",
@@ -229,6 +233,8 @@ __all__ = [
     "why_no_rows",
     "with_gateway_values",
 ]
+
+_log = logging.getLogger(__name__)
 
 _NO_CONFIGS: Mapping[str, str] = MappingProxyType({})
 _NO_CHANGELOGS: Mapping[str, Sequence[str]] = MappingProxyType({})
@@ -264,6 +270,16 @@ def check_command_config(file: Path) -> None:
     _client_config.kafka_python_settings(_client_config.read_properties(file))
 
 
+def command_config_lines(file: Path) -> list[JudgedLine]:
+    """What becomes of each line of a properties file: used, ignored or refused, and why. Errors: UsageError if it cannot be read."""
+    return list(_client_config.judged_lines(_client_config.load_properties(file)))
+
+
+def protocol_warnings(cluster: Cluster) -> list[str]:
+    """A sentence if the address of a server names another security protocol than the properties file. Errors: UsageError."""
+    return _unwarned(cluster).protocol_warnings()
+
+
 def _connection(cluster: Cluster) -> ClusterConnection:
     from rackspan.client.cluster import ClusterConnection
 
@@ -271,6 +287,13 @@ def _connection(cluster: Cluster) -> ClusterConnection:
 
 
 def _settings(cluster: Cluster) -> ConnectionSettings:
+    settings = _unwarned(cluster)
+    for line in (*settings.property_warnings(), *settings.protocol_warnings()):
+        _log.warning(line)
+    return settings
+
+
+def _unwarned(cluster: Cluster) -> ConnectionSettings:
     from rackspan.client.cluster import ConnectionSettings
 
     properties = {} if cluster.command_config is None else _client_config.read_properties(cluster.command_config)

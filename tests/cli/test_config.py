@@ -117,7 +117,7 @@ def test_check_waits_for_as_many_seconds_as_the_timeout_has(
         return Source("here", lambda: ReadSnapshot(snapshot, ()))
 
     monkeypatch.setattr(api, "live_cluster", live_cluster)
-    monkeypatch.setattr(api, "check_command_config", lambda _file: None)
+    (tmp_path / "eu").write_text("")
     cli("config", "check", "--cluster", "prod-eu")
     assert waits == [0.5]
 
@@ -129,11 +129,71 @@ def test_check_without_problems_is_clean(cli: Cli, tmp_path: Path, cluster: Embe
 
 
 def test_check_offline_finds_a_wrong_command_config(cli: Cli, file: Path, tmp_path: Path) -> None:
-    (tmp_path / "eu").write_text("colour=red\n")
+    (tmp_path / "eu").write_text("ssl.colour=red\n")
     ran = cli("config", "check", "--offline", "-o", "json")
     dev, prod = ran.document["clusters"]
     assert (ran.code, dev["problems"], dev["brokers"]) == (1, [], None)
-    assert "colour in --command-config" in prod["problems"][0]["problem"]
+    assert "ssl.colour in --command-config" in prod["problems"][0]["problem"]
+
+
+def test_check_lists_what_becomes_of_every_line_and_shows_no_value(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "client.properties").write_text(
+        f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nacks={HIDDEN}\n# a comment\nssl.key.password={HIDDEN}\n"
+        f'sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="{HIDDEN}";\n'
+    )
+    ran = cli("config", "check", "--command-config", "client.properties", "-o", "json")
+    assert (ran.code, ran.document["clusters"]) == (0, [])
+    [file] = ran.document["command-configs"]
+    assert (file["file"], file["problem"]) == ("client.properties", None)
+    assert [(line["line"], line["setting"], line["state"], line["reason"]) for line in file["lines"]] == [
+        (1, "security.protocol", "used", ""),
+        (2, "sasl.mechanism", "used", ""),
+        (3, "acks", "ignored", "a setting of other clients and tools"),
+        (5, "ssl.key.password", "ignored", "security.protocol is SASL_PLAINTEXT"),
+        (6, "sasl.jaas.config", "used", ""),
+    ]
+    page = cli("config", "check", "--command-config", "client.properties")
+    assert (page.code, page.out.splitlines()[0].split()) == (0, ["client.properties", "setting", "reason"])
+    assert HIDDEN not in ran.out + page.out + page.err
+
+
+def test_check_of_a_file_that_no_client_can_use_says_why_and_fails(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "client.properties").write_text("security.protocol=SASL_SSL\nsasl.mechanisms=PLAIN\n")
+    ran = cli("config", "check", "--command-config", "client.properties")
+    assert (ran.code, ran.out.splitlines()[-1]) == (1, "1 problem")
+    assert (
+        "2  sasl.mechanisms    refused  sasl.mechanisms in --command-config: no client of Kafka has such a" in ran.out
+    )
+    absent = cli("config", "check", "--command-config", "absent", "-o", "json")
+    assert (absent.code, absent.document["command-configs"][0]["lines"]) == (1, [])
+
+
+def test_check_names_an_address_of_another_protocol_and_one_that_is_none(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "rackspan.toml"
+    file.write_text('[clusters.dev]\nbootstrap-server = "SASL_SSL://broker.example:9092"\n')
+    ran = cli("config", "check", "--offline", "-o", "json")
+    [problem] = ran.document["clusters"][0]["problems"]
+    assert (ran.code, problem["problem"]) == (
+        2,
+        "--bootstrap-server SASL_SSL://broker.example:9092: the address says SASL_SSL, and connections use PLAINTEXT; "
+        "set security.protocol=SASL_SSL, or leave SASL_SSL:// out",
+    )
+    file.write_text('[clusters.dev]\nbootstrap-server = "broker.example:99999"\n')
+    ran = cli("config", "check", "--offline", "-o", "json")
+    assert ran.code == 1
+    assert (
+        "'broker.example:99999' is not of the form HOST:PORT" in ran.document["clusters"][0]["problems"][0]["problem"]
+    )
+
+
+def test_a_command_warns_once_of_what_it_ignores(cli: Cli, tmp_path: Path, cluster: EmbeddedCluster) -> None:
+    (tmp_path / "client.properties").write_text("acks=all\nbasic.auth.user.info=x\nretries=5\n")
+    servers = f"PLAINTEXT://{cluster.bootstrap_servers}"
+    ran = cli("snapshot", "--out", "s.json", "--bootstrap-server", servers, "--command-config", "client.properties")
+    assert (ran.code, ran.err.splitlines()[:-1]) == (
+        0,
+        ["warning: --command-config: settings of other clients and tools are ignored: acks, basic.auth.user.info"],
+    )
 
 
 def test_check_of_nothing_says_so(cli: Cli) -> None:

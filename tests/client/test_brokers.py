@@ -167,17 +167,22 @@ def test_connections_that_are_being_opened_are_given_up_at_the_end(monkeypatch: 
         ("a", (("a", 9092),)),
         ("a:1, b:65535", (("a", 1), ("b", 65535))),
         ("[::1]:1,[fe80::1%eth0]", (("::1", 1), ("fe80::1%eth0", 9092))),
+        ("SASL_SSL://a:1, INTERNAL://b,SSL://[::1]:1", (("a", 1), ("b", 9092), ("::1", 1))),
+        ("2001:db8::1:9092", (("2001:db8::1", 9092),)),
     ],
 )
 def test_an_address_has_kafkas_port_if_it_has_none(text: str, expected: tuple[tuple[str, int], ...]) -> None:
     assert addresses("--bootstrap-server", text) == expected
 
 
-@pytest.mark.parametrize("part", ["", "a:", "a:b", ":1", "a:65536", "::1", "a b"])
+@pytest.mark.parametrize("part", ["", "a:", "a:b", ":1", "a:65536", "::1", "a b", "a:1/", "u@a:1", "SSL://", "[a:1"])
 def test_what_is_no_address_is_named_with_its_key(part: str) -> None:
     with pytest.raises(UsageError) as refused:
         addresses("bootstrap.servers", f"a:1,{part}")
-    assert str(refused.value) == f"bootstrap.servers 'a:1,{part}': {part!r} is not of the form HOST:PORT"
+    assert (
+        str(refused.value)
+        == f"bootstrap.servers 'a:1,{part}': {part!r} is not of the form HOST:PORT or PROTOCOL://HOST:PORT; correct it"
+    )
 
 
 def metadata_of(*ports: int) -> MetadataResponseData:

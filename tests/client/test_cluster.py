@@ -128,10 +128,21 @@ def test_every_server_that_was_tried_is_named_with_its_reason_in_the_order_given
     assert f"{refusing}: connection refused; {hanging_up}: it closed the connection" in message
 
 
-@pytest.mark.parametrize("bootstrap_servers", ["", "localhost:kafka", "localhost:9092,", "http://localhost:9092"])
+@pytest.mark.parametrize("bootstrap_servers", ["", "localhost:kafka", "localhost:9092,", "localhost:9092/"])
 def test_an_address_that_is_none_is_a_usage_error(bootstrap_servers: str) -> None:
     with pytest.raises(UsageError, match="is not of the form HOST:PORT"):
         ClusterConnection(ConnectionSettings(bootstrap_servers))
+
+
+def test_settings_warn_of_what_is_ignored_and_of_another_protocol() -> None:
+    login = {"security.protocol": "SASL_SSL", "acks": "all", "client.id": "a"}
+    settings = ConnectionSettings("sasl_ssl://a.example,INTERNAL://b.example:1", login)
+    assert settings.property_warnings() == ["--command-config: settings of other clients and tools are ignored: acks"]
+    assert settings.protocol_warnings() == []
+    assert ConnectionSettings("SSL://a.example:1,PLAINTEXT://b.example:1,c.example:1").protocol_warnings() == [
+        "--bootstrap-server SSL://a.example:1,PLAINTEXT://b.example:1,c.example:1: the address says SSL, and connections use "
+        "PLAINTEXT; set security.protocol=SSL, or leave SSL:// out"
+    ]
 
 
 def test_a_name_look_up_that_hangs_does_not_hang_us(monkeypatch: pytest.MonkeyPatch) -> None:

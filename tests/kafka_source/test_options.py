@@ -116,9 +116,58 @@ def test_what_a_read_ignores_is_named_in_one_line() -> None:
 def test_no_property_is_both_ignored_and_used() -> None:
     options = {f"kafka.{name}": "5" for name in _CLIENT_IGNORED}
     assert len(parse({**LEAST, **options}, streaming=True).without_effect) == len(_CLIENT_IGNORED)
-    without_effect = {*WITHOUT_EFFECT}
-    assert without_effect - {"bootstrap.servers", "retries"} <= _CLIENT_IGNORED
-    assert (_CLIENT_IGNORED & KEYS.keys()) <= without_effect
+    assert (_CLIENT_IGNORED & KEYS.keys()) <= WITHOUT_EFFECT.keys()
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_EFFECT.keys() - {"bootstrap.servers", "retries"}))
+def test_what_no_connection_uses_is_named_by_reads_and_writes(name: str) -> None:
+    option = {f"kafka.{name}": "5"}
+    assert parse({**LEAST, **option}, streaming=True).without_effect == (f"kafka.{name}",)
+    assert parse_sink({"kafka.bootstrap.servers": "h:1", **option}).without_effect == (f"kafka.{name}",)
+
+
+def test_a_file_of_other_clients_is_taken_with_one_warning(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "bootstrap.servers=SASL_SSL://a.example:9092,[::1]:1\nsecurity.protocol=SSL\nsession.timeout.ms=45000\nacks=all\n"
+        "group.id=g\nkey.deserializer=x\nschema.registry.url=https://registry\n"
+    )
+    read = parse({"subscribe": "orders", "commandConfig": str(file)}, streaming=True)
+    assert (read.client.bootstrap_servers, read.client.properties) == (
+        "a.example:9092,[::1]:1",
+        {"security.protocol": "SSL"},
+    )
+    assert read.without_effect == ("kafka.session.timeout.ms",)
+    mismatch = (
+        "option kafka.bootstrap.servers SASL_SSL://a.example:9092,[::1]:1: the address says SASL_SSL, and connections use "
+        "SSL; set security.protocol=SASL_SSL, or leave SASL_SSL:// out"
+    )
+    ignored = "commandConfig: settings of other clients and tools are ignored: "
+    assert read.client.warnings == (f"{ignored}acks, group.id, key.deserializer, schema.registry.url", mismatch)
+    written = parse_sink({"commandConfig": str(file)})
+    assert (written.client.bootstrap_servers, written.client.properties) == (
+        "a.example:9092,[::1]:1",
+        {"security.protocol": "SSL"},
+    )
+    assert written.client.warnings == (
+        f"{ignored}session.timeout.ms, group.id, key.deserializer, schema.registry.url",
+        mismatch,
+    )
+    file.write_text("bootstrap.servers=a.example:9092\nsasl.mechanisms=PLAIN\n")
+    with pytest.raises(UsageError, match=r"did you mean kafka\.sasl\.mechanism\?"):
+        parse({"subscribe": "orders", "commandConfig": str(file)}, streaming=True)
+
+
+def test_variables_of_a_file_and_of_options_are_resolved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RACKSPAN_TEST_ADDRESS", "a.example:9092")
+    file = tmp_path / "client.properties"
+    provider = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
+    file.write_text(
+        f"config.providers=e\nconfig.providers.e.class={provider}\nclient.id=${{e:RACKSPAN_TEST_ADDRESS}}\n"
+    )
+    given = {"subscribe": "o", "commandConfig": str(file), "kafka.bootstrap.servers": "${e:RACKSPAN_TEST_ADDRESS}"}
+    client = parse(given, streaming=False).client
+    assert (client.bootstrap_servers, client.properties) == ("a.example:9092", {"client.id": "a.example:9092"})
 
 
 def test_timestamps_come_before_offsets() -> None:

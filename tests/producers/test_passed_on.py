@@ -143,7 +143,7 @@ def test_without_servers_the_guard_connects_where_the_library_does(
     producer = module.GuardedAIOKafkaProducer if module is aiokafka else module.GuardedKafkaProducer
     producer({})
     producer({"orders": 2}, verify_seconds=3.0)
-    assert made == [("localhost:9092", {}, 10.0), ("localhost:9092", {"orders": 2}, 3.0)]
+    assert made == [("localhost", {}, 10.0), ("localhost", {"orders": 2}, 3.0)]
 
 
 def test_the_time_to_verify_is_that_of_a_producer_of_confluent() -> None:

@@ -179,8 +179,8 @@ def test_a_login_that_the_guard_cannot_use_is_refused() -> None:
             librdkafka_login(config)
 
 
-def test_servers_are_one_text_with_ports() -> None:
-    assert server_list(["a:1", "b"]) == server_list("a:1,b") == "a:1,b:9092"
+def test_servers_are_one_text() -> None:
+    assert server_list(["SASL_SSL://a:1", "b"]) == server_list("SASL_SSL://a:1,b") == "SASL_SSL://a:1,b"
 
 
 def test_the_end_waits_for_records_before_it_closes_what_verifies_them(

@@ -4,6 +4,7 @@ Data goes to standard output, everything else to standard error. exit_codes.py h
 Depends on: acks, advice, apply, audit, clients, cluster, demo, gateway, kafka_process, model, pipeline, placement, plan, practice, prometheus_metrics, reassign, restart, sources, streams, traffic.
 """
 
+import logging
 import os
 import re
 import sys
@@ -63,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code. A mistake of the user never prints a traceback."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words or bool(os.environ.get("RACKSPAN_DEBUG"))
+    warnings = _ApiWarnings()
+    logging.getLogger("rackspan.api").addHandler(warnings)
     # --debug means the same before and after the command.
     words = (["--debug"] if debug else []) + [word for word in words if word != "--debug"]
     try:
@@ -77,7 +80,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise
     except (Exception, KeyboardInterrupt) as error:
         return report(error, debug=debug)
+    finally:
+        logging.getLogger("rackspan.api").removeHandler(warnings)
     return result if isinstance(result, int) else ExitCode.DONE
+
+
+class _ApiWarnings(logging.Handler):
+    """Prints what api.py warns of, each line once in a command."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._printed: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        line = record.getMessage()
+        if line not in self._printed:
+            self._printed.add(line)
+            output.warn([line])
 
 
 def report(error: BaseException, *, debug: bool = False) -> int:

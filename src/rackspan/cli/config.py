@@ -11,12 +11,14 @@ import typer
 from rackspan import api
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
-from rackspan.cli.options.given import Given
+from rackspan.cli.options.given import Given, Level
 from rackspan.cli.options.settings import Settings, places
 from rackspan.cli.options.settings_file import TOPIC_KEYS
-from rackspan.cli.options.settings_table import IN_FILE
+from rackspan.cli.options.settings_table import COMMAND_CONFIG, IN_FILE
 from rackspan.cli.pages.config import (
     CheckedCluster,
+    CheckedCommandConfig,
+    CheckedLine,
     CheckedSettings,
     ClusterShown,
     SettingShown,
@@ -67,19 +69,36 @@ def show(chosen: _Chosen, output_format: options.OutputFormat = options.Output.H
 def check(
     chosen: _Chosen,
     offline: Annotated[bool, typer.Option("--offline", help="Check the files alone; connect to no cluster.")] = False,
+    command_config: Annotated[
+        Path | None,
+        COMMAND_CONFIG.option("Client properties to check, for every cluster.", "Options"),
+    ] = None,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Check rackspan.toml: every named cluster is read, and topics, controllers and brokers that it lacks are listed.
 
-    With --cluster, that one alone.
+    Of every file of client properties each line is listed: whether it is used, ignored or refused, and why. With --cluster,
+    that one alone.
     """
     settings = chosen.settings
     names = settings.cluster_names if settings.cluster is None else [settings.cluster]
-    checked = [_check(settings.for_cluster(name), name, offline) for name in names]
+    own = [(name, settings.for_cluster(name)) for name in names]
+    # A file of rackspan.toml is for the clusters that have none of their own, and one that is given for all of them.
+    given = command_config if chosen.given.level("command_config") > Level.FILE else None
+    configs = {name: given or _command_config(cluster) for name, cluster in own}
+    checked = [_check(cluster, name, configs[name], offline) for name, cluster in own]
     problems = [problem for cluster in checked for problem in cluster["problems"]]
-    document: CheckedSettings = {"files": [str(file.path) for file in settings.files], "clusters": checked}
+    read = [_command_config_lines(file) for file in dict.fromkeys([given, *configs.values()]) if file is not None]
+    document: CheckedSettings = {
+        "files": [str(file.path) for file in settings.files],
+        "clusters": checked,
+        "command-configs": read,
+    }
     output.write(document, output_format, check_page(document), output.Rows(_PROBLEM_COLUMNS, problems))
-    raise exit_codes.finish(impossible=any(not cluster["read"] for cluster in checked), to_act_on=bool(problems))
+    raise exit_codes.finish(
+        impossible=any(not cluster["read"] for cluster in checked) or any(file["problem"] is not None for file in read),
+        to_act_on=bool(problems),
+    )
 
 
 def _settings(settings: Settings) -> Iterator[SettingShown]:
@@ -113,22 +132,36 @@ def _cluster(settings: Settings, name: str) -> ClusterShown:
     }
 
 
-def _check(settings: Settings, cluster: str, offline: bool) -> CheckedCluster:
+def _command_config(settings: Settings) -> Path | None:
+    config = settings.options().get("command-config")
+    return None if config is None else Path(config)
+
+
+def _command_config_lines(file: Path) -> CheckedCommandConfig:
+    lines: list[CheckedLine] = []
+    problem = None
+    try:
+        lines = [
+            {"line": line.line, "setting": line.key, "state": line.use.value, "reason": line.reason}
+            for line in api.command_config_lines(file)
+        ]
+        api.check_command_config(file)
+    except RackspanError as error:
+        problem = str(error)
+    return {"file": str(file), "lines": lines, "problem": problem}
+
+
+def _check(settings: Settings, cluster: str, config: Path | None, offline: bool) -> CheckedCluster:
     problems: list[str] = []
-    found = settings.options()
-    config = found.get("command-config")
+    timeout_seconds = settings.options().get("timeout", options.DEFAULT_TIMEOUT_MS) / 1000
     snapshot: ClusterSnapshot | None = None
     failed = False
     try:
         if config is not None:
-            api.check_command_config(Path(config))
-        source = api.live_cluster(
-            options.cluster_address(settings),
-            None if config is None else Path(config),
-            found.get("timeout", options.DEFAULT_TIMEOUT_MS) / 1000,
-            sizes=False,
-            name=settings.title,
-        )
+            api.check_command_config(config)
+        address = options.cluster_address(settings)
+        source = api.live_cluster(address, config, timeout_seconds, sizes=False, name=settings.title)
+        problems += api.protocol_warnings(api.Cluster(address, config))
         if not offline:
             snapshot = source.read().snapshot
     except RackspanError as error:

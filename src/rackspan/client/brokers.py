@@ -2,12 +2,15 @@
 ended or the broker has moved. `KnownBrokers` keeps the brokers as the cluster's metadata reports them."""
 
 import asyncio
+import ipaddress
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Final
 
+from rackspan.client.config.keys import SECURITY_PROTOCOLS
 from rackspan.client.connection import CONNECT_SECONDS, BrokerConnection
 from rackspan.client.login import Login
 from rackspan.errors import ClusterUnreachable, MalformedRequest, RackspanError, UsageError, cause
@@ -16,7 +19,12 @@ from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRespons
 
 Address = tuple[str, int]
 
-_ADDRESS: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+(?:%[\w.-]+)?\]|[^\s:,\[\]]+)(:(?P<port>\d{1,5}))?")
+_ADDRESS: Final = re.compile(
+    r"(?:(?P<protocol>[\w.%-]*)://)?(?:\[(?P<bracketed>[\w.%:-]+)\]|(?P<host>[\w.%-]+|[\w.%:-]+(?=:[0-9]+$)))"
+    r"(?::(?P<port>[0-9]+))?",
+    re.A,
+)
+"""Source: Utils.getHost and getPort of Kafka, except that a port may be left out."""
 _PORT: Final = 9092
 _LARGEST_PORT: Final = 65535
 
@@ -189,13 +197,40 @@ class KnownBrokers:
 
 
 def addresses(key: str, text: str) -> tuple[Address, ...]:
-    """The addresses of a comma-separated value, with Kafka's port if none is given. Errors: UsageError, naming the key."""
-    return tuple(_address(key, text, part) for part in text.split(","))
+    """The addresses of a comma-separated value, with Kafka's port if none is given. PROTOCOL:// before one is left out, as by Java.
+
+    Errors: UsageError, naming the key.
+    """
+    return tuple((host, port) for _, host, port in _addresses(key, text))
 
 
-def _address(key: str, text: str, part: str) -> Address:
-    match = _ADDRESS.fullmatch(part.strip())
-    port = int(match["port"] or _PORT) if match else 0
-    if not match or port > _LARGEST_PORT:
-        raise UsageError(f"{key} {text!r}: {part!r} is not of the form HOST:PORT")
-    return match["host"].strip("[]"), port
+def protocol_warnings(key: str, text: str, protocol: str) -> list[str]:
+    """A sentence if addresses name another security protocol than the one of the connections."""
+    others = dict.fromkeys(named.upper() for named, _, _ in _addresses(key, text))
+    return [
+        f"{key} {text}: the address says {other}, and connections use {protocol}; set security.protocol={other}, or leave {other}:// out"
+        for other in others
+        if other in SECURITY_PROTOCOLS and other != protocol
+    ]
+
+
+def _addresses(key: str, text: str) -> Iterator[tuple[str, str, int]]:
+    """The protocol or name of a listener before each address, "" if there is none, then host and port."""
+    for part in text.split(","):
+        match = _ADDRESS.fullmatch(part.strip())
+        host = match and (match["bracketed"] or match["host"])
+        port = int(match["port"] or _PORT) if match else 0
+        # In a host that has colons and no brackets the last number is the port, as in Java.
+        if not match or not host or port > _LARGEST_PORT or (":" in host and not _is_ipv6(host)):
+            raise UsageError(
+                f"{key} {text!r}: {part!r} is not of the form HOST:PORT or PROTOCOL://HOST:PORT; correct it"
+            )
+        yield match["protocol"] or "", host, port
+
+
+def _is_ipv6(host: str) -> bool:
+    try:
+        ipaddress.IPv6Address(host)
+    except ValueError:
+        return False
+    return True

@@ -19,7 +19,8 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
-from rackspan.client.brokers import Address, BrokerConnections, addresses
+from rackspan.client.brokers import Address, BrokerConnections, addresses, protocol_warnings
+from rackspan.client.config.translation import protocol_of, warnings_about
 from rackspan.client.connection import BrokerConnection
 from rackspan.client.errors import (
     FAILURES,
@@ -43,6 +44,8 @@ PROBE_SECONDS: Final = 2.0
 _GRACE_SECONDS: Final = 1.0
 """How long after the deadline the network thread may be late."""
 
+_SERVERS: Final = "--bootstrap-server"
+
 _MOST_KNOWN: Final = 10
 """Brokers that are contacted beside the bootstrap servers, when the server that served the requests has failed."""
 
@@ -56,6 +59,18 @@ class ConnectionSettings:
     timeout_seconds: float = 30.0
     """For all requests together."""
 
+    def __post_init__(self) -> None:
+        """Errors: UsageError for servers that are no addresses."""
+        addresses(_SERVERS, self.bootstrap_servers)
+
+    def property_warnings(self) -> list[str]:
+        """Sentences about settings that are ignored."""
+        return [f"--command-config: {line}" for line in warnings_about(self.properties)]
+
+    def protocol_warnings(self) -> list[str]:
+        """A sentence if the address of a server names another security protocol than the properties."""
+        return protocol_warnings(_SERVERS, self.bootstrap_servers, protocol_of(self.properties))
+
 
 class ClusterConnection:
     """An open connection. Coroutines passed to `run` use `call` and `call_controller`.
@@ -64,7 +79,7 @@ class ClusterConnection:
     """
 
     def __init__(self, settings: ConnectionSettings) -> None:
-        self._bootstrap = addresses("--bootstrap-server", settings.bootstrap_servers)
+        self._bootstrap = addresses(_SERVERS, settings.bootstrap_servers)
         self._settings = settings
         self._login = login_from(settings.properties)
         self._brokers = BrokerConnections(self._login, settings.timeout_seconds)

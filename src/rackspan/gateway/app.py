@@ -113,7 +113,7 @@ class Gateway:
         return [*self.backend.release_warnings, *of_racks, *of_values]
 
     def _log_warnings(self) -> None:
-        for warning in (*self.warnings(), *self.config.exposed_secrets()):
+        for warning in (*self.warnings(), *self.backend.connection_warnings(), *self.config.exposed_secrets()):
             log.warning("%s", warning)
 
     async def drain(self, seconds: float) -> int:

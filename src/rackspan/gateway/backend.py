@@ -1,11 +1,13 @@
 """The cluster behind a gateway: its brokers, the values of min.insync.racks, and the logins by which it is reached."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Final
 
-from rackspan.client.brokers import addresses
+from rackspan.client.brokers import addresses, protocol_warnings
 from rackspan.client.config import kafka_python_settings, read_properties
+from rackspan.client.config.translation import protocol_of, warnings_about
 from rackspan.client.login import login_of
 from rackspan.client.release import release_warnings
 from rackspan.errors import UsageError
@@ -52,6 +54,19 @@ class Backend:
 
     def _properties_of(self, file: Path | None) -> dict[str, str]:
         return {} if file is None else self._properties[file]
+
+    def connection_warnings(self) -> Iterator[str]:
+        """Sentences about settings that are ignored, and addresses that name another protocol than the connections'."""
+        for file, properties in self._properties.items():
+            for line in warnings_about(properties):
+                yield f"{file}: {line}"
+        config = self.config
+        for key, servers, file in (
+            ("bootstrap.servers", config.bootstrap_servers, config.command_config),
+            ("controllers.bootstrap.servers", config.controllers, config.controllers_command_config),
+        ):
+            if servers is not None:
+                yield from protocol_warnings(key, servers, protocol_of(self._properties_of(file)))
 
     def reload(self, config: GatewayConfig) -> None:
         """Take over a config that was read again, with the same files. Errors: UsageError, and nothing has changed."""

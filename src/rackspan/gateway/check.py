@@ -72,6 +72,7 @@ async def check_cluster(config: GatewayConfig) -> list[Result]:
             )
         ]
         results += [Result("release", CheckLevel.WARNING, warning) for warning in backend.release_warnings]
+        results += [Result("connection", CheckLevel.WARNING, warning) for warning in backend.connection_warnings()]
         results += [Result("secrets", CheckLevel.WARNING, warning) for warning in config.exposed_secrets()]
         results += [_open_files(config, backend), *_listeners(config, backend)]
         async for result in _brokers(backend):

@@ -6,7 +6,7 @@ Source: pyspark.sql.datasource (Spark 4.0 and newer); what limits a trigger need
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -86,8 +86,14 @@ class RackspanKafkaDataSource(DataSource):
     def _sink(self, schema: StructType, *, streaming: bool) -> SinkOptions:
         check_requirements(streaming=streaming)
         options = parse_sink(dict(self.options))
+        _print_warnings(options.client.warnings, options.without_effect)
         check_columns(_types(schema), options.topic)
         return options
+
+
+def _print_warnings(warnings: Iterable[str], without_effect: Sequence[str]) -> None:
+    for line in (*warnings, *([without_effect_line(without_effect)] if without_effect else ())):
+        print(f"{NAME}: {line}", file=sys.stderr, flush=True)
 
 
 class KafkaReader(DataSourceReader):
@@ -100,8 +106,7 @@ class KafkaReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         options = self._options
-        if options.without_effect:
-            print(f"rackspan-kafka: {without_effect_line(options.without_effect)}", file=sys.stderr, flush=True)
+        _print_warnings(options.client.warnings, options.without_effect)
         with SourceCluster(options.client) as cluster:
             chosen = ranges.chosen_partitions(cluster, options)
             wanted = self._bounds.partitions(chosen.partitions())

@@ -15,8 +15,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from rackspan.client.config.keys import KEYS
-from rackspan.client.config.properties_file import read_properties
+from rackspan.client.brokers import addresses, protocol_warnings
+from rackspan.client.config.keys import KEYS, WITHOUT_EFFECT, KeyUse, verdict_on
+from rackspan.client.config.properties_file import load_properties
+from rackspan.client.config.providers import resolved
+from rackspan.client.config.translation import protocol_of, warnings_about
 from rackspan.errors import UsageError
 from rackspan.kafka_source.executor_rack import DEFAULT_VARIABLE, RackSources
 from rackspan.kafka_source.option_values import (
@@ -31,6 +34,7 @@ from rackspan.kafka_source.option_values import (
     string_map,
 )
 from rackspan.model.ids import TopicPartition
+from rackspan.text import closest
 
 OffsetByPartition: TypeAlias = Mapping[TopicPartition, int]
 
@@ -45,6 +49,7 @@ READ_UNCOMMITTED: Final = "read_uncommitted"
 
 CLIENT_PREFIX: Final = "kafka."
 _BOOTSTRAP: Final = "bootstrap.servers"
+_PROTOCOL: Final = "security.protocol"
 
 
 class TopicChoice(StrEnum):
@@ -74,6 +79,8 @@ class ClientOptions:
     bootstrap_servers: str
     properties: Mapping[str, str] = field(default_factory=dict)
     """The properties of the connection, of security above all."""
+    warnings: tuple[str, ...] = ()
+    """Sentences about what is ignored in commandConfig, and servers whose address names another protocol."""
     read_committed: bool = False
     check_crcs: bool = True
     partition_fetch_bytes: int = 8 << 20
@@ -180,6 +187,11 @@ _CLIENT_IGNORED: Final = frozenset(
 )
 """Properties by which a Java consumer is tuned, and that this source has nothing for."""
 
+_CLIENT_OWN: Final = _CLIENT_IGNORED | {
+    *("client.rack", "isolation.level", "check.crcs", "max.partition.fetch.bytes", "fetch.max.wait.ms")
+}
+"""Properties of a Java consumer that this source reads, and those that it ignores by name."""
+
 
 def parse(options: Mapping[str, str], *, streaming: bool) -> KafkaSourceOptions:
     """Errors: UsageError, one line that names the option."""
@@ -217,7 +229,7 @@ def parse(options: Mapping[str, str], *, streaming: bool) -> KafkaSourceOptions:
         rack_costs=costs("rack.costs", values["rack.costs"]) if "rack.costs" in values else {},
         without_effect=(
             *(name for name in _STREAM_ONLY if not streaming and name.lower() in values),
-            *(f"{CLIENT_PREFIX}{name}" for name in ignored),
+            *ignored,
         ),
     )
 
@@ -269,40 +281,64 @@ def _checked_topics(strategy: TopicChoice, value: str) -> str:
     return value
 
 
-def client_properties(values: Mapping[str, str], refused: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """The bootstrap servers, and all other properties of commandConfig and kafka.*; the latter come first.
+def client_properties(
+    values: Mapping[str, str], refused: Mapping[str, str], own: Iterable[str]
+) -> tuple[str, dict[str, str], tuple[str, ...]]:
+    """The bootstrap servers, all other properties of commandConfig and kafka.*, of which the latter come first, and warnings.
 
-    Errors: UsageError, also for the properties that are `refused`, with the reason given there.
+    Variables of config providers are resolved. What other clients and tools have in commandConfig is left out; the source or
+    sink reads `own` itself. Errors: UsageError, also for the options that are `refused`, with the reason given there.
     """
-    properties = dict(read_properties(Path(values["commandconfig"]))) if "commandconfig" in values else {}
     given = {key.removeprefix(CLIENT_PREFIX): value for key, value in values.items() if key.startswith(CLIENT_PREFIX)}
-    properties |= given
     for key, why in refused.items():
-        if key in properties:
+        if key in given:
             raise UsageError(f"option kafka.{key}: {why}")
+    in_file = load_properties(Path(values["commandconfig"])) if "commandconfig" in values else ()
+    properties = resolved({found.key: found.value for found in in_file} | given)
     servers = properties.pop(_BOOTSTRAP, "")
+    option = f"option {CLIENT_PREFIX}{_BOOTSTRAP}"
     if not servers:
-        raise UsageError("option kafka.bootstrap.servers: name the cluster's brokers as HOST:PORT, commas between")
-    return servers, properties
+        raise UsageError(f"{option}: name the cluster's brokers as HOST:PORT, commas between")
+    from_file = {name: value for name, value in properties.items() if name not in {*given, *own} - {_PROTOCOL}}
+    warnings = (
+        *(f"commandConfig: {line}" for line in warnings_about(from_file)),
+        *protocol_warnings(option, servers, protocol_of(properties)),
+    )
+    for name in from_file:
+        if verdict_on(name).is_foreign:
+            properties.pop(name)
+    # librdkafka leaves out servers whose protocol is another than its own.
+    plain = (f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in addresses(option, servers))
+    return ",".join(plain), properties, warnings
+
+
+def without_effect(properties: dict[str, str], names: Iterable[str] = ()) -> tuple[str, ...]:
+    """The options of a client that have no effect here, taken out of `properties`: those of every connection, and `names`."""
+    ignored = sorted({*names, *WITHOUT_EFFECT} & properties.keys())
+    for name in ignored:
+        properties.pop(name)
+    return tuple(f"{CLIENT_PREFIX}{name}" for name in ignored)
 
 
 def refuse_unknown_properties(properties: Mapping[str, str]) -> None:
     """Errors: UsageError for a property of neither the source, or the sink, nor a connection."""
     for name in properties:
-        if name not in KEYS:
-            near = difflib.get_close_matches(name, KEYS, n=1)
-            raise UsageError(
-                f"option {CLIENT_PREFIX}{name}: rackspan-kafka has no such property of a client; "
-                + (f"did you mean {CLIENT_PREFIX}{near[0]}?" if near else "leave it out")
-            )
+        if name in KEYS:
+            continue
+        verdict = verdict_on(name)
+        if verdict.use is KeyUse.REFUSED and verdict.meant is None:
+            raise UsageError(f"option {CLIENT_PREFIX}{name}: {verdict.reason}")
+        near = verdict.meant or closest(name, KEYS)
+        raise UsageError(
+            f"option {CLIENT_PREFIX}{name}: rackspan-kafka has no such property of a client; "
+            + (f"did you mean {CLIENT_PREFIX}{near}?" if near else "leave it out")
+        )
 
 
-def _client(values: Mapping[str, str]) -> tuple[ClientOptions, list[str], str | None]:
+def _client(values: Mapping[str, str]) -> tuple[ClientOptions, tuple[str, ...], str | None]:
     """And the properties that are ignored, and the rack of all executors."""
-    servers, properties = client_properties(values, _CLIENT_REFUSED)
-    ignored = sorted(_CLIENT_IGNORED & properties.keys())
-    for name in ignored:
-        properties.pop(name)
+    servers, properties, warnings = client_properties(values, _CLIENT_REFUSED, _CLIENT_OWN)
+    ignored = without_effect(properties, _CLIENT_IGNORED)
     rack = properties.pop("client.rack", None)
     isolation = properties.pop("isolation.level", READ_UNCOMMITTED)
     if isolation not in (READ_COMMITTED, READ_UNCOMMITTED):
@@ -322,6 +358,7 @@ def _client(values: Mapping[str, str]) -> tuple[ClientOptions, list[str], str | 
         fetch_wait_ms=count("kafka.fetch.max.wait.ms", properties.pop("fetch.max.wait.ms", str(default.fetch_wait_ms))),
         progress_timeout_seconds=timeout / 1000 if timeout else default.progress_timeout_seconds,
         properties=properties,
+        warnings=warnings,
     )
     refuse_unknown_properties(client.properties)
     return client, ignored, rack

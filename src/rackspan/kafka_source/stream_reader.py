@@ -182,6 +182,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return False
 
     def _connected(self) -> SourceCluster:
+        for line in self._options.client.warnings:
+            self._log_once(line)
         if self._options.without_effect:
             self._log_once(without_effect_line(self._options.without_effect))
         if self._cluster is None:

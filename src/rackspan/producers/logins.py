@@ -63,6 +63,5 @@ def _tls(config: Mapping[str, Any]) -> ssl.SSLContext:
 
 
 def server_list(servers: Any) -> str:
-    """The servers as one text, with Kafka's port for those without one."""
-    named = servers.split(",") if isinstance(servers, str) else servers
-    return ",".join(server if ":" in server else f"{server}:9092" for server in named)
+    """The servers, of which some clients take a list, as one text."""
+    return servers if isinstance(servers, str) else ",".join(servers)

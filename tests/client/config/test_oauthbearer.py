@@ -1,11 +1,13 @@
 """Tokens by client credentials and from a file; every failure is one line without a secret."""
 
+from base64 import b64decode
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from urllib.request import Request
 
 import pytest
+from kafka.net.sasl.oauth import SaslMechanismOAuth
 
 from rackspan.client.config.oauthbearer import BearerTokens, _from_response
 from rackspan.errors import ClusterUnauthorized, ClusterUnreachable, UsageError
@@ -118,3 +120,28 @@ def test_an_endpoint_that_responds_with_something_else_is_named(content: bytes) 
         pytest.raises(ClusterUnreachable, match=f"the token endpoint {url} cannot be used: "),
     ):
         BearerTokens(url, "a", "b").token()
+
+
+def test_client_id_and_secret_are_encoded_as_by_java_where_that_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[str] = []
+
+    def urlopen(request: Request, timeout: float) -> BytesIO:
+        sent.append(str(request.get_header("Authorization")))
+        return BytesIO(b'{"access_token": "t"}')
+
+    monkeypatch.setattr("urllib.request.urlopen", urlopen)
+    BearerTokens("http://id/token", "me:a", "s ~*-._/").token()
+    BearerTokens("http://id/token", "me:a", "s ~*-._/", urlencode=True).token()
+    # java.net.URLEncoder keeps letters, digits and .-*_ and makes a blank a plus.
+    assert [b64decode(header.removeprefix("Basic ")) for header in sent] == [b"me:a:s ~*-._/", b"me%3Aa:s+%7E*-._%2F"]
+
+
+def test_extensions_reach_the_mechanism_of_kafka_python() -> None:
+    class Token(BearerTokens):
+        def token(self) -> str:
+            return "t"
+
+    tokens = Token("http://id", extensions={"logicalCluster": "lkc-1", "identityPoolId": "pool-1"})
+    first = SaslMechanismOAuth(sasl_oauth_token_provider=tokens).auth_bytes()
+    # RFC 7628, 3.1: each pair ends with ^A.
+    assert first == b"n,,\x01auth=Bearer t\x01logicalCluster=lkc-1\x01identityPoolId=pool-1\x01\x01"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rackspan.client.config.properties_file import parse_properties, read_properties
+from rackspan.client.config.properties_file import Property, load_properties, parse_properties
 from rackspan.errors import UsageError
 
 
@@ -33,9 +33,22 @@ def test_text_becomes_keys_and_values(text: str, expected: dict[str, str]) -> No
 def test_a_file_is_latin_1(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     path.write_bytes("client.id=é\n".encode("latin-1"))
-    assert read_properties(path) == {"client.id": "é"}
+    assert load_properties(path) == [Property(1, "client.id", "é")]
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--command-config .*absent\.properties: No such file"):
-        read_properties(tmp_path / "absent.properties")
+        load_properties(tmp_path / "absent.properties")
+
+
+def test_a_property_has_the_number_of_the_line_where_it_begins(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text("# a comment\na=1 \\\n  2\n\nb=3\n\\\nc=4\n")
+    assert load_properties(path) == [Property(2, "a", "1 2"), Property(5, "b", "3"), Property(6, "c", "4")]
+
+
+def test_an_escape_that_is_none_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text("a=1\nb=C:\\users\n")
+    with pytest.raises(UsageError, match=r"client\.properties: line 2: \\u needs four hexadecimal digits"):
+        load_properties(path)

@@ -1,7 +1,7 @@
 """Tables of rackspan config."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Final, Literal, TypedDict
 
 from msgspec import Meta
 from rich.console import RenderableType
@@ -48,11 +48,26 @@ class CheckedCluster(TypedDict):
     problems: list[ClusterProblem]
 
 
-class CheckedSettings(TypedDict):
-    """What the named clusters lack."""
+class CheckedLine(TypedDict):
+    line: Annotated[int, Meta(ge=1)]
+    setting: str
+    state: Literal["used", "ignored", "refused"]
+    reason: str
 
-    files: list[str]
-    clusters: list[CheckedCluster]
+
+class CheckedCommandConfig(TypedDict):
+    """A file of client properties. Values are left out, since they hold secrets."""
+
+    file: str
+    lines: list[CheckedLine]
+    problem: Annotated[str | None, Meta(description="Why no client can use the file.")]
+
+
+CheckedSettings = TypedDict(
+    "CheckedSettings",
+    {"files": list[str], "clusters": list[CheckedCluster], "command-configs": list[CheckedCommandConfig]},
+)
+"""What the named clusters lack, and what becomes of the lines of their client properties."""
 
 
 def show_page(document: ShownSettings) -> RenderableType:
@@ -73,7 +88,8 @@ def show_page(document: ShownSettings) -> RenderableType:
 
 def check_page(document: CheckedSettings) -> RenderableType:
     """A line for each cluster, then what is wrong."""
-    if not document["clusters"]:
+    configs = document["command-configs"]
+    if not document["clusters"] and not configs:
         files = ", ".join(document["files"]) or "no rackspan.toml"
         return page(Text(f"{files}: no named cluster to check; add [clusters.NAME]", style="bold yellow"))
     rows = [
@@ -83,17 +99,30 @@ def check_page(document: CheckedSettings) -> RenderableType:
     problems = [
         (problem["cluster"], problem["problem"]) for cluster in document["clusters"] for problem in cluster["problems"]
     ]
+    listed = {reason for _, reason in problems}
+    of_files = [(file["file"], file["problem"]) for file in configs if file["problem"] not in {None, *listed}]
+    count = len(problems) + len(of_files)
     verdict = (
-        Text(count_noun(len(problems), "problem", ","), style="bold red")
-        if problems
-        else Text("no problems", style="bold green")
+        Text(count_noun(count, "problem", ","), style="bold red") if count else Text("no problems", style="bold green")
     )
-    return page(
-        table(("cluster", "name", "brokers", "topics", ""), rows),
+    parts = [
+        *(_part(("cluster", "name", "brokers", "topics", ""), rows)),
+        *(part for file in configs for part in _lines(file)),
         *_part(("cluster", "reason"), problems),
-        Text(),
-        verdict,
-    )
+        *_part(("command config", "reason"), of_files),
+    ]
+    return page(*parts[1:], Text(), verdict)
+
+
+def _lines(file: CheckedCommandConfig) -> Iterator[RenderableType]:
+    rows = [
+        (line["line"], line["setting"], Text(line["state"], style=_STYLES[line["state"]]), line["reason"])
+        for line in file["lines"]
+    ]
+    yield from _part((file["file"], "setting", "", "reason"), rows)
+
+
+_STYLES: Final = {"used": "green", "ignored": "dim", "refused": "bold red"}
 
 
 def _part(columns: tuple[str, ...], rows: list[Any]) -> Iterator[RenderableType]:

@@ -10,7 +10,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +26,7 @@ _REUSED_FOR: Final = 0.8
 
 
 class BearerTokens(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has no types
-    """The tokens of one connection. The client secret and the tokens are in no message and not in `repr`.
+    """The tokens of one connection. `urlencode` encodes client id and secret first (KIP-1025). The client secret and the tokens are in no message and not in `repr`.
 
     Errors of `token`: UsageError for a file without a token, ClusterUnauthorized where the endpoint refuses the client,
     ClusterUnreachable where it does not respond.
@@ -39,10 +39,12 @@ class BearerTokens(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python
         client_secret: str | None = None,
         scope: str | None = None,
         *,
+        urlencode: bool = False,
+        extensions: Mapping[str, str] | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._url, self._client_id, self._client_secret, self._scope = token_url, client_id, client_secret, scope
-        self._now = now
+        self._urlencode, self._extensions, self._now = urlencode, dict(extensions or {}), now
         self._token, self._until = "", -1.0
 
     def token(self) -> str:
@@ -55,10 +57,17 @@ class BearerTokens(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python
                 self._until = self._now() + lifetime * _REUSED_FOR
         return self._token
 
+    def extensions(self) -> dict[str, str]:
+        """The SASL extensions that brokers get beside the token (KIP-342)."""
+        return self._extensions
+
     def _requested(self) -> tuple[str, float]:
         """A token and its lifetime in seconds."""
         form = {"grant_type": "client_credentials", **({} if self._scope is None else {"scope": self._scope})}
-        login = base64.b64encode(f"{self._client_id}:{self._client_secret}".encode()).decode()
+        client = [str(self._client_id), str(self._client_secret)]
+        if self._urlencode:
+            client = [urllib.parse.quote_plus(part, safe="*").replace("~", "%7E") for part in client]
+        login = base64.b64encode(":".join(client).encode()).decode()
         request = urllib.request.Request(  # noqa: S310 - the scheme is checked where the URL is translated
             self._url,
             data=urllib.parse.urlencode(form).encode(),

@@ -2,40 +2,62 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from rackspan.errors import UsageError
 
 
-def read_properties(path: Path) -> dict[str, str]:
-    """The properties in the file of --command-config. Errors: UsageError when it cannot be read."""
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A key with its value, and the number of the line where it begins."""
+
+    line: int
+    key: str
+    value: str
+
+
+def load_properties(path: Path) -> list[Property]:
+    """The properties in the file of --command-config, in their order, variables unresolved. Errors: UsageError when it cannot be read."""
     try:
         # Java's properties are ISO 8859-1, and Kafka's own tools read them so.
-        return parse_properties(path.read_text(encoding="latin-1"))
+        return list(property_lines(path.read_text(encoding="latin-1")))
     except OSError as error:
         raise UsageError(f"--command-config {path}: {error.strerror}; name a file that can be read") from None
+    except ValueError as error:
+        raise UsageError(f"--command-config {path}: {error}") from None
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Keys and values; where a key is given twice, the last value counts."""
-    return dict(_key_and_value(line) for line in _logical_lines(text))
+    """Keys and values; where a key is given twice, the last value counts. Errors: ValueError."""
+    return {found.key: found.value for found in property_lines(text)}
 
 
-def _logical_lines(text: str) -> Iterator[str]:
+def property_lines(text: str) -> Iterator[Property]:
+    """Errors: ValueError for an escape that is none."""
+    for number, line in _logical_lines(text):
+        try:
+            yield Property(number, *_key_and_value(line))
+        except ValueError:
+            raise ValueError(f"line {number}: \\u needs four hexadecimal digits; write \\\\ for a backslash") from None
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Lines without comments and blank lines; one that ends in an odd number of backslashes continues in the next."""
-    pending = ""
-    for natural in re.split(r"\r\n|\r|\n", text):
+    pending, begin = "", 0
+    for number, natural in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         line = natural.lstrip(" \t\f")
-        if not pending and (not line or line[0] in "#!"):
+        if not begin and (not line or line[0] in "#!"):
             continue
+        begin = begin or number
         if (len(line) - len(line.rstrip("\\"))) % 2:
             pending += line[:-1]
             continue
-        yield pending + line
-        pending = ""
+        yield begin, pending + line
+        pending, begin = "", 0
     if pending:
-        yield pending
+        yield begin, pending
 
 
 _KEY: Final = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
@@ -54,4 +76,5 @@ def _unescaped(text: str) -> str:
 
 
 def _meaning(escape: str) -> str:
-    return chr(int(escape[1:], 16)) if len(escape) == 5 else _MEANINGS.get(escape, escape)
+    """Errors: ValueError."""
+    return chr(int(escape[1:], 16)) if escape[0] == "u" else _MEANINGS.get(escape, escape)

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rackspan.errors import UsageError
@@ -15,6 +15,7 @@ from rackspan.kafka_source.options import (
     client_properties,
     refuse_unknown,
     refuse_unknown_properties,
+    without_effect,
 )
 
 SINK_OPTIONS: Final = ("topic", "min.insync.racks", "underMinRacks", "commandConfig", "progressTimeoutMs")
@@ -86,17 +87,20 @@ class SinkOptions:
     """For all rows; None where each row names its topic."""
     min_insync_racks: int = 1
     wait_for_racks: bool = False
+    without_effect: tuple[str, ...] = ()
+    """Options that were given and that a write ignores."""
 
 
 def parse_sink(options: Mapping[str, str]) -> SinkOptions:
     """Errors: UsageError, one line that names the option."""
     values = {key.lower(): str(value) for key, value in options.items()}
     refuse_unknown(values, (*SINK_OPTIONS, *_OF_SPARK), _READ_ONLY)
-    servers, properties = client_properties(values, _PRODUCER_REFUSED)
+    servers, properties, warnings = client_properties(values, _PRODUCER_REFUSED, _PRODUCER)
     producer: dict[str, str | int] = {}
     for name, translate in _PRODUCER.items():
         if name in properties:
             producer |= translate(f"kafka.{name}", properties.pop(name))
+    ignored = without_effect(properties)
     refuse_unknown_properties(properties)
     racks = positive(values, "min.insync.racks") or 1
     if "underminracks" in values and racks == 1:
@@ -106,13 +110,14 @@ def parse_sink(options: Mapping[str, str]) -> SinkOptions:
     timeout = positive(values, "progressTimeoutMs")
     if values.get("topic", "-").strip() == "":
         raise UsageError("option topic: no topic is named")
-    client = ClientOptions(servers, properties)
+    client = ClientOptions(servers, properties, warnings)
+    if timeout:
+        client = replace(client, progress_timeout_seconds=timeout / 1000)
     return SinkOptions(
-        client=ClientOptions(
-            servers, properties, progress_timeout_seconds=timeout / 1000 if timeout else client.progress_timeout_seconds
-        ),
+        client=client,
         producer=producer,
         topic=values["topic"].strip() if "topic" in values else None,
         min_insync_racks=racks,
         wait_for_racks=choice(values, "underMinRacks", (FAIL, WAIT)) == WAIT,
+        without_effect=ignored,
     )
