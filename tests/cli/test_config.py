@@ -162,7 +162,7 @@ def test_check_of_a_file_that_no_client_can_use_says_why_and_fails(cli: Cli, tmp
     ran = cli("config", "check", "--command-config", "client.properties")
     assert (ran.code, ran.out.splitlines()[-1]) == (1, "1 problem")
     assert (
-        "2  sasl.mechanisms    refused  sasl.mechanisms in --command-config: no client of Kafka has such a" in ran.out
+        "2  sasl.mechanisms    refused  no client of Kafka has such a setting; did you mean sasl.mechanism?" in ran.out
     )
     absent = cli("config", "check", "--command-config", "absent", "-o", "json")
     assert (absent.code, absent.document["command-configs"][0]["lines"]) == (1, [])

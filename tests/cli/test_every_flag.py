@@ -400,6 +400,7 @@ OWN: dict[tuple[str, str], Case] = {
     ("config show", "--output"): Case(("-o", "json"), NONE),
     ("config check", "--cluster"): Case(("--cluster", "here"), ("--offline",), good=True),
     ("config check", "--offline"): Case(("--offline",), NONE),
+    ("config check", "--command-config"): Case(("--command-config", "bad.properties"), NONE),
     ("config check", "--output"): Case(("-o", "json"), ("--offline",)),
 }  # fmt: skip
 
@@ -457,7 +458,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]
         }
         for name, document in documents.items():
             (folder / name).write_text(json.dumps(document))
-        (folder / "bad.properties").write_text("colour=red\n")
+        (folder / "bad.properties").write_text("ssl.colour=red\n")
         (folder / "rackspan.toml").write_text(
             f'[clusters.here]\nbootstrap-server = "{live}"\n[clusters.far]\nbootstrap-server = "127.0.0.1:1"\ntimeout = 200\n'
             '[topics."orders"]\nleader.racks = ["r2"]\n'

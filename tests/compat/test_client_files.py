@@ -55,7 +55,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Read]:
         "-XX:TieredStopAtLevel=1",
         "-Dorg.slf4j.simpleLogger.defaultLogLevel=off",
     )
-    command = [java.executable, *options, "-cp", f"{jars}/*", _SOURCE, folder, server, ca]
+    command = [*map(str, (java.executable, *options, "-cp", f"{jars}/*", _SOURCE, folder, server, ca))]
     environment = {**os.environ, "CLIENT_FILES_PASSWORD": _PASSWORD}
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=300, check=True, env=environment)
     with pytest.MonkeyPatch.context() as patch:

@@ -57,9 +57,9 @@ class Backend:
 
     def connection_warnings(self) -> Iterator[str]:
         """Sentences about settings that are ignored, and addresses that name another protocol than the connections'."""
-        for file, properties in self._properties.items():
+        for named, properties in self._properties.items():
             for line in warnings_about(properties):
-                yield f"{file}: {line}"
+                yield f"{named}: {line}"
         config = self.config
         for key, servers, file in (
             ("bootstrap.servers", config.bootstrap_servers, config.command_config),

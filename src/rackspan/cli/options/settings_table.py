@@ -98,7 +98,7 @@ BOOTSTRAP_SERVER: Final = DeclaredSetting(
     metavar="HOST:PORT[,…]",
     panel=READ,
     meaning="A running cluster.",
-    note="Above all tables, the one to use without a flag; not beside `cluster`.",
+    note="A protocol before an address, as `SASL_SSL://`, is left out. Above all tables, the one to use without a flag; not beside `cluster`.",
     example='"kafka-1:9092,kafka-2:9092"',
 )
 CLUSTER: Final = DeclaredSetting(
@@ -114,7 +114,7 @@ COMMAND_CONFIG: Final = DeclaredSetting(
     metavar="FILE",
     panel=READ,
     meaning="Client properties, as Kafka's own tools take them.",
-    note="Above all tables, for every cluster that has none of its own.",
+    note="[config check](security.md) says what becomes of each line. Above all tables, for every cluster that has none of its own.",
     example='"client.properties"',
     is_path=True,
 )

@@ -106,7 +106,8 @@ def judged_lines(lines: Sequence[Property]) -> Iterator[JudgedLine]:
     """What becomes of each line of a properties file."""
     last = {found.key: found for found in lines}
     declared = {found.key: found.value for found in lines if is_of_providers(found.key)}
-    properties, refused = {}, {}
+    properties: dict[str, str] = {}
+    refused: dict[str, str] = {}
     for name, found in last.items():
         try:
             properties |= resolved({**declared, name: found.value})
@@ -120,7 +121,7 @@ def judged_lines(lines: Sequence[Property]) -> Iterator[JudgedLine]:
         if last[found.key] is not found:
             use, reason = KeyUse.IGNORED, f"line {last[found.key].line} sets it again"
         elif found.key in refused:
-            use, reason = KeyUse.REFUSED, refused[found.key]
+            use, reason = KeyUse.REFUSED, refused[found.key].removeprefix(f"{found.key} in --command-config: ")
         elif use is KeyUse.USED and not _has_use(found.key, properties):
             use, reason = KeyUse.IGNORED, f"{_PROTOCOL} is {protocol_of(properties)}"
         yield JudgedLine(found.line, found.key, use, reason)
