@@ -240,7 +240,7 @@ WORDS: dict[str, tuple[tuple[str, ...], str]] = {
     "racks beyond int64": (("audit", *SNAPSHOT, "--min-insync-racks", "9" * 20), "Invalid value for '--min-insync-racks' (env var: 'RACKSPAN_MIN_INSYNC_RACKS'): expected at most 2147483647; see rackspan audit --help"),
     "a timeout beyond clocks": (("audit", *SNAPSHOT, "--timeout", "9" * 20), "Invalid value for '--timeout' (env var: 'RACKSPAN_TIMEOUT'): expected at most 2147483647; see rackspan audit --help"),
     "a broker beyond int64": (("reassign", "plan", *SNAPSHOT, "--drain", "9" * 20), f"broker {'9' * 20}: the cluster does not list it, and no partition has a replica on it"),
-    "an address that is none": (("audit", "--bootstrap-server", "kafka:port"), "--bootstrap-server 'kafka:port': 'kafka:port' is not of the form HOST:PORT or PROTOCOL://HOST:PORT; correct it"),
+    "an address that is none": (("audit", "--bootstrap-server", "kafka:port"), "--bootstrap-server 'kafka:port': 'kafka:port' is not of the form HOST:PORT or PROTOCOL://HOST:PORT; write it as broker-1:9092"),
     "a port nobody listens on": (("audit", "--bootstrap-server", "127.0.0.1:1"), "no broker responded: 127.0.0.1:1: connection refused; check --bootstrap-server, and that the cluster is up"),
     "a host that cannot be": (("audit", "--bootstrap-server", "bad..name:9092"), "no broker responded: bad..name:9092: no such host name; check --bootstrap-server, and that the cluster is up"),
     "a line break in a name": (("outage", *SNAPSHOT, "--lose", "r\n1"), r"rack 'r\n1': not in this cluster; it has r1, r2, r3"),

@@ -181,7 +181,7 @@ def test_what_is_no_address_is_named_with_its_key(part: str) -> None:
         addresses("bootstrap.servers", f"a:1,{part}")
     assert (
         str(refused.value)
-        == f"bootstrap.servers 'a:1,{part}': {part!r} is not of the form HOST:PORT or PROTOCOL://HOST:PORT; correct it"
+        == f"bootstrap.servers 'a:1,{part}': {part!r} is not of the form HOST:PORT or PROTOCOL://HOST:PORT; write it as broker-1:9092"
     )
 
 

@@ -223,7 +223,7 @@ def _addresses(key: str, text: str) -> Iterator[tuple[str, str, int]]:
         # In a host that has colons and no brackets the last number is the port, as in Java.
         if not match or not host or port > _LARGEST_PORT or (":" in host and not _is_ipv6(host)):
             raise UsageError(
-                f"{key} {text!r}: {part!r} is not of the form HOST:PORT or PROTOCOL://HOST:PORT; correct it"
+                f"{key} {text!r}: {part!r} is not of the form HOST:PORT or PROTOCOL://HOST:PORT; write it as broker-1:9092"
             )
         yield match["protocol"] or "", host, port
 

@@ -112,7 +112,7 @@ def test_kerberos_takes_the_credential_cache_of_kinit(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("properties", "why"),
     [
-        ({"sasl.kerberos.servicename": "x"}, "did you mean sasl.kerberos.service.name? Correct it, or leave it out"),
+        ({"sasl.kerberos.servicename": "x"}, "did you mean sasl.kerberos.service.name? Write that, or leave it out"),
         ({"ssl.truststore.password": "x"}, "ssl.truststore.password in --command-config: a PEM store has no password"),
         ({"ssl.provider": "BCFIPS"}, "ssl.provider in --command-config: 'BCFIPS' is none of SunJSSE"),
         (

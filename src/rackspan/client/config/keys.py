@@ -119,7 +119,7 @@ def _items(value: str) -> list[str]:
 
 
 _OLD_TLS: Final = ("SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1")
-"""Versions that Java 17 knows and has disabled: listed beside a later one they have no effect."""
+"""Versions that Java 17 has and disables: listed beside a later one they have no effect."""
 
 
 def _protocol(value: str) -> ClientSettings:
@@ -187,7 +187,7 @@ def _extensions(options: Mapping[str, str]) -> str:
         if not re.fullmatch(r"[A-Za-z]+", name) or name == "auth" or not re.fullmatch(r"[\x21-\x2b\x2d-\x7e]+", value):
             raise UsageError(
                 f"{_EXTENSION}{name}: the name of an extension is of letters, its value of printable signs without blanks and "
-                "commas; correct it"
+                "commas; write such ones"
             )
     return ",".join(f"{name}={value}" for name, value in found.items())
 
@@ -477,7 +477,7 @@ def verdict_on(name: str) -> KeyVerdict:
     known = [key for key in KEYS if key.startswith(SECURITY_PREFIXES)]
     alike = closest(plain, known, _ALIKE_WITHIN if is_security else _ALIKE)
     if is_security or (alike and not plain.endswith(f".{alike}")):
-        advice = f"did you mean {alike}? Correct it" if alike else "docs/security.md lists them; correct it"
+        advice = f"did you mean {alike}? Write that" if alike else "write one that docs/security.md lists"
         return KeyVerdict(
             KeyUse.REFUSED, f"no client of Kafka has such a setting; {advice}, or leave it out", meant=alike
         )

@@ -120,7 +120,9 @@ def _allowed_paths(prefix: str, parameters: Mapping[str, str]) -> Callable[[str]
     allowed = [Path(os.path.normpath(path)) for path in given.split(",")] if given else None
     for path in allowed or ():
         if not path.is_absolute() or not path.exists():
-            raise UsageError(f"{key} in --command-config: {path} is not an absolute path of what exists; correct it")
+            raise UsageError(
+                f"{key} in --command-config: {path} is not an absolute path of what exists; name one that is"
+            )
     return lambda path: (
         allowed is None or any(Path(os.path.normpath(path)).is_relative_to(folder) for folder in allowed)
     )
