@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 
 from rackspan.client.brokers import addresses
 from rackspan.client.config.keys import verdict_on
-from rackspan.client.config.translation import kafka_python_settings, read_properties
-from rackspan.errors import RackspanError
+from rackspan.client.config.translation import kafka_python_settings, librdkafka_settings, read_properties
+from rackspan.errors import RackspanError, UsageError
 from rackspan.java import find_java
 from rackspan.kafka_process import DEFAULT_VERSION, KafkaVersion, resolve_jars
 from tests.certificates import KEY_PASSWORD, authority, openssl
-from tests.compat.client_files import FILES
+from tests.compat.client_files import DIFFERENCES, FILES
 
 pytestmark = pytest.mark.java
 
@@ -250,21 +252,116 @@ def test_kafka_and_rackspan_read_the_same_in_every_file_but_where_a_difference_i
     found = {}
     for file in FILES:
         by_kafka = read.by_kafka[f"{file.name}.properties"]
-        kafka: object = "refused" if "error" in by_kafka else _of_kafka(by_kafka)
-        if isinstance(kafka, Meaning) and kafka.tls is not None and not any(map(_connects, kafka.tls.values())):
-            # No server can be reached with it: rackspan may say so at once.
-            kafka = "refused"
+        kafka: object = "refused" if "error" in by_kafka else _connecting(_of_kafka(by_kafka))
         try:
-            ours: object = _of_rackspan(read, file.name)
+            ours: object = _connecting(_of_rackspan(read, file.name))
         except RackspanError as error:
             ours = "refused" if "\n" not in str(error) else str(error)
-        if isinstance(ours, Meaning) and ours.tls is not None and not any(map(_connects, ours.tls.values())):
-            ours = "refused"
         if (kafka != ours) is (file.difference is None):
             found[file.name] = (file.difference, kafka, ours, by_kafka.get("error"))
     assert "\n\n".join(f"{name}: {difference}" for name, difference in found.items()) == ""
     assert len(FILES) >= 80
+    assert {file.difference for file in FILES} - {None} == DIFFERENCES.keys()
 
 
-def _connects(shaken: object) -> bool:
-    return shaken is not None
+def _connecting(meaning: Meaning) -> object:
+    """Refused, if no server can be reached with it: Kafka finds that out when it connects, and rackspan may say so at once."""
+    if meaning.tls is not None and all(shaken is None for shaken in meaning.tls.values()):
+        return "refused"
+    return meaning
+
+
+def test_librdkafka_takes_the_same_login_and_certificates_or_is_refused_by_name(read: Read) -> None:
+    taken, refused = [], {}
+    for file in FILES:
+        by_kafka = read.by_kafka[f"{file.name}.properties"]
+        if file.difference is not None or "error" in by_kafka or _connecting(_of_kafka(by_kafka)) == "refused":
+            continue
+        kafka = _of_kafka(by_kafka)
+        try:
+            settings = librdkafka_settings(read_properties(read.folder / f"{file.name}.properties"))
+        except UsageError as error:
+            refused[file.name] = str(error)
+            continue
+        assert (settings.get("security.protocol", "PLAINTEXT"), settings.get("client.id")) == (
+            kafka.protocol,
+            kafka.client_id,
+        )
+        if kafka.mechanism:
+            assert settings["sasl.mechanism"] == kafka.mechanism, file.name
+            assert [settings.get(name) for name in _LOGIN[kafka.mechanism]] == [
+                *(value for name, value in kafka.login.items() if name not in {"extensions", "urlencode"})
+            ], file.name
+        if kafka.tls is not None:
+            assert _digests(settings, "ssl.ca") == by_kafka["tls"].get("trusted", []), file.name
+            shown = next(shaken for shaken in kafka.tls.values() if shaken is not None)
+            assert _digests(settings, "ssl.certificate")[: len(shown)] == shown or file.name == "tls-chain-escaped"
+        if kafka.mechanism in {"GSSAPI", "OAUTHBEARER"}:
+            # The library as Python packages it has no Kerberos, and would request a token.
+            continue
+        try:
+            AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0, **settings})
+        except KafkaException as error:
+            pytest.fail(f"{file.name}: {error}")
+        taken.append(file.name)
+    assert len(taken) > 50
+    assert {name: line for name, line in refused.items() if "librdkafka" not in line} == {}
+
+
+_LOGIN: Final = {
+    **dict.fromkeys(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"), ("sasl.username", "sasl.password")),
+    "OAUTHBEARER": tuple(
+        f"sasl.oauthbearer.{name}" for name in ("client.id", "client.secret", "scope", "token.endpoint.url")
+    ),
+    "GSSAPI": ("sasl.kerberos.service.name",),
+}
+
+
+def _digests(settings: Mapping[str, Any], name: str) -> list[str]:
+    """The digests of the certificates in a file or in place."""
+    text = settings.get(f"{name}.pem") or (
+        Path(settings[f"{name}.location"]).read_text() if f"{name}.location" in settings else ""
+    )
+    blocks = text.split("-----BEGIN CERTIFICATE-----")[1:]
+    ders = (
+        ssl.PEM_cert_to_DER_cert(
+            f"-----BEGIN CERTIFICATE-----{block.partition('-----END')[0]}-----END CERTIFICATE-----"
+        )
+        for block in blocks
+    )
+    return sorted(hashlib.sha256(der).hexdigest() for der in ders)
+
+
+@pytest.mark.parametrize(
+    ("kind", "store"),
+    [("JKS", "truststore"), ("PKCS12", "truststore"), ("JKS", "keystore"), ("PKCS12", "keystore")],
+)
+def test_the_command_that_a_refusal_prints_makes_the_pem_copy(kind: str, store: str, tmp_path: Path) -> None:
+    tool, file = find_java().executable.with_name("keytool"), tmp_path / "a store"
+    made = ("-genkeypair", "-keyalg", "RSA", "-alias", "me", "-dname", "CN=me", "-keypass", "changeit")
+    subprocess.run(
+        [str(tool), *made, "-keystore", str(file), "-storetype", kind, "-storepass", "changeit"],
+        check=True,
+        capture_output=True,
+    )
+    properties = {"security.protocol": "SSL", f"ssl.{store}.type": kind, f"ssl.{store}.location": str(file)}
+    with pytest.raises(UsageError) as refused:
+        kafka_python_settings(properties)
+    command = str(refused.value).partition("make a PEM copy with: ")[2].partition("; then set")[0]
+    environment = {**os.environ, "PATH": f"{tool.parent}{os.pathsep}{os.environ['PATH']}"}
+    for part in command.split(" && "):
+        # Without a terminal both programs read passwords from standard input.
+        subprocess.run(
+            ["sh", "-c", part],
+            input="changeit\n" * 3,
+            check=True,
+            capture_output=True,
+            text=True,
+            env=environment,
+            start_new_session=True,
+        )
+    copies = [path for path in tmp_path.iterdir() if path.suffix == ".pem"]
+    assert len(copies) == 1
+    copied = {"security.protocol": "SSL", f"ssl.{store}.type": "PEM", f"ssl.{store}.location": str(copies[0])}
+    context = kafka_python_settings(copied)["ssl_context"]
+    assert store == "keystore" or context.cert_store_stats()["x509"] == 1

@@ -1,9 +1,11 @@
 """A key of security that no client has is refused with the nearest one, and those of Kafka's other clients and tools are ignored."""
 
+from pathlib import Path
+
 import pytest
 
 from rackspan.client.config.keys import KEYS, KeyUse, verdict_on
-from tests.compat.client_files import MISSPELT
+from tests.compat.client_files import DIFFERENCES, MISSPELT
 
 
 @pytest.mark.parametrize("name", MISSPELT)
@@ -47,3 +49,9 @@ def test_what_cannot_be_carried_out_is_refused_with_what_to_do(name: str, instea
     verdict = verdict_on(name)
     assert verdict.use is KeyUse.REFUSED
     assert instead in verdict.reason
+
+
+def test_the_page_names_every_difference_from_kafkas_classes() -> None:
+    page = Path("docs/security.md").read_text(encoding="utf-8")
+    part = page.partition("### Where a file is read in another way than by Kafka's tools\n")[2].partition("\n## ")[0]
+    assert [line.removeprefix("- ") for line in part.splitlines() if line.startswith("- ")] == [*DIFFERENCES.values()]

@@ -5,13 +5,15 @@ import socket
 import ssl
 import subprocess
 import threading
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rackspan.client.config.tls import tls_context
+from rackspan.client.config.tls import TlsLimits, is_plain, openssl_cipher, pem_lines, tls_context, tls_limits
 from rackspan.errors import UsageError
-from tests.waiting import WITHIN_SECONDS
+from tests.certificates import authority, openssl
 
 OPENSSL = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
 
@@ -143,3 +145,91 @@ def test_a_key_in_place_is_left_in_no_file(identity: Path, tmp_path: Path, monke
     with pytest.raises(UsageError):
         tls_context(key_pem="none", chain_pem=certificate)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("joined", [" ", "", "\n  "])
+def test_white_space_in_pem_has_no_meaning_in_place_and_in_a_file(identity: Path, tmp_path: Path, joined: str) -> None:
+    def rewritten(name: str) -> str:
+        *lines, end = (identity / name).read_text().splitlines()
+        return f"before {lines[0]} {joined.join(lines[1:])}{joined}{end} after"
+
+    certificate, key = rewritten("cert.pem"), rewritten("key.pem")
+    context = tls_context(ca_pem=certificate, key_pem=key, chain_pem=certificate)
+    assert shaken_hands(context, identity) == "ok"
+    ca_file, key_file = tmp_path / "ca.pem", tmp_path / "both.pem"
+    ca_file.write_text(certificate)
+    key_file.write_text(f"{key}\n{certificate}")
+    assert shaken_hands(tls_context(ca_file=str(ca_file), key_file=str(key_file)), identity) == "ok"
+    assert not is_plain(str(ca_file))
+
+
+def test_pem_in_lines_stays_as_it_is(identity: Path) -> None:
+    both = (identity / "both.pem").read_text()
+    assert pem_lines(both) == both.strip()
+    assert pem_lines("no PEM") == "no PEM"
+    old = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nAAAA\n-----END RSA PRIVATE KEY-----"
+    assert pem_lines(old) == old
+    assert is_plain(str(identity / "both.pem"))
+    assert is_plain("/absent.pem")
+
+
+@pytest.mark.slow
+def test_a_certificate_that_is_not_self_signed_is_trusted_in_a_truststore(tmp_path: Path) -> None:
+    root = authority(tmp_path, "root")
+    server = root.identity("server")
+    (tmp_path / "both.pem").write_text(server.store.read_text())
+    (tmp_path / "cert.pem").write_text(root.certificate.read_text())
+    context = tls_context(ca_file=str(server.certificate), key_file=str(server.store))
+    assert shaken_hands(context, tmp_path) == "ok"
+
+
+NEWEST = ["TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"]
+OLDER = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
+
+
+@pytest.mark.parametrize(
+    ("given", "limits"),
+    [
+        ({}, TlsLimits()),
+        ({"protocol": "TLSv1.2"}, TlsLimits(("TLSv1.2",))),
+        ({"enabled_protocols": ["TLSv1.3", "TLSv1.1"]}, TlsLimits(("TLSv1.3",))),
+        ({"cipher_suites": [OLDER]}, TlsLimits(("TLSv1.2",), ("ECDHE-RSA-AES128-GCM-SHA256",))),
+        ({"cipher_suites": NEWEST}, TlsLimits(("TLSv1.3",))),
+        ({"cipher_suites": [*NEWEST, OLDER]}, TlsLimits(ciphers=("ECDHE-RSA-AES128-GCM-SHA256",))),
+        ({"cipher_suites": [*NEWEST, OLDER], "enabled_protocols": ["TLSv1.3"]}, TlsLimits(("TLSv1.3",))),
+    ],
+)
+def test_settings_of_java_limit_versions_and_suites_together(given: dict[str, Any], limits: TlsLimits) -> None:
+    assert tls_limits(**given) == limits
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"protocol": "TLSv1.2", "enabled_protocols": ["TLSv1.3"]},
+        {"cipher_suites": [OLDER], "enabled_protocols": ["TLSv1.3"]},
+        {"cipher_suites": NEWEST[:2]},
+    ],
+)
+def test_limits_that_leave_nothing_or_a_part_of_the_newest_suites_are_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"(leave no version of TLS to use|with all of its suites or not at all)"):
+        tls_limits(**given)
+
+
+def test_a_context_has_the_limits_that_it_is_given() -> None:
+    context = tls_context(limits=TlsLimits(("TLSv1.2",), ("ECDHE-RSA-AES128-GCM-SHA256",)))
+    assert (context.minimum_version, context.maximum_version) == (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_2)
+    older = [cipher["name"] for cipher in context.get_ciphers() if cipher["protocol"] != "TLSv1.3"]
+    assert older == ["ECDHE-RSA-AES128-GCM-SHA256"]
+
+
+def test_cipher_suites_are_named_as_openssl_names_them() -> None:
+    lines = openssl("ciphers", "-stdname", "ALL").splitlines()
+    # Lines such as: TLS_RSA_WITH_AES_128_GCM_SHA256 - AES128-GCM-SHA256 TLSv1.2 …
+    standard = {line.split()[2]: line.split()[0] for line in lines}
+    taken = {}
+    for name, expected in standard.items():
+        with suppress(UsageError):
+            taken[openssl_cipher(expected)] = name
+    assert len(taken) >= 20
+    assert all(ours == name for ours, name in taken.items())
