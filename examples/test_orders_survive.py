@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 
 from rackspan.cluster import EmbeddedCluster
-from rackspan.testing import losing
+from rackspan.testing import closing, losing
 
 pytestmark = pytest.mark.rackspan(racks=3, brokers=3, config={"min.insync.racks": "2"})
 
@@ -17,18 +17,19 @@ pytestmark = pytest.mark.rackspan(racks=3, brokers=3, config={"min.insync.racks"
 def place(cluster: EmbeddedCluster, order: str) -> bool:
     """The application under test: True once an order cannot be lost with a rack."""
     acknowledged: list[bool] = []
-    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "message.timeout.ms": 4000, "log_level": 0})
-    producer.produce("orders", order, on_delivery=lambda error, _: acknowledged.append(error is None))
-    producer.flush(30)
+    config = {"bootstrap.servers": cluster.bootstrap_servers, "message.timeout.ms": 4000, "log_level": 0}
+    with closing(Producer(config)) as producer:
+        producer.produce("orders", order, on_delivery=lambda error, _: acknowledged.append(error is None))
+        producer.flush(30)
     return acknowledged == [True]
 
 
 def first_order(cluster: EmbeddedCluster) -> bytes | None:
     config = {"bootstrap.servers": cluster.bootstrap_servers, "group.id": "shipping", "log_level": 0}
-    consumer = Consumer(config)
-    consumer.assign([TopicPartition("orders", 0, OFFSET_BEGINNING)])
-    message = consumer.poll(30)
-    consumer.close()
+    # A consumer of librdkafka may never return from its close after a rack was lost.
+    with closing(Consumer(config)) as consumer:
+        consumer.assign([TopicPartition("orders", 0, OFFSET_BEGINNING)])
+        message = consumer.poll(30)
     return None if message is None else message.value()
 
 

@@ -435,7 +435,7 @@ class Polled:
     def kill(self) -> None:
         self.done.append("kill")
 
-    def wait(self) -> None:
+    def wait(self, _seconds: float) -> None:
         self.done.append("wait")
 
 

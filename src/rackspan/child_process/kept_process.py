@@ -1,5 +1,6 @@
 """A child process that cannot outlive this process: the owner's side of keeper.py."""
 
+import logging
 import subprocess
 import sys
 import tempfile
@@ -8,6 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from rackspan.child_process import keeper
+from rackspan.ends import not_ended
+
+log = logging.getLogger(__name__)
 
 _WAIT_SECONDS: Final = 10.0
 """For a keeper that kills its child, which takes no time; a bound in case it hangs."""
@@ -47,6 +51,7 @@ class KeptProcess:
                 stderr=log,
                 start_new_session=True,
             )
+        self.pid = self._keeper.pid
         self.pid = self._first_line()
 
     @property
@@ -79,7 +84,8 @@ class KeptProcess:
         for pipe in (self._keeper.stdin, self._keeper.stdout):
             if pipe is not None:
                 pipe.close()
-        self._keeper.wait(_WAIT_SECONDS)
+        if self.wait(_WAIT_SECONDS) is None:
+            log.warning(not_ended(f"process {self.pid}, which was killed,", _WAIT_SECONDS))
 
     def _signal(self, code: bytes) -> bool:
         """Whether the command still ran."""

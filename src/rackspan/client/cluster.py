@@ -30,6 +30,7 @@ from rackspan.client.errors import (
     no_server_responded,
 )
 from rackspan.client.login import LoginFailedHere, LoginRefused, login_from
+from rackspan.ends import joined_within
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
 from rackspan.model.ids import NO_BROKER
 from rackspan.wire.apis import ApiKey
@@ -108,7 +109,7 @@ class ClusterConnection:
     def close(self) -> None:
         if self._thread.is_alive():
             asyncio.run_coroutine_threadsafe(self._end(), self._loop)
-            self._thread.join(_GRACE_SECONDS)
+            joined_within("the connection to the cluster", self._thread, _GRACE_SECONDS)
         if not self._thread.is_alive() and not self._loop.is_closed():
             self._loop.close()
 

@@ -10,6 +10,7 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any, Final
 
+from rackspan.ends import END_SECONDS, Say, closing, joined_within
 from rackspan.errors import required_module
 
 RECORD_BYTES: Final = 200
@@ -18,6 +19,8 @@ PAUSE_SECONDS: Final = 0.02
 
 DELIVERY_TIMEOUT_MS: Final = 5_000
 """After it the producer drops a record, which counts as refused."""
+
+FLUSH_SECONDS: Final = 2 * DELIVERY_TIMEOUT_MS / 1000
 
 START_SECONDS: Final = 30.0
 """How long new topics may take to acknowledge their first record."""
@@ -28,6 +31,12 @@ def confluent_kafka() -> Any:
     client = required_module("confluent_kafka", "the demo's traffic needs it")
     import_module("confluent_kafka.admin")
     return client
+
+
+def handles() -> Any:
+    """The clients of that module whose destruction holds up nobody."""
+    confluent_kafka()
+    return import_module("rackspan.producers.handles")
 
 
 @dataclass(slots=True)
@@ -45,8 +54,10 @@ class DemoClients:
     The last acknowledged offset of each partition is kept, so that a missing record is found at the end.
     """
 
-    def __init__(self, bootstrap_servers: str, partitions: dict[str, int]) -> None:
+    def __init__(self, bootstrap_servers: str, partitions: dict[str, int], report: Say) -> None:
+        """`report` gets a line for what does not end."""
         self._client = confluent_kafka()
+        self._report = report
         self._servers = bootstrap_servers
         self._partitions = partitions
         self._stop = threading.Event()
@@ -54,21 +65,31 @@ class DemoClients:
         self._tally = Tally()
         self._ends: dict[tuple[str, int], int] = {}
         self.acknowledged = 0
-        self._threads = [threading.Thread(target=target, daemon=True) for target in (self._produce, self._consume)]
+        self._producing = threading.Thread(target=self._produce, daemon=True)
+        self._consuming = threading.Thread(target=self._consume, daemon=True)
+        self._sent, self._reported = 0, 0
 
     def __enter__(self) -> "DemoClients":
-        for thread in self._threads:
-            thread.start()
+        self._producing.start()
+        self._consuming.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()
+        if error is None:
+            self.stop()
+        # After an error, such as Ctrl-C, nobody waits for what the daemon threads do.
+        self._stop.set()
 
     def stop(self) -> None:
-        """Stop producing. Returns when all records are acknowledged or refused."""
+        """Stop producing. A second call does nothing. Returns when all records are acknowledged or refused, or END_SECONDS after the time for that."""
+        if self._stop.is_set():
+            return
         self._stop.set()
-        for thread in self._threads:
-            thread.join()
+        flushed = FLUSH_SECONDS + END_SECONDS
+        joined_within(
+            "the demo's producer", self._producing, flushed, unacknowledged=lambda: self._unreported, say=self._report
+        )
+        joined_within("the demo's consumer", self._consuming, say=self._report)
 
     def take_tally(self) -> Tally:
         """The records since the last call."""
@@ -85,22 +106,20 @@ class DemoClients:
 
     def missing(self) -> list[str]:
         """Lost acknowledged records: a line for each partition whose log ends before its last acknowledged offset."""
-        consumer = self._client.Consumer({"bootstrap.servers": self._servers, "group.id": "rackspan-demo-check"})
-        try:
+        config = {"bootstrap.servers": self._servers, "group.id": "rackspan-demo-check"}
+        with closing(handles().Consumer(config), say=self._report) as consumer:
             return [
                 f"{topic}-{partition}: acknowledged up to {last}, log ends at {end}"
                 for (topic, partition), last in sorted(self._ends.items())
                 if (end := self._log_end(consumer, topic, partition)) <= last
             ]
-        finally:
-            consumer.close()
 
     def _log_end(self, consumer: Any, topic: str, partition: int) -> int:
         _, end = consumer.get_watermark_offsets(self._client.TopicPartition(topic, partition), timeout=20)
         return int(end)
 
     def _produce(self) -> None:
-        producer = self._client.Producer(
+        producer = handles().Producer(
             {
                 "bootstrap.servers": self._servers,
                 "acks": "all",
@@ -114,14 +133,21 @@ class DemoClients:
             for topic, partition in self._targets():
                 with suppress(BufferError):
                     producer.produce(topic, b"x" * RECORD_BYTES, partition=partition, on_delivery=self._delivered)
+                    self._sent += 1
             producer.poll(0)
-        producer.flush(2 * DELIVERY_TIMEOUT_MS / 1000)
+        producer.flush(FLUSH_SECONDS)
+
+    @property
+    def _unreported(self) -> int:
+        """Records that were sent, and neither acknowledged nor refused."""
+        return self._sent - self._reported
 
     def _targets(self) -> Iterable[tuple[str, int]]:
         return [(topic, partition) for topic, count in self._partitions.items() for partition in range(count)]
 
     def _delivered(self, error: Any, message: Any) -> None:
         with self._lock:
+            self._reported += 1
             if error is not None:
                 self._tally.refused[message.topic()] += 1
                 return
@@ -131,7 +157,7 @@ class DemoClients:
             self._ends[key] = max(message.offset(), self._ends.get(key, -1))
 
     def _consume(self) -> None:
-        consumer = self._client.Consumer(
+        consumer = handles().Consumer(
             {
                 "bootstrap.servers": self._servers,
                 "group.id": "rackspan-demo",

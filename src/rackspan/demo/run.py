@@ -10,16 +10,18 @@ from typing import Final
 
 from rackspan import api
 from rackspan.audit import RackLoss, RackPolicy
-from rackspan.demo.clients import DemoClients, Tally, confluent_kafka
+from rackspan.demo.clients import DemoClients, Tally, confluent_kafka, handles
 from rackspan.demo.clusters import DemoCluster, ReportLine, embedded, real_kafka
 from rackspan.demo.topics import BROKERS, LEDGER, LOST_RACK, RACKS, TOPICS, DemoTopic
 from rackspan.demo.two_racks_lost import TwoRacksLost, lose_two_racks
+from rackspan.ends import END_SECONDS, joined_within
 from rackspan.errors import RackspanError
 from rackspan.java import find_java
 from rackspan.model.ids import shown
 from rackspan.text import count_noun
 
 COLLECT_SECONDS: Final = 2.0
+READ_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,9 @@ def run_demo(out: Path, report: ReportLine, *, kafka: bool = False) -> DemoResul
         topics = (*TOPICS, LEDGER) if cluster.under_min_racks else TOPICS
         _create_topics(cluster.bootstrap_servers, topics, report)
         warehouse = out / "warehouse"
-        with DemoClients(cluster.bootstrap_servers, {topic.name: len(topic.replicas) for topic in topics}) as clients:
-            with _collecting(cluster.bootstrap_servers, warehouse) as collected:
+        partitions = {topic.name: len(topic.replicas) for topic in topics}
+        with DemoClients(cluster.bootstrap_servers, partitions, report) as clients:
+            with _collecting(cluster.bootstrap_servers, warehouse, report) as collected:
                 predicted, two_racks = _lose_racks(cluster, clients, report)
             clients.stop()
             missing = tuple(clients.missing())
@@ -66,7 +69,7 @@ def run_demo(out: Path, report: ReportLine, *, kafka: bool = False) -> DemoResul
 
 def _create_topics(bootstrap_servers: str, topics: tuple[DemoTopic, ...], report: ReportLine) -> None:
     client = confluent_kafka()
-    admin = client.admin.AdminClient({"bootstrap.servers": bootstrap_servers})
+    admin = handles().AdminClient({"bootstrap.servers": bootstrap_servers})
     new_topics = [
         client.admin.NewTopic(
             topic.name,
@@ -128,9 +131,9 @@ def _report_tally(report: ReportLine, when: str, tally: Tally) -> None:
 
 
 @contextmanager
-def _collecting(bootstrap_servers: str, warehouse: Path) -> Iterator[list[str]]:
+def _collecting(bootstrap_servers: str, warehouse: Path, report: ReportLine) -> Iterator[list[str]]:
     """Snapshots into the warehouse every few seconds, as `rackspan pipeline collect --every` takes them."""
-    source = api.live_cluster(bootstrap_servers, None, 10.0)
+    source = api.live_cluster(bootstrap_servers, None, READ_SECONDS)
     stored: list[str] = []
     stop = threading.Event()
 
@@ -147,7 +150,7 @@ def _collecting(bootstrap_servers: str, warehouse: Path) -> Iterator[list[str]]:
         yield stored
     finally:
         stop.set()
-        thread.join()
+    joined_within("the collector of snapshots", thread, READ_SECONDS + END_SECONDS, say=report)
 
 
 def _write_report(out: Path, warehouse: Path, report: ReportLine) -> Path:

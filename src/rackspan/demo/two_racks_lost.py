@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rackspan.demo.clients import DemoClients, Tally, confluent_kafka
+from rackspan.demo.clients import DemoClients, Tally, confluent_kafka, handles
 from rackspan.demo.clusters import DemoCluster, ReportLine
 from rackspan.demo.topics import LEDGER, LOST_RACK, SECOND_RACK
 
@@ -62,6 +62,6 @@ def _set(bootstrap_servers: str, value: str) -> None:
     entry = client.admin.ConfigEntry(MIN_INSYNC_RACKS, value, incremental_operation=client.admin.AlterConfigOpType.SET)
     topic = client.admin.ConfigResource(client.admin.ResourceType.TOPIC, LEDGER.name, incremental_configs=[entry])
     # Kept in a variable: librdkafka drops requests without a response when their client is garbage-collected.
-    admin = client.admin.AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+    admin = handles().AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
     for done in admin.incremental_alter_configs([topic]).values():
         done.result(30)

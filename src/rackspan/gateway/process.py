@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from rackspan.daemon_threads import run
 from rackspan.errors import RackspanError, UsageError
 from rackspan.gateway.app import Gateway, open_gateway
 from rackspan.gateway.config import GatewayConfig, read_config
@@ -44,7 +45,7 @@ def run_gateway(path: Path, workers: int, ready: Callable[[str], None]) -> None:
     config = read_config(path)
     _log_as(config.log_format)
     if workers == 1:
-        asyncio.run(_serve(path, config, ready, shared="RACKSPAN_GATEWAY_WORKER" in os.environ))
+        run(_serve(path, config, ready, shared="RACKSPAN_GATEWAY_WORKER" in os.environ))
         return
     if any(config.listener(broker).port == 0 for broker in (*map(int, config.brokers), 0)):
         raise UsageError(
@@ -165,10 +166,10 @@ class _Workers:
                 self.start(index)
 
     def kill(self) -> None:
-        for process in self.processes.values():
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+        running = {index: process for index, process in self.processes.items() if process.poll() is None}
+        for process in running.values():
+            process.kill()
+        _wait(running, _KILL_SECONDS, "although it was killed, and is left behind")
 
 
 def _supervise(path: Path, config: GatewayConfig, count: int, ready: Callable[[str], None]) -> None:
@@ -188,11 +189,11 @@ def _supervise(path: Path, config: GatewayConfig, count: int, ready: Callable[[s
             signal.signal(number, handler)
 
 
-def _wait(children: dict[int, "subprocess.Popen[str]"], seconds: float) -> None:
-    """Until all have ended, at most so long in all."""
+def _wait(children: dict[int, "subprocess.Popen[str]"], seconds: float, consequence: str = "and is killed") -> None:
+    """Until all have ended, at most so long in all. `consequence` ends the line of one that has not."""
     until = time.monotonic() + seconds
     for index, child in children.items():
         try:
             child.wait(max(0.0, until - time.monotonic()))
         except subprocess.TimeoutExpired:
-            log.error("worker %d did not end in %d s and is killed", index, seconds)
+            log.error("worker %d did not end in %d s %s", index, seconds, consequence)

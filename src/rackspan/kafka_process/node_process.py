@@ -1,5 +1,6 @@
 """One Kafka node (broker, controller or both): its folder, its log and, while it runs, its process."""
 
+import logging
 import signal
 import time
 from collections.abc import Mapping
@@ -11,6 +12,8 @@ from rackspan.errors import KafkaProcessFailed
 from rackspan.kafka_process import node_config
 from rackspan.kafka_process.release.runtime import SERVER, STORAGE_TOOL, KafkaRuntime
 from rackspan.kafka_process.topology import KafkaNode
+
+log = logging.getLogger(__name__)
 
 _STARTED: Final = b"Kafka Server started"
 """Logged at the end of start-up; for a broker this is after the controller has unfenced it (BrokerServer.startup)."""
@@ -74,6 +77,8 @@ class NodeProcess:
         Returns whether Java came to the end of its shutdown: then its exit status is that of SIGTERM.
         """
         status = None if self._process is None else self._process.wait(max(0.0, deadline - time.monotonic()))
+        if status is None and self._process is not None:
+            log.warning("node %d did not end its controlled shutdown in time and is killed", self.node.id)
         self.kill()
         return status == 128 + signal.SIGTERM
 

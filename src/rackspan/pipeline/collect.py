@@ -5,11 +5,12 @@ Begin with collect(). The caller provides the sources: a source is a name and a 
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from rackspan.daemon_threads import DaemonExecutor
 from rackspan.errors import InvalidSnapshot, InvalidWarehouse, RackspanError, UsageError
 from rackspan.model.snapshot import ClusterSnapshot, ReadSnapshot
 from rackspan.pipeline.landing.bases import Bases
@@ -62,7 +63,7 @@ class SourceReaders:
 
     def __init__(self, budget_seconds: float | None = None) -> None:
         self._budget_seconds = budget_seconds
-        self._executor: ThreadPoolExecutor | None = None
+        self._executor: DaemonExecutor | None = None
         self._in_flight: dict[Future[SourceRead], str] = {}
 
     def read(
@@ -76,7 +77,7 @@ class SourceReaders:
                 yield source.name, _read(source, None)
             elif source.name not in busy:
                 if self._executor is None:
-                    self._executor = ThreadPoolExecutor(CLUSTERS_AT_ONCE, "read-cluster")
+                    self._executor = DaemonExecutor(CLUSTERS_AT_ONCE, "read-cluster")
                 self._in_flight[self._executor.submit(_read, source, traffic)] = source.name
         while self._in_flight:
             done, _ = wait(self._in_flight, STORE_SECONDS, FIRST_COMPLETED)

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from rackspan.audit import ClusterPolicies
+from rackspan.ends import end_within
 from rackspan.errors import InvalidWarehouse, RackspanError, UsageError, WarehouseBusy
 from rackspan.pipeline.hours.work import HoursWork
 from rackspan.pipeline.incremental import Build, Files, RunReport, RunWork, refresh
@@ -153,7 +154,7 @@ def follow(
                 query = _started(spark, warehouse, batches, trigger)
         finally:
             batches.finish()
-            query.stop()
+            end_within("the stream", query.stop, session.STOP_SECONDS)
         _raise_failure(warehouse, batches, query)
 
 

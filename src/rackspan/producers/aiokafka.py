@@ -1,12 +1,16 @@
 """GuardedAIOKafkaProducer: aiokafka's AIOKafkaProducer, whose acknowledgements come after the racks were counted."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from aiokafka import AIOKafkaProducer
 
+from rackspan.ends import awaited_within
 from rackspan.producers.logins import kafka_python_login, server_list
 from rackspan.producers.verifier import VERIFY_SECONDS, RecordVerifier, refuse_weak_acks
+
+STOP_SECONDS: Final = 60.0
+"""aiokafka sends what it holds before it stops, or lets it expire."""
 
 
 class GuardedAIOKafkaProducer:
@@ -21,18 +25,31 @@ class GuardedAIOKafkaProducer:
         login = kafka_python_login({"sasl_mechanism": "PLAIN", **config})
         self._records = RecordVerifier(servers, login, min_insync_racks, seconds=verify_seconds)
         self._producer = AIOKafkaProducer(**{**config, "acks": "all"})
+        self._unacknowledged = 0
+        """Calls of `send_and_wait` that have not returned."""
 
     async def start(self) -> None:
         await self._producer.start()
 
     async def stop(self) -> None:
-        await self._producer.stop()
-        self._records.close()
+        """Returns when every record was delivered, after STOP_SECONDS at most."""
+        try:
+            end = self._producer.stop()
+            await awaited_within("AIOKafkaProducer", end, STOP_SECONDS, unacknowledged=lambda: self._unacknowledged)
+        finally:
+            self._records.close()
 
     async def send_and_wait(
         self, topic: str, value: bytes | None = None, key: bytes | None = None, partition: int | None = None
     ) -> Any:
         """The record's metadata. Errors: NotEnoughRacks, NotEnoughRacksAfterAppend, ClusterUnreachable, and those of the client."""
+        self._unacknowledged += 1
+        try:
+            return await self._send_and_wait(topic, value, key, partition)
+        finally:
+            self._unacknowledged -= 1
+
+    async def _send_and_wait(self, topic: str, value: bytes | None, key: bytes | None, partition: int | None) -> Any:
         if not self._records.requires(topic):
             return await self._producer.send_and_wait(topic, value, key=key, partition=partition)
         error = await self._records.before(topic, partition)

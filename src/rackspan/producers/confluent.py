@@ -9,16 +9,24 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaException
 
+from rackspan.ends import lost
 from rackspan.errors import UsageError
+from rackspan.producers.handles import Producer
 from rackspan.producers.logins import librdkafka_login
 from rackspan.producers.verifier import VERIFY_SECONDS, RecordVerifier, VerifierThread, refuse_weak_acks
 from rackspan.text import count_noun
 
 log = logging.getLogger(__name__)
 
+FLUSH_SECONDS: Final = 60.0
+
 _POLL_SECONDS: Final = 0.005
+_SLICE_SECONDS: Final = 0.5
+"""The longest wait in librdkafka, which Python's signals do not interrupt."""
+
+_PROGRESS_SECONDS: Final = 10.0
 
 _ACKS: Final = ("acks", "request.required.acks")
 
@@ -197,19 +205,28 @@ class GuardedProducer:
         """Serves librdkafka's reports. Those of acknowledged records are passed on when their racks were counted."""
         return self._producer.poll(seconds)
 
-    def flush(self, seconds: float = 60.0) -> int:
+    def flush(self, seconds: float = FLUSH_SECONDS) -> int:
         """Returns when every record was delivered and verified: how many were not, after so many seconds; below 0 as many as it takes."""
-        until = time.monotonic() + seconds if seconds >= 0 else math.inf
-        while self._waiting_records and time.monotonic() < until:
-            self._producer.poll(_POLL_SECONDS)
-        left = self._producer.flush(max(0.0, until - time.monotonic()) if seconds >= 0 else seconds)
-        while self._unverified and time.monotonic() < until:
-            time.sleep(_POLL_SECONDS)
-        return self._waiting_records + left + len(self._unverified)
+        began = time.monotonic()
+        until = began + seconds if seconds >= 0 else math.inf
+        shown = began + _PROGRESS_SECONDS
+        while True:
+            left = self._producer.flush(max(0.0, min(until - time.monotonic(), _SLICE_SECONDS)))
+            now, records = time.monotonic(), self._waiting_records + left + len(self._unverified)
+            if records == 0 or now >= until:
+                return records
+            if now >= shown:
+                log.warning("flush continues after %.0f s%s", now - began, lost(records))
+                shown = now + _PROGRESS_SECONDS
+            if left == 0:
+                time.sleep(_POLL_SECONDS)
 
     def close(self) -> None:
-        self.flush()
-        self._verifier.close()
+        """Flush, and end the guard. What is not acknowledged after FLUSH_SECONDS is named in a warning, and not reported."""
+        left = self.flush(FLUSH_SECONDS)
+        if left:
+            log.warning("GuardedProducer is closed%s", lost(left))
+        self._verifier.close(lambda: self._waiting_records + len(self._producer) + len(self._unverified))
 
     def _reporting(self, on_delivery: OnDelivery | None) -> OnDelivery | None:
         """The callback, without the reports that the config declines."""

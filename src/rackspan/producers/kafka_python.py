@@ -4,11 +4,13 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import Future, wait
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaTimeoutError
 
+from rackspan.ends import END_SECONDS, end_within
 from rackspan.errors import ClusterUnreachable, RetriableProduceError
 from rackspan.producers.logins import kafka_python_login, server_list
 from rackspan.producers.verifier import VERIFY_SECONDS, RecordVerifier, VerifierThread, refuse_weak_acks
@@ -83,7 +85,11 @@ class GuardedKafkaProducer:
             raise KafkaTimeoutError(f"{count_noun(len(unverified), 'record')} not verified in {seconds:g} s")
 
     def close(self) -> None:
-        """Returns when every record that was sent has been verified. Errors: KafkaTimeoutError if one is not delivered in 60 s."""
-        with closing(self._verifier), closing(self._producer):
-            self._producer.flush(60)
-            wait(tuple(self._unverified))
+        """Returns when every record that was sent has been verified. Errors: KafkaTimeoutError if one is not in 60 s."""
+        with closing(self._verifier):
+            try:
+                self.flush()
+            finally:
+                # Its own limit is for its flush, and again for its thread.
+                end = partial(self._producer.close, END_SECONDS / 2)
+                end_within("KafkaProducer", end, unacknowledged=lambda: len(self._unverified))

@@ -9,7 +9,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import replace
 from random import Random
 from typing import Any, Final, TypeAlias, TypeVar
@@ -20,6 +20,8 @@ from rackspan.acks.verification import RecordVerification, Requirement, is_known
 from rackspan.client.brokers import KnownBrokers
 from rackspan.client.login import Login
 from rackspan.client.observations import read_log_ends, read_metadata, registered_brokers, sample_of
+from rackspan.daemon_threads import DaemonExecutor
+from rackspan.ends import end_within
 from rackspan.errors import (
     ClusterUnreachable,
     NotEnoughRacksAfterAppend,
@@ -246,7 +248,7 @@ class VerifierThread:
         self.records = records
         self._loop = asyncio.new_event_loop()
         # Not on the loop: a callback of the user that is slow, or that waits for the loop, would hold up the others' reads.
-        self._reports = ThreadPoolExecutor(1, "rackspan-guard-reports")
+        self._reports = DaemonExecutor(1, "rackspan-guard-reports")
         self._queued: dict[str, deque[tuple[int | None, Send]]] = {}
         """Records of each topic that wait for its ISR, in the order of the calls. Only the loop uses it."""
         self._sending: set[asyncio.Task[None]] = set()
@@ -325,10 +327,12 @@ class VerifierThread:
 
         asyncio.run_coroutine_threadsafe(verify(), self._loop)
 
-    def close(self) -> None:
-        """End the thread. What is not verified by then is not reported. A second call does nothing."""
-        if not self._thread.is_alive():
-            return
+    def close(self, unacknowledged: Callable[[], int] = lambda: 0) -> None:
+        """End the threads, within END_SECONDS. What is not verified by then is not reported. A second call does nothing."""
+        if self._thread.is_alive():
+            end_within("the verifier of a guarded producer", self._close, unacknowledged=unacknowledged)
+
+    def _close(self) -> None:
         asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
         # Before the loop ends: a report may wait for it.
         self._reports.shutdown()

@@ -17,6 +17,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
+from rackspan.daemon_threads import run
+from rackspan.ends import joined_within
 from rackspan.errors import UsageError
 
 log = logging.getLogger(__name__)
@@ -100,7 +102,7 @@ class MetricsServer:
         endpoint = MetricsEndpoint("metrics listener", (host, port), collect)
         opened: Future[Callable[[], object]] = Future()
         self._thread = threading.Thread(
-            target=lambda: asyncio.run(_serve_until_closed(endpoint, opened)), name="rackspan-metrics", daemon=True
+            target=lambda: run(_serve_until_closed(endpoint, opened)), name="rackspan-metrics", daemon=True
         )
         self._thread.start()
         self._end = opened.result()
@@ -121,7 +123,7 @@ class MetricsServer:
     def close(self) -> None:
         if self._thread.is_alive():
             self._end()
-            self._thread.join()
+            joined_within(f"the metrics listener {self.address}", self._thread)
 
 
 async def _serve_until_closed(endpoint: MetricsEndpoint, opened: "Future[Callable[[], object]]") -> None:

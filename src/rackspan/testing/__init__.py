@@ -8,6 +8,7 @@ Depends on: cluster, kafka_process, model, practice, sources.
 from typing import TYPE_CHECKING
 
 from rackspan.lazy_exports import lazy_getattr
+from rackspan.testing.clients import closing
 from rackspan.testing.faults import cutting, fencing, isolating, killing, lagging, losing, pausing
 from rackspan.testing.reads import READS_IN_RACK, assert_reads_in_rack
 
@@ -20,6 +21,7 @@ __all__ = [
     "READS_IN_RACK",
     "PracticeCluster",
     "assert_reads_in_rack",
+    "closing",
     "cutting",
     "fencing",
     "isolating",

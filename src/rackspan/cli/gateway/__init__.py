@@ -62,12 +62,11 @@ def check(
 ) -> None:
     """Whether a gateway with this config will work before this cluster. Nothing is started or changed."""
     file = _one_config(context, config)
-    import asyncio
-
+    from rackspan.daemon_threads import run
     from rackspan.gateway.check import CheckLevel, check_cluster
     from rackspan.gateway.config import read_config
 
-    results = asyncio.run(check_cluster(read_config(file)))
+    results = run(check_cluster(read_config(file)))
     document: GatewayChecks = {
         "checks": [{"check": result.check, "level": result.level.value, "reason": result.reason} for result in results]
     }

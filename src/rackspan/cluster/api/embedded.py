@@ -20,6 +20,7 @@ from rackspan.cluster.api.inspection_methods import InspectionMethods
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host.assembly import Assembly
+from rackspan.ends import joined_within
 from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
@@ -95,7 +96,7 @@ class EmbeddedCluster(Faults, InspectionMethods):
         if self._loop is not None and self._serving:
             self._loop.call_soon_threadsafe(self._loop.stop)
         if self._thread is not None:
-            self._thread.join()
+            joined_within("the embedded cluster", self._thread)
 
     def _run_loop(self, ready: "Future[None]") -> None:
         loop = self._loop = asyncio.new_event_loop()

@@ -9,6 +9,7 @@ from rackspan.client.cluster import ConnectionSettings
 from rackspan.client.errors import needs
 from rackspan.client.login import login_from
 from rackspan.client.requests import topic_id_text
+from rackspan.daemon_threads import run
 from rackspan.gateway.core.policies import FilePolicies, Policies, Scope
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_topic import ConfigTopic
@@ -28,7 +29,7 @@ def with_gateway_values(snapshot: ClusterSnapshot, settings: ConnectionSettings)
     has in its own file is not known here.
     """
     try:
-        policies = asyncio.run(_read(settings))
+        policies = run(_read(settings))
     except TimeoutError:
         note = (
             f"{MIN_INSYNC_RACKS} of the gateways: unknown, {GATEWAY_CONFIG_TOPIC} could not be read in {READ_SECONDS:g} s; "

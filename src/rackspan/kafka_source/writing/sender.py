@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Protocol, TypeAlias
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException
 
 from rackspan.acks.isr_samples import Sample, SampledPartition
 from rackspan.acks.min_insync_racks import Thresholds, rack_bits
@@ -27,6 +27,7 @@ from rackspan.kafka_source.writing.options import SinkOptions
 from rackspan.kafka_source.writing.rows import Headers, OutgoingRow
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.producers.confluent import acknowledged_offset
+from rackspan.producers.handles import Producer
 from rackspan.producers.verifier import RecordVerifier, VerifierThread
 from rackspan.text import count_noun
 

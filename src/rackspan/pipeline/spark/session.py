@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from rackspan.ends import end_within
 from rackspan.errors import MissingRequirement, UsageError, how_to_install
 from rackspan.java import Java, find_java
 from rackspan.pipeline.spark.executors import LOCAL, REQUIRED_BY_WORKERS, first_line, is_local, require_here, send_code
@@ -40,6 +41,9 @@ LIGHT_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCa
 
 With one compiler Java reserves 48 MB for compiled code, fills them after some fifty seconds, and then compiles nothing more.
 """
+
+STOP_SECONDS: Final = 60.0
+"""For Spark to end. A cluster on a busy machine takes seconds."""
 
 FIRST_RETRIES: Final = 5
 """Of the first request to a Spark Connect server: less than a minute."""
@@ -85,7 +89,7 @@ def spark_session(
         yield session
     finally:
         if not active:
-            base.stop()
+            end_within("Spark", base.stop, STOP_SECONDS)
 
 
 def apply_settings(session: Any) -> None:
@@ -120,14 +124,14 @@ def _connection(remote: str, delta: bool, required: Collection[str]) -> Iterator
         session.client.set_retry_policies(usual)
         send_code(session, required)
     except UsageError:
-        session.stop()
+        end_within("the session of Spark Connect", session.stop, STOP_SECONDS)
         raise
     except (PySparkException, OSError, RuntimeError) as error:
         raise UsageError(f"Spark Connect at {remote}: {first_line(error)}; look at --remote") from error
     try:
         yield session
     finally:
-        session.stop()
+        end_within("the session of Spark Connect", session.stop, STOP_SECONDS)
 
 
 def require_pyspark(*, delta: bool = True) -> None:

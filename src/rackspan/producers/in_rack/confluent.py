@@ -11,9 +11,9 @@ from concurrent.futures import Future
 from random import Random
 from typing import Any, Final
 
-from confluent_kafka import KafkaException, Producer, TopicCollection
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaException, TopicCollection
 
+from rackspan.producers.handles import AdminClient, Producer
 from rackspan.producers.in_rack.partitioner import InRackPartitioner, LeaderRacks
 
 log = logging.getLogger(__name__)
