@@ -8,6 +8,7 @@ import sys
 from kafka import KafkaConsumer
 
 from rackspan.assignor.kafka_python import in_rack
+from rackspan.ends import closing
 
 
 def main(bootstrap_servers: str, group: str, topic: str, rack: str) -> None:
@@ -15,8 +16,10 @@ def main(bootstrap_servers: str, group: str, topic: str, rack: str) -> None:
     consumer = KafkaConsumer(
         topic, bootstrap_servers=bootstrap_servers, group_id=group, auto_offset_reset="earliest", **in_rack(rack)
     )
-    for record in consumer:
-        print(f"{rack} {record.topic}-{record.partition} {record.offset}", flush=True)
+    # Ctrl-C ends this whatever the brokers do.
+    with closing(consumer, seconds=4):
+        for record in consumer:
+            print(f"{rack} {record.topic}-{record.partition} {record.offset}", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,15 +9,20 @@ import sys
 from aiokafka import AIOKafkaConsumer
 
 from rackspan.assignor.aiokafka import in_rack
+from rackspan.ends import awaited_within
 
 
 async def main(bootstrap_servers: str, group: str, topic: str, rack: str) -> None:
     """Print the partition and offset of every record. Start one in each rack."""
-    async with AIOKafkaConsumer(
+    consumer = AIOKafkaConsumer(
         topic, bootstrap_servers=bootstrap_servers, group_id=group, auto_offset_reset="earliest", **in_rack(rack)
-    ) as consumer:
+    )
+    try:
+        await consumer.start()
         async for record in consumer:
             print(f"{rack} {record.topic}-{record.partition} {record.offset}", flush=True)
+    finally:
+        await awaited_within("AIOKafkaConsumer", consumer.stop(), seconds=4)
 
 
 if __name__ == "__main__":

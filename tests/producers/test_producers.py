@@ -1,6 +1,7 @@
 """Guarded producers of three libraries before the embedded cluster, which itself requires nothing of racks."""
 
 import asyncio
+import re
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
@@ -20,7 +21,9 @@ from rackspan.client.login import Login
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import ClusterUnreachable, NotEnoughRacks, NotEnoughRacksAfterAppend, UsageError
 from rackspan.producers import GuardedAIOKafkaProducer, GuardedKafkaProducer, GuardedProducer, verifier
-from rackspan.producers import kafka_python as kafka_python_module
+from rackspan.producers import aiokafka as aiokafka_producers
+from rackspan.producers import confluent as guarded
+from rackspan.producers import kafka_python as kafka_python_producers
 from rackspan.producers.logins import librdkafka_login, server_list
 from rackspan.producers.verifier import RecordVerifier
 from tests.waiting import WITHIN_SECONDS, eventually
@@ -400,6 +403,73 @@ def verifying(two_racks: EmbeddedCluster, work: Callable[[RecordVerifier], Corou
             records.close()
 
     return asyncio.run(run())
+
+
+def test_a_guarded_producer_is_closed_though_a_callback_never_returns(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(verifier, "END_SECONDS", 0.1)
+    monkeypatch.setattr(guarded, "FLUSH_SECONDS", 1.0)
+    topic, called = new_topic(cluster), threading.Event()
+
+    def hang(*_: object) -> None:
+        called.set()
+        threading.Event().wait()
+
+    producer = GuardedProducer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}, {topic: 2})
+    for _ in range(2):
+        producer.produce(topic, b"x", on_delivery=hang)
+    while not called.is_set():
+        producer.poll(0.1)
+    producer.close()
+    assert caplog.messages == [
+        "GuardedProducer is closed; at most 2 records not acknowledged",
+        "the verifier of a guarded producer did not end in 0.1 s and is left behind; at most 2 records not acknowledged",
+    ]
+
+
+def test_a_flush_without_a_limit_says_that_it_goes_on(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(guarded, "_PROGRESS_SECONDS", 0.0)
+    producer = GuardedProducer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0, "message.timeout.ms": 1500}, {})
+    producer.produce("orders", b"x")
+    assert producer.flush(-1) == 0
+    # librdkafka counts the error of its connection too.
+    assert re.fullmatch(r"flush continues after \d s; at most \d records? not acknowledged", caplog.messages[0])
+    producer.close()
+
+
+def test_a_kafka_python_producer_that_never_closes_is_left_behind(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    producer = GuardedKafkaProducer({}, bootstrap_servers=cluster.address(1))
+    monkeypatch.setattr(kafka_python_producers, "END_SECONDS", 0.1)
+    with monkeypatch.context() as planted:
+        planted.setattr(producer._producer, "close", lambda *_: threading.Event().wait())
+        producer.close()
+    assert caplog.messages == ["KafkaProducer did not end in 0.1 s and is left behind"]
+    producer._producer.close()
+
+
+def test_an_aiokafka_producer_that_never_stops_is_left_behind(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(aiokafka_producers, "STOP_SECONDS", 0.1)
+
+    async def never() -> None:
+        await asyncio.Event().wait()
+
+    async def work() -> None:
+        producer = GuardedAIOKafkaProducer({}, bootstrap_servers=cluster.bootstrap_servers)
+        await producer.start()
+        with monkeypatch.context() as planted:
+            planted.setattr(producer._producer, "stop", never)
+            await producer.stop()
+        await producer._producer.stop()
+
+    asyncio.run(work())
+    assert caplog.messages == ["AIOKafkaProducer did not end in 0.1 s and is left behind"]
 
 
 def test_topics_without_an_entry_require_what_others_do() -> None:

@@ -89,7 +89,7 @@ class DemoClients:
         joined_within(
             "the demo's producer", self._producing, flushed, unacknowledged=lambda: self._unreported, say=self._report
         )
-        joined_within("the demo's consumer", self._consuming, say=self._report)
+        joined_within("the demo's consumer", self._consuming, END_SECONDS, say=self._report)
 
     def take_tally(self) -> Tally:
         """The records since the last call."""

@@ -92,4 +92,4 @@ class GuardedKafkaProducer:
             finally:
                 # Its own limit is for its flush, and again for its thread.
                 end = partial(self._producer.close, END_SECONDS / 2)
-                end_within("KafkaProducer", end, unacknowledged=lambda: len(self._unverified))
+                end_within("KafkaProducer", end, END_SECONDS, unacknowledged=lambda: len(self._unverified))

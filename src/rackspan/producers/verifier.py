@@ -21,7 +21,7 @@ from rackspan.client.brokers import KnownBrokers
 from rackspan.client.login import Login
 from rackspan.client.observations import read_log_ends, read_metadata, registered_brokers, sample_of
 from rackspan.daemon_threads import DaemonExecutor
-from rackspan.ends import end_within
+from rackspan.ends import END_SECONDS, end_within
 from rackspan.errors import (
     ClusterUnreachable,
     NotEnoughRacksAfterAppend,
@@ -330,7 +330,7 @@ class VerifierThread:
     def close(self, unacknowledged: Callable[[], int] = lambda: 0) -> None:
         """End the threads, within END_SECONDS. What is not verified by then is not reported. A second call does nothing."""
         if self._thread.is_alive():
-            end_within("the verifier of a guarded producer", self._close, unacknowledged=unacknowledged)
+            end_within("the verifier of a guarded producer", self._close, END_SECONDS, unacknowledged=unacknowledged)
 
     def _close(self) -> None:
         asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
