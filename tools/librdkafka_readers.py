@@ -20,7 +20,7 @@ from confluent_kafka import Consumer, TopicPartition, libversion
 STEP_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.05
 _DECOMMISSION_SECONDS: Final = 3.0
-"""librdkafka asks for the leaders of single topics every second, and meets the brokers that are left."""
+"""librdkafka requests the leaders of topics every second, and the response lists the brokers that are left."""
 
 
 class Reader:

@@ -42,7 +42,7 @@ class DaemonExecutor(Executor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # Executor's
         """Calls that were submitted are carried out first."""
-        assert not cancel_futures  # noqa: S101 - nobody asks for it
+        assert not cancel_futures  # noqa: S101 - no caller requires it
         for _ in self._threads:
             self._calls.put(None)
         if wait:

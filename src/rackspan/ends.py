@@ -71,7 +71,7 @@ def joined_within(
     unacknowledged: Callable[[], int] = _no_records,
     say: Say = log.warning,
 ) -> bool:
-    """Wait for the end of a daemon thread that was told to end. Otherwise as `end_within`."""
+    """Wait for the end of a daemon thread that has been stopped. Otherwise as `end_within`."""
     thread.join(seconds)
     if thread.is_alive():
         say(not_ended(what, seconds, unacknowledged()))
@@ -137,7 +137,7 @@ class DestroyedInBackground:
 def _queued(client: object) -> int:
     """The records that a producer of librdkafka has not delivered. The other clients have no length."""
     try:
-        return len(client)  # type: ignore[arg-type]
+        return len(client)  # type: ignore[arg-type] # its type has no length
     except (TypeError, RuntimeError):
         return 0
 
