@@ -23,6 +23,7 @@ from rackspan.errors import ClusterUnreachable, NotEnoughRacks, NotEnoughRacksAf
 from rackspan.producers import GuardedAIOKafkaProducer, GuardedKafkaProducer, GuardedProducer, verifier
 from rackspan.producers import aiokafka as aiokafka_producers
 from rackspan.producers import confluent as guarded
+from rackspan.producers import kafka_python as kafka_python_module
 from rackspan.producers import kafka_python as kafka_python_producers
 from rackspan.producers.logins import librdkafka_login, server_list
 from rackspan.producers.verifier import RecordVerifier

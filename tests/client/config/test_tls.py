@@ -14,6 +14,7 @@ import pytest
 from rackspan.client.config.tls import TlsLimits, is_plain, openssl_cipher, pem_lines, tls_context, tls_limits
 from rackspan.errors import UsageError
 from tests.certificates import authority, openssl
+from tests.waiting import WITHIN_SECONDS
 
 OPENSSL = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
 

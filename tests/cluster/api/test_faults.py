@@ -227,7 +227,7 @@ def test_the_replica_selector_of_a_broker_decides_for_the_partitions_that_it_lea
         producer = Producer(servers)
         for partition in (0, 1):
             producer.produce("orders", b"x" * 100, partition=partition)
-        assert producer.flush(30) == 0
+        assert producer.flush(WITHIN_SECONDS) == 0
         consumer = Consumer({**servers, "group.id": "shop", "client.rack": "r3"})
         consumer.assign([TopicPartition("orders", partition, OFFSET_BEGINNING) for partition in (0, 1)])
         assert len(consumer.consume(2, 30)) == 2
@@ -242,7 +242,9 @@ def described(cluster: EmbeddedCluster) -> dict[int, str | None]:
 
     def value(broker: int) -> str | None:
         resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
-        found: str | None = admin.describe_configs([resource])[resource].result(30)["replica.selector.class"].value
+        found: str | None = (
+            admin.describe_configs([resource])[resource].result(WITHIN_SECONDS)["replica.selector.class"].value
+        )
         return found
 
     return {broker: value(broker) for broker in cluster.brokers}
@@ -250,7 +252,7 @@ def described(cluster: EmbeddedCluster) -> dict[int, str | None]:
 
 def elect(cluster: EmbeddedCluster, partition: int, leader: int) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
-    admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition("orders", partition)]).result(30)
+    admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition("orders", partition)]).result(WITHIN_SECONDS)
     eventually(lambda: cluster.leader("orders", partition) == leader)
 
 
