@@ -8,13 +8,12 @@ import threading
 import pytest
 
 from rackspan.daemon_threads import DaemonExecutor, run
-
-GENEROUS_SECONDS = 60.0
+from tests.waiting import WITHIN_SECONDS
 
 
 def ends(script: str) -> bool:
     words = [sys.executable, "-c", script]
-    return subprocess.run(words, check=False, timeout=GENEROUS_SECONDS).returncode == 0
+    return subprocess.run(words, check=False, timeout=WITHIN_SECONDS).returncode == 0
 
 
 def test_calls_have_results_and_errors_and_a_shutdown_carries_out_what_was_submitted() -> None:
@@ -31,11 +30,11 @@ def test_a_call_that_was_cancelled_before_its_turn_is_not_made() -> None:
 
     def first() -> None:
         begun.set()
-        go_on.wait(GENEROUS_SECONDS)
+        go_on.wait(WITHIN_SECONDS)
 
     executor = DaemonExecutor(1, "call")
     executor.submit(first)
-    assert begun.wait(GENEROUS_SECONDS)
+    assert begun.wait(WITHIN_SECONDS)
     assert executor.submit(made.append, "second").cancel()
     go_on.set()
     executor.shutdown()
@@ -45,8 +44,8 @@ def test_a_call_that_was_cancelled_before_its_turn_is_not_made() -> None:
 def test_so_many_calls_are_made_side_by_side() -> None:
     both = threading.Barrier(2)
     executor = DaemonExecutor(2, "call")
-    calls = [executor.submit(both.wait, GENEROUS_SECONDS) for _ in range(2)]
-    assert {call.result(GENEROUS_SECONDS) for call in calls} == {0, 1}
+    calls = [executor.submit(both.wait, WITHIN_SECONDS) for _ in range(2)]
+    assert {call.result(WITHIN_SECONDS) for call in calls} == {0, 1}
     executor.shutdown()
 
 
@@ -81,7 +80,7 @@ def test_a_call_that_ends_after_it_was_given_up_is_no_fault() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: faults.append(context))
-        waiting = asyncio.ensure_future(asyncio.to_thread(go_on.wait, GENEROUS_SECONDS))
+        waiting = asyncio.ensure_future(asyncio.to_thread(go_on.wait, WITHIN_SECONDS))
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.wait([waiting])

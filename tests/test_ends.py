@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from rackspan import ends
-from tests.kafka_fixtures import eventually
+from tests.waiting import WITHIN_SECONDS, eventually
 
 SOON = 0.05
-GENEROUS_SECONDS = 60.0
 
 
 def hang() -> None:
@@ -23,7 +22,7 @@ def hang() -> None:
 
 def ran(script: str) -> "subprocess.CompletedProcess[str]":
     words = [sys.executable, "-c", script]
-    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=GENEROUS_SECONDS)
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=WITHIN_SECONDS)
 
 
 class Handle:

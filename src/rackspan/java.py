@@ -17,7 +17,7 @@ from rackspan.errors import MissingRequirement
 LEAST_VERSION: Final = 17
 """Spark 4 and Kafka 4 brokers are both compiled for Java 17."""
 
-_VERSION_SECONDS: Final = 20.0
+_VERSION_SECONDS: Final = 60.0
 """How long `java -version` may take; it takes a fraction of a second unless the machine is overloaded."""
 
 _HOW_TO_INSTALL: Final = (

@@ -294,7 +294,7 @@ def test_librdkafka_takes_the_same_login_and_certificates_or_is_refused_by_name(
             ], file.name
         if kafka.tls is not None:
             assert _digests(settings, "ssl.ca") == by_kafka["tls"].get("trusted", []), file.name
-            shown = next(shaken for shaken in kafka.tls.values() if shaken is not None)
+            shown: Any = next(shaken for shaken in kafka.tls.values() if shaken is not None)
             assert _digests(settings, "ssl.certificate")[: len(shown)] == shown or file.name == "tls-chain-escaped"
         if kafka.mechanism in {"GSSAPI", "OAUTHBEARER"}:
             # The library as Python packages it has no Kerberos, and would request a token.

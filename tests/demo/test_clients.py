@@ -10,7 +10,7 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.demo import clients
 from rackspan.demo.clients import DemoClients
 from rackspan.producers import handles
-from tests.kafka_fixtures import eventually
+from tests.waiting import eventually
 
 
 def hang(*_: object) -> None:

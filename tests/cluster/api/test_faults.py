@@ -253,7 +253,7 @@ def described(cluster: EmbeddedCluster) -> dict[int, str | None]:
 def elect(cluster: EmbeddedCluster, partition: int, leader: int) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
     admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition("orders", partition)]).result(WITHIN_SECONDS)
-    eventually(lambda: cluster.leader("orders", partition) == leader)
+    eventually(lambda: cluster.leader("orders", partition) == leader, f"{leader} leads partition {partition}")
 
 
 def test_a_selector_that_brokers_cannot_load_is_refused_and_the_broker_stays_up(cluster: EmbeddedCluster) -> None:

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-START_SECONDS: Final = 10.0
+START_SECONDS: Final = 60.0
+"""A start takes a fraction of a second where the machine has nothing else to do."""
 
 
 class EmbeddedCluster(Faults, InspectionMethods):

@@ -14,7 +14,8 @@ from rackspan.cluster.host.network import both_ways
 from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId, RackId
 
-RETURN_SECONDS: Final = 10.0
+RETURN_SECONDS: Final = 60.0
+"""For what takes a fraction of a second where the machine has nothing else to do."""
 """How long a restarted broker may take to register."""
 
 _METADATA_TIMEOUT_MS: Final = 1_000
