@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -106,7 +106,7 @@ class DemoClients:
 
     def missing(self) -> list[str]:
         """Lost acknowledged records: a line for each partition whose log ends before its last acknowledged offset."""
-        config = {"bootstrap.servers": self._servers, "group.id": "rackspan-demo-check"}
+        config = {"bootstrap.servers": self._servers, "group.id": "rackspan-demo-check", **_QUIET}
         with closing(handles().Consumer(config), say=self._report) as consumer:
             return [
                 f"{topic}-{partition}: acknowledged up to {last}, log ends at {end}"
@@ -125,8 +125,7 @@ class DemoClients:
                 "acks": "all",
                 "linger.ms": 5,
                 "message.timeout.ms": DELIVERY_TIMEOUT_MS,
-                "log_level": 0,
-                "error_cb": _ignore_error,
+                **_QUIET,
             }
         )
         while not self._stop.wait(PAUSE_SECONDS):
@@ -162,8 +161,7 @@ class DemoClients:
                 "bootstrap.servers": self._servers,
                 "group.id": "rackspan-demo",
                 "auto.offset.reset": "earliest",
-                "log_level": 0,
-                "error_cb": _ignore_error,
+                **_QUIET,
             }
         )
         consumer.subscribe(sorted(self._partitions))
@@ -175,5 +173,5 @@ class DemoClients:
         consumer.close()
 
 
-def _ignore_error(_error: Any) -> None:
-    """A broker that is down is part of the demo and not logged."""
+_QUIET: Final[Mapping[str, Any]] = {"log_level": 0, "error_cb": lambda _: None}
+"""A broker that is down is part of the demo and not logged."""
