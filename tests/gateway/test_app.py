@@ -455,6 +455,24 @@ def test_files_of_secrets_that_every_user_may_read_are_warned_of(
             assert not any(str(login) in warning for warning in gateway.gateway.warnings())
 
 
+def test_settings_that_are_ignored_and_an_address_of_another_protocol_are_warned_of(
+    cluster: EmbeddedCluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    login = tmp_path / "command.properties"
+    login.write_text("client.id=gateway\nacks=all\nschema.registry.url=https://registry\n")
+    login.chmod(0o600)
+    servers, tables = f"SSL://{cluster.bootstrap_servers}", {"command": {"config": str(login)}}
+    warnings = [
+        f"{login}: settings of other clients and tools are ignored: acks, schema.registry.url",
+        f"bootstrap.servers {servers}: the address says SSL, and connections use PLAINTEXT; set security.protocol=SSL, or "
+        "leave SSL:// out",
+    ]
+    results = asyncio.run(check_cluster(parse_config(document(servers, **tables))))
+    assert [result.reason for result in results if result.check == "connection"] == warnings
+    with running(servers, **tables):
+        assert [line for line in caplog.messages if line in warnings] == warnings
+
+
 def test_what_a_reload_leaves_to_be_corrected_is_logged(
     gateway: RunningGateway, caplog: pytest.LogCaptureFixture
 ) -> None:
