@@ -111,7 +111,7 @@ def _leaders_away(members: ClusterMembers, loads: BrokerLoads) -> str | None:
     )
 
 
-BY_SIZE: Final = "no plan of rackspan goes by bytes: write one yourself and check it with rackspan reassign lint"
+BY_SIZE: Final = "no plan is made by bytes: write one yourself and check it with rackspan reassign lint"
 """No plan of rackspan chooses brokers by bytes before replicas are even."""
 
 GOALS: Final = (
