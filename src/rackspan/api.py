@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from rackspan.pipeline.advised import StoredAdvice
     from rackspan.pipeline.check import CheckReport
     from rackspan.pipeline.follow import FollowedBatch
+    from rackspan.pipeline.judging.newest_losses import NewestLosses
     from rackspan.pipeline.maintain import MaintainedTable
-    from rackspan.pipeline.newest_losses import NewestLosses
     from rackspan.placement import Exclusion, RandomGenerator
     from rackspan.placement import generate as _generate
     from rackspan.placement import new_partitions as _new_partitions

@@ -18,10 +18,10 @@ from rackspan.errors import UsageError
 from rackspan.model.ids import shown
 from rackspan.pipeline import RunReport, create_warehouse
 from rackspan.pipeline.follow import FollowedBatch
+from rackspan.pipeline.judging.newest_losses import NewestLosses
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.maintain import MaintainedTable
-from rackspan.pipeline.newest_losses import NewestLosses
 from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING
 from rackspan.sources import snapshot_file
 from tests.cli.conftest import GOOD, Ran

@@ -283,7 +283,7 @@ def test_proposals_of_cruise_control_become_reassignments_with_the_new_leader_fi
     assert [one.replicas for one in read_plan(text).partitions()] == [(4, 2, 3), (2, 1)]
 
 
-def test_proposals_that_move_between_disks_are_said_to_be_not_judged() -> None:
+def test_proposals_that_move_between_disks_are_reported_as_not_judged() -> None:
     text = json.dumps({"proposals": [proposal("a", 0, [1, 2], [1, 2]), proposal("a", 1, [1, 2], [3, 2])]})
     assert read_reassignment(text).read_as == (
         "2 proposals of Cruise Control, 1 of them without a change of replicas: moves between log directories are not judged"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rackspan.pipeline import Collected, RunReport
     from rackspan.pipeline.follow import FollowedBatch
-    from rackspan.pipeline.newest_losses import NewestLosses
+    from rackspan.pipeline.judging.newest_losses import NewestLosses
     from rackspan.prometheus_metrics.server import Collect
     from rackspan.traffic import PriceFile
 
@@ -249,7 +249,7 @@ def follow(
     policies, losses = policy_options.fleet_policy(), None
     if metrics_listen is not None:
         # Imported only here: other commands should not wait for it.
-        from rackspan.pipeline.newest_losses import NewestLosses
+        from rackspan.pipeline.judging.newest_losses import NewestLosses
 
         titles = policy_options.given.settings.titles()
         losses = NewestLosses(policies, titles, lambda line: output.warn([line]))

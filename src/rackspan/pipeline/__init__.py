@@ -4,7 +4,7 @@ From a snapshot to a row of partition_durability: collect.py, landing/store.py, 
 spark/build.py (the job), judging/tasks.py and judging/task.py, rackspan.audit. schemas/ defines the tables, warehouse.py where they are, runs.py
 which version of each a reader reads; report/ draws a page from them. Only `run` and `follow` start Spark: delta-rs writes the snapshots, and
 reads every table, so collecting and reading need neither Spark nor Java.
-Depends on: advice, audit, clients, model, sources, streams, traffic.
+Depends on: advice, audit, clients, model, prometheus_metrics, sources, streams, traffic.
 """
 
 import time

@@ -21,7 +21,7 @@ from rackspan.ends import end_within
 from rackspan.errors import InvalidWarehouse, RackspanError, UsageError, WarehouseBusy
 from rackspan.pipeline.hours.work import HoursWork
 from rackspan.pipeline.incremental import Build, Files, RunReport, RunWork, refresh
-from rackspan.pipeline.newest_losses import NewestLosses
+from rackspan.pipeline.judging.newest_losses import NewestLosses
 from rackspan.pipeline.schemas import SNAPSHOTS
 from rackspan.pipeline.warehouse import NOT_REPAIRED, FilesRead, Warehouse, only_follow
 from rackspan.traffic import PriceFile

@@ -24,7 +24,7 @@ _OF_STATE: Final = (*_OF_LOSS, "state")
 
 @dataclass(frozen=True, slots=True)
 class ClusterLosses:
-    """What is known of one cluster at present. `losses` is None if nothing is: what was known before is not repeated.
+    """The losses of one cluster at present. None if nothing is known of it: what was known before is not repeated.
 
     `taken_at`: when the newest snapshot was taken, in UTC.
     """

@@ -177,7 +177,7 @@ def _unknown(
 
 
 def _of_log_dirs(document: ReassignmentDocument) -> Iterator[Finding]:
-    """Entries that name log directories: neither a move between them nor the room in them is judged."""
+    """Entries that name log directories: a move inside a broker is not judged."""
     for entry in document.partitions:
         named = dict.fromkeys(entry.named_log_dirs)
         if named:

@@ -3,5 +3,5 @@
 Begin with live/cluster.py and snapshot_file.py; rack_locator.py is the interface for racks that brokers do not register.
 What is returned is a ClusterSnapshot, marked partial where something could not be
 read. This package judges nothing and never writes to a cluster.
-Depends on: client, clients, kafka_bytes, model, plan, traffic, wire.
+Depends on: audit, client, clients, kafka_bytes, model, plan, traffic, wire.
 """

@@ -52,7 +52,7 @@ def read_snapshots(warehouse: Warehouse, stored: Sequence[StoredSnapshot]) -> li
             found += read(together)
         except InvalidWarehouse:
             # A file between those of two snapshots may be damaged, and be neither's.
-            found += [snapshot for one in together for snapshot in read([one])]
+            found += [snapshot for marker in together for snapshot in read([marker])]
     return found
 
 
@@ -60,7 +60,7 @@ def _together(stored: Sequence[StoredSnapshot]) -> Iterator[list[StoredSnapshot]
     """The snapshots in parts of PARTITIONS_AT_ONCE. A file holds the rows of many, and is opened once for a part."""
     part: list[StoredSnapshot] = []
     for snapshot in stored:
-        if part and sum(one.partitions for one in part) + snapshot.partitions > PARTITIONS_AT_ONCE:
+        if part and sum(marker.partitions for marker in part) + snapshot.partitions > PARTITIONS_AT_ONCE:
             yield part
             part = []
         part.append(snapshot)

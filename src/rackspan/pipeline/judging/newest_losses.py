@@ -130,7 +130,7 @@ class NewestLosses:
         return len(waiting)
 
     def at(self, now: datetime) -> "list[ClusterLosses]":
-        """What is known of each cluster at a time, in order of id."""
+        """Returns what is known of each cluster at a time, in order of id."""
         from rackspan.prometheus_metrics.rack_losses import ClusterLosses
 
         with self._lock:
@@ -139,10 +139,10 @@ class NewestLosses:
             ClusterLosses(
                 cluster_id,
                 self._names.get(cluster_id),
-                one.known_at(now),
-                None if one.judged is None else one.judged.taken_at,
+                of_cluster.known_at(now),
+                None if of_cluster.judged is None else of_cluster.judged.taken_at,
             )
-            for cluster_id, one in newest
+            for cluster_id, of_cluster in newest
         ]
 
     def _judged(
@@ -152,8 +152,8 @@ class NewestLosses:
             snapshots = read_snapshots(warehouse, stored)
         except RackspanError as error:
             if len(stored) > 1:
-                for one in stored:
-                    yield from self._judged(warehouse, [one])
+                for marker in stored:
+                    yield from self._judged(warehouse, [marker])
                 return
             self._warn(f"metrics of losses: {error}")
             yield stored[0], None

@@ -11,11 +11,11 @@ from rackspan.audit import FleetPolicy, RackLosses, RackPolicy, outage, rack_los
 from rackspan.audit.policy import Survive
 from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import Warehouse, create_warehouse
-from rackspan.pipeline import newest_losses as module
+from rackspan.pipeline.judging import newest_losses as module
+from rackspan.pipeline.judging.newest_losses import NewestLosses
 from rackspan.pipeline.landing.bases import Bases
 from rackspan.pipeline.landing.markers import StoredSnapshot, read_markers
 from rackspan.pipeline.landing.store import SnapshotLocation, store_all
-from rackspan.pipeline.newest_losses import NewestLosses
 from rackspan.prometheus_metrics.rack_losses import ClusterLosses
 from tests.pipeline.examples import NOON, small
 from tests.waiting import eventually
