@@ -15,8 +15,7 @@ from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId, RackId
 
 RETURN_SECONDS: Final = 60.0
-"""For what takes a fraction of a second where the machine has nothing else to do."""
-"""How long a restarted broker may take to register."""
+"""How long a restarted broker may take to register: a fraction of a second unless the machine is overloaded."""
 
 _METADATA_TIMEOUT_MS: Final = 1_000
 """The wait for a broker behind a slow link ends after this."""
