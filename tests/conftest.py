@@ -6,7 +6,9 @@ RACKSPAN_NO_SKIPS=1, which CI sets, fails a test that is skipped for lack of Jav
 import gc
 import os
 import re
-from collections.abc import Generator
+import sys
+from collections import Counter
+from collections.abc import Generator, Iterable
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -124,8 +126,20 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def pytest_unconfigure() -> None:
+def pytest_unconfigure(config: pytest.Config) -> None:
     gc.unfreeze()  # Extension modules report what is alive at the end as leaked.
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and not hasattr(config, "workerinput"):
+        for reason, count in not_judged(reporter.stats.get("skipped", ())).items():
+            # Behind pytest's own last line, where it is seen.
+            sys.stdout.write(f"NOT JUDGED: {count} {'test' if count == 1 else 'tests'}: {reason}\n")
+
+
+def not_judged(skipped: Iterable[pytest.TestReport]) -> dict[str, int]:
+    """How many tests were skipped for lack of a program, by the reason."""
+    lacking = [report for report in skipped if any(name in report.keywords for name in NEEDS_MORE_THAN_PYTHON)]
+    reasons = (report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr) for report in lacking)
+    return Counter(reason.removeprefix("Skipped: ") for reason in reasons)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -66,6 +66,19 @@ def test_what_must_run_fails_when_it_is_skipped(
     ran.assert_outcomes(xfailed=1, **outcomes)
 
 
+@pytest.mark.slow
+def test_the_last_lines_have_what_was_not_judged_and_why(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makepyfile(TESTS)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    ran = pytester.runpytest_subprocess("-q", "-p", "no:rackspan", "-W", "ignore")
+    assert sorted(ran.outlines[-4:]) == [
+        f"NOT JUDGED: 1 test: {reason}"
+        for reason in ("NOT TESTED: no Java", "NOT TESTED: no Spark", "no Chromium", "no promtool")
+    ]
+
+
 TRIED_AGAIN = """
 import pytest
 from rackspan.kafka_process import KafkaCluster
