@@ -31,7 +31,7 @@ class DaemonExecutor(Executor):
         future: Future[T] = Future()
         self._calls.put(lambda: _carry_out(future, partial(call, *arguments, **options)))
         if len(self._threads) < self._most:
-            thread = threading.Thread(target=self._serve, name=f"{self._name}-{len(self._threads)}", daemon=True)
+            thread = threading.Thread(target=self._serve, name=f"{self._name}_{len(self._threads)}", daemon=True)
             self._threads.append(thread)
             thread.start()
         return future
