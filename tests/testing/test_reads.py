@@ -125,3 +125,12 @@ def test_reads_since_an_earlier_count_are_judged_alone(near: EmbeddedCluster) ->
         assert_reads_in_rack(near, "shop", since=before)
     with pytest.raises(AssertionError, match="none of its consumers"):
         assert_reads_in_rack(near, "shop", since=near.traffic())
+
+
+def test_without_racks_nothing_is_read_in_one() -> None:
+    with EmbeddedCluster(racks=(None,), brokers=1) as cluster:
+        cluster.create_topic("orders", replicas=[[1], [1], [1]])
+        produce(cluster)
+        with reading(cluster, "shop", None) as consumer:
+            drain(consumer)
+        assert any("client app without client.rack read" in line for line in failure(cluster, "shop"))
