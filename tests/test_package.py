@@ -81,7 +81,7 @@ def test_it_installs_bare_and_judges_a_snapshot(built: Path, tmp_path: Path, pat
     rackspan = installed(tmp_path, distribution) / "rackspan"
     judges_a_snapshot(rackspan, tmp_path)
     assert not {"numpy", "rich", "ortools"} - {path.name for path in site_packages(tmp_path).iterdir()}
-    assert not {"pyarrow", "jinja2"} & {path.name for path in site_packages(tmp_path).iterdir()}
+    assert not {"pyarrow", "deltalake"} & {path.name for path in site_packages(tmp_path).iterdir()}
     files = (path for path in site_packages(tmp_path).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     # docs/install.md says 223 MB, by du.
     assert sum(path.stat().st_size for path in files) < 240_000_000

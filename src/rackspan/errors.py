@@ -199,7 +199,6 @@ class MissingRequirement(RackspanError):
 EXTRAS: Final = {
     "deltalake": "warehouse",
     "pyarrow": "warehouse",
-    "jinja2": "warehouse",
     "pyspark": "spark",
     "confluent_kafka": "clients",
     "aiokafka": "clients",

@@ -139,7 +139,7 @@ def test_an_audit_of_a_file_imports_no_planner_client_or_pydantic(tmp_path: Path
 
 WITHOUT_EXTRAS = """
 import sys
-sys.modules.update(dict.fromkeys(("pyarrow", "jinja2", "deltalake", "pyspark", "confluent_kafka", "aiokafka")))
+sys.modules.update(dict.fromkeys(("pyarrow", "deltalake", "pyspark", "confluent_kafka", "aiokafka")))
 from rackspan.cli import main
 sys.exit(main(sys.argv[1:]))
 """
