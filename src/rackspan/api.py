@@ -159,6 +159,7 @@ __all__ = [
     "assign_tasks",
     "assumptions",
     "audit",
+    "audit_page",
     "audit_streams",
     "batches_of",
     "brokers_in_racks",
@@ -371,6 +372,26 @@ def audit(
 ) -> Audit:
     """Every finding, and whether the cluster survives the loss of each rack; of the topics that match, if any are named."""
     return _audit.audit(snapshot, policy, topic_filter)
+
+
+def audit_page(
+    snapshot: ClusterSnapshot,
+    policy: RackPolicy,
+    judged: Audit,
+    topic_filter: re.Pattern[str] | None = None,
+    name: str | None = None,
+    address: str | None = None,
+) -> str:
+    """An audit as one HTML page, with a picture of the racks. `judged`: the audit of the snapshot with this policy and filter.
+
+    `name`: the cluster's name to show; `address`: its bootstrap servers, for the commands of Kafka's tools.
+    """
+    from rackspan.audit.findings import at_address
+    from rackspan.report import render
+    from rackspan.report.from_snapshot import audit_report
+
+    findings = [replace(finding, remedy=at_address(finding.remedy, address)) for finding in judged.findings]
+    return render(audit_report(snapshot, policy, replace(judged, findings=findings), topic_filter, name))
 
 
 def outage(

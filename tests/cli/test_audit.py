@@ -422,3 +422,22 @@ def test_controllers_that_no_snapshot_has_are_not_judged_and_the_last_line_says_
         ran = cli(command, "--snapshot", path)
         assert ran.code == 0
         assert "controllers not judged" in ran.out
+
+
+def test_an_audit_as_a_page_has_the_exit_code_of_the_audit_and_no_other_output(
+    cli: Callable[..., Ran], write: Callable[[object], Path]
+) -> None:
+    down = json.loads(json.dumps(GOOD))
+    for broker in down["brokers"]:
+        broker["fenced"] = broker["rack"] == "r2"
+    page = cli("audit", "--snapshot", write(down), "-o", "html")
+    assert page.code == cli("audit", "--snapshot", write(down)).code == 2
+    assert page.out.startswith("<!doctype html>")
+    assert "Rack r2 is down: brokers 2,5, controller 2; 2 partitions lack a replica." in page.out
+    assert cli("audit", "--snapshot", write(GOOD), "-o", "html").code == 0
+
+
+def test_only_an_audit_is_a_page(cli: Callable[..., Ran], write: Callable[[object], Path]) -> None:
+    refused = cli("outage", "--snapshot", write(GOOD), "-o", "html")
+    assert (refused.code, refused.out) == (1, "")
+    assert "'html' is not one of 'human', 'json', 'yaml', 'csv'" in refused.err

@@ -266,7 +266,7 @@ NO_HARM = "  nothing goes offline, nothing refuses acks=all"
         ({"survived": True, "controller_quorum": None}, [(NO_HARM, "green")]),
         ({"survived": True, "lost": True}, [(LOST_ALREADY, "bold yellow")]),
         (
-            {"lost": True, "controller_quorum": {**QUORUM, "lost": [101, 102], "surviving": 1, "holds": False}},
+            {"lost": True, "controller_quorum": {**QUORUM, "lost": [101, 102], "surviving": 1, "holds": False, "certain": False}},
             [(NO_MAJORITY, "bold red")],
         ),
         (

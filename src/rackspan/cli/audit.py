@@ -51,9 +51,12 @@ def audit(
     policy_options: options.SurvivalOptions,
     exclusion_options: options.ExclusionOptions,
     topic: options.TopicPattern = None,
-    output_format: options.OutputFormat = options.Output.HUMAN,
+    output_format: options.AuditFormat = options.AuditOutput.HUMAN,
 ) -> None:
-    """Audit a cluster: what breaks a constraint, why, and the command that repairs it."""
+    """Audit a cluster: what breaks a constraint, why, and the command that repairs it.
+
+    With -o html the output is a page for a browser, with a picture of the racks: rackspan audit -o html > audit.html
+    """
     topic_filter = options.topic_filter(topic)
     read = rack_options.of(source_options.source()).read()
     warnings = (*policy_options.warnings(read.snapshot), *exclusion_options.warnings(read.snapshot))
@@ -62,7 +65,13 @@ def audit(
     policy = policy_options.policy(exclusion_options.excluded(read.snapshot))
     judged = api.audit(read.snapshot, policy, topic_filter)
     document = source_options.addressed(audit_document(read.snapshot, judged, source_options.title))
-    output.write(document, output_format, audit_page(document), output.Rows(FINDING_COLUMNS, document["findings"]))
+    if output_format is options.AuditOutput.HTML:
+        output.write_page(
+            api.audit_page(read.snapshot, policy, judged, topic_filter, source_options.title, source_options.address)
+        )
+    else:
+        rows = output.Rows(FINDING_COLUMNS, document["findings"])
+        output.write(document, options.Output(output_format), audit_page(document), rows)
     raise exit_codes.finish(impossible=bool(read.snapshot.unread), to_act_on=not judged.clean)
 
 

@@ -4,7 +4,7 @@ From a snapshot to a row of partition_durability: collect.py, landing/store.py, 
 spark/build.py (the job), judging/tasks.py and judging/task.py, rackspan.audit. schemas/ defines the tables, warehouse.py where they are, runs.py
 which version of each a reader reads; report/ draws a page from them. Only `run` and `follow` start Spark: delta-rs writes the snapshots, and
 reads every table, so collecting and reading need neither Spark nor Java.
-Depends on: advice, audit, clients, model, prometheus_metrics, sources, streams, traffic.
+Depends on: advice, audit, clients, model, prometheus_metrics, report, sources, streams, traffic.
 """
 
 import time
@@ -164,9 +164,9 @@ def draw_report(
     `names`: what to call clusters, by id. With `left_out`, damaged files are left out, and it gets a line for each.
     Errors: InvalidWarehouse; UsageError where a policy refuses a cluster, or where `out` cannot be written.
     """
-    from rackspan.pipeline.report import write_report
     from rackspan.pipeline.report.from_warehouse import report_data
+    from rackspan.report import write_report
 
     run, data = report_data(warehouse, policies, names, left_out)
     write_report(data, out)
-    return policy_warnings(run, policies, [cluster.cluster_id for cluster in data.clusters])
+    return policy_warnings(run, policies, [str(cluster.cluster_id) for cluster in data.clusters])

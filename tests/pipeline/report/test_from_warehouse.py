@@ -8,13 +8,13 @@ import pytest
 
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import Warehouse, create_warehouse, draw_report, store
-from rackspan.pipeline.report import render, write_report
 from rackspan.pipeline.report.from_warehouse import latest_snapshots, report_data
 from rackspan.pipeline.runs import last_run
+from rackspan.report import render, write_report
 from tests.pipeline import plain_build
-from tests.pipeline.report import story
-from tests.pipeline.report.story import report_by_hand
 from tests.pipeline.report.test_summaries import to_the_microsecond
+from tests.report import story
+from tests.report.story import report_by_hand
 
 pytestmark = pytest.mark.slow
 

@@ -12,11 +12,11 @@ import pytest
 from rackspan.errors import InvalidSnapshot
 from rackspan.model import ClusterSnapshot
 from rackspan.pipeline.report.aggregates import FOUND, ReadColumns, finding_sums
-from rackspan.pipeline.report.data import AT_RISK, ClusterReport, History, ReportData, StateCounts
 from rackspan.pipeline.report.summaries import EPOCH, Tables, summarize
 from rackspan.pipeline.schemas import DRIFT, FINDINGS, OUTAGE_IMPACT, PARTITION_DURABILITY, Table
-from tests.pipeline.report import story
-from tests.pipeline.report.story import TopicPlan, report_by_hand
+from rackspan.report.data import AT_RISK, ClusterReport, History, ReportData, StateCounts
+from tests.report import story
+from tests.report.story import TopicPlan, report_by_hand
 
 BATCH_ROWS = 7
 """So few that groups are spread over batches."""
@@ -80,7 +80,7 @@ def to_the_microsecond(data: ReportData) -> ReportData:
 
 def _rounded_cluster(one: ClusterReport) -> ClusterReport:
     losses = (replace(loss, seconds_not_survived=round(loss.seconds_not_survived, 6)) for loss in one.loss_history)
-    return replace(one, history=_rounded(one.history), loss_history=tuple(losses))
+    return replace(one, history=_rounded(story.history_of(one)), loss_history=tuple(losses))
 
 
 def _rounded(history: History) -> History:
@@ -122,8 +122,8 @@ def test_losses_of_a_rack_take_as_long_in_whatever_order_their_rows_are_read() -
 @pytest.mark.slow
 def test_a_long_history_is_drawn_by_the_worst_point_of_each_stretch_and_the_last() -> None:
     history = restless(3, 60)
-    whole = report_by_hand(history).clusters[0].history
-    drawn = summarized([history], points_most=8).clusters[0].history
+    whole = story.history_of(report_by_hand(history).clusters[0])
+    drawn = story.history_of(summarized([history], points_most=8).clusters[0])
     assert (len(drawn.points), drawn.snapshots, drawn.condensed) == (8, 60, True)
     assert drawn.points[-1] == whole.points[-1]
     assert set(drawn.points) <= set(whole.points)

@@ -48,6 +48,16 @@ class Output(StrEnum):
     CSV = "csv"
 
 
+class AuditOutput(StrEnum):
+    """Those of Output, and a page for a browser."""
+
+    HUMAN = "human"
+    JSON = "json"
+    YAML = "yaml"
+    CSV = "csv"
+    HTML = "html"
+
+
 def _choose_cluster(context: typer.Context, name: str | None) -> str | None:
     """Give the options of [clusters.NAME] to the rest of the command line. Errors: UsageError for an unknown name."""
     if name is not None:
@@ -72,6 +82,7 @@ MinInsyncRacks: TypeAlias = Annotated[int, settings_table.MIN_INSYNC_RACKS.optio
 Survives: TypeAlias = Annotated[Survive, settings_table.SURVIVE.option()]
 RequireControllers: TypeAlias = Annotated[bool, settings_table.REQUIRE_CONTROLLERS.option()]
 OutputFormat: TypeAlias = Annotated[Output, settings_table.OUTPUT.option()]
+AuditFormat: TypeAlias = Annotated[AuditOutput, settings_table.OUTPUT.option()]
 Warehouse: TypeAlias = Annotated[str, settings_table.WAREHOUSE.option()]
 Apply: TypeAlias = Annotated[
     bool, typer.Option("--apply", help="Make the change. Without it, the change is only shown.")

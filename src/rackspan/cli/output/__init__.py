@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 from rackspan.lazy_exports import lazy_getattr
 
 if TYPE_CHECKING:
-    from rackspan.cli.output.documents import Rows, as_json, flush, write, write_json_array, write_line, write_text
+    from rackspan.cli.output.documents import (
+        Rows,
+        as_json,
+        flush,
+        write,
+        write_json_array,
+        write_line,
+        write_page,
+        write_text,
+    )
     from rackspan.cli.output.messages import (
         discard_standard_output,
         fail,
@@ -24,7 +33,16 @@ else:
     __getattr__ = lazy_getattr(
         __name__,
         {
-            "documents": ("Rows", "as_json", "flush", "write", "write_json_array", "write_line", "write_text"),
+            "documents": (
+                "Rows",
+                "as_json",
+                "flush",
+                "write",
+                "write_json_array",
+                "write_line",
+                "write_page",
+                "write_text",
+            ),
             "messages": (
                 "discard_standard_output",
                 "fail",
@@ -57,5 +75,6 @@ __all__ = [
     "write",
     "write_json_array",
     "write_line",
+    "write_page",
     "write_text",
 ]

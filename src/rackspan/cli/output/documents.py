@@ -68,6 +68,16 @@ def write_text(text: str) -> None:
     sys.stdout.write(text if _encodes_every_character() else as_json(json.loads(text), indent=1) + "\n")
 
 
+def write_page(text: str) -> None:
+    """A page for a browser, as UTF-8 whatever the encoding of standard output: the page names it. Half of a surrogate pair is a `?`."""
+    content = text.encode("utf-8", errors="replace")
+    if hasattr(sys.stdout, "buffer"):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+    else:
+        sys.stdout.write(content.decode("utf-8"))
+
+
 def write_json_array(rows: Iterable[Mapping[str, object]]) -> None:
     """A JSON array, row by row: a table may be larger than memory."""
     before = "["

@@ -264,7 +264,7 @@ def _present_harm(losses: Sequence[Mapping[str, Any]], more: str) -> Text:
 def _is_present(loss: Mapping[str, Any]) -> bool:
     """Whether the racks are lost already, and the loss of their controllers that are left, if there are any, would be survived."""
     quorum = loss["controller_quorum"]
-    return loss["lost"] and (loss["survived"] or quorum is None or set(quorum["lost"]) == set(quorum["dead"]))
+    return loss["lost"] and (quorum is None or quorum["certain"] or set(quorum["lost"]) == set(quorum["dead"]))
 
 
 def _doubtful(racks: Sequence[str], losses: Sequence[Mapping[str, Any]]) -> Text:

@@ -10,16 +10,16 @@ from rackspan.errors import InvalidWarehouse
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.read import Damage, find_damage, read_snapshots
-from rackspan.pipeline.report.data import ReportData
 from rackspan.pipeline.report.summaries import Tables, summarize
-from rackspan.pipeline.report.traffic.data import TrafficReport
-from rackspan.pipeline.report.traffic.sums import HourTables, first_hour, traffic_reports
+from rackspan.pipeline.report.traffic_sums import HourTables, first_hour, traffic_reports
 from rackspan.pipeline.runs import Run, last_run
 from rackspan.pipeline.schemas import DRIFT, FINDINGS, JUDGED, OUTAGE_IMPACT, PARTITION_DURABILITY, SNAPSHOTS
 from rackspan.pipeline.schemas.hours import ADVICE, BILL, TRAFFIC
 from rackspan.pipeline.schemas.readings import READINGS
 from rackspan.pipeline.table import how_to_repair, table_files
 from rackspan.pipeline.warehouse import Warehouse, naming_check
+from rackspan.report.data import ReportData
+from rackspan.report.traffic import TrafficReport
 
 
 def report_data(

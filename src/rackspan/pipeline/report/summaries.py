@@ -4,21 +4,20 @@ States and findings are read from the tables; the losses are computed from the l
 `outage` that the CLI calls.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final
 
 from rackspan import __version__
-from rackspan.audit import ClusterPolicies, RackPolicy, Severity, outage, snapshot_batch
+from rackspan.audit import ClusterPolicies, RackPolicy, Severity
 from rackspan.errors import InvalidSnapshot
 from rackspan.model import ClusterSnapshot, RackId
 from rackspan.pipeline.changes.at_each_snapshot import known_after
 from rackspan.pipeline.report import aggregates
 from rackspan.pipeline.report.aggregates import FOUND, DriftSum, FindingSum, ReadColumns, StateCounter
-from rackspan.pipeline.report.broker_rows import broker_rows
-from rackspan.pipeline.report.data import (
+from rackspan.report.data import (
     AT_RISK,
     DRIFT_MAX,
     POINTS_MAX,
@@ -34,7 +33,7 @@ from rackspan.pipeline.report.data import (
     StateCounts,
     StateTime,
 )
-from rackspan.pipeline.report.topic_map import harmed_partitions, rack_members, topic_map
+from rackspan.report.from_snapshot import present
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROS: Final = 1_000_000
@@ -90,26 +89,15 @@ def cluster_report(
     cluster_id: str, snapshot: ClusterSnapshot, policy: RackPolicy, collected: ClusterSummary, topics_most: int
 ) -> ClusterReport:
     """One cluster: the losses of its latest snapshot, and the summary of its tables."""
-    now, losses = outage(snapshot, policy)
-    partition_batch = snapshot_batch(snapshot, policy)
-    return ClusterReport(
+    return replace(
+        present(snapshot, policy, collected.topics_at_risk, topics_most),
         cluster_id=cluster_id,
-        taken_at=snapshot.taken_at or collected.history.last_taken_at,
-        topics=len(snapshot.topics),
-        partitions=len(snapshot.partitions),
-        racks=rack_members(partition_batch.members),
-        rackless_brokers=tuple(int(broker.id) for broker in snapshot.brokers if broker.rack is None),
-        now=now,
-        losses=tuple(losses),
-        harmed=harmed_partitions(partition_batch, losses),
-        topic_map=topic_map(snapshot, partition_batch, losses, collected.topics_at_risk, topics_most),
+        states=collected.history.points[-1].counts,
         history=collected.history,
         findings=collected.findings,
-        partial=snapshot.partial,
         loss_history=collected.loss_history,
         drift=collected.drift,
         drift_groups=collected.drift_groups,
-        broker_rows=broker_rows(partition_batch),
     )
 
 
@@ -123,7 +111,7 @@ def collect(tables: Tables, at: Mapping[str, int], topics_most: int, points_most
         cluster_id: ClusterSummary(
             history=_history(durability[cluster_id].points, points_most),
             topics_at_risk=_topics_at_risk(durability[cluster_id].topics, topics_most),
-            findings=_findings(findings[cluster_id]),
+            findings=_findings(findings[cluster_id], sorted(durability[cluster_id].points)),
             loss_history=_loss_history(losses[cluster_id]),
             drift=tuple(_drift_group(group, drift_sum) for group, drift_sum in drift[cluster_id][0]),
             drift_groups=drift[cluster_id][1],
@@ -199,8 +187,8 @@ def _topics_at_risk(topics: Mapping[str, StateCounter], most: int) -> dict[str, 
     return {topic: counted[topic] for topic in sorted(counted, key=urgency)[:most]}
 
 
-def _findings(sums: Mapping[tuple[str, str], FindingSum]) -> tuple[FindingGroup, ...]:
-    """Current findings first, violations before warnings, frequent before rare."""
+def _findings(sums: Mapping[tuple[str, str], FindingSum], times: Sequence[int]) -> tuple[FindingGroup, ...]:
+    """Current findings first, violations before warnings, frequent before rare. `times`: of all snapshots, in order."""
     groups = (
         FindingGroup(
             constraint=constraint,
@@ -209,11 +197,22 @@ def _findings(sums: Mapping[tuple[str, str], FindingSum]) -> tuple[FindingGroup,
             topics=len(found.topics),
             snapshots=len(found.snapshots),
             last_found_at=_timestamp(found.last_found),
+            since=_timestamp(since) if (since := _since(found.snapshots, times)) is not None else None,
             **dict(zip(FOUND, found.example, strict=True)),
         )
         for (constraint, severity), found in sums.items()
     )
     return tuple(sorted(groups, key=_urgency))
+
+
+def _since(having: Set[int], times: Sequence[int]) -> int | None:
+    """The first of the snapshots that had a finding without a break up to the latest; None if the latest has it not."""
+    since = None
+    for at in reversed(times):
+        if at not in having:
+            break
+        since = at
+    return since
 
 
 def _loss_history(rows: Iterable[Mapping[str, Any]]) -> tuple[LossHistory, ...]:
