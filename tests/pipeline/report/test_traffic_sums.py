@@ -19,10 +19,10 @@ from rackspan.pipeline.report.traffic_sums import HourTables, traffic_reports
 from rackspan.pipeline.schemas import Table
 from rackspan.pipeline.schemas.hours import ADVICE, BILL, TRAFFIC
 from rackspan.pipeline.warehouse import Warehouse
-from rackspan.traffic import ClusterReading
 from rackspan.report import render
 from rackspan.report.data import ReportData
 from rackspan.report.traffic import ADVICE_MAX, BILLED_MAX, BilledPart, TrafficReport
+from rackspan.traffic import ClusterReading
 from tests.pipeline import plain_build
 from tests.pipeline.examples import NOON, small
 from tests.pipeline.hours.prices import PRICES
