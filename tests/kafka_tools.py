@@ -8,14 +8,21 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from rackspan.cluster import EmbeddedCluster
-from rackspan.kafka_process import KafkaCluster, console_tool
+from rackspan.kafka_process import KafkaCluster, KafkaVersion, console_tool
 from tests.kafka_fixtures import TOPIC_TOOL
-from tests.waiting import WITHIN_SECONDS
+from tests.kafka_versions import KAFKA
 
-CONFIG_TOOL = "kafka.admin.ConfigCommand"
 ELECTION_TOOL = "org.apache.kafka.tools.LeaderElectionCommand"
 LOG_DIRS_TOOL = "org.apache.kafka.tools.LogDirsCommand"
 REASSIGN_TOOL = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+
+
+def config_tool(version: KafkaVersion) -> str:
+    """The class of `kafka-configs`, which Kafka 4.4 has moved."""
+    return "kafka.admin.ConfigCommand" if version < KafkaVersion(4, 4, 0) else "org.apache.kafka.tools.ConfigCommand"
+
+
+CONFIG_TOOL = config_tool(KafkaVersion.parse(KAFKA))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +61,7 @@ def described(cluster: KafkaCluster) -> dict[tuple[str, int], Described]:
 
 def effective_min_insync_replicas(cluster: KafkaCluster) -> dict[str, str]:
     """By topic, as `kafka-configs --describe --all` has it."""
-    output = console_tool(cluster, CONFIG_TOOL, "--describe", "--all", "--entity-type", "topics")
+    output = console_tool(cluster, config_tool(cluster.version), "--describe", "--all", "--entity-type", "topics")
     sections = re.split(r"^All configs for topic (\S+) are:$", output, flags=re.M)[1:]
     found = {}
     for topic, section in zip(sections[::2], sections[1::2], strict=True):

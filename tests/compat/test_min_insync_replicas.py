@@ -37,7 +37,7 @@ def test_a_minimum_above_the_factor_refuses_writes_once_replicas_are_added(kafka
     create_topic(kafka, topic, assignment=[[1]], config={"min.insync.replicas": "2"})
     # At 10 kB/s the copy takes half an hour: no machine is so slow that it ends before the produce below.
     produce(kafka, topic, 1, 20_000_000)
-    snapshot = read_cluster(ConnectionSettings(kafka.bootstrap_servers, {}, 30.0))
+    snapshot = read_cluster(ConnectionSettings(kafka.bootstrap_servers, {}, 30.0)).snapshot
     lists = ReassignmentDocument((ListedPartition(topic, 0, (1, 2, 3)),))
     assert "plan-intermediate-refuses-writes" in {one.constraint for one in lint(snapshot, RackPolicy(), lists)}
     reassign(kafka, tmp_path, "--execute", "--throttle", "10000", **target)

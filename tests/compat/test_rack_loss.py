@@ -52,7 +52,7 @@ class Story:
 
 
 def read(cluster: KafkaCluster, seconds: float = 30.0) -> ClusterSnapshot:
-    return read_cluster(ConnectionSettings(cluster.bootstrap_servers, {}, seconds))
+    return read_cluster(ConnectionSettings(cluster.bootstrap_servers, {}, seconds)).snapshot
 
 
 def partitions_of(snapshot: ClusterSnapshot, rows: Any) -> set[TopicPartition]:

@@ -155,7 +155,7 @@ def admin(cluster: KafkaCluster) -> AdminClient:
 
 
 def findings(cluster: KafkaCluster) -> list[Any]:
-    found = audit(read_cluster(ConnectionSettings(cluster.bootstrap_servers, {}, 30.0)), RackPolicy()).findings
+    found = audit(read_cluster(ConnectionSettings(cluster.bootstrap_servers, {}, 30.0)).snapshot, RackPolicy()).findings
     return [one for one in found if one.topic == TOPIC]
 
 

@@ -41,7 +41,7 @@ Properties = Callable[[Secured], dict[str, str]]
 
 
 def read(address: str, properties: dict[str, str]) -> ClusterSnapshot:
-    return read_cluster(ConnectionSettings(address, properties, 20.0))
+    return read_cluster(ConnectionSettings(address, properties, 20.0)).snapshot
 
 
 def over_tls(secured: Secured, login: dict[str, str]) -> dict[str, str]:

@@ -4,9 +4,9 @@ tests/compat/test_schemas.py compares them with the classes in Kafka's jar (deci
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, make_dataclass
+from dataclasses import field, fields, make_dataclass
 from types import GenericAlias
-from typing import Any, ClassVar, Final, get_args
+from typing import Any, Final, get_args
 
 from kio.index import load_request_schema, load_response_schema
 
@@ -59,51 +59,37 @@ def _delete_groups_response() -> Any:
     """KIP-1331: a message for each group."""
     entity = load_response_schema(ApiKey.DELETE_GROUPS, 2)
     result = _next_version(_item(entity, "results"), _member("error_message", str | None, "string", default=None))
-    return _next_version(entity, results=GenericAlias(tuple, (result, ...)))
+    return _next_version(entity, results=_array(result))
 
 
-@dataclass(frozen=True, kw_only=True)
-class _DescribedTopology:
-    """The base of the structs of a topology description (KIP-1331)."""
-
-    __flexible__: ClassVar = True
-    __version__: ClassVar = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class TopologyDescriptionNode(_DescribedTopology):
-    """A source, processor or sink."""
-
-    name: str = field(metadata={"kafka_type": "string"})
-    node_type: int = field(metadata={"kafka_type": "int8"})
-    source_topics: tuple[str, ...] = field(metadata={"kafka_type": "string"}, default=())
-    sink_topic: str | None = field(metadata={"kafka_type": "string"}, default=None)
-    stores: tuple[str, ...] = field(metadata={"kafka_type": "string"}, default=())
-    successors: tuple[str, ...] = field(metadata={"kafka_type": "string"}, default=())
-
-
-@dataclass(frozen=True, kw_only=True)
-class TopologyDescriptionSubtopology(_DescribedTopology):
-    """A subtopology with its nodes."""
-
-    subtopology_id: str = field(metadata={"kafka_type": "string"})
-    nodes: tuple[TopologyDescriptionNode, ...]
+def _topology_description() -> Any:
+    """KIP-1331: the topology that a client of the group described to the broker, with the nodes of its sub-topologies."""
+    node = _struct(
+        "TopologyDescriptionNode",
+        _member("name", str, "string"),
+        _member("node_type", int, "int8"),
+        _member("source_topics", tuple[str, ...], "string", default=()),
+        _member("sink_topic", str | None, "string", default=None),
+        _member("stores", tuple[str, ...], "string", default=()),
+        _member("successors", tuple[str, ...], "string", default=()),
+    )
+    subtopology = _struct(
+        "TopologyDescriptionSubtopology", _member("subtopology_id", str, "string"), ("nodes", _array(node), field())
+    )
+    store = _struct("TopologyDescriptionGlobalStore", ("source", node, field()), ("processor", node, field()))
+    return _struct(
+        "TopologyDescription",
+        ("subtopologies", _array(subtopology), field()),
+        ("global_stores", _array(store), field()),
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
-class TopologyDescriptionGlobalStore(_DescribedTopology):
-    """A global store's source and the processor that fills it."""
-
-    source: TopologyDescriptionNode
-    processor: TopologyDescriptionNode
+def _struct(name: str, *members: Member) -> Any:
+    return make_dataclass(name, members, frozen=True, kw_only=True, namespace={"__version__": 1, "__flexible__": True})
 
 
-@dataclass(frozen=True, kw_only=True)
-class TopologyDescription(_DescribedTopology):
-    """The topology that a client of the group described to the broker."""
-
-    subtopologies: tuple[TopologyDescriptionSubtopology, ...]
-    global_stores: tuple[TopologyDescriptionGlobalStore, ...]
+def _array(item: Any) -> GenericAlias:
+    return GenericAlias(tuple, (item, ...))
 
 
 def _streams_group_describe_request() -> Any:
@@ -117,11 +103,11 @@ def _streams_group_describe_response() -> Any:
     entity = load_response_schema(ApiKey.STREAMS_GROUP_DESCRIBE, 0)
     group = _next_version(
         _item(entity, "groups"),
-        ("topology_description", TopologyDescription | None, field(default=None)),
+        ("topology_description", _topology_description() | None, field(default=None)),
         _member("topology_description_status", int, "int8", default=0),
         _member("assignor_name", str | None, "string", default=None),
     )
-    return _next_version(entity, groups=GenericAlias(tuple, (group, ...)))
+    return _next_version(entity, groups=_array(group))
 
 
 def _item(entity: Any, name: str) -> Any:

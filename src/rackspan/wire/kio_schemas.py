@@ -30,10 +30,10 @@ with _left_out("hypothesis"):
     importlib.import_module("kio.static.primitive")
 
 from kio.index import KioIndexError  # noqa: E402 - after the modules that must not be imported
-from kio.index import load_request_schema as kio_request_schema  # noqa: E402
-from kio.index import load_response_schema as kio_response_schema  # noqa: E402
+from kio.index import load_request_schema as kio_request_schema  # noqa: E402 - as above
+from kio.index import load_response_schema as kio_response_schema  # noqa: E402 - as above
 
-from rackspan.wire import kafka_4_4  # noqa: E402
+from rackspan.wire import kafka_4_4  # noqa: E402 - as above
 
 
 @cache
@@ -45,7 +45,7 @@ def load_request_schema(api_key: int, version: int) -> Any:
 
 @cache
 def load_response_schema(api_key: int, version: int) -> Any:
-    """As `load_request_schema`."""
+    """kio's class of a response, or the one that kio lacks. Errors: KioIndexError."""
     added = kafka_4_4.RESPONSES.get((api_key, version))
     return kio_response_schema(api_key, version) if added is None else added()
 

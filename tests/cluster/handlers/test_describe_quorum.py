@@ -71,7 +71,7 @@ def test_no_other_log_has_a_quorum(cluster: EmbeddedCluster) -> None:
 
 def test_a_snapshot_over_the_wire_has_the_controllers_of_the_clusters_own_snapshot() -> None:
     with EmbeddedCluster(racks=3, brokers=3) as cluster:
-        read = read_cluster(ConnectionSettings(cluster.bootstrap_servers, {}, 30.0))
+        read = read_cluster(ConnectionSettings(cluster.bootstrap_servers, {}, 30.0)).snapshot
         assert read.controllers == cluster.snapshot().controllers != ()
         assert [note for note in read.partial if "quorum" in note] == []
 

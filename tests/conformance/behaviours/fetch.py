@@ -387,7 +387,15 @@ def deleting_what_is_deleted_succeeds(subject: Subject) -> Outcome:
 def a_special_time_is_known_from_its_version_on(subject: Subject) -> Outcome:
     topic = filled(subject)
     tries = [(time, version) for time in (-3, -4, -5, -6) for version in range(1, 12)] + [(-99, 7)]
-    return [subject.offsets(topic, time, version=version)["error_code"] for time, version in tries]
+    return [_special_code(subject, topic, time, version) for time, version in tries]
+
+
+def _special_code(subject: Subject, topic: str, time: int, version: int) -> int | None:
+    """None if the version is not offered: the connection is closed."""
+    try:
+        return int(subject.offsets(topic, time, version=version)["error_code"])
+    except ConnectionError:
+        return None
 
 
 @behaviour("fetch")

@@ -22,7 +22,7 @@ ACL_TOOL = "org.apache.kafka.tools.AclCommand"
 
 
 def snapshot(cluster: KafkaCluster, properties: dict[str, str] | None = None, seconds: float = 30.0) -> ClusterSnapshot:
-    return read_cluster(ConnectionSettings(cluster.bootstrap_servers, properties or {}, seconds))
+    return read_cluster(ConnectionSettings(cluster.bootstrap_servers, properties or {}, seconds)).snapshot
 
 
 def as_described(snapshot: ClusterSnapshot) -> dict[tuple[str, int], Described]:
@@ -128,12 +128,12 @@ def test_sizes_are_those_of_the_largest_logs(busy_kafka: KafkaCluster) -> None:
 def test_the_timestamp_is_the_callers(busy_kafka: KafkaCluster) -> None:
     noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
     settings = ConnectionSettings(busy_kafka.bootstrap_servers)
-    assert read_cluster(settings, now=lambda: noon).taken_at == noon
+    assert read_cluster(settings, now=lambda: noon).snapshot.taken_at == noon
 
 
 def test_one_living_bootstrap_server_among_dead_ones_is_enough(busy_kafka: KafkaCluster) -> None:
     living = busy_kafka.bootstrap_servers.split(",")[3]
-    assert len(read_cluster(ConnectionSettings(f"127.0.0.1:1,{living}")).brokers) == 6
+    assert len(read_cluster(ConnectionSettings(f"127.0.0.1:1,{living}")).snapshot.brokers) == 6
 
 
 def is_current(read: ClusterSnapshot) -> bool:

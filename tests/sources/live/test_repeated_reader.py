@@ -36,7 +36,7 @@ def test_without_its_servers_the_brokers_of_the_last_snapshot_are_tried_and_the_
     tried: list[str] = []
     left = iter(readings)
 
-    def read_with_warnings(connection: ConnectionSettings, *, sizes: bool) -> ReadSnapshot:
+    def read_cluster(connection: ConnectionSettings, *, sizes: bool) -> ReadSnapshot:
         assert not sizes
         tried.append(connection.bootstrap_servers)
         reading = next(left)
@@ -44,7 +44,7 @@ def test_without_its_servers_the_brokers_of_the_last_snapshot_are_tried_and_the_
             raise reading
         return ReadSnapshot(reading, ("a newer Kafka",))
 
-    monkeypatch.setattr(cluster, "read_with_warnings", read_with_warnings)
+    monkeypatch.setattr(cluster, "read_cluster", read_cluster)
     read = cluster.repeated_reader(ConnectionSettings("c:9"), sizes=False)
     for result in results:
         if isinstance(result, SourceError):

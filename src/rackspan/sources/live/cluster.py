@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from rackspan.client.cluster import ConnectionSettings
 from rackspan.errors import ClusterUnreachable, SourceError
-from rackspan.model import ClusterSnapshot, ReadSnapshot
+from rackspan.model import ReadSnapshot
 from rackspan.sources.live.cluster_reader import read_responses
 from rackspan.sources.live.snapshot_assembly import assemble
 
@@ -23,12 +23,12 @@ def repeated_reader(connection: ConnectionSettings, *, sizes: bool = True) -> Ca
 
     def read() -> ReadSnapshot:
         try:
-            snapshot = read_with_warnings(connection, sizes=sizes)
+            snapshot = read_cluster(connection, sizes=sizes)
         except ClusterUnreachable as error:
             if not known:
                 raise
             with suppress(SourceError):
-                return read_with_warnings(replace(connection, bootstrap_servers=",".join(known)), sizes=sizes)
+                return read_cluster(replace(connection, bootstrap_servers=",".join(known)), sizes=sizes)
             raise error from None
         known[:] = [f"{broker.host}:{broker.port}" for broker in snapshot.snapshot.brokers if broker.host is not None]
         return snapshot
@@ -53,19 +53,13 @@ def _steady_seconds() -> float:
 
 def read_cluster(
     connection: ConnectionSettings, *, now: Callable[[], datetime] = utc_now, sizes: bool = True
-) -> ClusterSnapshot:
-    """The state of a cluster; `now` is called once, before anything is read. Without `sizes`, log sizes are not requested.
-
-    Returns within `connection.timeout_seconds` and two more. Errors: ClusterUnreachable, ClusterUnauthorized (names the
-    missing right), ClusterRequestFailed, UsageError for settings that are not supported.
-    """
-    return read_with_warnings(connection, now=now, sizes=sizes).snapshot
-
-
-def read_with_warnings(
-    connection: ConnectionSettings, *, now: Callable[[], datetime] = utc_now, sizes: bool = True
 ) -> ReadSnapshot:
-    """As `read_cluster`, with a warning about a release that is newer than those tested."""
+    """The state of a cluster, with a warning about a release that is newer than those tested.
+
+    `now` is called once, before anything is read. Without `sizes`, log sizes are not requested. Returns within
+    `connection.timeout_seconds` and two more. Errors: ClusterUnreachable, ClusterUnauthorized (names the missing right),
+    ClusterRequestFailed, UsageError for settings that are not supported.
+    """
     taken_at = now()
     responses = read_responses(connection, sizes=sizes)
     return ReadSnapshot(assemble(responses, taken_at), responses.warnings)
