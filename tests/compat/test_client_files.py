@@ -301,12 +301,21 @@ def test_librdkafka_takes_the_same_login_and_certificates_or_is_refused_by_name(
             continue
         try:
             AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0, **settings})
-        except KafkaException as error:
-            pytest.fail(f"{file.name}: {error}")
+        except KafkaException:
+            refused[file.name] = "librdkafka itself"
+            continue
         taken.append(file.name)
     assert len(taken) > 50
     assert {name: line for name, line in refused.items() if "librdkafka" not in line} == {}
+    assert refused.keys() == _NOT_OF_LIBRDKAFKA
 
+
+_NOT_OF_LIBRDKAFKA: Final = {
+    *("tls-1.2-protocol", "tls-1.2-enabled", "tls-1.3-enabled", "tls-ciphers-of-1.3"),
+    "instaclustr",
+    *("tls-cipher-of-1.2", "tls-cipher-cbc", "tls-cipher-chacha", "bearer-keys-of-4.1", "jaas-empty-password"),
+}
+"""One version of TLS, encoded client ids and empty passwords, for which librdkafka has no settings (docs/security.md)."""
 
 _LOGIN: Final = {
     **dict.fromkeys(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"), ("sasl.username", "sasl.password")),
