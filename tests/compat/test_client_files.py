@@ -272,7 +272,7 @@ def _connecting(meaning: Meaning) -> object:
 
 
 def test_librdkafka_takes_the_same_login_and_certificates_or_is_refused_by_name(read: Read) -> None:
-    taken, refused = [], {}
+    accepted, refused = [], {}
     for file in FILES:
         by_kafka = read.by_kafka[f"{file.name}.properties"]
         if file.difference is not None or "error" in by_kafka or _connecting(_of_kafka(by_kafka)) == "refused":
@@ -304,8 +304,8 @@ def test_librdkafka_takes_the_same_login_and_certificates_or_is_refused_by_name(
         except KafkaException:
             refused[file.name] = "librdkafka itself"
             continue
-        taken.append(file.name)
-    assert len(taken) > 50
+        accepted.append(file.name)
+    assert len(accepted) > 50
     assert {name: line for name, line in refused.items() if "librdkafka" not in line} == {}
     assert refused.keys() == _NOT_OF_LIBRDKAFKA
 

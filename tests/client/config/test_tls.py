@@ -1,4 +1,4 @@
-"""PEM keys and certificates are taken from files and in place, and a handshake proves it."""
+"""PEM keys and certificates are accepted from files and in place, and a handshake proves it."""
 
 import shutil
 import socket
@@ -228,9 +228,9 @@ def test_cipher_suites_are_named_as_openssl_names_them() -> None:
     lines = openssl("ciphers", "-stdname", "ALL").splitlines()
     # Lines such as: TLS_RSA_WITH_AES_128_GCM_SHA256 - AES128-GCM-SHA256 TLSv1.2 …
     standard = {line.split()[2]: line.split()[0] for line in lines}
-    taken = {}
+    accepted = {}
     for name, expected in standard.items():
         with suppress(UsageError):
-            taken[openssl_cipher(expected)] = name
-    assert len(taken) >= 20
-    assert all(ours == name for ours, name in taken.items())
+            accepted[openssl_cipher(expected)] = name
+    assert len(accepted) >= 20
+    assert all(ours == name for ours, name in accepted.items())
