@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from rackspan.audit.drift import CHANGES
-from rackspan.pipeline.schemas import HISTORY, HOURLY, LANDING, OF_READINGS, TABLES, Table, spark_type
+from rackspan.pipeline.schemas import HISTORY, HOURLY, LANDING, NAMES, OF_READINGS, TABLES, Table, spark_type
 
 GROUPS: Final = (
     (
@@ -24,6 +24,11 @@ GROUPS: Final = (
         "Landing tables of readings",
         "`pipeline collect --traffic-every` writes these with the snapshot of the same time, before its row in `snapshots`.",
         OF_READINGS,
+    ),
+    (
+        "Names of clusters",
+        "`pipeline collect` writes this with delta-rs, and each row is read at once: it belongs to no run, and has no `day`.",
+        NAMES,
     ),
     ("History", "The record of the runs, written with delta-rs when Spark is done.", HISTORY),
 )

@@ -34,7 +34,7 @@ from rackspan.lazy_exports import lazy_getattr
 from rackspan.model import GATEWAY_CONFIG_TOPIC, MIN_INSYNC_REPLICAS, ReadSnapshot
 from rackspan.model import json_format as _json_format
 from rackspan.sources import snapshot_file as _snapshot_file
-from rackspan.sources.source import Cluster, Source
+from rackspan.sources.source import Cluster, ClusterName, Source
 
 # A command should not wait for what it does not use: below is imported at its first use.
 if TYPE_CHECKING:
@@ -144,6 +144,7 @@ else:
 
 __all__ = [
     "Cluster",
+    "ClusterName",
     "Direction",
     "Exclusion",
     "RackPolicy",
@@ -250,8 +251,12 @@ def live_cluster(
     *,
     sizes: bool = True,
     name: str | None = None,
+    named: ClusterName | None = None,
 ) -> Source:
-    """A running cluster; without `sizes` metadata alone. `name` is for messages, the address by default. Errors: UsageError for a command config that cannot be followed."""
+    """A running cluster; without `sizes` metadata alone. `name` is for messages, the address by default; `named` what a warehouse keeps.
+
+    Errors: UsageError for a command config that cannot be followed.
+    """
     connection = _settings(Cluster(bootstrap_servers, command_config, timeout_seconds))
     # The Kafka client is imported only here: auditing a file should not wait for it.
     from rackspan.sources.live.cluster import repeated_reader
@@ -263,7 +268,7 @@ def live_cluster(
 
         return read_everything(connection, period_seconds, counters)
 
-    return Source(name or bootstrap_servers, read, read_traffic)
+    return Source(name or bootstrap_servers, read, read_traffic, named)
 
 
 def check_command_config(file: Path) -> None:
@@ -333,13 +338,13 @@ def located(source: Source, rack_locator_class: str, rack_locator_properties: st
 
     original_traffic = source.read_traffic
     if original_traffic is None:
-        return Source(source.name, read)
+        return Source(source.name, read, named=source.named)
 
     def read_traffic(period_seconds: float, counters: Sequence[str]) -> ClusterReading:
         reading = original_traffic(period_seconds, counters)
         return reading.of_snapshot(_rack_locator.located(reading.snapshot, locator))
 
-    return Source(source.name, read, read_traffic)
+    return Source(source.name, read, read_traffic, source.named)
 
 
 def with_gateway_values(source: Source, cluster: Cluster) -> Source:
@@ -950,6 +955,14 @@ def collect_every(
     kept = pipeline.create_warehouse(warehouse)
     traffic = None if traffic_seconds is None else pipeline.TrafficReadings(traffic_seconds, counters)
     return pipeline.collect_every(sources, kept, seconds, now=time.monotonic, sleep=time.sleep, traffic=traffic)
+
+
+def cluster_names(warehouse: str | Path) -> dict[str, str]:
+    """What to call each cluster of a warehouse, by id: the last name under which it was collected; those without one are left out."""
+    from rackspan import pipeline
+    from rackspan.pipeline.landing.names import shown_names
+
+    return shown_names(pipeline.open_warehouse(warehouse))
 
 
 def export_tables(

@@ -158,8 +158,8 @@ def test_a_cluster_without_a_snapshot_for_so_long_is_a_problem(root: Path) -> No
     assert checked(root, max_age=timedelta(minutes=60)).problems == ()
     late = checked(root, max_age=timedelta(minutes=59)).problems
     assert [(one.cluster, one.problem) for one in late] == [
-        ("eu", "no snapshot of eu for 60 minutes"),
-        ("us", "no snapshot of us for 60 minutes"),
+        ("eu", "no snapshot for 60 minutes"),
+        ("us", "no snapshot for 60 minutes"),
     ]
 
 

@@ -333,7 +333,7 @@ def test_a_table_is_read_at_the_version_of_the_newest_run(warehouse: Warehouse) 
     assert frames == {
         name: stored_in_force(warehouse, name) for name in ("drift", "outage_impact", "brokers", "snapshots", "judged")
     }
-    assert query == views.incidents(views.SPARK, *(f"{{{name}}}" for name in frames))
+    assert query == views.with_names(views.incidents(views.SPARK, *(f"{{{name}}}" for name in frames)), None)
 
 
 def test_what_a_run_made_is_registered_at_its_version_and_the_rest_by_its_path(warehouse: Warehouse) -> None:

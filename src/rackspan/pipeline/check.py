@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from shlex import quote
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
 
 from rackspan.documents import Count
@@ -19,9 +20,11 @@ from rackspan.pipeline.delta.table import data_files, open_table, read_files, sn
 from rackspan.pipeline.hours.again import other_hours
 from rackspan.pipeline.judging.again import other_rows
 from rackspan.pipeline.landing.markers import StoredSnapshot, read_markers
+from rackspan.pipeline.landing.names import cluster_names, how_to_restore
 from rackspan.pipeline.landing.read import find_damage
 from rackspan.pipeline.runs import Run, judged_bases, newest_row
 from rackspan.pipeline.schemas import (
+    CLUSTERS,
     DERIVED,
     HISTORY,
     HOURLY,
@@ -34,11 +37,14 @@ from rackspan.pipeline.schemas import (
     TABLES,
 )
 from rackspan.pipeline.warehouse import FilesRead, Warehouse
+from rackspan.sources.source import ClusterName
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 NAMED_MAX: Final = 3
+
+_STOPPED: Final = "see why its collector stopped, and start it again"
 
 
 ProblemKind: TypeAlias = Literal[
@@ -63,6 +69,8 @@ class WarehouseProblem:
     remedy: str
     table: str | None = None
     cluster: str | None = None
+    name: str | None = None
+    """What the cluster is called; null where it has no name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +81,8 @@ class ClusterFreshness:
     newest: datetime
     age_seconds: float
     snapshots: Count
+    name: str | None = None
+    """The last name under which it was collected; null where it had none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +126,10 @@ def check(warehouse: Warehouse, *, now: datetime, whole: bool = False, max_age: 
         problems += (found := list(checked.judged_again(last, stored)))
     if whole and not found:
         problems += checked.hours_again(last)
-    clusters = tuple(_freshness(stored, now))
-    problems += _late(warehouse, clusters, max_age)
+    names, of_names = _names(warehouse)
+    problems += of_names
+    clusters = tuple(_freshness(stored, names, now))
+    problems += _late(warehouse, clusters, names, max_age)
     # Damaged derived tables first: --drop-damaged removes rows from them too.
     problems.sort(key=lambda problem: problem.table in LANDING)
     if last is not None and last.prices is not None:
@@ -339,28 +351,50 @@ class _Check:
         return counts
 
 
-def _freshness(stored: Sequence[StoredSnapshot], now: datetime) -> Iterator[ClusterFreshness]:
+def _names(warehouse: Warehouse) -> tuple[Mapping[str, ClusterName], list[WarehouseProblem]]:
+    """The names of clusters, by id, and a problem where they cannot be read."""
+    try:
+        return cluster_names(warehouse), []
+    except InvalidWarehouse as error:
+        return {}, [WarehouseProblem("unreadable-log", str(error), how_to_restore(warehouse), CLUSTERS.name)]
+
+
+def _freshness(
+    stored: Sequence[StoredSnapshot], names: Mapping[str, ClusterName], now: datetime
+) -> Iterator[ClusterFreshness]:
     counts = Counter(snapshot.cluster_id for snapshot in stored)
     newest: dict[str, datetime] = {}
     # A snapshot of a time to come, by a clock that was wrong, says nothing of a collector that has stopped since.
     for snapshot in sorted(stored, key=lambda snapshot: (snapshot.taken_at <= now, snapshot.taken_at)):
         newest[snapshot.cluster_id] = snapshot.taken_at
     for cluster_id, taken_at in sorted(newest.items()):
-        yield ClusterFreshness(cluster_id, taken_at, (now - taken_at).total_seconds(), counts[cluster_id])
+        name = names[cluster_id].name if cluster_id in names else None
+        yield ClusterFreshness(cluster_id, taken_at, (now - taken_at).total_seconds(), counts[cluster_id], name)
 
 
 def _late(
-    warehouse: Warehouse, clusters: Sequence[ClusterFreshness], max_age: timedelta | None
+    warehouse: Warehouse,
+    clusters: Sequence[ClusterFreshness],
+    names: Mapping[str, ClusterName],
+    max_age: timedelta | None,
 ) -> Iterator[WarehouseProblem]:
     if max_age is None:
         return
-    remedy = f"rackspan pipeline collect SOURCE --warehouse {warehouse.root}, for that cluster; see why its collector stopped"
     for cluster in clusters:
         if cluster.age_seconds > max_age.total_seconds():
-            line = f"no snapshot of {cluster.cluster_id} for {cluster.age_seconds / 60:.0f} minutes"
-            yield WarehouseProblem("late", line, remedy, cluster=cluster.cluster_id)
+            line = f"no snapshot for {cluster.age_seconds / 60:.0f} minutes"
+            named = names.get(cluster.cluster_id)
+            remedy = (
+                _STOPPED if named is None else f"{_collect(warehouse, f'--cluster {quote(named.cluster)}')}; {_STOPPED}"
+            )
+            yield WarehouseProblem("late", line, remedy, cluster=cluster.cluster_id, name=cluster.name)
     if not clusters:
+        remedy = f"{_collect(warehouse, '--all-clusters')} stores one of each cluster of rackspan.toml"
         yield WarehouseProblem("late", "no snapshot of any cluster", remedy)
+
+
+def _collect(warehouse: Warehouse, of: str) -> str:
+    return f"rackspan pipeline collect {of} --warehouse {warehouse.root}"
 
 
 def _some(ids: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -14,9 +15,10 @@ from rackspan.daemon_threads import DaemonExecutor
 from rackspan.errors import InvalidSnapshot, InvalidWarehouse, RackspanError, UsageError
 from rackspan.model.snapshot import ClusterSnapshot, ReadSnapshot
 from rackspan.pipeline.landing.bases import Bases
+from rackspan.pipeline.landing.names import StoredNames, how_to_restore
 from rackspan.pipeline.landing.store import SnapshotLocation, store_all
 from rackspan.pipeline.warehouse import NOT_REPAIRED, Warehouse
-from rackspan.sources.source import Source
+from rackspan.sources.source import ClusterName, Source
 from rackspan.traffic import ClusterReading
 
 if TYPE_CHECKING:
@@ -64,21 +66,21 @@ class SourceReaders:
     def __init__(self, budget_seconds: float | None = None) -> None:
         self._budget_seconds = budget_seconds
         self._executor: DaemonExecutor | None = None
-        self._in_flight: dict[Future[SourceRead], str] = {}
+        self._in_flight: dict[Future[SourceRead], Source] = {}
 
     def read(
         self, sources: Iterable[Source], traffic: TrafficReadings | None
-    ) -> Iterator[tuple[str, SourceRead] | None]:
-        """The name and the result of each source as it comes; None while the others take longer, so that what is there can be stored."""
+    ) -> Iterator[tuple[Source, SourceRead] | None]:
+        """Each source with its result as it comes; None while the others take longer, so that what is there can be stored."""
         began = time.monotonic()
-        busy = set(self._in_flight.values())
+        busy = {source.identity for source in self._in_flight.values()}
         for source in sources:
             if source.read_traffic is None:
-                yield source.name, _read(source, None)
-            elif source.name not in busy:
+                yield source, _read(source, None)
+            elif source.identity not in busy:
                 if self._executor is None:
                     self._executor = DaemonExecutor(CLUSTERS_AT_ONCE, "read-cluster")
-                self._in_flight[self._executor.submit(_read, source, traffic)] = source.name
+                self._in_flight[self._executor.submit(_read, source, traffic)] = source
         while self._in_flight:
             done, _ = wait(self._in_flight, STORE_SECONDS, FIRST_COMPLETED)
             for future in done:
@@ -155,33 +157,35 @@ def collect(
     warehouse: Warehouse,
     bases: Bases | None = None,
     *,
+    names: StoredNames | None = None,
     traffic: TrafficReadings | None = None,
     readers: SourceReaders | None = None,
 ) -> Iterator[Collected]:
     """Read every source once and store its snapshot. A source that fails does not stop the others.
 
     A snapshot that follows one of `bases`, or an earlier one of this call, is stored as what differs from it. With `traffic`, a
-    reading of each running cluster is stored with its snapshot.
+    reading of each running cluster is stored with its snapshot. The name of a cluster is stored where `names` lacks it.
     What was repaired when the warehouse was opened comes first, as warnings, and as an error if a part of a snapshot is lost.
     """
     yield from _repaired(warehouse)
     bases = Bases() if bases is None else bases
     warehouse = replace(warehouse, repair=NOT_REPAIRED)
-    batch: list[tuple[str, SourceRead]] = []
+    names = StoredNames() if names is None else names
+    batch: list[tuple[Source, SourceRead]] = []
     partitions = 0
     for found in (SourceReaders() if readers is None else readers).read(sources, traffic):
         if found is not None:
             batch.append(found)
             partitions += _partitions(found[1])
         if found is None or len(batch) == SNAPSHOTS_MAX or partitions >= PARTITIONS_MAX:
-            yield from _stored(_by_name(batch), warehouse, bases)
+            yield from _stored(_by_name(batch), warehouse, bases, names)
             batch, partitions = [], 0
-    yield from _stored(_by_name(batch), warehouse, bases)
+    yield from _stored(_by_name(batch), warehouse, bases, names)
 
 
-def _by_name(batch: list[tuple[str, SourceRead]]) -> list[tuple[str, SourceRead]]:
+def _by_name(batch: list[tuple[Source, SourceRead]]) -> list[tuple[Source, SourceRead]]:
     """In the order of names: which cluster responds first changes from round to round."""
-    return sorted(batch, key=lambda found: found[0])
+    return sorted(batch, key=lambda found: found[0].identity)
 
 
 def collect_every(
@@ -199,14 +203,16 @@ def collect_every(
     in the rounds nearest to their own period. A cluster that is still being read when a round ends holds up no other. Where
     a round cannot be stored, what it read is lost, and the next one is tried.
     """
-    due, bases, readers = now(), Bases(), SourceReaders(seconds)
+    due, bases, names, readers = now(), Bases(), StoredNames(), SourceReaders(seconds)
     traffic_due = due
     while True:
         with_traffic = traffic is not None and due + seconds / 2 > traffic_due
         if traffic is not None and with_traffic:
             traffic_due = max(traffic_due + traffic.period_seconds, due)
         try:
-            yield from collect(sources, warehouse, bases, traffic=traffic if with_traffic else None, readers=readers)
+            yield from collect(
+                sources, warehouse, bases, names=names, traffic=traffic if with_traffic else None, readers=readers
+            )
         except InvalidWarehouse as error:
             # By then the disk may have space again, or the object store respond.
             yield Collected(warehouse.root, error=error)
@@ -222,7 +228,9 @@ def _repaired(warehouse: Warehouse) -> Iterator[Collected]:
         yield Collected(warehouse.root, warnings=repair.lines, error=lost)
 
 
-def _stored(batch: list[tuple[str, SourceRead]], warehouse: Warehouse, bases: Bases) -> Iterator[Collected]:
+def _stored(
+    batch: list[tuple[Source, SourceRead]], warehouse: Warehouse, bases: Bases, names: StoredNames
+) -> Iterator[Collected]:
     snapshots: list[ClusterSnapshot] = []
     readings: dict[int, ClusterReading] = {}
     for _, read in batch:
@@ -231,17 +239,26 @@ def _stored(batch: list[tuple[str, SourceRead]], warehouse: Warehouse, bases: Ba
         if not isinstance(read, RackspanError):
             snapshots.append(read.snapshot)
     outcomes = iter(store_all(snapshots, warehouse, bases, readings) if snapshots else [])
-    for name, read in batch:
+    named: dict[str, tuple[ClusterName, datetime]] = {}
+    for source, read in batch:
+        name = source.name
         if isinstance(read, RackspanError):
             yield Collected(name, error=read)
             continue
-        outcome = next(outcomes)
+        outcome, snapshot = next(outcomes), read.snapshot
+        if source.named is not None and snapshot.cluster_id is not None and snapshot.taken_at is not None:
+            named[snapshot.cluster_id] = source.named, snapshot.taken_at
         if isinstance(outcome, InvalidSnapshot):
             yield Collected(name, error=InvalidSnapshot(f"{name}: {outcome}"))
         elif isinstance(read, ClusterReading):
             yield Collected(name, outcome, tuple(dict.fromkeys((*read.snapshot.partial, *read.partial))))
         else:
             yield Collected(name, outcome, (*read.warnings, *read.snapshot.partial))
+    try:
+        names.store(warehouse, named)
+    except InvalidWarehouse as error:
+        # The snapshots are stored all the same.
+        yield Collected(warehouse.root, warnings=(f"names of clusters: {error}; {how_to_restore(warehouse)}",))
 
 
 def _partitions(read: SourceRead) -> int:

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 
 from rackspan.disk import staged, to_disk, writing_output
 from rackspan.errors import UsageError
+from rackspan.pipeline.landing.names import has_names
 from rackspan.pipeline.runs import last_run
-from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING, table_named
+from rackspan.pipeline.schemas import CLUSTERS, DERIVED, HISTORY, LANDING, table_named
 from rackspan.pipeline.table import sorted_batches, table_files
 from rackspan.pipeline.warehouse import Warehouse
 
@@ -26,6 +27,13 @@ class Exported:
     rows: int
 
 
+def _all(warehouse: Warehouse) -> Iterator[str]:
+    """Every table; that of the names if a cluster has one."""
+    yield from (*DERIVED, *LANDING, *HISTORY)
+    if has_names(warehouse):
+        yield CLUSTERS.name
+
+
 def export(
     warehouse: Warehouse, names: Sequence[str], out: Path, left_out: Callable[[str], None] | None = None
 ) -> Iterator[Exported]:
@@ -35,7 +43,7 @@ def export(
     Errors: UsageError for an unknown table, or where a file cannot be written or is there already; InvalidWarehouse where
     no run has made a table yet.
     """
-    tables = [table_named(name) for name in names or (*DERIVED, *LANDING, *HISTORY)]
+    tables = [table_named(name) for name in names or _all(warehouse)]
     run = last_run(warehouse)
     # All versions at first: a run that ends meanwhile must not give the later tables newer rows.
     opened = [table_files(warehouse, table, run, left_out) for table in tables]

@@ -14,10 +14,12 @@ from rackspan.pipeline.changes import views
 from rackspan.pipeline.delta.table import open_table
 from rackspan.pipeline.incremental import RunWork, TableWork
 from rackspan.pipeline.landing.markers import read_markers
+from rackspan.pipeline.landing.names import has_names
 from rackspan.pipeline.landing.neighbours import neighbours
 from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import (
     BROKERS,
+    CLUSTERS,
     DERIVED,
     DRIFT,
     FINDINGS,
@@ -74,12 +76,16 @@ def read(
 def incidents(spark: "SparkSession", warehouse: Warehouse) -> "DataFrame":
     """Racks that were lost: what `outage_impact` foretold beside what was observed, as `views.incidents` has it.
 
-    Grain: `cluster_id`, `taken_at`, `lost_rack`. Errors: InvalidWarehouse where no run has made the tables yet.
+    `cluster` is its name, null where it has none. Grain: `cluster_id`, `taken_at`, `lost_rack`. Errors: InvalidWarehouse where no run has made the tables yet.
     """
     stored = _reader(spark, warehouse)
     query, parts = _QUERIES["incidents"]
     tables: dict[str, Any] = {table.name: stored(table) for table in parts}
-    return spark.sql(query(views.SPARK, *(f"{{{name}}}" for name in tables)), **tables)
+    found = query(views.SPARK, *(f"{{{name}}}" for name in tables))
+    if has_names(warehouse):
+        tables[CLUSTERS.name] = stored(CLUSTERS)
+    clusters = f"{{{CLUSTERS.name}}}" if CLUSTERS.name in tables else None
+    return spark.sql(views.with_names(found, clusters), **tables)
 
 
 def judge(
@@ -122,11 +128,11 @@ def register(spark: "SparkSession", warehouse: Warehouse, schema: str = "rackspa
     spark.sql(f"CREATE SCHEMA IF NOT EXISTS {_quoted(schema)}")
     _refuse_another(spark, warehouse, schema)
     run, names = last_run(warehouse), []
-    for table in (*DERIVED.values(), *LANDING.values(), *HISTORY.values()):
+    for table in (*DERIVED.values(), *LANDING.values(), *HISTORY.values(), CLUSTERS):
         if open_table(warehouse.table(table.name)) is None:
             continue
         full, path = f"{_quoted(schema)}.{_quoted(table.name)}", warehouse.spark_path(table.name)
-        if table.name in LANDING or table is RUNS:
+        if table.name in LANDING or table in (RUNS, CLUSTERS):
             location = path.replace("\\", "\\\\").replace("'", "\\'")
             spark.sql(f"CREATE TABLE IF NOT EXISTS {full} USING DELTA LOCATION '{location}'")
         elif run is not None and table.name in run.versions:
@@ -138,6 +144,8 @@ def register(spark: "SparkSession", warehouse: Warehouse, schema: str = "rackspa
     for name, (query, parts) in _QUERIES.items():
         if {part.name for part in parts} <= set(names):
             stored = query(views.SPARK, *(f"{_quoted(schema)}.{_quoted(part.name)}" for part in parts))
+            clusters = f"{_quoted(schema)}.{_quoted(CLUSTERS.name)}" if CLUSTERS.name in names else None
+            stored = views.with_names(stored, clusters)
             spark.sql(f"CREATE OR REPLACE VIEW {_quoted(schema)}.{name} AS {stored}")
             names.append(name)
     return [f"{schema}.{name}" for name in names]

@@ -22,8 +22,20 @@ from rackspan.pipeline.changes.at_each_snapshot import (
 )
 from rackspan.pipeline.changes.difference import chain, key_codes
 from rackspan.pipeline.delta.table import DataFile, data_files, read_files, snapshot_counts
+from rackspan.pipeline.landing.names import has_names
 from rackspan.pipeline.runs import Run, how_to_rebuild, last_run
-from rackspan.pipeline.schemas import CONTENT, DRIFT, JUDGED, LANDING, RUNS, SNAPSHOTS, TABLES, Table, table_named
+from rackspan.pipeline.schemas import (
+    CLUSTERS,
+    CONTENT,
+    DRIFT,
+    JUDGED,
+    LANDING,
+    RUNS,
+    SNAPSHOTS,
+    TABLES,
+    Table,
+    table_named,
+)
 from rackspan.pipeline.schemas.hours import BILL, HOURLY, OF_STATES, TRAFFIC
 from rackspan.pipeline.schemas.readings import OF_READINGS, READINGS
 from rackspan.pipeline.warehouse import Warehouse, existing_table, naming_check
@@ -105,7 +117,7 @@ def table_files(
     """
     opened = existing_table(warehouse, table.name, version_in_force(warehouse, table, run))
     whole, damaged = list(data_files(opened)), list[DataFile]()
-    if left_out is not None and table is not RUNS:
+    if left_out is not None and table not in (RUNS, CLUSTERS):
         whole, damaged = _without_damaged(warehouse, table, opened, left_out)
     visible = without_damaged(visible_snapshots(warehouse, table, run), damaged) if table.as_changes else ()
     return TableFiles(table, opened, whole, damaged, visible)
@@ -163,6 +175,8 @@ def rows(
     file. Errors: UsageError for an unknown table, or one without times; InvalidWarehouse where no run has made it yet.
     """
     table = table_named(name)
+    if table is CLUSTERS and not has_names(warehouse):
+        return iter(())
     files = table_files(warehouse, table, last_run(warehouse), left_out)
     if at is not None:
         parts = as_of(warehouse, files, at)
@@ -243,7 +257,7 @@ def as_of(warehouse: Warehouse, files: TableFiles, at: datetime) -> Iterator[pa.
 
 def version_in_force(warehouse: Warehouse, table: Table, run: Run | None) -> int | None:
     """The version of a table that belongs to a run; None for the newest one. Errors: InvalidWarehouse before the first run."""
-    if table.name in LANDING:
+    if table.name in LANDING or table is CLUSTERS:
         return None
     if run is None or (table is not RUNS and table.name not in run.versions):
         raise InvalidWarehouse(

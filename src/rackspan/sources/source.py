@@ -12,8 +12,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterName:
+    """What rackspan.toml calls a cluster: the `name` to show, and the `cluster` of `--cluster`."""
+
+    name: str
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
-    """Reads one snapshot at each call of `read`. `name`, an address or a path, is used in messages.
+    """Reads one snapshot at each call of `read`. `name`, an address or a path, is used in messages; `named` is the cluster's, if it has one.
 
     `read_traffic` of a running cluster reads all that changes all the time too, for a collector that does so every so many seconds,
     with the counters of some gateways.
@@ -22,6 +30,12 @@ class Source:
     name: str
     read: Callable[[], ReadSnapshot]
     read_traffic: "Callable[[float, Sequence[str]], ClusterReading] | None" = None
+    named: ClusterName | None = None
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """By name, and, of two clusters with one name, by what `--cluster` calls them."""
+        return self.name, "" if self.named is None else self.named.cluster
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from rackspan import api
-from rackspan.api import Source
+from rackspan.api import ClusterName, Source
 from rackspan.cli.options import settings_table
 from rackspan.cli.options.given import Given, Level
 from rackspan.cli.options.settings import Settings
@@ -102,6 +102,7 @@ class FleetOptions(RackLocatorOptions):
             None if config is None else Path(config),
             self._own(chosen, "timeout") / 1000,
             name=chosen.title,
+            named=ClusterName(chosen.title or name, name),
         )
         locator = RackLocatorOptions(
             rack_locator_class=self._own(chosen, "rack_locator_class"),

@@ -11,14 +11,25 @@ from rackspan.text import count_noun
 
 def check_page(document: dict[str, Any]) -> RenderableType:
     """A line for each cluster, then each problem with what to do about it."""
+    names = {
+        cluster["cluster_id"]: cluster["cluster_id"]
+        if cluster["name"] is None
+        else f"{cluster['name']} ({cluster['cluster_id']})"
+        for cluster in document["clusters"]
+    }
     clusters = [
-        (cluster["cluster_id"], cluster["snapshots"], cluster["newest"], f"{cluster['age_seconds'] / 60:,.0f} min")
+        (
+            names[cluster["cluster_id"]],
+            cluster["snapshots"],
+            cluster["newest"],
+            f"{cluster['age_seconds'] / 60:,.0f} min",
+        )
         for cluster in document["clusters"]
     ]
     lines: list[RenderableType] = []
     for problem in document["problems"]:
         lines.append(
-            Text(f"{problem['table'] or problem['cluster'] or 'warehouse'}: {problem['problem']}", style="red")
+            Text(f"{problem['table'] or names.get(problem['cluster'], 'warehouse')}: {problem['problem']}", style="red")
         )
         lines.append(Text(f"  {problem['remedy']}"))
     verdict = (

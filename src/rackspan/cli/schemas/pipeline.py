@@ -19,11 +19,11 @@ OF_THE_PIPELINE: Final = ("pipeline check", "pipeline table")
 
 def pipeline_documents(words: str) -> Sequence[Any]:
     from rackspan.pipeline.check import CheckDocument
-    from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING
+    from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING, NAMES
 
     if words == "pipeline check":
         return [CheckDocument]
-    tables = (*DERIVED.values(), *LANDING.values(), *HISTORY.values())
+    tables = (*DERIVED.values(), *LANDING.values(), *HISTORY.values(), *NAMES.values())
     # With --changes those of changes are printed as they are stored.
     stored = (replace(table, name=f"{table.name}_changes") for table in tables if table.as_changes)
     return [GenericAlias(list, _row(table)) for table in (*(table.at_each_snapshot for table in tables), *stored)]

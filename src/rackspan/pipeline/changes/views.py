@@ -13,6 +13,7 @@ from rackspan.audit.outage import STATES as HARM
 from rackspan.pipeline.changes.at_each_snapshot import GAP_PERIODS, ONLY_SNAPSHOT_SECONDS, refuse_without_zone
 from rackspan.pipeline.schemas import (
     BROKERS,
+    CLUSTERS,
     DRIFT,
     FINDINGS,
     JUDGED,
@@ -159,6 +160,17 @@ def incidents(
         f"join impact foretold on {_OF_TIME.format('foretold')}previous_taken_at and foretold.rack is null\n"
         f"{observed_then}\n"
         f"where lost.together is null and {harmed} > 0"
+    )
+
+
+def with_names(query: str, clusters: str | None = CLUSTERS.name) -> str:
+    """A query whose rows have `cluster_id`, with `cluster`: the last name of the cluster, null where it has none. None: there is no such table."""
+    if clusters is None:
+        return f"select q.*, cast(null as string) as cluster from ({query}) q"
+    newest = f"select *, row_number() over (partition by cluster_id order by since desc) as age from {clusters}"
+    return (
+        f"select q.*, n.name as cluster from ({query}) q\n"
+        f"left join (select cluster_id, name from ({newest}) aged where age = 1) n on n.cluster_id = q.cluster_id"
     )
 
 

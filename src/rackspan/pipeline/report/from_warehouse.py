@@ -9,6 +9,7 @@ from rackspan.audit.policy import ClusterPolicies
 from rackspan.errors import InvalidWarehouse
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.pipeline.landing.markers import read_markers
+from rackspan.pipeline.landing.names import how_to_restore, shown_names
 from rackspan.pipeline.landing.read import Damage, find_damage, read_snapshots
 from rackspan.pipeline.report.summaries import Tables, summarize
 from rackspan.pipeline.report.traffic_sums import HourTables, first_hour, traffic_reports
@@ -30,7 +31,7 @@ def report_data(
 ) -> tuple[Run, ReportData]:
     """The run in force, a summary of its tables, and the outcome of each loss for the latest snapshot of each cluster.
 
-    `names`: what to call clusters, by id. With `left_out`, damaged files are left out, and it gets a line for each.
+    `names`: what to call clusters, by id, in place of the names that they were collected by. With `left_out`, damaged files are left out, and it gets a line for each.
     Snapshots collected since that run are left out. Errors: InvalidWarehouse where nothing has been run; UsageError where
     a policy refuses a cluster.
     """
@@ -49,7 +50,19 @@ def report_data(
         )
         latest = latest_snapshots(warehouse, run, left_out)
         data = summarize(tables, latest, policies)
-        return run, data.with_traffic(_traffic(warehouse, run, latest, left_out)).named(names)
+        data = data.with_traffic(_traffic(warehouse, run, latest, left_out))
+        return run, data.named({**_stored_names(warehouse, left_out), **names})
+
+
+def _stored_names(warehouse: Warehouse, left_out: Callable[[str], None] | None) -> Mapping[str, str]:
+    """The names that clusters were collected by. With `left_out`, a table that cannot be read gets a line, and ids are shown."""
+    try:
+        return shown_names(warehouse)
+    except InvalidWarehouse as error:
+        if left_out is None:
+            raise
+        left_out(f"{error}; clusters are shown by their ids; {how_to_restore(warehouse)}")
+        return {}
 
 
 def latest_snapshots(

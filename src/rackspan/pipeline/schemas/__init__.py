@@ -15,6 +15,7 @@ import pyarrow as pa
 from rackspan.errors import UsageError
 from rackspan.pipeline.schemas.columns import (
     BROKER_IDS,
+    CLUSTER_ID,
     GONE,
     KEYS,
     LEADER_SURGE,
@@ -38,6 +39,7 @@ from rackspan.pipeline.schemas.readings import OF_READINGS
 
 __all__ = [
     "BROKERS",
+    "CLUSTERS",
     "CONTENT",
     "DERIVED",
     "DRIFT",
@@ -47,6 +49,7 @@ __all__ = [
     "HOURLY",
     "JUDGED",
     "LANDING",
+    "NAMES",
     "OF_READINGS",
     "OUTAGE_IMPACT",
     "PARTITIONS",
@@ -389,12 +392,28 @@ RUNS: Final = Table(
     ),
 )
 
+CLUSTERS: Final = Table(
+    "clusters",
+    "The names under which clusters were collected, from the tables of rackspan.toml: a row whenever a cluster gets another one. A cluster "
+    "without a name there has no row, and two clusters may have the same name: a cluster that was created again at the same address is another one.",
+    ("cluster_id", "since"),
+    (
+        CLUSTER_ID,
+        TableColumn("since", TIMESTAMP, "When the first snapshot under this name was taken, in UTC."),
+        TableColumn("name", pa.string(), "The name to show: `name`, or NAME of `[clusters.NAME]`."),
+        TableColumn("cluster", pa.string(), "NAME of `[clusters.NAME]`, as `--cluster` takes it."),
+    ),
+)
+
+NAMES: Final[Mapping[str, Table]] = {CLUSTERS.name: CLUSTERS}
+"""Written by `collect` beside the landing tables, and read at its newest version. A warehouse of an earlier rackspan lacks it."""
+
 HISTORY: Final[Mapping[str, Table]] = {table.name: table for table in (JUDGED, RUNS)}
 
 
 def table_named(name: str) -> Table:
     """The table of that name. Errors: UsageError with the names of all tables."""
-    every = {**DERIVED, **LANDING, **HISTORY}
+    every = {**DERIVED, **LANDING, **HISTORY, **NAMES}
     if name not in every:
         raise UsageError(f"table {name!r}: there is none of that name; choose one of {', '.join(every)}")
     return every[name]
