@@ -206,9 +206,11 @@ def test_a_fleet_is_collected_by_name(cli: Cli, file: Path, tmp_path: Path) -> N
     (tmp_path / "eu").write_text("")
     ran = cli("pipeline", "collect", "--all-clusters", "--warehouse", "out")
     assert ran.code == 1, "prod-eu is not there"
-    kept, refused = sorted(ran.err.splitlines())
+    kept, refused = (line.partition("Z ")[2] for line in sorted(ran.err.splitlines()))
     assert kept.startswith("Development: stored as ")
-    assert "127.0.0.1:1: connection refused" in refused
+    assert refused.startswith("prod-eu: error: no broker responded: 127.0.0.1:1: connection refused")
+    [named] = cli("pipeline", "table", "clusters", "--warehouse", "out", "-o", "json").document
+    assert (named["name"], named["cluster"]) == ("Development", "dev")
     again = cli("pipeline", "collect", "--cluster", "dev", "--cluster", "dev", "--warehouse", "out")
     assert (again.code, len(again.err.splitlines())) == (0, 1)
 
@@ -227,7 +229,7 @@ def test_what_a_cluster_of_the_file_has_counts_where_no_flag_is_given(
 ) -> None:
     given: list[tuple[object, ...]] = []
 
-    def live_cluster(address: str, config: Path | None, timeout_seconds: float, *, name: str) -> Source:
+    def live_cluster(address: str, config: Path | None, timeout_seconds: float, *, name: str, **_: object) -> Source:
         given.append((name, address, config, timeout_seconds))
         raise UsageError("enough")
 

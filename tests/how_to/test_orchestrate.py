@@ -100,7 +100,7 @@ def test_the_dags_run_on_airflow(tmp_path: Path, warehouse: Path) -> None:
     )
     log = ran.stdout + ran.stderr
     assert "0 snapshots judged, 1 up to date" in log
-    assert "no snapshot of " in log
+    assert "no snapshot for " in log
     assert "Bash command failed. The command returned a non-zero exit code 2." in log
 
 

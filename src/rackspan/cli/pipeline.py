@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +14,8 @@ from rackspan import api
 from rackspan.api import Source
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
-from rackspan.cli.options.settings_table import MASTER, REMOTE
+from rackspan.cli.log_format import LogFormat
+from rackspan.cli.options.settings_table import LOG_FORMAT, MASTER, REMOTE
 from rackspan.cli.pages.pipeline import check_page
 from rackspan.cli.signals import stopped_by_signals
 from rackspan.errors import UsageError
@@ -36,6 +37,8 @@ app = CommandGroup(
 
 Master = Annotated[str | None, MASTER.option()]
 Remote = Annotated[str | None, REMOTE.option()]
+
+Log = Annotated[LogFormat, LOG_FORMAT.option()]
 
 Prices = Annotated[
     Path | None,
@@ -74,6 +77,7 @@ TABLES: Final = (
     "snapshots",
     "judged",
     "runs",
+    "clusters",
 )
 """The names of the pipeline's tables, repeated here: importing the pipeline would make every command wait for Arrow."""
 
@@ -105,15 +109,20 @@ def collect(
             help="With --every, serve Prometheus metrics here; port 0 for any free one.",
         ),
     ] = None,
+    log_format: Log = LogFormat.TEXT,
 ) -> None:
     """Store one snapshot of every source in the warehouse, each completely or not at all, each once."""
     if metrics_listen is not None and every is None:
         raise UsageError("--metrics-listen serves metrics of many rounds; add --every SECONDS")
     sources = fleet_options.sources()
     _refuse_traffic(sources, every, traffic_every, counters)
+    output.begin_log(log_format)
+    clusters = frozenset(source.name for source in sources)
     urls = counters or ()
     if every is None:
-        raise exit_codes.finish(impossible=_report_collected(api.collect(sources, warehouse, traffic_every, urls)) > 0)
+        raise exit_codes.finish(
+            impossible=_report_collected(api.collect(sources, warehouse, traffic_every, urls), clusters) > 0
+        )
     # Imported only here: other commands should not wait for it.
     from rackspan.pipeline.collect import CollectTotals, metric_families
 
@@ -124,7 +133,7 @@ def collect(
         return collected
 
     with _served(metrics_listen, lambda: metric_families(totals)):
-        _report_collected(map(counted, api.collect_every(sources, warehouse, every, traffic_every, urls)))
+        _report_collected(map(counted, api.collect_every(sources, warehouse, every, traffic_every, urls)), clusters)
 
 
 def _refuse_traffic(
@@ -159,10 +168,12 @@ def run(
     master: Master = None,
     remote: Remote = None,
     prices: Prices = None,
+    log_format: Log = LogFormat.TEXT,
 ) -> None:
     """Bring every table up to date with what was collected. Snapshots that the tables have already are not judged again."""
     if master is not None and remote is not None:
         raise UsageError("--master and --remote both name a Spark; give one of them")
+    output.begin_log(log_format)
     output.warn(policy_options.fleet_warnings())
     made = api.run_pipeline(warehouse, policy_options.fleet_policy(), master, remote, _prices(prices))
     raise exit_codes.finish(impossible=_report_run(made, warehouse))
@@ -179,10 +190,12 @@ def rebuild(
     master: Master = None,
     remote: Remote = None,
     prices: Prices = None,
+    log_format: Log = LogFormat.TEXT,
 ) -> None:
     """Make all rows of a derived table again from the snapshots, even if its files or its log are damaged or gone."""
     if master is not None and remote is not None:
         raise UsageError("--master and --remote both name a Spark; give one of them")
+    output.begin_log(log_format)
     output.warn(policy_options.fleet_warnings())
     made = api.rebuild_pipeline(warehouse, table, policy_options.fleet_policy(), master, remote, _prices(prices))
     raise exit_codes.finish(impossible=_report_run(made, warehouse))
@@ -216,7 +229,7 @@ def check(
     document = {"warehouse": warehouse, **dataclasses.asdict(report)}
     for cluster in document["clusters"]:
         cluster["newest"] = utc_text(cluster["newest"])
-    columns = ("kind", "table", "cluster", "problem", "remedy")
+    columns = ("kind", "table", "cluster", "problem", "remedy", "name")
     output.write(document, output_format, check_page(document), output.Rows(columns, document["problems"]))
     raise exit_codes.finish(to_act_on=bool(report.problems))
 
@@ -242,8 +255,10 @@ def follow(
             help="Serve Prometheus metrics here, such as 127.0.0.1:9404; port 0 for any free one.",
         ),
     ] = None,
+    log_format: Log = LogFormat.TEXT,
 ) -> None:
     """Judge snapshots as they are stored, until Ctrl-C or SIGTERM. The tables get the rows that `run` would give them."""
+    output.begin_log(log_format)
     output.warn(policy_options.fleet_warnings())
     left_out = 0
     policies, losses = policy_options.fleet_policy(), None
@@ -331,6 +346,7 @@ def report(
     left_out = _LeftOut()
     titles = policy_options.given.settings.titles()
     output.warn(api.report(warehouse, policy_options.fleet_policy(), out, titles, left_out))
+    output.note_settings()
     output.note(f"{out}: written; it needs no network to be read")
     raise exit_codes.finish(impossible=left_out.files > 0)
 
@@ -356,7 +372,9 @@ def table(
     timestamp = None if at is None else _timestamp(at)
     rows = api.table(warehouse, name, limit, left_out, changes=changes, at=timestamp)
     columns = api.table_columns(name, changes=changes)
-    _write_rows(rows, columns, output_format, lambda: "" if limit == 0 else api.why_no_rows(warehouse, name, timestamp))
+    names = api.cluster_names(warehouse) if output_format is options.Output.HUMAN and name != "clusters" else {}
+    why_none = lambda: "" if limit == 0 else api.why_no_rows(warehouse, name, timestamp)  # noqa: E731 # read only if there are none
+    _write_rows(rows, columns, output_format, names, why_none)
     raise exit_codes.finish(impossible=left_out.files > 0)
 
 
@@ -372,8 +390,13 @@ def _timestamp(text: str) -> datetime:
 
 
 def _write_rows(
-    rows: "Iterator[dict[str, Any]]", columns: Sequence[str], output_format: options.Output, why_none: Callable[[], str]
+    rows: "Iterator[dict[str, Any]]",
+    columns: Sequence[str],
+    output_format: options.Output,
+    names: Mapping[str, str],
+    why_none: Callable[[], str],
 ) -> None:
+    """The rows of a table. On a page clusters are shown by their names, those that have none by their ids."""
     if output_format is options.Output.JSON:
         output.write_json_array(rows)
         return
@@ -382,10 +405,15 @@ def _write_rows(
         output.write([], output_format, "", output.Rows(columns, rows))
         return
     listed = list(rows)
-    page = output.page(output.table(columns, ([_cell(row[name]) for name in columns] for row in listed)))
+    named = ([_cell(_named(row[name], name, names)) for name in columns] for row in listed)
+    page = output.page(output.table(columns, named))
     if not listed:
         page = output.page(page, why_none())
     output.write(listed, output_format, page, output.Rows(columns, listed))
+
+
+def _named(value: Any, column: str, names: Mapping[str, str]) -> Any:
+    return names.get(value, value) if column == "cluster_id" else value
 
 
 @app.command()
@@ -451,6 +479,7 @@ def _served(listen: str | None, collect: "Collect") -> Iterator[None]:
 
 
 def _report_batch(batch: "FollowedBatch") -> None:
+    output.note_settings()
     made = batch.report
     if made.run is None:
         output.note(f"batch {batch.number}: nothing new")
@@ -466,6 +495,7 @@ def _report_batch(batch: "FollowedBatch") -> None:
 
 def _report_run(made: "RunReport", warehouse: str) -> bool:
     """Print the lines of a run. Returns whether something is left out or lost."""
+    output.note_settings()
     again = f", {made.remade:,} judged again because of {made.reason}" if made.reason else ""
     output.note(
         f"{count_noun(made.snapshots, 'snapshot', ',')} judged{again}, {made.up_to_date:,} up to date; {count_noun(sum(made.rows.values()), 'row', ',')} written, "
@@ -489,17 +519,18 @@ def _report_damage(made: "RunReport", warehouse: str) -> int:
     return len(left_out)
 
 
-def _report_collected(collected: "Iterable[Collected]") -> int:
-    """Print a line for each source; returns how many failed."""
+def _report_collected(collected: "Iterable[Collected]", clusters: Collection[str]) -> int:
+    """Print a line for each source, which begins with its name if it is one of `clusters`, and not the warehouse; returns how many failed."""
     failed = 0
     for snapshot in collected:
-        output.warn(snapshot.warnings)
+        cluster = snapshot.source if snapshot.source in clusters else None
+        output.warn(snapshot.warnings, cluster)
         if snapshot.error is not None:
             failed += 1
-            output.fail(str(snapshot.error))
+            output.fail(str(snapshot.error).removeprefix(f"{cluster}: "), cluster)
         elif snapshot.stored is not None:
             kept = "stored as" if snapshot.stored.new else "stored already as"
-            output.note(f"{snapshot.source}: {kept} {snapshot.stored.snapshot_id} in {snapshot.stored.warehouse}")
+            output.note(f"{kept} {snapshot.stored.snapshot_id} in {snapshot.stored.warehouse}", cluster)
     return failed
 
 

@@ -1,17 +1,34 @@
-"""Warnings, errors and progress, on standard error: one line each; the first two are wrapped on a terminal and where COLUMNS is set."""
+"""Warnings, errors and progress, on standard error: one line each; the first two are wrapped on a terminal and where COLUMNS is set.
+
+A command that runs for a fleet begins a log: then each line has its time and the cluster first, or is a JSON object, and is wrapped on a
+terminal only.
+"""
 
 import io
+import json
 import os
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
 
-from rackspan.text import CONTROLS
+from rackspan.cli.log_format import LogFormat
+from rackspan.text import CONTROLS, utc_text
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from rackspan.model.snapshot import ReadSnapshot
+
+
+_LOG: Final[ContextVar[LogFormat | None]] = ContextVar("_LOG", default=None)
+"""The format of the log that a command has begun."""
+
+
+def begin_log(log_format: LogFormat | None) -> None:
+    """From here on each line is one of a log; None ends that."""
+    _LOG.set(log_format)
 
 
 def open_standard_streams() -> None:
@@ -33,9 +50,9 @@ def stderr_console() -> "Console":
     return Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
-def warn(lines: Iterable[str]) -> None:
+def warn(lines: Iterable[str], cluster: str | None = None) -> None:
     for line in lines:
-        _write(f"warning: {_one_line(line)}", "yellow")
+        _write("warning", line, cluster, "yellow")
 
 
 def warn_of(read: "ReadSnapshot") -> None:
@@ -43,23 +60,49 @@ def warn_of(read: "ReadSnapshot") -> None:
     warn([*read.warnings, *read.snapshot.partial])
 
 
-def fail(line: str) -> None:
-    _write(f"rackspan: {_one_line(line)}", "red")
+def fail(line: str, cluster: str | None = None) -> None:
+    _write("error" if cluster is not None else "rackspan", line, cluster, "red")
 
 
-def note(line: str) -> None:
+def note(line: str, cluster: str | None = None) -> None:
     """Progress, never wrapped: it names files, whose length decides nothing else."""
-    stderr_console().print(line, style="dim", markup=False)
+    log_format = _LOG.get()
+    if log_format is None:
+        stderr_console().print(_of_cluster(cluster, line), style="dim", markup=False)
+    elif log_format is LogFormat.JSON:
+        _write_json("info", line, cluster)
+    else:
+        stderr_console().print(f"{_now()} {_of_cluster(cluster, _one_line(line))}", style="dim", markup=False)
 
 
-def _write(line: str, style: str) -> None:
+def _write(level: str, line: str, cluster: str | None, style: str) -> None:
     """A warning or an error. In a log it stays one line."""
     from rich.text import Text
 
     from rackspan.cli.output.tables import Paragraph
 
-    console, text = stderr_console(), Text(line, style=style)
-    console.print(Paragraph(text) if console.is_terminal or os.environ.get("COLUMNS", "").isdecimal() else text)
+    log_format = _LOG.get()
+    if log_format is LogFormat.JSON:
+        _write_json("error" if level == "rackspan" else level, line, cluster)
+        return
+    before = "" if log_format is None else f"{_now()} "
+    console = stderr_console()
+    text = Text(f"{before}{_of_cluster(cluster, f'{level}: {_one_line(line)}')}", style=style)
+    wraps = console.is_terminal or (log_format is None and os.environ.get("COLUMNS", "").isdecimal())
+    console.print(Paragraph(text) if wraps else text)
+
+
+def _write_json(level: str, line: str, cluster: str | None) -> None:
+    document = {"time": _now(), "level": level, "cluster": cluster, "message": line}
+    print(json.dumps(document, ensure_ascii=False), file=sys.stderr, flush=True)
+
+
+def _of_cluster(cluster: str | None, line: str) -> str:
+    return line if cluster is None else f"{_one_line(cluster)}: {line}"
+
+
+def _now() -> str:
+    return utc_text(datetime.now(UTC).replace(microsecond=0))
 
 
 def _one_line(text: str) -> str:
