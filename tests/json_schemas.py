@@ -38,7 +38,7 @@ def documents_validated(monkeypatch: pytest.MonkeyPatch) -> None:
         program, _, words = (context.command_path if context is not None else "").partition(" ")
         # A table for -o csv has no document; a group that is called without `rackspan` has no name.
         if program == "rackspan" and not (words == "pipeline table" and document == []):
-            assert violations(words, document) == [], f"rackspan {words} -o json"
+            assert violations(words, output.with_settings(document)) == [], f"rackspan {words} -o json"
         write(document, output_format, human, rows)
 
     def validated_rows(rows: Iterable[Mapping[str, object]]) -> None:

@@ -95,7 +95,10 @@ def test_a_price_is_shown_rack_by_rack(snapshot: Path, capsys: pytest.CaptureFix
 
 def test_without_required_racks_it_names_the_option(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "acks", "harden", "--snapshot", snapshot)
-    assert (code, out) == (0, "no topic requires more than 1 rack; set the number with --min-insync-racks N\n")
+    assert (code, out) == (
+        0,
+        "settings: none\nno topic requires more than 1 rack; set the number with --min-insync-racks N\n",
+    )
 
 
 def test_a_topic_may_require_less_in_the_settings(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:

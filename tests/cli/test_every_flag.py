@@ -363,6 +363,8 @@ OWN: dict[tuple[str, str], Case] = {
     **{(f"pipeline {verb}", "--master"): Case(("--master", "local[1]"), NONE) for verb in ("run", "rebuild", "follow")},
     **{(f"pipeline {verb}", "--remote"): Case(("--remote", "sc://127.0.0.1:1"), NONE) for verb in ("run", "rebuild")},
     **{(f"pipeline {verb}", "--prices"): Case(("--prices", "prices.json"), NONE) for verb in ("run", "rebuild", "follow")},
+    **{(f"pipeline {verb}", "--log-format"): Case(("--log-format", "json"), beside)
+       for verb, beside in (("collect", SNAP), ("run", NONE), ("rebuild", NONE), ("follow", NONE))},
     ("pipeline check", "--whole"): Case(("--whole",), NONE),
     ("pipeline check", "--max-age"): Case(("--max-age", "5"), NONE),
     ("pipeline check", "--output"): Case(("-o", "json"), NONE),

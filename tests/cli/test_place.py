@@ -210,13 +210,16 @@ def test_generate_as_a_document_holds_both_files(cli: Cli, files: Path) -> None:
     document = cli(
         *GENERATE, "topics.json", "--broker-list", "1,2,3,4,5,6", "--placer", "balanced", "-o", "json"
     ).document
-    assert list(document) == ["current", "proposed"]
-    assert all(set(document[key]) == {"version", "partitions"} for key in document)
+    assert list(document) == ["current", "proposed", "settings"]
+    assert all(set(document[key]) == {"version", "partitions"} for key in ("current", "proposed"))
 
 
 def test_brokers_that_are_not_there_are_passed_over_aloud(cli: Cli, files: Path) -> None:
     ran = cli(*GENERATE, "topics.json", "--broker-list", "1,2,3,77")
-    assert (ran.code, ran.err) == (2, "warning: --broker-list: broker 77 is not alive in the cluster; skipped\n")
+    assert (ran.code, ran.err) == (
+        2,
+        "warning: --broker-list: broker 77 is not alive in the cluster; skipped\nsettings: none\n",
+    )
 
 
 PARTIAL_RACKS = (
@@ -426,6 +429,10 @@ def fence(files: Path, *ids: int) -> None:
 
 def test_a_topic_that_has_as_many_partitions_gets_none(cli: Cli, files: Path) -> None:
     ran = cli(*EXTEND, "2", "--out", "placed.json")
-    assert (ran.code, ran.out, ran.err) == (0, "topic orders has as many partitions already: nothing to add\n", "")
+    assert (ran.code, ran.out, ran.err) == (
+        0,
+        "settings: none\ntopic orders has as many partitions already: nothing to add\n",
+        "",
+    )
     assert not Path("placed.json").exists()
     assert cli(*EXTEND, "2", "-o", "json").document["assignments"] == {}

@@ -16,6 +16,7 @@ from rackspan.cli.commands import leaf_commands
 from rackspan.cli.schemas import DECLARED, OF_THE_PIPELINE, json_schema
 from rackspan.model import ClusterSnapshot
 from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING
+from rackspan.pipeline.schemas import NAMES as TABLES_OF_NAMES
 from tests.cli.conftest import GOOD, Ran
 from tests.cli.test_streams import PROBLEM
 from tests.json_schemas import validator, violations
@@ -132,7 +133,11 @@ def test_the_title_is_the_command_that_writes_the_document() -> None:
 def test_what_is_always_written_is_required() -> None:
     """The default of a dataclass is no key left out, and a dictionary by strategy has them all and no other."""
     problem = json_schema("pipeline check")["$defs"]["WarehouseProblem"]
-    assert set(problem["required"]) == set(problem["properties"]) == {"kind", "problem", "remedy", "table", "cluster"}
+    assert (
+        set(problem["required"])
+        == set(problem["properties"])
+        == {*("kind", "problem", "remedy", "table", "cluster", "name")}
+    )
     strategies = Draft202012Validator(
         json_schema("streams audit")["properties"]["strategies"] | {"additionalProperties": True}
     )
@@ -176,12 +181,12 @@ def at(document: Any, path: tuple[Any, ...]) -> Any:
     return document
 
 
-OPEN = {"by_constraint", "outcomes"}
-"""Counts by any name."""
+OPEN = {"by_constraint", "outcomes", "values"}
+"""Counts by any name, and settings."""
 
 
 def test_rows_of_every_table_have_a_schema_and_those_of_changes_one_as_they_are_stored() -> None:
     rows = {one["items"]["$ref"].rpartition("/")[2] for one in json_schema("pipeline table")["anyOf"]}
-    tables = {**DERIVED, **LANDING, **HISTORY}
+    tables = {**DERIVED, **LANDING, **HISTORY, **TABLES_OF_NAMES}
     assert rows == {*tables, *(f"{name}_changes" for name, table in tables.items() if table.as_changes)}
     assert "findings_changes" in rows

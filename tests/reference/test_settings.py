@@ -8,7 +8,7 @@ import pytest
 from rackspan.cli import command_tree
 from rackspan.cli.commands import leaf_commands
 from rackspan.cli.options import settings_table
-from rackspan.cli.options.settings import places
+from rackspan.cli.options.settings import load
 from rackspan.cli.options.settings_file import SettingsFile, read_settings_file
 from rackspan.errors import UsageError
 from tests.reference.pages import codes, rows, section
@@ -77,7 +77,7 @@ def test_the_example_of_the_page_is_accepted(tmp_path: Path) -> None:
 def test_the_page_says_where_the_files_are(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_for = section(PAGE, "Where it is looked for")
     monkeypatch.setenv("XDG_CONFIG_HOME", "$XDG_CONFIG_HOME")
-    assert [f"`{path}`" in looked_for for path in places()] == [True, True]
+    assert [f"`{path}`" in looked_for for path in load().places] == [True, True]
     monkeypatch.delenv("XDG_CONFIG_HOME")
     monkeypatch.setattr(Path, "home", lambda: Path("~"))
-    assert f"`{places()[1]}`" in looked_for
+    assert f"`{load().places[1]}`" in looked_for

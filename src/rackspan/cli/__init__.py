@@ -17,15 +17,17 @@ import typer
 
 import rackspan
 from rackspan.cli import output
-from rackspan.cli.commands import LazyCommands, RootGroup
+from rackspan.cli.commands import LazyCommands, RootGroup, leaf_commands
 from rackspan.cli.exit_codes import ExitCode
 from rackspan.cli.help import CommandGroup
-from rackspan.errors import RackspanError, missing_extra
+from rackspan.errors import RackspanError, UsageError, missing_extra
 
 # Typer carries its own copy of click since 0.16; this is the error type of whichever it uses.
 _UsageError: Final[type[Exception]] = next(
     base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
 )
+
+_SETTINGS_FLAG: Final = "--settings"
 
 app = CommandGroup(
     name="rackspan",
@@ -56,6 +58,15 @@ def _every_command(
     debug: Annotated[
         bool, typer.Option("--debug", envvar="RACKSPAN_DEBUG", help="Show the trace of an error.")
     ] = False,
+    settings: Annotated[
+        str | None,
+        typer.Option(
+            _SETTINGS_FLAG,
+            envvar="RACKSPAN_SETTINGS",
+            metavar="FILE",
+            help="A rackspan.toml, in place of the one in this folder.",
+        ),
+    ] = None,
 ) -> None:
     pass
 
@@ -66,11 +77,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     debug = "--debug" in words or bool(os.environ.get("RACKSPAN_DEBUG"))
     warnings = _ApiWarnings()
     logging.getLogger("rackspan.api").addHandler(warnings)
-    # --debug means the same before and after the command.
-    words = (["--debug"] if debug else []) + [word for word in words if word != "--debug"]
+    # --debug and --settings mean the same before and after the command.
+    words = [word for word in words if word != "--debug"]
+    output.begin_log(None)
     try:
+        file, words = _without_settings_flag(words)
+        before = (["--debug"] if debug else []) + ([] if file is None else [f"{_SETTINGS_FLAG}={file}"])
         tree = command_tree()
-        result = tree.main(words, prog_name="rackspan", standalone_mode=False, **_settings(tree, words))
+        found = _settings(tree, words, file)
+        result = tree.main([*before, *words], prog_name="rackspan", standalone_mode=False, **found)
         # Here, so that a full disk is reported: Python ignores the error when it flushes at exit.
         sys.stdout.flush()
     except SystemExit as ended:
@@ -136,15 +151,51 @@ def command_tree() -> Any:
     return tree
 
 
-def _settings(tree: Any, words: Sequence[str]) -> dict[str, Any]:
-    """What rackspan.toml says to the command of this line, as arguments of click; nothing for a line without a command."""
+def _without_settings_flag(words: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The file of --settings, the last one if there are several, and the other words. Errors: UsageError for no file."""
+    file, others, at = None, list[str](), 0
+    while at < len(words):
+        word = words[at]
+        if word.startswith(f"{_SETTINGS_FLAG}="):
+            file = word.partition("=")[2]
+        elif word == _SETTINGS_FLAG:
+            at += 1
+            file = words[at] if at < len(words) else ""
+        else:
+            others.append(word)
+        at += 1
+    if file == "":
+        raise UsageError(f"{_SETTINGS_FLAG}: no file is named; give {_SETTINGS_FLAG} FILE")
+    return file, others
+
+
+def _settings(tree: Any, words: Sequence[str], file: str | None) -> dict[str, Any]:
+    """What rackspan.toml says to the command of this line, as arguments of click; nothing for a line without a command.
+
+    Errors: UsageError, and for a file that is named to a command without settings.
+    """
     name = next((word for word in words if not word.startswith("-")), None)
     if name not in tree.commands:
         return {}
     from rackspan.cli.options import settings
 
-    found = settings.load()
-    return {"obj": found, "default_map": {name: _defaults(tree.commands[name], found.options())}}
+    found = settings.load(file)
+    command = tree.commands[name]
+    if file is not None and not any(_keys(leaf) for leaf in _leaves(command)):
+        raise UsageError(f"{_SETTINGS_FLAG}: rackspan {name} reads no settings; leave it out")
+    return {"obj": found, "default_map": {name: _defaults(command, found.options())}}
+
+
+def _leaves(command: Any) -> list[Any]:
+    return [leaf for _, leaf in leaf_commands(command)] if hasattr(command, "commands") else [command]
+
+
+def _keys(command: Any) -> set[str]:
+    """The keys of rackspan.toml that the command has an option for."""
+    from rackspan.cli.options import settings_table
+
+    flags = {flag.removeprefix("--") for parameter in command.params for flag in getattr(parameter, "opts", ())}
+    return flags & {setting.key for setting in settings_table.IN_FILE}
 
 
 def _defaults(command: Any, options: Mapping[str, Any]) -> dict[str, Any]:

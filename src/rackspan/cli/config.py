@@ -1,7 +1,5 @@
 """rackspan config show, check."""
 
-import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final
@@ -21,7 +19,6 @@ from rackspan.cli.pages.config import (
     CheckedLine,
     CheckedSettings,
     ClusterShown,
-    SettingShown,
     ShownSettings,
     check_page,
     show_page,
@@ -56,9 +53,9 @@ def show(chosen: _Chosen, output_format: options.OutputFormat = options.Output.H
     """
     settings = chosen.settings
     document: ShownSettings = {
-        "files": [{"path": str(path), "found": path.is_file()} for path in places()],
+        "files": [{"path": str(path), "found": path.is_file()} for path in settings.places],
         "cluster": settings.cluster,
-        "settings": list(_settings(settings)),
+        "settings": [{"setting": name, "value": value, "from": where} for name, value, where in settings.values()],
         "clusters": [_cluster(settings.for_cluster(name), name) for name in settings.cluster_names],
     }
     output.write(document, output_format, show_page(document), output.Rows(_SETTING_COLUMNS, document["settings"]))
@@ -99,26 +96,6 @@ def check(
         impossible=any(not cluster["read"] for cluster in checked) or any(file["problem"] is not None for file in read),
         to_act_on=bool(problems),
     )
-
-
-def _settings(settings: Settings) -> Iterator[SettingShown]:
-    origins = settings.origins()
-    for setting in sorted(IN_FILE, key=lambda setting: setting.key):
-        key, variable = setting.key, setting.variable
-        if variable in os.environ:
-            yield {"setting": key, "value": os.environ[variable], "from": variable}
-        elif key in origins:
-            yield {"setting": key, "value": origins[key].options[key], "from": origins[key].where}
-    for name in TOPIC_KEYS:
-        for topic, (section, value) in settings.topic_values(name, name.replace(".", "-")).items():
-            yield {"setting": f'topics."{topic}" {name}', "value": value, "from": section.where}
-    for section in settings.sections:
-        for controller, rack in section.controllers.items():
-            yield {"setting": f"controllers {controller}", "value": rack, "from": section.where}
-    for section in settings.sections:
-        if section.excluded_brokers is not None:
-            yield {"setting": "brokers excluded", "value": sorted(section.excluded_brokers), "from": section.where}
-            return
 
 
 def _cluster(settings: Settings, name: str) -> ClusterShown:

@@ -84,7 +84,7 @@ def create(
     _check_flags(plan, out, apply, placement_options, given, {"--config": config})
     placing = _Placing(source_options, rack_options, placement_options, exclusion_options, apply)
     if plan is not None:
-        written = read_file(plan, api.read_placement_plan, PLACEMENT_PLAN)
+        written = output.read_plan_file(plan, api.read_placement_plan, PLACEMENT_PLAN)
         proposal, configs = placing.planned(written, new_topic=True), dict(written.configs)
     else:
         configs = options.pairs("--config", config)
@@ -130,7 +130,9 @@ def extend(
     _check_flags(plan, out, apply, placement_options, {"--topic": topic, "--partitions": partitions}, {})
     placing = _Placing(source_options, rack_options, placement_options, exclusion_options, apply)
     if plan is not None:
-        proposal = placing.planned(read_file(plan, api.read_placement_plan, PLACEMENT_PLAN), new_topic=False)
+        proposal = placing.planned(
+            output.read_plan_file(plan, api.read_placement_plan, PLACEMENT_PLAN), new_topic=False
+        )
     else:
         proposal = api.place_more_partitions(
             placing.snapshot,
@@ -216,7 +218,7 @@ def _save(document: dict[str, Any], file: Path) -> None:
     if file == options.STANDARD_STREAM:
         raise UsageError("--out -: standard output has the result already; name a file")
     with writing_output(file):
-        replace_file(file, json.dumps(document, ensure_ascii=False) + "\n")
+        replace_file(file, json.dumps(output.with_settings(document), ensure_ascii=False) + "\n")
 
 
 def _rows(document: Mapping[str, Any]) -> output.Rows:

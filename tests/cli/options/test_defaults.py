@@ -10,6 +10,7 @@ DEFAULTS = {
     "--min-insync-racks": {"1"},
     "--moves-per-step": {"1000"},
     "--out": {"demo"},
+    "--log-format": {f"pipeline {verb} text" for verb in ("collect", "follow", "rebuild", "run")},
     "--output": {"human", "place plan json", "streams assign json"},
     "--patience": {"300"},
     "--placer": {"balanced", "reassign generate rack-alternated"},

@@ -258,7 +258,7 @@ def test_the_name_of_a_cluster_is_on_its_pages(
     three = clusters[1].bootstrap_servers
     files(f'[clusters.three]\nbootstrap-server = "{three}"\nname = "Production, Europe"\n')
     for verb, head in (("audit", "summary"), ("outage", None)):
-        assert cli(verb, "--cluster", "three").out.startswith("cluster Production, Europe (")
+        assert cli(verb, "--cluster", "three").out.splitlines()[1].startswith("cluster Production, Europe (")
         document = cli(verb, "--cluster", "three", "-o", "json").document
         assert (document if head is None else document[head])["cluster_name"] == "Production, Europe"
 
@@ -268,7 +268,11 @@ def test_the_name_of_a_cluster_is_on_the_page_of_advice(
     cli: Cli, files: Callable[..., None], clusters: tuple[EmbeddedCluster, EmbeddedCluster]
 ) -> None:
     files(f'[clusters.three]\nbootstrap-server = "{clusters[1].bootstrap_servers}"\nname = "Production, Europe"\n')
-    assert cli("advise", "--cluster", "three", "--seconds", "1").out.startswith("cluster Production, Europe at ")
+    assert (
+        cli("advise", "--cluster", "three", "--seconds", "1")
+        .out.splitlines()[1]
+        .startswith("cluster Production, Europe at ")
+    )
 
 
 def test_an_address_that_leads_to_another_cluster_is_warned_of(
@@ -354,7 +358,7 @@ def test_a_flag_of_the_pipeline_counts_for_every_cluster_and_says_what_it_overru
         (3, {}),
         (3, {}),
     ]
-    assert ran.err.startswith(
+    assert ran.err.partition("Z ")[2].startswith(
         'warning: rackspan.toml: [clusters.eu]: [topics."orders"] survive = none has no effect: --survive rack counts for every topic'
     )
 
@@ -367,7 +371,7 @@ def test_the_pipeline_names_the_tables_of_clusters_that_it_cannot_find(
         + '[clusters.us]\nbootstrap-server = "h:2"\nsurvive = "none"\n[clusters.us.brokers]\nexcluded = [5]\n'
         + '[clusters.zz]\nbootstrap-server = "h:3"\ncluster-id = "abc"\nsurvive = "none"\n'
     )
-    warned = cli("pipeline", "run", "--warehouse", "w").err.splitlines()
+    warned = [line.partition("Z ")[2] for line in cli("pipeline", "run", "--warehouse", "w").err.splitlines()]
     assert warned[:3] == [
         f"warning: rackspan.toml: [clusters.us]: {what} has no effect here: a warehouse has clusters by their id; "
         'add cluster-id = "ID" (rackspan audit --cluster us -o json prints it)'
@@ -375,3 +379,137 @@ def test_the_pipeline_names_the_tables_of_clusters_that_it_cannot_find(
     ] + ["warning: rackspan.toml: [clusters.zz]: has no effect here: [clusters.eu] has the same cluster-id"]
     assert set(policies[0].by_cluster) == {"abc"}
     assert policies[0].of_cluster("abc").survive is Survive.RACK
+
+
+SURVIVES_NOTHING = 'survive = "none"\n'
+
+
+def test_another_file_takes_the_place_of_the_folders(
+    cli: Cli, files: Callable[..., None], write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flag counts before the variable, on either side of the command; the user's own file stays below it."""
+    path = write(good())
+    files('unracked = "ignore"\n', "min-insync-racks = 2\n")
+    named, other = tmp_path / "named.toml", tmp_path / "other.toml"
+    named.write_text(SURVIVES_NOTHING)
+    other.write_text('unracked = "own"\n')
+    users = str(tmp_path / "config" / "rackspan" / "rackspan.toml")
+
+    def in_force(*words: str) -> Any:
+        return cli(*words, "--snapshot", str(path), "-o", "json").document["settings"]
+
+    folders = {"unracked": "ignore", "min-insync-racks": 2}
+    assert in_force("audit") == {"files": [str(tmp_path / "rackspan.toml"), users], "values": folders}
+    monkeypatch.setenv("RACKSPAN_SETTINGS", str(other))
+    assert in_force("audit")["values"] == {"unracked": "own", "min-insync-racks": 2}
+    expected = {"files": [str(named), users], "values": {"survive": "none", "min-insync-racks": 2}}
+    for words in (
+        ("--settings", str(named), "audit"),
+        ("audit", "--settings", str(named)),
+        ("audit", f"--settings={named}"),
+        ("--debug", "audit", "--settings", str(other), "--settings", str(named)),
+    ):
+        assert in_force(*words) == expected, words
+
+
+@pytest.mark.parametrize(
+    ("words", "variable", "line"),
+    [
+        (("audit", "--settings", "no.toml"), "", "--settings no.toml: no such file; name a rackspan.toml"),
+        (("audit",), "no.toml", "RACKSPAN_SETTINGS is no.toml: no such file; name a rackspan.toml"),
+        (("audit", "--settings"), "", "--settings: no file is named; give --settings FILE"),
+        (("audit", "--settings="), "", "--settings: no file is named; give --settings FILE"),
+        (("demo", "--settings", "there.toml"), "", "--settings: rackspan demo reads no settings; leave it out"),
+        (
+            ("schema", "audit", "--settings", "there.toml"),
+            "",
+            "--settings: rackspan schema reads no settings; leave it out",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_meant_is_one_line(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], variable: str, line: str
+) -> None:
+    (tmp_path / "there.toml").write_text("")
+    monkeypatch.setenv("RACKSPAN_SETTINGS", variable)
+    ran = cli(*words)
+    assert (ran.code, ran.out, ran.err) == (1, "", f"rackspan: {line}\n")
+
+
+def test_config_show_lists_the_named_file(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "named.toml").write_text(SURVIVES_NOTHING)
+    shown = cli("config", "show", "--settings", "named.toml", "-o", "json").document
+    assert shown["files"][0] == {"path": "named.toml", "found": True}
+    assert shown["settings"] == [{"setting": "survive", "value": "none", "from": "named.toml"}]
+    assert "rackspan.toml" not in cli("audit", "--cluster", "x", "--settings", "named.toml").err.partition("config")[0]
+
+
+AT = ("--snapshot", "moment.json")
+JUDGING = {
+    "audit": AT,
+    "outage": AT,
+    "advise": AT,
+    "place create": (*AT, "--topic", "new", "--partitions", "2", "--replication-factor", "2"),
+    "place extend": (*AT, "--topic", "orders", "--partitions", "4"),
+    "reassign plan": (*AT, "--drain", "1"),
+    "restart plan": AT,
+    "restart safe": (*AT, "--broker", "1"),
+    "acks harden": AT,
+}
+
+
+@pytest.mark.parametrize("words", JUDGING)
+def test_what_judges_a_cluster_says_first_by_which_file(cli: Cli, write: Write, tmp_path: Path, words: str) -> None:
+    write(good())
+    command = (*words.split(), *JUDGING[words])
+    assert cli(*command).out.splitlines()[0] == "settings: none"
+    (tmp_path / "rackspan.toml").write_text('unracked = "shared"\n')
+    assert cli(*command).out.splitlines()[0] == "settings: rackspan.toml"
+    expected = {"files": [str(tmp_path / "rackspan.toml")], "values": {"unracked": "shared"}}
+    assert cli(*command, "-o", "json").document["settings"] == expected
+    assert "settings" not in cli(*command, "-o", "csv").out
+
+
+def test_the_values_of_the_chosen_cluster_are_in_force(
+    cli: Cli, files: Callable[..., None], clusters: tuple[EmbeddedCluster, EmbeddedCluster]
+) -> None:
+    files(
+        'warehouse = "w"\nsurvive = "broker"\n[topics."orders"]\nleader.racks = ["a"]\n[clusters.two]\n'
+        f'bootstrap-server = "{clusters[0].bootstrap_servers}"\nsurvive = "none"\n'
+        '[clusters.two.controllers]\n3000 = "r1"\n[clusters.two.brokers]\nexcluded = [2]\n'
+    )
+    assert cli(*AUDIT, "--cluster", "two").document["settings"]["values"] == {
+        "survive": "none",
+        'topics."orders" leader.racks': ["a"],
+        "controllers 3000": "r1",
+        "brokers excluded": [2],
+    }
+
+
+def test_a_plan_of_other_settings_gets_a_warning_where_it_is_carried_out(
+    cli: Cli, write: Write, tmp_path: Path
+) -> None:
+    write(good())
+    settings = tmp_path / "rackspan.toml"
+    settings.write_text('[topics."orders"]\nleader.racks = ["r2"]\n[brokers]\nexcluded = [6]\n')
+    cli("reassign", "plan", *AT, "--drain", "1", "--out", "plan.json")
+    (tmp_path / "restart.json").write_text(cli("restart", "plan", *AT, "-o", "json").out)
+    cli("place", "create", *JUDGING["place create"], "--out", "new.json")
+    commands = (
+        ("plan.json", ("reassign", "apply", "--plan", "plan.json")),
+        ("new.json", ("place", "create", "--plan", "new.json")),
+    )
+    for file, words in commands:
+        assert "other settings" not in cli(*words, *AT).err, file
+    settings.write_text('[topics."orders"]\nleader.racks = ["r2"]\n[brokers]\nexcluded = [5, 6]\n')
+    for file, words in commands:
+        assert cli(*words, *AT).err.splitlines()[0] == (
+            f"warning: {file}: made by other settings ({settings}): brokers excluded was 6 and is 5,6; "
+            f"plan again, or give --settings {settings}"
+        )
+    assert "other settings" not in cli("reassign", "undo", "--plan", "plan.json", *AT).err
+    settings.unlink()
+    [line] = [
+        line for line in cli("reassign", "apply", "--plan", "plan.json", *AT).err.splitlines() if "settings" in line
+    ]
+    assert 'topics."orders" leader.racks was r2 and is not set, brokers excluded was 6 and is not set; ' in line

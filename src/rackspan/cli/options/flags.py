@@ -16,26 +16,39 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Any, get_type_hints
+from typing import Any, Final, get_type_hints
 
 import typer
 
 from rackspan.cli.options.given import Given
+from rackspan.cli.options.settings import IN_FORCE
+from rackspan.cli.options.settings_table import EXCLUDE_BROKERS, UNRACKED
 
 _CONTEXT = "command_context"
 _GIVEN = "given"
+
+_JUDGING: Final = frozenset({UNRACKED.parameter, EXCLUDE_BROKERS.parameter})
+"""A group with one of these options judges a cluster by rackspan.toml."""
+
+JUDGES: Final = "judges"
+"""The attribute of a command's function: whether it judges a cluster by rackspan.toml, and says by which."""
 
 
 def with_option_groups(function: Callable[..., None]) -> Callable[..., None]:
     """The same command, called with every option by its own name."""
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    judges = any(_JUDGING & set(_names(group)) for group in groups.values())
 
     @wraps(function)
     def called(*, command_context: typer.Context, **flags: Any) -> None:
         given = Given.of(command_context)
         values = {name: _value(group, flags, given) for name, group in groups.items()}
-        function(**flags, **values)
+        in_force = IN_FORCE.set(given.settings if judges else None)
+        try:
+            function(**flags, **values)
+        finally:
+            IN_FORCE.reset(in_force)
 
     shown = [
         flag
@@ -49,6 +62,7 @@ def with_option_groups(function: Callable[..., None]) -> Callable[..., None]:
     shown.append(Parameter(_CONTEXT, Parameter.KEYWORD_ONLY, annotation=typer.Context))
     called.__annotations__ = {flag.name: flag.annotation for flag in shown}
     vars(called)["__signature__"] = Signature(shown)
+    vars(called)[JUDGES] = judges
     return called
 
 

@@ -1,4 +1,5 @@
-"""The settings of a command: the rackspan.toml in this folder over the user's own, and the tables of the chosen cluster.
+"""The settings of a command: the rackspan.toml in this folder, or the one that --settings names, over the user's own, and the tables of the
+chosen cluster.
 
 A value is taken from the first that has it: flag, RACKSPAN_… variable, [clusters.NAME], rackspan.toml in this folder, the
 user's rackspan.toml, the cluster itself. Flags and variables are click's; this module has the rest.
@@ -7,17 +8,23 @@ user's rackspan.toml, the cluster itself. Flags and variables are click's; this 
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from rackspan.cli.options.settings_file import Section, SettingsFile, read_settings_file
-from rackspan.cli.options.settings_table import BOOTSTRAP_SERVER, CLUSTER
+from rackspan.cli.options.settings_file import TOPIC_KEYS, Section, SettingsFile, read_settings_file
+from rackspan.cli.options.settings_table import BOOTSTRAP_SERVER, CLUSTER, IN_FILE, OF_POLICY
 from rackspan.errors import UsageError
 from rackspan.model import RackId
 from rackspan.text import nearest
 
 FILE: Final = "rackspan.toml"
+
+VARIABLE: Final = "RACKSPAN_SETTINGS"
+"""That of --settings, which is declared with the flags of every command."""
+
+SettingValue: TypeAlias = str | int | bool | list[int | str]
 
 _SOURCE_KEYS: Final = (CLUSTER.key, BOOTSTRAP_SERVER.key)
 """Either names the cluster: the first section that has one of them decides."""
@@ -29,6 +36,8 @@ class Settings:
 
     files: tuple[SettingsFile, ...] = ()
     cluster: str | None = None
+    places: tuple[Path, ...] = (Path(FILE),)
+    """Where files were looked for."""
 
     @property
     def cluster_names(self) -> list[str]:
@@ -75,8 +84,15 @@ class Settings:
     def for_cluster(self, name: str) -> "Settings":
         """The same settings with a chosen cluster. Errors: UsageError for a name that no file has."""
         if name not in self.cluster_names:
-            raise UsageError(f"--cluster {name}: {_no_such_cluster(name, self.cluster_names)}")
+            raise UsageError(f"--cluster {name}: {self._no_such_cluster(name)}")
         return replace(self, cluster=name)
+
+    def _no_such_cluster(self, name: str) -> str:
+        names = self.cluster_names
+        if not names:
+            return f"no cluster is named in {' or '.join(map(str, self.places))}; add [clusters.{name}] with bootstrap-server"
+        listed = ", ".join(str(file.path) for file in self.files if file.clusters)
+        return f"no such cluster in {listed}{nearest(name, names)}; there are {', '.join(names)}"
 
     def options(self, sections: Collection[Section] | None = None) -> dict[str, Any]:
         """The value of each option that the sections have, all of them by default."""
@@ -103,27 +119,59 @@ class Settings:
                 break
         return found
 
+    def values(self) -> Iterator[tuple[str, SettingValue, str]]:
+        """Every setting with its value and where that comes from, a variable or a section; flags are not known here."""
+        origins = self.origins()
+        for setting in sorted(IN_FILE, key=lambda setting: setting.key):
+            key, variable = setting.key, setting.variable
+            if variable in os.environ:
+                yield key, os.environ[variable], variable
+            elif key in origins:
+                yield key, origins[key].options[key], origins[key].where
+        for name in TOPIC_KEYS:
+            for topic, (section, value) in self.topic_values(name, name.replace(".", "-")).items():
+                yield f'topics."{topic}" {name}', value, section.where
+        for section in self.sections:
+            for controller, rack in section.controllers.items():
+                yield f"controllers {controller}", rack, section.where
+        for section in self.sections:
+            if section.excluded_brokers is not None:
+                yield "brokers excluded", sorted(section.excluded_brokers), section.where
+                return
+
+    def judging(self) -> dict[str, SettingValue]:
+        """The settings by which a cluster is judged. The first value of one counts."""
+        others = {setting.key for setting in IN_FILE} - {setting.key for setting in OF_POLICY}
+        found: dict[str, SettingValue] = {}
+        for name, value, _ in self.values():
+            if name not in others:
+                found.setdefault(name, value)
+        return found
+
     def topics(self) -> Iterator[tuple[Section, str]]:
         """Every [topics."NAME"], with its section."""
         return ((section, topic) for section in self.sections for topic in section.topics)
 
 
-def load() -> Settings:
-    """The file in this folder, then the user's. Errors: UsageError, naming file and key."""
-    return Settings(tuple(read_settings_file(path) for path in places() if path.is_file()))
+IN_FORCE: Final[ContextVar[Settings | None]] = ContextVar("IN_FORCE", default=None)
+"""The settings of the command that runs, if it judges a cluster by them; None for other commands."""
 
 
-def places() -> tuple[Path, ...]:
-    """Where settings are looked for: this folder, then the user's configuration, if the user has a home."""
+def load(flag: str | None = None) -> Settings:
+    """The file of --settings or its variable, else the one in this folder; then the user's. Errors: UsageError, naming file and key."""
+    named = flag or os.environ.get(VARIABLE) or None
+    if named is not None and not Path(named).is_file():
+        given = f"--settings {named}" if flag else f"{VARIABLE} is {named}"
+        raise UsageError(f"{given}: no such file; name a {FILE}")
+    found = _places(Path(FILE if named is None else named))
+    return Settings(tuple(read_settings_file(path) for path in found if path.is_file()), places=found)
+
+
+def _places(first: Path) -> tuple[Path, ...]:
+    """Where settings are looked for: one file, then the user's configuration, if the user has a home."""
     configuration = os.environ.get("XDG_CONFIG_HOME")
     if not configuration:
         # In a container the user may be a number alone.
         with suppress(RuntimeError):
             configuration = str(Path.home() / ".config")
-    return (Path(FILE), *([Path(configuration) / "rackspan" / FILE] if configuration else []))
-
-
-def _no_such_cluster(name: str, names: Collection[str]) -> str:
-    if not names:
-        return f"no cluster is named in {' or '.join(map(str, places()))}; add [clusters.{name}] with bootstrap-server"
-    return f"no such cluster in {FILE}{nearest(name, names)}; there are {', '.join(names)}"
+    return (first, *([Path(configuration) / "rackspan" / FILE] if configuration else []))

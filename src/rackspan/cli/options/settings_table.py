@@ -10,10 +10,12 @@ import typer
 from msgspec import Meta
 
 from rackspan.audit.policy import Survive
+from rackspan.cli.log_format import LogFormat
 from rackspan.model import INT32_MAX, UnrackedPolicy
 
 Text: TypeAlias = Annotated[str, Meta(pattern=r"\S")]
 WholeNumber: TypeAlias = Annotated[int, Meta(ge=1, le=INT32_MAX)]
+
 
 READ, JUDGE = "Reading a cluster", "Counting racks"
 """Headings of --help."""
@@ -187,5 +189,10 @@ EXCLUDE_BROKERS: Final = DeclaredSetting(
     key="exclude-brokers",
     metavar="ID[,ID]",
     meaning="Brokers that get nothing new, beside those of rackspan.toml: retiring, or in maintenance.",
+)
+LOG_FORMAT: Final = DeclaredSetting(
+    key="log-format",
+    kind=LogFormat,
+    meaning="The lines on standard error: text, or a JSON object each, with time, level, cluster and message.",
 )
 REMOTE: Final = DeclaredSetting(key="remote", metavar="URL", meaning="A Spark Connect server, sc://HOST:PORT.")

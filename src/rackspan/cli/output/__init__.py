@@ -1,4 +1,5 @@
-"""What commands print: documents.py writes to standard output, messages.py to standard error, tables.py draws.
+"""What commands print: documents.py writes to standard output, messages.py to standard error, tables.py draws, settings_in_force.py
+has the settings by which a command judges.
 
 A page is made for the width of the terminal, piped for COLUMNS or 100 columns: a long table that does not fit becomes several, one
 with sentences blocks of `name  value` lines.
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         write_text,
     )
     from rackspan.cli.output.messages import (
+        begin_log,
         discard_standard_output,
         fail,
         note,
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
         warn,
         warn_of,
     )
+    from rackspan.cli.output.settings_in_force import SettingsInForce, note_settings, read_plan_file, with_settings
     from rackspan.cli.output.tables import cluster_line, page, table, unread_lines, whole
 else:
     __getattr__ = lazy_getattr(
@@ -44,6 +47,7 @@ else:
                 "write_text",
             ),
             "messages": (
+                "begin_log",
                 "discard_standard_output",
                 "fail",
                 "note",
@@ -52,26 +56,32 @@ else:
                 "warn",
                 "warn_of",
             ),
+            "settings_in_force": ("SettingsInForce", "note_settings", "read_plan_file", "with_settings"),
             "tables": ("cluster_line", "page", "table", "unread_lines", "whole"),
         },
     )
 
 __all__ = [
     "Rows",
+    "SettingsInForce",
     "as_json",
+    "begin_log",
     "cluster_line",
     "discard_standard_output",
     "fail",
     "flush",
     "note",
+    "note_settings",
     "open_standard_streams",
     "page",
+    "read_plan_file",
     "stderr_console",
     "table",
     "unread_lines",
     "warn",
     "warn_of",
     "whole",
+    "with_settings",
     "write",
     "write_json_array",
     "write_line",

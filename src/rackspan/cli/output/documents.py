@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import to_builtins
 
 from rackspan.cli.options import Output
+from rackspan.cli.output.settings_in_force import settings_line, with_settings
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -28,7 +29,8 @@ class Rows:
 
 
 def write(document: Any, output: Output, human: "RenderableType", rows: Rows) -> None:
-    """One document, in the requested format."""
+    """One document, in the requested format, with the settings by which it was made."""
+    document = with_settings(document)
     match output:
         case Output.JSON:
             sys.stdout.write(as_json(document, indent=1) + "\n")
@@ -40,6 +42,7 @@ def write(document: Any, output: Output, human: "RenderableType", rows: Rows) ->
         case Output.CSV:
             _write_csv(rows)
         case Output.HUMAN:
+            _write_settings_line()
             # What is wider than the terminal, such as an address, stays whole: the terminal wraps it, and it can be copied.
             _console().print(human, crop=False)
 
@@ -59,6 +62,7 @@ def write_line(document: Mapping[str, Any], output: Output, human: str, *, first
                 writer.writerow(document)
             writer.writerow([_cell(value) for value in document.values()])
         case Output.HUMAN:
+            _write_settings_line()
             sys.stdout.write(human + "\n")
     sys.stdout.flush()
 
@@ -85,6 +89,12 @@ def write_json_array(rows: Iterable[Mapping[str, object]]) -> None:
         sys.stdout.write(before + as_json(row))
         before = ",\n "
     sys.stdout.write("[]\n" if before == "[" else "]\n")
+
+
+def _write_settings_line() -> None:
+    line = settings_line()
+    if line is not None:
+        _console().print(line, style="dim", markup=False, soft_wrap=True)
 
 
 def as_json(document: Any, indent: int | None = None) -> str:

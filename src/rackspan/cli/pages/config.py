@@ -7,6 +7,7 @@ from msgspec import Meta
 from rich.console import RenderableType
 from rich.text import Text
 
+from rackspan.cli.options.settings import SettingValue
 from rackspan.cli.output import page, table
 from rackspan.documents import Count
 from rackspan.text import count_noun
@@ -17,7 +18,7 @@ class SettingsFileFound(TypedDict):
     found: bool
 
 
-SettingShown = TypedDict("SettingShown", {"setting": str, "value": str | int | list[int | str], "from": str})
+SettingShown = TypedDict("SettingShown", {"setting": str, "value": SettingValue, "from": str})
 
 ClusterShown = TypedDict(
     "ClusterShown",

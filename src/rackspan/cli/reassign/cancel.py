@@ -49,7 +49,7 @@ def cancel(
     if plan is None:
         _cancel_in_flight(source_options, topic, patience, output_format, apply=apply)
         return
-    written, path = plan_in(plan), journal or journal_beside(plan)
+    written, path = plan_in(plan, None, forward=False), journal or journal_beside(plan)
     if not path.exists():
         raise UsageError(
             f"{path}: no such journal; name the --journal of the run that is to be cancelled, or cancel whatever is under "

@@ -100,15 +100,18 @@ def write_verdict(found: Sequence[VerifiedPartition], output_format: options.Out
     output.write(document, output_format, verdict_page(found), rows)
 
 
-def plan_in(file: Path, cluster_id: str | None = None) -> ReassignmentPlan:
-    """The plan in a file, and a note on what of the file it is. Errors: InvalidReassignment, UsageError."""
+def plan_in(file: Path, cluster_id: str | None, *, forward: bool) -> ReassignmentPlan:
+    """The plan in a file, and a note on what of the file it is. `forward`: it is to be carried out, by the settings that it was made by.
+
+    Errors: InvalidReassignment, UsageError.
+    """
 
     def read(text: bytes) -> ReassignmentPlan:
         found = reassignment_text(text)
         note_read_as(found.read_as)
         return plan_of(found.top)
 
-    plan = read_file(file, read, REASSIGNMENT)
+    plan = (output.read_plan_file if forward else read_file)(file, read, REASSIGNMENT)
     return plan if cluster_id is None else plan.for_cluster(cluster_id)
 
 

@@ -234,6 +234,8 @@ def generate(
     proposed = [PartitionReassignment(moved.topic, moved.partition, moved.proposed) for moved in generated]
     document: GeneratedDocument = {"current": reassignment_file(current), "proposed": reassignment_file(proposed)}
     rows = output.Rows(("topic", "partition", "replicas"), document["proposed"]["partitions"])
+    if output_format is options.Output.HUMAN:  # Its page is that of Kafka's tool.
+        output.note_settings()
     output.write(document, output_format, generate_page(current, proposed), rows)
     raise exit_codes.finish(to_act_on=current != proposed)
 
@@ -270,7 +272,7 @@ def plan(
         document["details"] = details_document(differences)
     document = source_options.addressed(document)
     if out is not None:
-        _save(document, out)
+        _save(output.with_settings(document), out)
     if output_format is not options.Output.HUMAN:  # The page has them.
         output.warn(
             f"{'refused' if entry['refused'] else 'impossible'}: {entry['reason']}; {entry['remedy']}"

@@ -108,9 +108,8 @@ class _RunOptions:
 
     def run(self, plan: Path, direction: Direction) -> _RunArguments:
         limits = RunLimits(self.throttle, self.max_moves)
-        return _RunArguments(
-            plan_in(plan, self.cluster_id), direction, self.journal or journal_beside(plan), limits, self.patience
-        )
+        read = plan_in(plan, self.cluster_id, forward=direction is Direction.TARGETS)
+        return _RunArguments(read, direction, self.journal or journal_beside(plan), limits, self.patience)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

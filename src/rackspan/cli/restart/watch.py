@@ -11,7 +11,6 @@ import typer
 
 from rackspan import api
 from rackspan.cli import exit_codes, options, output
-from rackspan.cli.options import read_file
 from rackspan.cli.reassign.execution import DEFAULT_PATIENCE_SECONDS, EXECUTION, JournalPath, Patience, journal_beside
 from rackspan.cli.reassign.progress import LINE_EVERY_SECONDS
 from rackspan.cli.signals import stopped_by_signals
@@ -57,7 +56,7 @@ def watch(
     """
     if apply and command is None:
         raise UsageError("--apply: for --exec; without it nothing is changed")
-    batches = read_file(plan, api.read_restart_plan, "plan of rackspan restart plan -o json")
+    batches = output.read_plan_file(plan, api.read_restart_plan, "plan of rackspan restart plan -o json")
     path, policy = journal or journal_beside(plan), policy_options.policy()
     # The log directories show topics that this user may not see: they are read before a batch may stop.
     source, light = (

@@ -11,7 +11,9 @@ from rackspan.advice.json_format import AdvisedDocument
 from rackspan.audit.json_format import AuditDocument, OutageDocument
 from rackspan.cli import output
 from rackspan.cli.cluster import StartedCluster
+from rackspan.cli.commands import LazyCommands, leaf_commands
 from rackspan.cli.gateway import GatewayChecks
+from rackspan.cli.options.flags import JUDGES
 from rackspan.cli.pages.config import CheckedSettings, ShownSettings
 from rackspan.cli.pages.in_flight import InFlightDocument
 from rackspan.cli.pages.run import OutcomeDocument, PreviewDocument, VerdictDocument
@@ -63,6 +65,9 @@ DECLARED: Final[Mapping[str, Sequence[Any]]] = {
 }
 """One document, or those of a dry run and of a run."""
 
+_EVENTS: Final = frozenset({"restart watch"})
+"""Commands that print a series of documents."""
+
 
 def schema_command(
     command: Annotated[str, typer.Argument(metavar="COMMAND", help="A command, its words joined: reassign-plan.")],
@@ -77,8 +82,13 @@ def json_schema(words: str) -> dict[str, Any]:
     if declared is None:
         names = ", ".join(known.replace(" ", "-") for known in (*DECLARED, *OF_THE_PIPELINE))
         raise UsageError(f"{words.replace(' ', '-')}: no such schema; name one of {names}")
-    references, parts = msgspec.json.schema_components(declared, ref_template="#/$defs/{name}")
+    all_of_them = [*declared, output.SettingsInForce] if _judges(words) else declared
+    references, parts = msgspec.json.schema_components(all_of_them, ref_template="#/$defs/{name}")
     parts = {name: _as_written(part) for name, part in parts.items()}
+    references, in_force = references[: len(declared)], references[len(declared) :]
+    for document in references if in_force else ():
+        part = parts[_name(document)]
+        part["properties"]["settings"], part["required"] = in_force[0], [*part["required"], "settings"]
     top = (
         parts.pop(_name(references[0]))
         if len(declared) == 1 and "$ref" in references[0]
@@ -91,6 +101,14 @@ def json_schema(words: str) -> dict[str, Any]:
         "title": f"rackspan {words}" + ("" if words == "snapshot" else " -o json"),
         "$defs": parts,
     }
+
+
+def _judges(words: str) -> bool:
+    """Whether the documents of a command say by which settings they were made. The events of a restart do not."""
+    name = words.partition(" ")[0]
+    command = LazyCommands()[name]
+    leaves = dict(leaf_commands(command, name)) if hasattr(command, "commands") else {name: command}
+    return words not in _EVENTS and getattr(leaves[words].callback, JUDGES, False)
 
 
 def _name(reference: Mapping[str, str]) -> str:
