@@ -122,7 +122,7 @@ def test_the_time_of_a_line_is_utc() -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", messages._now())
 
 
-def test_a_command_without_a_log_has_plain_lines_after_one_with_a_log(capsys: pytest.CaptureFixture[str]) -> None:
-    messages.begin_log(LogFormat.JSON)
-    assert main(["audit", "--snapshot", "no-such-file"]) == 1
-    assert capsys.readouterr().err.startswith("rackspan: no-such-file: ")
+def test_a_log_ends_with_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pipeline", "collect", "--snapshot", "no-such-file", "--warehouse", "/dev/null/w"]) == 1
+    messages.note("plain")
+    assert capsys.readouterr().err.splitlines()[-1] == "plain"

@@ -79,7 +79,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.getLogger("rackspan.api").addHandler(warnings)
     # --debug and --settings mean the same before and after the command.
     words = [word for word in words if word != "--debug"]
-    output.begin_log(None)
     try:
         file, words = _without_settings_flag(words)
         before = (["--debug"] if debug else []) + ([] if file is None else [f"{_SETTINGS_FLAG}={file}"])
@@ -97,6 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return report(error, debug=debug)
     finally:
         logging.getLogger("rackspan.api").removeHandler(warnings)
+        # After the last line, which is one of the log too.
+        output.begin_log(None)
     return result if isinstance(result, int) else ExitCode.DONE
 
 

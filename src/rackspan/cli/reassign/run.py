@@ -186,7 +186,7 @@ def verify(
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Show for each partition of a reassignment file whether it is done. Changes nothing, throttles included."""
-    written = plan_in(plan)
+    written = plan_in(plan, None, forward=False)
     read = source_options.source().read()
     found = api.verify_reassignment(read.snapshot, written)
     output.warn_of(read)
