@@ -131,7 +131,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and not hasattr(config, "workerinput"):
         for reason, count in not_judged(reporter.stats.get("skipped", ())).items():
-            # Behind pytest's own last line, where it is seen.
+            # Behind the last line of pytest itself.
             sys.stdout.write(f"NOT JUDGED: {count} {'test' if count == 1 else 'tests'}: {reason}\n")
 
 

@@ -11,6 +11,7 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.kafka_process import KafkaCluster, KafkaVersion, console_tool
 from tests.kafka_fixtures import TOPIC_TOOL
 from tests.kafka_versions import KAFKA
+from tests.waiting import WITHIN_SECONDS
 
 ELECTION_TOOL = "org.apache.kafka.tools.LeaderElectionCommand"
 LOG_DIRS_TOOL = "org.apache.kafka.tools.LogDirsCommand"

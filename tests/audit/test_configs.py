@@ -125,7 +125,7 @@ def test_a_snapshot_of_a_running_cluster_holds_those_that_weaken(cluster: Embedd
         for key, value in ((UNCLEAN, "true"), (LEADER, "0:1"), (FOLLOWER, "0:2"))
     ]
     resource = ConfigResource(ResourceType.TOPIC, "weak", incremental_configs=entries)
-    admin.incremental_alter_configs([resource])[resource].result(20)
+    admin.incremental_alter_configs([resource])[resource].result(WITHIN_SECONDS)
     read = read_cluster(ConnectionSettings(cluster.bootstrap_servers)).snapshot
     assert {topic.name: set(topic.config) & {UNCLEAN, LEADER, FOLLOWER} for topic in read.topics} == {
         "strong": set(),

@@ -20,7 +20,7 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.kafka_process import KafkaCluster
 from tests.depth import one_in
 from tests.how_to.page import DOCS, WIDTH, Command, File, Page, Shell, pattern, read, rewritten
-from tests.kafka_fixtures import eventually, started
+from tests.kafka_fixtures import started
 from tests.kafka_tools import CONFIG_TOOL
 from tests.kafka_versions import KAFKA
 from tests.waiting import WITHIN_SECONDS, eventually

@@ -10,9 +10,8 @@ from rackspan import api
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.options.given import Given, Level
-from rackspan.cli.options.settings import Settings, places
-from rackspan.cli.options.settings_file import TOPIC_KEYS
-from rackspan.cli.options.settings_table import COMMAND_CONFIG, IN_FILE
+from rackspan.cli.options.settings import Settings
+from rackspan.cli.options.settings_table import COMMAND_CONFIG
 from rackspan.cli.pages.config import (
     CheckedCluster,
     CheckedCommandConfig,
