@@ -190,6 +190,7 @@ def test_flows_of_a_path_a_topic_and_a_group_are_one_row() -> None:
 def test_the_page_of_a_watch_counts_partitions_and_names_the_leaders_of_those_below() -> None:
     brokers = [{"id": 4, "rack": "r1", "under_min_rack_isr": 3}, {"id": 5, "rack": "r2", "under_min_rack_isr": 0}]
     document: Any = {"under_min_rack_isr": 3, "at_min_rack_isr": 2, "leaderless": 1, "brokers": brokers}
+    document |= {"any_rack_loss_survived": True, "not_survived": []}
     served, counts, *rows = drawn(acks.watch_page(document, "h:1"))
     assert served == "metrics: http://h:1/metrics"
     assert counts == "partitions under min.insync.racks: 3, at it: 2, without a leader: 1"
@@ -378,11 +379,11 @@ def test_each_batch_of_a_plan_of_restarts_is_a_row_with_its_load() -> None:
         ["1", "1,4", "rack", "r1", "4", "1.5", "×", "now", "3", "×", "now", "2"],
         ["2", "2", "rack", "r1", "4", "1.5", "×", "now", "not", "known", "2"],
     ]
-    assert restart._most(document) == "2 brokers"
+    assert restart._most(document) == ", at most 2 brokers in a batch"
     document["max_batch"] = 3
-    assert restart._most(document) == "2 brokers (--max-batch 3)"
+    assert restart._most(document) == ", at most 2 brokers (--max-batch 3) in a batch"
     document["batches"] = []
-    assert (drawn(restart._batches(document)), restart._most(document)) == ([], "0 brokers (--max-batch 3)")
+    assert (drawn(restart._batches(document)), restart._most(document)) == ([], "")
 
 
 def test_what_forces_further_batches_is_named_with_what_would_save_them() -> None:

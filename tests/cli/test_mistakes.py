@@ -46,7 +46,10 @@ SNAPSHOT = ("--snapshot", "moment.json")
             "topic 'order' does not exist as expected (did you mean 'orders'?); create it with rackspan place create",
         ),
         (("lint",), "No such command 'lint' (did you mean rackspan reassign lint?); see rackspan --help"),
-        (("undo",), "No such command 'undo' (did you mean rackspan reassign undo?); see rackspan --help"),
+        (
+            ("undo",),
+            "No such command 'undo' (did you mean rackspan reassign undo or rackspan cluster undo?); see rackspan --help",
+        ),
         (
             ("plan",),
             "No such command 'plan' (did you mean rackspan place plan or rackspan reassign plan or rackspan restart plan?); see rackspan --help",
@@ -56,7 +59,7 @@ SNAPSHOT = ("--snapshot", "moment.json")
         (("audti",), "No such command 'audti' (did you mean 'audit'?); see rackspan --help"),
         (
             ("audit", *SNAPSHOT, "-o", "xml"),
-            "Invalid value for '--output' / '-o' (env var: 'RACKSPAN_OUTPUT'): 'xml' is not one of 'human', 'json', 'yaml', 'csv'; see rackspan audit --help",
+            "Invalid value for '--output' / '-o' (env var: 'RACKSPAN_OUTPUT'): 'xml' is not one of 'human', 'json', 'yaml', 'csv', 'html'; see rackspan audit --help",
         ),
         (
             ("audit", *SNAPSHOT, "--min-insync-racks", "0"),

@@ -94,7 +94,14 @@ def test_traffic_without_known_bytes_has_no_share() -> None:
 
 @pytest.mark.parametrize(("count", "words"), [(1, "1 partition has"), (2_000, "2,000 partitions have")])
 def test_a_plan_without_moves_names_partitions_without_a_leader(count: int, words: str) -> None:
-    document = {"moves": 0, "lower_bound": 0, "partitions": [], "infeasible": [], "leaderless": count}
+    document = {
+        "moves": 0,
+        "lower_bound": 0,
+        "partitions": [],
+        "infeasible": [],
+        "leaderless": count,
+        "left_unsafe": [],
+    }
     assert reassignment_plan._verdict(document).plain == f"no replica has to move, and {words} no leader"
     assert reassignment_plan._verdict({**document, "leaderless": 0}).plain == "nothing to move"
     refused = reassignment_plan._verdict({**document, "infeasible": ["x"]})
@@ -141,11 +148,23 @@ def test_a_loss_is_survived_for_certain_if_controllers_of_unknown_rack_may_all_g
     surviving: tuple[int, ...], unknown: list[int], words: str
 ) -> None:
     quorums = [{"surviving": left, "voters": 5, "unknown_rack": unknown} for left in surviving]
-    document = {"assumed": [], "complete": True, "losses": [{"controller_quorum": quorum} for quorum in quorums]}
+    document = {
+        "assumed": [],
+        "complete": True,
+        "lost_racks": [],
+        "losses": [{"controller_quorum": quorum} for quorum in quorums],
+    }
     assert audit._survived("survives", document).plain == words
 
 
-HARMLESS = {"topics": [], "controller_quorum": None, "survived": False, "racks": ["r1"], "as_required": False}
+HARMLESS = {
+    "topics": [],
+    "controller_quorum": None,
+    "survived": False,
+    "racks": ["r1"],
+    "as_required": False,
+    "lost": False,
+}
 
 
 @pytest.mark.parametrize(

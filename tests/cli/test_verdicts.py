@@ -120,10 +120,10 @@ def test_a_plan_of_restarts_is_summed_up_by_its_bound(batches: int, blocked: Any
 def test_a_plan_without_a_batch_has_no_largest_one(cli: Callable[..., Ran], write: Callable[[object], Any]) -> None:
     single = good(replicas=[1], isr=[1], leader=1)
     ran = cli("restart", "plan", "--snapshot", write(single), "--brokers", "1", "--block-on", "rf1")
-    assert ran.out.splitlines()[0].startswith("as of ")
+    assert ran.out.splitlines()[1].startswith("as of ")
     assert "in a batch" not in ran.out
     batches = cli("restart", "plan", "--snapshot", write(good()), "--brokers", "1", "--max-batch", "1")
-    assert batches.out.splitlines()[0].endswith(", at most 1 broker (--max-batch 1) in a batch")
+    assert batches.out.splitlines()[1].endswith(", at most 1 broker (--max-batch 1) in a batch")
 
 
 def test_control_characters_that_a_message_quotes_are_escaped(cli: Callable[..., Ran]) -> None:

@@ -373,7 +373,11 @@ def table(
     rows = api.table(warehouse, name, limit, left_out, changes=changes, at=timestamp)
     columns = api.table_columns(name, changes=changes)
     names = api.cluster_names(warehouse) if output_format is options.Output.HUMAN and name != "clusters" else {}
-    why_none = lambda: "" if limit == 0 else api.why_no_rows(warehouse, name, timestamp)  # noqa: E731 # read only if there are none
+
+    def why_none() -> str:
+        # What was left out has been named, and would be read once more for the reason.
+        return "" if limit == 0 or left_out.files else api.why_no_rows(warehouse, name, timestamp)
+
     _write_rows(rows, columns, output_format, names, why_none)
     raise exit_codes.finish(impossible=left_out.files > 0)
 
