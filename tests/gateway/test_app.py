@@ -95,7 +95,7 @@ def test_kafka_python_produces_and_consumes(gateway: RunningGateway) -> None:
     producer.flush(WITHIN_SECONDS)
     producer.close()
     consumer = KafkaConsumer(topic, bootstrap_servers=gateway.bootstrap_servers, auto_offset_reset="earliest")
-    values = [message.value for message, _ in zip(consumer, range(200), strict=False)]
+    values = [message.value for _, message in zip(range(200), consumer, strict=False)]
     consumer.close()
     assert sorted(values) == sorted(RECORDS[:200])
 
