@@ -5,6 +5,7 @@ A failure names the number that makes the same file again.
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -96,7 +97,8 @@ def ended(cli: Cli, tmp_path: Path) -> Callable[..., None]:
         assert ran.code in (0, 1, 2), f"case {case}, {words}: {ran}"
         assert "Traceback" not in ran.err, f"case {case}, {words}: {ran}"
         if ran.code == 1 and not ran.out:
-            assert ran.err.rstrip("\n").splitlines()[-1].startswith(("rackspan: ", "warning: ")), f"case {case}: {ran}"
+            last = ran.err.rstrip("\n").splitlines()[-1]
+            assert re.match(r"rackspan: |warning: |\d{4}-\d\d-\d\dT[\d:]{8}Z .+: ", last), f"case {case}: {ran}"
         assert not list(tmp_path.glob(".*.partial")), f"case {case}, {words}"
         assert ran.code != 1 or ran.out or not (tmp_path / "out.json").exists(), f"case {case}, {words}"
         for left in tmp_path.glob("out*"):

@@ -360,7 +360,7 @@ def test_what_a_run_made_is_registered_at_its_version_and_the_rest_by_its_path(w
         )
     assert made[len(there) :] == [
         f"CREATE OR REPLACE VIEW `my ``fleet`.{name} AS "
-        + getattr(views, name)(views.SPARK, *(f"`my ``fleet`.`{part}`" for part in parts))
+        + views.with_names(getattr(views, name)(views.SPARK, *(f"`my ``fleet`.`{part}`" for part in parts)), None)
         for name, parts in queries.items()
     ]
 
