@@ -196,7 +196,7 @@ def locked(names: set[str]) -> str:
 
 
 @pytest.mark.spark
-@pytest.mark.rest
+@pytest.mark.soak
 @pytest.mark.timeout(1800)
 def test_the_extra_spark_runs_every_command_of_the_pipeline(built: Path, tmp_path: Path) -> None:
     (wheel,) = built.glob("*.whl")
