@@ -66,7 +66,9 @@ def test_kafka_3_takes_a_file_of_another_tool(cli: Cli, kafka3: KafkaCluster, tm
     (tmp_path / "plan.json").write_text(json.dumps({"version": 1, "partitions": entries}))
     where = ("--plan", "plan.json", "--bootstrap-server", kafka3.bootstrap_servers)
     ran = cli("reassign", "apply", *where, "--apply", "--throttle", "1000000", "--cluster-id", kafka3.cluster_id)
-    assert (ran.code, ran.out) == (0, "done: 1 of 1 step, 3 of 3 moves; journal plan.json.journal\n"), ran.err
+    assert (ran.code, ran.out) == (0, "settings: none\ndone: 1 of 1 step, 3 of 3 moves; journal plan.json.journal\n"), (
+        ran.err
+    )
     assert "step 1 of 1: 3 partitions started, 3 copies to make" in ran.err
     assert replicas(kafka3) == [(2,), (2, 1), (1, 2)]
     output = reassign(kafka3, tmp_path, "--verify", "--preserve-throttles", moved_0=[2], moved_1=[2, 1], moved_2=[1, 2])
