@@ -339,7 +339,10 @@ def test_a_wrong_warehouse_gets_its_line(cli: Cli, tmp_path: Path, mistake: str)
     assert cli("pipeline", "collect", "--warehouse", "warehouse", *SNAPSHOT).code == 0
     damage(tmp_path / "warehouse")
     ran = cli("pipeline", "table", "snapshots", "--warehouse", "warehouse")
-    assert (ran.code, ran.out.strip(), ran.err.count("\n")) == (1, "", 1)
+    assert (ran.code, ran.err.count("\n")) == (1, 1)
+    # At most the head of the table.
+    assert "2026" not in ran.out
+    assert len(ran.out.splitlines()) <= 1
     assert ran.err.partition(": ")[2].startswith(f"{line.format(root=tmp_path / 'warehouse')}")
 
 
