@@ -411,8 +411,8 @@ def _write_rows(
     listed = list(rows)
     named = ([_cell(_named(row[name], name, names)) for name in columns] for row in listed)
     page = output.page(output.table(columns, named))
-    if not listed:
-        page = output.page(page, why_none())
+    if not listed and (reason := why_none()):
+        page = output.page(page, reason)
     output.write(listed, output_format, page, output.Rows(columns, listed))
 
 
