@@ -71,6 +71,7 @@ def test_the_last_lines_have_what_was_not_judged_and_why(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytester.makepyfile(TESTS)
+    monkeypatch.delenv("RACKSPAN_NO_SKIPS", raising=False)
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     ran = pytester.runpytest_subprocess("-q", "-p", "no:rackspan", "-W", "ignore")
     assert sorted(ran.outlines[-4:]) == [
