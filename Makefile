@@ -10,7 +10,7 @@ ALONE := java or kafka or spark or browser or package
 BESIDE := soak or rest
 FAST := not ($(ALONE)) and not slow and not ($(BESIDE))
 
-IN_FILES = $(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder --durations=10 $(AGAIN)
+IN_FILES = $(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder --durations=10
 
 PURE := model flow audit placement reassign acks streams plan consumers
 
@@ -26,8 +26,7 @@ demo: env
 	@$(BIN)/rackspan demo
 
 # What runs in Python alone; then, three files at a time since half of its time is waiting, what starts Java, Kafka, Spark, a browser or
-# a bare environment. Side by side they take longer. The longest files come first (tests/conftest.py). make test AGAIN="--reruns 1 -raR"
-# tries what fails of the second kind once more, and names it.
+# a bare environment. Side by side they take longer. The longest files come first (tests/conftest.py).
 test: env
 	RACKSPAN_SIM_SEEDS=5 $(BIN)/pytest -q -n auto --dist worksteal -m "not ($(ALONE)) and not ($(BESIDE))"
 	$(BIN)/python -m tests.spark_classes

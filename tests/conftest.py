@@ -10,14 +10,12 @@ import sys
 from collections import Counter
 from collections.abc import Generator, Iterable
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from rackspan.kafka_process import KafkaCluster
 from tests import spark_classes
 from tests.depth import DEPTH
 
@@ -88,22 +86,6 @@ def shared_by(file: str) -> str | None:
     """Which of `SHARED` the tests of a file request: of the two Spark, whose files take less time than those of the cluster."""
     text = Path(__file__).parent.parent.joinpath(file).read_text(encoding="utf-8")
     return next((name for name, parameter in SHARED.items() if re.search(parameter, text)), None)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A test that is tried again starts a cluster anew: in the one it failed with are its topics, its groups and perhaps its faults."""
-    if isinstance(item, pytest.Function) and getattr(item, "execution_count", 1) > 1:
-        for definition in chain.from_iterable(item._fixtureinfo.name2fixturedefs.values()):
-            if definition.cached_result and isinstance(definition.cached_result[0], KafkaCluster):
-                definition.finish(item._request)  # type: ignore[arg-type]
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What failed before it was tried again, which else nobody could find out."""
-    for report in terminalreporter.getreports("rerun"):
-        terminalreporter.section(f"tried again: {report.nodeid}")
-        terminalreporter.line(report.longreprtext)
 
 
 @pytest.hookimpl(optionalhook=True)

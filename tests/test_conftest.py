@@ -80,45 +80,6 @@ def test_the_last_lines_have_what_was_not_judged_and_why(
     ]
 
 
-TRIED_AGAIN = """
-import pytest
-from rackspan.kafka_process import KafkaCluster
-
-seen = []
-
-@pytest.fixture(scope="session")
-def kafka():
-    yield KafkaCluster(racks=("r1",), brokers=1)
-
-@pytest.fixture(scope="module")
-def topic(kafka):
-    return kafka
-
-@pytest.fixture(scope="session")
-def spark():
-    return object()
-
-@pytest.mark.parametrize("number", range(3))
-def test_fails_once(kafka, topic, spark, number):
-    assert topic is kafka
-    seen.append((kafka, spark))
-    assert len(seen) != 2, "the reason of the first time"
-
-def test_after(kafka, topic, spark):
-    first, failed, again, last, *_ = [cluster for cluster, _ in seen]
-    assert first is failed is not again is last is kafka is topic
-    assert {alone for _, alone in seen} == {spark}
-"""
-
-
-@pytest.mark.slow
-def test_a_test_that_is_tried_again_gets_a_new_cluster_and_the_reason_is_printed(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(TRIED_AGAIN)
-    ran = pytester.runpytest("-p", "no:rackspan", "-W", "ignore", "--reruns", "1")
-    ran.assert_outcomes(passed=4)
-    ran.stdout.fnmatch_lines(["*tried again: *test_fails_once*", "*the reason of the first time*"])
-
-
 def test_the_files_that_start_first_are_there_and_start_first() -> None:
     tests = Path(__file__).parent
     assert [name for name in conftest.LONGEST_FILES if not (tests / name).is_file()] == []
