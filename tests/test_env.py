@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyspark
 import pytest
 
 from tests.waiting import WITHIN_SECONDS
@@ -86,3 +87,20 @@ def test_a_missing_browser_is_named_last_with_its_command(checkout: Path, system
     (checkout / ".made" / "google-chrome").write_text("#!/bin/sh\n")
     (checkout / ".made" / "google-chrome").chmod(0o755)
     assert "Chromium" not in made(checkout)[-1]
+
+
+def test_workers_of_spark_do_not_import_pyspark_from_its_zip() -> None:
+    lib = Path(pyspark.__file__).parent / "python" / "lib"
+    zips = [str(one) for one in lib.glob("*.zip")]
+    assert len(zips) == 2
+    if not list(Path(sys.prefix).glob("lib/*/site-packages/pyspark_unzipped.pth")):
+        pytest.skip("NOT TESTED: this environment is not of make env")
+    shown = subprocess.run(
+        [sys.executable, "-c", "import py4j, pyspark; print(py4j.__file__, pyspark.__file__)"],
+        env={"PYTHONPATH": ":".join(zips)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=WITHIN_SECONDS,
+    )
+    assert ".zip" not in shown.stdout

@@ -30,6 +30,11 @@ echo "make env: installing requirements.lock into .venv (about 1.3 GB on disk, 4
 "$uv" pip check --quiet --python .venv/bin/python
 # The build backend is itself in the lock, so this step fetches nothing.
 "$uv" pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation -e .
+# Spark hands its workers PySpark as a zip, which Python compiles anew at every start: three times the processor time, where a stream's
+# worker has ten seconds to answer, however busy the machine is. They are to import the same files from beside it.
+for packages in .venv/lib/python*/site-packages; do
+    [ ! -d "$packages" ] || echo 'import sys; sys.path[:] = [p for p in sys.path if not p.endswith(("/pyspark.zip", "-src.zip"))]' >"$packages/pyspark_unzipped.pth"
+done
 touch .venv/.complete
 command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || {
     install="apt-get install chromium"
