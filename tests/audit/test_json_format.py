@@ -98,9 +98,24 @@ def test_the_document_of_an_audit_has_a_summary_and_every_finding_by_its_columns
         "left_open_by": ["controller-quorum-spread"],
         "assumed": [],
         "losses": [
-            {"racks": ["a"], "lost": False, **doubtful, **refused, "controller_quorum": quorum(1)},
-            {"racks": ["b"], "lost": False, **doubtful, **LEFT_BEHIND, "controller_quorum": quorum(2)},
-            {"racks": ["c"], "lost": False, **certain, **refused, "offline": 1, "controller_quorum": quorum()},
+            {"racks": ["a"], "lost": False, "happened": False, **doubtful, **refused, "controller_quorum": quorum(1)},
+            {
+                "racks": ["b"],
+                "lost": False,
+                "happened": False,
+                **doubtful,
+                **LEFT_BEHIND,
+                "controller_quorum": quorum(2),
+            },
+            {
+                "racks": ["c"],
+                "lost": False,
+                "happened": False,
+                **certain,
+                **refused,
+                "offline": 1,
+                "controller_quorum": quorum(),
+            },
         ],
     }
     assert {tuple(finding) for finding in document["findings"]} == {FINDING_COLUMNS}
@@ -126,6 +141,7 @@ def test_the_document_of_an_outage_has_what_is_harmed_now_and_by_each_loss() -> 
     assert document["losses"][1] == {
         "racks": ["b"],
         "lost": False,
+        "happened": False,
         "survived": False,
         "as_required": False,
         "topics": [harm("orders", **LEFT_BEHIND)],
@@ -150,3 +166,5 @@ def test_a_rack_that_is_down_stands_in_both_documents_and_its_loss_is_marked() -
     assert of_audit["lost_racks"] == of_outage["lost_racks"] == [lost]
     assert [loss["lost"] for loss in of_audit["losses"]] == [False, True, False]
     assert [loss["lost"] for loss in of_outage["losses"]] == [False, True, False]
+    assert [loss["happened"] for loss in of_audit["losses"]] == [False, True, False]
+    assert [loss["happened"] for loss in of_outage["losses"]] == [False, True, False]

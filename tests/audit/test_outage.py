@@ -64,8 +64,8 @@ def cluster(
     )
 
 
-def voter(number: int, rack: str, alive: bool | None) -> Controller:
-    return Controller(BrokerId(number), RackId(rack), alive=alive)
+def voter(number: int, rack: str | None, alive: bool | None) -> Controller:
+    return Controller(BrokerId(number), None if rack is None else RackId(rack), alive=alive)
 
 
 def reasons(snapshot: ClusterSnapshot, policy: RackPolicy = RackPolicy()) -> list[str]:
@@ -186,6 +186,28 @@ def test_two_racks_are_lost_together_only_if_both_are_down() -> None:
     pairs = outage(down, RackPolicy(), pairs=True)[1]
     assert {"".join(loss.racks): loss.lost for loss in pairs} == {"ab": True, "ac": False, "bc": False}
     assert outage(down, RackPolicy())[0].lost is False
+
+
+@pytest.mark.parametrize(
+    ("voters", "happened"),
+    [
+        ((), True),
+        ((voter(101, "b", False), voter(102, "a", True), voter(103, "c", True)), True),
+        ((voter(101, "b", True), voter(102, "a", True), voter(103, "c", True)), True),
+        ((voter(101, "b", True), voter(102, "b", True), voter(103, "c", True)), False),
+        ((voter(101, "b", False), voter(102, None, True), voter(103, "c", True)), True),
+        ((voter(101, "b", True), voter(102, None, True), voter(103, "c", True)), False),
+    ],
+)
+def test_the_loss_of_a_rack_that_is_down_has_happened_unless_the_majority_needs_its_controllers(
+    voters: tuple[Controller, ...], happened: bool
+) -> None:
+    down = cluster(fenced=(2, 5), voters=voters)
+    assert {loss.racks[0]: (loss.lost, loss.happened) for loss in outage(down, RackPolicy())[1]} == {
+        "a": (False, False),
+        "b": (True, happened),
+        "c": (False, False),
+    }
 
 
 def test_brokers_that_are_down_with_their_rack_are_brought_back_with_it() -> None:

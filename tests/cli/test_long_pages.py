@@ -265,7 +265,7 @@ NO_HARM = "  nothing goes offline, nothing refuses acks=all"
     [
         ({"survived": True}, [(NO_HARM, "green")]),
         ({"survived": True, "controller_quorum": None}, [(NO_HARM, "green")]),
-        ({"survived": True, "lost": True}, [(LOST_ALREADY, "bold yellow")]),
+        ({"survived": True, "lost": True, "happened": True}, [(LOST_ALREADY, "bold yellow")]),
         (
             {"lost": True, "controller_quorum": {**QUORUM, "lost": [101, 102], "surviving": 1, "holds": False, "certain": False}},
             [(NO_MAJORITY, "bold red")],
@@ -293,7 +293,15 @@ NO_HARM = "  nothing goes offline, nothing refuses acks=all"
 def test_what_a_loss_does_is_named_with_the_controllers_that_are_lost_or_not_known(
     changed: dict[str, Any], lines: list[tuple[str, str]]
 ) -> None:
-    loss = {"survived": False, "lost": False, "controller_quorum": QUORUM, "topics": [], "leader_surge": {}, **changed}
+    loss = {
+        "survived": False,
+        "lost": False,
+        "happened": False,
+        "controller_quorum": QUORUM,
+        "topics": [],
+        "leader_surge": {},
+        **changed,
+    }
     parts = list(audit._loss_parts(loss))
     assert [(part.plain, part.style) for part in parts if isinstance(part, Text)] == lines
     assert len(parts) - len(lines) == (1 if loss["topics"] else 0)

@@ -164,6 +164,7 @@ HARMLESS = {
     "racks": ["r1"],
     "as_required": False,
     "lost": False,
+    "happened": False,
 }
 
 
@@ -194,6 +195,22 @@ def test_the_last_sentence_of_an_audit_has_the_color_of_what_it_says(
 ) -> None:
     verdict = audit._survival({"partitions": 1, "losses": [], "left_open_by": [], **changed})
     assert (verdict.plain, verdict.style) == (words, style)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words", "style"),
+    [
+        ({"lost": True, "happened": True, "survived": True}, "lost", "bold yellow"),
+        ({"lost": True, "happened": True, "topics": ["t"]}, "lost", "bold red"),
+        ({"lost": True}, "lost, but for its controllers", "bold red"),
+        ({"survived": True}, "yes", "green"),
+        ({"topics": ["t"]}, "no", "bold red"),
+        ({}, "not known", "bold yellow"),
+    ],
+)
+def test_the_row_of_a_rack_that_is_down_says_lost(changed: dict[str, Any], words: str, style: str) -> None:
+    survives = audit._survives({**HARMLESS, **changed})
+    assert (survives.plain, survives.style) == (words, style)
 
 
 def test_a_loss_of_unknown_controllers_says_so() -> None:

@@ -192,7 +192,7 @@ def run_outage(world: World, *flags: str, lose: str | None = None) -> Iterator[s
 
 
 def _loss_lines(loss: RackLoss) -> Iterator[str]:
-    survives = "lost already" if loss.lost else "survives" if loss.survived else "does not survive"
+    survives = "lost already" if loss.happened else "survives" if loss.survived else "does not survive"
     yield f"without {'+'.join(shown(rack) for rack in loss.racks)}: {survives}"
     if loss.quorum_lost and loss.quorum is not None:
         yield f"  controllers left: {loss.quorum.surviving} of {loss.quorum.voters}, no majority"

@@ -74,6 +74,10 @@ class LossDocument(TypedDict):
     lost: Annotated[
         bool, Meta(description="The racks are down already: what their loss does to partitions is the present.")
     ]
+    happened: Annotated[
+        bool,
+        Meta(description="Lost already, and the majority does not need the controllers left there: no more follows."),
+    ]
     survived: Annotated[bool, Meta(description="Nothing is harmed.")]
     as_required: Annotated[bool, Meta(description="Nothing is harmed that has to survive.")]
     controller_quorum: QuorumDocument | None
@@ -215,6 +219,7 @@ def loss_summary(loss: RackLoss) -> LossSummary:
     return {
         "racks": [shown(rack) for rack in loss.racks],
         "lost": loss.lost,
+        "happened": loss.happened,
         "survived": loss.survived,
         "as_required": loss.as_required,
         "offline": loss.total("offline"),
@@ -230,6 +235,7 @@ def loss_document(loss: RackLoss) -> LossOfTopics:
     return {
         "racks": [shown(rack) for rack in loss.racks],
         "lost": loss.lost,
+        "happened": loss.happened,
         "survived": loss.survived,
         "as_required": loss.as_required,
         "topics": [topic_document(topic) for topic in loss.topics],

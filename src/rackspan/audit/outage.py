@@ -66,6 +66,12 @@ STATES: Final = ("offline", "needs_unclean_election", "under_min_isr", "under_mi
 AFTER_REASSIGNMENT: Final = "after_reassignment"
 """Partitions in none of these states, which are in one once their reassignment has ended."""
 
+LOST: Final = "lost"
+"""The outcome of a loss that has happened."""
+
+LOST_IN_PART: Final = "lost, but for its controllers"
+"""The outcome of the loss of a rack that is down, but for controllers without which there is no majority, or may be none."""
+
 
 @dataclass(frozen=True, slots=True)
 class TopicHarm:
@@ -100,6 +106,13 @@ class RackLoss:
     quorum_required: bool
     controllers_required: bool = False
     lost: bool = False
+
+    @property
+    def happened(self) -> bool:
+        """Whether nothing more would follow: the racks are down, and the majority does not need the controllers left in them."""
+        return self.lost and (
+            self.quorum is None or self.quorum.certain or set(self.quorum.lost) == set(self.quorum.dead)
+        )
 
     @property
     def quorum_lost(self) -> bool:

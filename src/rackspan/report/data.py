@@ -341,11 +341,6 @@ class ClusterReport:
     def brokers(self) -> int:
         return sum(len(rack.brokers) for rack in self.racks) + self.unracked_brokers
 
-    def is_down(self, loss: RackLoss) -> bool:
-        """Whether a loss has happened already, with the controllers that are left as good as lost: nothing more would follow."""
-        quorum = loss.quorum
-        return loss.lost and (quorum is None or quorum.certain or set(quorum.lost) == set(quorum.dead))
-
     @property
     def worst_loss(self) -> RackLoss | None:
         """The worst loss: by partitions offline, then the controllers, then refused acknowledgements."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from rackspan.advice.advice import Concern
 from rackspan.audit.drift.causes import SEVERAL
-from rackspan.audit.outage import LostRack, RackLoss
+from rackspan.audit.outage import LOST, LOST_IN_PART, LostRack, RackLoss
 from rackspan.model.ids import shown
 from rackspan.report.data import (
     AT_RISK,
@@ -64,7 +64,7 @@ def headline(cluster: ClusterReport) -> str:
     """The result for one cluster, in one sentence."""
     if not cluster.losses:
         return "Whether this cluster survives the loss of a rack is not known: no broker has a rack."
-    fatal = [loss for loss in cluster.losses if not loss.survived and not cluster.is_down(loss)]
+    fatal = [loss for loss in cluster.losses if not loss.survived and not loss.happened]
     worst = max(fatal, key=severity_of, default=None)
     if worst is not None:
         losing = f"losing rack {_rack(worst)} would {listed(effects(worst))}"
@@ -90,10 +90,10 @@ def down(lost: LostRack) -> str:
     return f"{lost.reason[0].upper()}{lost.reason[1:]}."
 
 
-def outcome(cluster: ClusterReport, loss: RackLoss) -> str:
-    """What a loss comes to, in a word or two."""
-    if cluster.is_down(loss):
-        return "lost"
+def outcome(loss: RackLoss) -> str:
+    """What a loss comes to, in a word or two. A rack that is down is lost, whatever its controllers that are left do."""
+    if loss.lost:
+        return LOST if loss.happened else LOST_IN_PART
     return "can be lost" if loss.survived else "cannot be lost"
 
 
@@ -104,9 +104,9 @@ def outcome_sign(loss: RackLoss) -> str:
     return "offline"
 
 
-def effect(cluster: ClusterReport, loss: RackLoss) -> str:
+def effect(loss: RackLoss) -> str:
     """What a loss does, in one sentence."""
-    if cluster.is_down(loss):
+    if loss.happened:
         return "Its loss has happened: the numbers are those of now."
     if loss.survived:
         return "Nothing goes offline, nothing refuses acks=all."

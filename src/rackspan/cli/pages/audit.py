@@ -9,7 +9,7 @@ from typing import Any, Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from rackspan.audit.outage import AFTER_REASSIGNMENT, STATES
+from rackspan.audit.outage import AFTER_REASSIGNMENT, LOST, LOST_IN_PART, STATES
 from rackspan.cli.output import page, table, unread_lines
 from rackspan.model import UNNAMED_RACK, shown
 from rackspan.text import count_noun, noun_and_ids
@@ -193,7 +193,7 @@ def _audit_verdict(summary: Mapping[str, Any]) -> Iterator[Text]:
 def _survival(summary: Mapping[str, Any]) -> Text:
     losses = summary["losses"]
     unsurvived = [loss for loss in losses if not loss["survived"]]
-    fatal = [_racks(loss["racks"], noun=False) for loss in unsurvived if not _is_present(loss)]
+    fatal = [_racks(loss["racks"], noun=False) for loss in unsurvived if not loss["happened"]]
     if not summary["partitions"]:
         return Text(NOTHING_TO_JUDGE, style="bold yellow")
     if not losses:
@@ -248,8 +248,8 @@ def _known_harm(loss: Mapping[str, Any]) -> bool:
 
 
 def _survives(loss: Mapping[str, Any]) -> Text:
-    if _is_present(loss):
-        return Text("lost", style="bold yellow" if loss["survived"] else "bold red")
+    if loss["lost"]:
+        return Text(LOST if loss["happened"] else LOST_IN_PART, style="bold yellow" if loss["survived"] else "bold red")
     if loss["survived"]:
         return Text("yes", style="green")
     return Text("no", style="bold red") if _known_harm(loss) else Text("not known", style="bold yellow")
@@ -259,12 +259,6 @@ def _present_harm(losses: Sequence[Mapping[str, Any]], more: str) -> Text:
     """The last line where the only losses that are not survived have happened."""
     racks = " or ".join(_racks(loss["racks"]) for loss in losses)
     return Text(f"did not survive the loss of {racks}: {more}", style="bold red")
-
-
-def _is_present(loss: Mapping[str, Any]) -> bool:
-    """Whether the racks are lost already, and the loss of their controllers that are left, if there are any, would be survived."""
-    quorum = loss["controller_quorum"]
-    return loss["lost"] and (quorum is None or quorum["certain"] or set(quorum["lost"]) == set(quorum["dead"]))
 
 
 def _doubtful(racks: Sequence[str], losses: Sequence[Mapping[str, Any]]) -> Text:
@@ -286,7 +280,7 @@ def _loss_parts(loss: Mapping[str, Any]) -> Iterator[RenderableType]:
         )
     if loss["topics"]:
         yield _topics_table(loss["topics"])
-    if _is_present(loss):
+    if loss["happened"]:
         yield Text("  lost already: what it does to partitions is the present", style="bold yellow")
     elif loss["survived"]:
         yield Text("  nothing goes offline, nothing refuses acks=all", style="green")
@@ -337,7 +331,7 @@ def _topics_table(topics: Sequence[Mapping[str, Any]]) -> RenderableType:
 def _outage_verdict(document: Mapping[str, Any]) -> Iterable[Text]:
     losses = document["losses"]
     unsurvived = [loss for loss in losses if not loss["survived"]]
-    fatal = [_racks(loss["racks"]) for loss in unsurvived if not _is_present(loss)]
+    fatal = [_racks(loss["racks"]) for loss in unsurvived if not loss["happened"]]
     if not document["partitions"]:
         return [Text(NOTHING_TO_JUDGE, style="bold yellow")]
     if not losses:
