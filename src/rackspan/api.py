@@ -386,16 +386,19 @@ def audit_page(
     topic_filter: re.Pattern[str] | None = None,
     name: str | None = None,
     address: str | None = None,
+    command_config: str | None = None,
 ) -> str:
     """An audit as one HTML page, with a picture of the racks. `judged`: the audit of the snapshot with this policy and filter.
 
-    `name`: the cluster's name to show; `address`: its bootstrap servers, for the commands of Kafka's tools.
+    `name`: the cluster's name to show; `address` and `command_config`: its bootstrap servers and client properties, for the commands of Kafka's tools.
     """
     from rackspan.audit.findings import at_address
     from rackspan.report import render
     from rackspan.report.from_snapshot import audit_report
 
-    findings = [replace(finding, remedy=at_address(finding.remedy, address)) for finding in judged.findings]
+    findings = [
+        replace(finding, remedy=at_address(finding.remedy, address, command_config)) for finding in judged.findings
+    ]
     return render(audit_report(snapshot, policy, replace(judged, findings=findings), topic_filter, name))
 
 

@@ -133,3 +133,15 @@ def test_an_address_that_is_known_stands_in_every_command_of_kafkas_tools() -> N
     }
     assert at_address(document, None) is document
     assert at_address("HOST:PORT is a word", "h:1") == "HOST:PORT is a word"
+
+
+ELECTION_TOOL = "kafka-leader-election.sh"
+"""Kafka 3.9.1 and 4.1.0 take --admin.config only, 4.4.0 both (--help of the tool)."""
+
+
+def test_a_command_of_kafkas_tools_logs_in_as_the_audit_did() -> None:
+    configs, election = (f"{tool} --bootstrap-server HOST:PORT --x" for tool in ("kafka-configs.sh", ELECTION_TOOL))
+    assert at_address(f"do {configs}", "h:1", "my client.properties") == (
+        "do kafka-configs.sh --bootstrap-server h:1 --command-config 'my client.properties' --x"
+    )
+    assert at_address(election, "h:1", "c") == f"{ELECTION_TOOL} --bootstrap-server h:1 --admin.config c --x"

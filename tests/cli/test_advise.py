@@ -98,7 +98,7 @@ def test_what_is_named_at_a_higher_level_counts_before_a_warehouse_and_two_flags
     both = cli("advise", "--snapshot", str(stacked), "--warehouse", "none")
     assert both.err == "rackspan: --warehouse: is read in place of a cluster or snapshot; name one of them\n"
     assert cli("advise", "--warehouse", "none", "--seconds", "5").err == (
-        "rackspan: --seconds: the tables of a warehouse are made already; see rackspan pipeline run\n"
+        "rackspan: --seconds: the tables of a warehouse are made already; see rackspan pipeline run --warehouse none\n"
     )
     unused = cli("advise", "--snapshot", str(stacked), "--cluster-id", "x")
     assert (

@@ -24,13 +24,15 @@ def test_a_clean_cluster_ends_with_0(cli: Cli, write: Write) -> None:
 
 
 def test_a_violation_ends_with_2_and_names_the_remedy(cli: Cli, write: Write) -> None:
-    ran = cli("audit", "--snapshot", write(good(replicas=[1, 4, 2], isr=[1, 4, 2])))
+    path = write(good(replicas=[1, 4, 2], isr=[1, 4, 2]))
+    ran = cli("audit", "--snapshot", path)
     assert ran.code == 2
-    assert "rackspan reassign plan --topic orders" in ran.out
+    assert f"rackspan reassign plan --snapshot {path} --topic orders" in ran.out
 
 
 def test_the_json_of_an_audit_is_as_scripts_expect(cli: Cli, write: Write) -> None:
-    ran = cli("audit", "--snapshot", write(good(replicas=[1, 4, 2], isr=[1, 4, 2])), "-o", "json")
+    path = write(good(replicas=[1, 4, 2], isr=[1, 4, 2]))
+    ran = cli("audit", "--snapshot", path, "-o", "json")
     assert ran.code == 2
     assert ran.document["summary"]["violations"] == 1
     assert [finding for finding in ran.document["findings"] if finding["severity"] == "violation"] == [
@@ -40,7 +42,7 @@ def test_the_json_of_an_audit_is_as_scripts_expect(cli: Cli, write: Write) -> No
             "topic": "orders",
             "partition": 0,
             "reason": "the loss of rack r1 leaves too few in sync for acks=all (r1: 1,4; r2: 2; min.insync.replicas 2)",
-            "remedy": "rackspan reassign plan --topic orders",
+            "remedy": f"rackspan reassign plan --snapshot {path} --topic orders",
         }
     ]
 
@@ -275,11 +277,12 @@ def test_every_remedy_of_a_topic_is_on_the_page(cli: Cli, write: Write) -> None:
         for at, (replicas, isr) in enumerate(placed)
     ]
     document["topics"] = [{"name": "orders", "config": {}, "partitions": rows}]
-    page = cli("audit", "--snapshot", write(document)).out
+    path = write(document)
+    page = cli("audit", "--snapshot", path).out
     lines = [line for line in page.splitlines() if "survives-rack-loss" in line]
     assert [line.split()[3] for line in lines] == ["0,2", "1"]
     assert lines[0].rstrip().endswith("bring back broker 3")
-    assert lines[1].rstrip().endswith("rackspan reassign plan --topic orders")
+    assert lines[1].rstrip().endswith(f"rackspan reassign plan --snapshot {path} --topic orders")
 
 
 def test_the_page_begins_with_what_the_cluster_has(cli: Cli, write: Write) -> None:
@@ -392,7 +395,7 @@ def test_racks_that_look_alike_are_warned_of_and_shown_apart(cli: Cli, write: Wr
     path = write({**document, "controllers": []})
     warning = (
         "warning: racks 'az1', 'az1 ' count as 2, and their names differ by case, blanks or Unicode form only; "
-        "rackspan audit says where to correct them\n"
+        f"rackspan audit --snapshot {path} says where to correct them\n"
     )
     outage = cli("outage", "--snapshot", path)
     assert outage.err == warning

@@ -1,5 +1,7 @@
 """A finding: which constraint is broken, where, why, and what repairs it: words for an operator, or a plan with what has to be planned."""
 
+import re
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -48,15 +50,30 @@ BOOTSTRAP_SERVER: Final = "--bootstrap-server HOST:PORT"
 DocumentT = TypeVar("DocumentT")
 
 
-def at_address(document: DocumentT, address: str | None) -> DocumentT:
-    """The same text or document, with the address in the place of HOST:PORT in commands of Kafka's tools; None: not known."""
+_KAFKA_TOOL: Final = re.compile(rf"(kafka-[a-z-]+[.]sh) {BOOTSTRAP_SERVER}")
+
+_CLIENT_PROPERTIES: Final = {"kafka-leader-election.sh": "--admin.config"}
+"""The option of Kafka's tools that have another than --command-config, which they lack up to Kafka 4.1 (KIP-1147)."""
+
+
+def at_address(document: DocumentT, address: str | None, command_config: str | None = None) -> DocumentT:
+    """The same text or document, with the address in the place of HOST:PORT in commands of Kafka's tools; None: not known.
+
+    `command_config`: the client properties with which the address was read. The tools need them too.
+    """
     if address is None:
         return document
+
+    def command(found: re.Match[str]) -> str:
+        words = [found[1], "--bootstrap-server", address]
+        if command_config is not None:
+            words += [_CLIENT_PROPERTIES.get(found[1], "--command-config"), shlex.quote(command_config)]
+        return " ".join(words)
 
     def addressed(value: Any) -> Any:
         match value:
             case str():
-                return value.replace(BOOTSTRAP_SERVER, f"--bootstrap-server {address}")
+                return _KAFKA_TOOL.sub(command, value)
             case dict():
                 return {key: addressed(held) for key, held in value.items()}
             case list():

@@ -16,18 +16,17 @@ from typing import Annotated, Any, Final
 import typer
 
 import rackspan
-from rackspan.cli import output
-from rackspan.cli.commands import LazyCommands, RootGroup, leaf_commands
+from rackspan.cli import output, repeated_flags
+from rackspan.cli.commands import LazyCommands, RootGroup, reads_settings
 from rackspan.cli.exit_codes import ExitCode
 from rackspan.cli.help import CommandGroup
+from rackspan.cli.repeated_flags import SETTINGS
 from rackspan.errors import RackspanError, UsageError, missing_extra
 
 # Typer carries its own copy of click since 0.16; this is the error type of whichever it uses.
 _UsageError: Final[type[Exception]] = next(
     base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
 )
-
-_SETTINGS_FLAG: Final = "--settings"
 
 app = CommandGroup(
     name="rackspan",
@@ -61,7 +60,7 @@ def _every_command(
     settings: Annotated[
         str | None,
         typer.Option(
-            _SETTINGS_FLAG,
+            SETTINGS,
             envvar="RACKSPAN_SETTINGS",
             metavar="FILE",
             help="A rackspan.toml, in place of the one in this folder.",
@@ -81,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = [word for word in words if word != "--debug"]
     try:
         file, words = _without_settings_flag(words)
-        before = (["--debug"] if debug else []) + ([] if file is None else [f"{_SETTINGS_FLAG}={file}"])
+        before = (["--debug"] if debug else []) + ([] if file is None else [f"{SETTINGS}={file}"])
         tree = command_tree()
         found = _settings(tree, words, file)
         result = tree.main([*before, *words], prog_name="rackspan", standalone_mode=False, **found)
@@ -96,8 +95,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return report(error, debug=debug)
     finally:
         logging.getLogger("rackspan.api").removeHandler(warnings)
-        # After the last line, which is one of the log too.
+        # After the last line, which is one of the log too and may name a command.
         output.begin_log(None)
+        repeated_flags.repeat_none()
     return result if isinstance(result, int) else ExitCode.DONE
 
 
@@ -157,16 +157,16 @@ def _without_settings_flag(words: Sequence[str]) -> tuple[str | None, list[str]]
     file, others, at = None, list[str](), 0
     while at < len(words):
         word = words[at]
-        if word.startswith(f"{_SETTINGS_FLAG}="):
+        if word.startswith(f"{SETTINGS}="):
             file = word.partition("=")[2]
-        elif word == _SETTINGS_FLAG:
+        elif word == SETTINGS:
             at += 1
             file = words[at] if at < len(words) else ""
         else:
             others.append(word)
         at += 1
     if file == "":
-        raise UsageError(f"{_SETTINGS_FLAG}: no file is named; give {_SETTINGS_FLAG} FILE")
+        raise UsageError(f"{SETTINGS}: no file is named; give {SETTINGS} FILE")
     return file, others
 
 
@@ -182,21 +182,9 @@ def _settings(tree: Any, words: Sequence[str], file: str | None) -> dict[str, An
 
     found = settings.load(file)
     command = tree.commands[name]
-    if file is not None and not any(_keys(leaf) for leaf in _leaves(command)):
-        raise UsageError(f"{_SETTINGS_FLAG}: rackspan {name} reads no settings; leave it out")
+    if file is not None and not reads_settings(command):
+        raise UsageError(f"{SETTINGS}: rackspan {name} reads no settings; leave it out")
     return {"obj": found, "default_map": {name: _defaults(command, found.options())}}
-
-
-def _leaves(command: Any) -> list[Any]:
-    return [leaf for _, leaf in leaf_commands(command)] if hasattr(command, "commands") else [command]
-
-
-def _keys(command: Any) -> set[str]:
-    """The keys of rackspan.toml that the command has an option for."""
-    from rackspan.cli.options import settings_table
-
-    flags = {flag.removeprefix("--") for parameter in command.params for flag in getattr(parameter, "opts", ())}
-    return flags & {setting.key for setting in settings_table.IN_FILE}
 
 
 def _defaults(command: Any, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """rackspan snapshot, audit, outage."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -66,8 +67,12 @@ def audit(
     judged = api.audit(read.snapshot, policy, topic_filter)
     document = source_options.addressed(audit_document(read.snapshot, judged, source_options.title))
     if output_format is options.AuditOutput.HTML:
+        findings = [replace(finding, remedy=output.runnable(finding.remedy)) for finding in judged.findings]
         output.write_page(
-            api.audit_page(read.snapshot, policy, judged, topic_filter, source_options.title, source_options.address)
+            api.audit_page(
+                *(read.snapshot, policy, replace(judged, findings=findings), topic_filter),
+                *(source_options.title, source_options.address, source_options.client_properties),
+            )
         )
     else:
         rows = output.Rows(FINDING_COLUMNS, document["findings"])

@@ -127,6 +127,15 @@ def leaf_commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
         yield from leaf_commands(command, words) if hasattr(command, "commands") else [(words, command)]
 
 
+def reads_settings(command: Any) -> bool:
+    """Whether the command, or one of a group, has an option that rackspan.toml has a key for."""
+    from rackspan.cli.options.settings_table import IN_FILE
+
+    leaves = [leaf for _, leaf in leaf_commands(command)] if hasattr(command, "commands") else [command]
+    keys = {f"--{setting.key}" for setting in IN_FILE}
+    return any(not keys.isdisjoint(getattr(parameter, "opts", ())) for leaf in leaves for parameter in leaf.params)
+
+
 def _load(name: str, entry: CommandEntry) -> Any:
     found = getattr(import_module(f"rackspan.cli.{entry.module}"), entry.attribute)
     if not isinstance(found, typer.Typer):

@@ -12,6 +12,7 @@ import typer
 from typer import Typer
 from typer.core import TyperCommand, TyperGroup
 
+from rackspan.cli import repeated_flags
 from rackspan.text import closest, nearest
 
 NARROW: Final = 78
@@ -46,6 +47,10 @@ class _PlainHelp:
 
 class HelpCommand(_PlainHelp, TyperCommand):
     """A command whose --help has a section for each group of options."""
+
+    def invoke(self, ctx: Any) -> Any:
+        repeated_flags.repeat(ctx)
+        return super().invoke(ctx)
 
 
 class HelpGroup(_PlainHelp, TyperGroup):

@@ -187,7 +187,9 @@ def test_a_plan_names_the_topics_that_stay_unsafe_with_it(tmp_path: Path) -> Non
     _, document = run(tmp_path, UNSAFE, "plan")
     (left,) = document["left_unsafe"]
     assert (left["topic"], left["partition"], left["constraint"]) == ("topic-000000", 2, "survives-rack-loss")
-    assert left["remedy"] == "rackspan reassign plan --topic topic-000000 --replication-factor 2"
+    assert left["remedy"] == (
+        f"rackspan reassign plan --snapshot {tmp_path / 'snapshot.json'} --topic topic-000000 --replication-factor 2"
+    )
     assert run(tmp_path, CLEAN, "plan")[1]["left_unsafe"] == []
 
 

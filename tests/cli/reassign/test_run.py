@@ -32,7 +32,7 @@ STEPS = [
     {"step": 2, "reason": "leaders", "partitions": [{**REORDERED, "undo": [5, 6, 4]}]},
 ]
 PLAN: dict[str, Any] = {"version": 1, "partitions": [MOVED, REORDERED], "cluster_id": CLUSTER_ID, "steps": STEPS}
-ANEW = "make a new plan with rackspan reassign plan"
+ANEW = "make a new plan with rackspan reassign plan --snapshot moment.json"
 
 SNAPSHOT = ("--snapshot", "moment.json")
 DEAD = ("--bootstrap-server", "127.0.0.1:1")
@@ -330,7 +330,7 @@ WRONG: list[tuple[tuple[str, ...], Any, Any, str]] = [
         ("cancel", *DEAD, "--apply"),
         PLAN,
         None,
-        "plan.json.journal: no such journal; name the --journal of the run that is to be cancelled, or cancel whatever is under way with rackspan reassign cancel --in-flight",
+        "plan.json.journal: no such journal; name the --journal of the run that is to be cancelled, or cancel whatever is under way with rackspan reassign cancel --bootstrap-server 127.0.0.1:1 --in-flight",
     ),
     (
         APPLY,
@@ -477,7 +477,7 @@ def test_a_plan_that_makes_a_partition_less_safe_is_refused_by_apply_and_not_by_
     assert (ran.code, ran.err) == (
         1,
         "rackspan: the plan leaves 1 partition in 2 racks instead of 3; the loss of one rack would then stop "
-        "acks=all on it; make another with rackspan reassign plan, "
+        "acks=all on it; make another with rackspan reassign plan --snapshot moment.json, "
         "or accept it with --allow-fewer-racks\n",
     )
     assert "less safe: 1 partition left in 2 racks instead of 3" in ran.out

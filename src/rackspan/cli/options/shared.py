@@ -231,8 +231,13 @@ class ClusterOptions:
         return self.given.settings.title if self._named_by() == "cluster_name" else None
 
     def addressed(self, document: DocumentT) -> DocumentT:
-        """The document with the cluster's address in the commands of Kafka's tools, if it is known."""
-        return at_address(document, self.address)
+        """The document with the cluster's address and client properties in the commands of Kafka's tools, if they are known."""
+        return at_address(document, self.address, self.client_properties)
+
+    @property
+    def client_properties(self) -> str | None:
+        """The file of --command-config."""
+        return None if self.command_config is None else str(self.command_config)
 
     @property
     def level(self) -> Level:

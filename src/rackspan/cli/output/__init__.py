@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         warn,
         warn_of,
     )
+    from rackspan.cli.output.printed_commands import runnable
     from rackspan.cli.output.settings_in_force import SettingsInForce, note_settings, read_plan_file, with_settings
     from rackspan.cli.output.tables import cluster_line, page, table, unread_lines, whole
 else:
@@ -56,6 +57,7 @@ else:
                 "warn",
                 "warn_of",
             ),
+            "printed_commands": ("runnable",),
             "settings_in_force": ("SettingsInForce", "note_settings", "read_plan_file", "with_settings"),
             "tables": ("cluster_line", "page", "table", "unread_lines", "whole"),
         },
@@ -75,6 +77,7 @@ __all__ = [
     "open_standard_streams",
     "page",
     "read_plan_file",
+    "runnable",
     "stderr_console",
     "table",
     "unread_lines",

@@ -1,16 +1,18 @@
 """Documents on standard output, in the format of --output."""
 
 import csv
+import html
 import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import to_builtins
 
 from rackspan.cli.options import Output
+from rackspan.cli.output.printed_commands import runnable, runnable_document
 from rackspan.cli.output.settings_in_force import settings_line, with_settings
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ class Rows:
 
 def write(document: Any, output: Output, human: "RenderableType", rows: Rows) -> None:
     """One document, in the requested format, with the settings by which it was made."""
-    document = with_settings(document)
+    document = runnable_document(with_settings(document))
     match output:
         case Output.JSON:
             sys.stdout.write(as_json(document, indent=1) + "\n")
@@ -40,7 +42,7 @@ def write(document: Any, output: Output, human: "RenderableType", rows: Rows) ->
             # Of an enum only the value: yaml refuses its member.
             yaml.safe_dump(to_builtins(document), sys.stdout, sort_keys=False, allow_unicode=_encodes_every_character())
         case Output.CSV:
-            _write_csv(rows)
+            _write_csv(replace(rows, rows=map(runnable_document, rows.rows)))
         case Output.HUMAN:
             _write_settings_line()
             # What is wider than the terminal, such as an address, stays whole: the terminal wraps it, and it can be copied.
@@ -49,6 +51,7 @@ def write(document: Any, output: Output, human: "RenderableType", rows: Rows) ->
 
 def write_line(document: Mapping[str, Any], output: Output, human: str, *, first: bool) -> None:
     """One of a series of documents, at once: a line of JSON, an item of a YAML list, a row of CSV below the head of the `first`."""
+    document = runnable_document(document)
     match output:
         case Output.JSON:
             sys.stdout.write(as_json(document) + "\n")
@@ -63,7 +66,7 @@ def write_line(document: Mapping[str, Any], output: Output, human: str, *, first
             writer.writerow([_cell(value) for value in document.values()])
         case Output.HUMAN:
             _write_settings_line()
-            sys.stdout.write(human + "\n")
+            sys.stdout.write(runnable(human) + "\n")
     sys.stdout.flush()
 
 
@@ -74,7 +77,7 @@ def write_text(text: str) -> None:
 
 def write_page(text: str) -> None:
     """A page for a browser, as UTF-8 whatever the encoding of standard output: the page names it. Half of a surrogate pair is a `?`."""
-    content = text.encode("utf-8", errors="replace")
+    content = runnable(text, html.escape).encode("utf-8", errors="replace")
     if hasattr(sys.stdout, "buffer"):
         sys.stdout.flush()
         sys.stdout.buffer.write(content)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from rackspan.cli.log_format import LogFormat
+from rackspan.cli.repeated_flags import REPEATED
 from rackspan.text import CONTROLS, utc_text
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def fail(line: str, cluster: str | None = None) -> None:
 
 def note(line: str, cluster: str | None = None) -> None:
     """Progress, never wrapped: it names files, whose length decides nothing else."""
-    log_format = _LOG.get()
+    log_format, line = _LOG.get(), _runnable(line)
     if log_format is None:
         stderr_console().print(_of_cluster(cluster, line), style="dim", markup=False)
     elif log_format is LogFormat.JSON:
@@ -81,7 +82,7 @@ def _write(level: str, line: str, cluster: str | None, style: str) -> None:
 
     from rackspan.cli.output.tables import Paragraph
 
-    log_format = _LOG.get()
+    log_format, line = _LOG.get(), _runnable(line)
     if log_format is LogFormat.JSON:
         _write_json("error" if level == "rackspan" else level, line, cluster)
         return
@@ -95,6 +96,16 @@ def _write(level: str, line: str, cluster: str | None, style: str) -> None:
 def _write_json(level: str, line: str, cluster: str | None) -> None:
     document = {"time": _now(), "level": level, "cluster": cluster, "message": line}
     print(json.dumps(document, ensure_ascii=False), file=sys.stderr, flush=True)
+
+
+def _runnable(line: str) -> str:
+    """The line with the flags of this command line in the commands that it names."""
+    if not REPEATED.get():
+        return line
+    # Imported here: most lines have no command to be looked up.
+    from rackspan.cli.output.printed_commands import runnable
+
+    return runnable(line)
 
 
 def _of_cluster(cluster: str | None, line: str) -> str:

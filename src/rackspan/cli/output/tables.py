@@ -9,16 +9,14 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from rackspan.cli.commands import COMMANDS
+from rackspan.cli.output.printed_commands import WORDS, runnable_text
 from rackspan.text import CONTROLS
 
 SENTENCES: Final = frozenset({"reason", "because", "why", "actual", "losses that stop writes", "fix with", "do"})
 """Headers of columns whose cells are sentences: they alone may be wrapped, at spaces outside commands."""
 
-_GROUPS = "|".join(name for name, entry in COMMANDS.items() if entry.attribute == "app")
-_OTHERS = "|".join(name for name, entry in COMMANDS.items() if entry.attribute != "app")
 COMMAND: Final = re.compile(
-    rf"(?<!\S)(?:rackspan (?:(?:{_GROUPS}) [a-z-]+|(?:{_OTHERS})\b)|kafka-[a-z-]+\.sh)(?: -[-\w]+(?: [^-\s]\S*)?)*"
+    rf"(?<!\S)(?:rackspan {WORDS}|kafka-[a-z-]+\.sh)(?: -[-\w]+(?: [^-\s]\S*)?)*"
     r'|(?<!\S)\S+ = "[^"]*"'
 )
 """A command of rackspan or of Kafka with its options, or a line of rackspan.toml: it is there to be copied, and is never broken."""
@@ -223,7 +221,7 @@ def _total(widths: Sequence[int]) -> int:
 
 def _text(cell: object) -> Text:
     # Text, not markup: a topic or rack may hold brackets.
-    return _printable(cell if isinstance(cell, Text) else Text("" if cell is None else str(cell)))
+    return runnable_text(_printable(cell if isinstance(cell, Text) else Text("" if cell is None else str(cell))))
 
 
 def _printable(text: Text) -> Text:

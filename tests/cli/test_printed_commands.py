@@ -1,0 +1,112 @@
+"""A command that is printed repeats the flags by which its output came about, and can be run as it stands."""
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.text import Text
+
+from rackspan.cli.output.printed_commands import runnable, runnable_document, runnable_text
+from rackspan.cli.repeated_flags import REPEATED
+from tests.cli.conftest import Ran, good
+
+Cli = Callable[..., Ran]
+Write = Callable[[object], Path]
+
+SETTINGS, CLUSTER, WAREHOUSE = "--settings 'my settings.toml'", "--cluster prod", "--warehouse w"
+LOGIN, SNAPSHOT, POLICY = "--command-config c.properties", "--snapshot s.json", "--require-controllers"
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def repeated(*flags: str) -> None:
+        REPEATED.set({flag.partition(" ")[0]: flag for flag in flags})
+
+    yield repeated
+    REPEATED.set({})
+
+
+@pytest.mark.parametrize(
+    ("flags", "text", "printed"),
+    [
+        ((SETTINGS,), "rackspan reassign plan --topic x", f"rackspan reassign plan {SETTINGS} --topic x"),
+        ((CLUSTER, LOGIN), "do: rackspan outage shows more", f"do: rackspan outage {CLUSTER} {LOGIN} shows more"),
+        # Once, and not beside another name of a cluster.
+        ((CLUSTER,), "rackspan audit --cluster other -o json", "rackspan audit --cluster other -o json"),
+        ((CLUSTER,), "rackspan audit --bootstrap-server=h:1", "rackspan audit --bootstrap-server=h:1"),
+        ((CLUSTER,), "rackspan audit; rackspan audit", f"rackspan audit {CLUSTER}; rackspan audit {CLUSTER}"),
+        # Only what the command takes.
+        ((POLICY,), "rackspan audit, then rackspan reassign apply", f"rackspan audit {POLICY}, then rackspan reassign apply"),
+        ((CLUSTER, WAREHOUSE), "rackspan pipeline run", f"rackspan pipeline run {WAREHOUSE}"),
+        ((SETTINGS,), "rackspan schema", "rackspan schema"),
+        # What changes a cluster is not done to a snapshot, nor is a snapshot taken of one.
+        ((SNAPSHOT,), "rackspan reassign cancel --in-flight", "rackspan reassign cancel --in-flight"),
+        ((SNAPSHOT,), "take it with rackspan snapshot", "take it with rackspan snapshot"),
+        # Names of commands that are not to be run, and what is none.
+        ((CLUSTER,), "the plan is one of rackspan reassign plan", "the plan is one of rackspan reassign plan"),
+        ((CLUSTER,), "see rackspan audit --help", "see rackspan audit --help"),
+        ((CLUSTER,), "rackspan reassign pla, my-rackspan audit", "rackspan reassign pla, my-rackspan audit"),
+        ((), "rackspan audit", "rackspan audit"),
+    ],
+)  # fmt: skip
+def test_a_printed_command_has_the_flags_that_it_takes(
+    given: Callable[..., None], flags: tuple[str, ...], text: str, printed: str
+) -> None:
+    given(*flags)
+    assert runnable(text) == printed
+    assert runnable(printed) == printed
+    assert runnable_text(Text(text)).plain == printed
+    assert runnable_document({"a": [{"remedy": text, "n": 3}], "b": None}) == {"a": [{"remedy": printed, "n": 3}], "b": None}  # fmt: skip
+
+
+def test_the_style_of_a_printed_command_stays(given: Callable[..., None]) -> None:
+    given(CLUSTER)
+    drawn = runnable_text(Text.assemble("by ", ("rackspan audit -o json", "bold")))
+    assert drawn.plain == f"by rackspan audit {CLUSTER} -o json"
+    assert [drawn.plain[span.start : span.end] for span in drawn.spans if span.style == "bold"] == [
+        "rackspan audit",
+        " -o json",
+    ]
+
+
+ONE_RACK = good(replicas=[1, 4], isr=[1, 4])
+
+
+@pytest.mark.parametrize("output", ["human", "json", "yaml", "csv", "html"])
+def test_the_remedy_of_an_audit_is_run_as_printed_with_its_settings(
+    cli: Cli, write: Write, tmp_path: Path, output: str
+) -> None:
+    (tmp_path / "other folder").mkdir()
+    (tmp_path / "other folder" / "own.toml").write_text('survive = "broker"\n', encoding="utf-8")
+    flags = ("--settings", "other folder/own.toml", "--snapshot", write(ONE_RACK).name, "--unracked", "own")
+    ran = cli("audit", *flags, "-o", output)
+    plain = ran.out.replace("<span>", "").replace("</span>", "").replace("&#39;", "'").replace("&#x27;", "'")
+    (command,) = set(re.findall(r"rackspan reassign plan (?:(?!rackspan).)*?--topic orders", " ".join(plain.split())))
+    assert command == (
+        "rackspan reassign plan --settings 'other folder/own.toml' --snapshot moment.json --unracked own --topic orders"
+    )
+    planned = cli(*shlex.split(command)[1:], "-o", "json")
+    assert planned.document["settings"]["files"] == [str(tmp_path / "other folder" / "own.toml")]
+
+
+def test_variables_and_files_are_in_force_for_a_printed_command_anyway(
+    cli: Cli, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RACKSPAN_SNAPSHOT", str(write(ONE_RACK)))
+    findings = json.loads(cli("audit", "-o", "json").out)["findings"]
+    remedies = {finding["remedy"] for finding in findings}
+    assert "rackspan reassign plan --topic orders --replication-factor 3" in remedies
+
+
+def test_the_line_of_an_error_repeats_them_too(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text("", encoding="utf-8")
+    ran = cli("pipeline", "table", "findings", "--warehouse", "none", "--settings", "own.toml")
+    assert ran.err == (
+        "rackspan: none: no such folder; fill it first with rackspan pipeline collect --settings own.toml --warehouse none\n"
+    )
+    assert cli("pipeline", "table", "findings", "--warehouse", "none").err == (
+        "rackspan: none: no such folder; fill it first with rackspan pipeline collect --warehouse none\n"
+    )
