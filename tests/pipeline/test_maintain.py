@@ -19,10 +19,12 @@ from rackspan.model import ClusterSnapshot
 from rackspan.pipeline import Warehouse, create_warehouse, open_warehouse, rows, store
 from rackspan.pipeline import maintain as module
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, commit
+from rackspan.pipeline.landing.names import StoredNames
 from rackspan.pipeline.maintain import MaintainedTable, maintain
 from rackspan.pipeline.runs import last_run
-from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES
+from rackspan.pipeline.schemas import CLUSTERS, DERIVED, HISTORY, LANDING, NAMES, TABLES
 from rackspan.pipeline.warehouse import only_run
+from rackspan.sources.source import ClusterName
 from tests.pipeline import expected
 from tests.pipeline.examples import NOON, OF_SNAPSHOTS, kept, small
 from tests.pipeline.plain_build import refresh
@@ -241,6 +243,32 @@ def test_maintenance_before_the_first_run_joins_the_files_of_snapshots_alone(tmp
     assert done["snapshots"].joined == 4
     assert last_run(fresh) is None
     assert {entry.name for entry in Path(fresh.root, "tables").iterdir()} == LANDING.keys()
+
+
+def test_every_table_that_a_warehouse_has_is_maintained(warehouse: Warehouse) -> None:
+    """The folders of the warehouse are the list: a table that is written and not maintained has no line."""
+    times = [NOON + timedelta(hours=number) for number in range(4)]
+    for number, since in enumerate(times):
+        StoredNames().store(warehouse, {"a": (ClusterName(f"Production {number}", "eu"), since)})
+    before = list(rows(warehouse, CLUSTERS.name))
+    assert (len(before), files(warehouse, CLUSTERS.name)) == (4, 4)
+    done = maintained(warehouse)
+    assert done.keys() == {entry.name for entry in Path(warehouse.root, "tables").iterdir()}
+    assert set(done) == {*LANDING, *DERIVED, *HISTORY, *NAMES}
+    assert (done[CLUSTERS.name].joined, done[CLUSTERS.name].into) == (4, 1)
+    assert (list(rows(warehouse, CLUSTERS.name)), files(warehouse, CLUSTERS.name)) == (before, 1)
+
+
+def test_the_other_tables_are_maintained_although_the_names_of_clusters_cannot_be_read(warehouse: Warehouse) -> None:
+    for number in range(2):
+        StoredNames().store(warehouse, {"a": (ClusterName(str(number), "eu"), NOON + timedelta(hours=number))})
+    for file in Path(warehouse.table(CLUSTERS.name)).glob("*.parquet"):
+        file.write_bytes(b"PAR1 torn")
+    done = maintained(warehouse)
+    (line,) = done[CLUSTERS.name].damaged
+    assert "cannot be compacted" in line
+    assert line.endswith("the next rackspan pipeline collect stores the names again")
+    assert done["partitions"].joined > 0
 
 
 def test_conflicts_without_end_are_reported_in_one_line(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,9 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_audit_on_the_first_screen_is_that_of_the_page() -> None:
-    (shown,) = re.findall(r"\$ export RACKSPAN_BOOTSTRAP_SERVER=kafka:9092\n\$ rackspan audit\n(.*?)```", README, re.DOTALL)
+    (shown,) = re.findall(
+        r"\$ export RACKSPAN_BOOTSTRAP_SERVER=kafka:9092\n\$ rackspan audit\n(.*?)```", README, re.DOTALL
+    )
     left = iter(text("how-to/first-audit.md").splitlines())
     assert [line for line in shown.splitlines() if line != "…" and line not in left] == []
 

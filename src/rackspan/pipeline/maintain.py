@@ -23,7 +23,8 @@ from rackspan.pipeline.hours.dropped import hours_resting_on
 from rackspan.pipeline.hours.work import has_reading
 from rackspan.pipeline.landing.drop import drop_damaged
 from rackspan.pipeline.landing.markers import read_markers
-from rackspan.pipeline.schemas import DERIVED, HISTORY, HOURLY, JUDGED, LANDING, RUNS, SNAPSHOTS, Table
+from rackspan.pipeline.landing.names import has_names, how_to_restore
+from rackspan.pipeline.schemas import CLUSTERS, DERIVED, HISTORY, HOURLY, JUDGED, LANDING, RUNS, SNAPSHOTS, Table
 from rackspan.pipeline.schemas.hours import OF_STATES
 from rackspan.pipeline.table import how_to_repair
 from rackspan.pipeline.warehouse import FilesRead, Warehouse, existing_table, naming_check, only_run
@@ -92,7 +93,23 @@ def maintain(
         repair = warehouse.repair
         done[0] = replace(done[0], repaired=repair.lines, damaged=(*repair.lost, *done[0].damaged))
         named: Mapping[str, int] = {} if last is None else _versions(warehouse)
-        return [replace(table, deleted=_vacuumed(warehouse, table.name, vacuum_hours, named)) for table in done]
+        return [
+            *(replace(table, deleted=_vacuumed(warehouse, table.name, vacuum_hours, named)) for table in done),
+            *_of_names(warehouse, vacuum_hours),
+        ]
+
+
+def _of_names(warehouse: Warehouse, vacuum_hours: float) -> list[MaintainedTable]:
+    """The table of the names of clusters, if there is one. The others are maintained although it cannot be read."""
+    try:
+        if not has_names(warehouse):
+            return []
+        done = _maintained(warehouse, CLUSTERS.name, None)
+        return [replace(done, deleted=_vacuumed(warehouse, CLUSTERS.name, vacuum_hours, {}))]
+    except WarehouseBusy:
+        raise
+    except InvalidWarehouse as error:
+        return [MaintainedTable(CLUSTERS.name, damaged=(f"{error}; {how_to_restore(warehouse)}",))]
 
 
 def _dropped(warehouse: Warehouse, began: datetime, now: Callable[[], datetime]) -> list[str]:
@@ -252,7 +269,8 @@ def _damaged(warehouse: Warehouse, table: "DeltaTable", files: Sequence[DataFile
     """Those of the files to be joined that are damaged, by path, with a line."""
     name = table.table_uri.rstrip("/").rpartition("/")[2]
     damaged = {}
-    for file in files if name != RUNS.name else ():
+    # Rows of the others are of no snapshot and of no hour, and few: a file of them that is damaged is found when it is read.
+    for file in files if name not in (RUNS.name, CLUSTERS.name) else ():
         try:
             snapshot_counts(table, file, whole=True)
         except InvalidWarehouse as error:
