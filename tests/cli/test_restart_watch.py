@@ -133,6 +133,24 @@ def test_a_watch_that_is_killed_again_and_again_goes_on_from_its_journal_and_the
     assert restarter.out_of_sync == [set()] * 3
 
 
+def test_a_plan_made_by_other_settings_is_warned_of_before_anything_is_done(
+    cli: Callable[..., Ran], cluster: EmbeddedCluster, plan: Path
+) -> None:
+    own = plan.with_name("own.toml")
+    own.write_text("min-insync-racks = 2\n", encoding="utf-8")
+    server = ("--bootstrap-server", cluster.bootstrap_servers)
+    dry_run = ("restart", "watch", *server, "--plan", plan, "--exec", "./restart.sh {brokers}")
+    changed = cli(*dry_run, "--settings", own)
+    assert changed.err.splitlines()[0] == (
+        f"warning: {plan}: made by other settings (no rackspan.toml): min-insync-racks was not set and is 2; plan again"
+    )
+    assert changed.out.splitlines()[0] == f"settings: {own}"
+    alike = cli(*dry_run)
+    assert "made by other settings" not in alike.err
+    assert (alike.code, alike.out.splitlines()[0]) == (changed.code, "settings: none")
+    assert not plan.with_name("plan.json.journal").exists()
+
+
 def test_a_command_restarts_the_batches_and_leaders_are_elected(
     cli: Callable[..., Ran], cluster: EmbeddedCluster, plan: Path
 ) -> None:
