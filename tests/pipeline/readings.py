@@ -29,7 +29,9 @@ class _Log:
     size_bytes: int = 0
 
 
-def history(rng: Random, count: int, cluster_id: str = "one", period: float = 600.0) -> list[ClusterReading]:
+def history(
+    rng: Random, count: int, cluster_id: str = "one", period: float = 600.0, record_bytes: int = 100
+) -> list[ClusterReading]:
     """So many readings of one cluster, in order of time; now and then some are missing."""
     brokers = tuple(Broker(BrokerId(one), RackId(f"r{1 + one % 3}")) for one in range(1, 5))
     logs = {(topic, partition): _Log() for topic in TOPICS for partition in range(PARTITIONS)}
@@ -49,7 +51,7 @@ def history(rng: Random, count: int, cluster_id: str = "one", period: float = 60
         for key, log in logs.items():
             records = rng.choice([0, 1, 10, 500])
             log.end += records
-            log.size_bytes += records * 100
+            log.size_bytes += records * record_bytes
             if rng.random() < 0.1:
                 log.start, log.size_bytes = log.end, 0
             if rng.random() < 0.6:

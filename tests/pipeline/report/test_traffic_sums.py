@@ -30,7 +30,11 @@ from tests.pipeline.hours.prices import PRICES
 from tests.pipeline.readings import history, store_readings
 
 HOUR = timedelta(hours=1)
-READINGS = {cluster: history(Random(seed), 16, cluster, 5000.0) for cluster, seed in (("one", 3), ("two", 4))}
+READINGS = {
+    **{cluster: history(Random(seed), 16, cluster, 5000.0) for cluster, seed in (("one", 3), ("two", 4))},
+    "large": history(Random(7), 16, "large", 5000.0, record_bytes=1_000_000),
+}
+"""Records of the last are so large that savings are worth a piece of advice."""
 
 
 @pytest.fixture(scope="module")
@@ -134,11 +138,15 @@ def test_the_advice_is_that_of_the_newest_reading_in_its_order(
     assert traffic.read_at == newest
     # Risks stand on the page once, among what to do first.
     savings = [row for row in rows if row["concern"] == Concern.MONEY]
+    assert bool(savings) == (cluster_id == "large")
     for step, row in zip(traffic.advice, savings[:ADVICE_MAX], strict=True):
         assert (step.rank, step.concern, step.kind, step.topic, step.group, step.command) == (
             *(row["rank"], row["concern"], row["kind"], row["topic"], row["group_id"], row["command"]),
         )
         assert (step.bytes_a_month, step.money_a_month) == (row["bytes_a_month"], row["money_a_month"])
+        assert (step.reason, step.cost, step.undo, step.assumption) == (
+            *(row["reason"], row["cost"], row["undo"], row["assumption"]),
+        )
     assert sum(traffic.advice_counts.values()) == len(rows)
 
 
@@ -233,6 +241,22 @@ def test_bytes_whose_rack_is_not_known_are_apart_and_come_last() -> None:
     ]
     assert [(path.across, path.within, path.rack_unknown) for path in traffic.paths] == [(4, 8, 3)]
     assert traffic.topics_incomplete == ("t",)
+
+
+def test_the_savings_are_the_first_of_the_newest_hour_by_rank_and_every_piece_of_advice_is_counted() -> None:
+    empty = dict.fromkeys(("reason", "command", "cost", "undo", "assumption"), "")
+    planted = [
+        row_of(ADVICE, "one", NOON, **empty, rank=rank, concern=concern, kind="k", bytes_a_month=10 * rank)
+        for rank, concern in [(1, "risk"), (2, "warning"), *((rank, "money") for rank in range(3, 6 + ADVICE_MAX))]
+    ]
+    Random(7).shuffle(planted)
+    older = {**planted[0], "hour": NOON - HOUR, "rank": 3, "concern": "money", "kind": "older"}
+    tables = HourTables(reader(TRAFFIC), reader(BILL), reader(ADVICE, [older, *planted]))
+    traffic = traffic_reports(tables, {"one": NOON + HOUR / 2})["one"]
+    assert [step.rank for step in traffic.savings] == list(range(3, 3 + ADVICE_MAX))
+    assert {step.kind for step in traffic.savings} == {"k"}
+    assert sum(step.bytes_a_month or 0 for step in traffic.savings) == 10 * sum(range(3, 3 + ADVICE_MAX))
+    assert traffic.advice_counts == {Concern.RISK: 1, Concern.WARNING: 1, Concern.MONEY: 3 + ADVICE_MAX}
 
 
 def test_of_many_topics_the_cheapest_are_summed_up() -> None:
