@@ -1,6 +1,7 @@
 """The files of deploy/: the manifests are Kubernetes', and the gateway's config in them is one, with their ports."""
 
 import os
+import re
 import shlex
 import subprocess
 import tomllib
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 from rackspan.gateway.config import read_config
+from rackspan.kafka_process import DEFAULT_VERSION, TESTED_VERSIONS
 from tests.how_to.test_orchestrate import environment, shell
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -72,6 +74,23 @@ def test_the_unit_starts_after_a_check_with_warnings_and_not_after_one_that_fail
     # systemd writes a dollar sign twice.
     words = shlex.split(before.replace("$$", "$").replace("/opt/rackspan/bin/rackspan", str(checked)))
     assert (subprocess.run(words, check=False).returncode == 0) is starts
+
+
+def test_the_workflow_of_ci_does_what_this_repository_passes_itself() -> None:
+    """The same programs, targets and strictness as .ci/run, the Pythons of the package, and every release of Kafka that is tested."""
+    root = DEPLOY.parent
+    jobs = yaml.safe_load((root / "examples/workflows/ci.yml").read_text("utf-8"))["jobs"]
+    run = (root / ".ci/run").read_text("utf-8")
+    steps = [step["run"] for step in jobs["test"]["steps"] if "run" in step]
+    installed = r"apt-get install (?:-\S+ )*((?:[a-z][a-z-]+ ?)+)"
+    assert re.findall(installed, steps[0])[0].split() == re.findall(installed, run)[0].split()
+    assert steps[1:] == re.findall(r"^make .*", run, re.MULTILINE)
+    assert [f"{name}={value}" for name, value in jobs["test"]["env"].items()] == re.findall(r"^export (.*)", run, re.M)
+    declared = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', (root / "pyproject.toml").read_text("utf-8"))
+    assert jobs["test"]["strategy"]["matrix"]["python"] == declared
+    another = jobs["another-kafka"]
+    assert another["strategy"]["matrix"]["kafka"] == [one for one in TESTED_VERSIONS if one != DEFAULT_VERSION]
+    assert another["steps"][-1]["env"] == {"RACKSPAN_KAFKA": "${{ matrix.kafka }}"}
 
 
 @pytest.mark.parametrize("workflow", ["ci", "release"])
