@@ -150,7 +150,7 @@ def test_a_record_waits_until_the_queue_of_librdkafka_has_space() -> None:
         for value in (b"1", b"2"):
             producer.produce("orders", value)
         eventually(lambda: len(given) >= 2, "the record is given to librdkafka once more")
-        assert (set(given), producer._waiting_records) == ({b"1"}, 2)
+        assert (set(given), len(producer._waiting)) == ({b"1"}, 2)
         full.set()
         assert producer.flush(WITHIN_SECONDS) == 0
         assert given[-2:] == [b"1", b"2"]
@@ -178,4 +178,4 @@ def test_a_record_that_a_closed_producer_refuses_waits_nowhere() -> None:
     producer._verifier.close()
     with pytest.raises(UsageError, match="the producer is closed"):
         producer.produce("orders", b"x")
-    assert (producer._waiting_records, producer._waiting_bytes) == (0, 0)
+    assert (len(producer._waiting), producer._waiting._bytes) == (0, 0)

@@ -403,7 +403,7 @@ def test_a_record_of_kafka_python_is_verified_if_its_topic_requires_it(monkeypat
         report(None)
 
     monkeypatch.setattr(producer._verifier, "when_verified", when_verified)
-    monkeypatch.setattr(producer._verifier, "before", lambda *_: None)
+    monkeypatch.setattr(producer._verifier, "when_read", lambda _topic, _partition, send: send(None))
     assert [producer.send(topic).result(WITHIN_SECONDS).topic for topic in ("payments", "orders")] == [
         "payments",
         "orders",

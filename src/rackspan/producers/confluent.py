@@ -2,7 +2,6 @@
 
 import logging
 import math
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from rackspan.errors import UsageError
 from rackspan.producers.handles import Producer
 from rackspan.producers.logins import librdkafka_login
 from rackspan.producers.verifier import VERIFY_SECONDS, RecordVerifier, VerifierThread, refuse_weak_acks
-from rackspan.text import count_noun
+from rackspan.producers.waiting import RECORDS_MAX, WaitingRecords
 
 log = logging.getLogger(__name__)
 
@@ -34,9 +33,8 @@ _ONLY_ERRORS: Final = "delivery.report.only.error"
 
 _MAX_MESSAGES: Final = "queue.buffering.max.messages"
 _MAX_KBYTES: Final = "queue.buffering.max.kbytes"
-_MAX_MESSAGES_DEFAULT: Final = 100_000
 _MAX_KBYTES_DEFAULT: Final = 1_048_576
-"""librdkafka's own defaults."""
+"""librdkafka's own default."""
 
 OnDelivery = Callable[[Any, Any], None]
 
@@ -114,11 +112,11 @@ class GuardedProducer:
         self._verifier = VerifierThread(records)
         self._unverified: set[object] = set()
         """Records that were acknowledged or refused, and whose report is to come."""
-        self._messages_max = int(config.get(_MAX_MESSAGES, _MAX_MESSAGES_DEFAULT)) or math.inf
-        self._bytes_max = int(config.get(_MAX_KBYTES, _MAX_KBYTES_DEFAULT)) * 1024
-        self._lock = threading.Lock()
-        self._waiting_records = 0
-        self._waiting_bytes = 0
+        self._waiting = WaitingRecords(
+            int(config.get(_MAX_MESSAGES, RECORDS_MAX)) or math.inf,
+            int(config.get(_MAX_KBYTES, _MAX_KBYTES_DEFAULT)) * 1024,
+            f"{_MAX_MESSAGES} and {_MAX_KBYTES} allow no more; poll, and produce it again",
+        )
 
     def produce(
         self,
@@ -140,13 +138,13 @@ class GuardedProducer:
             return
         value, key = _as_bytes("value", value), _as_bytes("key", key)
         size_bytes = len(value or b"") + len(key or b"")
-        self._wait(size_bytes)
+        self._waiting.add(size_bytes, len(self._producer) + len(self._unverified))
         try:
             self._verifier.when_read(
                 topic, partition, lambda error: self._send(error, topic, value, key, partition, report)
             )
         except UsageError:
-            self._waits_no_longer(size_bytes)
+            self._waiting.remove(size_bytes)
             raise
 
     def _send(
@@ -172,7 +170,7 @@ class GuardedProducer:
             record, message = object(), UnsentMessage(topic, value, key, partition, error)
             self._unverified.add(record)
             self._verifier.report(partial(self._report, record, report, message, error))
-        self._waits_no_longer(len(value or b"") + len(key or b""))
+        self._waiting.remove(len(value or b"") + len(key or b""))
         return True
 
     def _hand_over(
@@ -186,21 +184,6 @@ class GuardedProducer:
         where: dict[str, Any] = {} if partition is None else {"partition": partition}
         self._producer.produce(topic, value, key, on_delivery=self._delivered(report), **where)
 
-    def _wait(self, size_bytes: int) -> None:
-        with self._lock:
-            records = self._waiting_records + len(self._producer) + len(self._unverified)
-            if records >= self._messages_max or self._waiting_bytes + size_bytes > self._bytes_max:
-                raise BufferError(
-                    f"{count_noun(records, 'record')} wait, and {_MAX_MESSAGES} and {_MAX_KBYTES} allow no more; poll, and produce it again"
-                )
-            self._waiting_records += 1
-            self._waiting_bytes += size_bytes
-
-    def _waits_no_longer(self, size_bytes: int) -> None:
-        with self._lock:
-            self._waiting_records -= 1
-            self._waiting_bytes -= size_bytes
-
     def poll(self, seconds: float = 0.0) -> int:
         """Serves librdkafka's reports. Those of acknowledged records are passed on when their racks were counted."""
         return self._producer.poll(seconds)
@@ -212,7 +195,7 @@ class GuardedProducer:
         shown = began + _PROGRESS_SECONDS
         while True:
             left = self._producer.flush(max(0.0, min(until - time.monotonic(), _SLICE_SECONDS)))
-            now, records = time.monotonic(), self._waiting_records + left + len(self._unverified)
+            now, records = time.monotonic(), len(self._waiting) + left + len(self._unverified)
             if records == 0 or now >= until:
                 return records
             if now >= shown:
@@ -226,7 +209,7 @@ class GuardedProducer:
         left = self.flush(FLUSH_SECONDS)
         if left:
             log.warning("GuardedProducer is closed%s", lost(left))
-        self._verifier.close(lambda: self._waiting_records + len(self._producer) + len(self._unverified))
+        self._verifier.close(lambda: len(self._waiting) + len(self._producer) + len(self._unverified))
 
     def _reporting(self, on_delivery: OnDelivery | None) -> OnDelivery | None:
         """The callback, without the reports that the config declines."""

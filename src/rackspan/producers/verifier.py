@@ -255,20 +255,11 @@ class VerifierThread:
         self._thread = threading.Thread(target=self._loop.run_forever, name="rackspan-guard", daemon=True)
         self._thread.start()
 
-    def before(self, topic: str, partition: int | None, seconds: float | None = None) -> RetriableProduceError | None:
-        """The result of RecordVerifier.before. Errors: UsageError after `close`, and in a process that was forked; ClusterUnreachable, after so many seconds too."""
-        reading = self._begun(self.records.before(topic, partition))
-        try:
-            return reading.result(seconds)
-        except TimeoutError:
-            reading.cancel()
-            raise ClusterUnreachable(f"the ISR of topic {topic} was not read in {seconds:g} s") from None
-
     def when_read(self, topic: str, partition: int | None, send: Send) -> None:
         """Call `send` with the error of a record that must not be sent, or with None, in the order of the calls for a topic.
 
         It runs on the event loop and must not wait. It is called again, after the ISR was read again if that is old, until it returns True.
-        Errors: as `before`.
+        Errors: UsageError after `close`, and in a process that was forked.
         """
         if not self._thread.is_alive():
             raise UsageError(_NOT_RUNNING)
@@ -304,7 +295,7 @@ class VerifierThread:
         self._reports.submit(call)
 
     def verify(self, end_offsets: Mapping[Partition, int | None]) -> dict[Partition, RetriableProduceError]:
-        """The result of RecordVerifier.verify. Errors: UsageError as of `before`."""
+        """The result of RecordVerifier.verify. Errors: UsageError as of `when_read`."""
         return self._begun(self.records.verify(end_offsets)).result()
 
     def _begun(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
