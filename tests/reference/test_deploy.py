@@ -82,8 +82,7 @@ def test_the_workflow_of_ci_does_what_this_repository_passes_itself() -> None:
     jobs = yaml.safe_load((root / "examples/workflows/ci.yml").read_text("utf-8"))["jobs"]
     run = (root / ".ci/run").read_text("utf-8")
     steps = [step["run"] for step in jobs["test"]["steps"] if "run" in step]
-    installed = r"apt-get install (?:-\S+ )*((?:[a-z][a-z-]+ ?)+)"
-    assert re.findall(installed, steps[0])[0].split() == re.findall(installed, run)[0].split()
+    assert installed(steps[0]) == installed(run)
     assert steps[1:] == re.findall(r"^make .*", run, re.MULTILINE)
     assert [f"{name}={value}" for name, value in jobs["test"]["env"].items()] == re.findall(r"^export (.*)", run, re.M)
     declared = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', (root / "pyproject.toml").read_text("utf-8"))
@@ -91,6 +90,22 @@ def test_the_workflow_of_ci_does_what_this_repository_passes_itself() -> None:
     another = jobs["another-kafka"]
     assert another["strategy"]["matrix"]["kafka"] == [one for one in TESTED_VERSIONS if one != DEFAULT_VERSION]
     assert another["steps"][-1]["env"] == {"RACKSPAN_KAFKA": "${{ matrix.kafka }}"}
+
+
+def installed(command: str) -> list[str]:
+    """The packages of the first apt-get install."""
+    return re.findall(r"apt-get install (?:-\S+ )*((?:[a-z][a-z-]+ ?)+)", command)[0].split()
+
+
+def test_the_workflow_of_a_release_judges_as_strictly() -> None:
+    root = DEPLOY.parent
+    read = [
+        yaml.safe_load((root / f"examples/workflows/{name}.yml").read_text("utf-8"))["jobs"]
+        for name in ("ci", "release")
+    ]
+    of_ci, of_release = read[0]["test"], read[1]["build"]
+    assert of_release["env"] == of_ci["env"]
+    assert installed(of_release["steps"][1]["run"]) == installed((root / ".ci/run").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("workflow", ["ci", "release"])
