@@ -86,6 +86,26 @@ def assert_apart(boxes: list[list[float]]) -> None:
             assert right <= left2 or right2 <= left or bottom <= top2 + 3 or bottom2 <= top + 3
 
 
+TALL = """() => [...document.querySelectorAll('.rows:not(.stack) tbody tr')].filter(
+    one => one.getBoundingClientRect().height > 2 * parseFloat(getComputedStyle(one).lineHeight)
+).map(one => one.outerHTML.slice(0, 120))"""
+
+
+@pytest.mark.parametrize("name", ["during the loss", "traffic"])
+def test_a_row_of_a_table_that_scrolls_is_one_line_on_a_phone(browser: Any, files: dict[str, Path], name: str) -> None:
+    page = browser.new_page(viewport={"width": PHONE, "height": 800})
+    page.goto(files[name].as_uri())
+    page.evaluate("() => document.querySelectorAll('details').forEach(one => { one.open = true })")
+    assert page.evaluate("() => document.querySelectorAll('.rows:not(.stack) tbody tr').length") > 6
+    assert page.evaluate(TALL) == []
+    # What the loss of a broker would do is on the screen without scrolling.
+    (right,) = page.evaluate(
+        "() => [Math.max(...[...document.querySelectorAll('.brokers tbody tr')].map(one => one.children[2].getBoundingClientRect().right))]"
+    )
+    assert right <= PHONE
+    page.close()
+
+
 CONTRAST = """() => {
     const channel = value => { const s = value / 255; return s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4 };
     const light = colour => { const [r, g, b] = colour.match(/[0-9.]+/g).map(Number);
