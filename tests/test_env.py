@@ -80,10 +80,16 @@ def test_an_older_python_is_refused(checkout: Path) -> None:
 
 
 @pytest.mark.parametrize(("system", "install"), [("Linux", "apt-get"), ("Darwin", "brew")])
-def test_a_missing_browser_is_named_last_with_its_command(checkout: Path, system: str, install: str) -> None:
-    assert made(checkout, system=system)[-1] == (
-        f"make env: no Chromium is installed, so the tests of the report's page are skipped: {install} install chromium"
-    )
+def test_a_missing_browser_and_promtool_are_named_last_with_their_commands(
+    checkout: Path, system: str, install: str
+) -> None:
+    assert made(checkout, system=system)[-2:] == [
+        f"make env: no promtool is installed, so the tests of the alerts are skipped: {install} install prometheus",
+        f"make env: no Chromium is installed, so the tests of the report's page are skipped: {install} install chromium",
+    ]
+    (checkout / ".made" / "promtool").write_text("#!/bin/sh\n")
+    (checkout / ".made" / "promtool").chmod(0o755)
+    assert not any("promtool" in line for line in made(checkout))
     (checkout / ".made" / "google-chrome").write_text("#!/bin/sh\n")
     (checkout / ".made" / "google-chrome").chmod(0o755)
     assert "Chromium" not in made(checkout)[-1]

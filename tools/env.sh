@@ -36,8 +36,9 @@ for packages in .venv/lib/python*/site-packages; do
     [ ! -d "$packages" ] || echo 'import sys; sys.path[:] = [p for p in sys.path if not p.endswith(("/pyspark.zip", "-src.zip"))]' >"$packages/pyspark_unzipped.pth"
 done
 touch .venv/.complete
-command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || {
-    install="apt-get install chromium"
-    [ "$(uname)" != Darwin ] || install="brew install chromium"
-    echo "make env: no Chromium is installed, so the tests of the report's page are skipped: $install" >&2
-}
+install="apt-get install"
+[ "$(uname)" != Darwin ] || install="brew install"
+command -v promtool >/dev/null ||
+    echo "make env: no promtool is installed, so the tests of the alerts are skipped: $install prometheus" >&2
+command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null ||
+    echo "make env: no Chromium is installed, so the tests of the report's page are skipped: $install chromium" >&2
