@@ -11,6 +11,7 @@ import sys
 import tempfile
 from contextlib import redirect_stdout
 from io import StringIO
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,8 +64,8 @@ def main() -> None:
             page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
             page.goto(page_file.as_uri())
             page.screenshot(path=PICTURE)
-        for width in (DESK, PHONE) if folder is not None else ():
-            for scheme in ("light", "dark"):
+        else:
+            for width, scheme in product((DESK, PHONE), ("light", "dark")):
                 page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
                 page.goto(page_file.as_uri())
                 page.evaluate("() => document.querySelectorAll('details').forEach(one => { one.open = true })")

@@ -3,14 +3,14 @@
 import json
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from rich.text import Text
 
 from rackspan.cli.output.printed_commands import runnable, runnable_document, runnable_text
-from rackspan.cli.repeated_flags import REPEATED
+from rackspan.cli.output.repeated_flags import REPEATED
 from tests.cli.conftest import Ran, good
 
 Cli = Callable[..., Ran]
@@ -21,7 +21,7 @@ LOGIN, SNAPSHOT, POLICY = "--command-config c.properties", "--snapshot s.json", 
 
 
 @pytest.fixture
-def given(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def given() -> Iterator[Callable[..., None]]:
     def repeated(*flags: str) -> None:
         REPEATED.set({flag.partition(" ")[0]: flag for flag in flags})
 

@@ -16,11 +16,12 @@ from typing import Annotated, Any, Final
 import typer
 
 import rackspan
-from rackspan.cli import output, repeated_flags
+from rackspan.cli import output
 from rackspan.cli.commands import LazyCommands, RootGroup, reads_settings
 from rackspan.cli.exit_codes import ExitCode
 from rackspan.cli.help import CommandGroup
-from rackspan.cli.repeated_flags import SETTINGS
+from rackspan.cli.output import repeated_flags
+from rackspan.cli.output.repeated_flags import SETTINGS
 from rackspan.errors import RackspanError, UsageError, missing_extra
 
 # Typer carries its own copy of click since 0.16; this is the error type of whichever it uses.

@@ -12,7 +12,7 @@ import typer
 from typer import Typer
 from typer.core import TyperCommand, TyperGroup
 
-from rackspan.cli import repeated_flags
+from rackspan.cli.output import repeated_flags
 from rackspan.text import closest, nearest
 
 NARROW: Final = 78

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from rackspan.cli.log_format import LogFormat
-from rackspan.cli.repeated_flags import REPEATED
+from rackspan.cli.output.repeated_flags import REPEATED
 from rackspan.text import CONTROLS, utc_text
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from rackspan.cli.commands import COMMANDS, LazyCommands, leaf_commands, reads_settings
 from rackspan.cli.options.settings_table import BOOTSTRAP_SERVER, CLUSTER, SNAPSHOT
-from rackspan.cli.repeated_flags import REPEATED, SETTINGS
+from rackspan.cli.output.repeated_flags import REPEATED, SETTINGS
 
 _GROUPS: Final = "|".join(name for name, entry in COMMANDS.items() if entry.attribute == "app")
 _OTHERS: Final = "|".join(name for name, entry in COMMANDS.items() if entry.attribute != "app")

@@ -1,4 +1,4 @@
-"""The flags of this command line that the commands it prints repeat: output/printed_commands.py adds them."""
+"""The flags of this command line that the commands it prints repeat: printed_commands.py adds them."""
 
 import shlex
 from collections.abc import Iterator, Mapping
