@@ -13,7 +13,7 @@ from contextlib import redirect_stdout
 from io import StringIO
 from itertools import product
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from rackspan.cli import main as rackspan
 
@@ -65,7 +65,8 @@ def main() -> None:
             page.goto(page_file.as_uri())
             page.screenshot(path=PICTURE)
         else:
-            for width, scheme in product((DESK, PHONE), ("light", "dark")):
+            schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+            for width, scheme in product((DESK, PHONE), schemes):
                 page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
                 page.goto(page_file.as_uri())
                 page.evaluate("() => document.querySelectorAll('details').forEach(one => { one.open = true })")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
+from rackspan.cli.help import REPEATED
 from rackspan.cli.output.printed_commands import runnable, runnable_document, runnable_text
-from rackspan.cli.output.repeated_flags import REPEATED
 from tests.cli.conftest import Ran, good
 
 Cli = Callable[..., Ran]

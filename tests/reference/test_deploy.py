@@ -94,7 +94,8 @@ def test_the_workflow_of_ci_does_what_this_repository_passes_itself() -> None:
 
 def installed(command: str) -> list[str]:
     """The packages of the first apt-get install."""
-    return re.findall(r"apt-get install (?:-\S+ )*((?:[a-z][a-z-]+ ?)+)", command)[0].split()
+    packages: str = re.findall(r"apt-get install (?:-\S+ )*((?:[a-z][a-z-]+ ?)+)", command)[0]
+    return packages.split()
 
 
 def test_the_workflow_of_a_release_judges_as_strictly() -> None:

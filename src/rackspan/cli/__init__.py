@@ -19,9 +19,7 @@ import rackspan
 from rackspan.cli import output
 from rackspan.cli.commands import LazyCommands, RootGroup, reads_settings
 from rackspan.cli.exit_codes import ExitCode
-from rackspan.cli.help import CommandGroup
-from rackspan.cli.output import repeated_flags
-from rackspan.cli.output.repeated_flags import SETTINGS
+from rackspan.cli.help import SETTINGS, CommandGroup, repeat_no_flags
 from rackspan.errors import RackspanError, UsageError, missing_extra
 
 # Typer carries its own copy of click since 0.16; this is the error type of whichever it uses.
@@ -98,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logging.getLogger("rackspan.api").removeHandler(warnings)
         # After the last line, which is one of the log too and may name a command.
         output.begin_log(None)
-        repeated_flags.repeat_none()
+        repeat_no_flags()
     return result if isinstance(result, int) else ExitCode.DONE
 
 

@@ -1,9 +1,14 @@
-"""The pages of --help: plain lines at the width of the terminal, in which no flag, variable or command is ever cut.
+"""The classes of commands: their pages of --help, and the flags that the commands they print repeat.
+
+Pages are plain lines at the width of the terminal, in which no flag, variable or command is ever cut.
 
 Typer's own pages are boxes whose columns cut long flags at 80 columns and take square brackets for markup.
 """
 
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +17,6 @@ import typer
 from typer import Typer
 from typer.core import TyperCommand, TyperGroup
 
-from rackspan.cli.output import repeated_flags
 from rackspan.text import closest, nearest
 
 NARROW: Final = 78
@@ -22,6 +26,12 @@ ALIKE_MIN: Final = 0.7
 """How alike a command must be to be proposed for one that does not exist: `table` for `tabel`, not `reassign` for `drain`."""
 
 _WIDE_COLUMN, _NARROW_COLUMN = 30, 4
+
+SETTINGS: Final = "--settings"
+"""The flag of a settings file, declared with those of every command."""
+
+REPEATED: Final[ContextVar[Mapping[str, str]]] = ContextVar("REPEATED", default={})  # noqa: B039 - never written to
+"""The flags of this command line that the commands it prints repeat (output/printed_commands.py): `--cluster` to `--cluster prod`."""
 
 
 class _PlainHelp:
@@ -49,7 +59,7 @@ class HelpCommand(_PlainHelp, TyperCommand):
     """A command whose --help has a section for each group of options."""
 
     def invoke(self, ctx: Any) -> Any:
-        repeated_flags.repeat(ctx)
+        repeat_flags(ctx)
         return super().invoke(ctx)
 
 
@@ -132,3 +142,36 @@ def write_rows(formatter: Any, rows: list[tuple[str, str]]) -> None:
 def summary(text: str | None) -> str:
     """The first paragraph."""
     return " ".join((text or "").split("\n\n")[0].split())
+
+
+def repeat_flags(context: Any) -> None:
+    """Repeat the flags of a command, from click's context."""
+    REPEATED.set(dict(_flags(context)))
+
+
+def repeat_no_flags() -> None:
+    """From here on printed commands are those of no command line."""
+    REPEATED.set({})
+
+
+def _flags(context: Any) -> Iterator[tuple[str, str]]:
+    from rackspan.cli.options.input_files import STANDARD_STREAM
+    from rackspan.cli.options.settings_table import EXCLUDE_BROKERS, IN_FILE, OUTPUT, REMOTE, SNAPSHOT
+
+    # What a command reads, and by which settings it judges: they mean the same to every command that has them.
+    settings = {*IN_FILE, SNAPSHOT, EXCLUDE_BROKERS, REMOTE} - {OUTPUT}
+    repeated = {SETTINGS, *(f"--{setting.key}" for setting in settings)}
+    for each in dict.fromkeys((context.find_root(), context)):
+        for parameter in each.command.params:
+            flag, value = parameter.opts[0], each.params.get(parameter.name)
+            source = each.get_parameter_source(parameter.name)
+            if flag not in repeated or source is None or source.name != "COMMANDLINE":
+                continue
+            values = value if isinstance(value, list | tuple) else [value]
+            # Several clusters are for a command that reads many: what it prints of one of them names it.
+            if len(values) == 1 and value not in (False, STANDARD_STREAM):
+                yield flag, flag if value is True else f"{flag} {shlex.quote(_written(values[0]))}"
+
+
+def _written(value: Any) -> str:
+    return str(value.value if isinstance(value, Enum) else value)

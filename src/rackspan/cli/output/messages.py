@@ -13,8 +13,8 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from rackspan.cli.help import REPEATED
 from rackspan.cli.log_format import LogFormat
-from rackspan.cli.output.repeated_flags import REPEATED
 from rackspan.text import CONTROLS, utc_text
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import Any, Final
 from rich.text import Text
 
 from rackspan.cli.commands import COMMANDS, LazyCommands, leaf_commands, reads_settings
+from rackspan.cli.help import REPEATED, SETTINGS
 from rackspan.cli.options.settings_table import BOOTSTRAP_SERVER, CLUSTER, SNAPSHOT
-from rackspan.cli.output.repeated_flags import REPEATED, SETTINGS
 
 _GROUPS: Final = "|".join(name for name, entry in COMMANDS.items() if entry.attribute == "app")
 _OTHERS: Final = "|".join(name for name, entry in COMMANDS.items() if entry.attribute != "app")
