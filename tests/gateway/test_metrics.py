@@ -39,7 +39,7 @@ def values(gateway: RunningGateway) -> dict[str, float]:
 def test_counters_of_what_the_gateway_did_are_served(placing: RunningGateway) -> None:
     made: Any = placing.gateway
     made.admin.topics.placements, made.admin.topics.placement_failures = 3, 2
-    made.fetch.written, made.fetch.redirects.left_alone = 5, 4
+    made.fetch.written, made.fetch.redirects.left_alone, made.fetch.refused = 5, 4, 9
     made.clients.accepted, made.clients.refused["limit"] = 7, 6
     made.clients.shared.requests[18] = 8
     made.clients.shared.requests[9999] = 1
@@ -63,6 +63,7 @@ def test_counters_of_what_the_gateway_did_are_served(placing: RunningGateway) ->
         "rackspan_gateway_placement_failures_total": 2,
         "rackspan_gateway_fetches_with_rack_total": 5,
         "rackspan_gateway_clients_left_alone_total": 4,
+        "rackspan_gateway_refused_replica_fetches_total": 9,
         "rackspan_gateway_connections": 0,
         "rackspan_gateway_connections_accepted_total": 7,
         "rackspan_gateway_connections_refused_total limit": 6,

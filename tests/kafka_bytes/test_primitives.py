@@ -156,6 +156,16 @@ def test_a_varint_ends_within_its_bits(read: Callable[[ByteReader], int], size: 
         read(ByteReader(b"\x80" * size + b"\0"))
 
 
+@pytest.mark.parametrize(
+    ("bits", "largest", "beyond"),
+    [(32, b"\xff" * 4 + b"\x0f", b"\x81" + b"\x80" * 3 + b"\x10"), (64, b"\xff" * 9 + b"\1", b"\x80" * 9 + b"\2")],
+)
+def test_a_varint_has_no_bits_beyond_its_size(bits: int, largest: bytes, beyond: bytes) -> None:
+    assert ByteReader(largest).unsigned_varint(bits) == 2**bits - 1
+    with pytest.raises(MalformedBytes, match=f"a varint of more than {bits} bits"):
+        ByteReader(beyond).unsigned_varint(bits)
+
+
 def test_left_over_bytes_are_malformed() -> None:
     with pytest.raises(MalformedBytes, match="byte 0: 1 bytes are left over"):
         ByteReader(b"x").end()

@@ -55,7 +55,7 @@ _RESTART: Final = (
 class Gateway:
     """Listeners before every broker of a cluster, on the running event loop; made by `open_gateway`.
 
-    `guarding` is None in mode off; `admin` and `fetch` are None if they would take part in no request.
+    `guarding` is None in mode off, `admin` if it would take part in no request.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Gateway:
         clients: Clients,
         guarding: Guarding | None,
         admin: AdminHandler | None,
-        fetch: FetchHandler | None,
+        fetch: FetchHandler,
     ) -> None:
         self.backend = backend
         self.cluster = backend.cluster
@@ -151,8 +151,7 @@ class Gateway:
         )
         if self.guarding is not None:
             self.guarding.reload(config)
-        if self.fetch is not None:
-            self.fetch.racks = config.readers
+        self.fetch.racks = config.readers
         self.clients.close_removed()
         self.clients.warn_of_open_files()
         self.listeners.follow_brokers()
@@ -194,24 +193,24 @@ async def _assembled(backend: Backend, *, shared: bool) -> Gateway:
     addresses = Addresses(listeners.advertised, backend.cluster.rack)
     guarding = None if config.mode is AcknowledgementMode.OFF else await open_guarding(backend, addresses)
     config_topic = None if guarding is None else guarding.config_topic
-    takes: dict[int, Take] = {ApiKey.PRODUCE: forward_produce if guarding is None else guarding.produce.take}
+    fetch = FetchHandler(config.readers)
+    takes: dict[int, Take] = {
+        ApiKey.PRODUCE: forward_produce if guarding is None else guarding.produce.take,
+        ApiKey.FETCH: fetch.take,
+    }
     admin = None
     if backend.placer is not None:
         backend.placer.open()
     if guarding is not None or backend.placer is not None:
         admin = AdminHandler(backend, addresses, config_topic)
         takes |= dict.fromkeys(admin.api_keys, admin.take)
-    readers = config.readers
-    fetch = FetchHandler(readers) if readers.is_on else None
-    if fetch is not None:
-        takes[ApiKey.FETCH] = fetch.take
     sessions = Shared(
         addresses,
         takes,
         config.max_request_bytes,
         FrameMemory(config.request_memory_bytes),
         RecordBytes(config.counters_topics_max, config.counters_clients_max),
-        readers.of if fetch is None else fetch.rack_of,
+        fetch.rack_of,
         lambda: backend.cluster.cluster_id,
     )
     clients = Clients(config, backend.cluster, backend.tls, sessions)

@@ -53,7 +53,12 @@ def families(gateway: Gateway) -> Iterator[Family]:
         yield _counter(
             "rackspan_gateway_placement_failures_total", "topics that the placer refused", topics.placement_failures
         )
-    if gateway.fetch is not None:
+    yield _counter(
+        "rackspan_gateway_refused_replica_fetches_total",
+        "fetches that were refused because they named a replica: only brokers may",
+        gateway.fetch.refused,
+    )
+    if gateway.config.readers.is_on:
         yield _counter(
             "rackspan_gateway_fetches_with_rack_total",
             "fetches that got their client's rack here",

@@ -116,7 +116,11 @@ class ByteReader:
             byte = self.data[self.at]
             self.at += 1
             if byte < 0x80:
-                return value | byte << shift
+                value |= byte << shift
+                if value >> bits:
+                    # Java drops the bits beyond: the two readers would go on at different bytes.
+                    raise self.malformed(f"a varint of more than {bits} bits")
+                return value
             value |= (byte & 0x7F) << shift
             shift += 7
 

@@ -81,9 +81,16 @@ def skip_tags(reader: ByteReader) -> None:
 
 
 def _read_tags(reader: ByteReader, known: Mapping[int, tuple[str, Read]], values: WireStruct | None) -> None:
-    """Set the known tagged fields of `values`; skip the others."""
-    for _ in range(reader.elements(reader.unsigned_varint())):
+    """Set the known tagged fields of `values`; skip the others. A tag is there once (KIP-482): of two, readers could choose either."""
+    count = reader.elements(reader.unsigned_varint())
+    if count == 0:
+        return
+    found: set[int] = set()
+    for _ in range(count):
         tag, size = reader.unsigned_varint(), reader.unsigned_varint()
+        if tag in found:
+            raise MalformedRequest(f"tag {tag} is there twice")
+        found.add(tag)
         end = reader.at + size
         if tag not in known:
             reader.skip(size)

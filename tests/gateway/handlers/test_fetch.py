@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from struct import pack
 from typing import Any, cast
 from uuid import UUID
 
@@ -14,17 +15,24 @@ from rackspan.client.connection import BrokerConnection
 from rackspan.client.login import login_from
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.context import Path
+from rackspan.errors import MalformedRequest
 from rackspan.gateway.check import CheckLevel, check_cluster
 from rackspan.gateway.config import parse_config
-from rackspan.gateway.core.apis import Treatment
+from rackspan.gateway.core.apis import OFFERED, Treatment
 from rackspan.gateway.core.reader_racks import ReaderRacks
 from rackspan.gateway.handlers.fetch import FetchHandler
 from rackspan.gateway.net.byte_flow import Exchange
 from rackspan.model.ids import RackId
 from rackspan.testing import READS_IN_RACK
 from rackspan.wire.apis import ApiKey
-from rackspan.wire.codec import read_body, read_header, write_request
-from rackspan.wire.messages.fetch import FetchPartition, FetchRequestData, FetchResponseData, FetchTopic
+from rackspan.wire.codec import read_body, read_header, read_response, write_request
+from rackspan.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequestData,
+    FetchRequestReplicaState,
+    FetchResponseData,
+    FetchTopic,
+)
 from tests.gateway.running import RunningGateway, document, running
 from tests.waiting import WITHIN_SECONDS, eventually
 
@@ -117,7 +125,7 @@ def test_without_the_option_it_reads_from_leaders(
 ) -> None:
     read_all(gateway.bootstrap_servers, topic)
     assert set(fetched_from(cluster, topic)) == {"r1", "r2", "r3"}
-    assert gateway.gateway.fetch is None
+    assert gateway.gateway.fetch.written == 0
 
 
 def test_a_consumer_that_names_its_rack_keeps_it(
@@ -179,14 +187,13 @@ def test_a_client_that_ignores_the_replica_is_served_by_the_leader_from_its_thir
     responses = asyncio.run(fetches())
     assert [preferred for preferred, _ in responses] == [2, 2, -1, -1]
     assert [size > 0 for _, size in responses] == [False, False, True, True]
-    assert gateway.fetch is not None
     assert gateway.fetch.redirects.left_alone == 1
 
 
 class Session:
     """A client's session with broker 1 or another one: how many fetches were forwarded as they came, and with a rack."""
 
-    host = "192.0.2.1"
+    host, peer = "192.0.2.1", "192.0.2.1:5"
 
     def __init__(self, broker: int) -> None:
         self.broker = broker
@@ -195,6 +202,10 @@ class Session:
         self.client: list[str | None] = []
         """Its names and racks, as bytes are counted by them."""
         self.counted: list[tuple[object, ...]] = []
+        self.responses: list[bytes] = []
+
+    def respond(self, _exchange: Exchange, parts: Sequence[Any]) -> None:
+        self.responses.append(b"".join(map(bytes, parts)))
 
     def name_client(self, client_id: str | None) -> None:
         self.client.append(client_id)
@@ -251,8 +262,8 @@ def test_a_client_that_fetched_from_the_replica_that_was_named_keeps_its_rack_ho
         (12, "r3", True, None, [], ["shop", "r3"]),
         (12, "", False, None, [], ["shop", ""]),
         # A fetch of these versions has no rack.
-        (10, "", False, "r2", [], ["shop"]),
-        (4, "", True, "r2", [], ["shop"]),
+        (10, "", False, "r2", [], ["shop", ""]),
+        (4, "", True, "r2", [], ["shop", ""]),
     ],
 )
 def test_a_fetch_gets_a_rack_if_it_names_none_or_that_is_replaced(
@@ -306,6 +317,113 @@ def test_the_bytes_of_a_fetch_with_a_rack_count_and_only_a_named_replica_is_a_re
         assert handler.redirects.left_alone == 0
 
     asyncio.run(scenario())
+
+
+VERSIONS_OF_FETCH = OFFERED[ApiKey.FETCH]
+WITH_TAG = 15
+"""From here on the replica is in a tag (KIP-903)."""
+
+NAMED = {"topic": "orders", "topic_id": UUID(int=7)}
+
+
+def fetch_as(replica: int, version: int, *partitions: int, session_id: int = 0) -> bytes:
+    fetch = FetchRequestData(
+        replica_id=replica if version < WITH_TAG else -1,
+        replica_state=FetchRequestReplicaState(replica_id=replica, replica_epoch=9) if version >= WITH_TAG else None,
+        session_id=session_id,
+        topics=[FetchTopic(**NAMED, partitions=[FetchPartition(partition=one) for one in partitions])]
+        if partitions
+        else [],
+    )
+    return b"".join(write_request(ApiKey.FETCH, version, 7, "shop", fetch))
+
+
+def taken(request: bytes, rules: ReaderRacks | None = None) -> Session:
+    """A session with what became of this request."""
+
+    async def scenario() -> Session:
+        session, header = Session(1), read_header(request)
+        exchange = Exchange(ApiKey.FETCH, header.api_version, 7, Treatment.ENDPOINTS_LAST)
+        handler = FetchHandler(rules or ReaderRacks())
+        handler.take(cast("Any", session), exchange, memoryview(request))
+        assert handler.refused == len(session.responses)
+        return session
+
+    return asyncio.run(scenario())
+
+
+def read_refusal(response: bytes, version: int) -> tuple[int, list[tuple[int, int]], int]:
+    """The error of the response and of each partition, and the id of its fetch session."""
+    found: FetchResponseData = read_response(ApiKey.FETCH, version, response)
+    assert all((one.topic if version < 13 else one.topic_id) in NAMED.values() for one in found.responses)
+    partitions = [one for topic in found.responses for one in topic.partitions]
+    assert all(one.high_watermark == -1 and not one.records for one in partitions)
+    return found.error_code, [(one.partition_index, one.error_code) for one in partitions], found.session_id
+
+
+@pytest.mark.parametrize("rules", [ReaderRacks(), ReaderRacks(RackId("r2"))])
+@pytest.mark.parametrize("version", VERSIONS_OF_FETCH)
+def test_a_fetch_that_names_a_replica_is_refused_in_every_version(version: int, rules: ReaderRacks) -> None:
+    """As by a broker whose authorizer denies CLUSTER_ACTION: TOPIC_AUTHORIZATION_FAILED for each partition."""
+    for replica in (0, 3, 2**31 - 1, -3, -(2**31)):
+        session = taken(fetch_as(replica, version, 0, 4), rules)
+        assert (session.as_sent, session.racks) == (0, [])
+        assert [read_refusal(one, version) for one in session.responses] == [(0, [(0, 29), (4, 29)], 0)]
+    for consumer in (-1, -2):
+        session = taken(fetch_as(consumer, version, 0, 4), rules)
+        assert (session.as_sent + len(session.racks), session.responses) == (1, [])
+
+
+@pytest.mark.parametrize("version", [7, 12, VERSIONS_OF_FETCH[-1]])
+def test_a_replica_that_names_no_partition_of_a_fetch_session_is_refused(version: int) -> None:
+    """A consumer may have opened the session, with the partitions."""
+    session = taken(fetch_as(3, version, session_id=5))
+    assert [read_refusal(one, version) for one in session.responses] == [(29, [], 0)]
+    assert taken(fetch_as(-1, version, session_id=5)).as_sent == 1
+
+
+CONSUMER, REPLICA_3 = (b"\x0d" + pack(">iq", replica, -1) + b"\0" for replica in (-1, 3))
+"""The value of the tag with its size in front."""
+
+
+def with_tags(*tags: bytes) -> bytes:
+    """A fetch of the newest version that ends with these tagged fields."""
+    fetch = FetchRequestData(topics=[FetchTopic(**NAMED, partitions=[FetchPartition(partition=0)])])
+    request = b"".join(write_request(ApiKey.FETCH, VERSIONS_OF_FETCH[-1], 7, "shop", fetch))
+    return request.removesuffix(b"\0") + bytes([len(tags)]) + b"".join(tags)
+
+
+def test_a_tagged_replica_is_found_wherever_it_stands() -> None:
+    assert taken(with_tags()).as_sent == taken(with_tags(b"\1" + CONSUMER)).as_sent == 1
+    for tags in ([b"\1" + REPLICA_3], [b"\0\2\2a", b"\1" + REPLICA_3], [b"\1" + REPLICA_3, b"\x09\1x"]):
+        assert len(taken(with_tags(*tags)).responses) == 1
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        [b"\1" + CONSUMER, b"\1" + REPLICA_3],
+        [b"\1" + REPLICA_3, b"\1" + CONSUMER],
+        # Java drops the bits of a varint beyond 32: tag 1.
+        [b"\x81\x80\x80\x80\x10" + REPLICA_3],
+        # Java reads a tag that it has by its fields, and not by its size, in which the replica is hidden here.
+        [b"\0" + bytes([2 + len(REPLICA_3) + 1]) + b"\2a" + b"\1" + REPLICA_3],
+    ],
+)
+def test_a_tag_that_two_readers_could_read_apart_is_malformed(tags: list[bytes]) -> None:
+    with pytest.raises(MalformedRequest):
+        taken(with_tags(*tags))
+
+
+def test_a_client_that_names_a_replica_has_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        handler, session, request = FetchHandler(ReaderRacks()), Session(1), fetch_as(3, 12, 0)
+        for _ in range(3):
+            handler.take(cast("Any", session), Exchange(1, 12, 7, Treatment.ENDPOINTS_LAST), memoryview(request))
+        assert handler.refused == 3
+
+    asyncio.run(scenario())
+    assert caplog.messages == ["refused a fetch as replica 3: client=192.0.2.1:5; brokers do not fetch here"]
 
 
 @pytest.mark.parametrize(("config", "level"), [(READS_IN_RACK, CheckLevel.OK), ({}, CheckLevel.WARNING)])

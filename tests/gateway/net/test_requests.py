@@ -1,10 +1,14 @@
 """Requests from the client to the broker, byte by byte and rule by rule, between two ends without sockets."""
 
 import logging
+from collections.abc import Callable
+from itertools import pairwise
 from struct import pack
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rackspan.gateway.core.apis import Treatment
 from rackspan.gateway.net.byte_flow import Exchange
@@ -56,9 +60,9 @@ class Taking(Ends):
                 self.flow.readable()
 
 
-def ends() -> Taking:
+def ends(**bounds: int) -> Taking:
     """Ends where nothing is read whole."""
-    made = Taking()
+    made = Taking(**bounds)
     made.shared.takes = {}
     return made
 
@@ -197,12 +201,55 @@ def test_every_version_of_api_versions_is_forwarded_and_its_response_read_whole(
     assert (exchange.version, exchange.treatment) == (99, Treatment.WHOLE)
 
 
-def test_clients_name_themselves_by_api_versions_and_fetch_whose_header_came_at_once() -> None:
-    pair = ends()
-    named, fetch = request(18, 3, 5, b"name"), request(1, 4, 6, b"rack")
-    pair.receive(named + list_groups(7) + fetch)
-    pair.receive(named[:11], named[11:])
-    assert pair.reported == [("identify", 18, named[4:]), ("identify", 1, fetch[4:])]
+@pytest.mark.parametrize("at", range(1, 32))
+def test_an_api_versions_request_is_read_when_all_of_it_is_there_and_without_a_login(at: int) -> None:
+    pair, stream = ends(), request(18, 3, 5, b"name") + list_groups(7)
+    pair.is_proven = False
+    pair.receive(stream[:at])
+    assert pair.reported == ([("identify", 18, stream[4:18])] if at >= 18 else [])
+    pair.receive(stream[at:])
+    assert pair.reported == [("identify", 18, stream[4:18])]
+    assert b"".join(pair.far.sent) == stream
+    assert pair.shared.frames.used == 0
+
+
+@pytest.mark.parametrize(("size", "closed"), [(65_536, False), (65_537, True)])
+def test_an_api_versions_request_has_a_size_limit_since_it_is_kept(
+    size: int, closed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    pair = ends(max_request_bytes=1_000_000)
+    pair.receive(pack(">ihhi", size, 18, 3, 5))
+    assert pair.closed is closed
+    expected = "closing the connection of 10.0.0.1:5: an ApiVersions request of 65537 bytes; at most 65536 are read"
+    assert caplog.messages == ([expected] if closed else [])
+
+
+Kind = Callable[[int, bytes], bytes]
+
+KINDS: dict[str, Kind] = {
+    "ApiVersions": lambda number, rest: request(18, 5, number, rest),
+    "Fetch": lambda number, rest: request(1, 12, number, rest),
+    "ListGroups": lambda number, rest: request(16, 0, number, rest),
+    "Produce": produce,
+}
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(sorted(KINDS)), st.binary(max_size=30)), min_size=1, max_size=6),
+    st.sets(st.integers(1, 250)),
+)
+def test_requests_are_the_same_however_their_bytes_are_split(requests: list[tuple[str, bytes]], cuts: set[int]) -> None:
+    stream = b"".join(KINDS[kind](number, rest) for number, (kind, rest) in enumerate(requests))
+    at = [0, *sorted(cut for cut in cuts if cut < len(stream)), len(stream)]
+
+    def outcome(*parts: bytes) -> tuple[object, ...]:
+        pair = Taking()
+        for part in parts:
+            pair.receive(part)
+        exchanges = [(one.api_key, one.version, one.correlation_id) for one in pair.exchanges]
+        return pair.reported, pair.decided, b"".join(pair.far.sent), exchanges, pair.shared.requests, pair.closed
+
+    assert outcome(*[stream[start:end] for start, end in pairwise(at)]) == outcome(stream)
 
 
 def test_the_bytes_of_a_fetch_alone_are_counted_when_its_response_passes() -> None:

@@ -71,7 +71,7 @@ class Shared:
 
     addresses: Addresses
     takes: Mapping[int, Take]
-    """The API keys whose requests are read whole, and what decides about them. Others are forwarded as they come."""
+    """The API keys whose requests are read whole, and what decides about them. Others are forwarded as they come, ApiVersions when all of it is there."""
     max_request_bytes: int
     frames: FrameMemory
     record_bytes: RecordBytes
@@ -127,7 +127,7 @@ class Pair:
         self.send_ready()
 
     def identify(self, exchange: Exchange, request: memoryview) -> None:
-        """Read how the client names itself. Malformed requests are left to the broker."""
+        """Read a whole ApiVersions request: how the client names itself. Malformed requests are left to the broker."""
         raise NotImplementedError
 
     def count_fetched(self, topic: Topic, partition: int, _preferred: int, size_bytes: int) -> None:
@@ -164,7 +164,7 @@ class ByteFlow:
         self._rest: memoryview | None = None
         """Received, and not parsed yet."""
         self._header = b""
-        """The beginning of a frame, too short to be read."""
+        """The beginning of a frame that cannot be read yet."""
         self._left = 0
         """Bytes of the frame at hand that have not been received."""
         self._running = False

@@ -18,8 +18,8 @@ MAX_UNSENT: Final = 256
 """Pieces of responses that the client has not accepted. Further requests stay in the socket: one that is refused here gets its
 response at once, and a client that reads none would let them pile up."""
 
-_IDENTIFYING: Final = frozenset({ApiKey.API_VERSIONS, ApiKey.FETCH})
-"""Requests by which clients name their software, and their rack."""
+MAX_API_VERSIONS_BYTES: Final = 64 * 1024
+"""Size limit of ApiVersions requests, which are kept until they are whole, before a login too. A client id has at most half of it."""
 
 _HEADER: Final = Struct(">ihhi")
 _SIZE: Final = Struct(">i")
@@ -100,16 +100,18 @@ class RequestFlow(ByteFlow):
                 continue
             if self._pair.draining:
                 break
-            header_bytes = _HEADER.size - len(self._header)
-            if size - at < header_bytes:
+            header = self._header
+            header_bytes = max(0, _HEADER.size - len(header))
+            begun = None if size - at < header_bytes else self._begin(header + bytes(data[at : at + header_bytes]))
+            if begun is None or self._is_kept(*begun, size - at):
                 if at > forwarded_from:
                     outgoing.append(data[forwarded_from:at])
                 self._keep_header(data[at:])
                 return size
-            header = self._header
-            exchange, frame_bytes = self._begin(header + bytes(data[at : at + header_bytes]))
-            if exchange.api_key in _IDENTIFYING and not header:
-                self._pair.identify(exchange, data[at + SIZE_BYTES : at + frame_bytes])
+            exchange, frame_bytes = begun
+            if exchange.api_key == ApiKey.API_VERSIONS:
+                whole = header + bytes(data[at : at + frame_bytes - len(header)])
+                self._pair.identify(exchange, memoryview(whole)[SIZE_BYTES:])
             if exchange.api_key not in self._pair.shared.takes:
                 self._forward_unread(exchange, frame_bytes)
                 continue
@@ -125,6 +127,10 @@ class RequestFlow(ByteFlow):
         if at > forwarded_from:
             outgoing.append(data[forwarded_from:at])
         return at
+
+    def _is_kept(self, exchange: Exchange, frame_bytes: int, received: int) -> bool:
+        """Whether a request is kept until all of it is there: an ApiVersions request decides about its response."""
+        return exchange.api_key == ApiKey.API_VERSIONS and len(self._header) + received < frame_bytes
 
     def _keep_header(self, beginning: memoryview) -> None:
         self._header += bytes(beginning)
@@ -161,8 +167,10 @@ class RequestFlow(ByteFlow):
         return True
 
     def _begin(self, header: bytes) -> tuple[Exchange, int]:
-        size, api_key, version, correlation_id = _HEADER.unpack(header)
+        size, api_key, version, correlation_id = _HEADER.unpack_from(header)
         self._check_size(size)
+        if api_key == ApiKey.API_VERSIONS and size > MAX_API_VERSIONS_BYTES:
+            raise MalformedRequest(f"an ApiVersions request of {size} bytes; at most {MAX_API_VERSIONS_BYTES} are read")
         # Brokers respond to every version of ApiVersions.
         treatment = TREATMENTS.get((api_key, version), Treatment.WHOLE if api_key == ApiKey.API_VERSIONS else None)
         if treatment is None:

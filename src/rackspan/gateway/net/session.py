@@ -59,7 +59,7 @@ class ClientSession(Pair):
         """The principal of its certificate, of those that the gateway maps."""
         self.labels = ClientLabels()
         """As the client has named itself."""
-        self._is_named = self._rack_is_known = False
+        self._is_named = False
         self._sessions = sessions
         self._requests = RequestFlow(self)
         self._responses = ResponseFlow(self)
@@ -88,21 +88,15 @@ class ClientSession(Pair):
     # Whose records pass, and how many bytes of them.
 
     def identify(self, exchange: Exchange, request: memoryview) -> None:
-        if exchange.api_key == ApiKey.FETCH and (self._rack_is_known or exchange.api_key in self.shared.takes):
-            return
         with suppress(MalformedRequest):
             header = read_header(request)
             self.name_client(header.client_id)
-            body = read_body(request, header)
-            if isinstance(body, ApiVersionsRequestData):
-                if self._is_of_another_broker(body):
-                    exchange.on_response = partial(rebootstrap_required, exchange.version)
-                if body.client_software_name:
-                    name, version = body.client_software_name, body.client_software_version
-                    self.labels = self.labels._replace(software_name=name, software_version=version)
-            else:
-                self._rack_is_known = True
-                self.locate_client(body.rack_id)
+            body: ApiVersionsRequestData = read_body(request, header)
+            if self._is_of_another_broker(body):
+                exchange.on_response = partial(rebootstrap_required, exchange.version)
+            if body.client_software_name:
+                name, version = body.client_software_name, body.client_software_version
+                self.labels = self.labels._replace(software_name=name, software_version=version)
 
     def _is_of_another_broker(self, request: ApiVersionsRequestData) -> bool:
         """Whether the client takes this listener for that of another broker or cluster (KIP-1242), as it may behind a load balancer.
