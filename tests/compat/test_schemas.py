@@ -8,10 +8,11 @@ from typing import Final
 
 import pytest
 
+from rackspan.gateway.core.apis import OFFERED
 from rackspan.gateway.core.metadata_log import LAST_RECORD, READ_RECORDS
 from rackspan.java import find_java
 from rackspan.kafka_bytes.error_codes import ErrorCode
-from rackspan.kafka_process import DEFAULT_VERSION, KafkaVersion, resolve_jars
+from rackspan.kafka_process import DEFAULT_VERSION, TESTED_VERSIONS, KafkaVersion, resolve_jars
 from rackspan.wire.apis import METADATA_LEVELS, TESTED_UP_TO, VERSIONS, ApiKey
 from rackspan.wire.schema import FieldShape, StructShape, request_shape, response_shape
 from tests.kafka_versions import KAFKA
@@ -19,7 +20,7 @@ from tests.waiting import WITHIN_SECONDS
 
 pytestmark = pytest.mark.java
 
-_SOURCE: Final = Path(__file__).parent / "java" / "KafkaSchemas.java"
+_FOLDER: Final = Path(__file__).parent / "java"
 
 Lines = Sequence[tuple[str, ...]]
 
@@ -34,13 +35,17 @@ _KAFKAS_KINDS: Final = {
 
 
 @cache
+def printed(program: str, version: str) -> Lines:
+    """The lines that a program in java/ prints with the jars of this release."""
+    java, jars = find_java(), resolve_jars(KafkaVersion.parse(version))
+    command = [str(java.executable), "-Xmx256m", "-XX:+UseSerialGC", "-cp", f"{jars}/*", str(_FOLDER / program)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=WITHIN_SECONDS, check=True)
+    return [tuple(line.split("\t")) for line in done.stdout.splitlines()]
+
+
 def kafkas(first: str) -> Lines:
     """The lines that KafkaSchemas.java prints with this first word, without it."""
-    java, jars = find_java(), resolve_jars(KafkaVersion.parse(KAFKA))
-    command = [str(java.executable), "-Xmx256m", "-XX:+UseSerialGC", "-cp", f"{jars}/*", str(_SOURCE)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=WITHIN_SECONDS, check=True)
-    lines = (tuple(line.split("\t")) for line in done.stdout.splitlines())
-    return [line[1:] for line in lines if line[0] == first]
+    return [line[1:] for line in printed("KafkaSchemas.java", KAFKA) if line[0] == first]
 
 
 @cache
@@ -99,3 +104,26 @@ def test_every_error_code_has_kafkas_name_and_is_retriable_if_kafkas_is() -> Non
     theirs = {int(code): (name, retriable == "true") for code, name, retriable in kafkas("error")}
     ours = {int(error): (error.name, error.is_retriable) for error in ErrorCode}
     assert {code: ours.get(code) for code in theirs} == theirs
+
+
+ADMIN_ACTIONS: Final = {55: "DescribeQuorum", 57: "UpdateFeatures"}
+"""Of Kafka's actions of the cluster, those that admin tools send: brokers check DESCRIBE and ALTER of the cluster."""
+
+ADMIN_REQUESTS: Final = {64: "UnregisterBroker", 94: "UnregisterController"}
+"""About brokers and controllers, and of admin tools: brokers check ALTER of the cluster."""
+
+
+@pytest.mark.parametrize("version", TESTED_VERSIONS)
+def test_the_gateway_offers_no_request_of_brokers_to_each_other(version: str) -> None:
+    """Kafka's own tables: which requests need CLUSTER_ACTION, and which brokers have on no listener of clients. Fetch is refused by its replica."""
+    apis = {
+        int(key): (name, action == "true", listeners)
+        for key, name, action, listeners in printed("KafkaApis.java", version)
+    }
+    offered = {key: apis[key] for key in OFFERED if key in apis}
+    assert {key: name for key, (name, action, _) in offered.items() if action} == ADMIN_ACTIONS
+    assert [name for name, _, listeners in offered.values() if "BROKER" not in listeners.strip("[]").split(", ")] == []
+    assert sum(action for _, action, _ in apis.values()) > len(ADMIN_ACTIONS) + 10
+    assert {key: apis[key][0] for key in ADMIN_REQUESTS if key in offered}.items() <= ADMIN_REQUESTS.items()
+    if version == DEFAULT_VERSION:
+        assert ADMIN_REQUESTS.keys() <= offered.keys()

@@ -1,7 +1,7 @@
 """The rule of min.insync.racks outside of brokers, as a state machine: read the ISR, send, wait, read again, judge.
 
 `admit`: before a record is sent, a sample of the ISR must be fresh and span enough racks. `RecordVerification`: after the record was
-acknowledged, a sample requested later must show the same topic, the same leader and enough racks in sync; and, if logs are read,
+acknowledged, a sample requested later must show the same topic, the same leader and enough racks in sync; and
 members of that ISR on enough racks must have shown by their own logs, read after the acknowledgement, that they hold the record. The
 leader's rack counts: it appended the record. What is unknown is refused.
 
@@ -211,7 +211,6 @@ class RecordVerification:
     __slots__ = (
         "_broker",
         "_leadership",
-        "_reads_logs",
         "_refresh_seconds",
         "_rules",
         "_sampled_epoch",
@@ -240,7 +239,6 @@ class RecordVerification:
         *,
         broker: int | None = None,
         leadership: Leadership | None = None,
-        reads_logs: bool = True,
         refresh_seconds: float = 0.0,
         rules: VerificationRules = RULES,
     ) -> None:
@@ -251,7 +249,6 @@ class RecordVerification:
         self.acknowledged_at = acknowledged_at
         self._broker = broker
         self._leadership = leadership
-        self._reads_logs = reads_logs
         self._refresh_seconds = refresh_seconds
         self._rules = rules
         self.sample_from = acknowledged_at
@@ -263,7 +260,7 @@ class RecordVerification:
         self._sampled_epoch = -1
         self._topic_id: UUID | None = None
         self.record: AcknowledgedRecord | None = None
-        """None while the leader epoch is unknown, and if logs are not read."""
+        """None while the leader epoch is unknown."""
         self.reads: Mapping[BrokerId, tuple[float, LogRead]] = {}
         """The log ends to read, each with the replica and the time from which it is due."""
         self.is_decided = False
@@ -334,7 +331,7 @@ class RecordVerification:
         if self._broker is None and self.record is not None:
             changed = (self.record.leader, self._sampled_epoch) != (state.leader, state.leader_epoch)
             self.record = None if changed else self.record
-        if self.record is None and self._reads_logs:
+        if self.record is None:
             known = self._leadership or Leadership(state.leader_epoch, sample.topic_ids.get(self.partition[0]))
             leader = BrokerId(state.leader if self._broker is None else self._broker)
             self._topic_id, self._sampled_epoch = known.topic_id, known.leader_epoch
@@ -373,8 +370,6 @@ class RecordVerification:
         return True
 
     def _is_held(self) -> bool:
-        if not self._reads_logs:
-            return True
         min_racks = self.requirement.thresholds.min_insync_racks
         return (
             self.record is not None

@@ -15,7 +15,7 @@ from rackspan.client.observations import DIVERGING_EPOCH_SINCE
 from rackspan.errors import RackspanError, UsageError
 from rackspan.gateway.backend import Backend
 from rackspan.gateway.config import GatewayConfig
-from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode, GuardSettings
 from rackspan.gateway.core.apis import OFFERED
 from rackspan.gateway.core.value_warnings import rack_warnings
 from rackspan.gateway.net.channel import connected
@@ -279,15 +279,15 @@ def _missing_rights(topic: MetadataResponseTopic) -> list[str]:
 
 
 async def _replicas_logs(config: GatewayConfig, backend: Backend) -> AsyncIterator[Result]:
-    """Whether the gateway may read the logs of guarded topics, by which mode verified counts racks."""
-    if config.mode is not AcknowledgementMode.VERIFIED:
+    """Whether the gateway may read the logs of guarded topics, by which modes verified and strict count racks."""
+    if not GuardSettings(config.mode).checks_after:
         return
     old = [str(broker) for broker in backend.cluster.by_id if await _lacks_diverging_epoch(backend, broker)]
     if old:
         yield Result(
             "replicas' logs",
             CheckLevel.FAILURE,
-            f"brokers {', '.join(old)} offer no Fetch {DIVERGING_EPOCH_SINCE} (Kafka 2.7), by which mode verified counts racks",
+            f"brokers {', '.join(old)} offer no Fetch {DIVERGING_EPOCH_SINCE} (Kafka 2.7), by which mode {config.mode.value} counts racks",
         )
         return
     topics = sorted(topic for topic, policy in config.topics.items() if policy.min_insync_racks is not None)

@@ -96,9 +96,15 @@ def first_violation(
     *,
     metadata_lag: float = 0.03,
     reads_by_name: bool = False,
+    forges: bool = False,
 ) -> str | None:
     for seed in seeds:
-        world = World(seed, rules, settings or GuardSettings(), metadata_lag=metadata_lag, reads_by_name=reads_by_name)
+        world = World(
+            *(seed, rules, settings or GuardSettings()),
+            metadata_lag=metadata_lag,
+            reads_by_name=reads_by_name,
+            forges=forges,
+        )
         if violations := world.run():
             return f"seed {seed}, {violations[0].at:.3f} s: {violations[0].what}"
     return None
@@ -167,12 +173,21 @@ STRICT = GuardSettings(mode=AcknowledgementMode.STRICT)
 
 
 @pytest.mark.slow
-def test_strict_needs_no_logs_where_what_is_committed_is_read() -> None:
-    worlds = [World(seed, VerificationRules(), STRICT, metadata_lag=0.0) for seed in range(SEEDS)]
+@pytest.mark.parametrize(("settings", "metadata_lag"), [(STRICT, 0.0), (GuardSettings(), 0.03)])
+def test_a_client_that_plays_followers_gets_nothing_acknowledged_that_they_lack(
+    settings: GuardSettings, metadata_lag: float
+) -> None:
+    worlds = [
+        World(seed, VerificationRules(), settings, metadata_lag=metadata_lag, forges=True) for seed in range(SEEDS)
+    ]
     assert [violation for world in worlds for violation in world.run()] == []
     assert sum(world.acknowledged for world in worlds) > 200 * SEEDS
-    # The same from a source that is behind, as a broker's metadata is.
-    assert first_violation(VerificationRules(), range(SEEDS), STRICT) is not None
+
+
+@pytest.mark.slow
+def test_what_the_controllers_have_committed_needs_no_logs_unless_a_client_plays_followers() -> None:
+    assert first_violation(NoLogs(), range(SEEDS), STRICT, metadata_lag=0.0) is None
+    assert first_violation(NoLogs(), range(SEEDS), STRICT, metadata_lag=0.0, forges=True) is not None
 
 
 def test_mode_pre_leaks() -> None:

@@ -58,6 +58,8 @@ class World:
     """Whether clients pause for seconds, or have to because nothing can be sampled."""
     reads_by_name: bool = False
     """A reader's mistake: the log of an earlier topic counts."""
+    forges: bool = False
+    """Whether a client plays followers: it sends their fetches to the leader, past the gateway."""
     end: int = 0
     violations: list[Violation] = field(default_factory=list)
     acknowledged: int = 0
@@ -99,6 +101,8 @@ class World:
         self.later(self.rng.uniform(0.5, 5), self.fault)
         if self.pauses:
             self.later(self.rng.uniform(1, 8), self.cut_sampler)
+        if self.forges:
+            self.later(self.rng.uniform(0.5, 5), self.forge)
         self.later(0.05, self.expire)
         while self._events and self._events[0][0] < self.seconds:
             self.now, _, event = heapq.heappop(self._events)
@@ -296,6 +300,17 @@ class World:
         if not follower.frozen and not follower.isolated and (follower.topic, len(follower.log)) == (topic, at):
             follower.log.extend(records)
         self.fetch(broker)
+
+    def forge(self) -> None:
+        """A client fetches as a follower that does nothing meanwhile: the leader believes that it holds all that is before the offset."""
+        for broker, follower in self.followers.items():
+            if follower.frozen or follower.isolated:
+                follower.fetched(len(self.log), self.now)
+                follower.known_end = len(self.log)
+                if broker not in self.isr and self.rng.random() < 0.1:
+                    self.alter(self.isr | {broker})
+        self.advance()
+        self.later(0.003, self.forge)
 
     def check_lag(self) -> None:
         end = len(self.log)

@@ -44,7 +44,7 @@ class AcknowledgementMode(Enum):
     VERIFIED = "verified"
     """And the acknowledgement is held until metadata read after it, and replicas' own logs, show the record in enough racks."""
     STRICT = "strict"
-    """And the acknowledgement is held until the controllers' log, read after it, shows enough racks in sync."""
+    """The same by the ISR in the controllers' log, in place of a broker's metadata, which may be late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,6 @@ class GuardSettings:
     def checks_after(self) -> bool:
         """Whether an acknowledgement is held until it is verified."""
         return self.mode in (AcknowledgementMode.VERIFIED, AcknowledgementMode.STRICT)
-
-    @property
-    def reads_logs(self) -> bool:
-        """Whether replicas' logs have to show a record: a broker's metadata may be behind, what is committed is not."""
-        return self.mode is AcknowledgementMode.VERIFIED
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +132,6 @@ class AcknowledgementGuard:
         self._rules = rules or VerificationRules()
         self.checks_after = settings.checks_after and self._rules.checks_after()
         """Whether acknowledgements are held."""
-        self._reads_logs = settings.reads_logs
         self._samples: dict[tuple[int, str], Sample] = {}
         """The last sample of each topic by each broker."""
         self._prune_above = _PRUNE_ABOVE
@@ -203,7 +197,6 @@ class AcknowledgementGuard:
                 now,
                 broker=hold.broker,
                 leadership=hold.leaderships.get(partition),
-                reads_logs=self._reads_logs,
                 refresh_seconds=self.settings.refresh_seconds,
                 rules=self._rules,
             )
