@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from rackspan.kafka_process import DEFAULT_VERSION
 from tests.compat import ivy
 from tests.processes import running
 
-KAFKA_VERSION: Final = "4.3.1"
+KAFKA_VERSION: Final = DEFAULT_VERSION
 _SOURCE: Final = Path(__file__).parent / "java" / "KafkaAssignors.java"
 
 Request = Mapping[str, Any]
