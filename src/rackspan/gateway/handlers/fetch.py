@@ -30,8 +30,8 @@ from rackspan.wire.messages.fetch import (
 log = logging.getLogger(__name__)
 
 CONSUMERS: Final = frozenset({-1, -2})
-"""Replica ids of consumers and of debugging tools. Kafka's others are brokers, and -3, a log that is copied to another disk: it reads
-above the high watermark. Source: FetchRequest of Kafka 4.4."""
+"""Replica ids of consumers and of debugging tools. Kafka's others are brokers, and -3, a log that is copied to another disk: Kafka 4.4
+responds to it with records above the high watermark, in a request of any client. Source: FetchRequest."""
 
 _NO_WATERMARK: Final = -1
 
