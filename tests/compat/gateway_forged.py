@@ -3,7 +3,7 @@
     python -m tests.compat.gateway_forged RUNS [through|past] [MODE…]
 
 Brokers 1 and 2 are in rack A, 3 in rack B; one partition is on [1, 2, 3] and requires two racks. A leader believes a replica's fetch, so
-broker 3 stays in the ISR, and whoever trusts the ISR acknowledges what rack A alone holds. `through`: the client is one of the gateway.
+broker 3 stays in the ISR, and a gateway that trusts the ISR acknowledges what rack A alone holds. `through`: the client is one of the gateway.
 `past`: it reaches the leader itself, as where no network or authorizer hinders it.
 """
 

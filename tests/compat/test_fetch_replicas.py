@@ -97,7 +97,7 @@ class Client:
         self.outcome = "refused"
 
 
-async def taken(requests: Iterable[bytes]) -> list[str]:
+async def outcomes_of(requests: Iterable[bytes]) -> list[str]:
     """What the gateway does with each."""
     handler, client, outcomes = FetchHandler(ReaderRacks()), Client(), list[str]()
     for request in requests:
@@ -125,7 +125,7 @@ def test_what_is_forwarded_names_no_replica_to_kafka() -> None:
     )
     read = done.stdout.split()
     assert len(read) == REQUESTS
-    found = Counter(zip(asyncio.run(taken(requests)), read, strict=True))
+    found = Counter(zip(asyncio.run(outcomes_of(requests)), read, strict=True))
     forwarded = {replica for outcome, replica in found if outcome == "forwarded"}
     assert forwarded <= {"-1", "-2", "malformed"}, found
     assert {replica for outcome, replica in found if outcome == "refused"} & {"-1", "-2"} == set(), found

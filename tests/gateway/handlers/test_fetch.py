@@ -338,7 +338,7 @@ def fetch_as(replica: int, version: int, *partitions: int, session_id: int = 0) 
     return b"".join(write_request(ApiKey.FETCH, version, 7, "shop", fetch))
 
 
-def taken(request: bytes, rules: ReaderRacks | None = None) -> Session:
+def outcome_of(request: bytes, rules: ReaderRacks | None = None) -> Session:
     """A session with what became of this request."""
 
     async def scenario() -> Session:
@@ -366,20 +366,20 @@ def read_refusal(response: bytes, version: int) -> tuple[int, list[tuple[int, in
 def test_a_fetch_that_names_a_replica_is_refused_in_every_version(version: int, rules: ReaderRacks) -> None:
     """As by a broker whose authorizer denies CLUSTER_ACTION: TOPIC_AUTHORIZATION_FAILED for each partition."""
     for replica in (0, 3, 2**31 - 1, -3, -(2**31)):
-        session = taken(fetch_as(replica, version, 0, 4), rules)
+        session = outcome_of(fetch_as(replica, version, 0, 4), rules)
         assert (session.as_sent, session.racks) == (0, [])
         assert [read_refusal(one, version) for one in session.responses] == [(0, [(0, 29), (4, 29)], 0)]
     for consumer in (-1, -2):
-        session = taken(fetch_as(consumer, version, 0, 4), rules)
+        session = outcome_of(fetch_as(consumer, version, 0, 4), rules)
         assert (session.as_sent + len(session.racks), session.responses) == (1, [])
 
 
 @pytest.mark.parametrize("version", [7, 12, VERSIONS_OF_FETCH[-1]])
 def test_a_replica_that_names_no_partition_of_a_fetch_session_is_refused(version: int) -> None:
     """A consumer may have opened the session, with the partitions."""
-    session = taken(fetch_as(3, version, session_id=5))
+    session = outcome_of(fetch_as(3, version, session_id=5))
     assert [read_refusal(one, version) for one in session.responses] == [(29, [], 0)]
-    assert taken(fetch_as(-1, version, session_id=5)).as_sent == 1
+    assert outcome_of(fetch_as(-1, version, session_id=5)).as_sent == 1
 
 
 CONSUMER, REPLICA_3 = (b"\x0d" + pack(">iq", replica, -1) + b"\0" for replica in (-1, 3))
@@ -394,9 +394,9 @@ def with_tags(*tags: bytes) -> bytes:
 
 
 def test_a_tagged_replica_is_found_wherever_it_stands() -> None:
-    assert taken(with_tags()).as_sent == taken(with_tags(b"\1" + CONSUMER)).as_sent == 1
+    assert outcome_of(with_tags()).as_sent == outcome_of(with_tags(b"\1" + CONSUMER)).as_sent == 1
     for tags in ([b"\1" + REPLICA_3], [b"\0\2\2a", b"\1" + REPLICA_3], [b"\1" + REPLICA_3, b"\x09\1x"]):
-        assert len(taken(with_tags(*tags)).responses) == 1
+        assert len(outcome_of(with_tags(*tags)).responses) == 1
 
 
 @pytest.mark.parametrize(
@@ -412,7 +412,7 @@ def test_a_tagged_replica_is_found_wherever_it_stands() -> None:
 )
 def test_a_tag_that_two_readers_could_read_apart_is_malformed(tags: list[bytes]) -> None:
     with pytest.raises(MalformedRequest):
-        taken(with_tags(*tags))
+        outcome_of(with_tags(*tags))
 
 
 def test_a_client_that_names_a_replica_has_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from rackspan.acks.isr_samples import Partition, Sample, SampledPartition
+from rackspan.acks.isr_samples import LogEnd, LogEnds, Partition, Sample, SampledPartition
 from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.acks.produce_errors import Cause
 from rackspan.errors import MalformedRequest
@@ -201,7 +201,12 @@ class Made:
         return exchange
 
     def observe(self, isrs: Mapping[Partition, Sequence[int]], epoch: int = 5) -> None:
+        """A sample, and then the logs of the replicas that have to show records: they do."""
         self.handler._complete(self.guard.observe(sample(isrs, self.now, epoch)))
+        for replica in self.guard.replicas_to_read():
+            reads = self.guard.reads_due(replica, self.now)
+            ends = LogEnds(replica, self.now, reads, {read: LogEnd(read.leader_epoch, 99) for read in reads})
+            self.handler._complete(self.guard.observe_log_ends(ends))
 
 
 def received(exchange: Exchange, data: bytes) -> Sequence[Piece] | None:

@@ -111,9 +111,9 @@ def _unauthorized(fetch: FetchRequestData) -> FetchResponseData:
             topic_id=topic.topic_id,
             partitions=[
                 FetchResponsePartitionData(
-                    partition_index=one.partition, error_code=refused, high_watermark=_NO_WATERMARK, records=[]
+                    partition_index=partition.partition, error_code=refused, high_watermark=_NO_WATERMARK, records=[]
                 )
-                for one in topic.partitions
+                for partition in topic.partitions
             ],
         )
         for topic in fetch.topics
