@@ -3,11 +3,12 @@
 They know what they test as a `Subject`: the embedded cluster, and a gateway before it and before Apache Kafka.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from uuid import uuid4
 
 import pytest
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -72,18 +73,24 @@ class KafkaBehindGateway:
     def lose_rack(self, rack: str) -> None:
         lost = set(self._cluster.nodes_in(rack))
         self._cluster.lose_rack(rack)
-        eventually(lambda: not any(lost & set(isr) for _, isr in self._partitions()), f"{rack} is out of every ISR")
+        eventually(lambda: self._each(lambda _, isr: not lost & set(isr)), f"{rack} is out of every ISR")
 
     def restore_rack(self, rack: str) -> None:
         self._cluster.restore_rack(rack)
 
     def wait_for_isr(self) -> None:
-        eventually(lambda: all(len(isr) == len(replicas) for replicas, isr in self._partitions()), "every ISR is whole")
+        eventually(lambda: self._each(lambda replicas, isr: len(isr) == len(replicas)), "every ISR is whole")
         self._gateway.wait_for_isr()
 
-    def _partitions(self) -> list[tuple[list[int], list[int]]]:
-        topics = self._admin.list_topics(timeout=WITHIN_SECONDS).topics.values()
-        return [(one.replicas, one.isrs) for topic in topics for one in topic.partitions.values()]
+    def _each(self, holds: Callable[[list[int], list[int]], bool]) -> bool:
+        """Whether that holds for replicas and ISR of each partition, by a broker that responds: one that was just killed does not."""
+        try:
+            topics = self._admin.list_topics(
+                timeout=3
+            ).topics.values()  # short: the next request goes to another broker
+        except KafkaException:
+            return False
+        return all(holds(one.replicas, one.isrs) for topic in topics for one in topic.partitions.values())
 
 
 KAFKA_CONFIG = {
@@ -166,9 +173,9 @@ def created(subject: Subject, **config: int) -> str:
 
 @contextmanager
 def without(subject: Subject, *racks: str) -> Iterator[None]:
-    for rack in racks:
-        subject.lose_rack(rack)
     try:
+        for rack in racks:
+            subject.lose_rack(rack)
         yield
     finally:
         for rack in racks:

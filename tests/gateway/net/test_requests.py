@@ -229,7 +229,9 @@ def test_an_api_versions_request_has_a_size_limit_since_it_is_kept(
     ),
     st.sets(st.integers(1, 250)),
 )
-def test_requests_are_the_same_however_their_bytes_are_split(requests: list[tuple[str, bytes]], cuts: set[int]) -> None:
+def test_requests_are_the_same_however_their_bytes_are_split(
+    requests: list[tuple[tuple[int, int], bytes]], cuts: set[int]
+) -> None:
     stream = b"".join(request(*api, number, rest) for number, (api, rest) in enumerate(requests))
     at = [0, *sorted(cut for cut in cuts if cut < len(stream)), len(stream)]
 
