@@ -85,12 +85,12 @@ class KafkaBehindGateway:
     def _each(self, holds: Callable[[list[int], list[int]], bool]) -> bool:
         """Whether that holds for replicas and ISR of each partition, by a broker that responds: one that was just killed does not."""
         try:
-            topics = self._admin.list_topics(
-                timeout=3
-            ).topics.values()  # short: the next request goes to another broker
+            listed = self._admin.list_topics(timeout=3)  # short: the next request goes to another broker
         except KafkaException:
             return False
-        return all(holds(one.replicas, one.isrs) for topic in topics for one in topic.partitions.values())
+        return all(
+            holds(one.replicas, one.isrs) for topic in listed.topics.values() for one in topic.partitions.values()
+        )
 
 
 KAFKA_CONFIG = {
