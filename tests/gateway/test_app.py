@@ -505,7 +505,7 @@ class Ending:
 
 def test_a_gateway_that_ends_is_not_ready_while_its_clients_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
     parts: Any = Ending()
-    made = Gateway(parts, parts, parts, None, None, None)
+    made = Gateway(parts, parts, parts, None, None, parts)
     reasons: list[str | None] = []
 
     async def drain(_seconds: float) -> None:
@@ -525,7 +525,7 @@ def test_the_log_at_the_end_has_a_line_for_each_of_the_fifty_largest_series_and_
     for number in range(1, 53):
         record_bytes.add(ClientLabels("shop"), 1, f"topic-{number}", 0, 1000 + number, produced=True)
     record_bytes.settle(record_bytes.unsettled(), {}, {})
-    assert asyncio.run(Gateway(parts, parts, parts, None, None, None).drain(0)) == 0
+    assert asyncio.run(Gateway(parts, parts, parts, None, None, parts).drain(0)) == 0
     assert len(caplog.messages) == 51
     assert caplog.messages[0].startswith("1052 bytes of records: produce topic-52, client 'shop'")
     assert caplog.messages[50] == "2003 bytes of records in 2 more series"
@@ -539,7 +539,7 @@ def test_a_gateway_ends_though_no_broker_responds_to_the_last_request_for_metada
     parts: Any = Ending()
     parts.cluster = SimpleNamespace(any_connection=asyncio.Event().wait)
     parts.shared.record_bytes.add(ClientLabels("shop"), 1, "orders", 0, 10)
-    assert asyncio.run(Gateway(parts, parts, parts, None, None, None).drain(0)) == 0
+    assert asyncio.run(Gateway(parts, parts, parts, None, None, parts).drain(0)) == 0
     assert limits.seconds == [2.0]
     assert parts.shared.record_bytes.flows.total() == 10
 

@@ -323,7 +323,7 @@ VERSIONS_OF_FETCH = OFFERED[ApiKey.FETCH]
 WITH_TAG = 15
 """From here on the replica is in a tag (KIP-903)."""
 
-NAMED = {"topic": "orders", "topic_id": UUID(int=7)}
+NAMED: dict[str, Any] = {"topic": "orders", "topic_id": UUID(int=7)}
 
 
 def fetch_as(replica: int, version: int, *partitions: int, session_id: int = 0) -> bytes:
